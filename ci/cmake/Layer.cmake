@@ -1,0 +1,41 @@
+# reprobench_layer(NAME DEPENDS ... LINKS ...): the folder this is called from is one layer.
+#
+# The file name decides what a source is: `*_test.cpp` goes into the layer's Catch2 binary `NAME_test`, `*_bench.cpp` into its
+# Google Benchmark binary `NAME_bench`, `main.cpp` is left to the folder, and the rest is the static library
+# `reprobench_NAME`. DEPENDS names other layers, LINKS outside libraries.
+function(reprobench_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINKS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp")
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  set(benchmarks ${sources})
+  list(FILTER benchmarks INCLUDE REGEX "_bench\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main|_fuzz)\\.cpp$")
+  list(TRANSFORM ARG_DEPENDS PREPEND "reprobench_")
+
+  if(sources)
+    add_library(reprobench_${name} STATIC ${sources})
+    target_link_libraries(reprobench_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LINKS}
+      PRIVATE $<BUILD_INTERFACE:reprobench_build_interface>)
+    target_include_directories(reprobench_${name} PUBLIC "${PROJECT_SOURCE_DIR}")
+  else()
+    add_library(reprobench_${name} INTERFACE)
+    target_link_libraries(reprobench_${name} INTERFACE ${ARG_DEPENDS} ${ARG_LINKS})
+    target_include_directories(reprobench_${name} INTERFACE "${PROJECT_SOURCE_DIR}")
+  endif()
+
+  if(REPROBENCH_BUILD_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE reprobench_${name} reprobench_catch_main reprobench_build_interface)
+    target_compile_definitions(${name}_test PRIVATE REPROBENCH_SOURCE_ROOT="${PROJECT_SOURCE_DIR}"
+      REPROBENCH_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+    add_test(NAME ${name} COMMAND ${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS unit)
+  endif()
+  if(REPROBENCH_BUILD_BENCHMARKS AND benchmarks)
+    add_executable(${name}_bench ${benchmarks})
+    target_link_libraries(${name}_bench PRIVATE reprobench_${name} benchmark::benchmark_main reprobench_build_interface)
+    target_compile_definitions(${name}_bench PRIVATE REPROBENCH_SOURCE_ROOT="${PROJECT_SOURCE_DIR}"
+      REPROBENCH_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  endif()
+endfunction()

@@ -1,0 +1,26 @@
+# Language level, warnings, sanitizers and output folders: what every target of the coordinator shares.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+
+find_program(REPROBENCH_CCACHE ccache)
+if(REPROBENCH_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${REPROBENCH_CCACHE}")
+endif()
+
+# Private to this build: carries warnings and sanitizers, never exported.
+add_library(reprobench_build_interface INTERFACE)
+target_include_directories(reprobench_build_interface INTERFACE "${PROJECT_SOURCE_DIR}")
+target_compile_options(reprobench_build_interface INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  $<$<BOOL:${REPROBENCH_WERROR}>:-Werror>)
+if(REPROBENCH_SANITIZE)
+  target_compile_options(reprobench_build_interface INTERFACE
+    -fsanitize=${REPROBENCH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(reprobench_build_interface INTERFACE -fsanitize=${REPROBENCH_SANITIZE})
+endif()

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Includes go one way (README, "Layout"). Each layer may include itself and the layers named here; anything else is an error.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+allowed() {
+  case "$1" in
+    kernels) echo "kernels" ;;
+    models) echo "models kernels" ;;
+    matrix/contract) echo "matrix/contract" ;;
+    matrix/spec) echo "matrix/spec matrix/contract" ;;
+    matrix/plan) echo "matrix/plan matrix/contract matrix/spec" ;;
+    matrix/record) echo "matrix/record matrix/contract matrix/plan" ;;
+    matrix/stats) echo "matrix/stats" ;;
+    matrix/exec) echo "matrix/exec matrix/contract matrix/plan matrix/record matrix/stats" ;;
+    matrix/provision) echo "matrix/provision matrix/contract matrix/spec matrix/exec" ;;
+    matrix/verdict) echo "matrix/verdict matrix/contract matrix/spec matrix/record matrix/stats" ;;
+    matrix/cli) echo "matrix/cli matrix/contract matrix/spec matrix/plan matrix/record matrix/stats matrix/exec matrix/provision matrix/verdict" ;;
+    suites/worker) echo "suites/worker matrix/contract models kernels" ;;
+    suites/fake_worker) echo "suites/fake_worker matrix/contract" ;;
+    *) return 1 ;;
+  esac
+}
+
+# The layer a path belongs to: two components under matrix/ and suites/, one elsewhere.
+layer_of() {
+  case "$1" in
+    matrix/*/* | suites/*/*) echo "$1" | cut -d/ -f1-2 ;;
+    *) echo "$1" | cut -d/ -f1 ;;
+  esac
+}
+
+violations=0
+while IFS=: read -r file line include; do
+  target=$(sed -E 's/^#include "([^"]+)".*/\1/' <<<"$include")
+  from=$(layer_of "$file")
+  to=$(layer_of "$target")
+  [ "$target" = ci/catch.hpp ] && continue
+  if ! names=$(allowed "$from"); then
+    echo "$file: layer $from has no row in ci/layers.sh" >&2
+    violations=$((violations + 1))
+  elif ! grep -qw -- "$to" <<<"${names// /$'\n'}"; then
+    echo "$file:$line: layer $from may not include $to ($target)" >&2
+    violations=$((violations + 1))
+  fi
+done < <(grep -nE '^#include "' -r matrix models kernels suites --include='*.cpp' --include='*.hpp')
+
+# The coordinator never sees torch or CUDA.
+if grep -nE '#include <(torch|ATen|c10|caffe2|cuda|nccl|cudnn)' -r matrix --include='*.cpp' --include='*.hpp'; then
+  violations=$((violations + 1))
+fi
+# Torch headers only in .cpp files.
+if grep -nE '#include <(torch|ATen|c10)/' -r suites models kernels --include='*.hpp'; then
+  violations=$((violations + 1))
+fi
+[ "$violations" -eq 0 ] || { echo "layers: $violations violation(s)" >&2; exit 1; }
+echo "layers: includes go one way"

@@ -1,0 +1,19 @@
+// What `reprobench` returns to the shell. Stable and documented in the README; `exit` lives in main
+// alone.
+#pragma once
+
+namespace reprobench {
+
+enum class ExitCode : int {
+  passed = 0,         // every check of every cell that ran passed
+  failed = 1,         // at least one check failed; wins over the rest
+  usage = 2,          // usage or spec error, nothing launched
+  undecided = 3,      // inconclusive, errored or unfinished cells remain, or a required cell was skipped
+  nothing_ran = 4,    // empty selection, or every cell skipped
+  store = 5,          // store or report I/O, corruption, lock held
+  internal_bug = 70,  // EX_SOFTWARE of sysexits.h
+  interrupted = 130,  // 128 + SIGINT
+  terminated = 143,   // 128 + SIGTERM
+};
+
+}  // namespace reprobench

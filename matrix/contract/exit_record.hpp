@@ -1,0 +1,35 @@
+// exit.json: the shepherd's account of how the worker ended. The shepherd writes it whatever
+// happens to the worker; if it is missing, shepherd or machine died and the attempt is lost.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace reprobench {
+
+enum class StoppedBy { nobody, runner, runner_death };
+
+struct ExitRecord {
+  std::string nonce;
+  std::optional<int> exit_code;  // exactly one of exit_code and signal is set once the worker was started
+  std::optional<int> signal;
+  std::string launch_error;  // exec failed: errno text; empty otherwise
+  StoppedBy stopped_by = StoppedBy::nobody;
+  int leaked_processes = 0;        // alive after the worker ended; killed by the shepherd
+  std::int64_t duration_ns = 0;    // CLOCK_MONOTONIC, fork to reap
+  std::int64_t max_rss_bytes = 0;  // largest process of the tree
+  std::int64_t user_ns = 0;
+  std::int64_t system_ns = 0;
+  std::int64_t stdout_bytes = 0;  // written by the worker; the log file keeps head and tail up to its cap
+  std::int64_t stderr_bytes = 0;
+};
+
+nlohmann::json to_json(const ExitRecord& record);
+
+// Throws ContractError naming the field.
+ExitRecord exit_record_from_json(const nlohmann::json& json);
+
+}  // namespace reprobench

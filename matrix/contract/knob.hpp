@@ -1,0 +1,39 @@
+// Training settings a matrix can vary: one row a knob. To add one: a row here, and where it is more
+// than an environment variable, the function of the same name in suites/worker/knobs.cpp (the
+// worker refuses to link without it).
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprobench {
+
+// Every knob by name, each with the text of its value; complete once defaults are filled in.
+using KnobValues = std::map<std::string, std::string>;
+
+struct Knob {
+  std::string_view name;
+  std::string_view default_value;
+  std::vector<std::string_view> values;  // empty: any positive integer
+  std::string_view summary;
+  // Environment variables that must be set before the process loads LibTorch, for one value of the
+  // knob.
+  void (*environment)(std::string_view value, std::map<std::string, std::string>& variables);
+};
+
+std::span<const Knob> knobs();
+const Knob* find_knob(std::string_view name);
+
+// True if `value` is one the knob accepts.
+bool accepts(const Knob& knob, std::string_view value);
+
+// `chosen` with the default of every knob it leaves out.
+KnobValues with_defaults(const KnobValues& chosen);
+
+// The variables all knobs of a cell ask for.
+std::map<std::string, std::string> knob_environment(const KnobValues& values);
+
+}  // namespace reprobench

@@ -1,0 +1,22 @@
+// What a metric is: its name, unit and good direction. The table of all metrics, with how each is taken from a record,
+// is in verdict/metrics.cpp; the spec layer is handed this part of it so that a threshold with a wrong name or unit is
+// refused before anything runs.
+#pragma once
+
+#include <string_view>
+
+#include "matrix/contract/outcome.hpp"
+
+namespace reprobench {
+
+enum class Better { lower, higher };
+
+struct MetricInfo {
+  std::string_view name;  // "throughput.step_time"
+  std::string_view unit;  // "ns", "bytes", "1/s", "rel" (a ratio), "count", "step"
+  Better better = Better::lower;
+  Dimension dimension = Dimension::numerics;
+  std::string_view summary;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,54 @@
+// How a check, an attempt and a cell can end. Every word here is shown to users and stored in
+// documents: add, never rename.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace reprobench {
+
+// Of a cell. `failed`: the stack under test did it. `errored`: the infrastructure did it.
+// `inconclusive`: it cannot be decided. `skipped`: declared, with rule and reason. `unfinished`:
+// the run was interrupted before the cell ended; never in a finished run.
+enum class Outcome { passed, failed, inconclusive, errored, skipped, unfinished };
+
+// Of one check. There is no "ignored": a check that could not be decided is inconclusive and says
+// why.
+enum class CheckStatus { passed, failed, inconclusive };
+
+enum class Dimension { numerics, throughput, memory, communication };
+
+// How an attempt ended, from evidence the worker cannot fake: wait status, timers, the files it
+// left (reliability rules R1-R6).
+enum class AttemptEnd {
+  completed,     // exit 0, complete and valid result echoing cell_id and nonce, nothing leaked
+  nonzero,       // exit code other than 0
+  crash,         // ended by a signal nobody of us sent
+  cuda_oom,      // the worker's own record says device memory ran out
+  host_oom,      // killed by the kernel or by a memory limit
+  worker_error,  // the worker caught a throw and said so in result.json
+  contract,      // exit 0, but output missing, partial, invalid or not this attempt's
+  leaked,        // processes were alive after the worker ended
+  timeout,       // total time over the cell's limit
+  hang,          // no heartbeat for longer than the gap
+  launch,        // never started: exec failed, no first heartbeat because the loader failed
+  store,         // the attempt's folder could not be written
+  lost,          // no exit record: shepherd or runner died
+  interrupted,   // stopped by the user
+};
+
+// Who is to blame for an end: `product` fails the cell, `infra` is retried and then errors it,
+// `user` leaves it unfinished.
+enum class Side { none, product, infra, user };
+Side side_of(AttemptEnd end);
+
+std::string_view to_string(Outcome outcome);
+std::string_view to_string(CheckStatus status);
+std::string_view to_string(Dimension dimension);
+std::string_view to_string(AttemptEnd end);
+std::optional<Outcome> outcome_from(std::string_view word);
+std::optional<CheckStatus> check_status_from(std::string_view word);
+std::optional<Dimension> dimension_from(std::string_view word);
+std::optional<AttemptEnd> attempt_end_from(std::string_view word);
+
+}  // namespace reprobench

@@ -1,0 +1,79 @@
+#include "matrix/contract/request.hpp"
+
+#include "matrix/contract/json_field.hpp"
+
+namespace reprobench {
+
+using nlohmann::json;
+
+std::string_view to_string(TraceLevel level) { return level == TraceLevel::tensor ? "tensor" : "step"; }
+
+std::optional<TraceLevel> trace_level_from(std::string_view word) {
+  if (word == "step") return TraceLevel::step;
+  if (word == "tensor") return TraceLevel::tensor;
+  return std::nullopt;
+}
+
+json to_json(const Injection& injection) {
+  return {
+      {"kind", injection.kind}, {"step", injection.step}, {"tensor", injection.tensor}, {"element", injection.element}};
+}
+
+Injection injection_from_json(const json& object) {
+  return {required<std::string>("request", object, "kind"), required<std::int64_t>("request", object, "step"),
+          required<std::string>("request", object, "tensor"), required<std::int64_t>("request", object, "element")};
+}
+
+json canonical_request(const CellRequest& request) {
+  return {{"suite", request.suite},
+          {"workload",
+           {{"model", request.workload.model},
+            {"preset", request.workload.preset},
+            {"steps", request.workload.steps},
+            {"batch_size", request.workload.batch_size}}},
+          {"stack", request.stack},
+          {"device", request.device},
+          {"world_size", request.world_size},
+          {"knobs", request.knobs},
+          {"trace", to_string(request.trace)}};
+}
+
+json to_json(const CellRequest& request) {
+  json result = document("request");
+  result.update(canonical_request(request));
+  result["cell_id"] = request.cell_id;
+  result["nonce"] = request.nonce;
+  result["repeat"] = request.repeat;
+  result["attempt"] = request.attempt;
+  result["poison_allocator"] = request.poison_allocator;
+  result["inject"] = request.inject ? to_json(*request.inject) : json(nullptr);
+  return result;
+}
+
+CellRequest request_from_json(const json& object) {
+  require_document(object, "request");
+  CellRequest request;
+  request.cell_id = required<std::string>("request", object, "cell_id");
+  request.nonce = required<std::string>("request", object, "nonce");
+  request.repeat = required<int>("request", object, "repeat");
+  request.attempt = required<int>("request", object, "attempt");
+  request.suite = required<std::string>("request", object, "suite");
+  const json workload = required<json>("request", object, "workload");
+  request.workload.model = required<std::string>("request", workload, "model");
+  request.workload.preset = required<std::string>("request", workload, "preset");
+  request.workload.steps = required<std::int64_t>("request", workload, "steps");
+  request.workload.batch_size = required<std::int64_t>("request", workload, "batch_size");
+  request.stack = required<std::string>("request", object, "stack");
+  request.device = required<std::string>("request", object, "device");
+  request.world_size = required<int>("request", object, "world_size");
+  request.knobs = required<KnobValues>("request", object, "knobs");
+  const auto level = trace_level_from(required<std::string>("request", object, "trace"));
+  if (!level) throw ContractError("request: `trace` is neither `step` nor `tensor`");
+  request.trace = *level;
+  request.poison_allocator = required<bool>("request", object, "poison_allocator");
+  const json inject = required<json>("request", object, "inject");
+  if (!inject.is_null()) request.inject = injection_from_json(inject);
+  return request;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,77 @@
+// result.json: the worker's last word, written under a temporary name and renamed. No complete
+// result.json that echoes cell_id and nonce means that the worker died, whatever it printed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "matrix/contract/knob.hpp"
+
+namespace reprobench {
+
+// Why a worker could not finish: any throw ends here.
+struct WorkerFailure {
+  std::string cause;      // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom",
+                          // "bad_request"
+  std::string detail;     // the exception's text, one line
+  std::int64_t step = 0;  // 0 before the first step
+};
+
+// One part of the stack, by three witnesses; a disagreement between them is a finding.
+struct ComponentVersion {
+  std::string name;      // "torch", "cuda", "cudnn", "nccl", "blas", "openmp"
+  std::string compiled;  // what the headers said; empty if unknown
+  std::string loaded;    // what the library says when asked; empty if it is not loaded
+  std::string path;      // file it was mapped from, relative to the stack's folder where it lies inside
+};
+
+struct MappedLibrary {
+  std::string path;
+  std::string build_id;  // hex of the ELF note, empty if it has none
+};
+
+// What was really loaded and set. Equal fingerprints promise equal bits (class A).
+struct Fingerprint {
+  std::vector<ComponentVersion> components;
+  std::vector<MappedLibrary> libraries;  // torch, CUDA, BLAS, OpenMP and C++ runtime objects in the process
+  std::string compiler;                  // of the worker
+  int cxx11_abi = 1;
+  std::string cpu_model;
+  std::string cpu_capability;  // what ATen dispatches to
+  int threads = 1;
+  int interop_threads = 1;
+  std::string blas_provider;                       // "mkl", "openblas", "netlib" ...
+  std::string device_name;                         // empty on the CPU
+  std::map<std::string, std::string> flags;        // resolved LibTorch settings by name
+  std::map<std::string, std::string> environment;  // allow-listed variables that were set
+};
+
+struct CellResult {
+  std::string cell_id;
+  std::string nonce;
+  std::optional<WorkerFailure> failure;  // nothing: all steps done
+  std::string workload_digest;           // empty if the failure came first
+  std::int64_t steps_completed = 0;
+  std::string chain;  // after the last step
+  std::int64_t trace_lines = 0;
+  std::int64_t peak_rss_bytes = 0;
+  std::int64_t peak_allocated_bytes = -1;  // device allocator; -1 on the CPU
+  std::int64_t peak_reserved_bytes = -1;
+  std::int64_t start_to_first_step_ns = 0;  // from process start to the end of the first step
+  KnobValues knobs_resolved;  // what each knob came to; differs from the request where the stack could not
+  Fingerprint fingerprint;
+};
+
+nlohmann::json to_json(const CellResult& result);
+nlohmann::json to_json(const Fingerprint& fingerprint);
+
+// Both throw ContractError naming the field.
+CellResult result_from_json(const nlohmann::json& json);
+Fingerprint fingerprint_from_json(const nlohmann::json& json);
+
+}  // namespace reprobench

@@ -1,0 +1,38 @@
+// The version of the documents that the coordinator, the workers and the reports exchange.
+//
+// Rule, as in nextest's archives: another major is refused, a newer minor is refused, an older
+// minor is read. The Python side takes the numbers from the shipped schemas, and a test holds the
+// schemas against this header.
+//
+// | version | what changed |
+// | 1.0     | first    |
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace reprobench {
+
+struct ContractVersion {
+  int major;
+  int minor;
+};
+
+inline constexpr ContractVersion kContractVersion{1, 0};
+inline constexpr const char* kProjectVersion = "0.1.0";
+
+// A document whose content breaks the contract. `what()` is one sentence that names the field.
+class ContractError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// {"schema": "reprobench/NAME", "version": {"major": 1, "minor": 0}}: how every document begins.
+nlohmann::json document(const std::string& name);
+
+// Throws ContractError unless `json` is a document called `name` in a version this build reads.
+void require_document(const nlohmann::json& json, const std::string& name);
+
+}  // namespace reprobench

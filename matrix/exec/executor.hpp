@@ -1,0 +1,62 @@
+// Runs a plan: which attempt when, how long, how it is stopped, and what is written down about it.
+//
+// Order: repeats go round-robin over the cells that are compared with each other, so that every measurement has its
+// partner seconds away. Exclusive cells (timings) run alone; others up to `jobs` at a time. Infrastructure ends are
+// retried with a reason on record (at most twice); a product's end never is (reliability rule R6).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "matrix/exec/launcher.hpp"
+#include "matrix/record/run_directory.hpp"
+
+namespace reprobench {
+
+// Injected so that timers are tested without waiting.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual std::chrono::nanoseconds now() const = 0;  // CLOCK_MONOTONIC
+};
+
+class MonotonicClock : public Clock {
+ public:
+  std::chrono::nanoseconds now() const override;
+};
+
+// What the user asked for so far; set from signal handlers.
+enum class Interrupt : int { none = 0, finish = 1, stop_now = 2 };
+
+struct ExecutionOptions {
+  int jobs = 1;
+  int fail_fast = 0;  // stop after this many cells with a failing attempt; 0: never
+  int infra_retries = 2;
+  std::chrono::milliseconds retry_backoff{5'000};  // doubles with every retry
+  const std::atomic<int>* interrupt = nullptr;
+};
+
+// How a stack's cells are run on this host.
+struct WorkerCommand {
+  std::vector<std::string> command;                // {"/…/reprobench-worker"}; " run FOLDER/request.json" is appended
+  std::map<std::string, std::string> environment;  // of the stack; the knobs' is added
+};
+
+// Progress, for the terminal. Called from execute()'s own thread.
+struct ExecutionObserver {
+  std::function<void(const Cell&, const CellRequest&)> attempt_started;
+  std::function<void(const Cell&, const AttemptRecord&)> attempt_ended;
+  std::function<void(const Cell&, const CellRecord&)> cell_ended;  // all repeats done
+  std::function<void()> tick;                                      // at least every 200 ms
+};
+
+// One record a cell of the plan, in plan order; skipped cells have no attempts. Worker troubles are values in there;
+// StoreError ends the run.
+std::vector<CellRecord> execute(const Plan& plan, const std::map<std::string, WorkerCommand>& workers,
+                                Launcher& launcher, const Clock& clock, RunDirectory& run,
+                                const ExecutionOptions& options, const ExecutionObserver& observer);
+
+}  // namespace reprobench

@@ -1,0 +1,25 @@
+// Attempts as local process trees, each under a reprobench-shepherd that owns, reaps and reports it.
+#pragma once
+
+#include <memory>
+
+#include "matrix/exec/launcher.hpp"
+
+namespace reprobench {
+
+class LocalLauncher : public Launcher {
+ public:
+  // `shepherd`: path of the reprobench-shepherd binary. `log_cap_bytes`: how much of stdout and of stderr is kept each.
+  explicit LocalLauncher(std::filesystem::path shepherd, std::int64_t log_cap_bytes = 4 << 20);
+  ~LocalLauncher() override;
+
+  AttemptHandle start(const LaunchRequest& request) override;
+  void stop(AttemptHandle handle, StopSignal signal) override;
+  std::vector<LaunchEvent> wait(std::chrono::milliseconds timeout) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace reprobench

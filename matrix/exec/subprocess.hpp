@@ -1,0 +1,36 @@
+// A helper program run to its end: pip, cmake, the worker's `describe`, the report generator. No shell is involved
+// anywhere.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reprobench {
+
+struct SubprocessOptions {
+  std::vector<std::string> command;
+  std::optional<std::map<std::string, std::string>> environment;  // nothing: this process's own
+  std::string working_directory;                                  // empty: this process's own
+  std::chrono::milliseconds timeout{0};                           // 0: none
+  std::function<void(std::string_view)> on_output;  // each chunk of stdout or stderr as it comes; may be empty
+  std::size_t capture_bytes = 1 << 20;              // how much of each stream is kept
+};
+
+struct SubprocessResult {
+  int exit_code = -1;  // 128 + signal if it was killed; 127 if it could not be started
+  bool timed_out = false;
+  std::string out;
+  std::string err;
+  std::string launch_error;  // empty unless it could not be started
+};
+
+SubprocessResult run_subprocess(const SubprocessOptions& options);
+
+// First of PATH's folders that holds an executable `name`; empty if none.
+std::string find_in_path(const std::string& name);
+
+}  // namespace reprobench

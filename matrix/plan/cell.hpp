@@ -1,0 +1,49 @@
+// One point of the matrix, everything about it decided except which process runs it when.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/spec/matrix_spec.hpp"
+
+namespace reprobench {
+
+// A threshold as it holds for one cell, after suite, matrix and `where` rules were applied.
+struct CellThreshold {
+  std::string metric;
+  Gate gate = Gate::armed;
+  Bound bound;
+  Mark mark;  // where the bound was set
+};
+
+struct Cell {
+  CellRequest request;  // cell_id set; nonce, repeat, attempt, inject left for the executor
+  std::string slug;     // "determinism-mlp-torch-2.9.0-cu128-cpu-fp32": readable part of the id, unique within a plan
+  Coordinates coordinates;                       // suite, workload, stack, device, world_size and the axes' knobs
+  std::optional<std::string> reference_cell_id;  // nothing: this cell is a reference, or the matrix names none
+  bool required = false;
+  int repeat = 1;
+  bool poison_last_repeat = false;
+  bool exclusive = false;
+  TimeLimits limits;
+  std::vector<CellThreshold> thresholds;
+  std::map<int, Injection> injections;  // by repeat
+};
+
+// Why a cell cannot run here.
+struct Skip {
+  std::string rule;    // id of a row of compat_rules.cpp, "device-class"
+  std::string reason;  // one sentence with the numbers
+};
+
+struct PlannedCell {
+  Cell cell;
+  std::optional<Skip> skip;
+  std::vector<std::string>
+      notes;  // findings that do not stop it: "driver 550.54.14 is under toolkit 12.8's 570.26: minor-version mode"
+};
+
+}  // namespace reprobench

@@ -1,0 +1,38 @@
+// What this machine is: facts a plan is resolved against, never choices. Read-only; no CUDA is started for them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace reprobench {
+
+struct GpuFacts {
+  std::string name;
+  std::string compute_capability;  // "9.0"
+  std::int64_t memory_bytes = 0;
+};
+
+struct HostFacts {
+  std::string host_name;
+  std::string os;  // "Debian GNU/Linux 12 (bookworm)"
+  std::string kernel;
+  std::string glibc;         // "2.36"
+  std::string architecture;  // "x86_64"
+  std::string cpu_model;
+  std::vector<std::string> cpu_isa;  // subset of "avx2", "avx512"
+  int cores = 1;                     // this process may use
+  std::int64_t memory_bytes = 0;
+  std::string driver;  // "570.124.06"; empty without an NVIDIA driver
+  std::vector<GpuFacts> gpus;
+};
+
+// From /proc, uname, os-release and, where libnvidia-ml.so.1 can be opened, NVML.
+HostFacts detect_host();
+
+nlohmann::json to_json(const HostFacts& host);
+HostFacts host_facts_from_json(const nlohmann::json& json);
+
+}  // namespace reprobench

@@ -1,0 +1,39 @@
+// plan.json: every cell of a matrix on this host, each runnable or skipped with rule and reason. All later stages read
+// this and never the YAML again.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "matrix/plan/cell.hpp"
+#include "matrix/plan/host_facts.hpp"
+#include "matrix/spec/stack_spec.hpp"
+
+namespace reprobench {
+
+struct Plan {
+  std::string matrix;       // name
+  std::string matrix_file;  // as given on the command line: part of every reproduce line
+  HostFacts host;
+  std::map<std::string, std::map<std::string, std::string>>
+      declared;  // stack -> component -> version, of the stacks named
+  std::vector<PlannedCell> cells;
+};
+
+nlohmann::json to_json(const Plan& plan);
+
+// Throws ContractError.
+Plan plan_from_json(const nlohmann::json& json);
+
+// Axes times suites, minus exclude, plus include, in fixed order, with cell ids, thresholds, references and required
+// marks. Pure. Throws SpecError: unknown suite, two cells with one id (B25), more than 100,000 cells (B17), rules that
+// select nothing (B24, B40).
+std::vector<Cell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites);
+
+// "3f9c1e0a7b52": the first 12 hex digits of the SHA-256 of the canonical request.
+std::string cell_id_of(const CellRequest& request);
+
+}  // namespace reprobench

@@ -1,0 +1,31 @@
+// Decides for every cell whether this host can run it. Pure: same cells, stacks, facts and host give the same plan.
+//
+// A cell that cannot run is not an error: it comes back with the rule that decided and a sentence that names the
+// numbers
+// ("driver 520.61 is under 525.60.13, the floor of CUDA 12"). Order of cells is kept.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "matrix/plan/compat_facts.hpp"
+#include "matrix/plan/plan.hpp"
+
+namespace reprobench {
+
+// What provisioning found out about a stack on this host.
+struct StackAvailability {
+  bool installed = false;
+  std::string problem;  // a system stack this host cannot have: "libtorch-dev 1.13.1 is not installed; found 2.1.2"
+};
+
+struct StackCatalog {
+  std::map<std::string, StackSpec> stacks;
+  std::map<std::string, StackAvailability> availability;
+};
+
+std::vector<PlannedCell> resolve(const std::vector<Cell>& cells, const StackCatalog& catalog, const CompatFacts& facts,
+                                 const HostFacts& host);
+
+}  // namespace reprobench

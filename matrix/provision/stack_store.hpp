@@ -1,0 +1,70 @@
+// Installed stacks: fetched by lock, unpacked, with a worker built for them; or found on the system, with a worker
+// built for them.
+//
+//   HOME/NAME-DIGEST/            DIGEST: 12 hex digits over stack file and lock
+//     stack.json                 written last: its presence means the installation is complete
+//     site/                      unpacked wheels: torch/ nvidia/ (absent for system stacks)
+//     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack, worker sources and compiler
+//   HOME/downloads/              wheels by file name, hash-checked before every use
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/capability.hpp"
+#include "matrix/spec/stack_spec.hpp"
+
+namespace reprobench {
+
+// Provisioning failed: network, hash, space, compiler. `what()` says which and what to do; nothing half-installed is
+// left.
+class ProvisionError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct InstalledStack {
+  StackSpec spec;
+  std::string digest;  // of stack file and lock
+  std::filesystem::path folder;
+  bool complete = false;         // stack.json is there
+  std::filesystem::path worker;  // empty: not built for the present worker sources
+  std::int64_t size_bytes = 0;
+};
+
+// One line of progress: what is being done, and how far (0..1, or negative if unknown).
+using ProgressSink = std::function<void(const std::string& stack, const std::string& phase, double fraction)>;
+
+class StackStore {
+ public:
+  // `home`: the folder above. `source_root`: the project's root, where the worker's sources are.
+  StackStore(std::filesystem::path home, std::filesystem::path source_root);
+
+  InstalledStack find(const StackSpec& spec) const;
+
+  // Why a system stack cannot be had on this host; empty if it can, and for wheel stacks.
+  std::string system_problem(const StackSpec& spec) const;
+
+  // Idempotent. `with_gpu`: all wheels of the lock, not only the CPU part. Throws ProvisionError.
+  InstalledStack install(const StackSpec& spec, bool with_gpu, const ProgressSink& progress);
+
+  // Asks the installed worker what it really loaded. Throws ProvisionError.
+  Capability describe(const InstalledStack& stack) const;
+
+  // Every finding where declared, compiled and loaded versions or files disagree; empty means verified. Checks wheel
+  // hashes again.
+  std::vector<std::string> verify(const InstalledStack& stack) const;
+
+  void remove(const InstalledStack& stack) const;
+
+  // The variables a worker of this stack needs (LD_LIBRARY_PATH for a system stack's own libraries, or nothing).
+  std::map<std::string, std::string> environment(const InstalledStack& stack) const;
+
+ private:
+  std::filesystem::path home_;
+  std::filesystem::path source_root_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,47 @@
+// The SQLite index over the runs of a store: for listing and history. Rebuildable from the run directories at any time,
+// so losing it loses nothing.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+struct sqlite3;
+
+namespace reprobench {
+
+struct IndexedRun {
+  std::string run_id;
+  std::string folder;
+  std::string matrix;
+  std::string started_utc;
+  std::string verdict;  // empty while unfinished
+  int exit_code = -1;
+  int cells = 0;
+};
+
+class ResultIndex {
+ public:
+  // Opens or makes STORE/index.db. Throws StoreError naming the check that failed ("results.db is not a reprobench
+  // store").
+  explicit ResultIndex(const std::filesystem::path& store);
+  ~ResultIndex();
+  ResultIndex(const ResultIndex&) = delete;
+  ResultIndex& operator=(const ResultIndex&) = delete;
+
+  // One transaction for the run, its cells and its checks, from run.json and verdict.json. Idempotent.
+  void add_run(const std::filesystem::path& run_folder, const nlohmann::json& run, const nlohmann::json& verdict);
+
+  // Drops everything and reads STORE/runs again; returns how many runs were found.
+  int rebuild();
+
+  std::vector<IndexedRun> runs() const;  // newest first
+
+ private:
+  std::filesystem::path store_;
+  sqlite3* db_ = nullptr;
+};
+
+}  // namespace reprobench

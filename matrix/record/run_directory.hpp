@@ -1,0 +1,66 @@
+// Where a run keeps its files, and the only code that writes them. The files are the truth; the SQLite index is rebuilt
+// from them.
+//
+//   STORE/runs/r-20261121-101502-7f3a/
+//     run.json  plan.json  journal.jsonl  lock  verdict.json  junit.xml
+//     inputs/            the matrix, suite and stack files as they were
+//     cells/CELL_ID/r0a0.NONCE/   request.json trace.jsonl result.json exit.json stdout.log stderr.log
+//     report/            report.html summary.md checks.csv
+// Durable files are written under a temporary name, synced and renamed (reliability rule R9).
+#pragma once
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "matrix/record/run_record.hpp"
+
+namespace reprobench {
+
+// The store or a run directory cannot be read or written, is corrupt, or is held by another process: exit code 5.
+class StoreError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Never leaves a half-written file under `path`: temporary name, fsync, rename, fsync of the folder. Throws StoreError.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+// Throws StoreError.
+std::string read_file(const std::filesystem::path& path);
+
+class RunDirectory {
+ public:
+  // Makes STORE/runs/RUN_ID (or `folder`, if given), takes its lock and writes plan.json and run.json. Throws
+  // StoreError: "run r1 is held by pid 4242 on host h since 2026-01-01T00:00:00Z".
+  static RunDirectory create(const std::filesystem::path& store, const std::optional<std::filesystem::path>& folder,
+                             const RunInfo& info, const Plan& plan);
+
+  RunDirectory(RunDirectory&& other) noexcept;
+  RunDirectory& operator=(RunDirectory&&) = delete;
+  ~RunDirectory();  // releases the lock
+
+  const std::filesystem::path& folder() const { return folder_; }
+
+  // A new attempt folder with its request.json, and the intent in the journal, before anything is launched.
+  std::filesystem::path begin_attempt(const CellRequest& request);
+
+  // The end of an attempt in the journal.
+  void end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail);
+
+  void keep_input(const std::string& name, std::string_view content);
+  void finish(const RunInfo& info);
+
+ private:
+  RunDirectory(std::filesystem::path folder, int lock_fd);
+  void append_journal(nlohmann::json entry);
+
+  std::filesystem::path folder_;
+  int lock_fd_ = -1;
+  int journal_fd_ = -1;
+  std::int64_t journal_seq_ = 0;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,68 @@
+// A run as its files tell it: the input of every judgement and report. Loading never throws for what a worker wrote;
+// broken worker output becomes the attempt's end `contract` with one sentence on what is wrong.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/exit_record.hpp"
+#include "matrix/contract/outcome.hpp"
+#include "matrix/contract/result.hpp"
+#include "matrix/contract/trace.hpp"
+#include "matrix/plan/plan.hpp"
+
+namespace reprobench {
+
+struct Trace {
+  TraceHeader header;
+  std::vector<StepRecord> steps;
+  std::vector<TensorsRecord> tensors;  // in file order, the final state last
+  std::string problem;  // empty: complete; else "trace.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
+};
+
+struct AttemptRecord {
+  int repeat = 0;
+  int attempt = 0;
+  std::string nonce;
+  std::string folder;  // relative to the run directory
+  AttemptEnd end = AttemptEnd::lost;
+  std::string
+      detail;  // one sentence: "exit code 3", "SIGSEGV", "result.json: cell_id 9f3c.. does not match expected 71aa.."
+  std::optional<ExitRecord> exit;
+  std::optional<CellResult> result;
+  std::optional<Trace> trace;
+};
+
+struct CellRecord {
+  std::string cell_id;
+  std::vector<AttemptRecord> attempts;  // by repeat, then attempt
+};
+
+struct RunInfo {
+  std::string run_id;         // "r-20261121-101502-7f3a"
+  std::string matrix_digest;  // SHA-256 of the matrix text
+  std::vector<std::string> command_line;
+  std::string started_utc;  // ISO 8601; for people, never for durations
+  std::string ended_utc;    // empty while running
+  std::int64_t duration_ns = 0;
+  bool interrupted = false;
+  std::string version;  // of reprobench
+};
+
+struct RunRecord {
+  RunInfo info;
+  Plan plan;
+  std::vector<CellRecord> cells;  // in plan order, one a planned cell, skipped ones without attempts
+};
+
+// Reads one attempt's folder and says how it ended. `request` is what the coordinator wrote, never what is on disk.
+// `stopped_as` is the end the executor already knows (timeout, hang, interrupted, launch, store); it wins over what the
+// files say.
+AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
+                           std::optional<AttemptEnd> stopped_as);
+
+// Throws StoreError for a folder that is no run directory or whose own documents are broken.
+RunRecord load_run(const std::string& run_folder);
+
+}  // namespace reprobench

@@ -1,0 +1,66 @@
+// matrix/NAME.yaml: what to run (design, section 6). Every scalar stays text until this schema gives it a type.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/spec/suite_spec.hpp"
+
+namespace reprobench {
+
+struct Axis {
+  std::string name;
+  std::vector<std::string> values;
+  Mark mark;
+  std::vector<Mark> value_marks;
+};
+
+// A rule that selects cells: `exclude`, `required`.
+struct SelectionRule {
+  Selector where;
+  Mark mark;
+};
+
+// Adds cells: every coordinate given, the rest from the axes' cross product is not used.
+struct IncludeRule {
+  Coordinates coordinates;
+  Mark mark;
+};
+
+struct InjectRule {
+  Selector where;
+  int repeat = 0;
+  Injection injection;
+  Mark mark;
+};
+
+struct MatrixSpec {
+  std::string name;
+  std::vector<std::string> suites;
+  std::vector<Mark> suite_marks;
+  std::vector<Axis> axes;                     // in file order; axis order is cell order, the last varies fastest
+  std::vector<std::vector<std::string>> zip;  // groups of axes that advance together
+  std::vector<IncludeRule> include;
+  std::vector<SelectionRule> exclude;
+  std::vector<SelectionRule> required;
+  std::map<std::string, std::string> reference;  // coordinate -> value of the cells others are compared with
+  Mark reference_mark;
+  std::optional<int> repeat;         // overrides the suites'
+  std::optional<TimeLimits> limits;  // overrides the suites'
+  std::vector<ThresholdRule> thresholds;
+  std::vector<InjectRule> inject;
+  std::string file;
+  std::string text;  // as read, kept with the run
+};
+
+// Throws SpecError.
+MatrixSpec parse_matrix(const std::string& text, const std::string& file, const Vocabulary& vocabulary);
+MatrixSpec load_matrix(const std::string& path, const Vocabulary& vocabulary);
+
+// "stack=torch-2.9.0-cu128,repeat=1,step=20,tensor=fc1.weight,element=5,kind=weight_ulp": the command line's form of
+// one entry of `inject`. Throws SpecError with file "--inject".
+InjectRule parse_inject_option(const std::string& text);
+
+}  // namespace reprobench

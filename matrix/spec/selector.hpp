@@ -1,0 +1,41 @@
+// `where` expressions: which cells a rule speaks of.
+//
+// Two spellings of the same thing:
+//   where: {device: cpu, precision: [fp32, bf16]}            a map: all keys must match, a list means any of its values
+//   where: "device == cpu and not (stack in (a, b))"         ==, !=, in, and, or, not, parentheses
+// Names are the coordinates of a cell: suite, workload, stack, device, world_size, and every knob.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "matrix/spec/spec_error.hpp"
+
+namespace reprobench {
+
+// The value of every coordinate of one cell by name.
+using Coordinates = std::map<std::string, std::string>;
+
+class Selector {
+ public:
+  struct Term;  // defined in selector.cpp
+
+  Selector() = default;  // selects everything
+
+  // Throws SpecError at `mark` (plus the offset within the text) for a syntax error or an unknown name.
+  static Selector parse(const std::string& text, const Mark& mark);
+
+  // All of: coordinate in its list of values.
+  static Selector all_of(const std::vector<std::pair<std::string, std::vector<std::string>>>& wanted);
+
+  bool matches(const Coordinates& cell) const;
+  bool selects_everything() const { return root_ == nullptr; }
+  std::string text() const;  // the expression form; "" for everything
+
+ private:
+  std::shared_ptr<const Term> root_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,40 @@
+// What is wrong with an input file, where, and what to do about it. All errors of a file are reported at once.
+//
+//   matrix/v2.9.yaml:9:5: error[RB009]: unknown key `timout`; did you mean `timeout`?
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace reprobench {
+
+// A place in an input file; line and column count from 1. Line 0: the file as a whole.
+struct Mark {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+std::string to_string(const Mark& mark);  // "matrix/v2.9.yaml:9:5"
+
+struct Diagnostic {
+  Mark mark;
+  std::string code;  // "RB009"; the catalogue is in spec/README.md
+  std::string what;
+  std::string hint;  // may be empty
+};
+
+std::string to_string(const Diagnostic& diagnostic);
+
+// Ends the command with exit code 2 before anything was launched. `what()` is all diagnostics, one a line, at most 20.
+class SpecError : public std::runtime_error {
+ public:
+  explicit SpecError(std::vector<Diagnostic> diagnostics);
+  const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+
+ private:
+  std::vector<Diagnostic> diagnostics_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,53 @@
+// matrix/stacks/NAME.yaml: one set of software, every component pinned. The lock file beside it (NAME.lock) pins the
+// wheels.
+//
+//   schema: 1
+//   name: torch-2.9.0-cu128
+//   source: wheel
+//   components: {torch: "2.9.0+cu128", cuda: "12.8", cudnn: "9.10.2", nccl: "2.27.5"}
+//   cxx11_abi: 1
+//   cxx_standard: 17          # the lowest this torch's headers accept; the worker itself is C++20
+//   wheel: {python: "3.12", lock: torch-2.9.0-cu128.lock, cpu_wheels: [torch, nvidia-cuda-runtime-cu12,
+//   nvidia-cuda-cupti-cu12]}
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "matrix/spec/spec_error.hpp"
+
+namespace reprobench {
+
+enum class StackSource { wheel, system };
+
+struct StackSpec {
+  std::string name;
+  StackSource source = StackSource::wheel;
+  std::string summary;
+  std::map<std::string, std::string> components;  // torch, cuda, cudnn, nccl; absent: the stack has none
+  int cxx11_abi = 1;
+  int cxx_standard = 17;
+  // source: wheel
+  std::string python;                   // tag of the wheels, "3.12"; independent of the host's Python
+  std::string lock_path;                // absolute
+  std::vector<std::string> cpu_wheels;  // distributions a host without a GPU needs
+  // source: system
+  std::string package;          // distribution package that brings it, "libtorch-dev"
+  std::string package_version;  // its upstream version, "1.13.1"
+  std::vector<std::string> include_dirs;
+  std::vector<std::string> library_dirs;
+  std::string text;  // the file as read: part of the stack digest
+  Mark mark;
+};
+
+// Throws SpecError.
+StackSpec parse_stack(const std::string& text, const std::string& file);
+StackSpec load_stack(const std::string& path);
+
+// All stacks of a folder by name. Throws SpecError with the errors of all files.
+std::map<std::string, StackSpec> load_stacks(const std::string& folder);
+
+std::string_view to_string(StackSource source);
+
+}  // namespace reprobench

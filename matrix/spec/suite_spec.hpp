@@ -1,0 +1,40 @@
+// suites/definitions/NAME.yaml: which workloads a suite runs, how often, and what must hold of them.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/spec/threshold.hpp"
+#include "matrix/spec/vocabulary.hpp"
+
+namespace reprobench {
+
+// Durations of one attempt; all measured on CLOCK_MONOTONIC (reliability rule R3).
+struct TimeLimits {
+  std::chrono::milliseconds first_heartbeat{60'000};  // process start to the first byte of the trace
+  std::chrono::milliseconds heartbeat_gap{60'000};
+  std::chrono::milliseconds total{600'000};
+  std::chrono::milliseconds grace{10'000};  // between TERM and KILL
+};
+
+struct SuiteSpec {
+  std::string name;
+  std::string description;
+  std::vector<WorkloadRequest> workloads;
+  KnobValues knobs;  // fixed by the suite; an axis of the same name overrides them
+  TraceLevel trace = TraceLevel::step;
+  int repeat = 1;  // fresh processes a cell
+  bool poison_last_repeat = false;
+  bool exclusive = false;  // nothing else runs beside it: its timings count
+  TimeLimits limits;
+  std::vector<ThresholdRule> thresholds;
+  Mark mark;
+};
+
+// Throws SpecError.
+SuiteSpec parse_suite(const std::string& text, const std::string& file, const Vocabulary& vocabulary);
+SuiteSpec load_suite(const std::string& path, const Vocabulary& vocabulary);
+
+}  // namespace reprobench

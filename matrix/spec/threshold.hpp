@@ -1,0 +1,42 @@
+// A bound on a metric, as a suite or a matrix states it.
+//
+//   throughput.step_time: {max_regression: 5%, vs: reference}
+//   numerics.repeat_mismatches: {max: 0}
+//   memory.peak_rss:
+//     - {max_regression: 10%, vs: reference, where: {device: cpu}}
+//     - {gate: record_only, where: "stack == torch-2.1.0-cu121"}     # evaluated and shown, decides nothing
+// Of several rules the last one that selects a cell holds for it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/spec/selector.hpp"
+
+namespace reprobench {
+
+enum class Gate { armed, record_only };
+
+struct Bound {
+  enum class Kind {
+    max,             // measured <= limit
+    min,             // measured >= limit
+    equal,           // measured == limit
+    max_regression,  // measured is worse than the reference by at most the fraction `limit`
+  };
+  Kind kind = Kind::max;
+  double limit = 0;           // in the metric's unit; a fraction for max_regression (5% is 0.05)
+  std::string text;           // as written: "max_regression: 5%"
+  bool vs_reference = false;  // the measured value is the ratio or difference to the reference cell
+};
+
+struct ThresholdRule {
+  std::string metric;
+  Gate gate = Gate::armed;
+  std::optional<Bound> bound;  // nothing: only the gate of an earlier rule changes
+  Selector where;
+  Mark mark;
+};
+
+}  // namespace reprobench
