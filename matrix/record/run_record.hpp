@@ -47,8 +47,14 @@ struct RunInfo {
   std::string ended_utc;    // empty while running
   std::int64_t duration_ns = 0;
   bool interrupted = false;
-  std::string version;  // of reprobench
+  std::string reprobench_version;
 };
+
+// The fields alone, as run.json and verdict.json carry them; run.json adds the document head.
+nlohmann::json to_json(const RunInfo& info);
+
+// Throws ContractError naming the field.
+RunInfo run_info_from_json(const nlohmann::json& json);
 
 struct RunRecord {
   RunInfo info;

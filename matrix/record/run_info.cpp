@@ -1,0 +1,30 @@
+#include "matrix/contract/json_field.hpp"
+#include "matrix/record/run_record.hpp"
+
+namespace reprobench {
+
+nlohmann::json to_json(const RunInfo& info) {
+  return {{"run_id", info.run_id},
+          {"matrix_digest", info.matrix_digest},
+          {"command_line", info.command_line},
+          {"started_utc", info.started_utc},
+          {"ended_utc", info.ended_utc},
+          {"duration_ns", info.duration_ns},
+          {"interrupted", info.interrupted},
+          {"reprobench_version", info.reprobench_version}};
+}
+
+RunInfo run_info_from_json(const nlohmann::json& object) {
+  RunInfo info;
+  info.run_id = required<std::string>("run", object, "run_id");
+  info.matrix_digest = required<std::string>("run", object, "matrix_digest");
+  info.command_line = required<std::vector<std::string>>("run", object, "command_line");
+  info.started_utc = required<std::string>("run", object, "started_utc");
+  info.ended_utc = required<std::string>("run", object, "ended_utc");
+  info.duration_ns = required<std::int64_t>("run", object, "duration_ns");
+  info.interrupted = required<bool>("run", object, "interrupted");
+  info.reprobench_version = required<std::string>("run", object, "reprobench_version");
+  return info;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,236 @@
+#include "matrix/verdict/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "matrix/stats/paired_ratio.hpp"
+#include "matrix/stats/robust.hpp"
+
+namespace reprobench {
+namespace {
+
+// A throughput result of netlib's reference BLAS, 30 to 60 times slower than an optimised one, says nothing about the
+// stack.
+constexpr std::string_view kReferenceBlas = "netlib";
+
+struct Values {
+  std::vector<double> of_attempts;
+  std::string missing;  // sentence, if an attempt has no value
+};
+
+Values values_of(const Metric& metric, const CellEvidence& cell) {
+  Values values;
+  for (const AttemptRecord* attempt : cell.repeats) {
+    const auto value = metric.of_attempt(*attempt);
+    if (!value) {
+      values.missing = fmt::format("repeat {} of {} did not record it", attempt->repeat, cell.slug);
+      return values;
+    }
+    values.of_attempts.push_back(*value);
+  }
+  return values;
+}
+
+double aggregated(const Metric& metric, const std::vector<double>& values) {
+  if (std::any_of(values.begin(), values.end(), [](double v) { return !std::isfinite(v); })) return std::nan("");
+  if (metric.aggregate == Aggregate::median_paired) return median(values);
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return metric.info.better == Better::lower ? *most : *least;
+}
+
+void decide(CheckResult& check, CheckStatus status, std::string reason, std::string sentence) {
+  check.status = status;
+  check.reason = std::move(reason);
+  check.sentence = std::move(sentence);
+}
+
+void leave_undecided(CheckResult& check, std::string reason, std::string sentence) {
+  decide(check, CheckStatus::inconclusive, std::move(reason), std::move(sentence));
+}
+
+// A result that is no number: the stack under test produced it where numbers are judged, elsewhere the measurement is
+// broken.
+void reject_not_finite(CheckResult& check) {
+  const bool is_result = check.dimension == Dimension::numerics;
+  decide(check, is_result ? CheckStatus::failed : CheckStatus::inconclusive, "not_finite",
+         fmt::format("{} is not a finite number", check.metric));
+}
+
+std::string located(const Divergence& divergence) {
+  const std::string tensor =
+      divergence.tensor.empty() ? divergence.role : fmt::format("{} ({})", divergence.tensor, divergence.role);
+  return fmt::format("first at step {} in {}, against {}", divergence.step, tensor, divergence.against);
+}
+
+void judge_absolute(CheckResult& check, const Bound& bound, double value) {
+  check.measured = value;
+  if (!std::isfinite(value)) return reject_not_finite(check);
+  bool holds = false;
+  const char* relation = "=";
+  switch (bound.kind) {
+    case Bound::Kind::max:
+      holds = value <= bound.limit;
+      relation = holds ? "<=" : ">";
+      break;
+    case Bound::Kind::min:
+      holds = value >= bound.limit;
+      relation = holds ? ">=" : "<";
+      break;
+    case Bound::Kind::equal:
+      holds = value == bound.limit;
+      relation = holds ? "=" : "!=";
+      break;
+    case Bound::Kind::max_regression:
+      throw std::logic_error("a regression bound is judged by ratio");
+  }
+  if (bound.limit != 0 && bound.kind != Bound::Kind::equal) {
+    const double distance = bound.kind == Bound::Kind::max ? bound.limit - value : value - bound.limit;
+    check.margin_rel = distance / std::abs(bound.limit);
+  }
+  std::string sentence =
+      fmt::format("{} {} {}", humanised(value, check.unit), relation, humanised(bound.limit, check.unit));
+  if (check.divergence) sentence += "; " + located(*check.divergence);
+  decide(check, holds ? CheckStatus::passed : CheckStatus::failed, holds ? "within_bound" : "over_bound",
+         std::move(sentence));
+}
+
+// Ratio of this cell to the reference, more is worse, with its interval.
+std::optional<RatioInterval> ratio_to_reference(const Metric& metric, const std::vector<double>& measured,
+                                                const std::vector<double>& reference) {
+  if (metric.aggregate == Aggregate::median_paired) return paired_ratio(measured, reference);
+  const double ours = aggregated(metric, measured);
+  const double theirs = aggregated(metric, reference);
+  if (!(ours > 0) || !(theirs > 0)) return std::nullopt;
+  const double ratio = ours / theirs;
+  return RatioInterval{ratio, ratio, ratio, static_cast<int>(std::min(measured.size(), reference.size()))};
+}
+
+void judge_regression(CheckResult& check, const Metric& metric, const Bound& bound, const RatioInterval& interval) {
+  check.ratio = interval.ratio;
+  check.ratio_low = interval.low;
+  check.ratio_high = interval.high;
+  const RatioInterval worsening = metric.info.better == Better::lower ? interval : inverted(interval);
+  if (bound.limit > 0) check.margin_rel = (bound.limit - (worsening.ratio - 1)) / bound.limit;
+  const std::string numbers =
+      fmt::format("{} against {}: x{:.3f} [{:.3f}, {:.3f}]", humanised(*check.measured, check.unit),
+                  humanised(*check.reference, check.unit), interval.ratio, interval.low, interval.high);
+  switch (judge_ratio(worsening, bound.limit)) {
+    case RatioVerdict::worse:
+      return decide(check, CheckStatus::failed, "over_bound",
+                    fmt::format("{}, worse by more than {:.3g} %", numbers, bound.limit * 100));
+    case RatioVerdict::better:
+      check.gain = true;
+      return decide(check, CheckStatus::passed, "gain",
+                    fmt::format("{}, better by more than {:.3g} %", numbers, bound.limit * 100));
+    case RatioVerdict::equivalent:
+      return decide(check, CheckStatus::passed, "within_bound",
+                    fmt::format("{}, not worse by more than {:.3g} %", numbers, bound.limit * 100));
+    case RatioVerdict::undecided:
+      return leave_undecided(check, "noise",
+                             fmt::format("{}: the interval reaches over the bound of {:.3g} %; more repeats or a "
+                                         "quieter machine would decide it",
+                                         numbers, bound.limit * 100));
+  }
+}
+
+void evaluate_of_attempts(CheckResult& check, const Metric& metric, const Bound& bound, const CellEvidence& cell,
+                          const CellEvidence* reference) {
+  const Values measured = values_of(metric, cell);
+  if (!measured.missing.empty()) return leave_undecided(check, "missing_metric", measured.missing);
+  check.samples = static_cast<int>(measured.of_attempts.size());
+  const double value = aggregated(metric, measured.of_attempts);
+  if (check.samples > 1 && std::isfinite(value) && value != 0) {
+    check.noise_rel = robust_sd(measured.of_attempts) / std::abs(value);
+  }
+  if (bound.kind != Bound::Kind::max_regression) return judge_absolute(check, bound, value);
+
+  check.measured = value;
+  if (!std::isfinite(value)) return reject_not_finite(check);
+  const Values expected = values_of(metric, *reference);
+  if (!expected.missing.empty()) return leave_undecided(check, "missing_metric", expected.missing);
+  check.reference = aggregated(metric, expected.of_attempts);
+  if (expected.of_attempts.size() != measured.of_attempts.size()) {
+    return leave_undecided(
+        check, "unpaired",
+        fmt::format("{} repeats here, {} of the reference", measured.of_attempts.size(), expected.of_attempts.size()));
+  }
+  const auto interval = ratio_to_reference(metric, measured.of_attempts, expected.of_attempts);
+  if (!interval) {
+    return leave_undecided(check, "too_few_samples",
+                           fmt::format("{} pairs give no 95 % interval of the ratio; six positive ones would",
+                                       measured.of_attempts.size()));
+  }
+  judge_regression(check, metric, bound, *interval);
+}
+
+void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bound, const CellEvidence& cell,
+                      const CellEvidence* reference) {
+  const Measurement measurement = metric.of_cell(cell, reference);
+  check.samples = static_cast<int>(cell.repeats.size());
+  check.divergence = measurement.divergence;
+  if (!measurement.value) return leave_undecided(check, "missing_metric", measurement.missing);
+  judge_absolute(check, bound, *measurement.value);
+}
+
+bool has_reference_blas(const CellEvidence& cell) {
+  return cell.repeats.front()->result->fingerprint.blas_provider == kReferenceBlas;
+}
+
+CheckResult described(const CellThreshold& threshold) {
+  CheckResult check;
+  check.metric = threshold.metric;
+  check.gate = threshold.gate;
+  check.bound = threshold.bound.text;
+  check.limit = threshold.bound.limit;
+  check.origin = to_string(threshold.mark);
+  if (const Metric* metric = find_metric(threshold.metric)) {
+    check.dimension = metric->info.dimension;
+    check.unit = metric->info.unit;
+    check.better = metric->info.better;
+  }
+  return check;
+}
+
+}  // namespace
+
+CheckResult undecided(const CellThreshold& threshold, std::string reason, std::string sentence) {
+  CheckResult check = described(threshold);
+  leave_undecided(check, std::move(reason), std::move(sentence));
+  return check;
+}
+
+CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, const ReferenceEvidence& reference) {
+  const Metric* metric = find_metric(threshold.metric);
+  if (metric == nullptr) return undecided(threshold, "unknown_metric", "this build knows no such metric");
+  const bool compares = metric->needs_reference || threshold.bound.vs_reference;
+  if (compares && reference.evidence == nullptr) return undecided(threshold, reference.reason, reference.sentence);
+  const CellEvidence* expected = compares ? reference.evidence : nullptr;
+  if (metric->info.dimension == Dimension::throughput &&
+      (has_reference_blas(cell) || (expected != nullptr && has_reference_blas(*expected)))) {
+    return undecided(threshold, "reference_blas",
+                     "the BLAS in use is netlib's reference code; its speed judges no stack");
+  }
+  CheckResult check = described(threshold);
+  if (metric->of_attempt != nullptr) {
+    evaluate_of_attempts(check, *metric, threshold.bound, cell, expected);
+  } else {
+    evaluate_of_cell(check, *metric, threshold.bound, cell, expected);
+  }
+  return check;
+}
+
+std::string humanised(double value, std::string_view unit) {
+  if (unit == "ns") {
+    if (std::abs(value) >= 1e9) return fmt::format("{:.3f} s", value / 1e9);
+    if (std::abs(value) >= 1e6) return fmt::format("{:.3f} ms", value / 1e6);
+    return fmt::format("{:.1f} us", value / 1e3);
+  }
+  if (unit == "bytes") return fmt::format("{:.1f} MiB", value / (1 << 20));
+  if (unit == "count") return fmt::format("{:.0f}", value);
+  if (unit == "rel") return fmt::format("{:.3g}", value);
+  return fmt::format("{:.6g} {}", value, unit);
+}
+
+}  // namespace reprobench

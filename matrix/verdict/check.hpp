@@ -1,0 +1,24 @@
+// One threshold of one cell against what was measured.
+#pragma once
+
+#include "matrix/verdict/metrics.hpp"
+
+namespace reprobench {
+
+// The reference cell as a check meets it: evidence, or the reason why there is none.
+struct ReferenceEvidence {
+  const CellEvidence* evidence = nullptr;
+  std::string reason;  // "no_reference", "reference_failed", "not_comparable"
+  std::string sentence;
+};
+
+// Never passes on what is missing, not finite or not comparable. `cell` holds every repeat of the cell, completed.
+CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, const ReferenceEvidence& reference);
+
+// A check nobody could evaluate, because the cell did not get that far.
+CheckResult undecided(const CellThreshold& threshold, std::string reason, std::string sentence);
+
+// "1.24 ms", "5.00 %", "312.4 MiB": for sentences.
+std::string humanised(double value, std::string_view unit);
+
+}  // namespace reprobench

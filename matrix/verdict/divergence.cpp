@@ -1,0 +1,114 @@
+#include "matrix/verdict/divergence.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "matrix/contract/number.hpp"
+
+namespace reprobench {
+namespace {
+
+const TensorsRecord* tensors_of_step(const Trace& trace, std::int64_t step, bool is_final) {
+  for (const TensorsRecord& record : trace.tensors) {
+    if (record.step == step && record.is_final == is_final) return &record;
+  }
+  return nullptr;
+}
+
+// The first tensor in execution order whose digests differ, or that only one side recorded.
+std::optional<Divergence> first_differing_tensor(const TensorsRecord& measured, const TensorsRecord& expected) {
+  const std::size_t count = std::min(measured.tensors.size(), expected.tensors.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const TensorRecord& ours = measured.tensors[i];
+    const TensorRecord& theirs = expected.tensors[i];
+    if (ours.digest == theirs.digest && ours.name == theirs.name && ours.role == theirs.role) continue;
+    return Divergence{measured.step, ours.name, std::string(to_string(ours.role)), "", ours.digest, theirs.digest};
+  }
+  if (measured.tensors.size() == expected.tensors.size()) return std::nullopt;
+  const bool extra = measured.tensors.size() > count;
+  const TensorRecord& unmatched = extra ? measured.tensors[count] : expected.tensors[count];
+  return Divergence{measured.step,
+                    unmatched.name,
+                    std::string(to_string(unmatched.role)),
+                    "",
+                    extra ? unmatched.digest : "",
+                    extra ? "" : unmatched.digest};
+}
+
+Divergence divergence_at_step(const Trace& measured, const Trace& expected, std::size_t index) {
+  const StepRecord& ours = measured.steps[index];
+  const StepRecord& theirs = expected.steps[index];
+  const TensorsRecord* our_tensors = tensors_of_step(measured, ours.step, false);
+  const TensorsRecord* their_tensors = tensors_of_step(expected, theirs.step, false);
+  if (our_tensors != nullptr && their_tensors != nullptr) {
+    if (auto named = first_differing_tensor(*our_tensors, *their_tensors)) return *named;
+  }
+  const bool loss_differs = ours.loss != theirs.loss;
+  return {ours.step, "", loss_differs ? "loss" : "root", "", ours.root, theirs.root};
+}
+
+}  // namespace
+
+TraceComparison compare_traces(const Trace& measured, const Trace& expected, const std::string& against) {
+  TraceComparison comparison;
+  comparison.steps_compared = static_cast<std::int64_t>(std::min(measured.steps.size(), expected.steps.size()));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(comparison.steps_compared); ++i) {
+    if (measured.steps[i].root == expected.steps[i].root) continue;
+    ++comparison.steps_differing;
+    if (!comparison.first) comparison.first = divergence_at_step(measured, expected, i);
+  }
+  const std::int64_t last = measured.steps.empty() ? 0 : measured.steps.back().step;
+  const TensorsRecord* our_state = tensors_of_step(measured, last, true);
+  const TensorsRecord* their_state = tensors_of_step(expected, last, true);
+  if (our_state != nullptr && their_state != nullptr) {
+    const auto differing = first_differing_tensor(*our_state, *their_state);
+    comparison.final_state_differs = differing.has_value();
+    if (differing && !comparison.first) comparison.first = differing;
+  }
+  if (comparison.first) comparison.first->against = against;
+  return comparison;
+}
+
+std::optional<double> gradient_distance_rel(const Trace& measured, const Trace& expected, std::int64_t step) {
+  const TensorsRecord* ours = tensors_of_step(measured, step, false);
+  const TensorsRecord* theirs = tensors_of_step(expected, step, false);
+  if (ours == nullptr || theirs == nullptr || ours->tensors.size() != theirs->tensors.size()) return std::nullopt;
+  double distance_squared = 0;
+  double norm_squared = 0;
+  bool found = false;
+  for (std::size_t i = 0; i < ours->tensors.size(); ++i) {
+    const TensorRecord& a = ours->tensors[i];
+    const TensorRecord& b = theirs->tensors[i];
+    if (a.role != TensorRole::parameter_gradient || !a.sketch || !b.sketch || a.name != b.name) continue;
+    if (a.sketch->nan_count != b.sketch->nan_count || a.sketch->inf_count != b.sketch->inf_count) {
+      return std::numeric_limits<double>::infinity();
+    }
+    found = true;
+    norm_squared += b.sketch->l2 * b.sketch->l2;
+    for (std::size_t j = 0; j < a.sketch->signed_sums.size(); ++j) {
+      const double difference = a.sketch->signed_sums[j] - b.sketch->signed_sums[j];
+      distance_squared += difference * difference;
+    }
+  }
+  if (!found) return std::nullopt;
+  if (distance_squared == 0) return 0;
+  return std::sqrt(distance_squared / norm_squared);
+}
+
+std::optional<double> largest_loss_distance_rel(const Trace& measured, const Trace& expected) {
+  double largest = 0;
+  const std::size_t steps = std::min(measured.steps.size(), expected.steps.size());
+  if (steps == 0) return std::nullopt;
+  for (std::size_t i = 0; i < steps; ++i) {
+    const auto ours = exact_float_from_json(measured.steps[i].loss);
+    const auto theirs = exact_float_from_json(expected.steps[i].loss);
+    if (!ours || !theirs) return std::nullopt;
+    const double distance = std::abs(*ours - *theirs) / std::max(std::abs(*theirs), std::numeric_limits<double>::min());
+    if (std::isnan(distance)) return distance;  // max() would drop it
+    largest = std::max(largest, distance);
+  }
+  return largest;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,32 @@
+// Where two runs of the same workload part, from their traces alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "matrix/record/run_record.hpp"
+#include "matrix/verdict/verdict.hpp"
+
+namespace reprobench {
+
+struct TraceComparison {
+  std::int64_t steps_compared = 0;
+  std::int64_t steps_differing = 0;  // steps whose root digests differ
+  bool final_state_differs = false;
+  std::optional<Divergence> first;  // nothing: equal bits in everything both traces digested
+};
+
+// Both traces must be complete and of equal length; `against` names `expected` in the result.
+TraceComparison compare_traces(const Trace& measured, const Trace& expected, const std::string& against);
+
+// Relative L2 distance of the gradients of step `step`, over all parameters, estimated from their sketches:
+// sqrt(sum |s(a) - s(b)|^2) / sqrt(sum |b|^2). The estimate's standard deviation is about 9 % (kernels/sketch).
+// Infinite if one side has a NaN or infinity that the other has not. Nothing if the step carries no sketches on both
+// sides.
+std::optional<double> gradient_distance_rel(const Trace& measured, const Trace& expected, std::int64_t step);
+
+// Largest |loss_a - loss_b| / |loss_b| over all steps.
+std::optional<double> largest_loss_distance_rel(const Trace& measured, const Trace& expected);
+
+}  // namespace reprobench

@@ -1,0 +1,223 @@
+#include "matrix/verdict/judge.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "matrix/verdict/check.hpp"
+#include "matrix/verdict/environment.hpp"
+#include "matrix/verdict/summary.hpp"
+
+namespace reprobench {
+namespace {
+
+using RecordById = std::unordered_map<std::string, const CellRecord*>;
+using CellById = std::unordered_map<std::string, const PlannedCell*>;
+
+std::string injected_text(const Cell& cell, int repeat) {
+  const auto found = cell.injections.find(repeat);
+  if (found == cell.injections.end()) return "";
+  const Injection& injection = found->second;
+  return fmt::format("{} at step {}, {}[{}]", injection.kind, injection.step, injection.tensor, injection.element);
+}
+
+// The attempt that counts for each repeat is its last; nothing if a repeat was never started.
+std::vector<const AttemptRecord*> last_attempts(const Cell& cell, const CellRecord& record) {
+  std::vector<const AttemptRecord*> last(static_cast<std::size_t>(cell.repeat), nullptr);
+  for (const AttemptRecord& attempt : record.attempts) {
+    if (attempt.repeat < 0 || attempt.repeat >= cell.repeat) continue;
+    const AttemptRecord*& slot = last[static_cast<std::size_t>(attempt.repeat)];
+    if (slot == nullptr || attempt.attempt >= slot->attempt) slot = &attempt;
+  }
+  return last;
+}
+
+struct Ended {
+  Outcome outcome;
+  std::string reason;
+  std::string sentence;
+};
+
+// A stack that cannot do what the cell asks is no regression of it, and no pass either.
+bool is_unsupported(const AttemptRecord& attempt) {
+  return attempt.end == AttemptEnd::worker_error && attempt.result && attempt.result->failure &&
+         attempt.result->failure->cause == "unsupported";
+}
+
+// The outcome that attempts alone decide, worst first; nothing if every repeat completed.
+std::optional<Ended> ended_early(const std::vector<const AttemptRecord*>& last) {
+  const AttemptRecord* product = nullptr;
+  const AttemptRecord* unsupported = nullptr;
+  const AttemptRecord* infra = nullptr;
+  bool unfinished = false;
+  for (const AttemptRecord* attempt : last) {
+    if (attempt == nullptr || side_of(attempt->end) == Side::user) {
+      unfinished = true;
+    } else if (is_unsupported(*attempt)) {
+      unsupported = attempt;
+    } else if (side_of(attempt->end) == Side::product) {
+      if (product == nullptr) product = attempt;
+    } else if (side_of(attempt->end) == Side::infra) {
+      infra = attempt;
+    }
+  }
+  const auto from = [](Outcome outcome, const AttemptRecord& attempt, std::string reason) {
+    return Ended{outcome, std::move(reason), fmt::format("repeat {}: {}", attempt.repeat, attempt.detail)};
+  };
+  if (product != nullptr) return from(Outcome::failed, *product, std::string(to_string(product->end)));
+  if (infra != nullptr) return from(Outcome::errored, *infra, std::string(to_string(infra->end)));
+  if (unsupported != nullptr) return from(Outcome::inconclusive, *unsupported, "unsupported");
+  if (unfinished) return Ended{Outcome::unfinished, "interrupted", "the run ended before all repeats of this cell did"};
+  return std::nullopt;
+}
+
+std::optional<std::string> common_workload_digest(const std::vector<const AttemptRecord*>& repeats) {
+  const std::string& first = repeats.front()->result->workload_digest;
+  const bool equal = std::all_of(repeats.begin(), repeats.end(), [&](const AttemptRecord* attempt) {
+    return attempt->result->workload_digest == first;
+  });
+  return equal ? std::optional(first) : std::nullopt;
+}
+
+Ended from_checks(const std::vector<CheckResult>& checks) {
+  const auto first_armed = [&](CheckStatus status) {
+    return std::find_if(checks.begin(), checks.end(),
+                        [&](const CheckResult& check) { return check.gate == Gate::armed && check.status == status; });
+  };
+  if (const auto failed = first_armed(CheckStatus::failed); failed != checks.end()) {
+    return {Outcome::failed, failed->metric, failed->sentence};
+  }
+  if (const auto open = first_armed(CheckStatus::inconclusive); open != checks.end()) {
+    return {Outcome::inconclusive, open->reason, fmt::format("{}: {}", open->metric, open->sentence)};
+  }
+  const auto armed =
+      std::count_if(checks.begin(), checks.end(), [](const CheckResult& check) { return check.gate == Gate::armed; });
+  if (armed == 0) {
+    return {Outcome::passed, "nothing_armed",
+            checks.empty() ? "ran to completion; no threshold applies to it"
+                           : fmt::format("ran to completion; its {} checks are record-only", checks.size())};
+  }
+  return {Outcome::passed, "all_checks_passed", fmt::format("{} of {} armed checks passed", armed, armed)};
+}
+
+class Judge {
+ public:
+  explicit Judge(const RunRecord& run) : run_(run) {
+    for (const CellRecord& record : run.cells) records_.emplace(record.cell_id, &record);
+    for (const PlannedCell& planned : run.plan.cells) planned_.emplace(planned.cell.request.cell_id, &planned);
+  }
+
+  CellVerdict judge_cell(const PlannedCell& planned) const {
+    CellVerdict verdict = described(planned);
+    if (planned.skip) return conclude(verdict, {Outcome::skipped, planned.skip->rule, planned.skip->reason});
+    const CellRecord* record = record_of(planned.cell.request.cell_id);
+    if (record == nullptr) {
+      return conclude(verdict, {Outcome::unfinished, "not_started", "the run has no record of this cell"});
+    }
+    summarise_attempts(planned.cell, *record, verdict);
+    const auto repeats = last_attempts(planned.cell, *record);
+    const auto early = ended_early(repeats);
+    if (early) {
+      for (const CellThreshold& threshold : planned.cell.thresholds) {
+        verdict.checks.push_back(undecided(threshold, "incomplete_repeats", early->sentence));
+      }
+      return conclude(verdict, *early);
+    }
+    verdict.chain = repeats.front()->result->chain;
+    const auto workload_digest = common_workload_digest(repeats);
+    if (!workload_digest) {
+      return conclude(verdict, {Outcome::inconclusive, "not_comparable",
+                                "the repeats of this cell did not run the same workload: their digests differ"});
+    }
+    verdict.workload_digest = *workload_digest;
+    evaluate_checks(planned.cell, {planned.cell.slug, repeats}, verdict);
+    return conclude(verdict, from_checks(verdict.checks));
+  }
+
+ private:
+  const CellRecord* record_of(const std::string& cell_id) const {
+    const auto found = records_.find(cell_id);
+    return found == records_.end() ? nullptr : found->second;
+  }
+
+  static CellVerdict conclude(CellVerdict& verdict, Ended ended) {
+    verdict.outcome = ended.outcome;
+    verdict.reason = std::move(ended.reason);
+    verdict.sentence = std::move(ended.sentence);
+    return std::move(verdict);
+  }
+
+  CellVerdict described(const PlannedCell& planned) const {
+    CellVerdict verdict;
+    verdict.cell_id = planned.cell.request.cell_id;
+    verdict.slug = planned.cell.slug;
+    verdict.coordinates = planned.cell.coordinates;
+    verdict.required = planned.cell.required;
+    verdict.reference_cell_id = planned.cell.reference_cell_id;
+    verdict.notes = planned.notes;
+    verdict.reproduce = fmt::format("reprobench run --matrix {} --cell {}", run_.plan.matrix_file, verdict.cell_id);
+    return verdict;
+  }
+
+  static void summarise_attempts(const Cell& cell, const CellRecord& record, CellVerdict& verdict) {
+    for (const AttemptRecord& attempt : record.attempts) {
+      verdict.attempts.push_back({attempt.repeat, attempt.attempt, attempt.end, attempt.detail, attempt.folder,
+                                  attempt.result ? attempt.result->chain : "", injected_text(cell, attempt.repeat)});
+    }
+  }
+
+  void evaluate_checks(const Cell& cell, const CellEvidence& evidence, CellVerdict& verdict) const {
+    CellEvidence reference_cell;
+    const ReferenceEvidence reference = find_reference(cell, verdict.workload_digest, reference_cell);
+    for (const CellThreshold& threshold : cell.thresholds) {
+      verdict.checks.push_back(evaluate(threshold, evidence, reference));
+    }
+  }
+
+  // Points into `storage` where the reference cell can be compared with.
+  ReferenceEvidence find_reference(const Cell& cell, const std::string& workload_digest, CellEvidence& storage) const {
+    if (!cell.reference_cell_id) return {nullptr, "no_reference", "no cell of this plan is its reference"};
+    const auto planned = planned_.find(*cell.reference_cell_id);
+    const CellRecord* record = record_of(*cell.reference_cell_id);
+    if (planned == planned_.end() || record == nullptr) {
+      return {nullptr, "no_reference", fmt::format("its reference {} did not run", *cell.reference_cell_id)};
+    }
+    const Cell& reference = planned->second->cell;
+    if (planned->second->skip) {
+      return {nullptr, "no_reference", fmt::format("its reference {} was skipped", reference.slug)};
+    }
+    storage = {reference.slug, last_attempts(reference, *record)};
+    if (const auto early = ended_early(storage.repeats)) {
+      return {nullptr, "reference_failed",
+              fmt::format("its reference {} is {}: {}", reference.slug, to_string(early->outcome), early->sentence)};
+    }
+    const auto digest = common_workload_digest(storage.repeats);
+    if (!digest || *digest != workload_digest) {
+      return {nullptr, "not_comparable",
+              fmt::format("its reference {} ran another workload: workload_digest {} there, {} here", reference.slug,
+                          digest.value_or("differs between repeats"), workload_digest)};
+    }
+    return {&storage, "", ""};
+  }
+
+  const RunRecord& run_;
+  RecordById records_;
+  CellById planned_;
+};
+
+}  // namespace
+
+RunVerdict judge(const RunRecord& run) {
+  RunVerdict verdict;
+  verdict.info = run.info;
+  verdict.matrix = run.plan.matrix;
+  verdict.matrix_file = run.plan.matrix_file;
+  const Judge judge_of_cells(run);
+  for (const PlannedCell& planned : run.plan.cells) verdict.cells.push_back(judge_of_cells.judge_cell(planned));
+  verdict.environments = environments_of(run);
+  summarise(verdict);
+  return verdict;
+}
+
+}  // namespace reprobench

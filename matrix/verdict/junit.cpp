@@ -1,0 +1,115 @@
+#include "matrix/verdict/junit.hpp"
+
+#include <map>
+#include <sstream>
+
+#include <pugixml.hpp>
+
+namespace reprobench {
+namespace {
+
+// XML 1.0 has no way to write most control characters; pugixml would write them raw.
+std::string xml_safe(const std::string& text) {
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    safe += byte < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+  }
+  return safe;
+}
+
+void set(pugi::xml_node node, const char* name, const std::string& value) {
+  node.append_attribute(name).set_value(xml_safe(value).c_str());
+}
+
+pugi::xml_node add_case(pugi::xml_node suite, const CellVerdict& cell, const std::string& name) {
+  pugi::xml_node test_case = suite.append_child("testcase");
+  set(test_case, "classname", cell.coordinates.count("stack") ? cell.coordinates.at("stack") : cell.slug);
+  set(test_case, "name", name);
+  return test_case;
+}
+
+void add_result(pugi::xml_node test_case, const char* element, const std::string& type, const std::string& message,
+                const std::string& text) {
+  pugi::xml_node result = test_case.append_child(element);
+  set(result, "type", type);
+  set(result, "message", message);
+  result.text().set(xml_safe(text).c_str());
+}
+
+void add_cell_result(pugi::xml_node test_case, const CellVerdict& cell) {
+  switch (cell.outcome) {
+    case Outcome::passed:
+      return;
+    case Outcome::failed:
+      return add_result(test_case, "failure", cell.reason, cell.sentence, cell.reproduce);
+    case Outcome::skipped:
+      return add_result(test_case, "skipped", cell.reason, cell.sentence, "");
+    case Outcome::errored:
+    case Outcome::inconclusive:
+    case Outcome::unfinished:
+      return add_result(test_case, "error", cell.reason, cell.sentence, cell.reproduce);
+  }
+}
+
+void add_check(pugi::xml_node suite, const CellVerdict& cell, const CheckResult& check) {
+  pugi::xml_node test_case = add_case(suite, cell, cell.slug + " / " + check.metric);
+  if (check.gate == Gate::record_only) {
+    if (check.status == CheckStatus::passed) return;
+    return add_result(test_case, "skipped", "record_only", check.sentence, "");
+  }
+  if (check.status == CheckStatus::failed) {
+    add_result(test_case, "failure", check.reason, check.sentence,
+               check.bound + " set at " + check.origin + "\n" + cell.reproduce);
+  } else if (check.status == CheckStatus::inconclusive) {
+    add_result(test_case, "error", check.reason, check.sentence, cell.reproduce);
+  }
+}
+
+void count_children(pugi::xml_node suite) {
+  int tests = 0;
+  int failures = 0;
+  int errors = 0;
+  int skipped = 0;
+  for (const pugi::xml_node test_case : suite.children("testcase")) {
+    ++tests;
+    failures += test_case.child("failure") ? 1 : 0;
+    errors += test_case.child("error") ? 1 : 0;
+    skipped += test_case.child("skipped") ? 1 : 0;
+  }
+  suite.append_attribute("tests").set_value(tests);
+  suite.append_attribute("failures").set_value(failures);
+  suite.append_attribute("errors").set_value(errors);
+  suite.append_attribute("skipped").set_value(skipped);
+}
+
+}  // namespace
+
+std::string to_junit(const RunVerdict& verdict) {
+  pugi::xml_document document;
+  pugi::xml_node root = document.append_child("testsuites");
+  set(root, "name", verdict.matrix);
+  std::map<std::string, pugi::xml_node> suites;
+  for (const CellVerdict& cell : verdict.cells) {
+    const std::string stack = cell.coordinates.count("stack") ? cell.coordinates.at("stack") : "";
+    auto [suite, is_new] = suites.try_emplace(stack);
+    if (is_new) {
+      suite->second = root.append_child("testsuite");
+      set(suite->second, "name", stack);
+    }
+    // The cell's own case carries what its attempts decided; where checks decided, it would only repeat them.
+    const bool decided_by_checks =
+        !cell.checks.empty() && (cell.outcome == Outcome::passed || cell.checks.front().reason != "incomplete_repeats");
+    if (!decided_by_checks) {
+      add_cell_result(add_case(suite->second, cell, cell.slug), cell);
+    } else {
+      for (const CheckResult& check : cell.checks) add_check(suite->second, cell, check);
+    }
+  }
+  for (auto& [stack, suite] : suites) count_children(suite);
+  std::ostringstream text;
+  document.save(text, "  ");
+  return text.str();
+}
+
+}  // namespace reprobench

@@ -1,0 +1,142 @@
+#include "matrix/verdict/metrics.hpp"
+
+#include <algorithm>
+
+#include "matrix/contract/number.hpp"
+#include "matrix/stats/robust.hpp"
+#include "matrix/verdict/divergence.hpp"
+
+namespace reprobench {
+namespace {
+
+using MaybeValue = std::optional<double>;
+
+// Steps that pay for first touches of memory and lazy initialisation: a tenth, at least ten where there are enough.
+std::size_t warm_up_steps(std::size_t steps) { return std::min(std::max<std::size_t>(steps / 10, 10), steps / 2); }
+
+MaybeValue median_step_time_ns(const AttemptRecord& attempt) {
+  const auto& steps = attempt.trace->steps;
+  std::vector<double> times_ns;
+  for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {
+    times_ns.push_back(static_cast<double>(steps[i].step_time_ns));
+  }
+  if (times_ns.empty()) return std::nullopt;
+  return median(times_ns);
+}
+
+MaybeValue samples_per_s(const AttemptRecord& attempt) {
+  const auto step_time_ns = median_step_time_ns(attempt);
+  if (!step_time_ns) return std::nullopt;
+  return static_cast<double>(attempt.trace->steps.back().samples) * 1e9 / *step_time_ns;
+}
+
+MaybeValue start_to_first_step_ns(const AttemptRecord& attempt) {
+  const auto time_ns = attempt.result->start_to_first_step_ns;
+  return time_ns > 0 ? MaybeValue(static_cast<double>(time_ns)) : std::nullopt;
+}
+
+// The results write -1 for what a device does not have.
+MaybeValue bytes_if_measured(std::int64_t bytes) {
+  return bytes >= 0 ? MaybeValue(static_cast<double>(bytes)) : std::nullopt;
+}
+
+MaybeValue peak_rss_bytes(const AttemptRecord& attempt) {
+  return attempt.result->peak_rss_bytes > 0 ? bytes_if_measured(attempt.result->peak_rss_bytes) : std::nullopt;
+}
+
+MaybeValue device_peak_bytes(const AttemptRecord& attempt) {
+  return bytes_if_measured(attempt.result->peak_allocated_bytes);
+}
+
+// Growth of the resident set over the second half of the run, when every buffer has long been touched.
+MaybeValue rss_growth_bytes(const AttemptRecord& attempt) {
+  std::vector<double> samples;
+  for (const StepRecord& step : attempt.trace->steps) {
+    if (step.rss_bytes >= 0) samples.push_back(static_cast<double>(step.rss_bytes));
+  }
+  if (samples.size() < 4) return std::nullopt;
+  return samples.back() - samples[samples.size() / 2];
+}
+
+MaybeValue final_loss(const AttemptRecord& attempt) {
+  return attempt.trace->steps.empty() ? std::nullopt : exact_float_from_json(attempt.trace->steps.back().loss);
+}
+
+Measurement missing(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
+
+Measurement differing_steps(const Trace& measured, const Trace& expected, const std::string& against) {
+  const TraceComparison comparison = compare_traces(measured, expected, against);
+  const auto differing = comparison.steps_differing + (comparison.final_state_differs ? 1 : 0);
+  return {static_cast<double>(differing), comparison.first, ""};
+}
+
+Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
+  if (cell.repeats.size() < 2) return missing("needs at least 2 repeats, the cell has 1");
+  Measurement worst{0.0, std::nullopt, ""};
+  for (std::size_t i = 1; i < cell.repeats.size(); ++i) {
+    Measurement against_first = differing_steps(*cell.repeats[i]->trace, *cell.repeats[0]->trace, "repeat 0");
+    if (*against_first.value > *worst.value) worst = std::move(against_first);
+  }
+  return worst;
+}
+
+// A single odd repeat is repeat_mismatches' business: the reference is held against the first.
+Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* reference) {
+  return differing_steps(*cell.repeats[0]->trace, *reference->repeats[0]->trace, reference->slug);
+}
+
+Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
+  const auto distance = gradient_distance_rel(*cell.repeats[0]->trace, *reference->repeats[0]->trace, 1);
+  if (!distance) return missing("step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`");
+  return {distance, std::nullopt, ""};
+}
+
+Measurement loss_rel(const CellEvidence& cell, const CellEvidence* reference) {
+  const auto distance = largest_loss_distance_rel(*cell.repeats[0]->trace, *reference->repeats[0]->trace);
+  if (!distance) return missing("a loss is missing");
+  return {distance, std::nullopt, ""};
+}
+
+using enum Dimension;
+constexpr auto kLower = Better::lower;
+constexpr auto kHigher = Better::higher;
+constexpr auto kPaired = Aggregate::median_paired;
+constexpr auto kWorst = Aggregate::worst;
+
+// clang-format off
+constexpr Metric kMetrics[] = {
+    // name, unit, better, dimension, what it says; of one attempt, or of the cell; how attempts become one value
+    {{"numerics.repeat_mismatches",    "count", kLower,  numerics,   "steps whose digests differ between fresh processes of one stack"},       nullptr, &repeat_mismatches, kWorst},
+    {{"numerics.reference_mismatches", "count", kLower,  numerics,   "steps whose digests differ from the reference's"},                       nullptr, &reference_mismatches, kWorst, true},
+    {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, true},
+    {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, true},
+    {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst},
+    {{"throughput.step_time",          "ns",    kLower,  throughput, "median time of a training step after warm-up"},                          &median_step_time_ns, nullptr, kPaired},
+    {{"throughput.samples",            "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s, nullptr, kPaired},
+    {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},
+    {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
+    {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &rss_growth_bytes, nullptr, kWorst},
+    {{"memory.device_peak",            "bytes", kLower,  memory,     "largest sum of the device allocator's live blocks"},                     &device_peak_bytes, nullptr, kWorst},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Metric> metrics() { return kMetrics; }
+
+const Metric* find_metric(std::string_view name) {
+  const auto found = std::find_if(std::begin(kMetrics), std::end(kMetrics),
+                                  [&](const Metric& metric) { return metric.info.name == name; });
+  return found == std::end(kMetrics) ? nullptr : found;
+}
+
+std::span<const MetricInfo> metric_infos() {
+  static const std::vector<MetricInfo> kInfos = [] {
+    std::vector<MetricInfo> infos;
+    for (const Metric& metric : kMetrics) infos.push_back(metric.info);
+    return infos;
+  }();
+  return kInfos;
+}
+
+}  // namespace reprobench

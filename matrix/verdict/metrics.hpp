@@ -1,0 +1,51 @@
+// What can be measured of a cell. To add a metric: a row in metrics.cpp and the function it points to; thresholds,
+// judge, `reprobench list metrics` and the report pick it up from there.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/contract/metric.hpp"
+#include "matrix/verdict/verdict.hpp"
+
+namespace reprobench {
+
+// The attempts of a cell that count: one completed attempt a repeat, in the order of repeats.
+struct CellEvidence {
+  std::string slug;
+  std::vector<const AttemptRecord*> repeats;
+};
+
+// A metric of a whole cell, or the reason why it has none.
+struct Measurement {
+  std::optional<double> value;
+  std::optional<Divergence> divergence;
+  std::string missing;  // sentence; set if and only if `value` is not
+};
+
+// How the values of several attempts become one, and how they meet the reference's.
+enum class Aggregate {
+  median_paired,  // times: median over attempts; against the reference, the median of the ratios of attempts run side
+                  // by side
+  worst,          // peaks: the worst attempt of each side
+};
+
+struct Metric {
+  MetricInfo info;
+  // Exactly one of the two is set: a value of one attempt, or a value that needs several attempts or the reference.
+  std::optional<double> (*of_attempt)(const AttemptRecord& attempt) = nullptr;
+  Measurement (*of_cell)(const CellEvidence& cell, const CellEvidence* reference) = nullptr;
+  Aggregate aggregate = Aggregate::worst;
+  bool needs_reference = false;  // of_cell is called with a reference, whatever the bound says
+};
+
+std::span<const Metric> metrics();
+const Metric* find_metric(std::string_view name);
+
+// The part of the table the spec layer checks thresholds against.
+std::span<const MetricInfo> metric_infos();
+
+}  // namespace reprobench
