@@ -1,0 +1,70 @@
+"""python3 -m reprobench_report RUN_DIR [--out DIR]: writes report.html, summary.md and checks.csv, prints their paths."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from . import escape
+from .csv_export import checks_csv
+from .html import report_html
+from .load import ReportError, load_run
+from .markdown import summary_md
+
+# Exit codes of the coordinator (matrix/contract/exit_code.hpp) that a report can end with.
+EXIT_STORE = 5
+
+
+def write_atomically(path: Path, content: str) -> None:
+    """Never leaves a half-written file under its final name: temporary name, fsync, rename."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def write_reports(run_folder: Path, out_folder: Path) -> list[Path]:
+    """All of them are rendered before the first is written, so a failure leaves the old set whole."""
+    run = load_run(run_folder)
+    contents = {"report.html": report_html(run), "summary.md": summary_md(run), "checks.csv": checks_csv(run)}
+    out_folder.mkdir(parents=True, exist_ok=True)
+    paths = [out_folder / name for name in contents]
+    for path, content in zip(paths, contents.values()):
+        write_atomically(path, content)
+    return paths
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m reprobench_report",
+        description="Writes report.html, summary.md and checks.csv of a judged run directory and prints their paths.",
+        epilog="example: python3 -m reprobench_report .reprobench/runs/r-20261121-101502-7f3a",
+    )
+    parser.add_argument("run_dir", type=Path, help="a run directory with verdict.json, plan.json and run.json")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write into (default: RUN_DIR/report)")
+    arguments = parser.parse_args()
+    try:
+        paths = write_reports(arguments.run_dir, arguments.out or arguments.run_dir / "report")
+    except ReportError as error:
+        print(f"report: error: {escape.terminal(error)}", file=sys.stderr)
+        return EXIT_STORE
+    except OSError as error:
+        print(f"report: error: {escape.terminal(error.filename)}: {escape.terminal(error.strerror)}", file=sys.stderr)
+        return EXIT_STORE
+    for path in paths:
+        print(escape.terminal(path))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

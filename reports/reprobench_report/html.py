@@ -1,0 +1,110 @@
+"""report.html: one file that fetches nothing, runs no script and has the same bytes for the same run.
+
+The content security policy allows exactly the one style sheet below, by hash; a hostile string that became markup
+could still load nothing and run nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from . import escape, svg
+from .environment import component_names, differences, witnesses
+from .heatmap import grid_of, letters
+from .load import OUTCOMES, Run
+from .overview import comparisons, dimension_counts, outcome_counts, reference_stacks, skip_groups, varying_knobs
+from .quantity import duration, exact, finite, human, percent, significant
+
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+# Beyond these many cells a full card or an expandable entry each would make the page too large to open; the rest get
+# a row in a compact table with the same words and numbers.
+MAX_CARDS = 100
+MAX_EXPANDABLE = 150
+
+_WANTED = ("failed", "errored", "inconclusive", "unfinished")
+
+
+def _anchor(cell: dict[str, Any], index: int) -> str:
+    identifier = cell["cell_id"]
+    return f"c-{identifier}" if re.fullmatch(r"[0-9A-Za-z_-]{1,64}", identifier) else f"cell-{index}"
+
+
+def _bound_kinds(run: Run) -> dict[tuple[str, str], str]:
+    return {
+        (cell["cell_id"], threshold["metric"]): threshold["bound"]["kind"]
+        for cell in run.plan["cells"]
+        for threshold in cell["thresholds"]
+    }
+
+
+def _minified(css: str) -> str:
+    css = re.sub(r"/\*.*?\*/", "", css, flags=re.DOTALL)
+    return re.sub(r"\s*([{};,])\s*", r"\1", re.sub(r"\s+", " ", css)).replace(";}", "}").strip()
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        finalize=escape.html,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def report_html(run: Run) -> str:
+    verdict, plan, cells = run.verdict, run.plan, run.cells
+    style = _minified((_TEMPLATES / "style.css").read_text(encoding="utf-8"))
+    kinds = _bound_kinds(run)
+    steps = {cell["cell_id"]: cell["request"]["workload"]["steps"] for cell in plan["cells"]}
+    wanted = sorted((c for c in cells if c["outcome"] in _WANTED), key=lambda c: _WANTED.index(c["outcome"]))
+    passed = [cell for cell in cells if cell["outcome"] == "passed"]
+    expandable = passed if len(passed) <= MAX_EXPANDABLE else []
+    counts = outcome_counts(run)
+    anchors = {id(cell): _anchor(cell, index) for index, cell in enumerate(cells)}
+
+    text = _environment().get_template("report.html.j2").render(
+        style=Markup(style),
+        style_hash=base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
+        verdict=verdict,
+        info=run.info,
+        plan=plan,
+        totals=verdict["totals"],
+        outcomes=[(name, counts[name]) for name in OUTCOMES],
+        dimensions=dimension_counts(cells),
+        comparisons=comparisons(cells),
+        references=reference_stacks(cells),
+        skips=skip_groups(cells),
+        grid=grid_of(cells),
+        knobs=varying_knobs(cells),
+        cards=wanted[:MAX_CARDS],
+        wanted_rest=wanted[MAX_CARDS:],
+        expandable=expandable,
+        passed_rest=passed[len(expandable):],
+        environments=verdict["environments"],
+        components=component_names(verdict["environments"]),
+        differences=differences(verdict["environments"], reference_stacks(cells)),
+        witnesses=witnesses,
+        letters=letters,
+        anchor=lambda cell: anchors[id(cell)],
+        bullet=lambda cell, check: svg.bullet(check, kinds.get((cell["cell_id"], check["metric"]), "")),
+        strip=lambda cell, step: svg.step_strip(step, steps.get(cell["cell_id"], 0)),
+        outcome_bar=svg.outcome_bar,
+        human=human,
+        exact=exact,
+        finite=finite,
+        percent=percent,
+        significant=significant,
+        duration=duration,
+    )
+    # Indentation of the templates is a tenth of a large report; no element here keeps white space but <pre>, unused.
+    return re.sub(r"\n\s*", "\n", text) + "\n"

@@ -1,0 +1,120 @@
+"""Reads a run directory and refuses what it does not understand, with one sentence that names file and field."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+try:
+    import jsonschema
+except ImportError:  # Then only name and version of a document are checked.
+    jsonschema = None
+
+# In the source tree the schemas lie beside the code that writes the documents; an installed package carries a copy.
+_PACKAGE = Path(__file__).resolve().parent
+_SCHEMA_FOLDERS = (_PACKAGE / "schema", _PACKAGE.parent.parent / "matrix" / "contract" / "schema")
+
+# Most-wanted first: how a report orders cells, counts and colours.
+OUTCOMES = ("failed", "errored", "inconclusive", "unfinished", "passed", "skipped")
+DIMENSIONS = ("numerics", "throughput", "memory", "communication")
+STATUSES = ("failed", "inconclusive", "passed")
+
+
+class ReportError(Exception):
+    """The run directory cannot be reported; the text says which file and why."""
+
+
+@dataclass(frozen=True)
+class Run:
+    verdict: dict[str, Any]
+    plan: dict[str, Any]
+    info: dict[str, Any]
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        return self.verdict["cells"]
+
+
+def load_schema(name: str) -> dict[str, Any]:
+    for folder in _SCHEMA_FOLDERS:
+        path = folder / f"{name}.schema.json"
+        if path.is_file():
+            return json.loads(path.read_text(encoding="utf-8"))
+    raise ReportError(f"the schema of {name} documents is not installed beside this package")
+
+
+def _reject_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON; non-finite numbers travel as words in quotes")
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes().decode("utf-8"), parse_constant=_reject_constant)
+    except FileNotFoundError:
+        raise ReportError(f"{path.name} is missing: {path.parent} is not a judged run directory") from None
+    except OSError as error:
+        raise ReportError(f"{path.name} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"{path.name} is not a JSON document: {error}") from None
+
+
+def _check_version(file: str, document: Any, name: str, schema: dict[str, Any]) -> None:
+    """Another major is refused, a newer minor is refused, an older minor is read (matrix/contract/version.hpp)."""
+    if not isinstance(document, dict) or document.get("schema") != f"reprobench/{name}":
+        raise ReportError(f"{file} is not a reprobench/{name} document")
+    known = {part: rule["const"] for part, rule in schema["properties"]["version"]["properties"].items()}
+    version = document.get("version")
+    if not isinstance(version, dict) or not all(type(version.get(part)) is int for part in known):
+        raise ReportError(f"{file}: `version` with `major` and `minor` is missing")
+    if version["major"] != known["major"] or version["minor"] > known["minor"]:
+        raise ReportError(
+            f"{file}: version {version['major']}.{version['minor']} cannot be read by this report, "
+            f"which reads {known['major']}.0 to {known['major']}.{known['minor']}"
+        )
+
+
+def _check_content(file: str, document: dict[str, Any], schema: dict[str, Any]) -> None:
+    if jsonschema is None:
+        missing = [key for key in schema["required"] if key not in document]
+        if missing:
+            raise ReportError(f"{file}: `{missing[0]}` is missing")
+        return
+    # Versions this report reads were settled before; an older minor must not fail on the schema's constant.
+    current = {**document, "version": {"major": schema["properties"]["version"]["properties"]["major"]["const"],
+                                       "minor": schema["properties"]["version"]["properties"]["minor"]["const"]}}
+    error = next(jsonschema.Draft7Validator(schema).iter_errors(current), None)
+    if error is not None:
+        where = "/".join(str(part) for part in error.absolute_path) or "the document"
+        raise ReportError(f"{file}: {where}: {error.message[:300]}")
+
+
+def load_document(path: Path, name: str) -> dict[str, Any]:
+    document = _read_json(path)
+    schema = load_schema(name)
+    _check_version(path.name, document, name, schema)
+    _check_content(path.name, document, schema)
+    return document
+
+
+def _check_agreement(verdict: dict[str, Any], plan: dict[str, Any], info: dict[str, Any]) -> None:
+    judged = [cell["cell_id"] for cell in verdict["cells"]]
+    planned = [cell["cell_id"] for cell in plan["cells"]]
+    if judged != planned:
+        raise ReportError("verdict.json and plan.json name different cells: they are not of the same run")
+    if verdict["info"]["run_id"] != info["run_id"]:
+        raise ReportError("verdict.json and run.json name different runs")
+    counted = Counter(cell["outcome"] for cell in verdict["cells"])
+    stated = verdict["totals"]
+    if stated["planned"] != len(judged) or any(stated[outcome] != counted[outcome] for outcome in OUTCOMES):
+        raise ReportError("verdict.json: `totals` disagree with its cells")
+
+
+def load_run(folder: Path) -> Run:
+    verdict = load_document(folder / "verdict.json", "verdict")
+    plan = load_document(folder / "plan.json", "plan")
+    info = load_document(folder / "run.json", "run")
+    _check_agreement(verdict, plan, info)
+    return Run(verdict, plan, info)

@@ -1,0 +1,132 @@
+"""summary.md: the run for $GITHUB_STEP_SUMMARY, a merge request or a mail. The verdict comes first.
+
+GitHub drops a step summary beyond 1 MiB as a whole, so this stays under 900 KB: rows of passed and skipped cells go
+first, then the details of findings, and a line says how many were left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable
+
+from .escape import markdown as text
+from .escape import markdown_code as code
+from .load import OUTCOMES, Run
+from .overview import comparisons, dimension_counts, skip_groups
+from .quantity import duration, human, percent, significant
+
+BUDGET_BYTES = 900_000
+
+_FINDINGS = ("failed", "errored", "inconclusive", "unfinished")
+_MARKS = {
+    "failed": "✕", "errored": "!", "inconclusive": "?", "unfinished": "…", "passed": "✓", "skipped": "–",
+    "undecided": "?", "nothing_ran": "–", "interrupted": "…",
+}  # fmt: skip
+
+
+def _table(header: str, rows: Iterable[str]) -> list[str]:
+    columns = header.count("|") - 1
+    return [header, "|" + " --- |" * columns, *rows, ""]
+
+
+def _head(run: Run) -> list[str]:
+    verdict, totals = run.verdict, run.verdict["totals"]
+    counts = ", ".join(f"**{totals[name]}** {name}" for name in OUTCOMES if totals[name])
+    lines = [
+        f"## {_MARKS[verdict['word']]} {verdict['word'].replace('_', ' ').upper()}: {text(verdict['sentence'])}",
+        "",
+        f"{totals['planned']} cells planned: {counts or 'none'}.",
+        "",
+    ]
+    for comparison in comparisons(run.cells):
+        tested = ", ".join(text(name) for name in comparison.under_test[:12])
+        against = ", ".join(text(name) for name in comparison.reference[:12])
+        lines += [f"Compared by {text(comparison.axes)}: {tested} against {against}.", ""]
+    rows = (
+        f"| {row.name} | {row.failed} | {row.inconclusive} | {row.passed} | {row.gains} | {row.recorded} |"
+        for row in dimension_counts(run.cells)
+        if row.total
+    )
+    return lines + _table("| Checks | failed | inconclusive | passed | of these gains | record only |", rows)
+
+
+def _finding_row(cell: dict[str, Any]) -> str:
+    return (
+        f"| {_MARKS[cell['outcome']]} {cell['outcome']} | {text(cell['slug'])} | {text(cell['sentence'])} "
+        f"| {code(cell['reproduce'])} |\n"
+    )
+
+
+def _check_row(cell: dict[str, Any], check: dict[str, Any]) -> str:
+    ratio = "–" if check["ratio"] is None else f"× {significant(float(check['ratio']))}"
+    gate = " (record only)" if check["gate"] == "record_only" else ""
+    return (
+        f"| {text(cell['slug'])} | {text(check['metric'])}{gate} | {human(check['measured'], check['unit'])} "
+        f"| {text(check['bound'])} ({text(check['origin'])}) | {ratio} | {percent(check['noise_rel'])} "
+        f"| {percent(check['margin_rel'], signed=True)} | {check['samples']} | {check['status']}: {text(check['reason'])} |\n"
+    )
+
+
+def _passed_row(cell: dict[str, Any]) -> str:
+    values = (
+        f"{text(check['metric'])} {human(check['measured'], check['unit'])}" + (" gain" if check["gain"] else "")
+        for check in cell["checks"]
+        if check["measured"] is not None
+    )
+    return f"| {text(cell['slug'])} | {', '.join(values)} |\n"
+
+
+class _Budget:
+    """Counts the bytes of what is written and of the lines still to come, so that the whole never exceeds the limit."""
+
+    def __init__(self, used: int) -> None:
+        self.left = BUDGET_BYTES - used
+
+    def take(self, rows: Iterable[str]) -> list[str]:
+        taken, total = [], 0
+        for row in rows:
+            total += 1
+            size = len(row.encode("utf-8"))
+            if size <= self.left:
+                self.left -= size
+                taken.append(row)
+        if len(taken) < total:
+            taken.append(f"\n{total - len(taken)} rows left out for size; report.html and checks.csv have them.\n")
+        return taken
+
+
+def _folded(summary: str, header: str, rows: list[str]) -> str:
+    table = "\n".join(_table(header, [])[:2])
+    return f"<details><summary>{summary}</summary>\n\n{table}\n{''.join(rows)}\n</details>\n\n"
+
+
+def summary_md(run: Run) -> str:
+    findings = [cell for name in _FINDINGS for cell in run.cells if cell["outcome"] == name]
+    passed = [cell for cell in run.cells if cell["outcome"] == "passed"]
+    skips = skip_groups(run.cells)
+    info = run.info
+    foot = (
+        f"{text(info['run_id'])} · {text(run.verdict['matrix_file'])} · {text(run.plan['host']['host_name'])} · "
+        f"{text(info['started_utc'])} · {duration(info['duration_ns'])} · reprobench {text(info['reprobench_version'])}\n"
+    )
+    head = "\n".join(_head(run)) + "\n"
+    # 8 KiB cover the fixed words of the sections below. What is asked for first is kept longest.
+    budget = _Budget(len(head.encode("utf-8")) + len(foot.encode("utf-8")) + 8192)
+    finding_rows = budget.take(_finding_row(cell) for cell in findings)
+    skip_rows = budget.take(
+        f"| {text(group.rule)} | {text(group.reason)} | {len(group.cells)} | {group.required} |\n" for group in skips
+    )
+    check_rows = budget.take(_check_row(cell, check) for cell in findings for check in cell["checks"])
+    passed_rows = budget.take(_passed_row(cell) for cell in passed)
+
+    out = head
+    if findings:
+        table = "\n".join(_table("| Outcome | Cell | Why | Reproduce |", [])[:2])
+        out += f"{table}\n{''.join(finding_rows)}\n"
+        header = "| Cell | Check | Measured | Threshold | Ratio | Noise | Margin | n | Status |"
+        out += _folded(f"Checks of the {len(findings)} cells above", header, check_rows)
+    if skips:
+        header = "| Rule | Reason | Cells | Required |"
+        out += _folded(f"{run.verdict['totals']['skipped']} cells not run", header, skip_rows)
+    if passed:
+        out += _folded(f"{len(passed)} cells passed", "| Cell | Measured |", passed_rows)
+    return out + foot

@@ -1,0 +1,116 @@
+"""What a reader wants first: how much ran, what was compared with what, what needs a look. Counts only, no judgement."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from .load import DIMENSIONS, Run
+
+# Coordinates that name a cell's place in the matrix; the others are knobs.
+PLACE = ("suite", "workload", "stack", "device", "world_size")
+
+
+@dataclass
+class DimensionCount:
+    """Checks of one dimension that decide an outcome, by status; those that only record are counted apart."""
+
+    name: str
+    passed: int = 0
+    failed: int = 0
+    inconclusive: int = 0
+    gains: int = 0
+    recorded: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.passed + self.failed + self.inconclusive + self.recorded
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Cells that differ from their reference in one set of coordinates: which values stand against which."""
+
+    axes: str
+    under_test: list[str]
+    reference: list[str]
+    cells: int
+
+
+@dataclass
+class SkipGroup:
+    """Skipped cells that one rule explains with one sentence."""
+
+    rule: str
+    reason: str
+    cells: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def required(self) -> int:
+        return sum(cell["required"] for cell in self.cells)
+
+
+def unique(values: Any) -> list[Any]:
+    """Each value once, in order of first appearance."""
+    return list(dict.fromkeys(values))
+
+
+def dimension_counts(cells: list[dict[str, Any]]) -> list[DimensionCount]:
+    counts = {name: DimensionCount(name) for name in DIMENSIONS}
+    for cell in cells:
+        for check in cell["checks"]:
+            count = counts[check["dimension"]]
+            count.gains += check["gain"]
+            kind = "recorded" if check["gate"] == "record_only" else check["status"]
+            setattr(count, kind, getattr(count, kind) + 1)
+    return list(counts.values())
+
+
+def comparisons(cells: list[dict[str, Any]]) -> list[Comparison]:
+    by_id = {cell["cell_id"]: cell["coordinates"] for cell in cells}
+    pairs: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for cell in cells:
+        reference = by_id.get(cell["reference_cell_id"])
+        if reference is None:
+            continue
+        mine = cell["coordinates"]
+        axes = tuple(name for name in sorted({*mine, *reference}) if mine.get(name) != reference.get(name))
+        values = [" ".join(side.get(name, "–") for name in axes) for side in (mine, reference)]
+        pairs.setdefault(axes, []).append((values[0], values[1]))
+    return [
+        Comparison(", ".join(axes), unique(mine for mine, _ in found), unique(ref for _, ref in found), len(found))
+        for axes, found in pairs.items()
+    ]
+
+
+def reference_stacks(cells: list[dict[str, Any]]) -> list[str]:
+    by_id = {cell["cell_id"]: cell["coordinates"].get("stack", "") for cell in cells}
+    used = (by_id.get(cell["reference_cell_id"]) for cell in cells if cell["reference_cell_id"] is not None)
+    return unique(stack for stack in used if stack)
+
+
+def skip_groups(cells: list[dict[str, Any]]) -> list[SkipGroup]:
+    """The largest group first, except that groups with required cells, which cost the run its verdict, lead."""
+    groups: dict[tuple[str, str], SkipGroup] = {}
+    for cell in cells:
+        if cell["outcome"] == "skipped":
+            key = (cell["reason"], cell["sentence"])
+            groups.setdefault(key, SkipGroup(*key)).cells.append(cell)
+    return sorted(groups.values(), key=lambda group: (-group.required, -len(group.cells), group.rule, group.reason))
+
+
+def varying_knobs(cells: list[dict[str, Any]]) -> list[str]:
+    """Knobs that take several values in this run, precision always among them if the matrix names it."""
+    values: dict[str, set[str]] = {}
+    for cell in cells:
+        for name, value in cell["coordinates"].items():
+            values.setdefault(name, set()).add(value)
+    names = [name for name in sorted(values) if name not in PLACE and (len(values[name]) > 1 or name == "precision")]
+    if len(values.get("world_size", ())) > 1:
+        names.append("world_size")
+    return sorted(names, key=lambda name: (name != "precision", name))
+
+
+def outcome_counts(run: Run) -> Counter[str]:
+    return Counter({name: count for name, count in run.verdict["totals"].items() if name != "planned"})
