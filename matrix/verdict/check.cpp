@@ -22,10 +22,10 @@ struct Values {
 
 Values values_of(const Metric& metric, const CellEvidence& cell) {
   Values values;
-  for (const AttemptRecord* attempt : cell.repeats) {
-    const auto value = metric.of_attempt(*attempt);
+  for (const AttemptRecord& attempt : cell.repeats) {
+    const auto value = metric.of_attempt(attempt);
     if (!value) {
-      values.missing = fmt::format("repeat {} of {} did not record it", attempt->repeat, cell.slug);
+      values.missing = fmt::format("repeat {} of {} did not record it", attempt.repeat, cell.slug);
       return values;
     }
     values.of_attempts.push_back(*value);
@@ -175,7 +175,7 @@ void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bou
 }
 
 bool has_reference_blas(const CellEvidence& cell) {
-  return cell.repeats.front()->result->fingerprint.blas_provider == kReferenceBlas;
+  return cell.repeats.front().result->fingerprint.blas_provider == kReferenceBlas;
 }
 
 CheckResult described(const CellThreshold& threshold) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/record/run_directory.hpp"
+#include "matrix/record/trace_reader.hpp"
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
 #include "matrix/verdict/summary.hpp"
@@ -108,7 +110,7 @@ class Judge {
     for (const PlannedCell& planned : run.plan.cells) planned_.emplace(planned.cell.request.cell_id, &planned);
   }
 
-  CellVerdict judge_cell(const PlannedCell& planned) const {
+  CellVerdict judge_cell(const PlannedCell& planned) {
     CellVerdict verdict = described(planned);
     if (planned.skip) return conclude(verdict, {Outcome::skipped, planned.skip->rule, planned.skip->reason});
     const CellRecord* record = record_of(planned.cell.request.cell_id);
@@ -131,7 +133,7 @@ class Judge {
                                 "the repeats of this cell did not run the same workload: their digests differ"});
     }
     verdict.workload_digest = *workload_digest;
-    evaluate_checks(planned.cell, {planned.cell.slug, repeats}, verdict);
+    evaluate_checks(planned.cell, repeats, verdict);
     return conclude(verdict, from_checks(verdict.checks));
   }
 
@@ -167,16 +169,29 @@ class Judge {
     }
   }
 
-  void evaluate_checks(const Cell& cell, const CellEvidence& evidence, CellVerdict& verdict) const {
-    CellEvidence reference_cell;
-    const ReferenceEvidence reference = find_reference(cell, verdict.workload_digest, reference_cell);
+  void evaluate_checks(const Cell& cell, const std::vector<const AttemptRecord*>& repeats, CellVerdict& verdict) {
+    const CellEvidence evidence = load_evidence(cell, repeats);
+    const ReferenceEvidence reference = find_reference(cell, verdict.workload_digest);
     for (const CellThreshold& threshold : cell.thresholds) {
       verdict.checks.push_back(evaluate(threshold, evidence, reference));
     }
   }
 
-  // Points into `storage` where the reference cell can be compared with.
-  ReferenceEvidence find_reference(const Cell& cell, const std::string& workload_digest, CellEvidence& storage) const {
+  // Traces are read when a cell is judged and dropped afterwards: a run of thousands of cells fits in memory.
+  CellEvidence load_evidence(const Cell& cell, const std::vector<const AttemptRecord*>& repeats) const {
+    CellEvidence evidence{cell.slug, {}};
+    for (const AttemptRecord* attempt : repeats) {
+      evidence.repeats.push_back(*attempt);
+      std::optional<Trace>& trace = evidence.repeats.back().trace;
+      if (trace) continue;
+      const auto path = std::filesystem::path(run_.folder) / attempt->folder / "trace.jsonl";
+      trace = read_trace(path, cell.request.cell_id, attempt->nonce);
+      if (!trace->problem.empty()) throw StoreError(fmt::format("{}: {}", attempt->folder, trace->problem));
+    }
+    return evidence;
+  }
+
+  ReferenceEvidence find_reference(const Cell& cell, const std::string& workload_digest) {
     if (!cell.reference_cell_id) return {nullptr, "no_reference", "no cell of this plan is its reference"};
     const auto planned = planned_.find(*cell.reference_cell_id);
     const CellRecord* record = record_of(*cell.reference_cell_id);
@@ -187,23 +202,29 @@ class Judge {
     if (planned->second->skip) {
       return {nullptr, "no_reference", fmt::format("its reference {} was skipped", reference.slug)};
     }
-    storage = {reference.slug, last_attempts(reference, *record)};
-    if (const auto early = ended_early(storage.repeats)) {
+    const auto repeats = last_attempts(reference, *record);
+    if (const auto early = ended_early(repeats)) {
       return {nullptr, "reference_failed",
               fmt::format("its reference {} is {}: {}", reference.slug, to_string(early->outcome), early->sentence)};
     }
-    const auto digest = common_workload_digest(storage.repeats);
+    const auto digest = common_workload_digest(repeats);
     if (!digest || *digest != workload_digest) {
       return {nullptr, "not_comparable",
               fmt::format("its reference {} ran another workload: workload_digest {} there, {} here", reference.slug,
                           digest.value_or("differs between repeats"), workload_digest)};
     }
-    return {&storage, "", ""};
+    if (cached_reference_id_ != *cell.reference_cell_id) {
+      cached_reference_ = load_evidence(reference, repeats);
+      cached_reference_id_ = *cell.reference_cell_id;
+    }
+    return {&cached_reference_, "", ""};
   }
 
   const RunRecord& run_;
   RecordById records_;
   CellById planned_;
+  std::string cached_reference_id_;  // neighbouring cells of a plan often share their reference
+  CellEvidence cached_reference_;
 };
 
 }  // namespace
@@ -213,7 +234,7 @@ RunVerdict judge(const RunRecord& run) {
   verdict.info = run.info;
   verdict.matrix = run.plan.matrix;
   verdict.matrix_file = run.plan.matrix_file;
-  const Judge judge_of_cells(run);
+  Judge judge_of_cells(run);
   for (const PlannedCell& planned : run.plan.cells) verdict.cells.push_back(judge_of_cells.judge_cell(planned));
   verdict.environments = environments_of(run);
   summarise(verdict);

@@ -6,6 +6,7 @@
 
 namespace reprobench {
 
+// Throws StoreError if a trace that was whole when its attempt ended can no longer be read.
 RunVerdict judge(const RunRecord& run);
 
 }  // namespace reprobench

@@ -74,7 +74,7 @@ Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
   if (cell.repeats.size() < 2) return missing("needs at least 2 repeats, the cell has 1");
   Measurement worst{0.0, std::nullopt, ""};
   for (std::size_t i = 1; i < cell.repeats.size(); ++i) {
-    Measurement against_first = differing_steps(*cell.repeats[i]->trace, *cell.repeats[0]->trace, "repeat 0");
+    Measurement against_first = differing_steps(*cell.repeats[i].trace, *cell.repeats[0].trace, "repeat 0");
     if (*against_first.value > *worst.value) worst = std::move(against_first);
   }
   return worst;
@@ -82,17 +82,17 @@ Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
 
 // A single odd repeat is repeat_mismatches' business: the reference is held against the first.
 Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* reference) {
-  return differing_steps(*cell.repeats[0]->trace, *reference->repeats[0]->trace, reference->slug);
+  return differing_steps(*cell.repeats[0].trace, *reference->repeats[0].trace, reference->slug);
 }
 
 Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  const auto distance = gradient_distance_rel(*cell.repeats[0]->trace, *reference->repeats[0]->trace, 1);
+  const auto distance = gradient_distance_rel(*cell.repeats[0].trace, *reference->repeats[0].trace, 1);
   if (!distance) return missing("step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`");
   return {distance, std::nullopt, ""};
 }
 
 Measurement loss_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  const auto distance = largest_loss_distance_rel(*cell.repeats[0]->trace, *reference->repeats[0]->trace);
+  const auto distance = largest_loss_distance_rel(*cell.repeats[0].trace, *reference->repeats[0].trace);
   if (!distance) return missing("a loss is missing");
   return {distance, std::nullopt, ""};
 }

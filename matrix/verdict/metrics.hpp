@@ -13,10 +13,10 @@
 
 namespace reprobench {
 
-// The attempts of a cell that count: one completed attempt a repeat, in the order of repeats.
+// The attempts of a cell that count: one completed attempt a repeat with its trace, in the order of repeats.
 struct CellEvidence {
   std::string slug;
-  std::vector<const AttemptRecord*> repeats;
+  std::vector<AttemptRecord> repeats;
 };
 
 // A metric of a whole cell, or the reason why it has none.

@@ -1,0 +1,178 @@
+#include "matrix/cli/catalog_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "matrix/contract/knob.hpp"
+#include "matrix/contract/version.hpp"
+#include "matrix/verdict/metrics.hpp"
+
+namespace reprobench {
+namespace {
+
+using nlohmann::json;
+using Entries = std::vector<CatalogEntry>;
+
+Entries metric_entries(const Project&) {
+  Entries entries;
+  for (const MetricInfo& metric : metric_infos()) {
+    const char* better = metric.better == Better::lower ? "lower" : "higher";
+    entries.push_back({std::string(metric.name),
+                       fmt::format("{} [{}, {} is better]", metric.summary, metric.unit, better),
+                       {{"summary", metric.summary},
+                        {"unit", metric.unit},
+                        {"better", better},
+                        {"dimension", to_string(metric.dimension)}}});
+  }
+  return entries;
+}
+
+Entries knob_entries(const Project&) {
+  Entries entries;
+  for (const Knob& knob : knobs()) {
+    const std::string values =
+        knob.values.empty() ? "a positive integer" : fmt::format("{}", fmt::join(knob.values, ", "));
+    entries.push_back({std::string(knob.name),
+                       fmt::format("{}: {} (default {})", knob.summary, values, knob.default_value),
+                       {{"summary", knob.summary}, {"values", knob.values}, {"default", knob.default_value}}});
+  }
+  return entries;
+}
+
+Entries suite_entries(const Project& project) {
+  Entries entries;
+  for (const auto& [name, suite] : project.suites()) {
+    json workloads = json::array();
+    for (const WorkloadRequest& workload : suite.workloads) {
+      workloads.push_back({{"model", workload.model},
+                           {"preset", workload.preset},
+                           {"steps", workload.steps},
+                           {"batch_size", workload.batch_size}});
+    }
+    json thresholds = json::array();
+    for (const ThresholdRule& rule : suite.thresholds) {
+      thresholds.push_back({{"metric", rule.metric},
+                            {"bound", rule.bound ? rule.bound->text : ""},
+                            {"gate", rule.gate == Gate::armed ? "armed" : "record_only"},
+                            {"where", rule.where.text()},
+                            {"origin", to_string(rule.mark)}});
+    }
+    entries.push_back({name,
+                       suite.description,
+                       {{"summary", suite.description},
+                        {"workloads", std::move(workloads)},
+                        {"knobs", suite.knobs},
+                        {"trace", to_string(suite.trace)},
+                        {"repeat", suite.repeat},
+                        {"exclusive", suite.exclusive},
+                        {"thresholds", std::move(thresholds)}}});
+  }
+  return entries;
+}
+
+Entries stack_entries(const Project& project) {
+  Entries entries;
+  const StackCatalog catalog = project.catalog();
+  for (const auto& [name, spec] : catalog.stacks) {
+    const StackAvailability& availability = catalog.availability.at(name);
+    const std::string state = availability.installed         ? "installed"
+                              : availability.problem.empty() ? "not installed"
+                                                             : availability.problem;
+    entries.push_back({name,
+                       fmt::format("{} [{}]", spec.summary, state),
+                       {{"summary", spec.summary},
+                        {"source", to_string(spec.source)},
+                        {"components", spec.components},
+                        {"cxx11_abi", spec.cxx11_abi},
+                        {"cxx_standard", spec.cxx_standard},
+                        {"state", state}}});
+  }
+  return entries;
+}
+
+// A workload's shape is known to the workers; what every checkout knows is its name and which suites run it.
+Entries workload_entries(const Project& project) {
+  const auto suites = project.suites();
+  Entries entries;
+  for (const std::string& model : project.vocabulary().models) {
+    std::vector<std::string> users;
+    for (const auto& [name, suite] : suites) {
+      const bool uses = std::any_of(suite.workloads.begin(), suite.workloads.end(),
+                                    [&](const WorkloadRequest& workload) { return workload.model == model; });
+      if (uses) users.push_back(name);
+    }
+    CatalogEntry entry{model, fmt::format("in the suites {}", fmt::join(users, ", ")), {{"suites", users}}};
+    const StackStore store = project.stack_store();
+    for (const auto& [stack_name, spec] : project.stacks()) {
+      const InstalledStack stack = store.find(spec);
+      if (!stack.complete || stack.worker.empty()) continue;
+      for (const WorkloadDescription& workload : store.describe(stack).workloads) {
+        if (workload.model != model) continue;
+        entry.summary = fmt::format("{}; {}", workload.summary, entry.summary);
+        json presets = json::array();
+        for (const WorkloadPreset& preset : workload.presets) {
+          presets.push_back(
+              {{"name", preset.name}, {"parameters", preset.parameters}, {"batch_size", preset.batch_size}});
+        }
+        entry.details["presets"] = std::move(presets);
+      }
+      break;
+    }
+    entry.details["summary"] = entry.summary;
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+struct Kind {
+  const char* singular;
+  const char* plural;
+  Entries (*entries)(const Project&);
+};
+
+constexpr Kind kKinds[] = {{"workload", "workloads", &workload_entries},
+                           {"stack", "stacks", &stack_entries},
+                           {"knob", "knobs", &knob_entries},
+                           {"metric", "metrics", &metric_entries},
+                           {"suite", "suites", &suite_entries}};
+
+const Kind& kind_called(const std::string& name) {
+  for (const Kind& kind : kKinds) {
+    if (name == kind.singular || name == kind.plural) return kind;
+  }
+  throw UsageError(fmt::format("`{}` is no kind; there are {}", name, fmt::join(kind_names(), ", ")));
+}
+
+}  // namespace
+
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const Kind& kind : kKinds) {
+    names.emplace_back(kind.plural);
+    names.emplace_back(kind.singular);
+  }
+  return names;
+}
+
+std::vector<CatalogEntry> catalog_entries(const Project& project, const std::string& kind) {
+  return kind_called(kind).entries(project);
+}
+
+json describe_entry(const Project& project, const std::string& kind, const std::string& name) {
+  const Kind& found = kind_called(kind);
+  std::vector<std::string> known;
+  for (const CatalogEntry& entry : found.entries(project)) {
+    known.push_back(entry.name);
+    if (entry.name != name) continue;
+    json result = document("description");
+    result["kind"] = found.singular;
+    result["name"] = name;
+    result["details"] = entry.details;
+    return result;
+  }
+  throw UsageError(fmt::format("no {} is called `{}`; there are {}", found.singular, name, fmt::join(known, ", ")));
+}
+
+}  // namespace reprobench

@@ -1,0 +1,120 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "matrix/cli/stored_runs.hpp"
+#include "matrix/cli/verb.hpp"
+#include "matrix/contract/version.hpp"
+
+namespace reprobench {
+namespace {
+
+using nlohmann::json;
+
+struct ExplainOptions {
+  std::string cell;
+  std::string check;
+  std::string run;
+  bool as_json = false;
+};
+
+const json& find_cell(const json& verdict, const std::string& wanted) {
+  const json* found = nullptr;
+  for (const json& cell : verdict.at("cells")) {
+    const auto& id = cell.at("cell_id").get_ref<const std::string&>();
+    const auto& slug = cell.at("slug").get_ref<const std::string&>();
+    if (slug == wanted || id == wanted) return cell;
+    if (wanted.size() < 4 || !id.starts_with(wanted)) continue;
+    if (found != nullptr) throw UsageError(fmt::format("`{}` is the beginning of several cell ids", wanted));
+    found = &cell;
+  }
+  if (found == nullptr) throw UsageError(fmt::format("the run has no cell `{}`", wanted));
+  return *found;
+}
+
+std::string number_or_dash(const json& value) { return value.is_null() ? "-" : value.dump(); }
+
+std::string check_text(const json& check) {
+  std::string text =
+      fmt::format("{} · {}{}\n", check.at("metric").get<std::string>(), check.at("status").get<std::string>(),
+                  check.at("gate") == "record_only" ? " (record only: decides nothing)" : "");
+  text += fmt::format("    {}\n", printable(check.at("sentence").get<std::string>()));
+  text += fmt::format("    bound      {}   set at {}\n", check.at("bound").get<std::string>(),
+                      check.at("origin").get<std::string>());
+  text += fmt::format("    measured   {} {}   reference {}\n", number_or_dash(check.at("measured")),
+                      check.at("unit").get<std::string>(), number_or_dash(check.at("reference")));
+  if (!check.at("ratio").is_null()) {
+    text += fmt::format("    ratio      {} [{}, {}]   {} is better\n", number_or_dash(check.at("ratio")),
+                        number_or_dash(check.at("ratio_low")), number_or_dash(check.at("ratio_high")),
+                        check.at("better").get<std::string>());
+  }
+  text += fmt::format("    samples    {}   noise {}   margin {}\n", check.at("samples").dump(),
+                      number_or_dash(check.at("noise_rel")), number_or_dash(check.at("margin_rel")));
+  text += fmt::format("    reason     {}\n", check.at("reason").get<std::string>());
+  if (const json& divergence = check.at("divergence"); !divergence.is_null()) {
+    text += fmt::format("    divergence step {} · {} ({})   against {}\n", divergence.at("step").dump(),
+                        divergence.at("tensor").get<std::string>(), divergence.at("role").get<std::string>(),
+                        divergence.at("against").get<std::string>());
+    text += fmt::format("               digest {}\n               instead of {}\n",
+                        divergence.at("measured_digest").get<std::string>(),
+                        divergence.at("expected_digest").get<std::string>());
+  }
+  return text;
+}
+
+std::string cell_text(const json& cell, const json& checks) {
+  std::string text = fmt::format("{}  {}\n", cell.at("cell_id").get<std::string>(), cell.at("slug").get<std::string>());
+  text += fmt::format("{} · {}: {}\n", cell.at("outcome").get<std::string>(), cell.at("reason").get<std::string>(),
+                      printable(cell.at("sentence").get<std::string>()));
+  if (!cell.at("reference_cell_id").is_null()) {
+    text += fmt::format("compared with cell {}\n", cell.at("reference_cell_id").get<std::string>());
+  }
+  for (const json& note : cell.at("notes")) text += fmt::format("note: {}\n", printable(note.get<std::string>()));
+  for (const json& attempt : cell.at("attempts")) {
+    const auto injected = attempt.at("injected").get<std::string>();
+    const auto detail = attempt.at("detail").get<std::string>();
+    text += fmt::format("  repeat {} attempt {}  {}{}  chain {}{}\n", attempt.at("repeat").dump(),
+                        attempt.at("attempt").dump(), attempt.at("end").get<std::string>(),
+                        detail.empty() ? "" : ": " + printable(detail), attempt.at("chain").get<std::string>(),
+                        injected.empty() ? "" : "  planted: " + injected);
+  }
+  for (const json& check : checks) text += check_text(check);
+  return text + fmt::format("reproduce: {}\n", cell.at("reproduce").get<std::string>());
+}
+
+ExitCode explain(const ExplainOptions& options, const Context& context) {
+  const auto run_folder = find_run(std::filesystem::absolute(context.store), options.run);
+  const json verdict = load_verdict(run_folder);
+  const json& cell = find_cell(verdict, options.cell);
+  json checks = json::array();
+  for (const json& check : cell.at("checks")) {
+    if (options.check.empty() || check.at("metric") == options.check) checks.push_back(check);
+  }
+  if (!options.check.empty() && checks.empty()) {
+    throw UsageError(fmt::format("cell {} has no check `{}`", options.cell, options.check));
+  }
+  if (!options.as_json) {
+    context.terminal.out(fmt::format("run {}\n", run_folder.filename().string()) + cell_text(cell, checks));
+    return ExitCode::passed;
+  }
+  json result = document("explain");
+  result["run"] = run_folder.filename().string();
+  result["cell"] = cell;
+  result["cell"]["checks"] = std::move(checks);
+  context.terminal.out(result.dump(2) + "\n");
+  return ExitCode::passed;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_explain(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ExplainOptions>();
+  app.add_option("cell", options->cell, "Cell id, prefix of at least 4 digits, or slug")->required()->type_name("CELL");
+  app.add_option("check", options->check, "Only this metric")->type_name("CHECK");
+  app.add_option("--run", options->run, "Run id or run directory; default: the newest of the store")->type_name("RUN");
+  app.add_flag("--json", options->as_json, "One JSON document (schema: explain)");
+  return [options, &context] { return explain(*options, context); };
+}
+
+}  // namespace reprobench

@@ -1,0 +1,41 @@
+#include "matrix/cli/interrupt.hpp"
+
+#include <signal.h>
+
+namespace reprobench {
+namespace {
+
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
+std::atomic<int> interrupts{0};
+std::atomic<int> first_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
+
+extern "C" void count_interrupt(int signal_number) {
+  int none = 0;
+  first_signal.compare_exchange_strong(none, signal_number);
+  interrupts.fetch_add(1);
+}
+
+void set_handlers(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;  // no SA_RESTART: a wait must return early
+  sigemptyset(&action.sa_mask);
+  for (const int signal_number : kSignals) sigaction(signal_number, &action, nullptr);
+}
+
+}  // namespace
+
+InterruptHandler::InterruptHandler() {
+  interrupts = 0;
+  first_signal = 0;
+  set_handlers(&count_interrupt);
+}
+
+InterruptHandler::~InterruptHandler() { set_handlers(SIG_DFL); }
+
+const std::atomic<int>& InterruptHandler::count() const { return interrupts; }
+
+bool InterruptHandler::was_terminated() const { return first_signal == SIGTERM || first_signal == SIGHUP; }
+
+}  // namespace reprobench

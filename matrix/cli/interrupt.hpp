@@ -1,0 +1,20 @@
+// Ctrl-C and its kin as a number the executor polls: once to finish cleanly, twice to stop now.
+#pragma once
+
+#include <atomic>
+
+namespace reprobench {
+
+// Counts SIGINT, SIGTERM and SIGHUP while it lives; restores the handlers afterwards. One at a time.
+class InterruptHandler {
+ public:
+  InterruptHandler();
+  ~InterruptHandler();
+  InterruptHandler(const InterruptHandler&) = delete;
+  InterruptHandler& operator=(const InterruptHandler&) = delete;
+
+  const std::atomic<int>& count() const;
+  bool was_terminated() const;  // the first signal was TERM or HUP, not Ctrl-C
+};
+
+}  // namespace reprobench

@@ -1,0 +1,58 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "matrix/cli/catalog_text.hpp"
+#include "matrix/cli/verb.hpp"
+#include "matrix/contract/version.hpp"
+
+namespace reprobench {
+
+std::function<ExitCode()> declare_list(CLI::App& app, Context& context) {
+  struct Options {
+    std::string kind;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("kind", options->kind, "What to list")->required()->check(CLI::IsMember(kind_names()));
+  app.add_flag("--json", options->json, "One JSON document (schema: list)");
+  return [options, &context] {
+    const std::vector<CatalogEntry> entries = catalog_entries(Project(context.store), options->kind);
+    if (options->json) {
+      nlohmann::json document = reprobench::document("list");
+      document["kind"] = options->kind;
+      document["entries"] = nlohmann::json::array();
+      for (const CatalogEntry& entry : entries) {
+        document["entries"].push_back({{"name", entry.name}, {"summary", entry.summary}});
+      }
+      context.terminal.out(document.dump(2) + "\n");
+      return ExitCode::passed;
+    }
+    std::size_t width = 0;
+    for (const CatalogEntry& entry : entries) width = std::max(width, entry.name.size());
+    for (const CatalogEntry& entry : entries) {
+      context.terminal.out(fmt::format("{:<{}}  {}\n", entry.name, width, entry.summary));
+    }
+    return ExitCode::passed;
+  };
+}
+
+std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
+  struct Options {
+    std::string kind;
+    std::string name;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("kind", options->kind, "workload, stack, knob, metric or suite")
+      ->required()
+      ->check(CLI::IsMember(kind_names()));
+  app.add_option("name", options->name, "Its name; `reprobench list` shows them")->required();
+  app.add_flag("--json", "The answer is always one JSON document (schema: description)");
+  return [options, &context] {
+    context.terminal.out(describe_entry(Project(context.store), options->kind, options->name).dump(2) + "\n");
+    return ExitCode::passed;
+  };
+}
+
+}  // namespace reprobench

@@ -1,0 +1,109 @@
+// reprobench: parses the command line, runs one verb, turns whatever it throws into an exit code.
+#include <cstdlib>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <signal.h>
+
+#include "matrix/cli/verb.hpp"
+#include "matrix/contract/version.hpp"
+#include "matrix/record/run_directory.hpp"
+
+namespace reprobench {
+namespace {
+
+// clang-format off
+constexpr Verb kVerbs[] = {
+    {"run",      "Plan, execute, judge and report a matrix", "reprobench run --matrix matrix/v2.9.yaml",                  &declare_run},
+    {"plan",     "Show the cells of a matrix, each runnable or skipped with its reason", "reprobench plan --matrix matrix/v2.9.yaml --json", &declare_plan},
+    {"list",     "List workloads, stacks, knobs, metrics or suites", "reprobench list metrics",                           &declare_list},
+    {"describe", "Describe one workload, stack, knob, metric or suite", "reprobench describe stack torch-2.9.0-cu128",    &declare_describe},
+    {"stack",    "Install, list, show, verify or remove stacks", "reprobench stack install torch-2.9.0-cu128",            &declare_stack},
+    {"report",   "Write the reports of a run directory", "reprobench report .reprobench/runs/r-20260101-120000-1a2b",     &declare_report},
+    {"explain",  "Say why a cell or one of its checks ended as it did", "reprobench explain 3f9c1e numerics.repeat_mismatches", &declare_explain},
+    {"doctor",   "Check this host and its stacks, read-only", "reprobench doctor",                                        &declare_doctor},
+    {"db",       "Rebuild or list the index over the runs of a store", "reprobench db rebuild",                           &declare_db},
+    {"schema",   "Print the JSON Schema of a document", "reprobench schema verdict",                                      &declare_schema},
+    {"version",  "Print the version of reprobench and its contract", "reprobench version --json",                         &declare_version},
+};
+// clang-format on
+
+constexpr const char* kExitCodes =
+    "Exit codes: 0 all checks passed, 1 a check failed, 2 usage or spec error, 3 undecided, 4 nothing ran,\n"
+    "            5 store or report I/O, 70 internal bug, 130/143 interrupted. REPROBENCH_STACKS names the folder of\n"
+    "            installed stacks, REPROBENCH_ROOT that of the project's files.";
+
+ExitCode run_verb(const std::function<ExitCode()>& action, const Terminal& terminal) {
+  try {
+    return action();
+  } catch (const SpecError& error) {
+    terminal.error(printable(error.what()) + std::string("\n"));
+    return ExitCode::usage;
+  } catch (const UsageError& error) {
+    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    return ExitCode::usage;
+  } catch (const ProvisionError& error) {
+    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    return ExitCode::store;
+  } catch (const StoreError& error) {
+    terminal.error(fmt::format("store: {}\n", printable(error.what())));
+    return ExitCode::store;
+  } catch (const ContractError& error) {
+    terminal.error(fmt::format("store: {}\n", printable(error.what())));
+    return ExitCode::store;
+  } catch (const std::filesystem::filesystem_error& error) {
+    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    return ExitCode::store;
+  } catch (const std::exception& error) {
+    terminal.error(fmt::format("reprobench: internal error: {}\n", printable(error.what())));
+    return ExitCode::internal_bug;
+  }
+}
+
+int run(int argc, char** argv) {
+  Context context;
+  context.command_line.assign(argv, argv + argc);
+  CLI::App app{"Do I get the same numbers, speed, memory and communication if I move from stack A to stack B?",
+               "reprobench"};
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::help);
+  app.footer(kExitCodes);
+
+  ColorChoice color = ColorChoice::automatic;
+  bool quiet = false;
+  const std::map<std::string, ColorChoice> choices{
+      {"auto", ColorChoice::automatic}, {"always", ColorChoice::always}, {"never", ColorChoice::never}};
+  app.add_option("--store", context.store, "Folder of runs, stacks and index")->type_name("DIR")->capture_default_str();
+  app.add_option("--color", color, "auto, always or never")
+      ->transform(CLI::CheckedTransformer(choices))
+      ->type_name("WHEN");
+  app.add_flag("--quiet", quiet, "No progress, only data and errors");
+  app.fallthrough();
+
+  std::map<const CLI::App*, std::function<ExitCode()>> actions;
+  for (const Verb& verb : kVerbs) {
+    CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
+    sub->footer(std::string("Example: ") + verb.example);
+    actions[sub] = verb.declare(*sub, context);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked_for_help) {
+    return app.exit(asked_for_help);
+  } catch (const CLI::ParseError& error) {
+    context.terminal.error(fmt::format("reprobench: {}; see `reprobench --help`\n", error.what()));
+    return static_cast<int>(ExitCode::usage);
+  }
+  context.terminal.configure(color, quiet);
+  return static_cast<int>(run_verb(actions.at(app.get_subcommands().front()), context.terminal));
+}
+
+}  // namespace
+}  // namespace reprobench
+
+int main(int argc, char** argv) {
+  // A closed reader or a file-size limit is an error of one write, not the end of a run.
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
+  return reprobench::run(argc, argv);
+}

@@ -1,0 +1,49 @@
+#include "matrix/cli/plan_text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+
+std::string plan_headline(const Plan& plan) {
+  const auto skipped = std::count_if(plan.cells.begin(), plan.cells.end(),
+                                     [](const PlannedCell& planned) { return planned.skip.has_value(); });
+  return fmt::format("plan {}: {} cells, {} runnable, {} skipped", plan.matrix, plan.cells.size(),
+                     static_cast<std::ptrdiff_t>(plan.cells.size()) - skipped, skipped);
+}
+
+std::string skipped_by_reason(const Plan& plan) {
+  std::vector<std::pair<std::string, int>> reasons;  // in the order of first appearance
+  for (const PlannedCell& planned : plan.cells) {
+    if (!planned.skip) continue;
+    const std::string line = fmt::format("{}: {}", planned.skip->rule, planned.skip->reason);
+    const auto found = std::find_if(reasons.begin(), reasons.end(), [&](const auto& row) { return row.first == line; });
+    if (found == reasons.end()) {
+      reasons.emplace_back(line, 1);
+    } else {
+      ++found->second;
+    }
+  }
+  std::string text;
+  for (const auto& [reason, count] : reasons) {
+    text += fmt::format("skipped  {} ({} cell{})\n", reason, count, count == 1 ? "" : "s");
+  }
+  return text;
+}
+
+std::string plan_table(const Plan& plan, const Terminal& terminal) {
+  std::string text = plan_headline(plan) + "\n";
+  for (const PlannedCell& planned : plan.cells) {
+    if (planned.skip) continue;
+    const Cell& cell = planned.cell;
+    text +=
+        fmt::format("runnable {}  {}  {} repeat{}{}{}\n", cell.request.cell_id, cell.slug, cell.repeat,
+                    cell.repeat == 1 ? "" : "s", cell.exclusive ? ", alone" : "", cell.required ? ", required" : "");
+    for (const std::string& note : planned.notes) text += fmt::format("         note: {}\n", note);
+  }
+  return text + terminal.paint(skipped_by_reason(plan), Style::dim);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,32 @@
+#include <map>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "matrix/cli/plan_text.hpp"
+#include "matrix/cli/selection.hpp"
+#include "matrix/cli/verb.hpp"
+
+namespace reprobench {
+
+std::function<ExitCode()> declare_plan(CLI::App& app, Context& context) {
+  struct Options {
+    SelectionOptions selection;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  add_selection_options(app, options->selection);
+  app.add_flag("--json", options->json, "The plan as one JSON document (schema: plan)");
+  return [options, &context] {
+    const SelectedPlan selected = make_plan(Project(context.store), options->selection);
+    if (options->json) {
+      context.terminal.out(to_json(selected.plan).dump(2) + "\n");
+    } else {
+      context.terminal.out(plan_table(selected.plan, context.terminal));
+    }
+    return selected.plan.cells.empty() ? ExitCode::nothing_ran : ExitCode::passed;
+  };
+}
+
+}  // namespace reprobench

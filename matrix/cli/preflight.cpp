@@ -1,0 +1,141 @@
+#include "matrix/cli/preflight.hpp"
+
+#include <fstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "matrix/exec/subprocess.hpp"
+#include "matrix/plan/host_facts.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<PreflightLine>;
+
+constexpr double kGigabyte = 1e9;
+
+struct Preflight {
+  const Project& project;
+  HostFacts host;
+};
+
+void check_host(const Preflight& preflight, Lines& lines) {
+  const HostFacts& host = preflight.host;
+  lines.push_back({Finding::ok, "host",
+                   fmt::format("{}, kernel {}, glibc {}, {} cores of {}", host.os, host.kernel, host.glibc, host.cores,
+                               host.cpu_model),
+                   ""});
+  const double memory = static_cast<double>(host.memory_bytes) / kGigabyte;
+  // A worker's translation units cost 1.3 to 1.5 GB each to compile, two at a time.
+  lines.push_back({memory < 4 ? Finding::warn : Finding::ok, "memory", fmt::format("{:.1f} GB", memory),
+                   memory < 4 ? "building a worker needs about 3 GB" : ""});
+}
+
+void check_gpu(const Preflight& preflight, Lines& lines) {
+  const HostFacts& host = preflight.host;
+  if (host.driver.empty()) {
+    lines.push_back({Finding::ok, "gpu", "no NVIDIA driver; GPU cells will be skipped", ""});
+    return;
+  }
+  for (const GpuFacts& gpu : host.gpus) {
+    lines.push_back({Finding::ok, "gpu",
+                     fmt::format("{}, compute capability {}, {:.0f} GB, driver {}", gpu.name, gpu.compute_capability,
+                                 static_cast<double>(gpu.memory_bytes) / kGigabyte, host.driver),
+                     ""});
+  }
+}
+
+void check_store(const Preflight& preflight, Lines& lines) {
+  fs::path existing = preflight.project.store();
+  while (!fs::exists(existing) && existing.has_parent_path()) existing = existing.parent_path();
+  const double free_gb = static_cast<double>(fs::space(existing).available) / kGigabyte;
+  const bool writable = access(existing.c_str(), W_OK) == 0;
+  if (!writable) {
+    lines.push_back(
+        {Finding::fail, "store", existing.string() + " cannot be written", "choose another folder with --store"});
+  } else {
+    // Four wheel stacks take about 0.6 GB each unpacked and their wheels 0.9 GB each.
+    lines.push_back({free_gb < 8 ? Finding::warn : Finding::ok, "store",
+                     fmt::format("{}, {:.0f} GB free", preflight.project.store().string(), free_gb),
+                     free_gb < 8 ? "the stacks of matrix/v2.9.yaml take about 7 GB with their wheels" : ""});
+  }
+}
+
+void check_tools(const Preflight&, Lines& lines) {
+  for (const char* tool : {"c++", "cmake", "ninja"}) {
+    const std::string path = find_in_path(tool);
+    lines.push_back({path.empty() ? Finding::fail : Finding::ok, tool, path.empty() ? "not on PATH" : path,
+                     path.empty() ? "stacks cannot be installed without it; ci/quickstart.sh installs it" : ""});
+  }
+  for (const char* module : {"pip", "jinja2"}) {
+    const std::string python = find_python_with(module);
+    lines.push_back({python.empty() ? Finding::fail : Finding::ok, std::string("python ") + module,
+                     python.empty() ? "no python3 has it" : python,
+                     python.empty() ? fmt::format("install python3-{}, or set REPROBENCH_PYTHON", module) : ""});
+  }
+}
+
+void check_governor(const Preflight&, Lines& lines) {
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  std::string governor;
+  if (!(file >> governor)) return;
+  const bool steady = governor == "performance";
+  lines.push_back({steady ? Finding::ok : Finding::warn, "cpu frequency", "governor " + governor,
+                   steady ? "" : "timings are noisier; the governor `performance` steadies them"});
+}
+
+void check_stacks(const Preflight& preflight, Lines& lines) {
+  const StackStore store = preflight.project.stack_store();
+  for (const auto& [name, spec] : preflight.project.stacks()) {
+    const std::string problem = store.system_problem(spec);
+    if (!problem.empty()) {
+      lines.push_back({Finding::warn, name, problem, "its cells will be skipped"});
+      continue;
+    }
+    const InstalledStack stack = store.find(spec);
+    if (!stack.complete || stack.worker.empty()) {
+      lines.push_back({Finding::warn, name, stack.complete ? "worker not built for these sources" : "not installed",
+                       "reprobench stack install " + name});
+      continue;
+    }
+    const Capability capability = store.describe(stack);
+    const Fingerprint& fingerprint = capability.fingerprint;
+    if (fingerprint.blas_provider == "netlib") {
+      lines.push_back({Finding::warn, name,
+                       "its BLAS is netlib's reference code, 30 to 60 times slower than an optimised one",
+                       "install libopenblas0; until then its throughput is not judged"});
+      continue;
+    }
+    lines.push_back(
+        {Finding::ok, name, fmt::format("torch {}, BLAS {}", capability.torch_version, fingerprint.blas_provider), ""});
+  }
+}
+
+constexpr void (*kChecks[])(const Preflight&, Lines&) = {&check_host,  &check_gpu,      &check_store,
+                                                         &check_tools, &check_governor, &check_stacks};
+
+}  // namespace
+
+std::string_view to_string(Finding finding) {
+  switch (finding) {
+    case Finding::ok:
+      return "OK";
+    case Finding::warn:
+      return "WARN";
+    case Finding::fail:
+      return "FAIL";
+  }
+  return "";
+}
+
+Lines preflight(const Project& project) {
+  const Preflight state{project, detect_host()};
+  Lines lines;
+  for (const auto check : kChecks) check(state, lines);
+  return lines;
+}
+
+}  // namespace reprobench

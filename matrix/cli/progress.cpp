@@ -1,0 +1,72 @@
+#include "matrix/cli/progress.hpp"
+
+#include <fmt/format.h>
+
+namespace reprobench {
+
+std::string duration_text(std::chrono::nanoseconds duration) {
+  const double seconds = std::chrono::duration<double>(duration).count();
+  const auto whole = static_cast<long>(seconds);
+  if (whole >= 3600) return fmt::format("{}h{:02}m", whole / 3600, whole % 3600 / 60);
+  if (whole >= 60) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{:.1f}s", seconds);
+}
+
+RunProgress::RunProgress(const Plan& plan, const Terminal& terminal) : terminal_(terminal) {
+  for (const PlannedCell& planned : plan.cells) {
+    if (planned.skip) continue;
+    ++cells_;
+    attempts_ += planned.cell.repeat;
+  }
+}
+
+ExecutionObserver RunProgress::observer() {
+  ExecutionObserver observer;
+  observer.attempt_started = [this](const Cell& cell, const CellRequest& request) { attempt_started(cell, request); };
+  observer.attempt_ended = [this](const Cell& cell, const AttemptRecord& attempt) { attempt_ended(cell, attempt); };
+  observer.cell_ended = [this](const Cell& cell, const CellRecord& record) { cell_ended(cell, record); };
+  observer.tick = [this] { redraw(); };
+  return observer;
+}
+
+void RunProgress::attempt_started(const Cell& cell, const CellRequest& request) {
+  running_[request.nonce] = fmt::format("{} #{}", cell.slug, request.repeat);
+  redraw();
+}
+
+void RunProgress::attempt_ended(const Cell&, const AttemptRecord& attempt) {
+  running_.erase(attempt.nonce);
+  ++attempts_done_;
+  if (side_of(attempt.end) != Side::none) ++attempts_failed_;
+  redraw();
+}
+
+void RunProgress::cell_ended(const Cell& cell, const CellRecord& record) {
+  ++cells_done_;
+  const AttemptRecord* bad = nullptr;
+  for (const AttemptRecord& attempt : record.attempts) {
+    if (attempt.end != AttemptEnd::completed) bad = &attempt;
+  }
+  const std::string count = fmt::format("[{:>{}}/{}]", cells_done_, fmt::formatted_size("{}", cells_), cells_);
+  if (bad == nullptr) {
+    terminal_.log(fmt::format("{} ran      {}  {} attempt{}\n", count, cell.slug, record.attempts.size(),
+                              record.attempts.size() == 1 ? "" : "s"));
+  } else {
+    terminal_.log(fmt::format("{} {} {}  {}: {}\n", count, terminal_.paint_log("trouble ", Style::red), cell.slug,
+                              to_string(bad->end), printable(bad->detail)));
+  }
+  redraw();
+}
+
+void RunProgress::redraw() const {
+  if (!terminal_.has_status_line()) return;
+  const auto elapsed = std::chrono::steady_clock::now() - start_;
+  std::string eta = "?";
+  if (attempts_done_ > 0) eta = duration_text(elapsed * (attempts_ - attempts_done_) / attempts_done_);
+  std::string text = fmt::format("[{}/{} cells  {}/{} attempts  {} in trouble  {}  ETA {}]", cells_done_, cells_,
+                                 attempts_done_, attempts_, attempts_failed_, duration_text(elapsed), eta);
+  for (const auto& [nonce, what] : running_) text += "  " + what;
+  terminal_.status(text);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,39 @@
+// The course of a run on stderr: a status line on a terminal, one line a finished cell elsewhere and above it.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+
+#include "matrix/cli/terminal.hpp"
+#include "matrix/exec/executor.hpp"
+
+namespace reprobench {
+
+class RunProgress {
+ public:
+  RunProgress(const Plan& plan, const Terminal& terminal);
+
+  // Callbacks for execute(); they refer to this object.
+  ExecutionObserver observer();
+
+ private:
+  void attempt_started(const Cell& cell, const CellRequest& request);
+  void attempt_ended(const Cell& cell, const AttemptRecord& attempt);
+  void cell_ended(const Cell& cell, const CellRecord& record);
+  void redraw() const;
+
+  const Terminal& terminal_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  int cells_ = 0;
+  int cells_done_ = 0;
+  int attempts_ = 0;
+  int attempts_done_ = 0;
+  int attempts_failed_ = 0;
+  std::map<std::string, std::string> running_;  // nonce -> what
+};
+
+// "1h08m", "2m14s", "3.2s"
+std::string duration_text(std::chrono::nanoseconds duration);
+
+}  // namespace reprobench

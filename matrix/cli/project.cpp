@@ -1,0 +1,99 @@
+#include "matrix/cli/project.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "matrix/exec/subprocess.hpp"
+#include "matrix/verdict/metrics.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path executable_folder() { return fs::read_symlink("/proc/self/exe").parent_path(); }
+
+bool is_project_root(const fs::path& folder) {
+  return fs::is_directory(folder / "matrix" / "stacks") && fs::is_directory(folder / "suites" / "definitions");
+}
+
+fs::path find_root() {
+  if (const char* named = std::getenv("REPROBENCH_ROOT"); named != nullptr && *named != '\0') {
+    if (!is_project_root(named)) {
+      throw UsageError(std::string("REPROBENCH_ROOT is ") + named + ", which holds no matrix/stacks");
+    }
+    return fs::absolute(named);
+  }
+  for (const fs::path& start : {executable_folder(), fs::current_path()}) {
+    for (fs::path folder = start; folder != folder.root_path(); folder = folder.parent_path()) {
+      if (is_project_root(folder)) return folder;
+    }
+  }
+  throw UsageError(
+      "the project's files were not found above the executable or the current folder; set REPROBENCH_ROOT");
+}
+
+}  // namespace
+
+Project::Project(fs::path store) : root_(find_root()), store_(fs::absolute(store)) {}
+
+fs::path Project::stacks_home() const {
+  const char* named = std::getenv("REPROBENCH_STACKS");
+  return named != nullptr && *named != '\0' ? fs::absolute(named) : store_ / "stacks";
+}
+
+fs::path Project::shepherd() const { return executable_folder() / "reprobench-shepherd"; }
+
+Vocabulary Project::vocabulary() const {
+  Vocabulary vocabulary{metric_infos(), {}};
+  for (const auto& entry : fs::directory_iterator(root_ / "models")) {
+    if (fs::exists(entry.path() / "model.cpp")) vocabulary.models.push_back(entry.path().filename());
+  }
+  std::sort(vocabulary.models.begin(), vocabulary.models.end());
+  return vocabulary;
+}
+
+std::map<std::string, SuiteSpec> Project::suites() const {
+  std::map<std::string, SuiteSpec> suites;
+  std::vector<Diagnostic> diagnostics;
+  const Vocabulary words = vocabulary();
+  for (const auto& entry : fs::directory_iterator(root_ / "suites" / "definitions")) {
+    if (entry.path().extension() != ".yaml") continue;
+    try {
+      SuiteSpec suite = load_suite(entry.path(), words);
+      suites.emplace(suite.name, std::move(suite));
+    } catch (const SpecError& error) {
+      diagnostics.insert(diagnostics.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  if (!diagnostics.empty()) throw SpecError(std::move(diagnostics));
+  return suites;
+}
+
+std::map<std::string, StackSpec> Project::stacks() const { return load_stacks(root_ / "matrix" / "stacks"); }
+
+CompatFacts Project::facts() const { return load_compat_facts(root_ / "matrix" / "facts" / "compat-facts.json"); }
+
+StackCatalog Project::catalog() const {
+  StackCatalog catalog{stacks(), {}};
+  const StackStore store = stack_store();
+  for (const auto& [name, spec] : catalog.stacks) {
+    const InstalledStack installed = store.find(spec);
+    catalog.availability[name] = {installed.complete && !installed.worker.empty(), store.system_problem(spec)};
+  }
+  return catalog;
+}
+
+std::string find_python_with(const std::string& module) {
+  const char* named = std::getenv("REPROBENCH_PYTHON");
+  for (const std::string& python :
+       {std::string(named != nullptr ? named : ""), find_in_path("python3"), std::string("/usr/bin/python3")}) {
+    if (python.empty()) continue;
+    SubprocessOptions probe;
+    probe.command = {python, "-c", "import " + module};
+    if (run_subprocess(probe).exit_code == 0) return python;
+  }
+  return "";
+}
+
+}  // namespace reprobench

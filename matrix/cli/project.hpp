@@ -1,0 +1,51 @@
+// Where things are: the project's own files (stacks, suites, facts, report generator) and the user's store.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "matrix/plan/compat_facts.hpp"
+#include "matrix/plan/resolve.hpp"
+#include "matrix/provision/stack_store.hpp"
+#include "matrix/spec/suite_spec.hpp"
+
+namespace reprobench {
+
+class Project {
+ public:
+  // `store`: the --store option. Throws UsageError if the project's files cannot be found.
+  explicit Project(std::filesystem::path store);
+
+  const std::filesystem::path& root() const { return root_; }
+  const std::filesystem::path& store() const { return store_; }
+
+  // $REPROBENCH_STACKS, or STORE/stacks.
+  std::filesystem::path stacks_home() const;
+  std::filesystem::path shepherd() const;  // beside this executable
+  std::filesystem::path data() const { return root_ / "models" / "data"; }
+
+  Vocabulary vocabulary() const;
+  std::map<std::string, SuiteSpec> suites() const;
+  std::map<std::string, StackSpec> stacks() const;
+  CompatFacts facts() const;
+  StackStore stack_store() const { return {stacks_home(), root_}; }
+
+  // Every stack file with what this host has of it.
+  StackCatalog catalog() const;
+
+ private:
+  std::filesystem::path root_;
+  std::filesystem::path store_;
+};
+
+// A command line that cannot be carried out as given: exit code 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// First python3 that can import `module`: $REPROBENCH_PYTHON, python3 on PATH, /usr/bin/python3. Empty if none can.
+std::string find_python_with(const std::string& module);
+
+}  // namespace reprobench

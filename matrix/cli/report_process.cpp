@@ -1,0 +1,45 @@
+#include "matrix/cli/report_process.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "matrix/exec/subprocess.hpp"
+
+namespace reprobench {
+namespace {
+
+std::map<std::string, std::string> inherited_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const auto equals = text.find('=');
+    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return variables;
+}
+
+std::string last_line(const std::string& text) {
+  const auto end = text.find_last_not_of('\n');
+  if (end == std::string::npos) return "";
+  const auto begin = text.find_last_of('\n', end);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? -1 : begin));
+}
+
+}  // namespace
+
+ReportOutcome write_reports(const Project& project, const std::filesystem::path& run_folder) {
+  const std::string python = find_python_with("jinja2");
+  if (python.empty()) return {"", "no python3 with jinja2 was found; install python3-jinja2, then `reprobench report`"};
+  SubprocessOptions options;
+  options.command = {python, "-m", "reprobench_report", run_folder};
+  options.environment = inherited_environment();
+  (*options.environment)["PYTHONPATH"] = project.root() / "reports";
+  (*options.environment)["PYTHONDONTWRITEBYTECODE"] = "1";
+  const SubprocessResult result = run_subprocess(options);
+  if (result.exit_code != 0) {
+    return {"", fmt::format("the report generator ended with {}: {}", result.exit_code, last_line(result.err))};
+  }
+  return {result.out, ""};
+}
+
+}  // namespace reprobench

@@ -1,0 +1,18 @@
+// The report generator, which is Python and only reads files.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "matrix/cli/project.hpp"
+
+namespace reprobench {
+
+struct ReportOutcome {
+  std::string paths;    // what it wrote, one path a line
+  std::string problem;  // empty unless it could not be made
+};
+
+ReportOutcome write_reports(const Project& project, const std::filesystem::path& run_folder);
+
+}  // namespace reprobench

@@ -1,0 +1,36 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "matrix/cli/report_process.hpp"
+#include "matrix/cli/verb.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/verdict/judge.hpp"
+#include "matrix/verdict/junit.hpp"
+
+namespace reprobench {
+
+std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
+  struct Options {
+    std::string run;
+    bool rejudge = false;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("run", options->run, "Run directory")->required()->type_name("RUN");
+  app.add_flag("--rejudge", options->rejudge,
+               "Judge the run's files again with this build first (writes verdict.json and junit.xml)");
+  return [options, &context] {
+    if (options->rejudge || !std::filesystem::exists(std::filesystem::path(options->run) / "verdict.json")) {
+      const RunVerdict verdict = judge(load_run(options->run));
+      write_file_atomically(std::filesystem::path(options->run) / "junit.xml", to_junit(verdict));
+      write_file_atomically(std::filesystem::path(options->run) / "verdict.json", to_json(verdict).dump(1) + "\n");
+    }
+    const ReportOutcome report = write_reports(Project(context.store), options->run);
+    if (!report.problem.empty()) throw StoreError(report.problem);
+    context.terminal.out(report.paths);
+    return ExitCode::passed;
+  };
+}
+
+}  // namespace reprobench

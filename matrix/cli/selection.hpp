@@ -1,0 +1,39 @@
+// Which cells of a matrix a command is about, and the plan for them. Shared by `plan` and `run`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "matrix/cli/project.hpp"
+#include "matrix/plan/plan.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace reprobench {
+
+struct SelectionOptions {
+  std::string matrix;
+  std::vector<std::string> cells;  // ids, their prefixes, or slugs
+  std::string filter;              // a `where` expression
+  std::vector<std::string> stacks;
+  std::vector<std::string> workloads;  // models
+  std::vector<std::string> devices;
+  std::string reference;  // overrides reference.stack
+  std::vector<std::string> inject;
+  int repeat = 0;  // 0: as the matrix says
+};
+
+void add_selection_options(CLI::App& verb, SelectionOptions& options);
+
+struct SelectedPlan {
+  Plan plan;
+  std::string matrix_text;
+};
+
+// Parses, expands, resolves and selects. Cells that a selected one is compared with are selected too. Throws SpecError,
+// UsageError.
+SelectedPlan make_plan(const Project& project, const SelectionOptions& options);
+
+}  // namespace reprobench

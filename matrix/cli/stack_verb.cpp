@@ -1,0 +1,234 @@
+#include <chrono>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "matrix/cli/progress.hpp"
+#include "matrix/cli/selection.hpp"
+#include "matrix/cli/verb.hpp"
+#include "matrix/contract/version.hpp"
+
+namespace reprobench {
+namespace {
+
+using nlohmann::json;
+
+struct StackOptions {
+  std::vector<std::string> names;
+  std::string matrix;
+  bool all = false;
+  bool with_gpu = false;
+  bool as_json = false;
+};
+
+const StackSpec& spec_called(const std::map<std::string, StackSpec>& specs, const std::string& name) {
+  const auto found = specs.find(name);
+  if (found != specs.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [known_name, spec] : specs) known.push_back(known_name);
+  throw UsageError(fmt::format("no stack is called `{}`; there are {}", name, fmt::join(known, ", ")));
+}
+
+// The stacks named on the command line, in a matrix's axis, or all of them.
+std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& project) {
+  const auto specs = project.stacks();
+  std::vector<std::string> names = options.names;
+  if (!options.matrix.empty()) {
+    for (const Axis& axis : load_matrix(options.matrix, project.vocabulary()).axes) {
+      if (axis.name == "stack") names.insert(names.end(), axis.values.begin(), axis.values.end());
+    }
+  }
+  std::vector<StackSpec> chosen;
+  for (const std::string& name : names) chosen.push_back(spec_called(specs, name));
+  if (options.all) {
+    for (const auto& [name, spec] : specs) chosen.push_back(spec);
+  }
+  if (chosen.empty())
+    throw UsageError("name at least one stack, or --matrix FILE, or --all; `reprobench stack list` shows them");
+  return chosen;
+}
+
+// Progress of one phase: a bar on a terminal, a line when the phase changes elsewhere.
+class InstallProgress {
+ public:
+  explicit InstallProgress(const Terminal& terminal) : terminal_(terminal) {}
+
+  void operator()(const std::string& stack, const std::string& phase, double fraction) {
+    const std::string what = phase.substr(0, phase.find(':'));
+    if (!terminal_.has_status_line()) {
+      if (what != last_phase_) terminal_.log(fmt::format("{}: {}\n", stack, phase));
+      last_phase_ = what;
+      return;
+    }
+    constexpr int kBarWidth = 30;
+    std::string bar;
+    if (fraction >= 0) {
+      const int filled = static_cast<int>(fraction * kBarWidth);
+      bar = fmt::format(" [{:#<{}}{:.<{}}] {:3.0f} %", "", filled, "", kBarWidth - filled, fraction * 100);
+    }
+    terminal_.status(fmt::format("{}: {}{}", stack, phase, bar));
+  }
+
+ private:
+  const Terminal& terminal_;
+  std::string last_phase_;
+};
+
+ExitCode install(const StackOptions& options, const Context& context) {
+  const Project project(context.store);
+  const StackStore store = project.stack_store();
+  const bool with_gpu = options.with_gpu || !detect_host().gpus.empty();
+  std::string failures;
+  for (const StackSpec& spec : chosen_specs(options, project)) {
+    if (const std::string problem = store.system_problem(spec); !problem.empty()) {
+      context.terminal.out(fmt::format("{}: left out: {}\n", spec.name, problem));
+      continue;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    InstallProgress progress(context.terminal);
+    try {
+      const InstalledStack stack = store.install(spec, with_gpu, std::ref(progress));
+      context.terminal.out(fmt::format("{}: installed, {:.2f} GB, {}\n", spec.name,
+                                       static_cast<double>(stack.size_bytes) / 1e9,
+                                       duration_text(std::chrono::steady_clock::now() - start)));
+    } catch (const ProvisionError& error) {
+      // The other stacks can still be had; the caller sees all that failed.
+      failures += fmt::format("{}{}: {}", failures.empty() ? "" : "\n", spec.name, error.what());
+    }
+  }
+  if (!failures.empty()) throw ProvisionError(failures);
+  return ExitCode::passed;
+}
+
+ExitCode list(const StackOptions& options, const Context& context) {
+  const Project project(context.store);
+  const StackStore store = project.stack_store();
+  json result = document("stacks");
+  result["stacks"] = json::array();
+  for (const auto& [name, spec] : project.stacks()) {
+    const InstalledStack stack = store.find(spec);
+    const std::string problem = store.system_problem(spec);
+    const std::string state = !problem.empty()       ? "unavailable"
+                              : !stack.complete      ? "not installed"
+                              : stack.worker.empty() ? "worker not built"
+                                                     : "installed";
+    result["stacks"].push_back({{"name", name},
+                                {"summary", spec.summary},
+                                {"source", to_string(spec.source)},
+                                {"components", spec.components},
+                                {"state", state},
+                                {"problem", problem},
+                                {"digest", stack.digest},
+                                {"size_bytes", stack.size_bytes}});
+  }
+  if (options.as_json) {
+    context.terminal.out(result.dump(2) + "\n");
+    return ExitCode::passed;
+  }
+  for (const json& stack : result["stacks"]) {
+    std::string components;
+    for (const auto& [component, version] : stack["components"].items()) {
+      components += fmt::format(" {} {}", component, version.get<std::string>());
+    }
+    context.terminal.out(fmt::format("{:<24} {:<16}{}\n", stack["name"].get<std::string>(),
+                                     stack["state"].get<std::string>(), components));
+    if (!stack["problem"].get_ref<const std::string&>().empty()) {
+      context.terminal.out(fmt::format("{:<24} {}\n", "", stack["problem"].get<std::string>()));
+    }
+  }
+  return ExitCode::passed;
+}
+
+ExitCode show(const StackOptions& options, const Context& context) {
+  const Project project(context.store);
+  const StackStore store = project.stack_store();
+  for (const StackSpec& spec : chosen_specs(options, project)) {
+    const InstalledStack stack = store.find(spec);
+    if (!stack.complete || stack.worker.empty()) {
+      throw UsageError(fmt::format("{} is not installed; run `reprobench stack install {}`", spec.name, spec.name));
+    }
+    const Capability capability = store.describe(stack);
+    if (options.as_json) {
+      context.terminal.out(to_json(capability).dump(2) + "\n");
+      continue;
+    }
+    const Fingerprint& fingerprint = capability.fingerprint;
+    context.terminal.out(fmt::format("{}  {}\n  {:<10} {:<16} {:<16} {:<22} {}\n", spec.name, stack.folder.string(),
+                                     "component", "declared", "compiled", "loaded", "from"));
+    for (const ComponentVersion& component : fingerprint.components) {
+      const auto declared = spec.components.find(component.name);
+      context.terminal.out(fmt::format("  {:<10} {:<16} {:<16} {:<22} {}\n", component.name,
+                                       declared == spec.components.end() ? "-" : declared->second,
+                                       component.compiled.empty() ? "-" : component.compiled,
+                                       component.loaded.empty() ? "not loaded" : component.loaded, component.path));
+    }
+    context.terminal.out(fmt::format("  BLAS {}, CPU capability {}, C++ ABI {}, worker built by {}\n",
+                                     fingerprint.blas_provider, fingerprint.cpu_capability, fingerprint.cxx11_abi,
+                                     fingerprint.compiler));
+  }
+  return ExitCode::passed;
+}
+
+ExitCode verify(const StackOptions& options, const Context& context) {
+  const Project project(context.store);
+  const StackStore store = project.stack_store();
+  bool clean = true;
+  for (const StackSpec& spec : chosen_specs(options, project)) {
+    const std::vector<std::string> findings = store.verify(store.find(spec));
+    for (const std::string& finding : findings)
+      context.terminal.out(fmt::format("{}: FAIL {}\n", spec.name, printable(finding)));
+    if (findings.empty()) context.terminal.out(fmt::format("{}: OK\n", spec.name));
+    clean = clean && findings.empty();
+  }
+  return clean ? ExitCode::passed : ExitCode::failed;
+}
+
+ExitCode remove(const StackOptions& options, const Context& context) {
+  const Project project(context.store);
+  const StackStore store = project.stack_store();
+  for (const StackSpec& spec : chosen_specs(options, project)) {
+    store.remove(store.find(spec));
+    context.terminal.out(fmt::format("{}: removed\n", spec.name));
+  }
+  return ExitCode::passed;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_stack(CLI::App& app, Context& context) {
+  struct Action {
+    const char* name;
+    const char* summary;
+    ExitCode (*run)(const StackOptions&, const Context&);
+    bool takes_names;
+  };
+  static constexpr Action kActions[] = {
+      {"install", "Fetch by lock, unpack, build the worker; does nothing where all that is done", &install, true},
+      {"list", "All stacks and what this host has of them", &list, false},
+      {"show", "What an installed stack's worker really loads", &show, true},
+      {"verify", "Declared, compiled and loaded versions and file hashes against each other", &verify, true},
+      {"remove", "Delete an installed stack", &remove, true}};
+  app.require_subcommand(1);
+  auto options = std::make_shared<StackOptions>();
+  for (const Action& action : kActions) {
+    CLI::App* sub = app.add_subcommand(action.name, action.summary);
+    sub->add_flag("--json", options->as_json, "One JSON document");
+    if (!action.takes_names) continue;
+    sub->add_option("names", options->names, "Stacks")->type_name("STACK");
+    sub->add_option("--matrix", options->matrix, "All stacks of this matrix file")->type_name("FILE");
+    sub->add_flag("--all", options->all, "All stacks");
+    if (action.run == &install)
+      sub->add_flag("--with-gpu", options->with_gpu, "The GPU libraries too, on a host without a GPU");
+  }
+  return [options, &app, &context] {
+    const std::string chosen = app.get_subcommands().front()->get_name();
+    for (const Action& action : kActions) {
+      if (chosen == action.name) return action.run(*options, context);
+    }
+    throw std::logic_error("a stack action without a row in kActions");
+  };
+}
+
+}  // namespace reprobench

@@ -1,0 +1,50 @@
+// What the user sees: stdout is data, stderr is progress and log. Colour only where it is wanted, and never alone.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "matrix/contract/outcome.hpp"
+
+namespace reprobench {
+
+enum class ColorChoice { automatic, always, never };
+enum class Style { plain, bold, red, green, yellow, cyan, dim };
+
+class Terminal {
+ public:
+  Terminal() = default;
+
+  // Order of precedence as in ninja and no-color.org: --color, NO_COLOR, CLICOLOR_FORCE / FORCE_COLOR, TERM=dumb, TTY.
+  void configure(ColorChoice choice, bool quiet);
+
+  // Data. A reader that has gone away is no error: what it no longer wants is dropped.
+  void out(std::string_view text) const;
+
+  // Progress and log; nothing with --quiet.
+  void log(std::string_view text) const;
+
+  // Errors; also with --quiet.
+  void error(std::string_view text) const;
+
+  // One line that is redrawn in place; does nothing unless stderr is a terminal. An empty text removes it.
+  void status(std::string_view text) const;
+  bool has_status_line() const { return status_line_; }
+
+  std::string paint(std::string_view text, Style style) const;      // for stdout
+  std::string paint_log(std::string_view text, Style style) const;  // for stderr
+
+ private:
+  bool quiet_ = false;
+  bool color_out_ = false;
+  bool color_err_ = false;
+  bool status_line_ = false;
+  mutable bool status_shown_ = false;
+};
+
+Style style_of(Outcome outcome);
+
+// Worker and file text may hold escape sequences: anything that is not printable becomes `?`.
+std::string printable(std::string_view text);
+
+}  // namespace reprobench

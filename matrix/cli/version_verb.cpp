@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "matrix/cli/verb.hpp"
+#include "matrix/contract/version.hpp"
+#include "matrix/record/result_index.hpp"
+#include "matrix/record/run_directory.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::string_view kSchemaSuffix = ".schema.json";
+
+std::vector<std::string> schema_names(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string file = entry.path().filename();
+    if (file.ends_with(kSchemaSuffix)) names.push_back(file.substr(0, file.size() - kSchemaSuffix.size()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_version(CLI::App& app, Context& context) {
+  auto as_json = std::make_shared<bool>(false);
+  app.add_flag("--json", *as_json, "One JSON document (schema: version)");
+  return [as_json, &context] {
+    if (!*as_json) {
+      context.terminal.out(fmt::format("reprobench {} (contract {}.{})\n", kProjectVersion, kContractVersion.major,
+                                       kContractVersion.minor));
+      return ExitCode::passed;
+    }
+    nlohmann::json result = document("version");
+    result["reprobench"] = kProjectVersion;
+    result["compiler"] = fmt::format("gcc-compatible {}", __VERSION__);
+    context.terminal.out(result.dump(2) + "\n");
+    return ExitCode::passed;
+  };
+}
+
+std::function<ExitCode()> declare_schema(CLI::App& app, Context& context) {
+  auto name = std::make_shared<std::string>();
+  app.add_option("name", *name, "Document; without it, the names of all")->type_name("NAME");
+  return [name, &context] {
+    const auto folder = Project(context.store).root() / "matrix" / "contract" / "schema";
+    const auto names = schema_names(folder);
+    if (name->empty()) {
+      for (const std::string& known : names) context.terminal.out(known + "\n");
+      return ExitCode::passed;
+    }
+    if (std::find(names.begin(), names.end(), *name) == names.end()) {
+      throw UsageError(fmt::format("no schema is called `{}`; `reprobench schema` lists them", *name));
+    }
+    context.terminal.out(read_file(folder / (*name + std::string(kSchemaSuffix))));
+    return ExitCode::passed;
+  };
+}
+
+std::function<ExitCode()> declare_db(CLI::App& app, Context& context) {
+  app.require_subcommand(1);
+  const CLI::App* rebuild = app.add_subcommand("rebuild", "Drop the index and read all run directories again");
+  app.add_subcommand("list", "The indexed runs, newest first");
+  return [rebuild, &context] {
+    const auto store = std::filesystem::absolute(context.store);
+    if (rebuild->parsed()) {
+      const int runs = ResultIndex::rebuild(store);
+      context.terminal.out(fmt::format("index rebuilt from {} run{}\n", runs, runs == 1 ? "" : "s"));
+      return ExitCode::passed;
+    }
+    for (const IndexedRun& run : ResultIndex(store).runs()) {
+      context.terminal.out(fmt::format("{}  {}  {:<12}  {} cells  {}\n", run.run_id, run.started_utc,
+                                       run.verdict.empty() ? "unfinished" : run.verdict, run.cells, run.matrix));
+    }
+    return ExitCode::passed;
+  };
+}
+
+}  // namespace reprobench

@@ -1,0 +1,146 @@
+#include <fstream>
+#include <set>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/capability.hpp"
+#include "matrix/contract/exit_record.hpp"
+#include "matrix/contract/outcome.hpp"
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/result.hpp"
+#include "matrix/contract/version.hpp"
+
+namespace reprobench {
+namespace {
+
+CellRequest some_request() {
+  CellRequest request;
+  request.cell_id = "3f9c1e0a7b52";
+  request.nonce = "0123456789abcdef";
+  request.repeat = 1;
+  request.suite = "determinism";
+  request.workload = {"mlp", "default", 200, 32};
+  request.stack = "torch-2.9.0-cu128";
+  request.device = "cpu";
+  request.knobs = with_defaults({{"precision", "bf16"}});
+  request.trace = TraceLevel::tensor;
+  request.inject = Injection{"weight_ulp", 20, "fc1.weight", 5};
+  return request;
+}
+
+TEST_CASE("a request survives its document", "[contract]") {
+  const CellRequest request = some_request();
+  CHECK(to_json(request_from_json(to_json(request))) == to_json(request));
+}
+
+TEST_CASE("what belongs to an attempt is no part of the canonical request", "[contract]") {
+  CellRequest other = some_request();
+  other.cell_id = "";
+  other.nonce = "ffffffffffffffff";
+  other.repeat = 2;
+  other.attempt = 1;
+  other.poison_allocator = true;
+  other.inject.reset();
+  CHECK(canonical_request(other) == canonical_request(some_request()));
+  other.knobs["threads"] = "2";
+  CHECK(canonical_request(other) != canonical_request(some_request()));
+}
+
+TEST_CASE("a request with a field of the wrong type or missing names the field", "[contract]") {
+  nlohmann::json request = to_json(some_request());
+  request["repeat"] = "one";
+  CHECK_THROWS_WITH(request_from_json(request), "request: `repeat` has the wrong type");
+  request.erase("repeat");
+  CHECK_THROWS_WITH(request_from_json(request), "request: `repeat` is missing");
+}
+
+TEST_CASE("another major or a newer minor is refused, each with both numbers", "[contract]") {
+  nlohmann::json request = to_json(some_request());
+  request["version"]["minor"] = kContractVersion.minor + 1;
+  CHECK_THROWS_WITH(request_from_json(request), "request: version 1.1 cannot be read by contract 1.0");
+  request["version"] = {{"major", kContractVersion.major + 1}, {"minor", 0}};
+  CHECK_THROWS_WITH(request_from_json(request), "request: version 2.0 cannot be read by contract 1.0");
+}
+
+TEST_CASE("a document of another schema is refused", "[contract]") {
+  nlohmann::json request = to_json(some_request());
+  request["schema"] = "reprobench/result";
+  CHECK_THROWS_WITH(request_from_json(request),
+                    "request: schema is `reprobench/result`, expected `reprobench/request`");
+}
+
+TEST_CASE("results, exit records and capabilities survive their documents", "[contract]") {
+  CellResult result;
+  result.cell_id = "3f9c1e0a7b52";
+  result.nonce = "0123456789abcdef";
+  result.failure = WorkerFailure{"exception", "out of range", 7};
+  result.fingerprint.components.push_back({"torch", "2.9.0", "2.9.0+cu128", "site/torch/lib/libtorch_cpu.so"});
+  result.fingerprint.libraries.push_back({"site/torch/lib/libc10.so", "00ff"});
+  result.fingerprint.flags["deterministic_algorithms"] = "on";
+  CHECK(to_json(result_from_json(to_json(result))) == to_json(result));
+
+  ExitRecord exit;
+  exit.nonce = result.nonce;
+  exit.signal = 11;
+  exit.stopped_by = StoppedBy::runner;
+  exit.max_rss_bytes = 1 << 20;
+  CHECK(to_json(exit_record_from_json(to_json(exit))) == to_json(exit));
+
+  Capability capability;
+  capability.torch_version = "2.9.0+cu128";
+  capability.devices = {"cpu"};
+  capability.knobs.push_back({"tf32", {"off"}, "no CUDA device"});
+  capability.workloads.push_back({"mlp", "multi-layer perceptron", {{"default", 101'770, 32}}});
+  CHECK(to_json(capability_from_json(to_json(capability))) == to_json(capability));
+}
+
+TEST_CASE("every outcome, end and dimension is found by its word", "[contract]") {
+  for (int i = 0; i <= static_cast<int>(Outcome::unfinished); ++i) {
+    CHECK(outcome_from(to_string(static_cast<Outcome>(i))) == static_cast<Outcome>(i));
+  }
+  for (int i = 0; i <= static_cast<int>(AttemptEnd::interrupted); ++i) {
+    CHECK(attempt_end_from(to_string(static_cast<AttemptEnd>(i))) == static_cast<AttemptEnd>(i));
+  }
+  for (int i = 0; i <= static_cast<int>(Dimension::communication); ++i) {
+    CHECK(dimension_from(to_string(static_cast<Dimension>(i))) == static_cast<Dimension>(i));
+  }
+  CHECK_FALSE(outcome_from("green"));
+}
+
+TEST_CASE("only a completed attempt is nobody's fault", "[contract]") {
+  for (int i = 0; i <= static_cast<int>(AttemptEnd::interrupted); ++i) {
+    const auto end = static_cast<AttemptEnd>(i);
+    CHECK((side_of(end) == Side::none) == (end == AttemptEnd::completed));
+  }
+}
+
+TEST_CASE("knobs have unique names, accept their default and fill in what is left out", "[contract]") {
+  std::set<std::string_view> names;
+  for (const Knob& knob : knobs()) {
+    CHECK(names.insert(knob.name).second);
+    CHECK(accepts(knob, knob.default_value));
+    CHECK_FALSE(accepts(knob, "no such value"));
+  }
+  const KnobValues values = with_defaults({{"threads", "4"}});
+  CHECK(values.size() == knobs().size());
+  CHECK(values.at("threads") == "4");
+  CHECK(knob_environment(values).at("OMP_NUM_THREADS") == "4");
+  CHECK_FALSE(accepts(*find_knob("threads"), "0"));
+  CHECK_FALSE(accepts(*find_knob("threads"), "010"));
+}
+
+TEST_CASE("the shipped schemas carry this build's contract version", "[contract]") {
+  for (const char* name : {"request", "trace", "result", "exit", "capability", "plan", "run", "verdict"}) {
+    std::ifstream file(std::string(REPROBENCH_SOURCE_ROOT "/matrix/contract/schema/") + name + ".schema.json");
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto schema = nlohmann::json::parse(text, nullptr, false);
+    INFO(name);
+    REQUIRE_FALSE(schema.is_discarded());
+    const std::string minor = "\"minor\":{\"const\":" + std::to_string(kContractVersion.minor) + "}";
+    const std::string major = "\"major\":{\"const\":" + std::to_string(kContractVersion.major) + "}";
+    CHECK(schema.dump().find(major) != std::string::npos);
+    CHECK(schema.dump().find(minor) != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace reprobench

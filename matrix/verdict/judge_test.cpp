@@ -1,0 +1,267 @@
+#include "matrix/verdict/judge.hpp"
+
+#include <limits>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/number.hpp"
+#include "matrix/verdict/sample_run.hpp"
+
+namespace reprobench {
+namespace {
+
+using sample::candidate;
+using sample::threshold;
+constexpr auto kMax = Bound::Kind::max;
+constexpr auto kRegression = Bound::Kind::max_regression;
+
+const std::vector<CellThreshold> kStepTime = {threshold("throughput.step_time", kRegression, 0.05, true)};
+
+TEST_CASE("10 % slower fails a margin of 5 %, with the ratio in the check", "[verdict]") {
+  const RunVerdict verdict = judge(sample::run(7, 1.10, kStepTime));
+  CHECK(candidate(verdict).outcome == Outcome::failed);
+  CHECK(candidate(verdict).reason == "throughput.step_time");
+  CHECK(*candidate(verdict).checks.at(0).ratio == Approx(1.10).epsilon(1e-3));
+  CHECK(*candidate(verdict).checks.at(0).margin_rel < 0);
+  CHECK(verdict.exit_code == ExitCode::failed);
+}
+
+TEST_CASE("10 % faster passes and is marked as a gain", "[verdict]") {
+  const RunVerdict verdict = judge(sample::run(7, 0.90, kStepTime));
+  CHECK(candidate(verdict).outcome == Outcome::passed);
+  CHECK(candidate(verdict).checks.at(0).gain);
+  CHECK(verdict.exit_code == ExitCode::passed);
+}
+
+TEST_CASE("equal speed passes and is no gain", "[verdict]") {
+  const RunVerdict verdict = judge(sample::run(7, 1.0, kStepTime));
+  CHECK(candidate(verdict).outcome == Outcome::passed);
+  CHECK_FALSE(candidate(verdict).checks.at(0).gain);
+}
+
+TEST_CASE("a metric where more is better is judged the other way round", "[verdict]") {
+  const std::vector<CellThreshold> samples = {threshold("throughput.samples", kRegression, 0.05, true)};
+  CHECK(candidate(judge(sample::run(7, 1.10, samples))).outcome == Outcome::failed);
+  const RunVerdict faster = judge(sample::run(7, 0.90, samples));
+  CHECK(candidate(faster).outcome == Outcome::passed);
+  CHECK(candidate(faster).checks.at(0).gain);
+}
+
+TEST_CASE("a dropped metric is inconclusive, never a pass", "[verdict]") {
+  RunRecord run = sample::run(7, 1.0, {threshold("memory.device_peak", kRegression, 0.05, true)});
+  const RunVerdict verdict = judge(run);
+  CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+  CHECK(candidate(verdict).reason == "missing_metric");
+  CHECK(verdict.exit_code == ExitCode::undecided);
+}
+
+TEST_CASE("a metric that one of seven attempts dropped is inconclusive", "[verdict]") {
+  RunRecord run = sample::run(7, 1.0, {threshold("memory.peak_rss", kRegression, 0.05, true)});
+  candidate(run).attempts[3].result->peak_rss_bytes = 0;
+  CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
+}
+
+TEST_CASE("too few repeats for an interval are inconclusive", "[verdict]") {
+  const RunVerdict verdict = judge(sample::run(3, 1.0, kStepTime));
+  CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+  CHECK(candidate(verdict).reason == "too_few_samples");
+}
+
+TEST_CASE("an interval that reaches over the bound is inconclusive for noise", "[verdict]") {
+  RunRecord run = sample::run(7, 1.0, kStepTime);
+  for (int i = 0; i < 7; ++i) {
+    candidate(run).attempts[static_cast<std::size_t>(i)] = sample::attempt(i, i % 2 == 0 ? 270'000 : 345'000);
+  }
+  CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
+  CHECK(candidate(judge(run)).reason == "noise");
+}
+
+TEST_CASE("a throughput check on netlib's reference BLAS is inconclusive", "[verdict]") {
+  RunRecord run = sample::run(7, 1.0, kStepTime);
+  for (AttemptRecord& attempt : candidate(run).attempts) attempt.result->fingerprint.blas_provider = "netlib";
+  CHECK(candidate(judge(run)).reason == "reference_blas");
+}
+
+TEST_CASE("a record-only check decides nothing, whichever way it goes", "[verdict]") {
+  const RunVerdict verdict =
+      judge(sample::run(7, 1.5, {threshold("throughput.step_time", kRegression, 0.05, true, Gate::record_only)}));
+  CHECK(candidate(verdict).outcome == Outcome::passed);
+  CHECK(candidate(verdict).reason == "nothing_armed");
+  CHECK(candidate(verdict).checks.at(0).status == CheckStatus::failed);
+}
+
+const std::vector<CellThreshold> kRepeats = {threshold("numerics.repeat_mismatches", kMax, 0, false)};
+
+TEST_CASE("three processes with equal digests pass class A", "[verdict]") {
+  CHECK(candidate(judge(sample::run(3, 1.0, kRepeats))).outcome == Outcome::passed);
+}
+
+TEST_CASE("a tensor that differs in one of three processes fails the cell and is named", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  Trace& odd = *candidate(run).attempts[1].trace;
+  odd.tensors[11].tensors[0].digest = std::string(32, 'f');
+  for (std::size_t i = 11; i < 20; ++i) odd.steps[i].root = std::string(31, 'f') + "0";
+  const CellVerdict cell = candidate(judge(run));
+  CHECK(cell.outcome == Outcome::failed);
+  REQUIRE(cell.checks.at(0).divergence);
+  CHECK(cell.checks[0].divergence->step == 12);
+  CHECK(cell.checks[0].divergence->tensor == "fc1.weight");
+  CHECK(cell.checks[0].divergence->role == "parameter");
+  CHECK(cell.checks[0].divergence->against == "repeat 0");
+  CHECK(*cell.checks[0].measured == 9);
+}
+
+TEST_CASE("a difference in the final state alone is seen", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  for (AttemptRecord& attempt : candidate(run).attempts) {
+    TensorsRecord final_state = attempt.trace->tensors.back();
+    final_state.is_final = true;
+    if (attempt.repeat == 2) final_state.tensors[0].digest = std::string(32, 'e');
+    attempt.trace->tensors.push_back(final_state);
+  }
+  const CellVerdict cell = candidate(judge(run));
+  CHECK(cell.outcome == Outcome::failed);
+  CHECK(cell.checks.at(0).divergence->step == 20);
+}
+
+TEST_CASE("a single process cannot prove that a cell repeats", "[verdict]") {
+  CHECK(candidate(judge(sample::run(1, 1.0, kRepeats))).outcome == Outcome::inconclusive);
+}
+
+TEST_CASE("the gradient distance to the reference is estimated from sketches", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, {threshold("numerics.first_gradient_rel", kMax, 1e-5, true)});
+  for (int i = 0; i < 3; ++i) candidate(run).attempts[static_cast<std::size_t>(i)] = sample::attempt(i, 3e5, "other");
+  const CellVerdict cell = candidate(judge(run));
+  CHECK(cell.outcome == Outcome::passed);
+  CHECK(*cell.checks.at(0).measured == Approx(1e-6).epsilon(1e-6));
+  run.plan.cells[1].cell.thresholds[0].bound.limit = 1e-7;
+  CHECK(candidate(judge(run)).outcome == Outcome::failed);
+}
+
+TEST_CASE("a NaN in a gradient that the reference has not is an infinite distance", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, {threshold("numerics.first_gradient_rel", kMax, 1e-5, true)});
+  candidate(run).attempts[0].trace->tensors[0].tensors[2].sketch->nan_count = 1;
+  const CellVerdict cell = candidate(judge(run));
+  CHECK(cell.outcome == Outcome::failed);
+  CHECK(cell.checks.at(0).reason == "not_finite");
+}
+
+TEST_CASE("a NaN loss fails every rule about the loss", "[verdict]") {
+  RunRecord run = sample::run(
+      3, 1.0, {threshold("numerics.loss_rel", kMax, 1e-2, true), threshold("numerics.final_loss", kMax, 100, false)});
+  for (AttemptRecord& attempt : candidate(run).attempts) {
+    attempt.trace->steps.back().loss = exact_float(std::numeric_limits<float>::quiet_NaN());
+  }
+  for (const CheckResult& check : candidate(judge(run)).checks) CHECK(check.status == CheckStatus::failed);
+}
+
+TEST_CASE("cells of different workloads are not compared", "[verdict]") {
+  RunRecord run = sample::run(7, 1.0, kStepTime);
+  for (AttemptRecord& attempt : candidate(run).attempts) attempt.result->workload_digest = std::string(32, 'd');
+  CHECK(candidate(judge(run)).reason == "not_comparable");
+}
+
+TEST_CASE("a reference that failed, was skipped or is not there leaves comparisons open", "[verdict]") {
+  RunRecord run = sample::run(7, 1.0, kStepTime);
+  SECTION("failed") { run.cells[0].attempts[2].end = AttemptEnd::crash; }
+  SECTION("skipped") { run.plan.cells[0].skip = Skip{"device-class", "no GPU"}; }
+  SECTION("not there") { run.plan.cells[1].cell.reference_cell_id = "cccccccccccc"; }
+  SECTION("none named") { run.plan.cells[1].cell.reference_cell_id.reset(); }
+  CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
+}
+
+struct EndCase {
+  AttemptEnd end;
+  Outcome outcome;
+  ExitCode exit_code;
+};
+
+TEST_CASE("an attempt's end decides its cell by who is to blame", "[verdict]") {
+  const auto expected =
+      GENERATE(values<EndCase>({{AttemptEnd::crash, Outcome::failed, ExitCode::failed},
+                                {AttemptEnd::hang, Outcome::failed, ExitCode::failed},
+                                {AttemptEnd::contract, Outcome::failed, ExitCode::failed},
+                                {AttemptEnd::leaked, Outcome::failed, ExitCode::failed},
+                                {AttemptEnd::launch, Outcome::errored, ExitCode::undecided},
+                                {AttemptEnd::lost, Outcome::errored, ExitCode::undecided},
+                                {AttemptEnd::interrupted, Outcome::unfinished, ExitCode::undecided}}));
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  candidate(run).attempts[1].end = expected.end;
+  const RunVerdict verdict = judge(run);
+  CHECK(candidate(verdict).outcome == expected.outcome);
+  CHECK(candidate(verdict).checks.size() == 1);
+  CHECK(candidate(verdict).checks[0].status == CheckStatus::inconclusive);
+  CHECK(verdict.exit_code == expected.exit_code);
+}
+
+TEST_CASE("an infrastructure failure that a retry mended does not count", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  AttemptRecord lost = candidate(run).attempts[1];
+  lost.end = AttemptEnd::lost;
+  candidate(run).attempts[1].attempt = 1;
+  candidate(run).attempts.push_back(lost);
+  CHECK(candidate(judge(run)).outcome == Outcome::passed);
+  CHECK(candidate(judge(run)).attempts.size() == 4);
+}
+
+TEST_CASE("what a stack does not support is inconclusive, not a regression", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  candidate(run).attempts[0].end = AttemptEnd::worker_error;
+  candidate(run).attempts[0].result->failure = WorkerFailure{"unsupported", "no bf16 autocast", 0};
+  CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
+  candidate(run).attempts[0].result->failure->cause = "exception";
+  CHECK(candidate(judge(run)).outcome == Outcome::failed);
+}
+
+TEST_CASE("every planned cell has one entry and the totals equal the plan", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  PlannedCell skipped = run.plan.cells[1];
+  skipped.cell.request.cell_id = "dddddddddddd";
+  skipped.skip = Skip{"device-class", "needs a GPU of class sm_90, this host has none"};
+  run.plan.cells.push_back(skipped);
+  PlannedCell forgotten = run.plan.cells[1];
+  forgotten.cell.request.cell_id = "eeeeeeeeeeee";
+  run.plan.cells.push_back(forgotten);  // planned, but no record of it
+  const RunVerdict verdict = judge(run);
+  CHECK(verdict.cells.size() == 4);
+  CHECK(verdict.totals.at("planned") == 4);
+  CHECK(verdict.totals.at("passed") == 2);
+  CHECK(verdict.totals.at("skipped") == 1);
+  CHECK(verdict.totals.at("unfinished") == 1);
+  CHECK(verdict.exit_code == ExitCode::undecided);
+}
+
+TEST_CASE("a required cell that is skipped makes the run undecided", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  run.plan.cells[1].skip = Skip{"device-class", "no GPU"};
+  CHECK(judge(run).exit_code == ExitCode::passed);
+  run.plan.cells[1].cell.required = true;
+  CHECK(judge(run).exit_code == ExitCode::undecided);
+}
+
+TEST_CASE("a run in which everything was skipped ran nothing", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  for (PlannedCell& planned : run.plan.cells) planned.skip = Skip{"device-class", "no GPU"};
+  CHECK(judge(run).exit_code == ExitCode::nothing_ran);
+  run.plan.cells.clear();
+  CHECK(judge(run).exit_code == ExitCode::nothing_ran);
+}
+
+TEST_CASE("a failed check wins over whatever else is open", "[verdict]") {
+  RunRecord run = sample::run(7, 1.10, kStepTime);
+  run.cells[0].attempts[0].end = AttemptEnd::completed;
+  PlannedCell forgotten = run.plan.cells[1];
+  forgotten.cell.request.cell_id = "eeeeeeeeeeee";
+  run.plan.cells.push_back(forgotten);
+  CHECK(judge(run).exit_code == ExitCode::failed);
+}
+
+TEST_CASE("an interrupted run says so, whatever its cells say", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  run.info.interrupted = true;
+  const RunVerdict verdict = judge(run);
+  CHECK(verdict.word == "interrupted");
+  CHECK(verdict.exit_code == ExitCode::interrupted);
+}
+
+}  // namespace
+}  // namespace reprobench
