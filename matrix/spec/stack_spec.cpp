@@ -1,0 +1,166 @@
+#include "matrix/spec/stack_spec.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "matrix/spec/scalar.hpp"
+#include "matrix/spec/schema.hpp"
+#include "matrix/spec/yaml_reader.hpp"
+
+namespace reprobench {
+namespace {
+
+using Entry = YamlEntry;
+
+std::string folder_of(const Mark& mark) {
+  return std::filesystem::absolute(std::filesystem::path(mark.file)).parent_path().lexically_normal().string();
+}
+
+std::vector<std::string> read_paths(const Entry& entry, Scope& scope) {
+  std::vector<std::string> paths;
+  if (!is_list_or_reported(entry.key, entry.value, "[/usr/include]", scope)) return paths;
+  for (const YamlNode& item : entry.value.items) {
+    if (auto path = read_text(entry.key, item, scope)) paths.push_back(std::move(*path));
+  }
+  return paths;
+}
+
+template <std::string StackSpec::*member>
+void read_version_into(StackSpec& stack, const Entry& entry, Scope& scope) {
+  assign(stack.*member, read_version(entry.key, entry.value, scope));
+}
+
+void read_component(StackSpec& stack, const Entry& entry, Scope& scope) {
+  if (auto version = read_version(entry.key, entry.value, scope)) stack.components[entry.key] = std::move(*version);
+}
+
+constexpr Field<StackSpec> kComponentFields[] = {
+    {"torch", kRequired, &read_component},
+    {"cuda", kOptional, &read_component},
+    {"cudnn", kOptional, &read_component},
+    {"nccl", kOptional, &read_component},
+};
+
+constexpr Field<StackSpec> kWheelFields[] = {
+    {"python", kRequired, &read_version_into<&StackSpec::python>},
+    {"lock", kRequired,
+     [](StackSpec& stack, const Entry& entry, Scope& scope) {
+       if (auto path = read_relative_path(entry.key, entry.value, scope)) {
+         stack.lock_path = folder_of(entry.value.mark) + "/" + *path;
+       }
+     }},
+    {"cpu_wheels", kRequired,
+     [](StackSpec& stack, const Entry& entry, Scope& scope) {
+       stack.cpu_wheels = read_names(entry.key, entry.value, scope);
+     }},
+};
+
+constexpr Field<StackSpec> kSystemFields[] = {
+    {"package", kRequired,
+     [](StackSpec& stack, const Entry& entry, Scope& scope) {
+       assign(stack.package, read_name(entry.key, entry.value, scope));
+     }},
+    {"package_version", kRequired, &read_version_into<&StackSpec::package_version>},
+    {"include_dirs", kOptional,
+     [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.include_dirs = read_paths(entry, scope); }},
+    {"library_dirs", kOptional,
+     [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.library_dirs = read_paths(entry, scope); }},
+};
+
+template <const auto& fields>
+void read_section(StackSpec& stack, const Entry& entry, Scope& scope) {
+  if (is_map_or_reported(entry.key, entry.value, scope)) read_fields<StackSpec>(stack, entry.value, fields, scope);
+}
+
+template <int StackSpec::*member, std::int64_t lowest, std::int64_t highest>
+void read_integer_into(StackSpec& stack, const Entry& entry, Scope& scope) {
+  if (const auto value = read_integer(entry.key, entry.value, scope, lowest, highest)) {
+    stack.*member = static_cast<int>(*value);
+  }
+}
+
+constexpr Field<StackSpec> kStackFields[] = {
+    {"schema", kRequired, &read_schema_version<StackSpec>},
+    {"name", kRequired,
+     [](StackSpec& stack, const Entry& entry, Scope& scope) {
+       assign(stack.name, read_name(entry.key, entry.value, scope));
+     }},
+    {"source", kRequired,
+     [](StackSpec& stack, const Entry& entry, Scope& scope) {
+       const auto word = read_word(entry.key, entry.value, scope, {"wheel", "system"});
+       if (word) stack.source = *word == "wheel" ? StackSource::wheel : StackSource::system;
+     }},
+    {"summary", kOptional,
+     [](StackSpec& stack, const Entry& entry, Scope& scope) {
+       assign(stack.summary, read_text(entry.key, entry.value, scope));
+     }},
+    {"components", kRequired, &read_section<kComponentFields>},
+    {"cxx11_abi", kRequired, &read_integer_into<&StackSpec::cxx11_abi, 0, 1>},
+    {"cxx_standard", kRequired, &read_integer_into<&StackSpec::cxx_standard, 14, 23>},
+    {"wheel", kOptional, &read_section<kWheelFields>},
+    {"system", kOptional, &read_section<kSystemFields>},
+};
+
+// A wheel stack has the section `wheel`, a system stack the section `system`, and neither has the other's.
+void check_section(const StackSpec& stack, const YamlNode& root, Scope& scope) {
+  if (root.find("source") == nullptr) return;
+  const std::string wanted(to_string(stack.source));
+  const std::string other = stack.source == StackSource::wheel ? "system" : "wheel";
+  if (root.find(wanted) == nullptr) {
+    scope.diagnostics.error(root.mark, "RB018",
+                            fmt::format("required key `{}` is missing in a stack of `source: {}`", wanted, wanted));
+  }
+  if (const YamlNode* extra = root.find(other)) {
+    scope.diagnostics.error(extra->mark, "RB009",
+                            fmt::format("key `{}` does not belong to a stack of `source: {}`", other, wanted));
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(StackSource source) { return source == StackSource::wheel ? "wheel" : "system"; }
+
+StackSpec parse_stack(const std::string& text, const std::string& file) {
+  Diagnostics diagnostics;
+  Scope scope{diagnostics};
+  const YamlNode root = read_yaml(text, file, {"a stack", "components"}, diagnostics);
+  if (root.entries.empty()) diagnostics.throw_if_any();
+  StackSpec stack;
+  stack.text = text;
+  stack.mark = root.mark;
+  read_fields<StackSpec>(stack, root, kStackFields, scope);
+  check_section(stack, root, scope);
+  diagnostics.throw_if_any();
+  return stack;
+}
+
+StackSpec load_stack(const std::string& path) { return parse_stack(read_yaml_file(path), path); }
+
+std::map<std::string, StackSpec> load_stacks(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".yaml") paths.push_back(entry.path().string());
+  }
+  if (error) throw_spec_error({folder, 0, 0}, "RB027", "cannot be read: " + error.message());
+  std::sort(paths.begin(), paths.end());
+
+  Diagnostics diagnostics;
+  std::map<std::string, StackSpec> stacks;
+  for (const std::string& path : paths) {
+    try {
+      StackSpec stack = load_stack(path);
+      const auto [first, is_new] = stacks.emplace(stack.name, stack);
+      if (!is_new) {
+        diagnostics.error(stack.mark, "RB008",
+                          fmt::format("stack `{}` is defined twice; first in {}", stack.name, first->second.mark.file));
+      }
+    } catch (const SpecError& broken) {
+      diagnostics.add(broken);
+    }
+  }
+  diagnostics.throw_if_any();
+  return stacks;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,73 @@
+#include "matrix/spec/stack_spec.hpp"
+
+#include "ci/catch.hpp"
+
+using namespace reprobench;
+
+namespace {
+
+const std::string kWheelStack = R"(schema: 1
+name: torch-2.9.0-cu128
+source: wheel
+components: {torch: "2.9.0+cu128", cuda: "12.8", cudnn: "9.10.2", nccl: "2.27.5"}
+cxx11_abi: 1
+cxx_standard: 17
+wheel: {python: "3.12", lock: torch-2.9.0-cu128.lock, cpu_wheels: [torch, nvidia-cuda-runtime-cu12]}
+)";
+
+std::string error_of(const std::string& text) {
+  try {
+    parse_stack(text, "s.yaml");
+  } catch (const SpecError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("a wheel stack keeps every component and an absolute path of its lock", "[spec]") {
+  const StackSpec stack = parse_stack(kWheelStack, "/repo/matrix/stacks/torch-2.9.0-cu128.yaml");
+  CHECK(stack.name == "torch-2.9.0-cu128");
+  CHECK(stack.source == StackSource::wheel);
+  CHECK(stack.components.at("cudnn") == "9.10.2");
+  CHECK(stack.components.size() == 4);
+  CHECK(stack.cxx11_abi == 1);
+  CHECK(stack.lock_path == "/repo/matrix/stacks/torch-2.9.0-cu128.lock");
+  CHECK(stack.cpu_wheels == std::vector<std::string>{"torch", "nvidia-cuda-runtime-cu12"});
+  CHECK(stack.text == kWheelStack);
+}
+
+TEST_CASE("an unquoted version is refused because it reads as a number", "[spec]") {
+  CHECK(error_of(with(kWheelStack, "\"12.8\"", "12.10")) ==
+        "s.yaml:4:42: error[RB022]: version 12.10 must be quoted; unquoted it reads as the number 12.1");
+  CHECK(error_of(with(kWheelStack, "\"2.9.0+cu128\"", "2.9.0+cu128")) ==
+        "s.yaml:4:21: error[RB022]: version 2.9.0+cu128 must be quoted");
+}
+
+TEST_CASE("a lock outside the stack's folder is refused", "[spec]") {
+  CHECK(error_of(with(kWheelStack, "lock: torch-2.9.0-cu128.lock", "lock: ../../etc/passwd")) ==
+        "s.yaml:7:31: error[RB027]: path \"../../etc/passwd\" of `lock` leaves the file's folder; write a path below "
+        "the file's folder");
+  CHECK(error_of(with(kWheelStack, "lock: torch-2.9.0-cu128.lock", "lock: /etc/passwd")) ==
+        "s.yaml:7:31: error[RB027]: path \"/etc/passwd\" of `lock` is absolute; write a path below the file's folder");
+}
+
+TEST_CASE("a stack without the section of its source is refused", "[spec]") {
+  CHECK(error_of(with(kWheelStack, "source: wheel", "source: system")) ==
+        "s.yaml:1:1: error[RB018]: required key `system` is missing in a stack of `source: system`\n"
+        "s.yaml:7:8: error[RB009]: key `wheel` does not belong to a stack of `source: system`");
+}
+
+TEST_CASE("the shipped stacks load, each under its file's name", "[spec]") {
+  const auto stacks = load_stacks(REPROBENCH_SOURCE_ROOT "/matrix/stacks");
+  REQUIRE(stacks.count("torch-2.9.0-cu128") == 1);
+  CHECK(stacks.at("torch-2.9.0-cu128").components.at("torch") == "2.9.0+cu128");
+  for (const auto& [name, stack] : stacks) CHECK(stack.mark.file.find(name + ".yaml") != std::string::npos);
+}
