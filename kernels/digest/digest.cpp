@@ -1,0 +1,120 @@
+#include "kernels/digest/digest.hpp"
+
+#define XXH_INLINE_ALL
+#include <bit>
+#include <cstring>
+
+#include <xxhash.h>
+
+#include "kernels/digest/word_mix.hpp"
+
+namespace reprobench {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "words are read as they lie in memory");
+
+// Sums the lanes of `count` whole words. Written once and compiled for several instruction sets below: integers give
+// the same bits in all of them.
+[[gnu::always_inline]] inline DigestLanes sum_words(const std::byte* bytes, std::size_t count) {
+  std::uint64_t lane0 = 0;
+  std::uint64_t lane1 = 0;
+  std::uint64_t key = digest_key(0);
+  for (std::size_t i = 0; i < count; ++i, key += kDigestStride) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes + i * sizeof word, sizeof word);
+    const DigestLanes mixed = mix_word(word, key);
+    lane0 += mixed.lane[0];
+    lane1 += mixed.lane[1];
+  }
+  return {{lane0, lane1}};
+}
+
+using SumWords = DigestLanes (*)(const std::byte*, std::size_t);
+
+[[gnu::optimize("O3")]] DigestLanes sum_words_baseline(const std::byte* bytes, std::size_t count) {
+  return sum_words(bytes, count);
+}
+
+#ifdef __x86_64__
+[[gnu::optimize("O3"), gnu::target("avx2")]] DigestLanes sum_words_avx2(const std::byte* bytes, std::size_t count) {
+  return sum_words(bytes, count);
+}
+
+[[gnu::optimize("O3"), gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] DigestLanes sum_words_avx512(
+    const std::byte* bytes, std::size_t count) {
+  return sum_words(bytes, count);
+}
+#endif
+
+SumWords fastest_sum_words() {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) return &sum_words_avx512;
+  if (__builtin_cpu_supports("avx2")) return &sum_words_avx2;
+#endif
+  return &sum_words_baseline;
+}
+
+}  // namespace
+
+std::string to_hex(const Digest& digest) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text(32, '0');
+  for (std::size_t i = 0; i < 16; ++i) {
+    text[15 - i] = kDigits[digest.high >> (4 * i) & 15];
+    text[31 - i] = kDigits[digest.low >> (4 * i) & 15];
+  }
+  return text;
+}
+
+Digest block_digest(std::span<const std::byte> block) {
+  static const SumWords kSumWords = fastest_sum_words();
+  const std::size_t words = block.size() / sizeof(std::uint64_t);
+  const std::size_t rest = block.size() % sizeof(std::uint64_t);
+  DigestLanes sums = kSumWords(block.data(), words);
+  if (rest != 0) {
+    std::uint64_t last = 0;
+    std::memcpy(&last, block.data() + words * sizeof last, rest);
+    const DigestLanes mixed = mix_word(last, digest_key(words));
+    sums.lane[0] += mixed.lane[0];
+    sums.lane[1] += mixed.lane[1];
+  }
+  const DigestLanes digest = finish_block(sums, block.size());
+  return {digest.lane[0], digest.lane[1]};
+}
+
+Digest tensor_digest(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> bytes) {
+  DigestBuilder builder;
+  builder.append(dtype).append(shape.size());
+  for (const std::int64_t size : shape) builder.append(static_cast<std::uint64_t>(size));
+  for (std::size_t offset = 0; offset < bytes.size(); offset += kDigestBlockBytes) {
+    builder.append(block_digest(bytes.subspan(offset, std::min(kDigestBlockBytes, bytes.size() - offset))));
+  }
+  return builder.finish();
+}
+
+DigestBuilder& DigestBuilder::append(std::uint64_t value) {
+  const std::size_t end = bytes_.size();
+  bytes_.resize(end + sizeof value);
+  std::memcpy(bytes_.data() + end, &value, sizeof value);
+  return *this;
+}
+
+DigestBuilder& DigestBuilder::append(const Digest& digest) { return append(digest.low).append(digest.high); }
+
+DigestBuilder& DigestBuilder::append(std::string_view text) {
+  append(static_cast<std::uint64_t>(text.size()));
+  bytes_.insert(bytes_.end(), text.begin(), text.end());
+  return *this;
+}
+
+Digest DigestBuilder::finish() const {
+  const XXH128_hash_t hash = XXH3_128bits(bytes_.data(), bytes_.size());
+  return {hash.low64, hash.high64};
+}
+
+Digest chain_digest(const Digest& previous, const Digest& root) {
+  return DigestBuilder().append(previous).append(root).finish();
+}
+
+}  // namespace reprobench

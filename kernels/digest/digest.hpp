@@ -1,0 +1,53 @@
+// Digests of tensors and of everything above them: 64 KiB block -> tensor -> step -> chain.
+//
+// Leaves are position-keyed integer sums (word_mix.hpp), so a GPU gives the same bits. Inner nodes are an ordered hash,
+// XXH3-128 (xxHash, https://xxhash.com), over what is appended to a DigestBuilder. A tensor digest covers raw bits:
+// -0 differs from +0, and NaN payloads count.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprobench {
+
+struct Digest {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+
+  friend bool operator==(const Digest&, const Digest&) = default;
+};
+
+// 32 lower-case hex digits, high half first.
+std::string to_hex(const Digest& digest);
+
+inline constexpr std::size_t kDigestBlockBytes = 64 * 1024;
+
+// Of at most kDigestBlockBytes bytes, at any alignment. Words are little-endian; the last one is padded with zeros.
+Digest block_digest(std::span<const std::byte> block);
+
+// Of a tensor in logical row-major order: its dtype name, its shape and the digests of its blocks.
+Digest tensor_digest(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> bytes);
+
+// An inner node: hashes what was appended, in that order. Text and lists carry their length, so ("ab","c") and
+// ("a","bc") differ.
+class DigestBuilder {
+ public:
+  DigestBuilder& append(std::uint64_t value);
+  DigestBuilder& append(const Digest& digest);
+  DigestBuilder& append(std::string_view text);
+
+  Digest finish() const;
+  void clear() { bytes_.clear(); }
+
+ private:
+  std::vector<unsigned char> bytes_;
+};
+
+// The next link of a chain: two chains differ from their first differing root on, even where later roots coincide.
+Digest chain_digest(const Digest& previous, const Digest& root);
+
+}  // namespace reprobench
