@@ -1,0 +1,21 @@
+// Random numbers of a workload, keyed (seed, tensor name, step, element): the same bits on every stack and device.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/philox/philox.hpp"
+
+namespace reprobench {
+
+// Which sequence a draw belongs to. The id is FNV-1a of the name, so adding a tensor moves no other tensor's numbers.
+std::uint32_t tensor_id(std::string_view name);
+
+PhiloxBlock keyed_block(std::uint64_t seed, std::uint32_t tensor, std::uint32_t step, std::uint64_t element);
+
+// `scale` times a bell-shaped number of variance 1 (philox.hpp), one rounding an element.
+std::vector<float> initial_values(std::uint64_t seed, std::string_view name, std::size_t count, float scale);
+
+}  // namespace reprobench

@@ -1,0 +1,64 @@
+// The seed workload: 784-128-10 with ReLU and softmax cross-entropy, on 28x28 digits.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
+
+#include "models/model_spec.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kInputs = 28 * 28;
+constexpr std::int64_t kHidden = 128;
+constexpr std::int64_t kClasses = 10;
+constexpr std::int64_t kParameters = kInputs * kHidden + kHidden + kHidden * kClasses + kClasses;
+constexpr ModelPreset kPresets[] = {{"base", kParameters, 32, {}}};
+
+// He et al. 2015: sqrt(2 / fan-in) keeps the variance through a ReLU.
+constexpr float kScale1 = 0.0505076272F;  // sqrt(2 / 784)
+constexpr float kScale2 = 0.125F;         // sqrt(2 / 128)
+
+enum Parameter : std::size_t { kFc1Weight, kFc1Bias, kFc2Weight, kFc2Bias };
+
+class Mlp final : public Model {
+ public:
+  std::string_view name() const override { return "mlp"; }
+  std::string_view summary() const override {
+    return "784-128-10 perceptron, ReLU, softmax cross-entropy, handwritten digits";
+  }
+  std::span<const ModelPreset> presets() const override { return kPresets; }
+  std::string_view dataset() const override { return "digits"; }
+
+  std::vector<ParameterSpec> parameters(const ModelPreset&) const override {
+    return {{"fc1.weight", {kHidden, kInputs}, kScale1},
+            {"fc1.bias", {kHidden}, 0},
+            {"fc2.weight", {kClasses, kHidden}, kScale2},
+            {"fc2.bias", {kClasses}, 0}};
+  }
+
+  at::Tensor forward(const at::Tensor& input, StepContext& step) const override {
+    const at::Tensor hidden = at::linear(input, step.parameter(kFc1Weight), step.parameter(kFc1Bias));  // (B, 128)
+    step.tap(hidden, "fc1");
+    const at::Tensor active = at::relu(hidden);
+    step.tap(active, "relu");
+    step.count(active, "relu_active");
+    at::Tensor logits = at::linear(active, step.parameter(kFc2Weight), step.parameter(kFc2Bias));  // (B, 10)
+    step.tap(logits, "fc2");
+    return logits;
+  }
+
+  at::Tensor loss(const at::Tensor& output, const at::Tensor& target) const override {
+    return at::cross_entropy_loss(output, target);
+  }
+};
+
+}  // namespace
+
+const Model& mlp_model();
+const Model& mlp_model() {
+  static const Mlp kModel;
+  return kModel;
+}
+
+}  // namespace reprobench

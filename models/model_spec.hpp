@@ -1,0 +1,79 @@
+// What a model is: a folder models/NAME/ whose model.cpp defines `const Model& NAME_model()`. CMake turns the folders
+// into the table behind models().
+//
+// A model declares its parameters, computes an output and a loss from them, and taps what a trace should show. It draws
+// no random number, holds no state and owns no tensor: initial weights, order and optimiser are the same code for all
+// models, so two stacks cannot differ in them. This header is torch-free; only model.cpp sees LibTorch.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace at {
+class Tensor;
+}
+
+namespace reprobench {
+
+// Adam (Kingma and Ba 2015) without weight decay.
+struct AdamSettings {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+};
+
+struct ModelPreset {
+  std::string_view name;
+  std::int64_t parameters = 0;  // elements over all parameters
+  std::int64_t batch_size = 0;  // the usual one; a request may ask for another
+  AdamSettings optimizer;
+};
+
+struct ParameterSpec {
+  std::string name;  // "fc1.weight"
+  std::vector<std::int64_t> shape;
+  float init_scale = 0;  // standard deviation of the initial bell-shaped values; 0: all zeros
+};
+
+// What the train loop lends a model during one step.
+class StepContext {
+ public:
+  virtual ~StepContext() = default;
+
+  // Parameter by its place in Model::parameters().
+  virtual const at::Tensor& parameter(std::size_t index) const = 0;
+
+  // Shows `value`, and later its gradient, to the trace under `name`.
+  virtual void tap(const at::Tensor& value, std::string_view name) = 0;
+
+  // A discrete event: the number of non-zero elements of `mask`, if the trace wants it.
+  virtual void count(const at::Tensor& mask, std::string_view event) = 0;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual std::string_view name() const = 0;  // of its folder
+  virtual std::string_view summary() const = 0;
+  virtual std::span<const ModelPreset> presets() const = 0;
+  virtual std::string_view dataset() const = 0;  // a folder of models/data/
+
+  virtual std::vector<ParameterSpec> parameters(const ModelPreset& preset) const = 0;
+
+  // input (B, features) in the data set's type -> output, for a classifier the logits (B, classes). Taps each module's
+  // output.
+  virtual at::Tensor forward(const at::Tensor& input, StepContext& step) const = 0;
+
+  // Scalar, mean over the batch.
+  virtual at::Tensor loss(const at::Tensor& output, const at::Tensor& target) const = 0;
+};
+
+// All models, by folder name.
+std::span<const Model* const> models();
+
+}  // namespace reprobench
