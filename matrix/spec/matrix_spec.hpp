@@ -46,9 +46,10 @@ struct MatrixSpec {
   std::vector<SelectionRule> exclude;
   std::vector<SelectionRule> required;
   std::map<std::string, std::string> reference;  // coordinate -> value of the cells others are compared with
+  Mark axes_mark;                                // of the key `axes`
   Mark reference_mark;
-  std::optional<int> repeat;         // overrides the suites'
-  std::optional<TimeLimits> limits;  // overrides the suites'
+  std::optional<int> repeat;  // overrides the suites'
+  LimitOverrides limits;      // over the suites'
   std::vector<ThresholdRule> thresholds;
   std::vector<InjectRule> inject;
   std::string file;

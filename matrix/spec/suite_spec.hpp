@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,16 @@ struct TimeLimits {
   std::chrono::milliseconds heartbeat_gap{60'000};
   std::chrono::milliseconds total{600'000};
   std::chrono::milliseconds grace{10'000};  // between TERM and KILL
+};
+
+// Those of the four a file states; the rest stays as it is.
+struct LimitOverrides {
+  std::optional<std::chrono::milliseconds> first_heartbeat;
+  std::optional<std::chrono::milliseconds> heartbeat_gap;
+  std::optional<std::chrono::milliseconds> total;
+  std::optional<std::chrono::milliseconds> grace;
+
+  TimeLimits applied_to(TimeLimits limits) const;
 };
 
 struct SuiteSpec {

@@ -1,0 +1,64 @@
+#include "matrix/spec/coordinate.hpp"
+
+#include <algorithm>
+
+#include "matrix/contract/knob.hpp"
+#include "matrix/spec/scalar.hpp"
+
+namespace reprobench {
+namespace {
+
+std::vector<std::string> with_knobs(std::vector<std::string> names) {
+  for (const Knob& knob : knobs()) names.emplace_back(knob.name);
+  return names;
+}
+
+bool is_device(std::string_view text) {
+  if (text == "cpu") return true;
+  if (text.substr(0, 3) != "sm_" || text.size() < 5 || text.size() > 6) return false;
+  return std::all_of(text.begin() + 3, text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::optional<std::string> read_device(const YamlNode& node, Scope& scope) {
+  auto text = read_text("device", node, scope);
+  if (!text || is_device(*text)) return text;
+  scope.diagnostics.error(node.mark, "RB019",
+                          fmt::format("`device` must be cpu or a GPU class such as sm_90, got {}", shown(node)));
+  return std::nullopt;
+}
+
+// A knob without a list of values takes any positive integer, as a number and not as text.
+std::optional<std::string> read_knob_value(const Knob& knob, const YamlNode& node, Scope& scope) {
+  const std::string name(knob.name);
+  if (!knob.values.empty()) {
+    return read_word(name, node, scope, {knob.values.begin(), knob.values.end()});
+  }
+  const auto value = read_integer(name, node, scope, 1, 999'999'999);
+  return value ? std::optional(std::to_string(*value)) : std::nullopt;
+}
+
+}  // namespace
+
+const std::vector<std::string>& axis_names() {
+  static const std::vector<std::string> kNames = with_knobs({"stack", "device", "world_size"});
+  return kNames;
+}
+
+const std::vector<std::string>& coordinate_names() {
+  static const std::vector<std::string> kNames = with_knobs({"suite", "workload", "stack", "device", "world_size"});
+  return kNames;
+}
+
+bool is_coordinate_name(std::string_view name) {
+  return std::find(coordinate_names().begin(), coordinate_names().end(), name) != coordinate_names().end();
+}
+
+std::optional<std::string> read_coordinate_value(const std::string& name, const YamlNode& node, Scope& scope) {
+  if (const Knob* knob = find_knob(name)) return read_knob_value(*knob, node, scope);
+  if (name == "device") return read_device(node, scope);
+  if (name != "world_size") return read_name(name, node, scope);
+  const auto value = read_integer(name, node, scope, 1, kMaxWorldSize);
+  return value ? std::optional(std::to_string(*value)) : std::nullopt;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,125 @@
+#include "matrix/spec/matrix_spec.hpp"
+
+#include <algorithm>
+
+#include "matrix/spec/axis_reader.hpp"
+#include "matrix/spec/coordinate.hpp"
+#include "matrix/spec/inject_reader.hpp"
+#include "matrix/spec/limits_reader.hpp"
+#include "matrix/spec/scalar.hpp"
+#include "matrix/spec/schema.hpp"
+#include "matrix/spec/selection_reader.hpp"
+#include "matrix/spec/threshold_reader.hpp"
+#include "matrix/spec/yaml_reader.hpp"
+
+namespace reprobench {
+namespace {
+
+using Entry = YamlEntry;
+
+constexpr std::int64_t kMostRepeats = 1'000;
+
+void read_suites(MatrixSpec& matrix, const Entry& entry, Scope& scope) {
+  if (!is_list_or_reported(entry.key, entry.value, "[smoke, determinism]", scope)) return;
+  if (entry.value.items.empty()) scope.diagnostics.error(entry.value.mark, "RB023", "`suites` lists no suite");
+  for (const YamlNode& item : entry.value.items) {
+    auto name = read_name(entry.key, item, scope);
+    if (!name) continue;
+    const auto first = std::find(matrix.suites.begin(), matrix.suites.end(), *name);
+    if (first != matrix.suites.end()) {
+      const Mark& at = matrix.suite_marks[static_cast<std::size_t>(first - matrix.suites.begin())];
+      scope.diagnostics.error(item.mark, "RB023",
+                              fmt::format("`suites` lists `{}` twice; first at {}:{}", *name, at.line, at.column));
+      continue;
+    }
+    matrix.suites.push_back(std::move(*name));
+    matrix.suite_marks.push_back(item.mark);
+  }
+}
+
+template <std::vector<SelectionRule> MatrixSpec::*member>
+void read_selection_rules(MatrixSpec& matrix, const Entry& entry, Scope& scope) {
+  if (!is_list_or_reported(entry.key, entry.value, "[{device: cpu}]", scope)) return;
+  for (const YamlNode& item : entry.value.items) {
+    if (!item.refused) (matrix.*member).push_back({read_selection_rule(entry.key, item, scope), item.mark});
+  }
+}
+
+// A matrix sets no environment: knobs do, so that the cell says what was set. The names people try first get a message
+// of their own, because they would make the fingerprint lie.
+void read_environment(MatrixSpec&, const Entry& entry, Scope& scope) {
+  const auto is_refused = [](std::string_view name) {
+    return name == "CUDA_VISIBLE_DEVICES" || name.substr(0, 3) == "LD_" || name.substr(0, 7) == "NVIDIA_";
+  };
+  scope.diagnostics.error(entry.key_mark, "RB009", "unknown key `env`", "settings of a cell are knobs");
+  for (const Entry& variable : entry.value.entries) {
+    if (!is_refused(variable.key)) continue;
+    scope.diagnostics.error(variable.key_mark, "RB028", fmt::format("env {} may not be set by a matrix", variable.key));
+  }
+}
+
+constexpr Field<MatrixSpec> kMatrixFields[] = {
+    {"schema", kRequired, &read_schema_version<MatrixSpec>},
+    {"name", kRequired,
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
+       assign(matrix.name, read_name(entry.key, entry.value, scope));
+     }},
+    {"suites", kRequired, &read_suites},
+    {"axes", kRequired, &read_axes},
+    {"zip", kOptional, &read_zip},
+    {"include", kOptional, &read_include},
+    {"exclude", kOptional, &read_selection_rules<&MatrixSpec::exclude>},
+    {"required", kOptional, &read_selection_rules<&MatrixSpec::required>},
+    {"reference", kOptional, &read_reference},
+    {"repeat", kOptional,
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
+       if (const auto value = read_integer(entry.key, entry.value, scope, 1, kMostRepeats)) {
+         matrix.repeat = static_cast<int>(*value);
+       }
+     }},
+    {"limits", kOptional,
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_limits(matrix.limits, entry, scope); }},
+    {"timeout", kOptional,
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_timeout(matrix.limits, entry, scope); }},
+    {"thresholds", kOptional,
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
+       matrix.thresholds = read_thresholds(entry.value, scope);
+     }},
+    {"inject", kOptional, &read_inject},
+    {"env", kOptional, &read_environment},
+};
+
+// A bound against the reference needs one (RB035).
+void check_reference_is_named(const MatrixSpec& matrix, const YamlNode& root, Scope& scope) {
+  if (root.find("reference") != nullptr) return;
+  for (const ThresholdRule& rule : matrix.thresholds) {
+    if (!rule.bound || !rule.bound->vs_reference) continue;
+    scope.diagnostics.error(rule.mark, "RB035",
+                            fmt::format("`{}` of `{}` needs a reference", rule.bound->text, rule.metric),
+                            "add `reference: {stack: NAME}`");
+  }
+}
+
+}  // namespace
+
+MatrixSpec parse_matrix(const std::string& text, const std::string& file, const Vocabulary& vocabulary) {
+  Diagnostics diagnostics;
+  Scope scope{diagnostics, &vocabulary};
+  const YamlNode root = read_yaml(text, file, {"a matrix", "axes"}, diagnostics);
+  if (root.entries.empty()) diagnostics.throw_if_any();
+  MatrixSpec matrix;
+  matrix.file = file;
+  matrix.text = text;
+  read_fields<MatrixSpec>(matrix, root, kMatrixFields, scope);
+  check_limits(matrix.limits, root, scope);
+  check_axis_uses(matrix, root, scope);
+  check_reference_is_named(matrix, root, scope);
+  diagnostics.throw_if_any();
+  return matrix;
+}
+
+MatrixSpec load_matrix(const std::string& path, const Vocabulary& vocabulary) {
+  return parse_matrix(read_yaml_file(path), path, vocabulary);
+}
+
+}  // namespace reprobench

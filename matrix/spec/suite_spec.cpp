@@ -1,0 +1,141 @@
+#include "matrix/spec/suite_spec.hpp"
+
+#include <algorithm>
+
+#include "matrix/contract/knob.hpp"
+#include "matrix/spec/coordinate.hpp"
+#include "matrix/spec/limits_reader.hpp"
+#include "matrix/spec/scalar.hpp"
+#include "matrix/spec/schema.hpp"
+#include "matrix/spec/threshold_reader.hpp"
+#include "matrix/spec/yaml_reader.hpp"
+
+namespace reprobench {
+namespace {
+
+using Entry = YamlEntry;
+
+constexpr std::int64_t kMostSteps = 100'000'000;
+constexpr std::int64_t kMostRepeats = 1'000;
+
+struct SuiteDraft {
+  SuiteSpec suite;
+  LimitOverrides limits;
+};
+
+void read_model(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+  auto name = read_name(entry.key, entry.value, scope);
+  if (!name) return;
+  const auto& models = scope.vocabulary->models;
+  if (!models.empty() && std::find(models.begin(), models.end(), *name) == models.end()) {
+    scope.diagnostics.error(entry.value.mark, "RB009", fmt::format("unknown model `{}`", *name),
+                            did_you_mean(*name, models));
+  }
+  workload.model = std::move(*name);
+}
+
+template <std::int64_t WorkloadRequest::*member>
+void read_count(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+  assign(workload.*member, read_integer(entry.key, entry.value, scope, 1, kMostSteps));
+}
+
+constexpr Field<WorkloadRequest> kWorkloadFields[] = {
+    {"model", kRequired, &read_model},
+    {"preset", kRequired,
+     [](WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+       assign(workload.preset, read_name(entry.key, entry.value, scope));
+     }},
+    {"steps", kRequired, &read_count<&WorkloadRequest::steps>},
+    {"batch_size", kRequired, &read_count<&WorkloadRequest::batch_size>},
+};
+
+void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
+  if (!is_list_or_reported(entry.key, entry.value, "[{model: mlp, preset: default, steps: 200, batch_size: 32}]",
+                           scope)) {
+    return;
+  }
+  if (entry.value.items.empty()) scope.diagnostics.error(entry.value.mark, "RB023", "`workloads` has no entry");
+  for (const YamlNode& item : entry.value.items) {
+    if (!is_map_or_reported("workloads", item, scope)) continue;
+    WorkloadRequest workload;
+    read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
+    draft.suite.workloads.push_back(std::move(workload));
+  }
+}
+
+void read_knobs(SuiteDraft& draft, const Entry& entry, Scope& scope) {
+  if (!is_map_or_reported(entry.key, entry.value, scope)) return;
+  std::vector<std::string> known;
+  for (const Knob& knob : knobs()) known.emplace_back(knob.name);
+  for (const Entry& knob : entry.value.entries) {
+    if (find_knob(knob.key) == nullptr) {
+      scope.diagnostics.error(knob.key_mark, "RB009", fmt::format("unknown knob `{}`", knob.key),
+                              did_you_mean(knob.key, known));
+    } else if (auto value = read_coordinate_value(knob.key, knob.value, scope)) {
+      draft.suite.knobs[knob.key] = std::move(*value);
+    }
+  }
+}
+
+template <bool SuiteSpec::*member>
+void read_flag_into(SuiteDraft& draft, const Entry& entry, Scope& scope) {
+  assign(draft.suite.*member, read_flag(entry.key, entry.value, scope));
+}
+
+constexpr Field<SuiteDraft> kSuiteFields[] = {
+    {"schema", kRequired, &read_schema_version<SuiteDraft>},
+    {"name", kRequired,
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
+       assign(draft.suite.name, read_name(entry.key, entry.value, scope));
+     }},
+    {"description", kOptional,
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
+       assign(draft.suite.description, read_text(entry.key, entry.value, scope));
+     }},
+    {"workloads", kRequired, &read_workloads},
+    {"knobs", kOptional, &read_knobs},
+    {"trace", kOptional,
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
+       if (const auto word = read_word(entry.key, entry.value, scope, {"step", "tensor"})) {
+         draft.suite.trace = *trace_level_from(*word);
+       }
+     }},
+    {"repeat", kOptional,
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
+       if (const auto value = read_integer(entry.key, entry.value, scope, 1, kMostRepeats)) {
+         draft.suite.repeat = static_cast<int>(*value);
+       }
+     }},
+    {"poison_last_repeat", kOptional, &read_flag_into<&SuiteSpec::poison_last_repeat>},
+    {"exclusive", kOptional, &read_flag_into<&SuiteSpec::exclusive>},
+    {"limits", kOptional,
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_limits(draft.limits, entry, scope); }},
+    {"timeout", kOptional,
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_timeout(draft.limits, entry, scope); }},
+    {"thresholds", kOptional,
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
+       draft.suite.thresholds = read_thresholds(entry.value, scope);
+     }},
+};
+
+}  // namespace
+
+SuiteSpec parse_suite(const std::string& text, const std::string& file, const Vocabulary& vocabulary) {
+  Diagnostics diagnostics;
+  Scope scope{diagnostics, &vocabulary};
+  const YamlNode root = read_yaml(text, file, {"a suite", "workloads"}, diagnostics);
+  if (root.entries.empty()) diagnostics.throw_if_any();
+  SuiteDraft draft;
+  draft.suite.mark = root.mark;
+  read_fields<SuiteDraft>(draft, root, kSuiteFields, scope);
+  check_limits(draft.limits, root, scope);
+  diagnostics.throw_if_any();
+  draft.suite.limits = draft.limits.applied_to({});
+  return std::move(draft.suite);
+}
+
+SuiteSpec load_suite(const std::string& path, const Vocabulary& vocabulary) {
+  return parse_suite(read_yaml_file(path), path, vocabulary);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,211 @@
+#include "matrix/spec/threshold_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "matrix/spec/scalar.hpp"
+#include "matrix/spec/selection_reader.hpp"
+
+namespace reprobench {
+namespace {
+
+struct BoundKind {
+  const char* key;
+  Bound::Kind kind;
+};
+constexpr BoundKind kBoundKinds[] = {{"max", Bound::Kind::max},
+                                     {"min", Bound::Kind::min},
+                                     {"equal", Bound::Kind::equal},
+                                     {"max_regression", Bound::Kind::max_regression}};
+
+// How a limit of a metric's unit is written. `to_unit` gives the factor of a suffix, nothing for one it does not know.
+struct LimitNotation {
+  std::string_view unit;
+  const char* example;
+  std::optional<double> (*to_unit)(std::string_view suffix);
+  bool may_be_negative;
+};
+
+std::optional<double> no_suffix(std::string_view suffix) { return suffix.empty() ? std::optional(1.0) : std::nullopt; }
+std::optional<double> fraction_or_percent(std::string_view suffix) {
+  if (suffix == "%") return 0.01;
+  return no_suffix(suffix);
+}
+std::optional<double> percent(std::string_view suffix) { return suffix == "%" ? std::optional(0.01) : std::nullopt; }
+
+constexpr LimitNotation kNotations[] = {
+    {"ns", "5ms", &time_unit_ns, false}, {"bytes", "512MiB", &size_unit_bytes, false},
+    {"1/s", "1000", &no_suffix, false},  {"rel", "1e-5", &fraction_or_percent, false},
+    {"count", "0", &no_suffix, false},   {"step", "1", &no_suffix, false},
+    {"loss", "2.5", &no_suffix, true},
+};
+constexpr LimitNotation kRegressionNotation = {"", "5%", &percent, false};
+
+const LimitNotation& notation_of(const MetricInfo& metric, Bound::Kind kind) {
+  if (kind == Bound::Kind::max_regression) return kRegressionNotation;
+  for (const LimitNotation& notation : kNotations) {
+    if (notation.unit == metric.unit) return notation;
+  }
+  static constexpr LimitNotation kPlain = {"", "1", &no_suffix, true};
+  return kPlain;
+}
+
+bool spells_non_finite(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.erase(0, 1);
+  if (!text.empty() && text[0] == '.') text.erase(0, 1);
+  return text == "nan" || text == "inf" || text == "infinity";
+}
+
+// A bare number where 5 could mean 5 % or five times.
+bool is_ambiguous_ratio(const LimitNotation& notation, const Quantity& quantity) {
+  if (!quantity.unit.empty()) return false;
+  return notation.to_unit == &percent || (notation.to_unit == &fraction_or_percent && quantity.value >= 1);
+}
+
+std::optional<double> read_limit(const MetricInfo& metric, Bound::Kind kind, const YamlEntry& entry, Scope& scope) {
+  const LimitNotation& notation = notation_of(metric, kind);
+  const YamlNode& node = entry.value;
+  const auto refuse = [&](const char* code, const std::string& what) {
+    scope.diagnostics.error(node.mark, code, fmt::format("`{}` {}, got {}", entry.key, what, shown(node)),
+                            fmt::format("write for example {}", notation.example));
+    return std::nullopt;
+  };
+  if (!node.is_scalar()) return refuse("RB019", "must be a number");
+  if (spells_non_finite(node.text)) return refuse("RB034", "must be finite");
+  const auto quantity = parse_quantity(node.text);
+  if (!quantity || (quantity->value == 0 && std::signbit(quantity->value))) return refuse("RB019", "must be a number");
+  if (!std::isfinite(quantity->value)) return refuse("RB034", "must be finite");
+  if (is_ambiguous_ratio(notation, *quantity)) return refuse("RB038", "needs an explicit %");
+  const auto factor = notation.to_unit(quantity->unit);
+  if (!factor) {
+    return refuse("RB020", fmt::format("of `{}` must be in {}", metric.name,
+                                       notation.to_unit == &percent ? "percent" : std::string(metric.unit)));
+  }
+  if (quantity->value < 0 && !notation.may_be_negative) return refuse("RB037", "must not be negative");
+  return quantity->value * *factor;
+}
+
+// One rule while it is read: what its keys said before they are put together.
+struct RuleDraft {
+  ThresholdRule rule;
+  const MetricInfo* metric = nullptr;
+  std::optional<double> max;
+  std::optional<double> min;
+  int bounds = 0;
+};
+
+template <std::size_t index>
+void read_bound(RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
+  const Bound::Kind kind = kBoundKinds[index].kind;
+  ++draft.bounds;
+  const auto limit = read_limit(*draft.metric, kind, entry, scope);
+  if (!limit) return;
+  if (kind == Bound::Kind::max) draft.max = limit;
+  if (kind == Bound::Kind::min) draft.min = limit;
+  Bound bound;
+  bound.kind = kind;
+  bound.limit = *limit;
+  bound.text = entry.key + ": " + entry.value.text;
+  draft.rule.bound = std::move(bound);
+}
+
+void read_gate(RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
+  const auto word = read_word(entry.key, entry.value, scope, {"armed", "record_only"});
+  if (word) draft.rule.gate = *word == "armed" ? Gate::armed : Gate::record_only;
+}
+
+void read_vs(RuleDraft&, const YamlEntry& entry, Scope& scope) {
+  read_word(entry.key, entry.value, scope, {"reference"});
+}
+
+constexpr Field<RuleDraft> kRuleFields[] = {
+    {kBoundKinds[0].key, kOptional, &read_bound<0>},
+    {kBoundKinds[1].key, kOptional, &read_bound<1>},
+    {kBoundKinds[2].key, kOptional, &read_bound<2>},
+    {kBoundKinds[3].key, kOptional, &read_bound<3>},
+    {"vs", kOptional, &read_vs},
+    {"gate", kOptional, &read_gate},
+    {"where", kOptional,
+     [](RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
+       draft.rule.where = read_selector(entry.value, scope);
+     }},
+};
+
+void check_bounds(const RuleDraft& draft, const YamlNode& map, Scope& scope) {
+  const Mark& mark = draft.rule.mark;
+  if (draft.min && draft.max && *draft.min > *draft.max) {
+    scope.diagnostics.error(mark, "RB036", fmt::format("min {} is larger than max {}", *draft.min, *draft.max));
+  } else if (draft.bounds > 1) {
+    scope.diagnostics.error(mark, "RB039", "a rule has more than one bound", "one bound a rule");
+  }
+  if (draft.bounds == 0 && map.find("gate") == nullptr) {
+    scope.diagnostics.error(mark, "RB018", "a rule needs a bound (max, min, equal, max_regression) or a `gate`");
+  }
+  if (map.find("max_regression") != nullptr && map.find("vs") == nullptr) {
+    scope.diagnostics.error(map.find("max_regression")->mark, "RB035", "`max_regression` is relative to nothing",
+                            "add `vs: reference`");
+  }
+  if (draft.bounds == 0 && map.find("vs") != nullptr) {
+    scope.diagnostics.error(map.find("vs")->mark, "RB018", "`vs` belongs to a bound, and this rule has none");
+  }
+}
+
+void read_rule(const MetricInfo& metric, const YamlNode& node, std::vector<ThresholdRule>& rules, Scope& scope) {
+  const std::string name(metric.name);
+  if (!is_map_or_reported(name, node, scope)) return;
+  RuleDraft draft;
+  draft.metric = &metric;
+  draft.rule.metric = name;
+  draft.rule.mark = node.mark;
+  read_fields<RuleDraft>(draft, node, kRuleFields, scope, {"RB033", "bound"});
+  check_bounds(draft, node, scope);
+  if (draft.rule.bound) draft.rule.bound->vs_reference = node.find("vs") != nullptr;
+  rules.push_back(std::move(draft.rule));
+}
+
+// The later of two bounds for the same cells makes the earlier one dead text.
+void check_contradictions(const std::vector<ThresholdRule>& rules, Scope& scope) {
+  for (std::size_t later = 0; later < rules.size(); ++later) {
+    for (std::size_t earlier = 0; earlier < later; ++earlier) {
+      const bool both_bound = rules[earlier].bound && rules[later].bound;
+      if (!both_bound || rules[earlier].where.text() != rules[later].where.text()) continue;
+      scope.diagnostics.error(rules[later].mark, "RB039",
+                              fmt::format("contradicts the rule at {}:{}: same metric, same cells",
+                                          rules[earlier].mark.line, rules[earlier].mark.column));
+      break;
+    }
+  }
+}
+
+const MetricInfo* find_metric(const std::string& name, const YamlEntry& entry, Scope& scope) {
+  std::vector<std::string> known;
+  for (const MetricInfo& metric : scope.vocabulary->metrics) {
+    if (metric.name == name) return &metric;
+    known.emplace_back(metric.name);
+  }
+  scope.diagnostics.error(entry.key_mark, "RB032", fmt::format("unknown metric `{}`", name), did_you_mean(name, known));
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<ThresholdRule> read_thresholds(const YamlNode& node, Scope& scope) {
+  std::vector<ThresholdRule> all;
+  if (!is_map_or_reported("thresholds", node, scope)) return all;
+  for (const YamlEntry& entry : node.entries) {
+    const MetricInfo* metric = find_metric(entry.key, entry, scope);
+    if (metric == nullptr || entry.value.refused) continue;
+    std::vector<ThresholdRule> rules;
+    if (entry.value.is_sequence()) {
+      for (const YamlNode& item : entry.value.items) read_rule(*metric, item, rules, scope);
+      check_contradictions(rules, scope);
+    } else {
+      read_rule(*metric, entry.value, rules, scope);
+    }
+    all.insert(all.end(), rules.begin(), rules.end());
+  }
+  return all;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,14 @@
+// Reads `thresholds:`: metric names against the vocabulary, bounds with the units their metrics ask for.
+#pragma once
+
+#include <vector>
+
+#include "matrix/spec/schema.hpp"
+#include "matrix/spec/threshold.hpp"
+
+namespace reprobench {
+
+// Rules in file order. Reports RB020 and RB032 to RB039.
+std::vector<ThresholdRule> read_thresholds(const YamlNode& node, Scope& scope);
+
+}  // namespace reprobench
