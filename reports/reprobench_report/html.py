@@ -19,7 +19,7 @@ from . import escape, svg
 from .environment import component_names, differences, witnesses
 from .heatmap import grid_of, letters
 from .load import OUTCOMES, Run
-from .overview import comparisons, dimension_counts, outcome_counts, reference_stacks, skip_groups, varying_knobs
+from .overview import comparisons, dimension_counts, in_order, outcome_counts, reference_stacks, skip_groups
 from .quantity import duration, exact, finite, human, percent, significant
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -70,12 +70,15 @@ def report_html(run: Run) -> str:
     passed = [cell for cell in cells if cell["outcome"] == "passed"]
     expandable = passed if len(passed) <= MAX_EXPANDABLE else []
     counts = outcome_counts(run)
+    headline, stop, rest = verdict["sentence"].partition(". ")
     anchors = {id(cell): _anchor(cell, index) for index, cell in enumerate(cells)}
 
     text = _environment().get_template("report.html.j2").render(
         style=Markup(style),
         style_hash=base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
         verdict=verdict,
+        headline=headline + stop.strip(),
+        headline_rest=rest,
         info=run.info,
         plan=plan,
         totals=verdict["totals"],
@@ -85,7 +88,6 @@ def report_html(run: Run) -> str:
         references=reference_stacks(cells),
         skips=skip_groups(cells),
         grid=grid_of(cells),
-        knobs=varying_knobs(cells),
         cards=wanted[:MAX_CARDS],
         wanted_rest=wanted[MAX_CARDS:],
         expandable=expandable,
@@ -95,6 +97,7 @@ def report_html(run: Run) -> str:
         differences=differences(verdict["environments"], reference_stacks(cells)),
         witnesses=witnesses,
         letters=letters,
+        in_order=in_order,
         anchor=lambda cell: anchors[id(cell)],
         bullet=lambda cell, check: svg.bullet(check, kinds.get((cell["cell_id"], check["metric"]), "")),
         strip=lambda cell, step: svg.step_strip(step, steps.get(cell["cell_id"], 0)),

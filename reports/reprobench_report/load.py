@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-try:
-    import jsonschema
-except ImportError:  # Then only name and version of a document are checked.
-    jsonschema = None
+from .schema_check import first_problem
 
 # In the source tree the schemas lie beside the code that writes the documents; an installed package carries a copy.
 _PACKAGE = Path(__file__).resolve().parent
@@ -77,18 +74,11 @@ def _check_version(file: str, document: Any, name: str, schema: dict[str, Any]) 
 
 
 def _check_content(file: str, document: dict[str, Any], schema: dict[str, Any]) -> None:
-    if jsonschema is None:
-        missing = [key for key in schema["required"] if key not in document]
-        if missing:
-            raise ReportError(f"{file}: `{missing[0]}` is missing")
-        return
     # Versions this report reads were settled before; an older minor must not fail on the schema's constant.
-    current = {**document, "version": {"major": schema["properties"]["version"]["properties"]["major"]["const"],
-                                       "minor": schema["properties"]["version"]["properties"]["minor"]["const"]}}
-    error = next(jsonschema.Draft7Validator(schema).iter_errors(current), None)
-    if error is not None:
-        where = "/".join(str(part) for part in error.absolute_path) or "the document"
-        raise ReportError(f"{file}: {where}: {error.message[:300]}")
+    parts = schema["properties"]["version"]["properties"]
+    problem = first_problem({**document, "version": {part: rule["const"] for part, rule in parts.items()}}, schema)
+    if problem is not None:
+        raise ReportError(f"{file}: {problem}")
 
 
 def load_document(path: Path, name: str) -> dict[str, Any]:

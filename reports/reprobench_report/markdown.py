@@ -56,11 +56,15 @@ def _finding_row(cell: dict[str, Any]) -> str:
     )
 
 
+def _measured(check: dict[str, Any]) -> str:
+    return text(human(check["measured"], check["unit"]))
+
+
 def _check_row(cell: dict[str, Any], check: dict[str, Any]) -> str:
     ratio = "–" if check["ratio"] is None else f"× {significant(float(check['ratio']))}"
     gate = " (record only)" if check["gate"] == "record_only" else ""
     return (
-        f"| {text(cell['slug'])} | {text(check['metric'])}{gate} | {human(check['measured'], check['unit'])} "
+        f"| {text(cell['slug'])} | {text(check['metric'])}{gate} | {_measured(check)} "
         f"| {text(check['bound'])} ({text(check['origin'])}) | {ratio} | {percent(check['noise_rel'])} "
         f"| {percent(check['margin_rel'], signed=True)} | {check['samples']} | {check['status']}: {text(check['reason'])} |\n"
     )
@@ -68,7 +72,7 @@ def _check_row(cell: dict[str, Any], check: dict[str, Any]) -> str:
 
 def _passed_row(cell: dict[str, Any]) -> str:
     values = (
-        f"{text(check['metric'])} {human(check['measured'], check['unit'])}" + (" gain" if check["gain"] else "")
+        f"{text(check['metric'])} {_measured(check)}" + (" gain" if check["gain"] else "")
         for check in cell["checks"]
         if check["measured"] is not None
     )

@@ -67,12 +67,19 @@ def dimension_counts(cells: list[dict[str, Any]]) -> list[DimensionCount]:
     return list(counts.values())
 
 
+def in_order(coordinates: dict[str, str]) -> list[tuple[str, str]]:
+    """Coordinates as a reader names them: the place in the matrix first, then the knobs by name."""
+    names = [*(name for name in PLACE if name in coordinates), *sorted(set(coordinates) - set(PLACE))]
+    return [(name, coordinates[name]) for name in names]
+
+
 def comparisons(cells: list[dict[str, Any]]) -> list[Comparison]:
+    """Of the cells that ran; a skipped cell was compared with nothing."""
     by_id = {cell["cell_id"]: cell["coordinates"] for cell in cells}
     pairs: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for cell in cells:
         reference = by_id.get(cell["reference_cell_id"])
-        if reference is None:
+        if reference is None or cell["outcome"] == "skipped":
             continue
         mine = cell["coordinates"]
         axes = tuple(name for name in sorted({*mine, *reference}) if mine.get(name) != reference.get(name))

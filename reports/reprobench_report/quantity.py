@@ -34,7 +34,8 @@ def significant(value: float, digits: int = 4) -> str:
     magnitude = math.floor(math.log10(abs(value)))
     if -4 <= magnitude < 7:
         return f"{value:,.{max(0, digits - 1 - magnitude)}f}".replace(",", "\u202f")
-    return f"{value:.{digits - 1}e}"
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def human(number: Number | None, unit: str) -> str:
@@ -61,9 +62,9 @@ def percent(number: Number | None, signed: bool = False) -> str:
     if value is None:
         return "–"
     if not math.isfinite(value):
-        return significant(value)
+        return "nan" if math.isnan(value) else "+∞" if value > 0 else "\u2212∞"
     scaled = value * 100
-    digits = 0 if abs(scaled) >= 100 else 1 if abs(scaled) >= 1 else 2
+    digits = 0 if abs(scaled) >= 99.95 else 1 if abs(scaled) >= 1 else 2
     return f"{scaled:{'+' if signed else ''}.{digits}f}\u00a0%".replace("-", "\u2212")
 
 

@@ -1,0 +1,202 @@
+"""The schemas themselves: valid, in step with the C++ sources, and read by schema_check as jsonschema reads them."""
+
+import copy
+import json
+import re
+import unittest
+
+import golden_run
+
+from reprobench_report.schema_check import compiled, first_problem
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+CONTRACT = golden_run.REPOSITORY / "matrix" / "contract"
+SCHEMA_FILES = sorted((CONTRACT / "schema").glob("*.schema.json"))
+DIGEST = "0123456789abcdef" * 2
+
+
+def _trace_line(kind, **fields):
+    return {"kind": kind, "seq": 0, "crc32c": "0badf00d", **fields}
+
+
+def _head(name):
+    return {"schema": f"reprobench/{name}", "version": {"major": 1, "minor": 0}}
+
+
+FINGERPRINT = golden_run.documents()["verdict"]["environments"][0]["fingerprint"]
+TENSOR = {
+    "name": "fc1.weight", "role": "parameter", "dtype": "float32", "shape": [128, 784], "digest": DIGEST,
+    "sketch": {"nan_count": 0, "inf_count": 0, "min": "-inf", "max": 1, "sum": 0.5, "l2": "nan", "signed_sums": [0.0] * 64},
+}  # fmt: skip
+SAMPLES = {
+    "verdict": [golden_run.documents()["verdict"]],
+    "plan": [golden_run.documents()["plan"]],
+    "run": [golden_run.documents()["run"]],
+    "request": [{
+        **_head("request"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "repeat": 0, "attempt": 0, "suite": "smoke",
+        "workload": {"model": "mlp", "preset": "digits", "steps": 10, "batch_size": 32}, "stack": "system", "device": "cpu",
+        "world_size": 1, "knobs": {"precision": "fp32"}, "trace": "step", "poison_allocator": False,
+        "inject": {"kind": "weight_ulp", "step": 2, "tensor": "fc1.weight", "element": 5},
+    }],
+    "result": [{
+        **_head("result"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd",
+        "failure": {"cause": "exception", "detail": "no such preset", "step": 0}, "workload_digest": "", "steps_completed": 0,
+        "chain": "", "trace_lines": 1, "peak_rss_bytes": 1, "peak_allocated_bytes": -1, "peak_reserved_bytes": -1,
+        "start_to_first_step_ns": 0, "knobs_resolved": {}, "fingerprint": FINGERPRINT,
+    }],
+    "exit": [{
+        **_head("exit"), "nonce": "00112233aabbccdd", "exit_code": None, "signal": 11, "launch_error": "", "stopped_by": "runner",
+        "leaked_processes": 0, "duration_ns": 1, "max_rss_bytes": 1, "user_ns": 1, "system_ns": 1, "stdout_bytes": 0,
+        "stderr_bytes": 0,
+    }],
+    "capability": [{
+        **_head("capability"), "torch_version": "2.9.0", "devices": ["cpu"],
+        "knobs": [{"name": "precision", "values": ["fp32"], "reason": "no bf16"}],
+        "workloads": [{"model": "mlp", "summary": "two layers", "presets": [{"name": "digits", "parameters": 1, "batch_size": 32}]}],
+        "fingerprint": FINGERPRINT,
+    }],
+    "trace": [
+        {**_head("trace"), **_trace_line("header", cell_id="c", nonce="n", workload_digest=DIGEST, level="tensor")},
+        _trace_line("tensors", step=1, tensors=[TENSOR]),
+        _trace_line(
+            "step", step=1, loss={"value": "nan", "bits": "7fc00000"}, grad_norm=None, learning_rate=0.001, samples=32,
+            step_time_ns=150000, phases={"data_ns": 1, "forward_ns": 1, "backward_ns": 1, "optimizer_ns": 1}, rss_bytes=-1,
+            allocated_bytes=-1, root=DIGEST, chain=DIGEST, events={"relu_active": 1733},
+        ),
+        _trace_line("final", step=1, tensors=[]),
+    ],
+    "journal": [
+        {**_head("journal"), **_trace_line("header", run_id="r-1")},
+        _trace_line("begin", cell_id="c", repeat=0, attempt=0, nonce="n", folder="cells/c/r0a0.n"),
+        _trace_line("end", cell_id="c", repeat=0, attempt=0, nonce="n", end="completed", detail="exit code 0"),
+        _trace_line("finish", interrupted=False),
+    ],
+}  # fmt: skip
+# The documents of a run. Those that verbs print are held against their schemas by the verbs' own tests.
+SCHEMAS = {name: json.loads((CONTRACT / "schema" / f"{name}.schema.json").read_text()) for name in SAMPLES}
+
+
+def _broken(document):
+    """Copies of a document with one thing wrong or odd each, at every place in it."""
+    odd = (None, True, -1, 0.5, "", "nan", [], {}, 1.0)
+    places = [()]
+    while places:
+        place = places.pop()
+        node = document
+        for part in place:
+            node = node[part]
+        if isinstance(node, dict):
+            places += [(*place, key) for key in node]
+            yield _with(document, place, {**node, "unheard_of": 1})
+            for key in node:
+                yield _with(document, place, {name: value for name, value in node.items() if name != key})
+        elif isinstance(node, list):
+            places += [(*place, index) for index in range(len(node))][:2]
+        if place:
+            yield from (_with(document, place, value) for value in odd)
+
+
+def _with(document, place, value):
+    if not place:
+        return value
+    changed = copy.deepcopy(document)
+    node = changed
+    for part in place[:-1]:
+        node = node[part]
+    node[place[-1]] = value
+    return changed
+
+
+class Schemas(unittest.TestCase):
+    def test_each_schema_accepts_its_samples(self):
+        for name, samples in SAMPLES.items():
+            for sample in samples:
+                self.assertIsNone(first_problem(sample, SCHEMAS[name]), name)
+
+    def test_every_object_is_closed(self):
+        def check(node, where):
+            if isinstance(node, dict):
+                if "properties" in node and node.get("type") == "object":
+                    self.assertIs(node.get("additionalProperties"), False, where)
+                for key, part in node.items():
+                    check(part, f"{where}/{key}")
+
+        for name, schema in SCHEMAS.items():
+            check(schema, name)
+
+    def test_versions_equal_the_contract_header(self):
+        header = (CONTRACT / "version.hpp").read_text()
+        stated = re.search(r"kContractVersion\{(\d+), (\d+)\}", header)
+        expected = {"major": {"const": int(stated[1])}, "minor": {"const": int(stated[2])}}
+        for name, schema in SCHEMAS.items():
+            properties = schema.get("properties") or schema["definitions"]["header"]["properties"]
+            self.assertEqual(properties["version"]["properties"], expected, name)
+            self.assertEqual(properties["schema"], {"const": f"reprobench/{name}"})
+
+    def test_words_equal_those_of_the_contract(self):
+        source = (CONTRACT / "outcome.cpp").read_text()
+
+        def words(table):
+            return re.findall(r'"([a-z_]+)"', re.search(table + r"[^;]*;", source)[0])
+
+        definitions = SCHEMAS["verdict"]["definitions"]
+        self.assertEqual(definitions["cell"]["properties"]["outcome"]["enum"], words("kOutcomes = "))
+        self.assertEqual(definitions["check"]["properties"]["status"]["enum"], words("kCheckStatuses = "))
+        self.assertEqual(definitions["check"]["properties"]["dimension"]["enum"], words("kDimensions = "))
+        self.assertEqual(definitions["attempt"]["properties"]["end"]["enum"], words("kEnds = "))
+
+    def test_what_two_documents_share_is_defined_alike(self):
+        seen = {}
+        for name, schema in SCHEMAS.items():
+            for part in ("fingerprint", "component", "library", "injection", "workload", "number", "exact_float"):
+                if part in schema.get("definitions", {}):
+                    self.assertEqual(seen.setdefault(part, schema["definitions"][part]), schema["definitions"][part], f"{name} {part}")
+
+    def test_an_unknown_keyword_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "uniqueItems"):
+            compiled({"type": "array", "uniqueItems": True}, {})
+
+    def test_a_problem_is_named_with_its_place(self):
+        verdict = golden_run.documents()["verdict"]
+        verdict["cells"][1]["checks"][0]["status"] = "green"
+        self.assertRegex(first_problem(verdict, SCHEMAS["verdict"]), r"^cells/1/checks/0/status: 'green' is none of")
+
+
+@unittest.skipUnless(jsonschema, "jsonschema is not installed")
+class AgainstJsonschema(unittest.TestCase):
+    def test_schemas_are_valid_draft_07(self):
+        for path in SCHEMA_FILES:
+            with self.subTest(path.name):
+                jsonschema.Draft7Validator.check_schema(json.loads(path.read_text()))
+
+    def test_both_validators_agree_on_broken_documents(self):
+        compared, rejected = 0, 0
+        for name, samples in SAMPLES.items():
+            validator, check = jsonschema.Draft7Validator(SCHEMAS[name]), compiled(SCHEMAS[name], SCHEMAS[name])
+            for sample in samples:
+                small = _small(sample)
+                for broken in _broken(small):
+                    compared += 1
+                    accepted = check(broken) is None
+                    rejected += not accepted
+                    self.assertEqual(accepted, validator.is_valid(broken), f"{name}: {str(broken)[:500]}")
+        self.assertGreater(rejected, 1000)
+        self.assertGreater(compared - rejected, 100)
+
+
+def _small(document):
+    """Enough of a run to have one of each kind of thing in it."""
+    changed = copy.deepcopy(document)
+    if "cells" in changed:
+        changed["cells"] = changed["cells"][1:2]
+    if "environments" in changed:
+        changed["environments"] = changed["environments"][:1]
+    return changed
+
+
+if __name__ == "__main__":
+    unittest.main()
