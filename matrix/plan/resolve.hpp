@@ -25,7 +25,11 @@ struct StackCatalog {
   std::map<std::string, StackAvailability> availability;
 };
 
-std::vector<PlannedCell> resolve(const std::vector<Cell>& cells, const StackCatalog& catalog, const CompatFacts& facts,
+// Throws SpecError at the value of the `stack` axis that names no stack of the catalog, with the nearest name.
+void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog);
+
+// `cells` must name only stacks of the catalog (check_stacks).
+std::vector<PlannedCell> resolve(std::vector<Cell> cells, const StackCatalog& catalog, const CompatFacts& facts,
                                  const HostFacts& host);
 
 }  // namespace reprobench
