@@ -41,7 +41,8 @@ struct ExecutionOptions {
 
 // How a stack's cells are run on this host.
 struct WorkerCommand {
-  std::vector<std::string> command;                // {"/…/reprobench-worker"}; " run FOLDER/request.json" is appended
+  std::vector<std::string> command;                // {"/…/reprobench-worker"}; "run" and request.json are appended
+  std::vector<std::string> arguments;              // after them, for example {"--data", "/…/data"}; absolute paths
   std::map<std::string, std::string> environment;  // of the stack; the knobs' is added
 };
 

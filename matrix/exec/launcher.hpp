@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/outcome.hpp"
 #include "matrix/contract/request.hpp"
 
 namespace reprobench {
@@ -17,9 +18,10 @@ namespace reprobench {
 // One process tree to start.
 struct LaunchRequest {
   CellRequest request;
-  std::filesystem::path folder;                    // the attempt's; request.json is there
-  std::vector<std::string> command;                // worker binary and arguments
+  std::filesystem::path folder;                    // the attempt's; request.json is there; the worker starts in it
+  std::vector<std::string> command;                // worker binary and arguments; their paths are absolute
   std::map<std::string, std::string> environment;  // complete: built from empty
+  std::chrono::milliseconds grace{10'000};         // between TERM and KILL, should the runner die meanwhile
 };
 
 using AttemptHandle = std::int64_t;
@@ -31,6 +33,7 @@ struct LaunchEvent {
   };
   AttemptHandle handle = 0;
   Kind kind = Kind::ended;
+  std::optional<AttemptEnd> cause;  // of an end: `store` if exit.json could not be written; else the files say it
 };
 
 enum class StopSignal { terminate, kill };

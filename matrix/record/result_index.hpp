@@ -8,6 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/record/file_descriptor.hpp"
+
 struct sqlite3;
 
 namespace reprobench {
@@ -24,8 +26,8 @@ struct IndexedRun {
 
 class ResultIndex {
  public:
-  // Opens or makes STORE/index.db. Throws StoreError naming the check that failed ("results.db is not a reprobench
-  // store").
+  // Opens or makes STORE/index.db. Throws StoreError naming the check that failed: "index.db is not a reprobench store
+  // (SQLite 26); run directories are intact, run `reprobench db rebuild`".
   explicit ResultIndex(const std::filesystem::path& store);
   ~ResultIndex();
   ResultIndex(const ResultIndex&) = delete;
@@ -34,13 +36,20 @@ class ResultIndex {
   // One transaction for the run, its cells and its checks, from run.json and verdict.json. Idempotent.
   void add_run(const std::filesystem::path& run_folder, const nlohmann::json& run, const nlohmann::json& verdict);
 
-  // Drops everything and reads STORE/runs again; returns how many runs were found.
+  // Drops everything and reads STORE/runs again; returns how many runs were found. A run directory that cannot be read
+  // is left out.
   int rebuild();
+
+  // The same for an index that cannot even be opened: a new file is built from STORE/runs and takes the old one's place
+  // in one rename; run directories that cannot be read are left out and named in `problems`. Throws StoreError while
+  // another process has the index open.
+  static int rebuild(const std::filesystem::path& store, std::vector<std::string>* problems = nullptr);
 
   std::vector<IndexedRun> runs() const;  // newest first
 
  private:
   std::filesystem::path store_;
+  FileDescriptor lock_;  // shared while the database is open, so that no rebuild swaps the file under a live connection
   sqlite3* db_ = nullptr;
 };
 

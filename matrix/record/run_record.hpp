@@ -31,7 +31,7 @@ struct AttemptRecord {
       detail;  // one sentence: "exit code 3", "SIGSEGV", "result.json: cell_id 9f3c.. does not match expected 71aa.."
   std::optional<ExitRecord> exit;
   std::optional<CellResult> result;
-  std::optional<Trace> trace;
+  std::optional<Trace> trace;  // nothing: still on disk (trace_reader.hpp)
 };
 
 struct CellRecord {
@@ -60,6 +60,7 @@ struct RunRecord {
   RunInfo info;
   Plan plan;
   std::vector<CellRecord> cells;  // in plan order, one a planned cell, skipped ones without attempts
+  std::string folder;             // the run directory; traces that are not in memory are read from there
 };
 
 // Reads one attempt's folder and says how it ended. `request` is what the coordinator wrote, never what is on disk.

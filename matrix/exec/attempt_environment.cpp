@@ -1,0 +1,19 @@
+#include "matrix/exec/attempt_environment.hpp"
+
+namespace reprobench {
+
+std::map<std::string, std::string> attempt_environment(const CellRequest& request, const std::filesystem::path& folder,
+                                                       const std::map<std::string, std::string>& of_stack) {
+  std::map<std::string, std::string> environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
+                                                    {"LANG", "C.UTF-8"},
+                                                    {"TZ", "UTC"},
+                                                    {"HOME", folder.string()},
+                                                    {"TMPDIR", folder.string()}};
+  for (const auto& [name, value] : of_stack) environment[name] = value;
+  for (const auto& [name, value] : knob_environment(request.knobs)) environment[name] = value;
+  // glibc fills memory it hands out with the complement of this byte, 0x5a, and freed memory with 0xa5.
+  if (request.poison_allocator) environment["MALLOC_PERTURB_"] = "165";
+  return environment;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,17 @@
+// The complete environment of one attempt, built from empty: nothing of the user's shell reaches a worker, so it cannot
+// differ between two runs, and no secret ends up in a record.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "matrix/contract/request.hpp"
+
+namespace reprobench {
+
+// `of_stack`: what the stack's worker needs; the knobs' variables win over it.
+std::map<std::string, std::string> attempt_environment(const CellRequest& request, const std::filesystem::path& folder,
+                                                       const std::map<std::string, std::string>& of_stack);
+
+}  // namespace reprobench

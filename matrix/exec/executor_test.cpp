@@ -1,0 +1,248 @@
+#include "matrix/exec/executor.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/exec/fake_launcher.hpp"
+#include "matrix/exec/sample_plan.hpp"
+
+namespace reprobench {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// One execution on fakes: what goes in is public, run() gives what comes out.
+struct Scene {
+  explicit Scene(std::vector<FakeAttempt> scripts) : launcher(clock, std::move(scripts)) {}
+
+  std::vector<CellRecord> run(const Plan& plan) {
+    std::map<std::string, WorkerCommand> workers;
+    for (const PlannedCell& planned : plan.cells) workers[planned.cell.request.stack] = {{"/worker"}, {}, {}};
+    RunDirectory directory = sample_run(store.path, plan);
+    options.interrupt = &interrupt;
+    return execute(plan, workers, launcher, clock, directory, options, observer);
+  }
+
+  TemporaryFolder store;
+  FakeClock clock;
+  FakeLauncher launcher;
+  std::atomic<int> interrupt{0};
+  ExecutionOptions options;
+  ExecutionObserver observer;
+};
+
+Plan two_cells() { return sample_plan({sample_cell("aaa", "stack-a"), sample_cell("bbb", "stack-b")}); }
+
+std::vector<std::string> stacks_started(const FakeLauncher& launcher) {
+  std::vector<std::string> stacks;
+  for (const LaunchRequest& request : launcher.started) {
+    stacks.push_back(request.request.stack + "/" + std::to_string(request.request.repeat));
+  }
+  return stacks;
+}
+
+TEST_CASE("a cell whose worker finishes well is completed", "[exec]") {
+  Scene scene({finishes_ok()});
+  const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
+  REQUIRE(records.size() == 1);
+  REQUIRE(records[0].attempts.size() == 1);
+  CHECK(records[0].attempts[0].end == AttemptEnd::completed);
+  CHECK(records[0].attempts[0].detail == "exit code 0");
+}
+
+TEST_CASE("a worker that hangs is stopped, recorded as hang, and the next cell runs", "[exec]") {
+  Scene scene({hangs(), finishes_ok()});
+  Plan plan = two_cells();
+  plan.cells[0].cell.limits.heartbeat_gap = seconds(30);
+  plan.cells[0].cell.limits.grace = seconds(10);
+  const auto records = scene.run(plan);
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].attempts.at(0).end == AttemptEnd::hang);
+  CHECK(records[0].attempts.at(0).detail == "no heartbeat for 30 s");
+  CHECK(scene.launcher.signals[0] == std::vector{SIGTERM, SIGKILL});
+  CHECK(records[1].attempts.at(0).end == AttemptEnd::completed);
+}
+
+TEST_CASE("a worker that beats but never ends is stopped at the total limit", "[exec]") {
+  Scene scene({runs_for_ever()});
+  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
+  plan.cells[0].cell.limits.total = seconds(20);
+  const auto records = scene.run(plan);
+  CHECK(records[0].attempts.at(0).end == AttemptEnd::timeout);
+  CHECK(scene.launcher.signals[0] == std::vector{SIGTERM});
+  CHECK(scene.clock.now() < seconds(21));
+}
+
+TEST_CASE("a worker that never beats is a hang after the first-heartbeat limit", "[exec]") {
+  FakeAttempt silent = hangs();
+  silent.beats_until = milliseconds(-1);
+  Scene scene({silent});
+  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
+  plan.cells[0].cell.limits.first_heartbeat = seconds(5);
+  const auto records = scene.run(plan);
+  CHECK(records[0].attempts.at(0).end == AttemptEnd::hang);
+  CHECK(records[0].attempts.at(0).detail == "no first heartbeat within 5 s");
+}
+
+TEST_CASE("a tree that survives eight KILLs is given up and the run goes on", "[exec]") {
+  FakeAttempt unkillable = hangs();
+  unkillable.obeys_kill = false;
+  Scene scene({unkillable, finishes_ok()});
+  const auto records = scene.run(two_cells());
+  CHECK(records[0].attempts.at(0).end == AttemptEnd::hang);
+  CHECK(records[0].attempts.at(0).detail.find("still alive after 8 KILLs") != std::string::npos);
+  CHECK(scene.launcher.signals[0].size() == 9);
+  CHECK(records[1].attempts.at(0).end == AttemptEnd::completed);
+}
+
+TEST_CASE("repeats go round-robin over a reference and the cells compared with it", "[exec]") {
+  Scene scene({});
+  Plan plan = two_cells();
+  plan.cells[0].cell.reference_cell_id = "bbb";
+  plan.cells[0].cell.repeat = plan.cells[1].cell.repeat = 3;
+  scene.run(plan);
+  CHECK(stacks_started(scene.launcher) ==
+        std::vector<std::string>{"stack-a/0", "stack-b/0", "stack-a/1", "stack-b/1", "stack-a/2", "stack-b/2"});
+}
+
+TEST_CASE("cells that nothing compares run one after the other", "[exec]") {
+  Scene scene({});
+  Plan plan = two_cells();
+  plan.cells[0].cell.repeat = plan.cells[1].cell.repeat = 2;
+  scene.run(plan);
+  CHECK(stacks_started(scene.launcher) == std::vector<std::string>{"stack-a/0", "stack-a/1", "stack-b/0", "stack-b/1"});
+}
+
+TEST_CASE("jobs bounds how many attempts run at once", "[exec]") {
+  Scene scene({});
+  scene.options.jobs = 3;
+  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
+  plan.cells[0].cell.repeat = 7;
+  scene.run(plan);
+  CHECK(scene.launcher.started.size() == 7);
+  CHECK(scene.launcher.most_at_once == 3);
+}
+
+TEST_CASE("an exclusive cell runs alone however many jobs there are", "[exec]") {
+  Scene scene({});
+  scene.options.jobs = 4;
+  Plan plan = two_cells();
+  plan.cells[1].cell.exclusive = true;
+  plan.cells[1].cell.repeat = 3;
+  scene.run(plan);
+  CHECK(scene.launcher.started.size() == 4);
+  CHECK(scene.launcher.most_at_once == 1);
+}
+
+TEST_CASE("a lost attempt is retried with growing pauses and the retries are on record", "[exec]") {
+  Scene scene({is_lost(), is_lost(), finishes_ok()});
+  const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
+  REQUIRE(records[0].attempts.size() == 3);
+  CHECK(records[0].attempts[0].end == AttemptEnd::lost);
+  CHECK(records[0].attempts[2].end == AttemptEnd::completed);
+  CHECK(records[0].attempts[2].attempt == 2);
+  CHECK(scene.launcher.started_at[1] - scene.launcher.started_at[0] >= seconds(5));
+  CHECK(scene.launcher.started_at[2] - scene.launcher.started_at[1] >= seconds(10));
+}
+
+TEST_CASE("infrastructure is given up after two retries", "[exec]") {
+  Scene scene({cannot_start(), cannot_start(), cannot_start()});
+  int cells_ended = 0;
+  scene.observer.cell_ended = [&](const Cell&, const CellRecord&) { ++cells_ended; };
+  const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
+  REQUIRE(records[0].attempts.size() == 3);
+  CHECK(records[0].attempts[2].end == AttemptEnd::launch);
+  CHECK(records[0].attempts[2].detail.find("cannot start fake") != std::string::npos);
+  CHECK(cells_ended == 1);
+}
+
+TEST_CASE("a product failure is never retried", "[exec]") {
+  Scene scene({exits_with(3), finishes_ok()});
+  const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
+  REQUIRE(records[0].attempts.size() == 1);
+  CHECK(records[0].attempts[0].end == AttemptEnd::nonzero);
+}
+
+TEST_CASE("fail-fast launches nothing more after enough cells failed", "[exec]") {
+  Scene scene({exits_with(3)});
+  scene.options.fail_fast = 1;
+  const auto records = scene.run(two_cells());
+  CHECK(records[0].attempts.size() == 1);
+  CHECK(records[1].attempts.empty());
+}
+
+TEST_CASE("skipped cells have a record without attempts", "[exec]") {
+  Scene scene({});
+  Plan plan = two_cells();
+  plan.cells[0].skip = Skip{"device-class", "no such device"};
+  const auto records = scene.run(plan);
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].attempts.empty());
+  CHECK(records[1].attempts.size() == 1);
+}
+
+TEST_CASE("the first interrupt sends TERM, marks the attempt and launches nothing more", "[exec]") {
+  Scene scene({runs_for_ever()});
+  scene.launcher.on_wait = [&] { scene.interrupt = 1; };
+  const auto records = scene.run(two_cells());
+  CHECK(records[0].attempts.at(0).end == AttemptEnd::interrupted);
+  CHECK(scene.launcher.signals[0] == std::vector{SIGTERM});
+  CHECK(records[1].attempts.empty());
+}
+
+TEST_CASE("the second interrupt kills without waiting for the grace", "[exec]") {
+  FakeAttempt deaf = runs_for_ever();
+  deaf.obeys_term = false;
+  Scene scene({deaf});
+  int waits = 0;
+  scene.launcher.on_wait = [&] { scene.interrupt = std::min(++waits, 2); };
+  const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
+  CHECK(records[0].attempts.at(0).end == AttemptEnd::interrupted);
+  CHECK(scene.launcher.signals[0] == std::vector{SIGTERM, SIGKILL});
+  CHECK(scene.clock.now() < seconds(2));
+}
+
+TEST_CASE("only the last repeat is poisoned, and a fault is planted in its repeat alone", "[exec]") {
+  Scene scene({});
+  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
+  Cell& cell = plan.cells[0].cell;
+  cell.repeat = 3;
+  cell.poison_last_repeat = true;
+  cell.injections[1] = {"weight_ulp", 2, "fc1.weight", 5};
+  scene.run(plan);
+  const auto& started = scene.launcher.started;
+  REQUIRE(started.size() == 3);
+  CHECK_FALSE(started[0].request.poison_allocator);
+  CHECK_FALSE(started[0].environment.contains("MALLOC_PERTURB_"));
+  CHECK(started[2].request.poison_allocator);
+  CHECK(started[2].environment.at("MALLOC_PERTURB_") == "165");
+  CHECK_FALSE(started[0].request.inject);
+  CHECK(started[1].request.inject);
+  CHECK(started[0].request.nonce != started[1].request.nonce);
+}
+
+TEST_CASE("a worker's environment is built from empty, and knobs win over the stack", "[exec]") {
+  setenv("REPROBENCH_TEST_SECRET", "hunter2", 1);
+  Scene scene({});
+  scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
+  const auto& environment = scene.launcher.started.at(0).environment;
+  CHECK_FALSE(environment.contains("REPROBENCH_TEST_SECRET"));
+  CHECK(environment.at("TZ") == "UTC");
+  CHECK(environment.at("LANG") == "C.UTF-8");
+  CHECK(environment.at("OMP_NUM_THREADS") == "1");
+  CHECK(environment.at("HOME") == scene.launcher.started[0].folder.string());
+}
+
+TEST_CASE("when the store is lost, running attempts are killed and the error comes through", "[exec]") {
+  Scene scene({runs_for_ever(), finishes_ok()});
+  scene.options.jobs = 2;
+  // The second attempt's end cannot be written down: its folder's parent vanished with the store.
+  scene.observer.attempt_started = [&](const Cell& cell, const CellRequest&) {
+    if (cell.request.cell_id != "aaa") return;
+    std::filesystem::remove_all(scene.store.path / "runs");
+  };
+  CHECK_THROWS_AS(scene.run(two_cells()), StoreError);
+  CHECK(scene.launcher.signals.at(0) == std::vector{SIGKILL});
+}
+
+}  // namespace
+}  // namespace reprobench

@@ -1,0 +1,56 @@
+// Small plans and folders for the tests and benchmarks of this layer.
+#pragma once
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+
+#include <stdlib.h>
+
+#include "matrix/plan/plan.hpp"
+#include "matrix/record/run_directory.hpp"
+
+namespace reprobench {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "reprobench-exec-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
+    path = name;
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::filesystem::path path;
+};
+
+inline Cell sample_cell(const std::string& cell_id, const std::string& stack) {
+  Cell cell;
+  cell.request.cell_id = cell_id;
+  cell.request.suite = "smoke";
+  cell.request.workload = {"mlp", "default", 6, 32};
+  cell.request.stack = stack;
+  cell.request.device = "cpu";
+  cell.request.knobs = with_defaults({});
+  cell.slug = "smoke-mlp-" + stack + "-cpu-fp32";
+  return cell;
+}
+
+inline Plan sample_plan(std::vector<Cell> cells) {
+  Plan plan;
+  plan.matrix = "sample";
+  plan.matrix_file = "matrix/sample.yaml";
+  for (Cell& cell : cells) plan.cells.push_back({std::move(cell), std::nullopt, {}});
+  return plan;
+}
+
+inline RunDirectory sample_run(const std::filesystem::path& store, const Plan& plan) {
+  RunInfo info;
+  info.run_id = "r-20260101-000000-0001";
+  info.started_utc = "2026-01-01T00:00:00Z";
+  return RunDirectory::create(store, std::nullopt, info, plan);
+}
+
+}  // namespace reprobench

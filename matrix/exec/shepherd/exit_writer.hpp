@@ -1,0 +1,30 @@
+// exit.json as the shepherd writes it: the document of contract/exit_record.hpp without a JSON library.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace reprobench {
+
+struct ExitAccount {
+  const char* nonce = "";
+  int exit_code = -1;  // -1: did not exit
+  int signal = 0;      // 0: was not signalled
+  const char* launch_error = "";
+  const char* stopped_by = "nobody";
+  int leaked_processes = 0;
+  int64_t duration_ns = 0;
+  int64_t max_rss_bytes = 0;
+  int64_t user_ns = 0;
+  int64_t system_ns = 0;
+  int64_t stdout_bytes = 0;
+  int64_t stderr_bytes = 0;
+};
+
+// Length of the text, without the closing zero; 0 if `size` is too small.
+size_t format_exit_account(const ExitAccount& account, char* text, size_t size);
+
+// Under a temporary name in the current folder, then renamed to exit.json. 0 or the errno of what failed.
+int write_exit_account(const ExitAccount& account);
+
+}  // namespace reprobench

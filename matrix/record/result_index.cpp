@@ -1,0 +1,280 @@
+#include "matrix/record/result_index.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "matrix/contract/json_field.hpp"
+#include "matrix/contract/number.hpp"
+#include "matrix/contract/trace.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/record/run_documents.hpp"
+#include "matrix/record/sqlite_database.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kIndexName = "index.db";
+constexpr std::int64_t kApplicationId = 0x52504231;  // "RPB1"
+constexpr std::int64_t kSchemaVersion = 1;
+
+constexpr const char* kSchema = R"sql(
+  CREATE TABLE runs (
+    run_id TEXT PRIMARY KEY, folder TEXT NOT NULL, matrix TEXT NOT NULL, started_utc TEXT NOT NULL,
+    verdict TEXT NOT NULL, exit_code INTEGER NOT NULL, cells INTEGER NOT NULL, crc32c TEXT NOT NULL) STRICT;
+  CREATE TABLE cells (
+    run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE, cell_id TEXT NOT NULL, slug TEXT NOT NULL,
+    outcome TEXT NOT NULL, reason TEXT NOT NULL, workload_digest TEXT NOT NULL, chain TEXT NOT NULL,
+    PRIMARY KEY (run_id, cell_id)) STRICT;
+  CREATE INDEX cells_by_id ON cells (cell_id);
+  CREATE TABLE checks (
+    run_id TEXT NOT NULL, cell_id TEXT NOT NULL, metric TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL,
+    measured REAL, reference REAL, ratio REAL, unit TEXT NOT NULL,
+    FOREIGN KEY (run_id, cell_id) REFERENCES cells ON DELETE CASCADE) STRICT;
+  CREATE INDEX checks_by_cell ON checks (run_id, cell_id);
+)sql";
+
+[[noreturn]] void refuse(const std::string& check) {
+  throw StoreError(fmt::format(
+      "{} is not a reprobench store ({}); run directories are intact, run `reprobench db rebuild`", kIndexName, check));
+}
+
+[[noreturn]] void refuse(const SqliteError& error) {
+  if (error.code == SQLITE_NOTADB || error.code == SQLITE_CORRUPT) refuse(fmt::format("SQLite {}", error.code));
+  throw StoreError(fmt::format("{}: {} (SQLite {})", kIndexName, error.what(), error.code));
+}
+
+// An empty index under a name of its own, closed again.
+void make_index(const fs::path& path) {
+  sqlite3* db = nullptr;
+  try {
+    db = open_database(path.string(), /*create=*/true);
+    execute_sql(db, fmt::format("PRAGMA application_id = {}; PRAGMA user_version = {}; PRAGMA journal_mode = WAL",
+                                kApplicationId, kSchemaVersion));
+    execute_sql(db, kSchema);
+  } catch (const SqliteError& error) {
+    sqlite3_close(db);
+    refuse(error);
+  }
+  sqlite3_close(db);
+}
+
+fs::path building_name(const fs::path& store) { return store / fmt::format(".index.{}.db", getpid()); }
+
+// The index appears under its name complete or not at all, so an empty file is always somebody else's doing.
+void make_index_if_missing(const fs::path& store) {
+  const fs::path path = store / kIndexName;
+  if (fs::exists(path)) return;
+  const fs::path building = building_name(store);
+  fs::remove(building);
+  make_index(building);
+  const int linked = link(building.c_str(), path.c_str());
+  const int error = errno;
+  fs::remove(building);
+  if (linked != 0 && error != EEXIST) {
+    throw StoreError(fmt::format("cannot make {}: {}", path.string(), std::strerror(error)));
+  }
+}
+
+sqlite3* open_index(const fs::path& path) {
+  if (fs::file_size(path) == 0) refuse("0 bytes");
+  sqlite3* db = nullptr;
+  try {
+    db = open_database(path.string(), /*create=*/false);
+    const std::int64_t application = query_integer(db, "PRAGMA application_id");
+    if (application != kApplicationId) refuse(fmt::format("application_id {}", application));
+    const std::int64_t version = query_integer(db, "PRAGMA user_version");
+    if (version != kSchemaVersion) refuse(fmt::format("schema {}, this version reads {}", version, kSchemaVersion));
+    execute_sql(db, "PRAGMA journal_mode = WAL");
+    Statement check(db, "PRAGMA quick_check(1)");
+    if (!check.step() || check.text(0) != "ok") refuse("SQLite 11");
+  } catch (const SqliteError& error) {
+    sqlite3_close(db);
+    refuse(error);
+  } catch (const StoreError&) {
+    sqlite3_close(db);
+    throw;
+  }
+  return db;
+}
+
+FileDescriptor lock_index(const fs::path& store, int mode) {
+  const fs::path path = store / "index.lock";
+  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.is_open()) throw StoreError(fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
+  if (flock(fd.get(), mode | LOCK_NB) != 0) {
+    throw StoreError(fmt::format("{} is in use by another process", (store / kIndexName).string()));
+  }
+  return fd;
+}
+
+// Seals a row: SQLite itself does not notice a flipped bit in a stored value.
+std::string row_checksum(const IndexedRun& run) {
+  return hex32(crc32c(fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", run.run_id, run.folder, run.matrix,
+                                  run.started_utc, run.verdict, run.exit_code, run.cells)));
+}
+
+IndexedRun indexed_run(const fs::path& folder, const json& run, const json& verdict) {
+  IndexedRun row;
+  row.run_id = required<std::string>("run", run, "run_id");
+  row.folder = folder.string();
+  row.started_utc = required<std::string>("run", run, "started_utc");
+  if (verdict.is_null()) return row;
+  row.matrix = required<std::string>("verdict", verdict, "matrix");
+  row.verdict = required<std::string>("verdict", verdict, "word");
+  row.exit_code = required<int>("verdict", verdict, "exit_code");
+  row.cells = static_cast<int>(required<json>("verdict", verdict, "cells").size());
+  return row;
+}
+
+std::optional<double> optional_number(const json& object, const char* key) {
+  return number_from_json(required<json>("verdict", object, key));
+}
+
+void insert_run(sqlite3* db, const IndexedRun& run) {
+  Statement(db, "DELETE FROM runs WHERE run_id = ?").bind(run.run_id).run();
+  Statement insert(db, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(run.run_id).bind(run.folder).bind(run.matrix).bind(run.started_utc).bind(run.verdict);
+  insert.bind(std::int64_t{run.exit_code}).bind(std::int64_t{run.cells}).bind(row_checksum(run)).run();
+}
+
+void insert_cells(sqlite3* db, const std::string& run_id, const json& cells) {
+  Statement insert_cell(db, "INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)");
+  Statement insert_check(db, "INSERT INTO checks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const auto text = [](const json& object, const char* key) { return required<std::string>("verdict", object, key); };
+  for (const json& cell : cells) {
+    const std::string cell_id = text(cell, "cell_id");
+    insert_cell.bind(run_id).bind(cell_id).bind(text(cell, "slug")).bind(text(cell, "outcome"));
+    insert_cell.bind(text(cell, "reason")).bind(text(cell, "workload_digest")).bind(text(cell, "chain")).run();
+    for (const json& check : required<json>("verdict", cell, "checks")) {
+      insert_check.bind(run_id).bind(cell_id).bind(text(check, "metric")).bind(text(check, "status"));
+      insert_check.bind(text(check, "reason")).bind(optional_number(check, "measured"));
+      insert_check.bind(optional_number(check, "reference")).bind(optional_number(check, "ratio"));
+      insert_check.bind(text(check, "unit")).run();
+    }
+  }
+}
+
+void add_to(sqlite3* db, const fs::path& run_folder, const json& run, const json& verdict) {
+  const IndexedRun row = indexed_run(run_folder, run, verdict);
+  Transaction transaction(db);
+  insert_run(db, row);
+  if (!verdict.is_null()) insert_cells(db, row.run_id, required<json>("verdict", verdict, "cells"));
+  transaction.commit();
+}
+
+json read_document(const fs::path& path) {
+  json document = json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded()) throw StoreError(path.string() + ": not JSON");
+  return document;
+}
+
+// How many runs were found; those that cannot be read are named in `problems`.
+int add_all(sqlite3* db, const fs::path& store, std::vector<std::string>& problems) {
+  if (!fs::is_directory(store / "runs")) return 0;
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(store / "runs")) folders.push_back(entry.path());
+  std::sort(folders.begin(), folders.end());
+  int found = 0;
+  for (const fs::path& folder : folders) {
+    try {
+      const json run = read_document(folder / "run.json");
+      const fs::path verdict = folder / "verdict.json";
+      add_to(db, folder, run, fs::exists(verdict) ? read_document(verdict) : json(nullptr));
+      ++found;
+    } catch (const StoreError& error) {
+      problems.push_back(error.what());
+    } catch (const ContractError& error) {
+      problems.push_back(folder.string() + ": " + error.what());
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+ResultIndex::ResultIndex(const fs::path& store) : store_(store) {
+  std::error_code error;
+  fs::create_directories(store_, error);
+  if (error) throw StoreError(fmt::format("cannot make {}: {}", store_.string(), error.message()));
+  lock_ = lock_index(store_, LOCK_SH);
+  make_index_if_missing(store_);
+  db_ = open_index(store_ / kIndexName);
+}
+
+ResultIndex::~ResultIndex() { sqlite3_close(db_); }
+
+void ResultIndex::add_run(const fs::path& run_folder, const json& run, const json& verdict) {
+  try {
+    add_to(db_, run_folder, run, verdict);
+  } catch (const SqliteError& error) {
+    refuse(error);
+  }
+}
+
+int ResultIndex::rebuild() {
+  sqlite3_close(std::exchange(db_, nullptr));
+  lock_.reset();
+  const int found = rebuild(store_);
+  lock_ = lock_index(store_, LOCK_SH);
+  db_ = open_index(store_ / kIndexName);
+  return found;
+}
+
+int ResultIndex::rebuild(const fs::path& store, std::vector<std::string>* problems) {
+  const FileDescriptor lock = lock_index(store, LOCK_EX);
+  const fs::path building = building_name(store);
+  fs::remove(building);
+  make_index(building);
+  std::vector<std::string> unreadable;
+  int found = 0;
+  sqlite3* db = open_index(building);
+  try {
+    found = add_all(db, store, unreadable);
+  } catch (const SqliteError& error) {
+    sqlite3_close(db);
+    refuse(error);
+  }
+  sqlite3_close(db);
+  // The old write-ahead log belongs to the old file; SQLite would replay it into the new one.
+  fs::remove(store / "index.db-wal");
+  fs::remove(store / "index.db-shm");
+  fs::rename(building, store / kIndexName);
+  if (problems != nullptr) *problems = std::move(unreadable);
+  return found;
+}
+
+std::vector<IndexedRun> ResultIndex::runs() const {
+  std::vector<IndexedRun> result;
+  try {
+    Statement select(db_,
+                     "SELECT run_id, folder, matrix, started_utc, verdict, exit_code, cells, crc32c FROM runs "
+                     "ORDER BY started_utc DESC, run_id DESC");
+    while (select.step()) {
+      IndexedRun run;
+      run.run_id = select.text(0);
+      run.folder = select.text(1);
+      run.matrix = select.text(2);
+      run.started_utc = select.text(3);
+      run.verdict = select.text(4);
+      run.exit_code = static_cast<int>(select.integer(5));
+      run.cells = static_cast<int>(select.integer(6));
+      if (select.text(7) != row_checksum(run)) refuse("checksum of run " + run.run_id);
+      result.push_back(std::move(run));
+    }
+  } catch (const SqliteError& error) {
+    refuse(error);
+  }
+  return result;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,175 @@
+#include "matrix/record/run_directory.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "matrix/contract/version.hpp"
+#include "matrix/record/file_descriptor.hpp"
+#include "matrix/record/run_documents.hpp"
+#include "matrix/record/write_fully.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+[[noreturn]] void fail(const std::string& doing, const fs::path& path, int error) {
+  throw StoreError(fmt::format("cannot {} {}: {}", doing, path.string(), std::strerror(error)));
+}
+
+// Like mkdir -p, private to the user: a run may hold environment variables and data of the user's.
+void make_folders(const fs::path& path) {
+  if (path.has_parent_path() && path != path.parent_path() && !fs::exists(path.parent_path())) {
+    make_folders(path.parent_path());
+  }
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail("make folder", path, errno);
+}
+
+std::string utc_now() {
+  const time_t now = time(nullptr);
+  tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::string holder_text() {
+  char host[256] = "unknown";
+  gethostname(host, sizeof host - 1);
+  return fmt::format("pid {} on host {} since {}", getpid(), host, utc_now());
+}
+
+// The text of a lock file. Its holder writes it right after locking, so a reader that was faster waits a moment.
+std::string read_holder(int fd) {
+  constexpr timespec kMoment{0, 10'000'000};
+  char text[512];
+  for (int tries = 0; tries < 20; ++tries) {
+    const ssize_t count = pread(fd, text, sizeof text, 0);
+    if (count > 0) return {text, static_cast<std::size_t>(count)};
+    nanosleep(&kMoment, nullptr);
+  }
+  return "an unnamed process";
+}
+
+// flock: the kernel frees it when its holder dies, however it dies, so there is no stale lock to break.
+FileDescriptor take_lock(const fs::path& folder, const std::string& run_id) {
+  const fs::path path = folder / "lock";
+  FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.is_open()) fail("open", path, errno);
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) fail("lock", path, errno);
+    throw StoreError(fmt::format("run {} is held by {}", run_id, read_holder(fd.get())));
+  }
+  if (ftruncate(fd.get(), 0) != 0) fail("write", path, errno);
+  if (const int error = write_fully(fd.get(), holder_text())) fail("write", path, error);
+  return fd;
+}
+
+std::string attempt_folder(const CellRequest& request) {
+  return fmt::format("cells/{}/r{}a{}.{}", request.cell_id, request.repeat, request.attempt, request.nonce);
+}
+
+// Not synced: what a power loss takes from an attempt in flight is run again anyway.
+void write_new_file(const fs::path& path, const std::string& content) {
+  FileDescriptor fd(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd.is_open()) fail("write", path, errno);
+  if (const int error = write_fully(fd.get(), content)) fail("write", path, error);
+  if (close(fd.release()) != 0) fail("write", path, errno);
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(fs::path folder, int lock_fd) : folder_(std::move(folder)), lock_fd_(lock_fd) {}
+
+RunDirectory::RunDirectory(RunDirectory&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      lock_fd_(std::exchange(other.lock_fd_, -1)),
+      journal_fd_(std::exchange(other.journal_fd_, -1)),
+      journal_seq_(other.journal_seq_) {}
+
+RunDirectory::~RunDirectory() {
+  if (journal_fd_ >= 0) close(journal_fd_);
+  if (lock_fd_ >= 0) close(lock_fd_);
+}
+
+RunDirectory RunDirectory::create(const fs::path& store, const std::optional<fs::path>& folder, const RunInfo& info,
+                                  const Plan& plan) {
+  const fs::path path = fs::absolute(folder ? *folder : store / "runs" / info.run_id);
+  make_folders(path / "cells");
+  make_folders(path / "inputs");
+  RunDirectory run(path, take_lock(path, info.run_id).release());
+  if (fs::exists(path / "run.json")) throw StoreError(path.string() + " already holds a run");
+  const fs::path journal = path / "journal.jsonl";
+  run.journal_fd_ = open(journal.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+  if (run.journal_fd_ < 0) fail("make", journal, errno);
+  json header = document("journal");
+  header["kind"] = "header";
+  header["run_id"] = info.run_id;
+  run.append_journal(std::move(header));
+  write_file_atomically(path / "plan.json", to_json(plan).dump(1) + "\n");
+  // Last: its presence says that the run directory is complete.
+  write_file_atomically(path / "run.json", run_document(info).dump(1) + "\n");
+  return run;
+}
+
+// One write(2) a line and no fsync. A killed runner loses nothing that was written: the page cache is the kernel's.
+// Only a power loss takes the last seconds, and then attempts without a begun line or an exit record were never
+// counted; finish() syncs everything once before it says that the run has ended. An fsync a line would cost more than
+// all the rest of an attempt, and its disk traffic would fall into the next attempt's timings.
+void RunDirectory::append_journal(json entry) {
+  const std::string line = trace_line(entry, journal_seq_);
+  if (const int error = write_fully(journal_fd_, line)) fail("write", folder_ / "journal.jsonl", error);
+  ++journal_seq_;
+}
+
+fs::path RunDirectory::begin_attempt(const CellRequest& request) {
+  const std::string relative = attempt_folder(request);
+  const fs::path path = folder_ / relative;
+  const fs::path cell = path.parent_path();
+  if (mkdir(cell.c_str(), 0700) != 0 && errno != EEXIST) fail("make folder", cell, errno);
+  if (mkdir(path.c_str(), 0700) != 0) fail("make folder", path, errno);
+  write_new_file(path / "request.json", to_json(request).dump(1) + "\n");
+  append_journal({{"kind", "begin"},
+                  {"cell_id", request.cell_id},
+                  {"repeat", request.repeat},
+                  {"attempt", request.attempt},
+                  {"nonce", request.nonce},
+                  {"folder", relative}});
+  return path;
+}
+
+void RunDirectory::end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail) {
+  append_journal({{"kind", "end"},
+                  {"cell_id", request.cell_id},
+                  {"repeat", request.repeat},
+                  {"attempt", request.attempt},
+                  {"nonce", request.nonce},
+                  {"end", to_string(end)},
+                  {"detail", detail}});
+}
+
+void RunDirectory::keep_input(const std::string& name, std::string_view content) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    throw StoreError("`" + name + "` is no file name for inputs/");
+  }
+  write_file_atomically(folder_ / "inputs" / name, content);
+}
+
+void RunDirectory::finish(const RunInfo& info) {
+  append_journal({{"kind", "finish"}, {"interrupted", info.interrupted}});
+  // Everything the attempts left is on disk before run.json says that the run has ended.
+  if (syncfs(journal_fd_) != 0) fail("sync", folder_, errno);
+  write_file_atomically(folder_ / "run.json", run_document(info).dump(1) + "\n");
+}
+
+}  // namespace reprobench

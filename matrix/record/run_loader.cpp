@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "matrix/contract/version.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/record/run_documents.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// A document of the coordinator's own: anything wrong with it is damage to the store.
+template <class Document>
+Document load_own(const fs::path& path, Document (*from_json)(const json&)) {
+  const std::string text = read_file(path);
+  try {
+    return from_json(json::parse(text));
+  } catch (const std::exception& error) {
+    throw StoreError(path.string() + ": " + error.what());
+  }
+}
+
+// Ends that only the runner could know; all others are read from the attempt's files again.
+std::optional<AttemptEnd> known_to_runner(const std::optional<AttemptEnd>& end) {
+  if (!end) return std::nullopt;
+  switch (*end) {
+    case AttemptEnd::timeout:
+    case AttemptEnd::hang:
+    case AttemptEnd::launch:
+    case AttemptEnd::store:
+    case AttemptEnd::lost:
+    case AttemptEnd::interrupted:
+      return end;
+    default:
+      return std::nullopt;
+  }
+}
+
+AttemptRecord load_journaled(const fs::path& run_folder, const Cell& cell, const JournaledAttempt& entry) {
+  CellRequest request = cell.request;
+  request.repeat = entry.repeat;
+  request.attempt = entry.attempt;
+  request.nonce = entry.nonce;
+  const auto stopped_as = known_to_runner(entry.end);
+  AttemptRecord record = load_attempt(run_folder.string(), entry.folder, request, stopped_as);
+  if (stopped_as) record.detail = entry.detail;
+  record.trace.reset();  // a run of thousands of cells must fit in memory; who needs a trace reads it again
+  return record;
+}
+
+}  // namespace
+
+RunRecord load_run(const std::string& run_folder) {
+  const fs::path folder(run_folder);
+  if (!fs::exists(folder / "run.json")) throw StoreError(run_folder + " is not a run directory: run.json is missing");
+  RunRecord run;
+  run.folder = run_folder;
+  run.info = load_own(folder / "run.json", &run_info_from_document);
+  run.plan = load_own(folder / "plan.json", &plan_from_json);
+
+  std::map<std::string, std::size_t> cell_index;
+  for (const PlannedCell& planned : run.plan.cells) {
+    const std::string& cell_id = planned.cell.request.cell_id;
+    cell_index.emplace(cell_id, run.cells.size());
+    run.cells.push_back({cell_id, {}});
+  }
+  for (const JournaledAttempt& entry : read_journal(folder / "journal.jsonl")) {
+    const auto found = cell_index.find(entry.cell_id);
+    if (found == cell_index.end()) {
+      throw StoreError((folder / "journal.jsonl").string() + ": cell " + entry.cell_id + " is not in plan.json");
+    }
+    const Cell& cell = run.plan.cells[found->second].cell;
+    run.cells[found->second].attempts.push_back(load_journaled(folder, cell, entry));
+  }
+  for (CellRecord& cell : run.cells) {
+    std::sort(cell.attempts.begin(), cell.attempts.end(), [](const AttemptRecord& a, const AttemptRecord& b) {
+      return std::pair(a.repeat, a.attempt) < std::pair(b.repeat, b.attempt);
+    });
+  }
+  return run;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,89 @@
+#include "matrix/record/trace_reader.hpp"
+
+#include "matrix/contract/version.hpp"
+#include "matrix/record/plain_file.hpp"
+
+namespace reprobench {
+namespace {
+
+using nlohmann::json;
+
+// Takes the lines of one trace in order; every member returns what is wrong with a line, or nothing.
+class TraceBuilder {
+ public:
+  TraceBuilder(Trace& trace, const std::string& cell_id, const std::string& nonce)
+      : trace_(trace), cell_id_(cell_id), nonce_(nonce) {}
+
+  std::string accept(const json& body) {
+    try {
+      const auto& kind = body.at("kind").get_ref<const std::string&>();
+      if (kind == "header") return accept_header(body);
+      if (!has_header_) return "`" + kind + "` comes before the header";
+      if (has_final_) return "`" + kind + "` comes after the final state";
+      if (kind == "step") return accept_step(body);
+      if (kind == "tensors" || kind == "final") return accept_tensors(body);
+      return "unknown kind `" + kind + "`";
+    } catch (const std::exception& error) {
+      // A document of the wrong shape; the contract's message names the field.
+      return error.what();
+    }
+  }
+
+  bool has_final() const { return has_final_; }
+
+ private:
+  std::string accept_header(const json& body) {
+    if (has_header_) return "a second header";
+    trace_.header = trace_header_from_json(body);
+    if (trace_.header.cell_id != cell_id_) {
+      return "cell_id " + trace_.header.cell_id + " does not match expected " + cell_id_;
+    }
+    if (trace_.header.nonce != nonce_) return "nonce " + trace_.header.nonce + " does not match expected " + nonce_;
+    has_header_ = true;
+    return "";
+  }
+
+  std::string accept_step(const json& body) {
+    StepRecord step = step_record_from_json(body);
+    if (step.step != next_step()) {
+      return "step " + std::to_string(step.step) + ", expected " + std::to_string(next_step());
+    }
+    trace_.steps.push_back(std::move(step));
+    return "";
+  }
+
+  std::string accept_tensors(const json& body) {
+    TensorsRecord tensors = tensors_record_from_json(body);
+    const std::int64_t expected = tensors.is_final ? next_step() - 1 : next_step();
+    if (tensors.step != expected) {
+      return "tensors of step " + std::to_string(tensors.step) + ", expected " + std::to_string(expected);
+    }
+    has_final_ = tensors.is_final;
+    trace_.tensors.push_back(std::move(tensors));
+    return "";
+  }
+
+  std::int64_t next_step() const { return static_cast<std::int64_t>(trace_.steps.size()) + 1; }
+
+  Trace& trace_;
+  const std::string& cell_id_;
+  const std::string& nonce_;
+  bool has_header_ = false;
+  bool has_final_ = false;
+};
+
+}  // namespace
+
+Trace read_trace(const std::filesystem::path& path, const std::string& cell_id, const std::string& nonce) {
+  Trace trace;
+  TraceBuilder builder(trace, cell_id, nonce);
+  const LinesRead read = read_checked_lines(path, [&](const json& body) { return builder.accept(body); });
+  trace.problem = read.problem;
+  if (trace.problem.empty() && !builder.has_final()) {
+    trace.problem =
+        path.filename().string() + ": no final state after " + std::to_string(read.complete_lines) + " complete lines";
+  }
+  return trace;
+}
+
+}  // namespace reprobench

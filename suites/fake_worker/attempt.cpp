@@ -1,0 +1,182 @@
+#include "suites/fake_worker/attempt.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "suites/fake_worker/synthetic_training.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "write");
+    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+class TraceWriter {
+ public:
+  TraceWriter(const fs::path& path, const Behaviour& behaviour) : behaviour_(behaviour) {
+    fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path.string());
+  }
+  ~TraceWriter() { close(fd_); }
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+
+  void append(const nlohmann::json& body) {
+    std::string line = trace_line(body, lines_++);
+    const bool is_second = lines_ == 2;
+    if (is_second && behaviour_.does("bad_crc")) line[line.size() / 2] ^= 1;
+    write_all(fd_, line);
+  }
+
+  void cut(const nlohmann::json& body) {
+    const std::string line = trace_line(body, lines_);
+    write_all(fd_, line.substr(0, line.size() / 2));
+  }
+
+  std::int64_t lines() const { return lines_; }
+
+ private:
+  const Behaviour& behaviour_;
+  int fd_ = -1;
+  std::int64_t lines_ = 0;
+};
+
+[[noreturn]] void sleep_for_ever() {
+  for (;;) pause();
+}
+
+void flood(double bytes) {
+  const std::string block(64 << 10, 'x');
+  for (double written = 0; written < bytes; written += static_cast<double>(block.size()))
+    write_all(STDOUT_FILENO, block);
+}
+
+void before_training(const Behaviour& behaviour) {
+  if (behaviour.does("close_stdout")) {
+    close(STDOUT_FILENO);
+    close(STDERR_FILENO);
+  }
+  if (behaviour.does("ignore_term")) signal(SIGTERM, SIG_IGN);
+  if (behaviour.does("flood")) flood(behaviour.value("flood", 1 << 20));
+  if (behaviour.does("silent")) sleep_for_ever();
+}
+
+// What happens in the middle of the training; returns for those behaviours that nothing happens to.
+void half_way(const Behaviour& behaviour, std::int64_t step) {
+  if (behaviour.does("throw")) throw std::runtime_error("synthetic exception at step " + std::to_string(step));
+  if (behaviour.does("exit")) {
+    write_all(STDERR_FILENO, "leaving early\n");
+    _exit(static_cast<int>(behaviour.value("exit", 3)));
+  }
+  if (behaviour.does("crash")) {
+    write_all(STDERR_FILENO, "about to crash\n");
+    raise(static_cast<int>(behaviour.value("crash", SIGSEGV)));
+  }
+  if (behaviour.does("stop")) raise(SIGSTOP);
+  if (behaviour.does("hang") || behaviour.does("ignore_term")) sleep_for_ever();
+}
+
+// Leaves a process behind that holds nothing of this one's.
+void leave_child(bool in_own_session) {
+  const pid_t child = fork();
+  if (child != 0) return;
+  if (in_own_session) {
+    setsid();
+    if (fork() != 0) _exit(0);
+  }
+  close(STDOUT_FILENO);
+  close(STDERR_FILENO);
+  sleep_for_ever();
+}
+
+void write_atomically(const fs::path& path, const std::string& text) {
+  const fs::path temporary = path.string() + ".tmp";
+  std::ofstream(temporary, std::ios::binary) << text;
+  fs::rename(temporary, path);
+}
+
+void write_result(const fs::path& folder, const CellResult& result, const Behaviour& behaviour) {
+  if (behaviour.does("no_result")) return;
+  nlohmann::json document = to_json(result);
+  if (behaviour.does("wrong_nonce")) document["nonce"] = "0000000000000000";
+  if (behaviour.does("wrong_cell")) document["cell_id"] = "000000000000";
+  if (behaviour.does("wrong_version")) document["version"]["major"] = 99;
+  std::string text = document.dump(1);
+  if (behaviour.does("partial_result")) text.resize(text.size() / 2);
+  write_atomically(folder / "result.json", text);
+}
+
+void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTraining& training, TraceWriter& trace,
+           CellResult& result) {
+  using std::chrono::milliseconds;
+  trace.append(to_json(TraceHeader{request.cell_id, request.nonce, training.workload_digest(), request.trace}));
+  const std::int64_t middle = (request.workload.steps + 1) / 2;
+  for (std::int64_t step = 1; step <= request.workload.steps || behaviour.does("trickle"); ++step) {
+    if (behaviour.does("trickle")) std::this_thread::sleep_for(milliseconds(20));
+    if (request.trace == TraceLevel::tensor) trace.append(to_json(training.tensors()));
+    trace.append(to_json(training.advance()));
+    result.steps_completed = step;
+    if (step == middle) half_way(behaviour, step);
+  }
+  const nlohmann::json final_state = to_json(training.final_state());
+  if (behaviour.does("truncated_trace")) {
+    trace.cut(final_state);
+  } else {
+    trace.append(final_state);
+  }
+}
+
+}  // namespace
+
+Fingerprint fake_fingerprint(const std::string& stack) {
+  Fingerprint fingerprint;
+  fingerprint.components = {{"torch", stack, stack, ""}};
+  fingerprint.compiler = __VERSION__;
+  fingerprint.cpu_model = "synthetic";
+  fingerprint.cpu_capability = "DEFAULT";
+  fingerprint.blas_provider = "none";
+  return fingerprint;
+}
+
+int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs::path& folder) {
+  before_training(behaviour);
+  SyntheticTraining training(request, behaviour);
+  TraceWriter trace(folder / "trace.jsonl", behaviour);
+  CellResult result;
+  result.cell_id = request.cell_id;
+  result.nonce = request.nonce;
+  result.knobs_resolved = request.knobs;
+  result.fingerprint = fake_fingerprint(request.stack);
+  result.workload_digest = training.workload_digest();
+  result.peak_rss_bytes = training.peak_rss_bytes();
+  result.start_to_first_step_ns = behaviour.does("drop_metric") ? 0 : 50'000'000;
+  try {
+    train(request, behaviour, training, trace, result);
+  } catch (const std::exception& error) {
+    result.failure = WorkerFailure{"exception", error.what(), result.steps_completed};
+  }
+  result.chain = training.chain();
+  result.trace_lines = trace.lines();
+  if (behaviour.does("leak")) leave_child(/*in_own_session=*/false);
+  if (behaviour.does("setsid_child")) leave_child(/*in_own_session=*/true);
+  write_result(folder, result, behaviour);
+  return result.failure ? 1 : 0;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,16 @@
+// One attempt of the fake worker: writes trace.jsonl and result.json beside the request, or does not, as it is told.
+#pragma once
+
+#include <filesystem>
+
+#include "matrix/contract/result.hpp"
+#include "suites/fake_worker/behaviour.hpp"
+
+namespace reprobench {
+
+Fingerprint fake_fingerprint(const std::string& stack);
+
+// The exit code of the process. Some behaviours do not return.
+int run_attempt(const CellRequest& request, const Behaviour& behaviour, const std::filesystem::path& folder);
+
+}  // namespace reprobench

@@ -1,0 +1,49 @@
+// What the fake worker is told to do. The words, each optionally with `=VALUE`; several are joined by commas:
+//
+//   ok                     a correct run; the same bits on every stack
+//   ok_other_bits          correct and repeatable, but with bits (and numbers, by 1e-6) of its stack's own
+//   drift=K                from step K (default 2) on, bits that differ between repeats
+//   nan=K                  from step K (default 2) on, the loss is NaN
+//   slow=FACTOR            step times scaled: 1.1 plants 10 % slower, 0.9 plants 10 % faster
+//   rss=FACTOR             resident set scaled
+//   drop_metric            no memory and start-up figures
+//   different_workload     another workload_digest
+//   exit=N  crash=SIGNAL   after half the steps; SIGNAL is a number
+//   throw                  a caught exception: failure in result.json, exit code 1
+//   hang  stop             after half the steps: sleeps for ever; stops itself with SIGSTOP
+//   silent                 sleeps for ever before the trace's first byte
+//   trickle                a step every 20 ms for ever
+//   ignore_term            as hang, deaf to SIGTERM
+//   no_result  partial_result  wrong_nonce  wrong_cell  wrong_version       broken result.json, exit code 0
+//   truncated_trace  bad_crc                                               broken trace.jsonl, exit code 0
+//   leak  setsid_child     leaves a child; one in a session of its own, forked twice
+//   flood=BYTES            prints that much before the first step
+//   close_stdout           closes stdout and stderr first
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "matrix/contract/request.hpp"
+
+namespace reprobench {
+
+class Behaviour {
+ public:
+  // Throws ContractError for a word that is not in the list above or a value that is no number.
+  explicit Behaviour(const std::string& text);
+
+  bool does(const std::string& word) const { return words_.contains(word); }
+  double value(const std::string& word, double otherwise) const;
+
+ private:
+  std::map<std::string, std::optional<double>> words_;
+};
+
+// A script is a JSON object {"KEY": "BEHAVIOUR", ...}. KEY is "PART" or "PART/REPEAT"; the first entry in file order
+// whose PART occurs in "CELL_ID SUITE-MODEL-STACK-DEVICE-PRECISION" and whose REPEAT, if given, is the request's
+// decides. Without one it is "ok". Throws ContractError if the script is not such an object.
+Behaviour behaviour_from_script(const std::string& script, const CellRequest& request);
+
+}  // namespace reprobench

@@ -1,0 +1,39 @@
+// A training run that is made up: numbers, digests and times that look like one and depend on nothing but the request,
+// so that everything downstream of a worker can be tested without a model or a framework.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/trace.hpp"
+#include "suites/fake_worker/behaviour.hpp"
+
+namespace reprobench {
+
+class SyntheticTraining {
+ public:
+  SyntheticTraining(const CellRequest& request, const Behaviour& behaviour);
+
+  const std::string& workload_digest() const { return workload_digest_; }
+  const std::string& chain() const { return chain_; }
+  std::int64_t peak_rss_bytes() const;
+
+  // The tensors of the step that advance() will give next, in execution order.
+  TensorsRecord tensors() const;
+  StepRecord advance();
+  TensorsRecord final_state() const;
+
+ private:
+  std::uint64_t bits_of(const std::string& name, std::int64_t step) const;
+  TensorRecord tensor(const std::string& name, TensorRole role, std::int64_t step, bool with_sketch) const;
+  bool is_sketched(std::int64_t step) const;
+
+  const CellRequest& request_;
+  const Behaviour& behaviour_;
+  std::string workload_digest_;
+  std::string chain_;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace reprobench
