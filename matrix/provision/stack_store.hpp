@@ -5,25 +5,24 @@
 //     stack.json                 written last: its presence means the installation is complete
 //     site/                      unpacked wheels: torch/ nvidia/ (absent for system stacks)
 //     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack, worker sources and compiler
-//   HOME/downloads/              wheels by file name, hash-checked before every use
+//   HOME/downloads/              wheels by file name, hash-checked before every use; may be deleted at any time
+//   HOME/staging/NAME-DIGEST/    what an installation is making; left over only by a killed one, and then cleaned up by
+//                                the next
+//   HOME/locks/NAME-DIGEST       held (flock) while that stack is installed or removed
+//   HOME/logs/NAME-worker.log    output of the last build of a stack's worker
 #pragma once
 
 #include <filesystem>
-#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "matrix/contract/capability.hpp"
+#include "matrix/provision/progress.hpp"
+#include "matrix/provision/provision_error.hpp"
 #include "matrix/spec/stack_spec.hpp"
 
 namespace reprobench {
-
-// Provisioning failed: network, hash, space, compiler. `what()` says which and what to do; nothing half-installed is
-// left.
-class ProvisionError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct InstalledStack {
   StackSpec spec;
@@ -33,9 +32,6 @@ struct InstalledStack {
   std::filesystem::path worker;  // empty: not built for the present worker sources
   std::int64_t size_bytes = 0;
 };
-
-// One line of progress: what is being done, and how far (0..1, or negative if unknown).
-using ProgressSink = std::function<void(const std::string& stack, const std::string& phase, double fraction)>;
 
 class StackStore {
  public:
@@ -47,7 +43,8 @@ class StackStore {
   // Why a system stack cannot be had on this host; empty if it can, and for wheel stacks.
   std::string system_problem(const StackSpec& spec) const;
 
-  // Idempotent. `with_gpu`: all wheels of the lock, not only the CPU part. Throws ProvisionError.
+  // Idempotent. `with_gpu`: all wheels of the lock, not only the CPU part. Waits while another process installs the
+  // same stack. Throws ProvisionError, and SpecError for a damaged lock.
   InstalledStack install(const StackSpec& spec, bool with_gpu, const ProgressSink& progress);
 
   // Asks the installed worker what it really loaded. Throws ProvisionError.
@@ -63,6 +60,11 @@ class StackStore {
   std::map<std::string, std::string> environment(const InstalledStack& stack) const;
 
  private:
+  void install_files(const InstalledStack& present, bool with_gpu, const std::filesystem::path& staging,
+                     const PhaseSink& progress) const;
+  void install_worker(const InstalledStack& stack, const std::filesystem::path& staging,
+                      const PhaseSink& progress) const;
+
   std::filesystem::path home_;
   std::filesystem::path source_root_;
 };

@@ -1,0 +1,320 @@
+#include "matrix/provision/stack_store.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "matrix/contract/version.hpp"
+#include "matrix/exec/subprocess.hpp"
+#include "matrix/provision/lock_file.hpp"
+#include "matrix/provision/sha256.hpp"
+#include "matrix/provision/stack_manifest.hpp"
+#include "matrix/provision/stack_verify.hpp"
+#include "matrix/provision/system_stack.hpp"
+#include "matrix/provision/wheel_fetch.hpp"
+#include "matrix/provision/wheel_unpack.hpp"
+#include "matrix/provision/worker_build.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::size_t kDigestDigits = 12;
+constexpr const char* kWorkerName = "reprobench-worker";
+constexpr const char* kDescriptionName = "describe.json";
+constexpr std::chrono::seconds kDescribeTimeout{120};
+
+std::string read_lock_text(const StackSpec& spec) {
+  if (spec.source != StackSource::wheel) return "";
+  std::ifstream stream(spec.lock_path, std::ios::binary);
+  if (!stream) {
+    throw SpecError({{spec.mark, "RB027", fmt::format("lock {} cannot be read", spec.lock_path),
+                      "write it with ci/lock_stack.sh"}});
+  }
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+std::vector<LockedWheel> read_lock(const StackSpec& spec) { return parse_lock(read_lock_text(spec), spec.lock_path); }
+
+std::string stack_digest(const StackSpec& spec) {
+  return sha256_of_text(spec.text + '\0' + read_lock_text(spec)).substr(0, kDigestDigits);
+}
+
+std::string worker_key(const std::string& digest, const std::filesystem::path& source_root, const Compiler& compiler) {
+  return sha256_of_text(fmt::format("{}\n{}\n{}\n", digest, worker_sources_digest(source_root), compiler.version))
+      .substr(0, kDigestDigits);
+}
+
+std::string folder_name(const StackSpec& spec, const std::string& digest) { return spec.name + "-" + digest; }
+
+// Held by whoever changes a stack's folder, until destroyed or until its process ends.
+class StackLock {
+ public:
+  StackLock(const std::filesystem::path& home, const std::string& folder, const PhaseSink& progress) {
+    std::filesystem::create_directories(home / "locks");
+    const std::filesystem::path path = home / "locks" / folder;
+    descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (descriptor_ < 0) {
+      throw ProvisionError(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
+    }
+    if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    if (progress) progress("wait for another installation of this stack", -1);
+    while (flock(descriptor_, LOCK_EX) != 0) {
+      if (errno == EINTR) continue;
+      const int error = errno;
+      close(descriptor_);
+      throw ProvisionError(fmt::format("{}: cannot be locked: {}", path.string(), std::strerror(error)));
+    }
+  }
+  ~StackLock() { close(descriptor_); }
+  StackLock(const StackLock&) = delete;
+  StackLock& operator=(const StackLock&) = delete;
+
+ private:
+  int descriptor_ = -1;
+};
+
+// A folder that is gone, with all below it, at the end of the scope unless it is kept.
+class ScopedFolder {
+ public:
+  explicit ScopedFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  ~ScopedFolder() {
+    std::error_code ignored;  // what cannot be removed now, the next installation removes
+    if (!kept_) std::filesystem::remove_all(path_, ignored);
+  }
+  ScopedFolder(const ScopedFolder&) = delete;
+  ScopedFolder& operator=(const ScopedFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  void keep() { kept_ = true; }
+
+ private:
+  std::filesystem::path path_;
+  bool kept_ = false;
+};
+
+// Fetches and unpacks the wheels of `spec` into `site`.
+StackManifest unpack_wheels(const StackSpec& spec, bool with_gpu, const std::filesystem::path& home,
+                            const std::filesystem::path& staging, const std::filesystem::path& site,
+                            const PhaseSink& progress) {
+  const std::vector<LockedWheel> lock = read_lock(spec);
+  const std::vector<LockedWheel> wheels = with_gpu ? lock : select_wheels(lock, spec.cpu_wheels, spec.mark);
+  fetch_wheels(wheels, spec.python, home / "downloads", staging, progress);
+
+  StackManifest manifest;
+  for (const LockedWheel& wheel : wheels) {
+    const std::string phase = fmt::format("unpack {} {}", wheel.distribution, wheel.version);
+    double reported = -1;
+    const auto on_bytes = [&](std::int64_t done_bytes, std::int64_t total_bytes) {
+      const double fraction = static_cast<double>(done_bytes) / static_cast<double>(total_bytes);
+      if (fraction < reported + 0.01) return;
+      reported = fraction;
+      progress(phase, fraction);
+    };
+    for (const UnpackedFile& file : unpack_wheel(
+             home / "downloads" / wheel.file, site, [&](std::string_view name) { return is_wanted(name, with_gpu); },
+             on_bytes)) {
+      manifest.size_bytes += file.size_bytes;
+      if (file.path.find(".so") != std::string::npos) manifest.files.push_back(file);
+    }
+    manifest.wheels.push_back(wheel.file);
+  }
+  return manifest;
+}
+
+std::vector<std::string> include_dirs(const InstalledStack& stack) {
+  if (stack.spec.source == StackSource::system) return stack.spec.include_dirs;
+  const std::filesystem::path include = stack.folder / "site" / "torch" / "include";
+  std::vector<std::string> folders = {include.string(), (include / "torch" / "csrc" / "api" / "include").string()};
+  // CUDA's headers are there only if the GPU part is installed; a foreign CUDA must not be found before them.
+  const std::filesystem::path nvidia = stack.folder / "site" / "nvidia";
+  if (!std::filesystem::exists(nvidia)) return folders;
+  std::vector<std::string> cuda;
+  for (const auto& entry : std::filesystem::directory_iterator(nvidia)) {
+    if (std::filesystem::exists(entry.path() / "include")) cuda.push_back((entry.path() / "include").string());
+  }
+  std::sort(cuda.begin(), cuda.end());
+  folders.insert(folders.end(), cuda.begin(), cuda.end());
+  return folders;
+}
+
+std::vector<std::string> library_dirs(const InstalledStack& stack) {
+  if (stack.spec.source == StackSource::system) return stack.spec.library_dirs;
+  return {(stack.folder / "site" / "torch" / "lib").string()};
+}
+
+}  // namespace
+
+StackStore::StackStore(std::filesystem::path home, std::filesystem::path source_root)
+    : home_(std::filesystem::absolute(home).lexically_normal()), source_root_(std::move(source_root)) {}
+
+InstalledStack StackStore::find(const StackSpec& spec) const {
+  InstalledStack stack;
+  stack.spec = spec;
+  stack.digest = stack_digest(spec);
+  stack.folder = home_ / folder_name(spec, stack.digest);
+  stack.complete = has_manifest(stack.folder);
+  if (!stack.complete) return stack;
+  stack.size_bytes = read_manifest(stack.folder).size_bytes;
+  const std::filesystem::path folder =
+      stack.folder / "workers" / worker_key(stack.digest, source_root_, find_compiler());
+  if (!std::filesystem::exists(folder / kDescriptionName)) return stack;
+  stack.worker = folder / kWorkerName;
+  stack.size_bytes += static_cast<std::int64_t>(std::filesystem::file_size(stack.worker));
+  return stack;
+}
+
+std::string StackStore::system_problem(const StackSpec& spec) const {
+  return spec.source == StackSource::system ? find_system_problem(spec, &installed_package_version) : "";
+}
+
+InstalledStack StackStore::install(const StackSpec& spec, bool with_gpu, const ProgressSink& progress) {
+  const PhaseSink phase = [&](const std::string& text, double fraction) {
+    if (progress) progress(spec.name, text, fraction);
+  };
+  if (const std::string problem = system_problem(spec); !problem.empty()) {
+    throw ProvisionError(fmt::format("{}: {}; install that package or leave the stack out", spec.name, problem));
+  }
+  try {
+    const std::string name = folder_name(spec, stack_digest(spec));
+    const StackLock lock(home_, name, phase);
+    const ScopedFolder staging(home_ / "staging" / name);
+    std::filesystem::remove_all(staging.path());
+    std::filesystem::create_directories(staging.path());
+
+    const InstalledStack present = find(spec);
+    const bool is_enough = present.complete && (!with_gpu || read_manifest(present.folder).with_gpu);
+    if (!is_enough) {
+      install_files(present, with_gpu, staging.path(), phase);
+    } else if (present.worker.empty()) {
+      install_worker(present, staging.path(), phase);
+    }
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw ProvisionError(fmt::format("{}: {}", spec.name, error.what()));
+  }
+  return find(spec);
+}
+
+void StackStore::install_files(const InstalledStack& present, bool with_gpu, const std::filesystem::path& staging,
+                               const PhaseSink& progress) const {
+  StackManifest manifest;
+  const std::filesystem::path made = staging / "stack";
+  std::filesystem::create_directories(made);
+  if (present.spec.source == StackSource::wheel) {
+    manifest = unpack_wheels(present.spec, with_gpu, home_, staging, made / "site", progress);
+  }
+  manifest.name = present.spec.name;
+  manifest.digest = present.digest;
+  manifest.with_gpu = with_gpu;
+
+  // Without its stack.json the folder does not count, and this scope or the next installation removes it.
+  ScopedFolder folder(present.folder);
+  std::filesystem::remove_all(folder.path());
+  std::filesystem::rename(made, folder.path());
+  install_worker(present, staging, progress);
+  progress("write to disk", -1);
+  write_manifest(folder.path(), manifest);
+  folder.keep();
+}
+
+void StackStore::install_worker(const InstalledStack& stack, const std::filesystem::path& staging,
+                                const PhaseSink& progress) const {
+  const WorkerBuild build{.stack = stack.spec.name,
+                          .source_root = source_root_,
+                          .build_folder = staging / "build",
+                          .log_file = home_ / "logs" / (stack.spec.name + "-worker.log"),
+                          .include_dirs = include_dirs(stack),
+                          .library_dirs = library_dirs(stack),
+                          .cxx11_abi = stack.spec.cxx11_abi,
+                          .compiler = find_compiler()};
+  const std::filesystem::path program = build_worker(build, progress);
+
+  ScopedFolder folder(stack.folder / "workers" / worker_key(stack.digest, source_root_, build.compiler));
+  std::filesystem::remove_all(folder.path());
+  std::filesystem::create_directories(folder.path());
+  std::filesystem::rename(program, folder.path() / kWorkerName);
+
+  // The description is the proof that the worker finds its libraries; without it the worker does not count as built.
+  progress("ask worker what it loaded", -1);
+  InstalledStack built = stack;
+  built.worker = folder.path() / kWorkerName;
+  const std::string description = to_json(describe(built)).dump(2) + "\n";
+  std::ofstream file(folder.path() / kDescriptionName, std::ios::binary);
+  file << description << std::flush;
+  if (!file) throw ProvisionError(fmt::format("{}: cannot be written", (folder.path() / kDescriptionName).string()));
+  folder.keep();
+}
+
+Capability StackStore::describe(const InstalledStack& stack) const {
+  if (stack.worker.empty()) {
+    throw ProvisionError(
+        fmt::format("{}: no worker is built for the present sources and compiler; run `reprobench "
+                    "stack install {}`",
+                    stack.spec.name, stack.spec.name));
+  }
+  std::map<std::string, std::string> variables = environment(stack);
+  variables.emplace("PATH", "/usr/bin:/bin");
+  SubprocessOptions options;
+  options.command = {stack.worker.string(), "describe"};
+  options.environment = variables;
+  options.timeout = kDescribeTimeout;
+  const SubprocessResult result = run_subprocess(options);
+  if (result.exit_code != 0) {
+    throw ProvisionError(fmt::format("{}: `{} describe` failed with exit code {}{}: {}{}", stack.spec.name,
+                                     stack.worker.string(), result.exit_code, result.timed_out ? " (timeout)" : "",
+                                     result.launch_error, result.err));
+  }
+  const nlohmann::json json = nlohmann::json::parse(result.out, nullptr, false);
+  try {
+    if (json.is_discarded()) throw ContractError("no JSON");
+    return capability_from_json(json);
+  } catch (const ContractError& error) {
+    throw ProvisionError(fmt::format("{}: what `{} describe` printed is no description: {}", stack.spec.name,
+                                     stack.worker.string(), error.what()));
+  }
+}
+
+std::vector<std::string> StackStore::verify(const InstalledStack& stack) const {
+  if (!stack.complete) return {fmt::format("{} is not installed", stack.spec.name)};
+  std::vector<std::string> findings;
+  const auto add = [&](std::vector<std::string> more) {
+    findings.insert(findings.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  if (std::string problem = system_problem(stack.spec); !problem.empty()) add({std::move(problem)});
+  add(find_changed_files(stack.folder / "site", read_manifest(stack.folder)));
+  if (stack.spec.source == StackSource::wheel) add(find_changed_wheels(home_ / "downloads", read_lock(stack.spec)));
+  try {
+    add(find_version_disagreements(stack.spec, describe(stack), stack.folder));
+  } catch (const ProvisionError& error) {
+    add({error.what()});
+  }
+  return findings;
+}
+
+void StackStore::remove(const InstalledStack& stack) const {
+  try {
+    const StackLock lock(home_, stack.folder.filename().string(), {});
+    std::filesystem::remove(stack.folder / "stack.json");
+    std::filesystem::remove_all(stack.folder);
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw ProvisionError(fmt::format("{}: {}", stack.spec.name, error.what()));
+  }
+}
+
+std::map<std::string, std::string> StackStore::environment(const InstalledStack& stack) const {
+  // Wheels find each other by their own DT_RPATH, and the worker finds torch by its.
+  if (stack.spec.source == StackSource::wheel) return {};
+  return {{"LD_LIBRARY_PATH", fmt::format("{}", fmt::join(stack.spec.library_dirs, ":"))}};
+}
+
+}  // namespace reprobench

@@ -1,0 +1,35 @@
+// Unpacks the part of a wheel that a stack needs.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "matrix/provision/zip_directory.hpp"
+
+namespace reprobench {
+
+// A file as it was unpacked.
+struct UnpackedFile {
+  std::string path;  // relative to the target folder
+  std::int64_t size_bytes = 0;
+  std::string sha256;  // 64 hex digits
+};
+
+// Which files of a wheel a stack is made of. Never the Python part; without a GPU also none of what only a GPU needs,
+// which for torch is two thirds of the wheel. Wheel metadata (licences, RECORD) always come along.
+bool is_wanted(std::string_view entry_name, bool with_gpu);
+
+using UnpackProgress = std::function<void(std::int64_t done_bytes, std::int64_t total_bytes)>;
+
+// Writes the entries that `wanted` accepts below `target`, which must be a folder only the caller uses; files that are
+// there already are an error. Every file's SHA-256 is held against the wheel's RECORD while it is written. Throws
+// ProvisionError with the catalogue's code for a hostile or damaged wheel (read_zip_directory; RB076: RECORD); for all
+// but a damaged file (RB075, RB076) before anything was written.
+std::vector<UnpackedFile> unpack_wheel(const std::filesystem::path& wheel, const std::filesystem::path& target,
+                                       const std::function<bool(std::string_view)>& wanted,
+                                       const UnpackProgress& progress = {}, const ZipLimits& limits = {});
+
+}  // namespace reprobench

@@ -1,0 +1,161 @@
+#include "matrix/provision/worker_build.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <deque>
+#include <fstream>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "matrix/exec/subprocess.hpp"
+#include "matrix/provision/provision_error.hpp"
+#include "matrix/provision/sha256.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::size_t kShownLogLines = 20;
+
+// Largest compiler process seen on a translation unit with LibTorch headers (g++ 12).
+constexpr std::int64_t kCompilerMemoryBytes = std::int64_t{1536} << 20;
+
+// Splits output into lines, keeps the last ones and writes all of it to the log.
+class BuildLog {
+ public:
+  explicit BuildLog(const std::filesystem::path& file) : file_(file) {
+    if (!file_) throw ProvisionError(fmt::format("{}: the build log cannot be written", file.string()));
+  }
+
+  template <class OnLine>
+  void append(std::string_view chunk, OnLine on_line) {
+    file_ << chunk << std::flush;
+    partial_ += chunk;
+    for (std::size_t end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n')) {
+      const std::string line = partial_.substr(0, end);
+      partial_.erase(0, end + 1);
+      tail_.push_back(line);
+      if (tail_.size() > kShownLogLines) tail_.pop_front();
+      on_line(line);
+    }
+  }
+
+  std::string tail() const { return fmt::format("{}", fmt::join(tail_, "\n")); }
+
+ private:
+  std::ofstream file_;
+  std::string partial_;
+  std::deque<std::string> tail_;
+};
+
+std::int64_t available_memory_bytes() {
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string key, unit; meminfo >> key;) {
+    std::int64_t kib = 0;
+    meminfo >> kib;
+    if (key == "MemAvailable:") return kib * 1024;
+    std::getline(meminfo, unit);
+  }
+  return 0;
+}
+
+// As many compilers as there are cores, but no more than memory holds.
+int build_jobs() {
+  const auto cores = static_cast<std::int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  return static_cast<int>(std::clamp<std::int64_t>(available_memory_bytes() / kCompilerMemoryBytes, 1, cores));
+}
+
+std::vector<std::string> configure_command(const std::string& cmake, const WorkerBuild& build) {
+  const std::filesystem::path out = build.build_folder / "bin";
+  std::vector<std::string> command = {
+      cmake,
+      "-S",
+      (build.source_root / "suites" / "worker").string(),
+      "-B",
+      build.build_folder.string(),
+      "-DCMAKE_BUILD_TYPE=Release",
+      "-DCMAKE_CXX_COMPILER=" + build.compiler.path,
+      "-DCMAKE_RUNTIME_OUTPUT_DIRECTORY=" + out.string(),
+      "-DREPROBENCH_STACK_NAME=" + build.stack,
+      fmt::format("-DREPROBENCH_TORCH_INCLUDE_DIRS={}", fmt::join(build.include_dirs, ";")),
+      fmt::format("-DREPROBENCH_TORCH_LIBRARY_DIRS={}", fmt::join(build.library_dirs, ";")),
+      fmt::format("-DREPROBENCH_CXX11_ABI={}", build.cxx11_abi)};
+  if (!find_in_path("ninja").empty()) command.insert(command.end(), {"-G", "Ninja"});
+  const std::string ccache = find_in_path("ccache");
+  if (!ccache.empty()) command.push_back("-DCMAKE_CXX_COMPILER_LAUNCHER=" + ccache);
+  return command;
+}
+
+}  // namespace
+
+Compiler find_compiler() {
+  Compiler compiler;
+  const char* chosen = std::getenv("CXX");
+  const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : "c++";
+  const std::string path = name.find('/') == std::string::npos ? find_in_path(name) : name;
+  if (path.empty()) return compiler;
+  SubprocessOptions options;
+  options.command = {path, "--version"};
+  const SubprocessResult result = run_subprocess(options);
+  if (result.exit_code != 0) return compiler;
+  return {.path = path, .version = result.out.substr(0, result.out.find('\n'))};
+}
+
+std::string worker_sources_digest(const std::filesystem::path& source_root) {
+  return sha256_of_sources(source_root, {"suites/worker", "models", "kernels", "matrix/contract"});
+}
+
+double build_fraction(std::string_view line) {
+  if (!line.starts_with('[')) return -1;
+  line.remove_prefix(1);
+  line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+  const char* end = line.data() + line.size();
+  int done = 0;
+  const auto [after, problem] = std::from_chars(line.data(), end, done);
+  if (problem != std::errc() || after == end) return -1;
+  if (*after == '%') return std::min(1.0, done / 100.0);
+  int total = 0;
+  if (*after != '/' || std::from_chars(after + 1, end, total).ec != std::errc() || total <= 0) return -1;
+  return std::min(1.0, static_cast<double>(done) / total);
+}
+
+std::filesystem::path build_worker(const WorkerBuild& build, const PhaseSink& progress) {
+  if (build.compiler.path.empty()) {
+    throw ProvisionError("no C++ compiler was found to build the worker; install g++ or set CXX");
+  }
+  const std::string cmake = find_in_path("cmake");
+  if (cmake.empty()) throw ProvisionError("cmake was not found, the worker cannot be built; install cmake");
+
+  std::filesystem::create_directories(build.build_folder);
+  std::filesystem::create_directories(build.log_file.parent_path());
+  BuildLog log(build.log_file);
+  const auto run = [&](const std::vector<std::string>& command, const std::string& phase) {
+    progress(phase, -1);
+    const auto on_line = [&](const std::string& line) {
+      if (const double fraction = build_fraction(line); fraction >= 0) progress(phase, fraction);
+    };
+    SubprocessOptions options;
+    options.command = command;
+    options.on_output = [&](std::string_view chunk) { log.append(chunk, on_line); };
+    const SubprocessResult result = run_subprocess(options);
+    if (result.exit_code == 0) return;
+    throw ProvisionError(
+        fmt::format("the worker of {} could not be built ({} failed with exit code {}):\n{}{}\nfull "
+                    "log: {}",
+                    build.stack, phase, result.exit_code, log.tail(), result.launch_error, build.log_file.string()));
+  };
+  run(configure_command(cmake, build), "configure worker");
+  run({cmake, "--build", build.build_folder.string(), "--target", "reprobench-worker", "--parallel",
+       std::to_string(build_jobs())},
+      "build worker");
+  const std::filesystem::path program = build.build_folder / "bin" / "reprobench-worker";
+  if (!std::filesystem::exists(program)) {
+    throw ProvisionError(fmt::format("{}: the build ended well but made no such program; full log: {}",
+                                     program.string(), build.log_file.string()));
+  }
+  return program;
+}
+
+}  // namespace reprobench
