@@ -50,13 +50,8 @@ json to_json(const CellRequest& request) {
   return result;
 }
 
-CellRequest request_from_json(const json& object) {
-  require_document(object, "request");
+CellRequest canonical_request_from_json(const json& object) {
   CellRequest request;
-  request.cell_id = required<std::string>("request", object, "cell_id");
-  request.nonce = required<std::string>("request", object, "nonce");
-  request.repeat = required<int>("request", object, "repeat");
-  request.attempt = required<int>("request", object, "attempt");
   request.suite = required<std::string>("request", object, "suite");
   const json workload = required<json>("request", object, "workload");
   request.workload.model = required<std::string>("request", workload, "model");
@@ -70,6 +65,16 @@ CellRequest request_from_json(const json& object) {
   const auto level = trace_level_from(required<std::string>("request", object, "trace"));
   if (!level) throw ContractError("request: `trace` is neither `step` nor `tensor`");
   request.trace = *level;
+  return request;
+}
+
+CellRequest request_from_json(const json& object) {
+  require_document(object, "request");
+  CellRequest request = canonical_request_from_json(object);
+  request.cell_id = required<std::string>("request", object, "cell_id");
+  request.nonce = required<std::string>("request", object, "nonce");
+  request.repeat = required<int>("request", object, "repeat");
+  request.attempt = required<int>("request", object, "attempt");
   request.poison_allocator = required<bool>("request", object, "poison_allocator");
   const json inject = required<json>("request", object, "inject");
   if (!inject.is_null()) request.inject = injection_from_json(inject);

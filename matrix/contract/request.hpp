@@ -59,6 +59,9 @@ CellRequest request_from_json(const nlohmann::json& json);
 // SHA-256 is the cell_id's hash.
 nlohmann::json canonical_request(const CellRequest& request);
 
+// Inverse of canonical_request: the other fields keep their defaults. Throws ContractError naming the field.
+CellRequest canonical_request_from_json(const nlohmann::json& json);
+
 nlohmann::json to_json(const Injection& injection);
 Injection injection_from_json(const nlohmann::json& json);
 

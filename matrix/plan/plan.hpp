@@ -2,8 +2,9 @@
 // this and never the YAML again.
 #pragma once
 
-#include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -24,6 +25,9 @@ struct Plan {
 };
 
 nlohmann::json to_json(const Plan& plan);
+
+// The same document cell by cell: a plan of 100,000 cells never stands in memory as JSON.
+void write_plan(const Plan& plan, const std::function<void(std::string_view)>& sink);
 
 // Throws ContractError.
 Plan plan_from_json(const nlohmann::json& json);
