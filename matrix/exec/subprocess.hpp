@@ -7,17 +7,18 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace reprobench {
 
 struct SubprocessOptions {
   std::vector<std::string> command;
-  std::optional<std::map<std::string, std::string>> environment;  // nothing: this process's own
-  std::string working_directory;                                  // empty: this process's own
-  std::chrono::milliseconds timeout{0};                           // 0: none
-  std::function<void(std::string_view)> on_output;  // each chunk of stdout or stderr as it comes; may be empty
-  std::size_t capture_bytes = 1 << 20;              // how much of each stream is kept
+  std::optional<std::map<std::string, std::string>> environment{};  // nothing: this process's own
+  std::string working_directory{};                                  // empty: this process's own
+  std::chrono::milliseconds timeout{0};                             // 0: none
+  std::function<void(std::string_view)> on_output{};  // each chunk of stdout or stderr as it comes; may be empty
+  std::size_t capture_bytes = 1 << 20;                // how much of each stream is kept
 };
 
 struct SubprocessResult {
