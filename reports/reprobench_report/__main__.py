@@ -1,4 +1,4 @@
-"""python3 -m reprobench_report RUN_DIR [--out DIR]: writes report.html, summary.md and checks.csv, prints their paths."""
+"""python3 -m reprobench_report RUN_DIR [--out DIR]: writes the three reports and prints their paths."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def write_reports(run_folder: Path, out_folder: Path) -> list[Path]:
     contents = {"report.html": report_html(run), "summary.md": summary_md(run), "checks.csv": checks_csv(run)}
     out_folder.mkdir(parents=True, exist_ok=True)
     paths = [out_folder / name for name in contents]
-    for path, content in zip(paths, contents.values()):
+    for path, content in zip(paths, contents.values(), strict=True):
         write_atomically(path, content)
     return paths
 

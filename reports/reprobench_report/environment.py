@@ -10,7 +10,8 @@ from typing import Any
 _ORDER = ("torch", "cuda", "cublas", "cudnn", "nccl", "blas", "openmp")
 _WITNESSES = ("declared", "compiled", "loaded", "path")
 _FACTS = (
-    "compiler", "cxx11_abi", "cpu_model", "cpu_capability", "threads", "interop_threads", "blas_provider", "device_name",
+    "compiler", "cxx11_abi", "cpu_model", "cpu_capability", "threads", "interop_threads", "blas_provider",
+    "device_name",
 )  # fmt: skip
 
 

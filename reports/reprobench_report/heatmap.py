@@ -61,7 +61,9 @@ def grid_of(cells: list[dict[str, Any]]) -> Grid:
         at = cell["coordinates"]
         key = (at.get("suite", ""), at.get("workload", ""), *(at.get(name, "") for name in knobs))
         if key not in rows:
-            shown = [value if name == "precision" else f"{name} {value}" for name, value in zip(knobs, key[2:]) if value]
+            shown = [
+                value if name == "precision" else f"{name} {value}" for name, value in zip(knobs, key[2:]) if value
+            ]
             rows[key] = Row(key[0], key[1], shown)
         exact = Column(at.get("device", ""), at.get("stack", ""))
         column = exact if exact in columns else Column(exact.device, "")

@@ -6,7 +6,8 @@ first, then the details of findings, and a line says how many were left out.
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from .escape import markdown as text
 from .escape import markdown_code as code
@@ -66,7 +67,8 @@ def _check_row(cell: dict[str, Any], check: dict[str, Any]) -> str:
     return (
         f"| {text(cell['slug'])} | {text(check['metric'])}{gate} | {_measured(check)} "
         f"| {text(check['bound'])} ({text(check['origin'])}) | {ratio} | {percent(check['noise_rel'])} "
-        f"| {percent(check['margin_rel'], signed=True)} | {check['samples']} | {check['status']}: {text(check['reason'])} |\n"
+        f"| {percent(check['margin_rel'], signed=True)} | {check['samples']} "
+        f"| {check['status']}: {text(check['reason'])} |\n"
     )
 
 
@@ -110,7 +112,8 @@ def summary_md(run: Run) -> str:
     info = run.info
     foot = (
         f"{text(info['run_id'])} · {text(run.verdict['matrix_file'])} · {text(run.plan['host']['host_name'])} · "
-        f"{text(info['started_utc'])} · {duration(info['duration_ns'])} · reprobench {text(info['reprobench_version'])}\n"
+        f"{text(info['started_utc'])} · {duration(info['duration_ns'])} · "
+        f"reprobench {text(info['reprobench_version'])}\n"
     )
     head = "\n".join(_head(run)) + "\n"
     # 8 KiB cover the fixed words of the sections below. What is asked for first is kept longest.

@@ -1,4 +1,4 @@
-"""What a reader wants first: how much ran, what was compared with what, what needs a look. Counts only, no judgement."""
+"""What a reader wants first: how much ran, what was compared with what, what was skipped. Counts only, no judgement."""
 
 from __future__ import annotations
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Union
 
 # As in the documents: a number, or one of the words nan, inf, -inf (matrix/contract/number.hpp).
-Number = Union[int, float, str]
+Number = int | float | str
 
 _SCALES = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")),

@@ -8,10 +8,11 @@ know is an error, never ignored; the tests hold its answers against `jsonschema`
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Optional
+from collections.abc import Callable
+from typing import Any
 
 # Where in the document, innermost part last, and what is wrong there; nothing if the value is fine.
-Problem = Optional[tuple[list[str], str]]
+Problem = tuple[list[str], str] | None
 Check = Callable[[Any], Problem]
 
 _TYPES: dict[str, Callable[[Any], bool]] = {

@@ -19,8 +19,8 @@ def _x(value: float, low: float, high: float) -> float:
 def bullet(check: dict[str, Any], kind: str) -> Markup:
     """The measured value with its interval against the limit; the forbidden side is hatched. Nothing without numbers.
 
-    `kind` is the bound's, from the plan. A ratio to the reference is drawn on an axis where 1 is the reference, any other
-    value on one that begins at 0.
+    `kind` is the bound's, from the plan. A ratio to the reference is drawn on an axis where 1 is the reference, any
+    other value on one that begins at 0.
     """
     lower_is_better = kind == "max" or (kind == "max_regression" and check["better"] == "lower")
     if kind == "max_regression":
@@ -51,7 +51,8 @@ def _draw(
     at = _x(limit, low, high)
     start, width = (at, _WIDTH - 4 - at) if lower_is_better else (4, at - 4)
     parts = [
-        f'<svg class="bullet {check["status"]}" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img">',
+        f'<svg class="bullet {check["status"]}" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'width="{_WIDTH}" height="{_HEIGHT}" role="img">',
         f"<title>{escape.html(title)}</title>",
         f'<rect class="track" x="4" y="9" width="{_WIDTH - 8}" height="8"/>',
         f'<rect class="over" x="{start:.1f}" y="9" width="{max(width, 0):.1f}" height="8"/>',
@@ -75,7 +76,8 @@ def step_strip(step: int, steps: int) -> Markup:
     at = (step - 1) / steps * width
     equal = f"steps 1 to {step - 1} agree, " if step > 1 else ""
     return Markup(
-        f'<svg class="strip" viewBox="0 0 {width} 14" width="{width}" height="14" role="img" preserveAspectRatio="none">'
+        f'<svg class="strip" viewBox="0 0 {width} 14" width="{width}" height="14" role="img" '
+        'preserveAspectRatio="none">'
         f"<title>{equal}from step {step} of {steps} on the traces differ</title>"
         f'<rect class="same" x="0" y="3" width="{at:.1f}" height="8"/>'
         f'<rect class="apart" x="{at:.1f}" y="3" width="{width - at:.1f}" height="8"/>'

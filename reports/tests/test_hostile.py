@@ -58,7 +58,9 @@ class Hostile(unittest.TestCase):
         for attack, (html, _, _) in self.reports.items():
             page = Page(html)
             self.assertEqual((page.problems, page.open), ([], []), attack)
-            self.assertEqual({(tag, tuple(sorted(attributes))) for tag, attributes in page.elements} - names, set(), attack)
+            self.assertEqual(
+                {(tag, tuple(sorted(attributes))) for tag, attributes in page.elements} - names, set(), attack
+            )
             self.assertEqual({target[0] for target in page.attributes("href")}, {"#"})
 
     def test_the_text_itself_is_shown(self):
@@ -72,7 +74,9 @@ class Hostile(unittest.TestCase):
         for attack, reports in self.reports.items():
             for report in reports:
                 report.encode("utf-8")
-                self.assertIsNone(re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\ufffe]", report), repr(attack))
+                self.assertIsNone(
+                    re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\ufffe]", report), repr(attack)
+                )
 
     def test_no_csv_field_that_holds_text_is_a_formula(self):
         for attack, (_, _, table) in self.reports.items():

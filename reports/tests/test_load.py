@@ -71,7 +71,9 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             done = self._run(folder)
             self.assertEqual((done.returncode, done.stdout), (5, ""))
-            self.assertRegex(done.stderr, r"^report: error: verdict\.json is missing: .* is not a judged run directory\n$")
+            self.assertRegex(
+                done.stderr, r"^report: error: verdict\.json is missing: .* is not a judged run directory\n$"
+            )
             self.assertEqual(os.listdir(folder), [])
 
     def test_a_truncated_document_leaves_no_report(self):

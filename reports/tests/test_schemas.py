@@ -154,7 +154,11 @@ class Schemas(unittest.TestCase):
         for name, schema in SCHEMAS.items():
             for part in ("fingerprint", "component", "library", "injection", "workload", "number", "exact_float"):
                 if part in schema.get("definitions", {}):
-                    self.assertEqual(seen.setdefault(part, schema["definitions"][part]), schema["definitions"][part], f"{name} {part}")
+                    self.assertEqual(
+                        seen.setdefault(part, schema["definitions"][part]),
+                        schema["definitions"][part],
+                        f"{name} {part}",
+                    )
 
     def test_an_unknown_keyword_is_refused(self):
         with self.assertRaisesRegex(ValueError, "uniqueItems"):
