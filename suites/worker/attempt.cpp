@@ -1,0 +1,72 @@
+#include "suites/worker/attempt.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <new>
+
+#include "matrix/contract/version.hpp"
+#include "suites/worker/process_facts.hpp"
+#include "suites/worker/result_file.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/stack_probe.hpp"
+#include "suites/worker/train_loop.hpp"
+
+namespace reprobench {
+namespace {
+
+using nlohmann::json;
+
+json read_json(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw RunFailure("bad_request", path.filename().string() + " cannot be opened");
+  json document = json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded()) throw RunFailure("bad_request", path.filename().string() + " is not JSON");
+  return document;
+}
+
+// So that a refused request is still answered to the right attempt.
+std::string text_field(const json& document, const char* key) {
+  const auto found = document.is_object() ? document.find(key) : document.end();
+  return document.is_object() && found != document.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::string one_line(std::string text) {
+  // LibTorch appends a stack trace of the worker after the first line; it differs between runs and explains nothing.
+  text.erase(std::min(text.find('\n'), text.size()));
+  return text;
+}
+
+void train(const std::filesystem::path& request_path, const std::filesystem::path& data_folder, CellResult& result) {
+  const json document = read_json(request_path);
+  result.cell_id = text_field(document, "cell_id");
+  result.nonce = text_field(document, "nonce");
+  const CellRequest request = request_from_json(document);
+  const std::filesystem::path folder = request_path.has_parent_path() ? request_path.parent_path() : ".";
+  run_training(request, folder, data_folder, result);
+}
+
+}  // namespace
+
+bool run_attempt(const std::filesystem::path& request_path, const std::filesystem::path& data_folder) {
+  CellResult result;
+  const auto fail = [&](const std::string& cause, const std::string& detail) {
+    result.failure = WorkerFailure{cause, one_line(detail), result.steps_completed};
+  };
+  try {
+    train(request_path, data_folder, result);
+  } catch (const RunFailure& failure) {
+    fail(failure.cause(), failure.what());
+  } catch (const ContractError& error) {
+    fail("bad_request", error.what());
+  } catch (const std::bad_alloc&) {
+    fail("host_oom", "memory ran out");
+  } catch (const std::exception& error) {
+    fail("exception", error.what());
+  }
+  result.peak_rss_bytes = peak_resident_bytes();
+  result.fingerprint = probe_stack();
+  write_result(request_path.parent_path() / "result.json", result);
+  return !result.failure.has_value();
+}
+
+}  // namespace reprobench

@@ -1,0 +1,34 @@
+// What a knob does inside the worker. The environment variables a knob asks for were set by the coordinator before the
+// process began (contract/knob.hpp); here is what remains, and the check that it took effect.
+#pragma once
+
+#include <vector>
+
+#include "matrix/contract/capability.hpp"
+#include "matrix/contract/knob.hpp"
+#include "suites/worker/train_state.hpp"
+
+namespace reprobench {
+
+// Applies every knob and returns what each came to. Call once, before the first tensor. Throws RunFailure "bad_request"
+// for an unknown knob or value.
+KnobValues apply_knobs(const KnobValues& requested);
+
+// Values of each knob that this stack honours on this host.
+std::vector<KnobSupport> knob_support();
+
+Precision precision_of(const KnobValues& values);
+
+// While it lives, CPU operations run in bfloat16 over fp32 weights; nothing for other precisions.
+class AutocastScope {
+ public:
+  explicit AutocastScope(Precision precision);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  bool active_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,46 @@
+// reprobench-worker: built once per stack, linked with that stack's LibTorch.
+//
+//   reprobench-worker describe                        what this stack can do, as JSON on stdout
+//   reprobench-worker run REQUEST.json --data DIR     one attempt; writes trace.jsonl and result.json beside the
+//   request
+//
+// Exit: 0 all steps done, 1 failed with a result that says why, 2 usage, 3 no result could be written.
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "suites/worker/attempt.hpp"
+#include "suites/worker/describe.hpp"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+constexpr int kNoResult = 3;
+
+int describe() {
+  const std::string text = to_json(reprobench::describe_worker()).dump(2) + "\n";
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  return written ? 0 : kNoResult;
+}
+
+int usage() {
+  std::fputs("usage: reprobench-worker describe | run REQUEST.json --data DIR\n", stderr);
+  return kUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view verb = argc > 1 ? argv[1] : "";
+  try {
+    if (verb == "describe" && argc == 2) return describe();
+    if (verb == "run" && argc == 5 && std::string_view(argv[3]) == "--data") {
+      return reprobench::run_attempt(argv[2], argv[4]) ? 0 : kFailed;
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "reprobench-worker: %s\n", error.what());
+    return kNoResult;
+  }
+  return usage();
+}

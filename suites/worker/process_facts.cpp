@@ -1,0 +1,64 @@
+#include "suites/worker/process_facts.hpp"
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include <time.h>
+#include <unistd.h>
+
+namespace reprobench {
+namespace {
+
+// The value behind `key` in a file of "key: value" lines; empty if there is none.
+std::string value_of(const char* path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.compare(0, key.size(), key) != 0) continue;
+    const auto colon = line.find(':');
+    const auto begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::int64_t since_process_start_ns() {
+  std::ifstream file("/proc/self/stat");
+  std::string line;
+  std::getline(file, line);
+  const auto after_name = line.rfind(')');
+  if (after_name == std::string::npos) throw std::runtime_error("/proc/self/stat cannot be read");
+  std::istringstream fields(line.substr(after_name + 2));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;  // proc(5): starttime is field 22, in clock ticks
+  std::int64_t start_ticks = 0;
+  fields >> start_ticks;
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  const std::int64_t tick_ns = 1'000'000'000 / sysconf(_SC_CLK_TCK);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec - start_ticks * tick_ns;
+}
+
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t total_pages = 0;
+  std::int64_t resident_pages = 0;
+  file >> total_pages >> resident_pages;
+  return resident_pages * sysconf(_SC_PAGESIZE);
+}
+
+std::int64_t peak_resident_bytes() {
+  const std::string kilobytes = value_of("/proc/self/status", "VmHWM");
+  if (kilobytes.empty()) throw std::runtime_error("/proc/self/status has no VmHWM");
+  return std::stoll(kilobytes) * 1024;
+}
+
+const char* cpu_model() {
+  static const std::string kModel = value_of("/proc/cpuinfo", "model name");
+  return kModel.c_str();
+}
+
+}  // namespace reprobench

@@ -1,0 +1,141 @@
+#include "suites/worker/step_recorder.hpp"
+
+#include <bit>
+#include <string>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/count_nonzero.h>
+
+#include "matrix/contract/number.hpp"
+#include "suites/worker/process_facts.hpp"
+#include "suites/worker/tensor_record.hpp"
+
+namespace reprobench {
+
+struct StepRecorder::Tapped {
+  std::string name;
+  at::Tensor value;
+  std::string event;  // not empty: count the non-zero elements under this name instead
+};
+
+struct StepRecorder::Gradient {
+  std::string name;
+  at::Tensor value;
+};
+
+bool is_log_spaced(std::int64_t step) {
+  while (step >= 10 && step % 10 == 0) step /= 10;
+  return step == 1 || step == 2 || step == 5;
+}
+
+StepRecorder::StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
+                           const BatchSource& batches, TraceWriter& trace)
+    : level_(level), steps_(steps), state_(state), batches_(batches), trace_(trace), chain_(workload) {}
+
+StepRecorder::~StepRecorder() = default;
+
+void StepRecorder::before_step(std::int64_t step) {
+  if (level_ == TraceLevel::step) return;
+  with_sketches_ = is_log_spaced(step) || step == steps_;
+  tensors_ = {step, false, {}};
+  taps_.clear();
+  gradients_.clear();
+  for (std::size_t i = 0; i < state_.size(); ++i)
+    add_tensor(state_.name(i), TensorRole::parameter, state_.parameter(i));
+}
+
+void StepRecorder::tap(const at::Tensor& value, std::string_view name) {
+  if (level_ == TraceLevel::step) return;
+  taps_.push_back({std::string(name), value.detach(), ""});
+  value.register_hook([this, name = std::string(name)](const at::Tensor& gradient) {
+    gradients_.push_back({name, gradient.detach()});
+  });
+}
+
+void StepRecorder::count(const at::Tensor& mask, std::string_view event) {
+  if (level_ == TraceLevel::tensor) taps_.push_back({"", mask.detach(), std::string(event)});
+}
+
+void StepRecorder::after_step(StepRecord record, const at::Tensor& output, const at::Tensor& loss) {
+  const bool measures_state = level_ == TraceLevel::tensor || record.step % kStateEvery == 0 || record.step == steps_;
+  if (measures_state) {
+    record.grad_norm = exact_float(state_.gradient_norm());
+    record.rss_bytes = resident_bytes();
+  }
+  const Digest root = level_ == TraceLevel::tensor ? tensor_root(record, loss) : step_root(record, output, loss);
+  chain_ = chain_digest(chain_, root);
+  record.root = to_hex(root);
+  record.chain = to_hex(chain_);
+  if (level_ == TraceLevel::tensor) trace_.add(to_json(tensors_));
+  trace_.add(to_json(record));
+}
+
+Digest StepRecorder::step_root(const StepRecord& record, const at::Tensor& output, const at::Tensor& loss) {
+  builder_.clear();
+  builder_.append(digest_of(loss)).append(digest_of(output)).append(block_digest(std::as_bytes(batches_.samples())));
+  if (record.step % kStateEvery == 0 || record.step == steps_) {
+    for (std::size_t i = 0; i < state_.size(); ++i) {
+      builder_.append(digest_of(state_.parameter(i)));
+      builder_.append(digest_of(state_.exp_avg(i))).append(digest_of(state_.exp_avg_square(i)));
+    }
+  }
+  return builder_.finish();
+}
+
+Digest StepRecorder::tensor_root(StepRecord& record, const at::Tensor& loss) {
+  builder_.clear();
+  // The parameters that entered the step are in the list already; the batch goes before them.
+  std::vector<TensorRecord> parameters = std::move(tensors_.tensors);
+  tensors_.tensors.clear();
+  add_tensor("input", TensorRole::input, batches_.input());
+  add_tensor("target", TensorRole::input, batches_.target());
+  for (TensorRecord& parameter : parameters) tensors_.tensors.push_back(std::move(parameter));
+  for (const Tapped& tapped : taps_) {
+    if (tapped.event.empty()) {
+      add_tensor(tapped.name, TensorRole::forward_output, tapped.value);
+    } else {
+      record.events[tapped.event] = at::count_nonzero(tapped.value).item<std::int64_t>();
+    }
+  }
+  add_tensor("loss", TensorRole::loss, loss);
+  for (const Gradient& gradient : gradients_) add_tensor(gradient.name, TensorRole::grad_output, gradient.value);
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (state_.gradient(i).defined()) {
+      add_tensor(state_.name(i), TensorRole::parameter_gradient, state_.gradient(i));
+    }
+  }
+  add_state();
+  taps_.clear();
+  gradients_.clear();
+  for (const TensorRecord& tensor : tensors_.tensors) {
+    builder_.append(tensor.name).append(to_string(tensor.role)).append(tensor.digest);
+  }
+  return builder_.finish();
+}
+
+void StepRecorder::add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor) {
+  const auto sizes = tensor.sizes();
+  TensorRecord record{std::string(name),         role, dtype_name(tensor), {sizes.begin(), sizes.end()},
+                      to_hex(digest_of(tensor)), {}};
+  if (with_sketches_) record.sketch = sketch_of(tensor);
+  tensors_.tensors.push_back(std::move(record));
+}
+
+void StepRecorder::add_state() {
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    add_tensor(state_.name(i) + ".exp_avg", TensorRole::optimizer_state, state_.exp_avg(i));
+    add_tensor(state_.name(i) + ".exp_avg_sq", TensorRole::optimizer_state, state_.exp_avg_square(i));
+  }
+}
+
+void StepRecorder::finish() {
+  with_sketches_ = true;
+  tensors_ = {steps_, true, {}};
+  for (std::size_t i = 0; i < state_.size(); ++i)
+    add_tensor(state_.name(i), TensorRole::parameter, state_.parameter(i));
+  add_state();
+  trace_.add(to_json(tensors_));
+  trace_.write();
+}
+
+}  // namespace reprobench

@@ -1,0 +1,68 @@
+// Turns each step into its trace lines and extends the chain of digests. Everything here runs outside the timed phases,
+// except that at level `tensor` a tap keeps a reference to its tensor.
+//
+// Level `step`: a root over loss, output and sample indices every step; every kStateEvery steps and on the last one
+// also parameters and optimiser state, the gradient norm and the resident set. Level `tensor`: a root over every tensor
+// of the step, in the order the step meets them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "kernels/digest/digest.hpp"
+#include "matrix/contract/trace.hpp"
+#include "suites/worker/batch_source.hpp"
+#include "suites/worker/trace_writer.hpp"
+#include "suites/worker/train_state.hpp"
+
+namespace reprobench {
+
+inline constexpr std::int64_t kStateEvery = 50;
+
+// 1, 2, 5, 10, 20, 50, 100 ...
+bool is_log_spaced(std::int64_t step);
+
+class StepRecorder {
+ public:
+  // The chain starts from the workload's digest. All references must outlive the recorder.
+  StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
+               const BatchSource& batches, TraceWriter& trace);
+  ~StepRecorder();
+  StepRecorder(const StepRecorder&) = delete;
+  StepRecorder& operator=(const StepRecorder&) = delete;
+
+  void before_step(std::int64_t step);
+  void tap(const at::Tensor& value, std::string_view name);
+  void count(const at::Tensor& mask, std::string_view event);
+  // `record` comes with step, loss, learning rate, samples and times; the recorder fills in the rest and writes it.
+  void after_step(StepRecord record, const at::Tensor& output, const at::Tensor& loss);
+
+  // The state after the last step.
+  void finish();
+
+  const Digest& chain() const { return chain_; }
+
+ private:
+  struct Tapped;
+  struct Gradient;
+
+  void add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor);
+  void add_state();
+  Digest step_root(const StepRecord& record, const at::Tensor& output, const at::Tensor& loss);
+  Digest tensor_root(StepRecord& record, const at::Tensor& loss);
+
+  TraceLevel level_;
+  std::int64_t steps_;
+  const TrainState& state_;
+  const BatchSource& batches_;
+  TraceWriter& trace_;
+  Digest chain_;
+  std::vector<Tapped> taps_;
+  std::vector<Gradient> gradients_;
+  bool with_sketches_ = false;
+  TensorsRecord tensors_;
+  DigestBuilder builder_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,23 @@
+// Digest and sketch of a LibTorch tensor, whatever its strides and element type: the logical row-major elements count.
+#pragma once
+
+#include <string>
+
+#include "kernels/digest/digest.hpp"
+#include "matrix/contract/trace.hpp"
+
+namespace at {
+class Tensor;
+}
+
+namespace reprobench {
+
+// "float32", "bfloat16", "int64" ... Throws RunFailure "unsupported" for a type no record can hold.
+std::string dtype_name(const at::Tensor& tensor);
+
+Digest digest_of(const at::Tensor& tensor);
+
+// Throws RunFailure "unsupported" for element types other than float32, float64, bfloat16 and int64.
+TensorSketch sketch_of(const at::Tensor& tensor);
+
+}  // namespace reprobench

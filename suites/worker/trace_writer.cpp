@@ -1,0 +1,43 @@
+#include "suites/worker/trace_writer.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace reprobench {
+namespace {
+
+constexpr auto kLongestWait = std::chrono::milliseconds(900);
+constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
+
+}  // namespace
+
+TraceWriter::TraceWriter(const std::filesystem::path& path)
+    : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644)) {
+  if (file_ < 0) throw std::system_error(errno, std::generic_category(), path.string());
+}
+
+TraceWriter::~TraceWriter() { close(file_); }
+
+void TraceWriter::add(const nlohmann::json& body) { waiting_ += trace_line(body, seq_++); }
+
+void TraceWriter::write_if_due() {
+  const bool due = std::chrono::steady_clock::now() - last_write_ >= kLongestWait;
+  if (due || waiting_.size() >= kMostWaiting) write();
+}
+
+void TraceWriter::write() {
+  std::size_t written = 0;
+  while (written < waiting_.size()) {
+    const ssize_t count = ::write(file_, waiting_.data() + written, waiting_.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw std::system_error(errno, std::generic_category(), "trace.jsonl");
+    written += static_cast<std::size_t>(count);
+  }
+  waiting_.clear();
+  last_write_ = std::chrono::steady_clock::now();
+}
+
+}  // namespace reprobench

@@ -1,0 +1,39 @@
+// Appends lines to trace.jsonl. Lines are kept in memory and written between steps: at once for the first ones, then at
+// least every second, so that the file's growth is the worker's heartbeat and no write falls into a timed step.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "matrix/contract/trace.hpp"
+
+namespace reprobench {
+
+class TraceWriter {
+ public:
+  // Starts the file anew. Throws std::system_error if it cannot be opened.
+  explicit TraceWriter(const std::filesystem::path& path);
+  ~TraceWriter();
+  TraceWriter(const TraceWriter&) = delete;
+  TraceWriter& operator=(const TraceWriter&) = delete;
+
+  void add(const nlohmann::json& body);
+
+  // Between steps: writes if a second has passed or much is waiting.
+  void write_if_due();
+
+  // Throws std::system_error, for example where the disk is full.
+  void write();
+
+  std::int64_t lines() const { return seq_; }
+
+ private:
+  int file_ = -1;
+  std::int64_t seq_ = 0;
+  std::string waiting_;
+  std::chrono::steady_clock::time_point last_write_;
+};
+
+}  // namespace reprobench

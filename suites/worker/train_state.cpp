@@ -1,0 +1,134 @@
+#include "suites/worker/train_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/sqrt.h>
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+
+#include "models/initial_values.hpp"
+#include "suites/worker/run_failure.hpp"
+
+namespace reprobench {
+
+struct TrainState::Slot {
+  std::string name;
+  at::Tensor parameter;
+  at::Tensor exp_avg;
+  at::Tensor exp_avg_square;
+  at::Tensor denominator;  // scratch of update(), so that a step allocates nothing here
+};
+
+namespace {
+
+template <class T>
+double sum_of_squares(const at::Tensor& tensor) {
+  const at::Tensor contiguous = tensor.contiguous();
+  const T* values = static_cast<const T*>(contiguous.data_ptr());
+  const auto count = static_cast<std::size_t>(contiguous.numel());
+  constexpr std::size_t kLanes = 16;
+  double lanes[kLanes] = {};
+  for (std::size_t i = 0; i < count; ++i)
+    lanes[i % kLanes] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+template <class T>
+void move_to_next_value(at::Tensor& tensor, std::int64_t element) {
+  T& value = static_cast<T*>(tensor.data_ptr())[element];
+  value = std::nextafter(value, std::numeric_limits<T>::infinity());
+}
+
+}  // namespace
+
+TrainState::TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision)
+    : adam_(preset.optimizer) {
+  for (const ParameterSpec& spec : model.parameters(preset)) {
+    at::Tensor value = at::empty(spec.shape, at::kFloat);
+    const auto initial = initial_values(seed, spec.name, static_cast<std::size_t>(value.numel()), spec.init_scale);
+    std::memcpy(value.data_ptr(), initial.data(), value.nbytes());
+    if (precision == Precision::fp64) value = value.to(at::kDouble);
+    at::Tensor exp_avg = at::zeros_like(value);
+    at::Tensor exp_avg_square = at::zeros_like(value);
+    at::Tensor denominator = at::empty_like(value);
+    value.set_requires_grad(true);
+    slots_.push_back({spec.name, value, exp_avg, exp_avg_square, denominator});
+  }
+}
+
+TrainState::~TrainState() = default;
+
+std::size_t TrainState::size() const { return slots_.size(); }
+const std::string& TrainState::name(std::size_t index) const { return slots_[index].name; }
+const at::Tensor& TrainState::parameter(std::size_t index) const { return slots_[index].parameter; }
+const at::Tensor& TrainState::gradient(std::size_t index) const { return slots_[index].parameter.grad(); }
+const at::Tensor& TrainState::exp_avg(std::size_t index) const { return slots_[index].exp_avg; }
+const at::Tensor& TrainState::exp_avg_square(std::size_t index) const { return slots_[index].exp_avg_square; }
+
+void TrainState::clear_gradients() {
+  for (Slot& slot : slots_) slot.parameter.mutable_grad() = at::Tensor();
+}
+
+// The bias corrections are folded into step size and epsilon, as at the end of section 2 of the Adam paper: two passes
+// over the parameters less than the textbook order.
+void TrainState::update() {
+  const c10::NoGradGuard no_grad;
+  beta1_power_ *= adam_.beta1;
+  beta2_power_ *= adam_.beta2;
+  const double correction = std::sqrt(1 - beta2_power_);
+  const double step_size = adam_.learning_rate * correction / (1 - beta1_power_);
+  const double epsilon = adam_.epsilon * correction;
+  for (Slot& slot : slots_) {
+    const at::Tensor& gradient = slot.parameter.grad();
+    if (!gradient.defined()) continue;
+    slot.exp_avg.lerp_(gradient, 1 - adam_.beta1);
+    slot.exp_avg_square.mul_(adam_.beta2).addcmul_(gradient, gradient, 1 - adam_.beta2);
+    at::sqrt_out(slot.denominator, slot.exp_avg_square).add_(epsilon);
+    slot.parameter.addcdiv_(slot.exp_avg, slot.denominator, -step_size);
+  }
+}
+
+double TrainState::gradient_norm() const {
+  double sum = 0;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const at::Tensor& tensor = gradient(i);
+    if (!tensor.defined()) continue;
+    sum += tensor.scalar_type() == at::kDouble ? sum_of_squares<double>(tensor) : sum_of_squares<float>(tensor);
+  }
+  return std::sqrt(sum);
+}
+
+const TrainState::Slot& TrainState::slot_of(const std::string& parameter) const {
+  const auto found =
+      std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.name == parameter; });
+  if (found == slots_.end()) throw RunFailure("bad_request", "inject: the model has no parameter `" + parameter + "`");
+  return *found;
+}
+
+void TrainState::check_element(const std::string& parameter, std::int64_t element) const {
+  const std::int64_t count = slot_of(parameter).parameter.numel();
+  if (element < 0 || element >= count) {
+    throw RunFailure("bad_request", "inject: `" + parameter + "` has " + std::to_string(count) + " elements, element " +
+                                        std::to_string(element) + " is not one of them");
+  }
+}
+
+void TrainState::nudge_element(const std::string& parameter, std::int64_t element) {
+  check_element(parameter, element);
+  at::Tensor tensor = slot_of(parameter).parameter.detach();  // shares the memory
+  if (tensor.scalar_type() == at::kDouble) {
+    move_to_next_value<double>(tensor, element);
+  } else {
+    move_to_next_value<float>(tensor, element);
+  }
+}
+
+}  // namespace reprobench

@@ -1,0 +1,56 @@
+// Parameters, gradients and optimiser state of a run.
+//
+// Adam is written out in ATen operations rather than taken from torch::optim: the sequence of operations is then part
+// of the workload, equal on every stack, and a release that reorders its optimiser does not change the work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/model_spec.hpp"
+
+namespace reprobench {
+
+enum class Precision { fp32, bf16, fp64 };
+
+class TrainState {
+ public:
+  // Initial values are drawn in fp32 and, for fp64, converted; bf16 keeps fp32 parameters.
+  TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision);
+  ~TrainState();
+  TrainState(const TrainState&) = delete;
+  TrainState& operator=(const TrainState&) = delete;
+
+  std::size_t size() const;
+  const std::string& name(std::size_t index) const;
+  const at::Tensor& parameter(std::size_t index) const;
+  const at::Tensor& gradient(std::size_t index) const;        // undefined before the first backward pass
+  const at::Tensor& exp_avg(std::size_t index) const;         // Adam's first moment
+  const at::Tensor& exp_avg_square(std::size_t index) const;  // and second
+
+  void clear_gradients();
+
+  // One step of Adam on every parameter that has a gradient.
+  void update();
+
+  // L2 norm over all gradients, accumulated in fp64 in a fixed order.
+  double gradient_norm() const;
+
+  // The planted fault "weight_ulp". check_element throws RunFailure "bad_request" if there is no such parameter or
+  // element.
+  void check_element(const std::string& parameter, std::int64_t element) const;
+  void nudge_element(const std::string& parameter, std::int64_t element);
+
+ private:
+  struct Slot;
+
+  const Slot& slot_of(const std::string& parameter) const;
+
+  AdamSettings adam_;
+  double beta1_power_ = 1;  // running products: pow() differs between C libraries
+  double beta2_power_ = 1;
+  std::vector<Slot> slots_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,16 @@
+// Proof that two runs did the same work: equal on every stack for equal precision, or no number may be compared.
+#pragma once
+
+#include "kernels/digest/digest.hpp"
+#include "matrix/contract/request.hpp"
+#include "suites/worker/batch_source.hpp"
+#include "suites/worker/train_state.hpp"
+
+namespace reprobench {
+
+// Covers names, shapes, dtypes and initial bits of the parameters, the data and the order it is seen in,
+// hyper-parameters and the shape of the loop. Call before the first step.
+Digest workload_digest(const Model& model, const ModelPreset& preset, const WorkloadRequest& request,
+                       Precision precision, const TrainState& state, BatchSource& batches);
+
+}  // namespace reprobench
