@@ -1,0 +1,144 @@
+#include <csignal>
+
+#include "ci/catch.hpp"
+#include "matrix/record/sample_attempt.hpp"
+
+namespace reprobench {
+namespace {
+
+struct Scene {
+  AttemptRecord load(std::optional<AttemptEnd> stopped_as = std::nullopt) {
+    sample.write(folder.path / "a");
+    return load_again(stopped_as);
+  }
+  AttemptRecord load_again(std::optional<AttemptEnd> stopped_as = std::nullopt) {
+    return load_attempt(folder.path.string(), "a", sample.request, stopped_as);
+  }
+
+  TemporaryFolder folder;
+  SampleAttempt sample;
+};
+
+TEST_CASE("an attempt with all its proof is completed", "[record]") {
+  Scene scene;
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::completed);
+  CHECK(attempt.exit);
+  CHECK(attempt.result);
+  REQUIRE(attempt.trace);
+  CHECK(attempt.trace->steps.size() == 3);
+}
+
+TEST_CASE("each missing piece of proof keeps an attempt from being completed", "[record]") {
+  Scene scene;
+  std::string expected;
+  SECTION("steps_completed") {
+    scene.sample.result.steps_completed = 2;
+    expected = "result.json: steps_completed 2 does not match the 3 steps asked for";
+  }
+  SECTION("request asked for more") {
+    scene.sample.request.workload.steps = 4;
+    scene.sample.result.steps_completed = 4;
+    expected = "trace.jsonl: 3 steps, asked for 4";
+  }
+  SECTION("chain") {
+    scene.sample.result.chain = std::string(32, 'c');
+    expected =
+        "result.json: chain cccccccccccccccccccccccccccccccc does not match the trace's "
+        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb3";
+  }
+  SECTION("trace lines") {
+    scene.sample.result.trace_lines = 6;
+    expected = "trace.jsonl: 5 lines, result.json counts 6";
+  }
+  SECTION("workload digest") {
+    scene.sample.result.workload_digest = std::string(32, 'd');
+    expected =
+        "result.json: workload_digest dddddddddddddddddddddddddddddddd does not match the trace's "
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+  }
+  SECTION("trace level") {
+    scene.sample.request.trace = TraceLevel::tensor;
+    expected = "trace.jsonl: recorded at another level than asked for";
+  }
+  SECTION("cell id") {
+    scene.sample.result.cell_id = "9f3c";
+    expected = "result.json: cell_id 9f3c does not match expected 3f9c1e0a7b52";
+  }
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail == expected);
+}
+
+TEST_CASE("without a valid exit record of this attempt it is lost", "[record]") {
+  Scene scene;
+  scene.load();
+  std::filesystem::remove(scene.folder.path / "a" / "exit.json");
+  CHECK(scene.load_again().end == AttemptEnd::lost);
+  std::ofstream(scene.folder.path / "a" / "exit.json") << "";
+  CHECK(scene.load_again().end == AttemptEnd::lost);
+  scene.sample.exit.nonce = "ffffffffffffffff";
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::lost);
+  CHECK(attempt.detail == "exit.json: nonce ffffffffffffffff does not match expected 0123456789abcdef");
+}
+
+TEST_CASE("an attempt that we stopped is never completed, whatever it wrote", "[record]") {
+  Scene scene;
+  scene.sample.exit.stopped_by = StoppedBy::runner;
+  CHECK(scene.load().end == AttemptEnd::lost);
+  scene.sample.exit.stopped_by = StoppedBy::runner_death;
+  CHECK(scene.load().end == AttemptEnd::lost);
+  scene.sample.exit.stopped_by = StoppedBy::nobody;
+  CHECK(scene.load(AttemptEnd::timeout).end == AttemptEnd::timeout);
+  CHECK(scene.load(AttemptEnd::interrupted).detail == "stopped by the user; last step 3");
+}
+
+TEST_CASE("a leaked process spoils an otherwise complete attempt", "[record]") {
+  Scene scene;
+  scene.sample.exit.leaked_processes = 2;
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::leaked);
+  CHECK(attempt.detail == "2 processes were alive after the worker ended, and killed");
+}
+
+TEST_CASE("a worker's own account of its failure decides its class", "[record]") {
+  const auto [cause, end] = GENERATE(table<std::string, AttemptEnd>({{"exception", AttemptEnd::worker_error},
+                                                                     {"non_finite_loss", AttemptEnd::worker_error},
+                                                                     {"cuda_oom", AttemptEnd::cuda_oom},
+                                                                     {"host_oom", AttemptEnd::host_oom}}));
+  const auto exit_code = GENERATE(0, 1);
+  Scene scene;
+  scene.sample.exit.exit_code = exit_code;
+  scene.sample.result.failure = WorkerFailure{cause, "it went wrong", 2};
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == end);
+  CHECK(attempt.detail == cause + " at step 2: it went wrong");
+}
+
+TEST_CASE("a signal decides, though a whole result may be there", "[record]") {
+  Scene scene;
+  scene.sample.exit.exit_code.reset();
+  scene.sample.exit.signal = SIGSEGV;
+  std::filesystem::create_directories(scene.folder.path / "a");
+  std::ofstream(scene.folder.path / "a" / "stderr.log") << "first\nlast \x1b[31mwords\n\n";
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::crash);
+  CHECK(attempt.detail == "SIGSEGV; last step 3; stderr: last ?[31mwords");
+}
+
+TEST_CASE("result.json may hold anything without harm", "[record]") {
+  Scene scene;
+  const std::string text =
+      GENERATE(as<std::string>(), "", "[", "[]", "7", "{}", R"({"schema": 7})",
+               R"({"schema": "reprobench/result", "version": {"major": "x", "minor": 0}})", "\xff\xfe");
+  scene.load();
+  std::ofstream(scene.folder.path / "a" / "result.json") << text;
+  const AttemptRecord attempt = scene.load_again();
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail.substr(0, 13) == "result.json: ");
+  CHECK_FALSE(attempt.result);
+}
+
+}  // namespace
+}  // namespace reprobench

@@ -1,0 +1,179 @@
+#include "matrix/record/result_index.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/record/run_documents.hpp"
+#include "matrix/record/sample_attempt.hpp"
+#include "matrix/record/sqlite_database.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+json sample_verdict(const std::string& word) {
+  const json check = {{"metric", "throughput.step_time"},
+                      {"status", "failed"},
+                      {"reason", "over_bound"},
+                      {"measured", 110.0},
+                      {"reference", 100.0},
+                      {"ratio", 1.1},
+                      {"unit", "ns"}};
+  json unmeasured = check;
+  unmeasured["measured"] = nullptr;
+  unmeasured["ratio"] = "nan";
+  const json cell = {{"cell_id", "3f9c1e0a7b52"},        {"slug", "smoke-mlp"},   {"outcome", "failed"},
+                     {"reason", "throughput.step_time"}, {"workload_digest", ""}, {"chain", ""},
+                     {"checks", {check, unmeasured}}};
+  return {{"matrix", "sample"}, {"word", word}, {"exit_code", 1}, {"cells", {cell}}};
+}
+
+struct Scene {
+  json run_named(const std::string& run_id, const std::string& started_utc) const {
+    RunInfo info;
+    info.run_id = run_id;
+    info.started_utc = started_utc;
+    return run_document(info);
+  }
+  // A run directory as far as the index looks at it.
+  void write_run(const std::string& run_id, const std::string& started_utc) const {
+    const fs::path folder = store.path / "runs" / run_id;
+    fs::create_directories(folder);
+    std::ofstream(folder / "run.json") << run_named(run_id, started_utc).dump();
+    std::ofstream(folder / "verdict.json") << sample_verdict("failed").dump();
+  }
+  std::string refusal() const {
+    try {
+      ResultIndex index(store.path);
+      index.runs();
+    } catch (const StoreError& error) {
+      return error.what();
+    }
+    return "opened";
+  }
+  std::string expected(const std::string& check) const {
+    return "index.db is not a reprobench store (" + check +
+           "); run directories are intact, run `reprobench db rebuild`";
+  }
+  fs::path index_file() const { return store.path / "index.db"; }
+
+  TemporaryFolder store;
+};
+
+TEST_CASE("a run is indexed once, however often it is added, and the newest comes first", "[record]") {
+  Scene scene;
+  ResultIndex index(scene.store.path);
+  index.add_run("/runs/r1", scene.run_named("r1", "2026-01-01T00:00:00Z"), nullptr);
+  CHECK(index.runs().at(0).verdict.empty());
+  for (int i = 0; i < 2; ++i) {
+    index.add_run("/runs/r1", scene.run_named("r1", "2026-01-01T00:00:00Z"), sample_verdict("failed"));
+  }
+  index.add_run("/runs/r2", scene.run_named("r2", "2026-01-02T00:00:00Z"), sample_verdict("passed"));
+  const auto runs = index.runs();
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].run_id == "r2");
+  CHECK(runs[1].verdict == "failed");
+  CHECK(runs[1].exit_code == 1);
+  CHECK(runs[1].cells == 1);
+}
+
+TEST_CASE("cells and checks are stored, and a number that is missing is NULL", "[record]") {
+  Scene scene;
+  {
+    ResultIndex index(scene.store.path);
+    index.add_run("/runs/r1", scene.run_named("r1", ""), sample_verdict("failed"));
+  }
+  sqlite3* db = open_database(scene.index_file().string(), false);
+  CHECK(query_integer(db, "SELECT count(*) FROM cells") == 1);
+  CHECK(query_integer(db, "SELECT count(*) FROM checks") == 2);
+  CHECK(query_integer(db, "SELECT count(*) FROM checks WHERE measured IS NULL") == 1);
+  CHECK(query_integer(db, "PRAGMA journal_mode = wal") == 0);
+  sqlite3_close(db);
+}
+
+TEST_CASE("a verdict that misses a field changes nothing", "[record]") {
+  Scene scene;
+  ResultIndex index(scene.store.path);
+  json verdict = sample_verdict("failed");
+  verdict["cells"][0]["checks"][1].erase("unit");
+  CHECK_THROWS(index.add_run("/runs/r1", scene.run_named("r1", ""), verdict));
+  CHECK(index.runs().empty());
+}
+
+TEST_CASE("F37: whatever is no index of ours is refused by name", "[record]") {
+  Scene scene;
+  const fs::path file = scene.index_file();
+  SECTION("garbage") {
+    std::ofstream(file) << std::string(8192, 'x');
+    CHECK(scene.refusal() == scene.expected("SQLite 26"));
+  }
+  SECTION("nothing in it") {
+    std::ofstream(file) << "";
+    CHECK(scene.refusal() == scene.expected("0 bytes"));
+  }
+  SECTION("another program's database") {
+    sqlite3* db = open_database(file.string(), true);
+    execute_sql(db, "CREATE TABLE t (x)");
+    sqlite3_close(db);
+    CHECK(scene.refusal() == scene.expected("application_id 0"));
+  }
+  SECTION("a newer schema") {
+    ResultIndex(scene.store.path);
+    sqlite3* db = open_database(file.string(), false);
+    execute_sql(db, "PRAGMA user_version = 2");
+    sqlite3_close(db);
+    CHECK(scene.refusal() == scene.expected("schema 2, this version reads 1"));
+  }
+  SECTION("cut") {
+    ResultIndex(scene.store.path);
+    fs::resize_file(file, fs::file_size(file) / 2);
+    CHECK(scene.refusal() == scene.expected("SQLite 11"));
+  }
+  SECTION("a changed value") {
+    ResultIndex(scene.store.path).add_run("/runs/r1", scene.run_named("r1", ""), sample_verdict("failed"));
+    sqlite3* db = open_database(file.string(), false);
+    execute_sql(db, "UPDATE runs SET verdict = 'passed'");
+    sqlite3_close(db);
+    CHECK(scene.refusal() == scene.expected("checksum of run r1"));
+  }
+}
+
+TEST_CASE("an index is rebuilt from the run directories, even one that cannot be opened", "[record]") {
+  Scene scene;
+  scene.write_run("r1", "2026-01-01T00:00:00Z");
+  scene.write_run("r2", "2026-01-02T00:00:00Z");
+  fs::create_directories(scene.store.path / "runs" / "broken");
+  std::ofstream(scene.store.path / "runs" / "broken" / "run.json") << "{";
+  std::ofstream(scene.index_file()) << std::string(8192, 'x');
+  std::ofstream(scene.store.path / "index.db-wal") << "of the old file";
+  std::vector<std::string> problems;
+  CHECK(ResultIndex::rebuild(scene.store.path, &problems) == 2);
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].find("broken") != std::string::npos);
+  ResultIndex index(scene.store.path);
+  CHECK(index.runs().size() == 2);
+  scene.write_run("r3", "2026-01-03T00:00:00Z");
+  CHECK(index.rebuild() == 3);
+  CHECK(index.runs().at(0).run_id == "r3");
+}
+
+TEST_CASE("no index is swapped under an open one", "[record]") {
+  Scene scene;
+  const ResultIndex index(scene.store.path);
+  CHECK_THROWS_AS(ResultIndex::rebuild(scene.store.path), StoreError);
+}
+
+TEST_CASE("F23: two writers of one index lose nothing", "[record]") {
+  Scene scene;
+  ResultIndex first(scene.store.path);
+  ResultIndex second(scene.store.path);
+  for (int i = 0; i < 50; ++i) {
+    ResultIndex& index = i % 2 == 0 ? first : second;
+    index.add_run("/runs/r", scene.run_named("r" + std::to_string(i), ""), sample_verdict("passed"));
+  }
+  CHECK(first.runs().size() == 50);
+}
+
+}  // namespace
+}  // namespace reprobench
