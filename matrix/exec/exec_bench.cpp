@@ -1,0 +1,119 @@
+// What the coordinator itself costs an attempt, with a worker that ends at once: run both and subtract.
+//
+//   process_floor    the shepherd and the worker started, watched and reaped, and nothing else
+//   whole_attempt    execute(): folder, request, journal, timers, and the judgement of all files
+// `rss_growth_bytes`: how much this process grew per attempt over the benchmark.
+#include <fstream>
+
+#include <benchmark/benchmark.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "matrix/exec/attempt_environment.hpp"
+#include "matrix/exec/executor.hpp"
+#include "matrix/exec/local_launcher.hpp"
+#include "matrix/exec/sample_plan.hpp"
+
+namespace reprobench {
+namespace {
+
+const std::filesystem::path kShepherd = std::filesystem::path(REPROBENCH_BINARY_DIR) / "reprobench-shepherd";
+const std::string kFakeWorker = std::string(REPROBENCH_BINARY_DIR) + "/reprobench-fake-worker";
+constexpr int kCells = 1'000;
+
+std::int64_t rss_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t pages = 0;
+  file >> pages >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+Cell bench_cell(int number) {
+  Cell cell = sample_cell("cell" + std::to_string(number), "stack-a");
+  cell.request.workload.steps = 1;
+  return cell;
+}
+
+Plan bench_plan() {
+  std::vector<Cell> cells;
+  for (int i = 0; i < kCells; ++i) cells.push_back(bench_cell(i));
+  return sample_plan(std::move(cells));
+}
+
+// The folders and requests are there before the clock starts.
+std::vector<LaunchRequest> prepared_launches(const std::filesystem::path& store) {
+  std::vector<LaunchRequest> launches;
+  for (int i = 0; i < kCells; ++i) {
+    LaunchRequest launch;
+    launch.request = bench_cell(i).request;
+    launch.request.nonce = "0123456789abcdef";
+    launch.folder = store / std::to_string(i);
+    std::filesystem::create_directory(launch.folder);
+    std::ofstream(launch.folder / "request.json") << to_json(launch.request).dump();
+    launch.command = {kFakeWorker, "run", (launch.folder / "request.json").string()};
+    launch.environment = attempt_environment(launch.request, launch.folder, {});
+    launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+void wait_for_end(Launcher& launcher) {
+  for (;;) {
+    for (const LaunchEvent& event : launcher.wait(std::chrono::seconds(1))) {
+      if (event.kind == LaunchEvent::Kind::ended) return;
+    }
+  }
+}
+
+void process_floor(benchmark::State& state) {
+  for (auto _ : state) {
+    state.PauseTiming();
+    const TemporaryFolder store;
+    const auto launches = prepared_launches(store.path);
+    LocalLauncher launcher(kShepherd);
+    state.ResumeTiming();
+    for (const LaunchRequest& launch : launches) {
+      launcher.start(launch);
+      wait_for_end(launcher);
+    }
+    state.PauseTiming();
+    if (!std::filesystem::exists(launches.back().folder / "exit.json")) state.SkipWithError("no exit record");
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations() * kCells);
+}
+BENCHMARK(process_floor)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+void whole_attempt(benchmark::State& state) {
+  const std::map<std::string, WorkerCommand> workers = {{"stack-a", {{kFakeWorker}, {}, {}}}};
+  const Plan plan = bench_plan();
+  std::int64_t growth = 0;
+  for (auto _ : state) {
+    state.PauseTiming();
+    const TemporaryFolder store;
+    RunDirectory run = sample_run(store.path, plan);
+    LocalLauncher launcher(kShepherd);
+    std::int64_t before = 0;
+    int ended = 0;
+    ExecutionObserver observer;
+    // The first hundred warm allocator and page tables.
+    observer.cell_ended = [&](const Cell&, const CellRecord&) {
+      if (++ended == kCells / 10) before = rss_bytes();
+    };
+    state.ResumeTiming();
+    const auto records = execute(plan, workers, launcher, MonotonicClock(), run, {}, observer);
+    state.PauseTiming();
+    growth += rss_bytes() - before;
+    for (const CellRecord& cell : records) {
+      if (cell.attempts.at(0).end != AttemptEnd::completed) state.SkipWithError("an attempt was not completed");
+    }
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations() * kCells);
+  state.counters["rss_growth_bytes"] =
+      static_cast<double>(growth) / static_cast<double>(state.iterations() * (kCells - kCells / 10));
+}
+BENCHMARK(whole_attempt)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+}  // namespace reprobench
