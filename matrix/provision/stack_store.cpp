@@ -103,6 +103,23 @@ class ScopedFolder {
   bool kept_ = false;
 };
 
+// A new folder below HOME/staging for one installation. Folders of the same stack that are there already belong to
+// installations that were killed, because the caller holds the stack's lock; a pip or compiler they left behind may
+// still be writing, so what cannot be removed now is left for the next time, and the new folder has a name of its own.
+std::filesystem::path make_staging(const std::filesystem::path& home, const std::string& name) {
+  const std::filesystem::path staging = home / "staging";
+  std::filesystem::create_directories(staging);
+  for (const auto& entry : std::filesystem::directory_iterator(staging)) {
+    std::error_code still_in_use;
+    if (entry.path().filename().string().starts_with(name + ".")) std::filesystem::remove_all(entry, still_in_use);
+  }
+  std::string path = (staging / (name + ".XXXXXX")).string();
+  if (mkdtemp(path.data()) == nullptr) {
+    throw ProvisionError(fmt::format("{}: cannot be made: {}", path, std::strerror(errno)));
+  }
+  return path;
+}
+
 // Fetches and unpacks the wheels of `spec` into `site`.
 StackManifest unpack_wheels(const StackSpec& spec, bool with_gpu, const std::filesystem::path& home,
                             const std::filesystem::path& staging, const std::filesystem::path& site,
@@ -188,9 +205,7 @@ InstalledStack StackStore::install(const StackSpec& spec, bool with_gpu, const P
   try {
     const std::string name = folder_name(spec, stack_digest(spec));
     const StackLock lock(home_, name, phase);
-    const ScopedFolder staging(home_ / "staging" / name);
-    std::filesystem::remove_all(staging.path());
-    std::filesystem::create_directories(staging.path());
+    const ScopedFolder staging(make_staging(home_, name));
 
     const InstalledStack present = find(spec);
     const bool is_enough = present.complete && (!with_gpu || read_manifest(present.folder).with_gpu);

@@ -6,7 +6,7 @@
 //     site/                      unpacked wheels: torch/ nvidia/ (absent for system stacks)
 //     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack, worker sources and compiler
 //   HOME/downloads/              wheels by file name, hash-checked before every use; may be deleted at any time
-//   HOME/staging/NAME-DIGEST/    what an installation is making; left over only by a killed one, and then cleaned up by
+//   HOME/staging/NAME-DIGEST.*/  what an installation is making; left over only by a killed one, and then cleaned up by
 //                                the next
 //   HOME/locks/NAME-DIGEST       held (flock) while that stack is installed or removed
 //   HOME/logs/NAME-worker.log    output of the last build of a stack's worker

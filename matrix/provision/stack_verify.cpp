@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -33,6 +34,31 @@ bool lies_in_stack(const std::string& path, const StackSpec& spec, const std::fi
                      [&](const std::string& directory) { return lies_in(path, directory); });
 }
 
+// The number before the first dot; -1 where there is none.
+int major_of(const std::string& version) {
+  int major = -1;
+  std::from_chars(version.data(), version.data() + version.size(), major);
+  return major;
+}
+
+// Numbers between dots, for an order of versions.
+std::vector<int> numbers_of(const std::string& version) {
+  std::vector<int> numbers;
+  for (std::size_t at = 0; at <= version.size();) {
+    numbers.push_back(major_of(version.substr(at)));
+    at = std::min(version.find('.', at), version.size()) + 1;
+  }
+  return numbers;
+}
+
+// CUDA, cuDNN and NCCL run what was built against an older release of their major, and publishers of wheels rely on it:
+// torch 2.8.0 and 2.9.0 were built against cuDNN 9.8.0 and carry 9.10.2. Built against a newer one, or another major,
+// the library may lack what torch calls.
+bool runs_what_was_built_against(const std::string& declared, const std::string& compiled) {
+  return agrees_with(declared, compiled) ||
+         (major_of(declared) == major_of(compiled) && numbers_of(compiled) < numbers_of(declared));
+}
+
 // Whether a version fits the declaration. The patch number of a system stack's torch is judged by find_system_problem
 // alone, which knows about headers that misstate it.
 bool fits(const StackSpec& spec, const std::string& component, const std::string& actual) {
@@ -59,9 +85,12 @@ std::vector<std::string> find_version_disagreements(const StackSpec& spec, const
     const auto found =
         std::find_if(components.begin(), components.end(), [&](const auto& c) { return c.name == name; });
     if (found == components.end()) continue;
-    if (!found->compiled.empty() && !fits(spec, name, found->compiled)) {
+    if (!found->compiled.empty() && name == "torch" && !fits(spec, name, found->compiled)) {
       findings.push_back(
-          fmt::format("{}: declared {}, the worker was compiled against {}", name, declared, found->compiled));
+          fmt::format("torch: declared {}, the worker was compiled against {}", declared, found->compiled));
+    }
+    if (!found->compiled.empty() && name != "torch" && !runs_what_was_built_against(declared, found->compiled)) {
+      findings.push_back(fmt::format("{}: declared {}, torch was built against {}", name, declared, found->compiled));
     }
     if (!found->loaded.empty() && !fits(spec, name, found->loaded)) {
       findings.push_back(fmt::format("{}: declared {}, loaded {} from {}", name, declared, found->loaded, found->path));

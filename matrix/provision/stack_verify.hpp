@@ -16,8 +16,9 @@ namespace reprobench {
 // part ("+cu128") counts only where both have one.
 bool agrees_with(const std::string& declared, const std::string& actual);
 
-// One sentence a disagreement between what the stack file declares, what the worker was compiled against and what it
-// loaded, and for a mapped library of torch or NVIDIA that lies outside the stack's own folders.
+// One sentence a disagreement between what the stack file declares, what the worker or torch was built against and what
+// the worker loaded (for CUDA, cuDNN and NCCL an older release of the same major may have been built against), and for
+// a mapped library of torch or NVIDIA that lies outside the stack's own folders.
 std::vector<std::string> find_version_disagreements(const StackSpec& spec, const Capability& capability,
                                                     const std::filesystem::path& folder);
 

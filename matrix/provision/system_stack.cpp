@@ -64,8 +64,10 @@ bool has_library(const std::vector<std::string>& folders, const char* library) {
 }  // namespace
 
 std::string installed_package_version(const std::string& package) {
+  const std::string dpkg_query = find_in_path("dpkg-query");
+  if (dpkg_query.empty()) return "";
   SubprocessOptions options;
-  options.command = {"dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", package};
+  options.command = {dpkg_query, "--show", "--showformat=${db:Status-Status} ${Version}", package};
   const SubprocessResult result = run_subprocess(options);
   constexpr std::string_view kInstalled = "installed ";
   return result.exit_code == 0 && result.out.starts_with(kInstalled) ? result.out.substr(kInstalled.size()) : "";

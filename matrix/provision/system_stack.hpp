@@ -11,7 +11,7 @@ namespace reprobench {
 // Version of an installed distribution package ("1.13.1+dfsg-4"); empty if it is not installed or cannot be asked.
 using PackageVersion = std::function<std::string(const std::string& package)>;
 
-// Asks dpkg-query.
+// Asks dpkg-query; empty where there is none.
 std::string installed_package_version(const std::string& package);
 
 // One sentence on why not; empty if it is. The headers decide, and where only their patch number disagrees the package

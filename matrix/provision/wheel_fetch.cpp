@@ -237,7 +237,8 @@ void require_space(const std::vector<LockedWheel>& missing, const std::filesyste
 std::string find_python_with_pip() {
   std::vector<std::string> candidates;
   if (const char* chosen = std::getenv("REPROBENCH_PYTHON"); chosen != nullptr && *chosen != '\0') {
-    candidates.emplace_back(chosen);
+    const std::string found = std::string_view(chosen).find('/') == std::string_view::npos ? find_in_path(chosen) : "";
+    candidates.push_back(found.empty() ? chosen : found);
   }
   if (const std::string found = find_in_path("python3"); !found.empty()) candidates.push_back(found);
   candidates.emplace_back("/usr/bin/python3");

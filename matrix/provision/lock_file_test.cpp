@@ -1,0 +1,86 @@
+#include "matrix/provision/lock_file.hpp"
+
+#include <set>
+
+#include "ci/catch.hpp"
+#include "matrix/provision/provision_fixture.hpp"
+#include "matrix/spec/stack_spec.hpp"
+
+using namespace reprobench;
+using namespace reprobench::test;
+
+namespace {
+
+const std::string kHash(64, 'a');
+const std::string kLine = "torch==2.9.0 --hash=sha256:" + kHash + "  # torch-2.9.0-cp312-cp312-any.whl 899738273 bytes";
+
+std::string problem_of(const std::string& text) {
+  return message_of<SpecError>([&] { parse_lock(text, "t.lock"); });
+}
+
+}  // namespace
+
+TEST_CASE("a lock line gives distribution, version, hash, file and size", "[provision]") {
+  const auto wheels = parse_lock("# a comment\n\n" + kLine + "\n", "t.lock");
+  REQUIRE(wheels.size() == 1);
+  CHECK(wheels[0].distribution == "torch");
+  CHECK(wheels[0].version == "2.9.0");
+  CHECK(wheels[0].sha256 == kHash);
+  CHECK(wheels[0].file == "torch-2.9.0-cp312-cp312-any.whl");
+  CHECK(wheels[0].size_bytes == 899738273);
+  CHECK(requirement_line(wheels[0]) == "torch==2.9.0 --hash=sha256:" + kHash);
+}
+
+TEST_CASE("a damaged lock line is refused at its line and column", "[provision]") {
+  CHECK_THAT(problem_of("# x\ntorch>=2.9\n"), ContainsSubstring("t.lock:2:6: error[RB079]: `==` expected"));
+  CHECK_THAT(problem_of("torch==2.9.0\n"), ContainsSubstring("t.lock:1:13: error[RB079]: ` --hash=sha256:` expected"));
+  CHECK_THAT(problem_of("torch==2.9.0 --hash=sha256:abc  # f.whl 1 bytes"), ContainsSubstring("3 of 64 hex digits"));
+  CHECK_THAT(problem_of("torch==2.9.0 --hash=sha256:" + kHash + "  # f.zip 1 bytes"),
+             ContainsSubstring("no name of a wheel"));
+  CHECK_THAT(problem_of("torch==2.9.0 --hash=sha256:" + kHash + "  # f.whl many bytes"),
+             ContainsSubstring("size expected"));
+  CHECK_THAT(problem_of("torch==2.9.0 --hash=sha256:" + kHash + "  # ../f.whl 1 bytes"),
+             ContainsSubstring("no name of a wheel"));
+  CHECK_THAT(problem_of(""), ContainsSubstring("names no wheel"));
+}
+
+TEST_CASE("all damaged lines of a lock are reported, and a distribution may appear once", "[provision]") {
+  const std::string text = problem_of("==1\n" + kLine + "\n" + kLine + "\n");
+  CHECK_THAT(text, ContainsSubstring("t.lock:1:1"));
+  CHECK_THAT(text, ContainsSubstring("t.lock:3:1: error[RB079]: `torch` appears twice; first in line 2"));
+}
+
+TEST_CASE("the CPU part of a lock is the wheels the stack names, and a name without a wheel is an error",
+          "[provision]") {
+  const auto lock =
+      parse_lock(kLine + "\nnvidia-nccl-cu12==2.27.5 --hash=sha256:" + kHash + "  # n.whl 5 bytes\n", "t.lock");
+  const auto wheels = select_wheels(lock, {"torch"}, {"s.yaml", 3, 4});
+  REQUIRE(wheels.size() == 1);
+  CHECK(wheels[0].distribution == "torch");
+  CHECK_THAT(message_of<SpecError>([&] {
+               select_wheels(lock, {"nvidia-cudnn"}, {"s.yaml", 3, 4});
+             }),
+             ContainsSubstring("s.yaml:3:4: error[RB079]: the lock has no wheel of `nvidia-cudnn`"));
+}
+
+TEST_CASE("the shipped stacks have locks that agree with them", "[provision]") {
+  int wheel_stacks = 0;
+  for (const auto& [name, spec] : load_stacks(REPROBENCH_SOURCE_ROOT "/matrix/stacks")) {
+    INFO(name);
+    if (spec.source != StackSource::wheel) continue;
+    ++wheel_stacks;
+    const auto lock = parse_lock(read_file(spec.lock_path), spec.lock_path);
+    CHECK(select_wheels(lock, spec.cpu_wheels, spec.mark).size() == spec.cpu_wheels.size());
+    std::set<std::string> pinned;
+    for (const LockedWheel& wheel : lock) {
+      if (wheel.distribution == "torch") CHECK(spec.components.at("torch").starts_with(wheel.version + "+"));
+      for (const char* component : {"cudnn", "nccl"}) {
+        if (!wheel.distribution.starts_with(std::string("nvidia-") + component + "-")) continue;
+        CHECK_THAT(wheel.version + ".", Catch::Matchers::StartsWith(spec.components.at(component) + "."));
+        pinned.insert(component);
+      }
+    }
+    CHECK(pinned.size() == 2);
+  }
+  CHECK(wheel_stacks >= 4);
+}

@@ -1,0 +1,259 @@
+#include "matrix/provision/stack_store.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "ci/catch.hpp"
+#include "matrix/provision/provision_fixture.hpp"
+
+using namespace reprobench;
+using namespace reprobench::test;
+
+namespace {
+
+constexpr const char* kWheelFile = "torch-9.9.9-cp312-cp312-manylinux_2_28_x86_64.whl";
+const ProgressSink kNoProgress;
+constexpr timespec kMoment{.tv_sec = 0, .tv_nsec = 100'000'000};
+
+// A complete stack in miniature: an index with one small wheel, its stack file and lock, and sources of a worker that
+// prints a fixed description.
+class SmallStack {
+ public:
+  SmallStack() : find_links_("PIP_FIND_LINKS", (folder_.path() / "index").string()), no_index_("PIP_NO_INDEX", "1") {
+    const std::filesystem::path wheel = folder_.path() / "index" / kWheelFile;
+    write_wheel(wheel, "torch", "9.9.9",
+                {{"torch/lib/libtorch_cpu.so", "cpu library"},
+                 {"torch/lib/libtorch_cuda.so", "cuda library"},
+                 {"torch/include/torch/version.h", "#define TORCH_VERSION_MAJOR 9\n"},
+                 {"torch/nn/linear.py", "not for C++"}});
+    write_file(folder_.path() / "stacks/small.lock",
+               fmt::format("torch==9.9.9 --hash=sha256:{}  # {} {} bytes\n", sha256_of_file(wheel), kWheelFile,
+                           std::filesystem::file_size(wheel)));
+    spec_.name = "small";
+    spec_.text = "name: small";
+    spec_.components = {{"torch", "9.9.9+cpu"}};
+    spec_.python = "3.12";
+    spec_.lock_path = (folder_.path() / "stacks/small.lock").string();
+    spec_.cpu_wheels = {"torch"};
+    write_file(source_root() / "suites/worker/CMakeLists.txt",
+               "cmake_minimum_required(VERSION 3.24)\nproject(worker LANGUAGES CXX)\n"
+               "add_executable(reprobench-worker main.cpp)\n");
+    Capability capability;
+    capability.torch_version = "9.9.9";
+    write_worker("std::puts(R\"json(" + to_json(capability).dump() + ")json\");");
+  }
+
+  void write_worker(const std::string& statement) const {
+    write_file(source_root() / "suites/worker/main.cpp", "#include <cstdio>\nint main() { " + statement + " }\n");
+  }
+  std::filesystem::path home() const { return folder_.path() / "home"; }
+  std::filesystem::path source_root() const { return folder_.path() / "source"; }
+  std::filesystem::path published() const { return folder_.path() / "index" / kWheelFile; }
+  const StackSpec& spec() const { return spec_; }
+  StackStore store() const { return StackStore(home(), source_root()); }
+
+ private:
+  TemporaryFolder folder_;
+  ScopedVariable find_links_;
+  ScopedVariable no_index_;
+  StackSpec spec_;
+};
+
+// Everything an unfinished installation could leave that counts or takes space; downloads, locks and logs may stay.
+std::vector<std::string> remains(const SmallStack& small) {
+  std::vector<std::string> names = names_below(small.home() / "staging");
+  if (std::filesystem::exists(small.home())) {
+    for (const auto& entry : std::filesystem::directory_iterator(small.home())) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("small-")) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("a stack is installed with its CPU part and a worker that describes itself", "[provision]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  CHECK_FALSE(store.find(small.spec()).complete);
+
+  const InstalledStack stack = store.install(small.spec(), false, kNoProgress);
+  CHECK(stack.complete);
+  CHECK(stack.folder == small.home() / ("small-" + stack.digest));
+  CHECK(read_file(stack.folder / "site/torch/lib/libtorch_cpu.so") == "cpu library");
+  CHECK_FALSE(std::filesystem::exists(stack.folder / "site/torch/lib/libtorch_cuda.so"));
+  CHECK_FALSE(std::filesystem::exists(stack.folder / "site/torch/nn"));
+  CHECK(std::filesystem::exists(stack.worker));
+  CHECK(store.describe(stack).torch_version == "9.9.9");
+  CHECK(store.verify(stack).empty());
+  CHECK(names_below(small.home() / "staging").empty());
+}
+
+TEST_CASE("a second installation changes nothing and needs no index", "[provision]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  const InstalledStack first = store.install(small.spec(), false, kNoProgress);
+  const auto written = std::filesystem::last_write_time(first.worker);
+  std::filesystem::remove(small.published());
+  std::filesystem::remove_all(small.home() / "downloads");
+  std::vector<std::string> phases;
+  const InstalledStack second = store.install(
+      small.spec(), false, [&](const std::string&, const std::string& phase, double) { phases.push_back(phase); });
+  CHECK(second.worker == first.worker);
+  CHECK(std::filesystem::last_write_time(second.worker) == written);
+  CHECK(phases.empty());
+}
+
+TEST_CASE("asking for the GPU part of a CPU installation brings it", "[provision]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  store.install(small.spec(), false, kNoProgress);
+  const InstalledStack stack = store.install(small.spec(), true, kNoProgress);
+  CHECK(read_file(stack.folder / "site/torch/lib/libtorch_cuda.so") == "cuda library");
+  CHECK(store.install(small.spec(), false, kNoProgress).worker == stack.worker);
+  CHECK(std::filesystem::exists(stack.folder / "site/torch/lib/libtorch_cuda.so"));
+}
+
+TEST_CASE("changed worker sources need a new worker, and the unpacked stack stays", "[provision]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  const InstalledStack first = store.install(small.spec(), false, kNoProgress);
+  Capability capability;
+  capability.torch_version = "9.9.9+new";
+  small.write_worker("std::puts(R\"json(" + to_json(capability).dump() + ")json\");");
+  CHECK(store.find(small.spec()).complete);
+  CHECK(store.find(small.spec()).worker.empty());
+  CHECK_THAT(message_of<ProvisionError>([&] { store.describe(store.find(small.spec())); }),
+             ContainsSubstring("reprobench stack install small"));
+  const InstalledStack second = store.install(small.spec(), false, kNoProgress);
+  CHECK(second.worker != first.worker);
+  CHECK(store.describe(second).torch_version == "9.9.9+new");
+}
+
+TEST_CASE("a worker that does not compile shows the compiler's words and leaves nothing", "[provision]") {
+  const SmallStack small;
+  small.write_worker("this_is_no_function();");
+  StackStore store = small.store();
+  const std::string message = message_of<ProvisionError>([&] { store.install(small.spec(), false, kNoProgress); });
+  CHECK_THAT(message, ContainsSubstring("the worker of small could not be built"));
+  CHECK_THAT(message, ContainsSubstring("this_is_no_function"));
+  CHECK_THAT(message, ContainsSubstring("full log: " + (small.home() / "logs/small-worker.log").string()));
+  CHECK(remains(small).empty());
+}
+
+TEST_CASE("a worker that dies or speaks nonsense when asked is not installed", "[provision]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  small.write_worker("std::fputs(\"libx.so: not found\", stderr); return 127;");
+  CHECK_THAT(message_of<ProvisionError>([&] { store.install(small.spec(), false, kNoProgress); }),
+             ContainsSubstring("describe` failed with exit code 127") && ContainsSubstring("libx.so: not found"));
+  CHECK(remains(small).empty());
+  small.write_worker("std::puts(\"hello\");");
+  CHECK_THAT(message_of<ProvisionError>([&] { store.install(small.spec(), false, kNoProgress); }),
+             ContainsSubstring("is no description: no JSON"));
+  CHECK(remains(small).empty());
+}
+
+TEST_CASE("a hostile wheel with the right hash is refused and leaves nothing", "[provision]") {
+  SmallStack small;
+  write_wheel(small.published(), "torch", "9.9.9", {{"torch/lib/libtorch_cpu.so", "x"}, {"../../x", "evil"}});
+  write_file(small.spec().lock_path,
+             fmt::format("torch==9.9.9 --hash=sha256:{}  # {} {} bytes\n", sha256_of_file(small.published()),
+                         kWheelFile, std::filesystem::file_size(small.published())));
+  StackStore store = small.store();
+  CHECK(message_of<ProvisionError>([&] { store.install(small.spec(), false, kNoProgress); }) ==
+        std::string(kWheelFile) + ": error[RB073]: entry \"../../x\" leaves the target folder; nothing was extracted");
+  CHECK(remains(small).empty());
+}
+
+TEST_CASE("verify finds a changed library and a changed wheel", "[provision]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  const InstalledStack stack = store.install(small.spec(), false, kNoProgress);
+  write_file(stack.folder / "site/torch/lib/libtorch_cpu.so", "CPU library");
+  write_file(small.home() / "downloads" / kWheelFile, "not the wheel");
+  const auto findings = store.verify(stack);
+  REQUIRE(findings.size() == 2);
+  CHECK_THAT(findings[0], ContainsSubstring("libtorch_cpu.so: SHA-256 is"));
+  CHECK_THAT(findings[1], Catch::Matchers::StartsWith(kWheelFile));
+}
+
+TEST_CASE("a removed stack is gone and can be installed again", "[provision]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  store.remove(store.install(small.spec(), false, kNoProgress));
+  CHECK_FALSE(store.find(small.spec()).complete);
+  CHECK(remains(small).empty());
+  CHECK(store.install(small.spec(), false, kNoProgress).complete);
+}
+
+TEST_CASE("an installation killed at any moment counts for nothing, and the next one ends well", "[provision]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  int killed = 0;
+  for (int delay_ms = 20; delay_ms <= 2500; delay_ms += delay_ms / 2 + 10) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      setpgid(0, 0);
+      StackStore(small.home(), small.source_root()).install(small.spec(), false, kNoProgress);
+      _exit(0);
+    }
+    setpgid(child, child);
+    const timespec delay{.tv_sec = delay_ms / 1000, .tv_nsec = delay_ms % 1000 * 1'000'000L};
+    nanosleep(&delay, nullptr);
+    kill(-child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    const InstalledStack stack = store.find(small.spec());
+    INFO("killed after " << delay_ms << " ms");
+    if (WIFSIGNALED(status)) ++killed;
+    if (stack.complete) {
+      CHECK(store.verify(stack).empty());
+      store.remove(stack);
+    }
+  }
+  CHECK(killed > 3);
+  const InstalledStack stack = store.install(small.spec(), false, kNoProgress);
+  CHECK(stack.complete);
+  CHECK(store.verify(stack).empty());
+  // A pip or compiler of a killed installation may have outlived it for a moment; once they are done, a later
+  // installation cleans up what they wrote.
+  for (int i = 0; i < 50 && !names_below(small.home() / "staging").empty(); ++i) {
+    nanosleep(&kMoment, nullptr);
+    store.install(small.spec(), false, kNoProgress);
+  }
+  CHECK(remains(small) == std::vector<std::string>{stack.folder.filename().string()});
+}
+
+TEST_CASE("two installations of one stack at once wait for each other", "[provision]") {
+  const SmallStack small;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 2; ++i) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      const bool complete =
+          StackStore(small.home(), small.source_root()).install(small.spec(), false, kNoProgress).complete;
+      _exit(complete ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  CHECK(small.store().verify(small.store().find(small.spec())).empty());
+}
+
+TEST_CASE("a lock that is missing is an error in the stack file", "[provision]") {
+  const SmallStack small;
+  StackSpec spec = small.spec();
+  spec.lock_path = "/nonexistent.lock";
+  spec.mark = {"small.yaml", 1, 1};
+  CHECK_THAT(message_of<SpecError>([&] { small.store().find(spec); }),
+             ContainsSubstring("small.yaml:1:1: error[RB027]: lock /nonexistent.lock cannot be read"));
+}

@@ -1,0 +1,113 @@
+#include "matrix/provision/stack_verify.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/provision/provision_fixture.hpp"
+
+using namespace reprobench;
+using namespace reprobench::test;
+
+namespace {
+
+StackSpec declared_stack() {
+  StackSpec spec;
+  spec.components = {{"torch", "2.9.0+cu128"}, {"cuda", "12.8"}, {"cudnn", "9.10.2"}};
+  return spec;
+}
+
+Capability honest_capability() {
+  Capability capability;
+  capability.torch_version = "2.9.0";
+  capability.fingerprint.components = {
+      {.name = "torch", .compiled = "2.9.0", .loaded = "2.9.0+cu128", .path = "site/torch/lib/libtorch_cpu.so"},
+      {.name = "cuda", .compiled = "", .loaded = "12.8.90", .path = "site/nvidia/cuda_runtime/lib/libcudart.so.12"},
+      {.name = "cudnn", .compiled = "", .loaded = "", .path = ""}};
+  capability.fingerprint.libraries = {{"site/torch/lib/libtorch_cpu.so", "ab"},
+                                      {"/stacks/s/site/torch/lib/libc10.so", "cd"},
+                                      {"/usr/lib/x86_64-linux-gnu/libstdc++.so.6", "ef"}};
+  return capability;
+}
+
+std::vector<std::string> findings_of(const Capability& capability) {
+  return find_version_disagreements(declared_stack(), capability, "/stacks/s");
+}
+
+}  // namespace
+
+TEST_CASE("a declared version agrees with more exact forms of itself only", "[provision]") {
+  CHECK(agrees_with("12.8", "12.8.90"));
+  CHECK(agrees_with("2.9.0+cu128", "2.9.0"));
+  CHECK(agrees_with("2.9.0+cu128", "2.9.0+cu128"));
+  CHECK_FALSE(agrees_with("2.9.0+cu128", "2.9.0+cu126"));
+  CHECK_FALSE(agrees_with("12.8", "12.80"));
+  CHECK_FALSE(agrees_with("12.8", "12"));
+  CHECK_FALSE(agrees_with("9.10.2", "9.10.1.4"));
+}
+
+TEST_CASE("a stack that is what it declares gives no finding", "[provision]") {
+  CHECK(findings_of(honest_capability()).empty());
+}
+
+TEST_CASE("each disagreement of declared, compiled and loaded versions is one finding", "[provision]") {
+  Capability capability = honest_capability();
+  capability.fingerprint.components[0].compiled = "2.8.0";
+  CHECK(findings_of(capability) ==
+        std::vector<std::string>{"torch: declared 2.9.0+cu128, the worker was compiled against 2.8.0"});
+
+  capability = honest_capability();
+  capability.fingerprint.components[1].loaded = "12.6.77";
+  CHECK(findings_of(capability) == std::vector<std::string>{"cuda: declared 12.8, loaded 12.6.77 from "
+                                                            "site/nvidia/cuda_runtime/lib/libcudart.so.12"});
+
+  capability = honest_capability();
+  capability.torch_version = "2.9.1";
+  CHECK(findings_of(capability) == std::vector<std::string>{"torch: declared 2.9.0+cu128, the library says 2.9.1"});
+
+  capability = honest_capability();
+  capability.fingerprint.cxx11_abi = 0;
+  CHECK(findings_of(capability) == std::vector<std::string>{"C++ ABI: declared 1, the worker was compiled with 0"});
+}
+
+TEST_CASE("torch may be built against an older cuDNN of the same major, but no newer one or other major",
+          "[provision]") {
+  Capability capability = honest_capability();
+  capability.fingerprint.components[2].compiled = "9.8.0";
+  CHECK(findings_of(capability).empty());
+  capability.fingerprint.components[2].compiled = "9.11.0";
+  CHECK(findings_of(capability) == std::vector<std::string>{"cudnn: declared 9.10.2, torch was built against 9.11.0"});
+  capability.fingerprint.components[2].compiled = "8.9.2";
+  CHECK(findings_of(capability).size() == 1);
+}
+
+TEST_CASE("a torch or CUDA library from elsewhere is a finding, the host's own libraries are not", "[provision]") {
+  Capability capability = honest_capability();
+  capability.fingerprint.libraries.push_back({"/usr/local/cuda/lib64/libcudart.so.12", ""});
+  CHECK(findings_of(capability) ==
+        std::vector<std::string>{"/usr/local/cuda/lib64/libcudart.so.12 was loaded from outside the stack's folders"});
+  capability.fingerprint.libraries.back().path = "/stacks/s-other/site/torch/lib/libc10.so";
+  CHECK(findings_of(capability).size() == 1);
+}
+
+TEST_CASE("a system stack's patch number is left to the package, its minor is not", "[provision]") {
+  StackSpec spec;
+  spec.source = StackSource::system;
+  spec.components = {{"torch", "1.13.1"}};
+  spec.library_dirs = {"/usr/lib/x86_64-linux-gnu"};
+  Capability capability;
+  capability.torch_version = "1.13.0";
+  capability.fingerprint.libraries = {{"/usr/lib/x86_64-linux-gnu/libtorch_cpu.so.1.13", ""}};
+  CHECK(find_version_disagreements(spec, capability, "/stacks/s").empty());
+  capability.torch_version = "2.1.2";
+  CHECK(find_version_disagreements(spec, capability, "/stacks/s").size() == 1);
+}
+
+TEST_CASE("a library that was changed or removed after the installation is found", "[provision]") {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "torch/lib/libc10.so", "bytes");
+  StackManifest manifest;
+  manifest.files = {{.path = "torch/lib/libc10.so", .size_bytes = 5, .sha256 = sha256_of_text("bytes")}};
+  CHECK(find_changed_files(folder.path(), manifest).empty());
+  write_file(folder.path() / "torch/lib/libc10.so", "Bytes");
+  CHECK_THAT(find_changed_files(folder.path(), manifest).at(0), ContainsSubstring("libc10.so: SHA-256 is"));
+  std::filesystem::remove(folder.path() / "torch/lib/libc10.so");
+  CHECK_THAT(find_changed_files(folder.path(), manifest).at(0), ContainsSubstring("is missing"));
+}
