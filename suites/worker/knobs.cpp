@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 
+#include "suites/worker/float32_precision.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
 
@@ -71,8 +72,7 @@ std::string apply_precision(const std::string& value) { return value; }
 std::string apply_seed(const std::string& value) { return value; }
 
 std::string apply_tf32(const std::string& value) {
-  at::globalContext().setAllowTF32CuBLAS(value == "on");
-  at::globalContext().setAllowTF32CuDNN(value == "on");
+  set_tf32(value == "on");
   return value;
 }
 

@@ -4,13 +4,16 @@
 //   reprobench-worker run REQUEST.json --data DIR     one attempt; writes trace.jsonl and result.json beside the
 //   request
 //
+// SIGTERM lets the step in hand finish; the result then says "interrupted".
 // Exit: 0 all steps done, 1 failed with a result that says why, 2 usage, 3 no result could be written.
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string_view>
 
 #include "suites/worker/attempt.hpp"
 #include "suites/worker/describe.hpp"
+#include "suites/worker/train_loop.hpp"
 
 namespace {
 
@@ -35,6 +38,7 @@ int main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
   try {
     if (verb == "describe" && argc == 2) return describe();
+    std::signal(SIGTERM, [](int) { reprobench::request_stop(); });
     if (verb == "run" && argc == 5 && std::string_view(argv[3]) == "--data") {
       return reprobench::run_attempt(argv[2], argv[4]) ? 0 : kFailed;
     }

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <torch/version.h>
 
+#include "suites/worker/float32_precision.hpp"
 #include "suites/worker/mapped_libraries.hpp"
 #include "suites/worker/process_facts.hpp"
 
@@ -176,8 +177,8 @@ std::map<std::string, std::string> resolved_flags() {
       {"deterministic_algorithms_warn_only", word(context.deterministicAlgorithmsWarnOnly())},
       {"deterministic_cudnn", word(context.deterministicCuDNN())},
       {"benchmark_cudnn", word(context.benchmarkCuDNN())},
-      {"tf32_cublas", word(context.allowTF32CuBLAS())},
-      {"tf32_cudnn", word(context.allowTF32CuDNN())},
+      {"float32_matmul", float32_precision("matmul")},
+      {"float32_conv", float32_precision("conv")},
       {"onednn", word(context.userEnabledMkldnn())}};
   add_newer_flags(context, flags);
   return flags;

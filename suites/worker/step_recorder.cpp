@@ -1,12 +1,10 @@
 #include "suites/worker/step_recorder.hpp"
 
-#include <bit>
 #include <string>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/count_nonzero.h>
 
-#include "matrix/contract/number.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/tensor_record.hpp"
 
@@ -56,24 +54,26 @@ void StepRecorder::count(const at::Tensor& mask, std::string_view event) {
   if (level_ == TraceLevel::tensor) taps_.push_back({"", mask.detach(), std::string(event)});
 }
 
-void StepRecorder::after_step(StepRecord record, const at::Tensor& output, const at::Tensor& loss) {
-  const bool measures_state = level_ == TraceLevel::tensor || record.step % kStateEvery == 0 || record.step == steps_;
-  if (measures_state) {
-    record.grad_norm = exact_float(state_.gradient_norm());
-    record.rss_bytes = resident_bytes();
-  }
-  const Digest root = level_ == TraceLevel::tensor ? tensor_root(record, loss) : step_root(record, output, loss);
-  chain_ = chain_digest(chain_, root);
-  record.root = to_hex(root);
-  record.chain = to_hex(chain_);
-  if (level_ == TraceLevel::tensor) trace_.add(to_json(tensors_));
-  trace_.add(to_json(record));
+bool StepRecorder::measures_state(std::int64_t step) const {
+  return level_ == TraceLevel::tensor || step % kStateEvery == 0 || step == steps_;
 }
 
-Digest StepRecorder::step_root(const StepRecord& record, const at::Tensor& output, const at::Tensor& loss) {
+void StepRecorder::after_step(StepMeasurement& measured, const at::Tensor& output, const at::Tensor& loss) {
+  if (measures_state(measured.step)) {
+    measured.grad_norm = state_.gradient_norm();
+    measured.rss_bytes = resident_bytes();
+  }
+  measured.root = level_ == TraceLevel::tensor ? tensor_root(measured, loss) : step_root(measured.step, output, loss);
+  chain_ = chain_digest(chain_, measured.root);
+  measured.chain = chain_;
+  if (level_ == TraceLevel::tensor) trace_.add(to_json(tensors_));
+  trace_.add(measured);
+}
+
+Digest StepRecorder::step_root(std::int64_t step, const at::Tensor& output, const at::Tensor& loss) {
   builder_.clear();
   builder_.append(digest_of(loss)).append(digest_of(output)).append(block_digest(std::as_bytes(batches_.samples())));
-  if (record.step % kStateEvery == 0 || record.step == steps_) {
+  if (measures_state(step)) {
     for (std::size_t i = 0; i < state_.size(); ++i) {
       builder_.append(digest_of(state_.parameter(i)));
       builder_.append(digest_of(state_.exp_avg(i))).append(digest_of(state_.exp_avg_square(i)));
@@ -82,7 +82,7 @@ Digest StepRecorder::step_root(const StepRecord& record, const at::Tensor& outpu
   return builder_.finish();
 }
 
-Digest StepRecorder::tensor_root(StepRecord& record, const at::Tensor& loss) {
+Digest StepRecorder::tensor_root(StepMeasurement& measured, const at::Tensor& loss) {
   builder_.clear();
   // The parameters that entered the step are in the list already; the batch goes before them.
   std::vector<TensorRecord> parameters = std::move(tensors_.tensors);
@@ -94,7 +94,7 @@ Digest StepRecorder::tensor_root(StepRecord& record, const at::Tensor& loss) {
     if (tapped.event.empty()) {
       add_tensor(tapped.name, TensorRole::forward_output, tapped.value);
     } else {
-      record.events[tapped.event] = at::count_nonzero(tapped.value).item<std::int64_t>();
+      measured.events[tapped.event] = at::count_nonzero(tapped.value).item<std::int64_t>();
     }
   }
   add_tensor("loss", TensorRole::loss, loss);

@@ -35,8 +35,8 @@ class StepRecorder {
   void before_step(std::int64_t step);
   void tap(const at::Tensor& value, std::string_view name);
   void count(const at::Tensor& mask, std::string_view event);
-  // `record` comes with step, loss, learning rate, samples and times; the recorder fills in the rest and writes it.
-  void after_step(StepRecord record, const at::Tensor& output, const at::Tensor& loss);
+  // `measured` comes with step, loss, learning rate, samples and times; the recorder fills in the rest and writes it.
+  void after_step(StepMeasurement& measured, const at::Tensor& output, const at::Tensor& loss);
 
   // The state after the last step.
   void finish();
@@ -49,8 +49,9 @@ class StepRecorder {
 
   void add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor);
   void add_state();
-  Digest step_root(const StepRecord& record, const at::Tensor& output, const at::Tensor& loss);
-  Digest tensor_root(StepRecord& record, const at::Tensor& loss);
+  bool measures_state(std::int64_t step) const;
+  Digest step_root(std::int64_t step, const at::Tensor& output, const at::Tensor& loss);
+  Digest tensor_root(StepMeasurement& measured, const at::Tensor& loss);
 
   TraceLevel level_;
   std::int64_t steps_;

@@ -54,10 +54,10 @@ std::string dtype_name(const at::Tensor& tensor) {
 }
 
 Digest digest_of(const at::Tensor& tensor) {
-  const at::Tensor contiguous = tensor.detach().contiguous();
-  const auto shape = contiguous.sizes();
-  return tensor_digest(dtype_name(contiguous), {shape.data(), shape.size()},
-                       {static_cast<const std::byte*>(contiguous.data_ptr()), contiguous.nbytes()});
+  if (!tensor.is_contiguous()) return digest_of(tensor.detach().contiguous());
+  const auto shape = tensor.sizes();
+  return tensor_digest(dtype_name(tensor), {shape.data(), shape.size()},
+                       {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()});
 }
 
 TensorSketch sketch_of(const at::Tensor& tensor) {

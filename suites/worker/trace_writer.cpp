@@ -23,6 +23,8 @@ TraceWriter::~TraceWriter() { close(file_); }
 
 void TraceWriter::add(const nlohmann::json& body) { waiting_ += trace_line(body, seq_++); }
 
+void TraceWriter::add(const StepMeasurement& step) { append_step_line(waiting_, step, seq_++); }
+
 void TraceWriter::write_if_due() {
   const bool due = std::chrono::steady_clock::now() - last_write_ >= kLongestWait;
   if (due || waiting_.size() >= kMostWaiting) write();

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "matrix/contract/trace.hpp"
+#include "suites/worker/step_line.hpp"
 
 namespace reprobench {
 
@@ -20,6 +21,7 @@ class TraceWriter {
   TraceWriter& operator=(const TraceWriter&) = delete;
 
   void add(const nlohmann::json& body);
+  void add(const StepMeasurement& step);
 
   // Between steps: writes if a second has passed or much is waiting.
   void write_if_due();

@@ -1,7 +1,9 @@
 #include "suites/worker/train_loop.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 
 #include <ATen/core/Tensor.h>
@@ -17,6 +19,8 @@ namespace reprobench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+volatile std::sig_atomic_t stop_requested = 0;
 
 std::int64_t nanoseconds(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
@@ -73,7 +77,7 @@ class LoopContext final : public StepContext {
 struct StepOutcome {
   at::Tensor output;
   at::Tensor loss;
-  StepRecord record;
+  StepMeasurement measured;
 };
 
 // One timed step. Gradients of the step before are dropped in its data phase, so the recorder can still read them.
@@ -95,54 +99,69 @@ StepOutcome run_step(std::int64_t step, const Model& model, Precision precision,
   const auto differentiated = Clock::now();
   state.update();
   const auto updated = Clock::now();
-  outcome.record.step = step;
-  outcome.record.step_time_ns = nanoseconds(updated - start);
-  outcome.record.phases = {nanoseconds(loaded - start), nanoseconds(forwarded - loaded),
-                           nanoseconds(differentiated - forwarded), nanoseconds(updated - differentiated)};
+  outcome.measured.step = step;
+  outcome.measured.step_time_ns = nanoseconds(updated - start);
+  outcome.measured.phases = {nanoseconds(loaded - start), nanoseconds(forwarded - loaded),
+                             nanoseconds(differentiated - forwarded), nanoseconds(updated - differentiated)};
   return outcome;
 }
 
-double fill_loss(const at::Tensor& loss, StepRecord& record) {
-  if (loss.scalar_type() == at::kDouble) {
-    const double value = *static_cast<const double*>(loss.data_ptr());
-    record.loss = exact_float(value);
-    return value;
-  }
-  const float value = *static_cast<const float*>(loss.data_ptr());
-  record.loss = exact_float(value);
-  return static_cast<double>(value);
+ExactValue loss_value(const at::Tensor& loss) {
+  if (loss.scalar_type() == at::kDouble) return {*static_cast<const double*>(loss.data_ptr()), true};
+  return {static_cast<double>(*static_cast<const float*>(loss.data_ptr())), false};
 }
 
-void run_steps(const CellRequest& request, const Model& model, const ModelPreset& preset, Precision precision,
-               TrainState& state, BatchSource& batches, StepRecorder& recorder, TraceWriter& trace,
-               CellResult& result) {
-  LoopContext context(state, recorder);
-  for (std::int64_t step = 1; step <= request.workload.steps; ++step) {
-    if (request.inject && request.inject->step == step) {
-      state.nudge_element(request.inject->tensor, request.inject->element);
-    }
-    recorder.before_step(step);
-    StepOutcome outcome = run_step(step, model, precision, state, batches, context);
-    if (step == 1) result.start_to_first_step_ns = since_process_start_ns();
-    outcome.record.learning_rate = preset.optimizer.learning_rate;
-    outcome.record.samples = request.workload.batch_size;
-    const double loss = fill_loss(outcome.loss, outcome.record);
-    recorder.after_step(std::move(outcome.record), outcome.output, outcome.loss);
-    result.steps_completed = step;
-    result.chain = to_hex(recorder.chain());
-    result.trace_lines = trace.lines();
-    if (!std::isfinite(loss)) {
-      trace.write();
-      throw RunFailure("non_finite_loss", "loss is " + json_number(loss).dump() + " at step " + std::to_string(step));
-    }
-    trace.write_if_due();
+struct Run {
+  const CellRequest& request;
+  const Model& model;
+  const ModelPreset& preset;
+  Precision precision;
+  TrainState& state;
+  BatchSource& batches;
+  StepRecorder& recorder;
+  TraceWriter& trace;
+  CellResult& result;
+};
+
+void record_step(Run& run, StepOutcome& outcome) {
+  StepMeasurement& measured = outcome.measured;
+  measured.learning_rate = run.preset.optimizer.learning_rate;
+  measured.samples = run.request.workload.batch_size;
+  measured.loss = loss_value(outcome.loss);
+  run.recorder.after_step(measured, outcome.output, outcome.loss);
+  run.result.steps_completed = measured.step;
+  if (!std::isfinite(measured.loss.value)) {
+    throw RunFailure("non_finite_loss", "loss is " + json_number(measured.loss.value).dump() + " at step " +
+                                            std::to_string(measured.step));
   }
+  run.trace.write_if_due();
+}
+
+void run_steps(Run& run, Telemetry telemetry) {
+  LoopContext context(run.state, run.recorder);
+  const auto& inject = run.request.inject;
+  for (std::int64_t step = 1; step <= run.request.workload.steps; ++step) {
+    if (inject && inject->step == step) run.state.nudge_element(inject->tensor, inject->element);
+    if (telemetry == Telemetry::on) run.recorder.before_step(step);
+    StepOutcome outcome = run_step(step, run.model, run.precision, run.state, run.batches, context);
+    if (step == 1) run.result.start_to_first_step_ns = since_process_start_ns();
+    if (telemetry == Telemetry::on) record_step(run, outcome);
+    if (stop_requested != 0) throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
+  }
+  if (telemetry == Telemetry::on) run.recorder.finish();
+}
+
+// What is known of a run however it ended.
+void close_record(const StepRecorder& recorder, TraceWriter& trace, CellResult& result) {
+  trace.write();
+  result.chain = to_hex(recorder.chain());
+  result.trace_lines = trace.lines();
 }
 
 }  // namespace
 
 void run_training(const CellRequest& request, const std::filesystem::path& folder,
-                  const std::filesystem::path& data_folder, CellResult& result) {
+                  const std::filesystem::path& data_folder, CellResult& result, Telemetry telemetry) {
   result.knobs_resolved = apply_knobs(request.knobs);
   check_request(request);
   const Model& model = model_named(request.workload.model);
@@ -159,9 +178,16 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace}));
   trace.write();
   StepRecorder recorder(request.trace, request.workload.steps, workload, state, batches, trace);
-  run_steps(request, model, preset, precision, state, batches, recorder, trace, result);
-  recorder.finish();
-  result.trace_lines = trace.lines();
+  Run run{request, model, preset, precision, state, batches, recorder, trace, result};
+  try {
+    run_steps(run, telemetry);
+  } catch (...) {
+    close_record(recorder, trace, result);
+    throw;
+  }
+  close_record(recorder, trace, result);
 }
+
+void request_stop() { stop_requested = 1; }
 
 }  // namespace reprobench

@@ -1,0 +1,15 @@
+// The TF32 switch of LibTorch, which has had three spellings: one setter a library, precisions by word (2.9),
+// precisions by enumerator (2.10 and later). Newer releases refuse a process that uses both an old and a new one, so it
+// is used here only.
+#pragma once
+
+#include <string>
+
+namespace reprobench {
+
+void set_tf32(bool on);
+
+// "tf32", "ieee", or "none" where the release has not decided; `operation` is "matmul" or "conv".
+std::string float32_precision(const std::string& operation);
+
+}  // namespace reprobench
