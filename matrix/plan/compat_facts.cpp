@@ -1,86 +1,104 @@
 #include "matrix/plan/compat_facts.hpp"
 
 #include <fstream>
-#include <sstream>
-#include <stdexcept>
 
-#include <nlohmann/json.hpp>
+#include "matrix/contract/json_field.hpp"
+#include "matrix/plan/dotted_version.hpp"
 
 namespace reprobench {
 namespace {
 
 using nlohmann::json;
 
-std::string text_or_empty(const json& row, const char* key) {
-  const auto found = row.find(key);
-  return found == row.end() || found->is_null() ? "" : found->get<std::string>();
+constexpr const char* kDocument = "compat-facts";
+constexpr const char* kSchema = "reprobench-compat-facts/1";
+
+// Rows say null for what is not verified.
+template <class T>
+T known_or(const json& row, const char* key, T unknown) {
+  const json value = required<json>(kDocument, row, key);
+  return value.is_null() ? unknown : required<T>(kDocument, row, key);
 }
 
-TorchWheel wheel_from(const json& row) {
-  TorchWheel wheel{row.at("torch").get<std::string>(), row.at("variant").get<std::string>(),
-                   text_or_empty(row, "cuda_toolkit"), text_or_empty(row, "cudnn"),
-                   text_or_empty(row, "nccl"),         {},
-                   text_or_empty(row, "glibc_min")};
-  if (!row.at("sm").is_null()) wheel.sm = row.at("sm").get<std::vector<std::string>>();
+WheelFacts wheel_from_json(const json& row) {
+  WheelFacts wheel;
+  wheel.torch = required<std::string>(kDocument, row, "torch");
+  wheel.variant = required<std::string>(kDocument, row, "variant");
+  wheel.cuda_toolkit = known_or<std::string>(row, "cuda_toolkit", "");
+  wheel.cudnn = known_or<std::string>(row, "cudnn", "");
+  wheel.nccl = known_or<std::string>(row, "nccl", "");
+  wheel.kernels_of = known_or<std::vector<std::string>>(row, "sm", {});
+  wheel.cxx11_abi = known_or<int>(row, "cxx11_abi", -1);
+  wheel.glibc_min = known_or<std::string>(row, "glibc_min", "");
   return wheel;
 }
 
-ArchitectureEnd architecture_from(const json& row) {
-  const std::string branch = text_or_empty(row, "last_driver");  // "R580"
-  return {row.at("arch").get<std::string>(), row.at("compute_capability_min").get<std::string>(),
-          row.at("compute_capability_max").get<std::string>(), branch.empty() ? 0 : std::stoi(branch.substr(1))};
+// "R580" -> 580
+int branch_number(const std::string& branch) {
+  const auto numbers = version_numbers(branch.substr(branch.find_first_not_of('R')));
+  if (numbers.empty()) throw ContractError("compat-facts: driver branch `" + branch + "` has no number");
+  return numbers.front();
 }
 
-// The number at `position`, which moves behind the following dot.
-long next_number(const std::string& version, std::size_t& position) {
-  long number = 0;
-  while (position < version.size() && version[position] >= '0' && version[position] <= '9') {
-    number = number * 10 + (version[position++] - '0');
-  }
-  position = version.find('.', position);
-  position = position == std::string::npos ? version.size() : position + 1;
-  return number;
+void add_architecture_end(CompatFacts& facts, const json& row) {
+  const json branch = required<json>(kDocument, row, "last_driver");
+  if (branch.is_null()) return;
+  facts.architecture_ends.push_back({required<std::string>(kDocument, row, "arch"),
+                                     required<std::vector<std::string>>(kDocument, row, "compute_capabilities"),
+                                     branch_number(required<std::string>(kDocument, row, "last_driver"))});
 }
 
 }  // namespace
 
-CompatFacts parse_compat_facts(const std::string& text) {
-  CompatFacts facts;
-  try {
-    const json document = json::parse(text);
-    if (document.at("schema") != "reprobench-compat-facts/1") throw std::runtime_error("another schema");
-    for (const json& row : document.at("torch_wheels")) facts.torch_wheels.push_back(wheel_from(row));
-    for (const json& row : document.at("cuda_minor_version_floor")) {
-      facts.driver_floor[row.at("cuda_major").get<int>()] = row.at("min_driver").get<std::string>();
-    }
-    for (const json& row : document.at("cuda_min_driver_linux")) {
-      const std::string driver = text_or_empty(row, "min_driver_linux");
-      if (!driver.empty()) facts.toolkit_driver[row.at("toolkit").get<std::string>()] = driver;
-    }
-    for (const json& row : document.at("arch_support_end")) facts.architecture_ends.push_back(architecture_from(row));
-  } catch (const std::exception& error) {
-    throw std::runtime_error(std::string("compat-facts.json: ") + error.what());
+const WheelFacts* CompatFacts::find_wheel(const std::string& torch_line, const std::string& variant) const {
+  for (const WheelFacts& wheel : wheels) {
+    if (wheel.torch == torch_line && wheel.variant == variant) return &wheel;
   }
+  return nullptr;
+}
+
+std::vector<std::string> CompatFacts::variants_of(const std::string& torch_line) const {
+  std::vector<std::string> variants;
+  for (const WheelFacts& wheel : wheels) {
+    if (wheel.torch == torch_line) variants.push_back(wheel.variant);
+  }
+  return variants;
+}
+
+std::string CompatFacts::driver_of_toolkit(const std::string& toolkit) const {
+  for (const auto& [known, driver] : toolkit_driver) {
+    if (!version_less(known, toolkit) && !version_less(toolkit, known)) return driver;
+  }
+  return "";
+}
+
+CompatFacts compat_facts_from_json(const json& object) {
+  if (!object.is_object() || object.value("schema", "") != kSchema) {
+    throw ContractError(std::string("compat-facts: `schema` is not ") + kSchema);
+  }
+  CompatFacts facts;
+  for (const json& row : required<json>(kDocument, object, "torch_wheels")) {
+    facts.wheels.push_back(wheel_from_json(row));
+  }
+  for (const json& row : required<json>(kDocument, object, "cuda_min_driver_linux")) {
+    if (row.contains("min_driver_linux") && row["min_driver_linux"].is_null()) continue;
+    facts.toolkit_driver[required<std::string>(kDocument, row, "toolkit")] =
+        required<std::string>(kDocument, row, "min_driver_linux");
+  }
+  for (const json& row : required<json>(kDocument, object, "cuda_minor_version_floor")) {
+    facts.driver_floor[required<int>(kDocument, row, "cuda_major")] =
+        required<std::string>(kDocument, row, "min_driver");
+  }
+  for (const json& row : required<json>(kDocument, object, "arch_support_end")) add_architecture_end(facts, row);
   return facts;
 }
 
 CompatFacts load_compat_facts(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error(path.string() + " cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_compat_facts(text.str());
-}
-
-int compare_versions(const std::string& a, const std::string& b) {
-  std::size_t position_a = 0;
-  std::size_t position_b = 0;
-  while (position_a < a.size() || position_b < b.size()) {
-    const long number_a = next_number(a, position_a);
-    const long number_b = next_number(b, position_b);
-    if (number_a != number_b) return number_a < number_b ? -1 : 1;
-  }
-  return 0;
+  std::ifstream in(path);
+  if (!in) throw ContractError("compat-facts: cannot read " + path.string());
+  const json object = json::parse(in, nullptr, false);
+  if (object.is_discarded()) throw ContractError("compat-facts: " + path.string() + " is not JSON");
+  return compat_facts_from_json(object);
 }
 
 }  // namespace reprobench

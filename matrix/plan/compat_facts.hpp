@@ -1,45 +1,52 @@
-// matrix/facts/compat-facts.json as values: the rows the rules of compat_rules.cpp need.
+// What is known of releases, drivers and GPUs: matrix/facts/compat-facts.json, read once. The rules over it are in
+// compat_rules.cpp; sources and confidence of every row are in the file.
 #pragma once
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 namespace reprobench {
 
-// What the Linux x86_64 wheel of one torch release and CUDA variant carries. Empty text: not known.
-struct TorchWheel {
-  std::string torch;            // "2.9": facts hold for all patch releases
-  std::string variant;          // "cu128"
-  std::string cuda_toolkit;     // "12.8.1"
-  std::string cudnn;            // "9.10.2.21"
-  std::string nccl;             // "2.27.5"
-  std::vector<std::string> sm;  // "9.0", or "12.0+PTX"; empty: not known
-  std::string glibc_min;
+// One x86_64 Linux wheel of torch.
+struct WheelFacts {
+  std::string torch;                    // release line, "2.9"
+  std::string variant;                  // "cu128"
+  std::string cuda_toolkit;             // "12.8.1"; empty if not verified, like the two below
+  std::string cudnn;                    // "9.10.2.21"
+  std::string nccl;                     // "2.27.5"
+  std::vector<std::string> kernels_of;  // compute capabilities with machine code, "9.0"; "12.0+PTX" adds PTX; empty if
+                                        // not verified
+  int cxx11_abi = -1;                   // -1 if not verified
+  std::string glibc_min;                // "2.28"; empty if not verified
 };
 
-// The compute capabilities of one architecture and the last driver branch that serves them.
+// The last driver branch that knows an architecture.
 struct ArchitectureEnd {
-  std::string architecture;  // "Volta 7.x"
-  std::string compute_capability_min;
-  std::string compute_capability_max;
-  int last_driver_branch = 0;  // 580 for R580; 0: still served
+  std::string name;                               // "Volta"
+  std::vector<std::string> compute_capabilities;  // "7.0"
+  int last_driver_branch = 0;                     // 580
 };
 
 struct CompatFacts {
-  std::vector<TorchWheel> torch_wheels;
-  std::map<int, std::string> driver_floor;            // CUDA major -> lowest driver
-  std::map<std::string, std::string> toolkit_driver;  // CUDA toolkit -> driver it installs
-  std::vector<ArchitectureEnd> architecture_ends;
+  std::vector<WheelFacts> wheels;
+  std::map<std::string, std::string> toolkit_driver;  // toolkit "12.8.1" -> the driver it installs, "570.124.06"
+  std::map<int, std::string> driver_floor;            // CUDA major -> lowest driver that runs it at all
+  std::vector<ArchitectureEnd> architecture_ends;     // only those that have ended
+
+  // The row of a wheel; null if there is none.
+  const WheelFacts* find_wheel(const std::string& torch_line, const std::string& variant) const;
+  std::vector<std::string> variants_of(const std::string& torch_line) const;
+
+  // The driver a toolkit installs, "12.8" meaning its first release; empty if unknown.
+  std::string driver_of_toolkit(const std::string& toolkit) const;
 };
 
-// Throws std::runtime_error if the file is missing or is not what this build reads.
+// Both throw ContractError naming the field.
+CompatFacts compat_facts_from_json(const nlohmann::json& json);
 CompatFacts load_compat_facts(const std::filesystem::path& path);
-CompatFacts parse_compat_facts(const std::string& text);
-
-// Compares dotted versions number by number, "12.10" after "12.9"; missing parts count as 0.
-int compare_versions(const std::string& a, const std::string& b);
 
 }  // namespace reprobench

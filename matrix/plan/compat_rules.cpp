@@ -5,230 +5,246 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/plan/dotted_version.hpp"
+
 namespace reprobench {
 namespace {
 
-constexpr std::string_view kDevicePrefix = "sm_";
+using Finding = std::optional<std::string>;
 
-bool wants_gpu(const Cell& cell) { return cell.request.device.starts_with(kDevicePrefix); }
+bool on_cpu(const Situation& s) { return s.cell.request.device == "cpu"; }
+
+std::string component(const Situation& s, const char* name) {
+  const auto found = s.stack.components.find(name);
+  return found == s.stack.components.end() ? "" : found->second;
+}
 
 // "sm_90" -> "9.0", "sm_120" -> "12.0"
-std::string capability_of_class(const std::string& device) {
-  std::string digits = device.substr(kDevicePrefix.size());
-  digits.insert(digits.size() - 1, ".");
-  return digits;
+std::string compute_capability(const std::string& device) {
+  const std::string digits = device.substr(3);
+  return digits.substr(0, digits.size() - 1) + "." + digits.back();
 }
 
-std::string component(const StackSpec& stack, const char* name) {
-  const auto found = stack.components.find(name);
-  return found == stack.components.end() ? "" : found->second;
+std::string device_class(const GpuFacts& gpu) {
+  std::string digits = gpu.compute_capability;
+  digits.erase(std::remove(digits.begin(), digits.end(), '.'), digits.end());
+  return "sm_" + digits;
 }
 
-// "2.9.0+cu128" -> {"2.9.0", "cu128"}; the variant is empty for a build without CUDA.
-std::pair<std::string, std::string> torch_release(const StackSpec& stack) {
-  const std::string version = component(stack, "torch");
-  const auto plus = version.find('+');
-  if (plus == std::string::npos) return {version, ""};
-  return {version.substr(0, plus), version.substr(plus + 1)};
+int gpus_of_class(const Situation& s) {
+  return static_cast<int>(std::count_if(s.host.gpus.begin(), s.host.gpus.end(), [&](const GpuFacts& gpu) {
+    return device_class(gpu) == s.cell.request.device;
+  }));
 }
 
-bool is_release_of(const std::string& version, const std::string& series) {
-  return version == series || version.starts_with(series + ".");
-}
-
-const TorchWheel* find_wheel(const CompatFacts& facts, const StackSpec& stack) {
-  const auto [release, variant] = torch_release(stack);
-  const auto found = std::find_if(facts.torch_wheels.begin(), facts.torch_wheels.end(), [&](const TorchWheel& wheel) {
-    return is_release_of(release, wheel.torch) && wheel.variant == variant;
-  });
-  return found == facts.torch_wheels.end() ? nullptr : &*found;
-}
-
-// "cu118" -> "11.8", "cu130" -> "13.0"
+// "cu128" -> "12.8"
 std::string cuda_of_variant(const std::string& variant) {
-  if (variant.size() < 4 || !variant.starts_with("cu")) return variant;
-  return variant.substr(2, variant.size() - 3) + "." + variant.back();
+  const std::string digits = variant.substr(2);
+  return digits.size() < 2 ? digits : digits.substr(0, digits.size() - 1) + "." + digits.back();
 }
 
-std::string gpus_of(const HostFacts& host) {
-  std::vector<std::string> names;
-  for (const GpuFacts& gpu : host.gpus) names.push_back(fmt::format("{} ({})", gpu.name, gpu.compute_capability));
-  return names.empty() ? "this host has none" : fmt::format("this host has {}", fmt::join(names, ", "));
+bool names_cuda(const std::string& variant) { return variant.substr(0, 2) == "cu" && variant.size() > 2; }
+
+int cuda_major(const Situation& s) {
+  const auto numbers = version_numbers(component(s, "cuda"));
+  return numbers.empty() ? 0 : numbers.front();
 }
 
-RuleResult system_stack_absent(const RuleInput& input) { return {input.availability.problem, ""}; }
+std::string toolkit_of(const Situation& s) {
+  return s.wheel != nullptr && !s.wheel->cuda_toolkit.empty() ? s.wheel->cuda_toolkit : component(s, "cuda");
+}
 
-RuleResult no_wheel(const RuleInput& input) {
-  if (input.stack.source != StackSource::wheel || find_wheel(input.facts, input.stack) != nullptr) return {};
-  const auto [release, variant] = torch_release(input.stack);
-  std::vector<std::string> shipped;
-  for (const TorchWheel& wheel : input.facts.torch_wheels) {
-    if (is_release_of(release, wheel.torch)) shipped.push_back(cuda_of_variant(wheel.variant));
+Finding system_stack_absent(const Situation& s) {
+  if (s.availability.problem.empty()) return std::nullopt;
+  return s.availability.problem;
+}
+
+Finding wheel_architecture(const Situation& s) {
+  if (s.stack.source != StackSource::wheel || s.host.architecture == "x86_64") return std::nullopt;
+  return fmt::format("the wheels of {} are built for x86_64; this host is {}", s.stack.name, s.host.architecture);
+}
+
+Finding no_wheel(const Situation& s) {
+  const TorchBuild build = torch_build(s.stack);
+  if (s.stack.source != StackSource::wheel || !names_cuda(build.variant) || s.wheel != nullptr) return std::nullopt;
+  std::vector<std::string> existing;
+  for (const std::string& variant : s.facts.variants_of(build.line)) existing.push_back(cuda_of_variant(variant));
+  if (existing.empty()) return std::nullopt;
+  return fmt::format("torch {} never shipped with CUDA {}; it exists with CUDA {}", build.release,
+                     cuda_of_variant(build.variant), fmt::join(existing, ", "));
+}
+
+Finding unknown_release(const Situation& s) {
+  const TorchBuild build = torch_build(s.stack);
+  if (s.stack.source != StackSource::wheel || !s.facts.variants_of(build.line).empty()) return std::nullopt;
+  return fmt::format("no compat facts about torch {}: its CUDA, driver and GPU requirements are not checked",
+                     build.line);
+}
+
+Finding glibc_floor(const Situation& s) {
+  if (s.wheel == nullptr || s.host.glibc.empty() || !version_less(s.host.glibc, s.wheel->glibc_min)) {
+    return std::nullopt;
   }
-  if (shipped.empty()) return {fmt::format("no wheel of torch {} is known", release), ""};
-  return {fmt::format("torch {} never shipped with CUDA {}, it exists with {}", release, cuda_of_variant(variant),
-                      fmt::join(shipped, ", ")),
-          ""};
+  return fmt::format("glibc {} is under {}, the floor of {}", s.host.glibc, s.wheel->glibc_min, s.stack.name);
 }
 
-RuleResult no_cuda_in_stack(const RuleInput& input) {
-  if (!wants_gpu(input.cell) || !component(input.stack, "cuda").empty()) return {};
-  return {fmt::format("{} has no CUDA; it runs on the CPU only", input.stack.name), ""};
+Finding tf32_needs_gpu(const Situation& s) {
+  if (s.cell.request.knobs.at("tf32") != "on") return std::nullopt;
+  if (on_cpu(s)) return "knob tf32=on has no meaning on the CPU";
+  const std::string capability = compute_capability(s.cell.request.device);
+  if (!version_less(capability, "8.0")) return std::nullopt;
+  return fmt::format("knob tf32=on needs a GPU of class sm_80 or later, and this cell asks for {}",
+                     s.cell.request.device);
 }
 
-RuleResult device_class(const RuleInput& input) {
-  if (!wants_gpu(input.cell)) return {};
-  const std::string wanted = capability_of_class(input.cell.request.device);
-  const auto has_class = [&](const GpuFacts& gpu) { return gpu.compute_capability == wanted; };
-  if (std::any_of(input.host.gpus.begin(), input.host.gpus.end(), has_class)) return {};
-  return {fmt::format("needs a GPU of class {}, {}", input.cell.request.device, gpus_of(input.host)), ""};
+Finding cpu_isa(const Situation& s) {
+  const std::string& wanted = s.cell.request.knobs.at("cpu_isa");
+  if (wanted != "avx2" && wanted != "avx512") return std::nullopt;
+  const auto& has = s.host.cpu_isa;
+  if (std::find(has.begin(), has.end(), wanted) != has.end()) return std::nullopt;
+  return fmt::format("knob cpu_isa={} needs instructions this CPU lacks; {} has {}", wanted, s.host.cpu_model,
+                     has.empty() ? std::string("neither avx2 nor avx512") : fmt::format("{}", fmt::join(has, ", ")));
 }
 
-RuleResult driver_floor(const RuleInput& input) {
-  const std::string cuda = component(input.stack, "cuda");
-  if (!wants_gpu(input.cell) || cuda.empty() || input.host.driver.empty()) return {};
-  const int major = std::stoi(cuda);
-  const auto floor = input.facts.driver_floor.find(major);
-  if (floor == input.facts.driver_floor.end()) {
-    return {"", fmt::format("the lowest driver of CUDA {} is not known; driver {} was not checked", major,
-                            input.host.driver)};
+bool has_cubin(const WheelFacts& wheel, const std::string& capability) {
+  const auto wanted = version_numbers(capability);
+  return std::any_of(wheel.kernels_of.begin(), wheel.kernels_of.end(), [&](const std::string& entry) {
+    const auto numbers = version_numbers(entry);
+    return numbers.size() == 2 && numbers[0] == wanted[0] && numbers[1] <= wanted[1];
+  });
+}
+
+// PTX is compiled by the driver, which must be at least as new as the toolkit that made it. Without a driver the rule
+// on device classes decides.
+bool has_usable_ptx(const Situation& s, const std::string& capability) {
+  const bool carried =
+      std::any_of(s.wheel->kernels_of.begin(), s.wheel->kernels_of.end(), [&](const std::string& entry) {
+        return entry.find("+PTX") != std::string::npos && !version_less(capability, entry);
+      });
+  const std::string needed = s.facts.driver_of_toolkit(toolkit_of(s));
+  return carried && (s.host.driver.empty() || needed.empty() || !version_less(s.host.driver, needed));
+}
+
+Finding no_kernel_image(const Situation& s) {
+  if (on_cpu(s)) return std::nullopt;
+  if (component(s, "cuda").empty()) {
+    return fmt::format("{} has no CUDA, so no kernels for {}", s.stack.name, s.cell.request.device);
   }
-  if (compare_versions(input.host.driver, floor->second) < 0) {
-    return {fmt::format("driver {} is under {}, the floor of CUDA {}", input.host.driver, floor->second, major), ""};
+  if (s.wheel == nullptr || s.wheel->kernels_of.empty()) return std::nullopt;
+  const std::string capability = compute_capability(s.cell.request.device);
+  if (has_cubin(*s.wheel, capability) || has_usable_ptx(s, capability)) return std::nullopt;
+  return fmt::format("the torch {} {} wheel has no kernels for compute capability {}; it has them for {}",
+                     s.wheel->torch, s.wheel->variant, capability, fmt::join(s.wheel->kernels_of, " "));
+}
+
+Finding kernels_not_verified(const Situation& s) {
+  if (on_cpu(s) || s.wheel == nullptr || !s.wheel->kernels_of.empty()) return std::nullopt;
+  return fmt::format("which GPUs the torch {} {} wheel has kernels for is not verified", s.wheel->torch,
+                     s.wheel->variant);
+}
+
+Finding device_class_missing(const Situation& s) {
+  if (on_cpu(s) || gpus_of_class(s) > 0) return std::nullopt;
+  std::vector<std::string> present;
+  for (const GpuFacts& gpu : s.host.gpus) present.push_back(fmt::format("{} ({})", device_class(gpu), gpu.name));
+  if (present.empty()) return fmt::format("needs a GPU of class {}, this host has none", s.cell.request.device);
+  return fmt::format("needs a GPU of class {}, this host has {}", s.cell.request.device, fmt::join(present, ", "));
+}
+
+Finding world_size(const Situation& s) {
+  const int ranks = s.cell.request.world_size;
+  if (ranks <= 1) return std::nullopt;
+  if (on_cpu(s)) return fmt::format("world_size {} is not supported on the CPU yet", ranks);
+  const int gpus = gpus_of_class(s);
+  if (ranks <= gpus) return std::nullopt;
+  return fmt::format("world_size {} needs as many GPUs of class {}, this host has {}", ranks, s.cell.request.device,
+                     gpus);
+}
+
+Finding driver_floor(const Situation& s) {
+  if (on_cpu(s) || s.host.driver.empty()) return std::nullopt;
+  const auto floor = s.facts.driver_floor.find(cuda_major(s));
+  if (floor == s.facts.driver_floor.end() || !version_less(s.host.driver, floor->second)) return std::nullopt;
+  return fmt::format("driver {} is under {}, the floor of CUDA {}", s.host.driver, floor->second, floor->first);
+}
+
+Finding driver_branch_end(const Situation& s) {
+  if (on_cpu(s) || s.host.driver.empty()) return std::nullopt;
+  const std::string capability = compute_capability(s.cell.request.device);
+  const auto branch = version_numbers(s.host.driver);
+  for (const ArchitectureEnd& end : s.facts.architecture_ends) {
+    const auto& ended = end.compute_capabilities;
+    const bool concerns = std::find(ended.begin(), ended.end(), capability) != ended.end();
+    if (concerns && !branch.empty() && branch.front() > end.last_driver_branch) {
+      return fmt::format("driver {} no longer knows {} ({}): R{} was its last branch", s.host.driver,
+                         s.cell.request.device, end.name, end.last_driver_branch);
+    }
   }
-  const TorchWheel* wheel = find_wheel(input.facts, input.stack);
-  const auto own =
-      wheel == nullptr ? input.facts.toolkit_driver.end() : input.facts.toolkit_driver.find(wheel->cuda_toolkit);
-  if (own != input.facts.toolkit_driver.end() && compare_versions(input.host.driver, own->second) < 0) {
-    return {"",
-            fmt::format("driver {} is under {}, the driver of toolkit {}: minor-version mode, no PTX of this toolkit",
-                        input.host.driver, own->second, own->first)};
+  return std::nullopt;
+}
+
+Finding minor_version(const Situation& s) {
+  if (on_cpu(s) || s.host.driver.empty()) return std::nullopt;
+  const std::string toolkit = toolkit_of(s);
+  const std::string needed = s.facts.driver_of_toolkit(toolkit);
+  if (needed.empty() || !version_less(s.host.driver, needed)) return std::nullopt;
+  return fmt::format("driver {} is under toolkit {}'s {}: minor-version mode, no PTX of this toolkit can be compiled",
+                     s.host.driver, toolkit, needed);
+}
+
+Finding component_contradiction(const Situation& s) {
+  if (s.wheel == nullptr) return std::nullopt;
+  std::vector<std::string> contradictions;
+  const auto compare = [&](const char* name, const char* shown, const std::string& fact) {
+    const std::string declared = component(s, name);
+    if (declared.empty() || fact.empty() || version_names(declared, fact)) return;
+    contradictions.push_back(fmt::format("{} {} where the torch {} {} wheel has {}", shown, declared, s.wheel->torch,
+                                         s.wheel->variant, fact));
+  };
+  compare("cudnn", "cuDNN", s.wheel->cudnn);
+  compare("nccl", "NCCL", s.wheel->nccl);
+  if (s.wheel->cxx11_abi >= 0 && s.wheel->cxx11_abi != s.stack.cxx11_abi) {
+    contradictions.push_back(fmt::format("cxx11_abi {} where the wheel has {}", s.stack.cxx11_abi, s.wheel->cxx11_abi));
   }
-  return {};
+  if (contradictions.empty()) return std::nullopt;
+  return fmt::format("{} declares {}", s.stack.name, fmt::join(contradictions, "; "));
 }
 
-RuleResult driver_branch_end(const RuleInput& input) {
-  if (!wants_gpu(input.cell) || input.host.driver.empty()) return {};
-  const std::string capability = capability_of_class(input.cell.request.device);
-  const int branch = std::stoi(input.host.driver);
-  for (const ArchitectureEnd& end : input.facts.architecture_ends) {
-    const bool covers = compare_versions(capability, end.compute_capability_min) >= 0 &&
-                        compare_versions(capability, end.compute_capability_max) <= 0;
-    if (!covers || end.last_driver_branch == 0 || branch <= end.last_driver_branch) continue;
-    return {fmt::format("driver {} no longer serves {}; R{} was the last branch that did", input.host.driver,
-                        end.architecture, end.last_driver_branch),
-            ""};
-  }
-  return {};
-}
-
-// A cubin runs on devices of its own major and the same or a higher minor; PTX is compiled for any later device.
-bool covers(const std::string& built_for, const std::string& capability) {
-  const auto plus = built_for.find("+PTX");
-  const std::string base = built_for.substr(0, plus);
-  if (plus != std::string::npos && compare_versions(base, capability) <= 0) return true;
-  return std::stoi(base) == std::stoi(capability) && compare_versions(base, capability) <= 0;
-}
-
-RuleResult no_kernel_image(const RuleInput& input) {
-  const TorchWheel* wheel = find_wheel(input.facts, input.stack);
-  if (!wants_gpu(input.cell) || wheel == nullptr) return {};
-  const std::string capability = capability_of_class(input.cell.request.device);
-  if (wheel->sm.empty()) {
-    return {"",
-            fmt::format("which architectures torch {}+{} was built for is not known", wheel->torch, wheel->variant)};
-  }
-  const bool covered = std::any_of(wheel->sm.begin(), wheel->sm.end(),
-                                   [&](const std::string& built_for) { return covers(built_for, capability); });
-  if (covered) return {};
-  return {fmt::format("torch {}+{} has no kernel image for compute capability {}; it was built for {}", wheel->torch,
-                      wheel->variant, capability, fmt::join(wheel->sm, " ")),
-          ""};
-}
-
-RuleResult host_glibc(const RuleInput& input) {
-  const TorchWheel* wheel = find_wheel(input.facts, input.stack);
-  if (wheel == nullptr || wheel->glibc_min.empty() || compare_versions(input.host.glibc, wheel->glibc_min) >= 0)
-    return {};
-  return {fmt::format("glibc {} is under {}, the lowest torch {}+{} runs with", input.host.glibc, wheel->glibc_min,
-                      wheel->torch, wheel->variant),
-          ""};
-}
-
-RuleResult host_architecture(const RuleInput& input) {
-  if (input.stack.source != StackSource::wheel || input.host.architecture == "x86_64") return {};
-  return {fmt::format("the wheels of {} are for x86_64, this host is {}", input.stack.name, input.host.architecture),
-          ""};
-}
-
-std::string knob_value(const Cell& cell, const char* name) {
-  const auto found = cell.request.knobs.find(name);
-  return found == cell.request.knobs.end() ? "" : found->second;
-}
-
-RuleResult cpu_isa(const RuleInput& input) {
-  const std::string wanted = knob_value(input.cell, "cpu_isa");
-  if (wanted != "avx2" && wanted != "avx512") return {};
-  const auto& isa = input.host.cpu_isa;
-  if (std::find(isa.begin(), isa.end(), wanted) != isa.end()) return {};
-  return {fmt::format("cpu_isa {} is not supported by {}, which has {}", wanted, input.host.cpu_model,
-                      isa.empty() ? "neither avx2 nor avx512" : fmt::format("{}", fmt::join(isa, ", "))),
-          ""};
-}
-
-RuleResult threads(const RuleInput& input) {
-  const std::string wanted = knob_value(input.cell, "threads");
-  if (wanted.empty() || std::stoi(wanted) <= input.host.cores) return {};
-  return {"", fmt::format("{} threads on {} cores", wanted, input.host.cores)};
-}
-
-RuleResult tf32_needs_gpu(const RuleInput& input) {
-  if (knob_value(input.cell, "tf32") != "on" || wants_gpu(input.cell)) return {};
-  return {fmt::format("tf32 is a mode of GPU tensor cores, the cell runs on {}", input.cell.request.device), ""};
-}
-
-RuleResult world_size(const RuleInput& input) {
-  const int ranks = input.cell.request.world_size;
-  if (ranks <= 1) return {};
-  if (!wants_gpu(input.cell))
-    return {fmt::format("{} ranks: the workers of this build run one rank on a CPU", ranks), ""};
-  const int gpus = static_cast<int>(input.host.gpus.size());
-  return gpus >= ranks ? RuleResult{}
-                       : RuleResult{fmt::format("{} ranks need {} GPUs, this host has {}", ranks, ranks, gpus), ""};
-}
-
-// Facts are about what the wheel carries; a stack file that says otherwise is a finding about the file.
-RuleResult component_contradiction(const RuleInput& input) {
-  const TorchWheel* wheel = find_wheel(input.facts, input.stack);
-  if (wheel == nullptr) return {};
-  for (const auto& [name, fact] : {std::pair{"cudnn", wheel->cudnn}, std::pair{"nccl", wheel->nccl}}) {
-    const std::string declared = component(input.stack, name);
-    if (declared.empty() || fact.empty() || is_release_of(fact, declared)) continue;
-    return {"", fmt::format("{} declares {} {}, the wheel of torch {}+{} carries {}", input.stack.name, name, declared,
-                            wheel->torch, wheel->variant, fact)};
-  }
-  return {};
-}
-
+// What no host can change comes first, then what this host lacks.
 constexpr CompatRule kRules[] = {
-    {"system-stack-absent", &system_stack_absent},
-    {"no-wheel", &no_wheel},
-    {"host-architecture", &host_architecture},
-    {"host-glibc", &host_glibc},
-    {"no-cuda-in-stack", &no_cuda_in_stack},
-    {"device-class", &device_class},
-    {"driver-floor", &driver_floor},
-    {"driver-branch-end", &driver_branch_end},
-    {"no-kernel-image", &no_kernel_image},
-    {"cpu-isa", &cpu_isa},
-    {"threads", &threads},
-    {"tf32-needs-gpu", &tf32_needs_gpu},
-    {"world-size", &world_size},
-    {"component-contradiction", &component_contradiction},
+    // id                      effect        asks
+    {"no-wheel", Effect::skip, &no_wheel},
+    {"no-kernel-image", Effect::skip, &no_kernel_image},
+    {"tf32-needs-gpu", Effect::skip, &tf32_needs_gpu},
+    {"device-class", Effect::skip, &device_class_missing},
+    {"world-size", Effect::skip, &world_size},
+    {"driver-floor", Effect::skip, &driver_floor},
+    {"driver-branch-end", Effect::skip, &driver_branch_end},
+    {"cpu-isa", Effect::skip, &cpu_isa},
+    {"wheel-architecture", Effect::skip, &wheel_architecture},
+    {"glibc-floor", Effect::skip, &glibc_floor},
+    {"system-stack-absent", Effect::skip, &system_stack_absent},
+    {"component-contradiction", Effect::note, &component_contradiction},
+    {"minor-version", Effect::note, &minor_version},
+    {"kernels-not-verified", Effect::note, &kernels_not_verified},
+    {"unknown-release", Effect::note, &unknown_release},
 };
 
 }  // namespace
 
 std::span<const CompatRule> compat_rules() { return kRules; }
+
+TorchBuild torch_build(const StackSpec& stack) {
+  const auto torch = stack.components.find("torch");
+  if (torch == stack.components.end()) return {};
+  const std::string& text = torch->second;
+  const std::size_t plus = text.find('+');
+  TorchBuild build;
+  build.release = text.substr(0, plus);
+  if (plus != std::string::npos) build.variant = text.substr(plus + 1);
+  const auto numbers = version_numbers(build.release);
+  if (numbers.size() >= 2) build.line = fmt::format("{}.{}", numbers[0], numbers[1]);
+  return build;
+}
 
 }  // namespace reprobench

@@ -1,38 +1,44 @@
-// What can keep a cell from running on a host: one row a rule. To add one: a row in compat_rules.cpp and its function.
+// What decides whether a host can run a cell: one table of rules over stack, facts and host.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "matrix/plan/compat_facts.hpp"
+#include "matrix/plan/plan.hpp"
 #include "matrix/plan/resolve.hpp"
 
 namespace reprobench {
 
-// What a rule looks at.
-struct RuleInput {
+// All a rule may look at.
+struct Situation {
   const Cell& cell;
   const StackSpec& stack;
   const StackAvailability& availability;
+  const WheelFacts* wheel;  // the stack's row; null for system stacks and for wheels the facts do not know
   const CompatFacts& facts;
   const HostFacts& host;
 };
 
-// A reason to skip, a note that stops nothing, or neither. Both are sentences that name the numbers.
-struct RuleResult {
-  std::string skip_reason;
-  std::string note;
-};
+enum class Effect { skip, note };
 
 struct CompatRule {
-  std::string_view id;
-  RuleResult (*apply)(const RuleInput& input);
+  const char* id;
+  Effect effect;
+  // One sentence with the numbers where the rule applies; nothing where it does not.
+  std::optional<std::string> (*finding)(const Situation& situation);
 };
 
-// In the order they are tried; the first that skips decides.
+// In the order they are asked: the first that skips decides, every note is kept.
 std::span<const CompatRule> compat_rules();
+
+// "2.9.0+cu128" is release line "2.9", variant "cu128" (empty without one).
+struct TorchBuild {
+  std::string release;
+  std::string line;
+  std::string variant;
+};
+TorchBuild torch_build(const StackSpec& stack);
 
 }  // namespace reprobench

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "matrix/contract/json_field.hpp"
+#include "matrix/plan/host_text.hpp"
 #include "matrix/plan/nvml.hpp"
 
 namespace reprobench {
@@ -16,44 +17,19 @@ namespace {
 
 using nlohmann::json;
 
-// PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"
-std::string os_name() {
-  std::ifstream file("/etc/os-release");
-  constexpr std::string_view kKey = "PRETTY_NAME=";
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(kKey)) continue;
-    std::string name = line.substr(kKey.size());
-    if (name.size() >= 2 && name.front() == '"') name = name.substr(1, name.size() - 2);
-    return name;
-  }
-  return "unknown";
-}
+constexpr const char* kDocument = "host";
 
-// The text behind the colon of the first line of /proc/cpuinfo that begins with `key`.
-std::string cpuinfo(std::string_view key) {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const auto colon = line.find(": ");
-    if (line.starts_with(key) && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "";
-}
-
-// The instruction sets the knob cpu_isa can cap at. ATen calls a CPU avx512 if it has F, DQ, VL and BW.
-std::vector<std::string> vector_isa() {
-  const std::string flags = " " + cpuinfo("flags") + " ";
-  const auto has = [&](const char* flag) { return flags.find(std::string(" ") + flag + " ") != std::string::npos; };
-  std::vector<std::string> isa;
-  if (has("avx2") && has("fma")) isa.emplace_back("avx2");
-  if (has("avx512f") && has("avx512dq") && has("avx512vl") && has("avx512bw")) isa.emplace_back("avx512");
-  return isa;
+std::string content_of(const char* path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
 }
 
 int usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  return CPU_COUNT(&cores);
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 json to_json(const GpuFacts& gpu) {
@@ -70,15 +46,16 @@ HostFacts detect_host() {
     host.kernel = system.release;
     host.architecture = system.machine;
   }
-  host.os = os_name();
+  host.os = os_name(content_of("/etc/os-release"));
   host.glibc = gnu_get_libc_version();
-  host.cpu_model = cpuinfo("model name");
-  host.cpu_isa = vector_isa();
+  const CpuText cpu = cpu_text(content_of("/proc/cpuinfo"));
+  host.cpu_model = cpu.model;
+  host.cpu_isa = cpu.isa;
   host.cores = usable_cores();
-  host.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
-  const NvidiaFacts nvidia = query_nvml();
-  host.driver = nvidia.driver;
-  host.gpus = nvidia.gpus;
+  host.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  GpuInventory inventory = detect_gpus();
+  host.driver = std::move(inventory.driver);
+  host.gpus = std::move(inventory.gpus);
   return host;
 }
 
@@ -99,21 +76,22 @@ json to_json(const HostFacts& host) {
 }
 
 HostFacts host_facts_from_json(const json& object) {
+  const auto text = [&](const char* key) { return required<std::string>(kDocument, object, key); };
   HostFacts host;
-  host.host_name = required<std::string>("host", object, "host_name");
-  host.os = required<std::string>("host", object, "os");
-  host.kernel = required<std::string>("host", object, "kernel");
-  host.glibc = required<std::string>("host", object, "glibc");
-  host.architecture = required<std::string>("host", object, "architecture");
-  host.cpu_model = required<std::string>("host", object, "cpu_model");
-  host.cpu_isa = required<std::vector<std::string>>("host", object, "cpu_isa");
-  host.cores = required<int>("host", object, "cores");
-  host.memory_bytes = required<std::int64_t>("host", object, "memory_bytes");
-  host.driver = required<std::string>("host", object, "driver");
-  for (const json& gpu : required<std::vector<json>>("host", object, "gpus")) {
-    host.gpus.push_back({required<std::string>("gpu", gpu, "name"),
-                         required<std::string>("gpu", gpu, "compute_capability"),
-                         required<std::int64_t>("gpu", gpu, "memory_bytes")});
+  host.host_name = text("host_name");
+  host.os = text("os");
+  host.kernel = text("kernel");
+  host.glibc = text("glibc");
+  host.architecture = text("architecture");
+  host.cpu_model = text("cpu_model");
+  host.cpu_isa = required<std::vector<std::string>>(kDocument, object, "cpu_isa");
+  host.cores = required<int>(kDocument, object, "cores");
+  host.memory_bytes = required<std::int64_t>(kDocument, object, "memory_bytes");
+  host.driver = text("driver");
+  for (const json& gpu : required<json>(kDocument, object, "gpus")) {
+    host.gpus.push_back({required<std::string>(kDocument, gpu, "name"),
+                         required<std::string>(kDocument, gpu, "compute_capability"),
+                         required<std::int64_t>(kDocument, gpu, "memory_bytes")});
   }
   return host;
 }

@@ -1,31 +1,70 @@
 #include "matrix/plan/resolve.hpp"
 
-#include <stdexcept>
-
 #include <fmt/format.h>
 
 #include "matrix/plan/compat_rules.hpp"
+#include "matrix/spec/diagnostics.hpp"
+#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
+namespace {
+
+std::vector<std::string> names_of(const StackCatalog& catalog) {
+  std::vector<std::string> names;
+  for (const auto& [name, stack] : catalog.stacks) names.push_back(name);
+  return names;
+}
+
+void check_stack(const std::string& name, const Mark& mark, const StackCatalog& catalog, Diagnostics& diagnostics) {
+  if (catalog.stacks.count(name) != 0) return;
+  diagnostics.error(mark, "RB009", fmt::format("unknown stack `{}`", name), did_you_mean(name, names_of(catalog)));
+}
+
+void apply_rules(const Situation& situation, PlannedCell& planned) {
+  for (const CompatRule& rule : compat_rules()) {
+    if (rule.effect == Effect::skip && planned.skip) continue;
+    auto sentence = rule.finding(situation);
+    if (!sentence) continue;
+    if (rule.effect == Effect::skip) {
+      planned.skip = Skip{rule.id, std::move(*sentence)};
+    } else {
+      planned.notes.push_back(std::move(*sentence));
+    }
+  }
+}
+
+}  // namespace
+
+void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog) {
+  Diagnostics diagnostics;
+  for (const Axis& axis : matrix.axes) {
+    if (axis.name != "stack") continue;
+    for (std::size_t i = 0; i < axis.values.size(); ++i) {
+      check_stack(axis.values[i], axis.value_marks[i], catalog, diagnostics);
+    }
+  }
+  for (const IncludeRule& rule : matrix.include) {
+    const auto stack = rule.coordinates.find("stack");
+    if (stack != rule.coordinates.end()) check_stack(stack->second, rule.mark, catalog, diagnostics);
+  }
+  diagnostics.throw_if_any();
+}
 
 std::vector<PlannedCell> resolve(std::vector<Cell> cells, const StackCatalog& catalog, const CompatFacts& facts,
                                  const HostFacts& host) {
+  static const StackAvailability kNothingKnown;
   std::vector<PlannedCell> planned;
   planned.reserve(cells.size());
   for (Cell& cell : cells) {
-    PlannedCell& result = planned.emplace_back();
-    result.cell = std::move(cell);
-    const auto stack = catalog.stacks.find(result.cell.request.stack);
-    if (stack == catalog.stacks.end()) throw std::logic_error("check_stacks() was not asked before resolve()");
-    const auto found = catalog.availability.find(stack->first);
-    const StackAvailability availability = found == catalog.availability.end() ? StackAvailability{} : found->second;
-    for (const CompatRule& rule : compat_rules()) {
-      RuleResult outcome = rule.apply({result.cell, stack->second, availability, facts, host});
-      if (!outcome.note.empty()) result.notes.push_back(std::move(outcome.note));
-      if (outcome.skip_reason.empty()) continue;
-      result.skip = Skip{std::string(rule.id), std::move(outcome.skip_reason)};
-      break;
-    }
+    const StackSpec& stack = catalog.stacks.at(cell.request.stack);
+    const auto availability = catalog.availability.find(stack.name);
+    const TorchBuild build = torch_build(stack);
+    const WheelFacts* wheel =
+        stack.source == StackSource::wheel ? facts.find_wheel(build.line, build.variant) : nullptr;
+    planned.push_back({std::move(cell), std::nullopt, {}});
+    apply_rules({planned.back().cell, stack,
+                 availability == catalog.availability.end() ? kNothingKnown : availability->second, wheel, facts, host},
+                planned.back());
   }
   return planned;
 }

@@ -25,10 +25,11 @@ struct StackCatalog {
   std::map<std::string, StackAvailability> availability;
 };
 
-// Throws SpecError at the value of the `stack` axis that names no stack of the catalog, with the nearest name.
+// A stack no file defines is an error at the axis value that names it, with the nearest name. Throws SpecError.
 void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog);
 
-// `cells` must name only stacks of the catalog (check_stacks).
+// Every stack the cells name must be in the catalog (check_stacks). `installed` is not looked at: a wheel that is
+// merely not installed yet can run here. Takes the cells by value so that a caller who moves them in pays no copy.
 std::vector<PlannedCell> resolve(std::vector<Cell> cells, const StackCatalog& catalog, const CompatFacts& facts,
                                  const HostFacts& host);
 

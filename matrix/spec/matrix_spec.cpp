@@ -5,6 +5,7 @@
 #include "matrix/spec/axis_reader.hpp"
 #include "matrix/spec/coordinate.hpp"
 #include "matrix/spec/inject_reader.hpp"
+#include "matrix/spec/knob_reader.hpp"
 #include "matrix/spec/limits_reader.hpp"
 #include "matrix/spec/scalar.hpp"
 #include "matrix/spec/schema.hpp"
@@ -66,6 +67,8 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
      }},
     {"suites", kRequired, &read_suites},
     {"axes", kRequired, &read_axes},
+    {"defaults", kOptional,
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_knobs(matrix.defaults, entry, scope); }},
     {"zip", kOptional, &read_zip},
     {"include", kOptional, &read_include},
     {"exclude", kOptional, &read_selection_rules<&MatrixSpec::exclude>},

@@ -40,7 +40,8 @@ struct MatrixSpec {
   std::string name;
   std::vector<std::string> suites;
   std::vector<Mark> suite_marks;
-  std::vector<Axis> axes;                     // in file order; axis order is cell order, the last varies fastest
+  std::vector<Axis> axes;  // in file order; axis order is cell order, the last varies fastest
+  KnobValues defaults;     // knobs of every cell, over the suites'; an axis of the same name overrides them
   std::vector<std::vector<std::string>> zip;  // groups of axes that advance together
   std::vector<IncludeRule> include;
   std::vector<SelectionRule> exclude;

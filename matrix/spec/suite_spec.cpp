@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "matrix/contract/knob.hpp"
 #include "matrix/spec/coordinate.hpp"
+#include "matrix/spec/knob_reader.hpp"
 #include "matrix/spec/limits_reader.hpp"
 #include "matrix/spec/scalar.hpp"
 #include "matrix/spec/schema.hpp"
@@ -63,20 +63,6 @@ void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
   }
 }
 
-void read_knobs(SuiteDraft& draft, const Entry& entry, Scope& scope) {
-  if (!is_map_or_reported(entry.key, entry.value, scope)) return;
-  std::vector<std::string> known;
-  for (const Knob& knob : knobs()) known.emplace_back(knob.name);
-  for (const Entry& knob : entry.value.entries) {
-    if (find_knob(knob.key) == nullptr) {
-      scope.diagnostics.error(knob.key_mark, "RB009", fmt::format("unknown knob `{}`", knob.key),
-                              did_you_mean(knob.key, known));
-    } else if (auto value = read_coordinate_value(knob.key, knob.value, scope)) {
-      draft.suite.knobs[knob.key] = std::move(*value);
-    }
-  }
-}
-
 template <bool SuiteSpec::*member>
 void read_flag_into(SuiteDraft& draft, const Entry& entry, Scope& scope) {
   assign(draft.suite.*member, read_flag(entry.key, entry.value, scope));
@@ -93,7 +79,8 @@ constexpr Field<SuiteDraft> kSuiteFields[] = {
        assign(draft.suite.description, read_text(entry.key, entry.value, scope));
      }},
     {"workloads", kRequired, &read_workloads},
-    {"knobs", kOptional, &read_knobs},
+    {"knobs", kOptional,
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_knobs(draft.suite.knobs, entry, scope); }},
     {"trace", kOptional,
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
        if (const auto word = read_word(entry.key, entry.value, scope, {"step", "tensor"})) {

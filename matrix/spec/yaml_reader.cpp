@@ -94,7 +94,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void refuse_anchor(const YAML::Mark& at, YAML::anchor_t anchor) {
     if (anchor == 0) return;
-    diagnostics_.error(mark(at), "RB010", "anchors and aliases are not accepted", "write the value out");
+    diagnostics_.error(mark(at), "RB010", "anchors and aliases are not accepted", "use `defaults:`");
   }
 
   void refuse_tag(const YAML::Mark& at, const std::string& tag) {
@@ -156,7 +156,7 @@ class TreeBuilder : public YAML::EventHandler {
   void begin_entry(OpenNode& parent, const YamlNode& key) {
     const bool merge = key.text == "<<" && !key.quoted;
     if (merge) {
-      diagnostics_.error(key.mark, "RB010", "merge keys are not accepted", "write the value out");
+      diagnostics_.error(key.mark, "RB010", "merge keys are not accepted", "use `defaults:`");
     } else if (!key.is_scalar() && !key.refused) {
       diagnostics_.error(key.mark, "RB019", fmt::format("a key must be text, got {}", shown(key)));
     }
@@ -208,7 +208,7 @@ std::string plain_words(const std::string& yaml_cpp_message) {
 void report_syntax(const YAML::Exception& error, const std::string& file, Diagnostics& diagnostics) {
   const Mark at = error.mark.is_null() ? Mark{file, 1, 1} : Mark{file, error.mark.line + 1, error.mark.column + 1};
   if (error.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR) {
-    diagnostics.error(at, "RB010", "anchors and aliases are not accepted", "write the value out");
+    diagnostics.error(at, "RB010", "anchors and aliases are not accepted", "use `defaults:`");
   } else {
     diagnostics.error(at, "RB005", "not valid YAML: " + plain_words(error.msg));
   }

@@ -1,0 +1,60 @@
+// What the tests of this layer share: a vocabulary, a suite, and hosts with and without GPUs.
+#pragma once
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "matrix/plan/plan.hpp"
+
+namespace reprobench {
+
+inline Vocabulary test_vocabulary() {
+  static constexpr MetricInfo kMetrics[] = {
+      {"numerics.final_loss", "loss", Better::lower, Dimension::numerics, ""},
+      {"numerics.repeat_mismatches", "count", Better::lower, Dimension::numerics, ""},
+      {"numerics.reference_mismatches", "count", Better::lower, Dimension::numerics, ""},
+      {"numerics.first_gradient_rel", "rel", Better::lower, Dimension::numerics, ""},
+      {"numerics.loss_rel", "rel", Better::lower, Dimension::numerics, ""},
+      {"throughput.step_time", "ns", Better::lower, Dimension::throughput, ""},
+      {"throughput.samples", "1/s", Better::higher, Dimension::throughput, ""},
+      {"memory.peak_rss", "bytes", Better::lower, Dimension::memory, ""},
+      {"memory.device_peak", "bytes", Better::lower, Dimension::memory, ""},
+      {"memory.rss_growth", "bytes", Better::lower, Dimension::memory, ""},
+  };
+  return {kMetrics, {"mlp"}};
+}
+
+inline SuiteSpec parse_test_suite(const std::string& name, const std::string& more = "") {
+  const std::string text = fmt::format(
+      "schema: 1\nname: {}\nworkloads: [{{model: mlp, preset: default, steps: 20, batch_size: 32}}]\n{}", name, more);
+  return parse_suite(text, fmt::format("{}.yaml", name), test_vocabulary());
+}
+
+inline MatrixSpec parse_test_matrix(const std::string& body) {
+  return parse_matrix(fmt::format("schema: 1\nname: m\nsuites: [smoke]\n{}", body), "m.yaml", test_vocabulary());
+}
+
+inline HostFacts cpu_host() {
+  HostFacts host;
+  host.host_name = "h";
+  host.os = "Debian GNU/Linux 12 (bookworm)";
+  host.kernel = "6.1.0";
+  host.glibc = "2.36";
+  host.architecture = "x86_64";
+  host.cpu_model = "Test CPU";
+  host.cpu_isa = {"avx2"};
+  host.cores = 2;
+  host.memory_bytes = std::int64_t{16} << 30;
+  return host;
+}
+
+inline HostFacts gpu_host(const std::string& name, const std::string& compute_capability, const std::string& driver,
+                          int count = 1) {
+  HostFacts host = cpu_host();
+  host.driver = driver;
+  for (int i = 0; i < count; ++i) host.gpus.push_back({name, compute_capability, std::int64_t{80} << 30});
+  return host;
+}
+
+}  // namespace reprobench

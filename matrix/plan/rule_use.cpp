@@ -1,0 +1,96 @@
+#include "matrix/plan/rule_use.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+namespace {
+
+// Of several rules the last one that selects a cell holds. A rule without a bound changes the gate of the bound that
+// holds so far; true if it did anything.
+bool apply_rule(const ThresholdRule& rule, std::vector<CellThreshold>& thresholds) {
+  const auto found = std::find_if(thresholds.begin(), thresholds.end(),
+                                  [&](const CellThreshold& threshold) { return threshold.metric == rule.metric; });
+  if (!rule.bound) {
+    if (found == thresholds.end()) return false;
+    found->gate = rule.gate;
+    return true;
+  }
+  CellThreshold threshold{rule.metric, rule.gate, *rule.bound, rule.mark};
+  if (found == thresholds.end()) {
+    thresholds.push_back(std::move(threshold));
+  } else {
+    *found = std::move(threshold);
+  }
+  return true;
+}
+
+void report(const std::vector<bool>& used, const auto& rules, const char* code, const char* what,
+            Diagnostics& diagnostics) {
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (!used[i]) diagnostics.error(rules[i].mark, code, what);
+  }
+}
+
+}  // namespace
+
+Coordinates selection_coordinates(const Cell& cell) {
+  Coordinates coordinates = cell.coordinates;
+  coordinates.insert(cell.request.knobs.begin(), cell.request.knobs.end());
+  return coordinates;
+}
+
+RuleUse::RuleUse(const MatrixSpec& matrix)
+    : matrix_(matrix),
+      excluded_(matrix.exclude.size()),
+      required_(matrix.required.size()),
+      injected_(matrix.inject.size()),
+      thresholds_(matrix.thresholds.size()) {}
+
+bool RuleUse::is_excluded(const Coordinates& cell) {
+  bool excluded = false;
+  for (std::size_t i = 0; i < matrix_.exclude.size(); ++i) {
+    if (!matrix_.exclude[i].where.matches(cell)) continue;
+    excluded_[i] = true;
+    excluded = true;
+  }
+  return excluded;
+}
+
+void RuleUse::apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec& suite, bool is_reference) {
+  for (std::size_t i = 0; i < matrix_.required.size(); ++i) {
+    if (!matrix_.required[i].where.matches(coordinates)) continue;
+    required_[i] = true;
+    cell.required = true;
+  }
+  for (std::size_t i = 0; i < matrix_.inject.size(); ++i) {
+    const InjectRule& rule = matrix_.inject[i];
+    const bool happens = rule.repeat < cell.repeat && rule.injection.step <= cell.request.workload.steps;
+    if (!happens || !rule.where.matches(coordinates)) continue;
+    injected_[i] = true;
+    cell.injections[rule.repeat] = rule.injection;
+  }
+  apply_thresholds(cell, coordinates, suite, is_reference);
+}
+
+void RuleUse::apply_thresholds(Cell& cell, const Coordinates& coordinates, const SuiteSpec& suite, bool is_reference) {
+  for (const ThresholdRule& rule : suite.thresholds) {
+    if (rule.where.matches(coordinates)) apply_rule(rule, cell.thresholds);
+  }
+  for (std::size_t i = 0; i < matrix_.thresholds.size(); ++i) {
+    const ThresholdRule& rule = matrix_.thresholds[i];
+    if (rule.where.matches(coordinates) && apply_rule(rule, cell.thresholds)) thresholds_[i] = true;
+  }
+  if (!is_reference) return;
+  std::erase_if(cell.thresholds, [](const CellThreshold& threshold) { return threshold.bound.vs_reference; });
+}
+
+void RuleUse::report_unused(Diagnostics& diagnostics) const {
+  report(excluded_, matrix_.exclude, "RB024", "exclude rule matches no cell", diagnostics);
+  report(required_, matrix_.required, "RB040", "rule selects no cell", diagnostics);
+  report(injected_, matrix_.inject, "RB040", "rule selects no cell", diagnostics);
+  report(thresholds_, matrix_.thresholds, "RB040", "rule selects no cell", diagnostics);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,38 @@
+// Applies a matrix's rules to its cells and remembers which rules ever applied: one that selects nothing is an error,
+// because its author believes that it does something.
+#pragma once
+
+#include <vector>
+
+#include "matrix/plan/cell.hpp"
+#include "matrix/spec/diagnostics.hpp"
+
+namespace reprobench {
+
+// A cell's coordinates with every knob, axis or not: what `where` may name.
+Coordinates selection_coordinates(const Cell& cell);
+
+class RuleUse {
+ public:
+  explicit RuleUse(const MatrixSpec& matrix);
+
+  bool is_excluded(const Coordinates& cell);
+
+  // `required`, injections and thresholds. `is_reference`: the cell is what others are compared with, so bounds against
+  // the reference do not hold for it.
+  void apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec& suite, bool is_reference);
+
+  // Rules that selected no cell: RB024 for `exclude`, RB040 for the rest.
+  void report_unused(Diagnostics& diagnostics) const;
+
+ private:
+  void apply_thresholds(Cell& cell, const Coordinates& coordinates, const SuiteSpec& suite, bool is_reference);
+
+  const MatrixSpec& matrix_;
+  std::vector<bool> excluded_;
+  std::vector<bool> required_;
+  std::vector<bool> injected_;
+  std::vector<bool> thresholds_;
+};
+
+}  // namespace reprobench

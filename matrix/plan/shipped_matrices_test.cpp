@@ -1,0 +1,71 @@
+// The files of the repository itself: they have to plan on a machine without a GPU.
+#include <filesystem>
+
+#include "ci/catch.hpp"
+#include "matrix/plan/plan_fixture.hpp"
+#include "matrix/plan/resolve.hpp"
+
+using namespace reprobench;
+
+namespace {
+
+const std::filesystem::path kRoot = REPROBENCH_SOURCE_ROOT;
+
+std::map<std::string, SuiteSpec> shipped_suites() {
+  std::map<std::string, SuiteSpec> suites;
+  for (const auto& entry : std::filesystem::directory_iterator(kRoot / "suites" / "definitions")) {
+    SuiteSpec suite = load_suite(entry.path().string(), test_vocabulary());
+    suites.emplace(suite.name, std::move(suite));
+  }
+  return suites;
+}
+
+std::vector<PlannedCell> plan_of(const std::string& matrix_name, const HostFacts& host) {
+  const MatrixSpec matrix = load_matrix((kRoot / "matrix" / matrix_name).string(), test_vocabulary());
+  StackCatalog catalog{load_stacks((kRoot / "matrix" / "stacks").string()), {}};
+  check_stacks(matrix, catalog);
+  const CompatFacts facts = load_compat_facts(kRoot / "matrix" / "facts" / "compat-facts.json");
+  return resolve(expand(matrix, shipped_suites()), catalog, facts, host);
+}
+
+}  // namespace
+
+TEST_CASE("the v2.9 matrix has 120 cells; a host without a GPU runs the 40 on the CPU", "[plan]") {
+  const auto cells = plan_of("v2.9.yaml", cpu_host());
+  CHECK(cells.size() == 120);
+  int runnable = 0;
+  for (const PlannedCell& planned : cells) {
+    const bool on_cpu = planned.cell.request.device == "cpu";
+    CHECK(planned.skip.has_value() == !on_cpu);
+    if (!planned.skip) ++runnable;
+    INFO(planned.cell.slug << ": " << (planned.notes.empty() ? "" : planned.notes.front()));
+    if (on_cpu) CHECK(planned.notes.empty());
+  }
+  CHECK(runnable == 40);
+}
+
+TEST_CASE("speed and memory are armed for the candidate and recorded for the others", "[plan]") {
+  int armed = 0;
+  for (const PlannedCell& planned : plan_of("v2.9.yaml", cpu_host())) {
+    for (const CellThreshold& threshold : planned.cell.thresholds) {
+      if (threshold.metric != "throughput.step_time" && threshold.metric != "memory.peak_rss") continue;
+      const bool candidate = planned.cell.request.stack == "torch-2.9.0-cu128";
+      CHECK((threshold.gate == Gate::armed) == candidate);
+      if (threshold.gate == Gate::armed) ++armed;
+    }
+  }
+  CHECK(armed == 12);
+}
+
+TEST_CASE("required in the v2.9 matrix are the candidate's CPU cells", "[plan]") {
+  for (const PlannedCell& planned : plan_of("v2.9.yaml", cpu_host())) {
+    const CellRequest& request = planned.cell.request;
+    CHECK(planned.cell.required == (request.device == "cpu" && request.stack == "torch-2.9.0-cu128"));
+  }
+}
+
+TEST_CASE("the smoke matrix runs anywhere", "[plan]") {
+  const auto cells = plan_of("smoke.yaml", cpu_host());
+  CHECK(cells.size() == 4);
+  for (const PlannedCell& planned : cells) CHECK_FALSE(planned.skip);
+}
