@@ -51,13 +51,21 @@ void check_request(const CellRequest& request) {
 }
 
 void check_injection(const Injection& injection, const CellRequest& request, const TrainState& state) {
-  if (injection.kind != "weight_ulp")
+  if (injection.kind != "weight_ulp" && injection.kind != "weight_nan")
     throw RunFailure("bad_request", "inject: there is no kind `" + injection.kind + "`");
   if (injection.step < 1 || injection.step > request.workload.steps) {
     throw RunFailure("bad_request", "inject: step " + std::to_string(injection.step) + " is not one of the " +
                                         std::to_string(request.workload.steps) + " steps");
   }
   state.check_element(injection.tensor, injection.element);
+}
+
+void plant(const Injection& injection, TrainState& state) {
+  if (injection.kind == "weight_nan") {
+    state.poison_element(injection.tensor, injection.element);
+  } else {
+    state.nudge_element(injection.tensor, injection.element);
+  }
 }
 
 // What the model sees of a step.
@@ -141,12 +149,15 @@ void run_steps(Run& run, Telemetry telemetry) {
   LoopContext context(run.state, run.recorder);
   const auto& inject = run.request.inject;
   for (std::int64_t step = 1; step <= run.request.workload.steps; ++step) {
-    if (inject && inject->step == step) run.state.nudge_element(inject->tensor, inject->element);
+    if (inject && inject->step == step) plant(*inject, run.state);
     if (telemetry == Telemetry::on) run.recorder.before_step(step);
     StepOutcome outcome = run_step(step, run.model, run.precision, run.state, run.batches, context);
     if (step == 1) run.result.start_to_first_step_ns = since_process_start_ns();
     if (telemetry == Telemetry::on) record_step(run, outcome);
-    if (stop_requested != 0) throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
+    if (stop_requested != 0 && step < run.request.workload.steps) {
+      stop_requested = 0;
+      throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
+    }
   }
   if (telemetry == Telemetry::on) run.recorder.finish();
 }

@@ -41,10 +41,16 @@ double sum_of_squares(const at::Tensor& tensor) {
   return sum;
 }
 
-template <class T>
-void move_to_next_value(at::Tensor& tensor, std::int64_t element) {
-  T& value = static_cast<T*>(tensor.data_ptr())[element];
-  value = std::nextafter(value, std::numeric_limits<T>::infinity());
+// Replaces one element of `tensor`, which shares its memory with a parameter, by change(element).
+template <class Change>
+void change_element(const at::Tensor& tensor, std::int64_t element, Change change) {
+  if (tensor.scalar_type() == at::kDouble) {
+    double& value = static_cast<double*>(tensor.data_ptr())[element];
+    value = change(value);
+  } else {
+    float& value = static_cast<float*>(tensor.data_ptr())[element];
+    value = change(value);
+  }
 }
 
 }  // namespace
@@ -123,12 +129,14 @@ void TrainState::check_element(const std::string& parameter, std::int64_t elemen
 
 void TrainState::nudge_element(const std::string& parameter, std::int64_t element) {
   check_element(parameter, element);
-  at::Tensor tensor = slot_of(parameter).parameter.detach();  // shares the memory
-  if (tensor.scalar_type() == at::kDouble) {
-    move_to_next_value<double>(tensor, element);
-  } else {
-    move_to_next_value<float>(tensor, element);
-  }
+  change_element(slot_of(parameter).parameter, element,
+                 [](auto value) { return std::nextafter(value, std::numeric_limits<decltype(value)>::infinity()); });
+}
+
+void TrainState::poison_element(const std::string& parameter, std::int64_t element) {
+  check_element(parameter, element);
+  change_element(slot_of(parameter).parameter, element,
+                 [](auto value) { return std::numeric_limits<decltype(value)>::quiet_NaN(); });
 }
 
 }  // namespace reprobench

@@ -37,10 +37,10 @@ class TrainState {
   // L2 norm over all gradients, accumulated in fp64 in a fixed order.
   double gradient_norm() const;
 
-  // The planted fault "weight_ulp". check_element throws RunFailure "bad_request" if there is no such parameter or
-  // element.
+  // The planted faults: check_element throws RunFailure "bad_request" if there is no such parameter or element.
   void check_element(const std::string& parameter, std::int64_t element) const;
-  void nudge_element(const std::string& parameter, std::int64_t element);
+  void nudge_element(const std::string& parameter, std::int64_t element);   // to the next representable value
+  void poison_element(const std::string& parameter, std::int64_t element);  // to NaN
 
  private:
   struct Slot;

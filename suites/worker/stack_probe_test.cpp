@@ -1,0 +1,60 @@
+#include "suites/worker/stack_probe.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include <torch/version.h>
+
+#include "ci/catch.hpp"
+#include "suites/worker/describe.hpp"
+#include "suites/worker/mapped_libraries.hpp"
+#include "suites/worker/process_facts.hpp"
+#include "suites/worker/temporary_folder.hpp"
+
+namespace reprobench {
+namespace {
+
+TEST_CASE("the fingerprint names the LibTorch that is mapped, with its build id", "[worker]") {
+  const Fingerprint fingerprint = probe_stack();
+  const auto torch = std::find_if(fingerprint.components.begin(), fingerprint.components.end(),
+                                  [](const ComponentVersion& component) { return component.name == "torch"; });
+  REQUIRE(torch != fingerprint.components.end());
+  CHECK(torch->compiled == TORCH_VERSION);
+  CHECK_FALSE(torch->path.empty());
+  const auto library =
+      std::find_if(fingerprint.libraries.begin(), fingerprint.libraries.end(),
+                   [&](const MappedLibrary& mapped) { return mapped.path.find("libtorch_cpu") != std::string::npos; });
+  REQUIRE(library != fingerprint.libraries.end());
+  CHECK(library->build_id.size() == 40);
+  CHECK(fingerprint.blas_provider != "unknown");
+  CHECK_FALSE(fingerprint.cpu_capability.empty());
+  CHECK_FALSE(fingerprint.cpu_model.empty());
+}
+
+TEST_CASE("the description is a valid document that lists every model", "[worker]") {
+  const Capability capability = capability_from_json(to_json(describe_worker()));
+  REQUIRE_FALSE(capability.workloads.empty());
+  CHECK(capability.workloads.front().model == "mlp");
+  CHECK(capability.workloads.front().presets.front().parameters == 101'770);
+}
+
+TEST_CASE("a build id is read from an ELF file, and nothing from another file", "[worker]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "text.so") << "not an object";
+  CHECK(build_id(folder.path() / "text.so").empty());
+  CHECK(build_id(folder.path() / "absent.so").empty());
+  const std::string libc = find_mapped(mapped_shared_objects(), "libc.so");
+  REQUIRE_FALSE(libc.empty());
+  CHECK_FALSE(build_id(libc).empty());
+}
+
+TEST_CASE("the process knows its age and its memory", "[worker]") {
+  const auto age = since_process_start_ns();
+  CHECK(age > 0);
+  CHECK(since_process_start_ns() >= age);
+  CHECK(resident_bytes() > 0);
+  CHECK(peak_resident_bytes() >= resident_bytes() / 2);
+}
+
+}  // namespace
+}  // namespace reprobench

@@ -1,0 +1,304 @@
+#include "suites/worker/train_loop.hpp"
+
+#include <fstream>
+#include <set>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/number.hpp"
+#include "matrix/contract/trace.hpp"
+#include "models/model_spec.hpp"
+#include "suites/worker/attempt.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/step_recorder.hpp"
+#include "suites/worker/temporary_folder.hpp"
+
+namespace reprobench {
+namespace {
+
+const std::filesystem::path kData = std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data";
+
+CellRequest request_for(const Model& model, std::int64_t steps, TraceLevel level) {
+  CellRequest request;
+  request.cell_id = "cell";
+  request.nonce = "0123456789abcdef";
+  const ModelPreset& preset = model.presets().front();
+  request.workload = {std::string(model.name()), std::string(preset.name), steps, preset.batch_size};
+  request.device = "cpu";
+  request.knobs = with_defaults({});
+  request.trace = level;
+  return request;
+}
+
+const Model& first_model() { return *models().front(); }
+
+struct Trace {
+  CellResult result;
+  std::vector<StepRecord> steps;
+  std::vector<TensorsRecord> tensors;  // the last one is the final state
+};
+
+Trace read_trace(const std::filesystem::path& path) {
+  Trace trace;
+  std::ifstream file(path);
+  std::string line;
+  for (std::int64_t seq = 0; std::getline(file, line); ++seq) {
+    const auto body = parse_trace_line(line, seq);
+    REQUIRE(body.index() == 0);
+    const auto& json = std::get<0>(body);
+    if (json.at("kind") == "step") trace.steps.push_back(step_record_from_json(json));
+    if (json.at("kind") == "tensors" || json.at("kind") == "final") {
+      trace.tensors.push_back(tensors_record_from_json(json));
+    }
+  }
+  return trace;
+}
+
+Trace run(const CellRequest& request) {
+  const TemporaryFolder folder;
+  CellResult result;
+  run_training(request, folder.path(), kData, result);
+  Trace trace = read_trace(folder.path() / "trace.jsonl");
+  trace.result = result;
+  return trace;
+}
+
+const TensorRecord* find(const TensorsRecord& tensors, TensorRole role, const std::string& name) {
+  for (const TensorRecord& tensor : tensors.tensors) {
+    if (tensor.role == role && tensor.name == name) return &tensor;
+  }
+  return nullptr;
+}
+
+double loss_of(const StepRecord& step) { return *exact_float_from_json(step.loss); }
+
+TEST_CASE("every model trains: the loss falls and each parameter gets a gradient", "[worker]") {
+  for (const Model* model : models()) {
+    const Trace trace = run(request_for(*model, 30, TraceLevel::tensor));
+    REQUIRE(trace.steps.size() == 30);
+    CHECK(loss_of(trace.steps.back()) < 0.7 * loss_of(trace.steps.front()));
+    std::int64_t elements = 0;
+    for (const ParameterSpec& parameter : model->parameters(model->presets().front())) {
+      const TensorRecord* gradient = find(trace.tensors.front(), TensorRole::parameter_gradient, parameter.name);
+      REQUIRE(gradient != nullptr);
+      CHECK(gradient->shape == parameter.shape);
+      CHECK(gradient->sketch->l2 > 0);
+      std::int64_t count = 1;
+      for (const std::int64_t size : parameter.shape) count *= size;
+      elements += count;
+    }
+    CHECK(elements == model->presets().front().parameters);
+  }
+}
+
+TEST_CASE("the same seed gives the same chain and another seed another", "[worker]") {
+  for (const TraceLevel level : {TraceLevel::step, TraceLevel::tensor}) {
+    CellRequest request = request_for(first_model(), 12, level);
+    const Trace once = run(request);
+    CHECK(run(request).result.chain == once.result.chain);
+    request.knobs["seed"] = "2";
+    const Trace other = run(request);
+    CHECK(other.result.chain != once.result.chain);
+    CHECK(other.result.workload_digest != once.result.workload_digest);
+  }
+}
+
+TEST_CASE("the workload digest covers batch size, steps and precision, and no knob besides", "[worker]") {
+  const CellRequest request = request_for(first_model(), 3, TraceLevel::step);
+  const std::string digest = run(request).result.workload_digest;
+  const auto digest_with = [&](auto change) {
+    CellRequest changed = request;
+    change(changed);
+    return run(changed).result.workload_digest;
+  };
+  CHECK(digest_with([](CellRequest& r) { r.workload.batch_size = 16; }) != digest);
+  CHECK(digest_with([](CellRequest& r) { r.workload.steps = 4; }) != digest);
+  CHECK(digest_with([](CellRequest& r) { r.knobs["precision"] = "fp64"; }) != digest);
+  CHECK(digest_with([](CellRequest& r) { r.knobs["onednn"] = "off"; }) == digest);
+  CHECK(digest_with([](CellRequest& r) { r.trace = TraceLevel::tensor; }) == digest);
+}
+
+TEST_CASE("a weight nudged by one ulp first shows in its own tensor at its own step", "[worker]") {
+  CellRequest request = request_for(first_model(), 6, TraceLevel::tensor);
+  const Trace clean = run(request);
+  request.inject = Injection{"weight_ulp", 4, "fc1.weight", 300};
+  const Trace nudged = run(request);
+  CHECK(nudged.result.workload_digest == clean.result.workload_digest);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(nudged.steps[i].chain == clean.steps[i].chain);
+  for (std::size_t i = 3; i < 6; ++i) CHECK(nudged.steps[i].chain != clean.steps[i].chain);
+  std::vector<std::string> differing_parameters;
+  for (std::size_t i = 0; i < clean.tensors[3].tensors.size(); ++i) {
+    const TensorRecord& tensor = clean.tensors[3].tensors[i];
+    if (tensor.role == TensorRole::parameter && tensor.digest != nudged.tensors[3].tensors[i].digest) {
+      differing_parameters.push_back(tensor.name);
+    }
+  }
+  CHECK(differing_parameters == std::vector<std::string>{"fc1.weight"});
+}
+
+TEST_CASE("at level step a nudged weight is seen no later than the next digest of the state", "[worker]") {
+  CellRequest request = request_for(first_model(), kStateEvery, TraceLevel::step);
+  const Trace clean = run(request);
+  request.inject = Injection{"weight_ulp", kStateEvery, "fc2.bias", 9};
+  const Trace nudged = run(request);
+  CHECK(nudged.steps[kStateEvery - 2].chain == clean.steps[kStateEvery - 2].chain);
+  CHECK(nudged.steps[kStateEvery - 1].chain != clean.steps[kStateEvery - 1].chain);
+}
+
+TEST_CASE("a fault that names no element of the model is a bad request", "[worker]") {
+  CellRequest request = request_for(first_model(), 3, TraceLevel::step);
+  const auto refused = [&](Injection injection) {
+    request.inject = injection;
+    try {
+      run(request);
+    } catch (const RunFailure& failure) {
+      return failure.cause();
+    }
+    return std::string("none");
+  };
+  CHECK(refused({"weight_ulp", 1, "fc9.weight", 0}) == "bad_request");
+  CHECK(refused({"weight_ulp", 1, "fc2.bias", 10}) == "bad_request");
+  CHECK(refused({"weight_ulp", 1, "fc2.bias", -1}) == "bad_request");
+  CHECK(refused({"weight_ulp", 4, "fc2.bias", 0}) == "bad_request");
+  CHECK(refused({"bit_rot", 1, "fc2.bias", 0}) == "bad_request");
+  CHECK(refused({"weight_ulp", 3, "fc2.bias", 9}) == "none");
+}
+
+TEST_CASE("tensor level lists a step's tensors in the order the step meets them", "[worker]") {
+  const Trace trace = run(request_for(first_model(), 3, TraceLevel::tensor));
+  REQUIRE(trace.tensors.size() == 4);
+  const auto& tensors = trace.tensors.front().tensors;
+  for (std::size_t i = 1; i < tensors.size(); ++i) CHECK(tensors[i - 1].role <= tensors[i].role);
+  std::vector<std::string> backward;
+  for (const TensorRecord& tensor : tensors) {
+    if (tensor.role == TensorRole::grad_output) backward.push_back(tensor.name);
+  }
+  CHECK(backward == std::vector<std::string>{"fc2", "relu", "fc1"});
+  CHECK(trace.steps.front().events.at("relu_active").get<int>() > 0);
+  CHECK(find(trace.tensors[1], TensorRole::parameter, "fc1.weight")->digest !=
+        find(trace.tensors[0], TensorRole::parameter, "fc1.weight")->digest);
+  CHECK(trace.tensors.back().is_final);
+  CHECK(trace.tensors.back().tensors.size() == 12);
+}
+
+TEST_CASE("sketches and state measurements come on their steps only", "[worker]") {
+  const Trace tensor = run(request_for(first_model(), 7, TraceLevel::tensor));
+  std::set<std::int64_t> with_sketch;
+  for (std::size_t i = 0; i < 7; ++i) {
+    if (tensor.tensors[i].tensors.front().sketch) with_sketch.insert(tensor.tensors[i].step);
+    CHECK_FALSE(tensor.steps[i].grad_norm.is_null());
+  }
+  CHECK(with_sketch == std::set<std::int64_t>{1, 2, 5, 7});
+
+  const Trace step = run(request_for(first_model(), 102, TraceLevel::step));
+  for (const StepRecord& record : step.steps) {
+    const bool measures = record.step == 50 || record.step == 100 || record.step == 102;
+    CHECK(record.grad_norm.is_null() != measures);
+    CHECK((record.rss_bytes > 0) == measures);
+  }
+}
+
+TEST_CASE("the last parameters do not depend on the trace level", "[worker]") {
+  const Trace step = run(request_for(first_model(), 10, TraceLevel::step));
+  const Trace tensor = run(request_for(first_model(), 10, TraceLevel::tensor));
+  for (const TensorRecord& last : step.tensors.back().tensors) {
+    CHECK(find(tensor.tensors.back(), last.role, last.name)->digest == last.digest);
+  }
+}
+
+TEST_CASE("every precision trains, and each gives other bits", "[worker]") {
+  std::set<std::string> chains;
+  for (const char* precision : {"fp32", "bf16", "fp64"}) {
+    CellRequest request = request_for(first_model(), 20, TraceLevel::tensor);
+    request.knobs["precision"] = precision;
+    const Trace trace = run(request);
+    CHECK(loss_of(trace.steps.back()) < 0.8 * loss_of(trace.steps.front()));
+    const std::string expected = precision == std::string("fp64")   ? "float64"
+                                 : precision == std::string("bf16") ? "bfloat16"
+                                                                    : "float32";
+    CHECK(find(trace.tensors.front(), TensorRole::forward_output, "fc1")->dtype == expected);
+    chains.insert(trace.result.chain);
+  }
+  CHECK(chains.size() == 3);
+}
+
+CellResult attempt(const std::filesystem::path& folder, const nlohmann::json& request, bool expected) {
+  std::ofstream(folder / "request.json") << request;
+  CHECK(run_attempt(folder / "request.json", kData) == expected);
+  std::ifstream file(folder / "result.json");
+  return result_from_json(nlohmann::json::parse(file));
+}
+
+TEST_CASE("whatever is wrong with a request, the result says it and echoes the nonce", "[worker]") {
+  const TemporaryFolder folder;
+  const nlohmann::json good = to_json(request_for(first_model(), 2, TraceLevel::step));
+  const auto cause_with = [&](auto change) {
+    nlohmann::json request = good;
+    change(request);
+    const CellResult result = attempt(folder.path(), request, false);
+    CHECK(result.nonce == "0123456789abcdef");
+    CHECK(result.steps_completed == 0);
+    return result.failure ? result.failure->cause : "none";
+  };
+  CHECK(cause_with([](auto& r) { r["workload"]["model"] = "gpt9"; }) == "bad_request");
+  CHECK(cause_with([](auto& r) { r["workload"]["preset"] = "huge"; }) == "bad_request");
+  CHECK(cause_with([](auto& r) { r["workload"]["batch_size"] = 0; }) == "bad_request");
+  CHECK(cause_with([](auto& r) { r["workload"]["batch_size"] = 1798; }) == "bad_request");
+  CHECK(cause_with([](auto& r) { r["workload"]["steps"] = 0; }) == "bad_request");
+  CHECK(cause_with([](auto& r) { r["version"]["major"] = 9; }) == "bad_request");
+  CHECK(cause_with([](auto& r) { r["knobs"]["tf32"] = "maybe"; }) == "bad_request");
+  CHECK(cause_with([](auto& r) { r.erase("trace"); }) == "bad_request");
+  CHECK(cause_with([](auto& r) { r["device"] = "sm_90"; }) == "unsupported");
+  CHECK(cause_with([](auto& r) { r["world_size"] = 2; }) == "unsupported");
+
+  const CellResult done = attempt(folder.path(), good, true);
+  CHECK_FALSE(done.failure);
+  CHECK(done.steps_completed == 2);
+  CHECK(done.trace_lines == 4);
+  CHECK(done.start_to_first_step_ns > 0);
+  CHECK(done.peak_rss_bytes > 0);
+}
+
+TEST_CASE("a loss that is not a number is recorded and ends the run", "[worker]") {
+  const TemporaryFolder folder;
+  CellRequest request = request_for(first_model(), 9, TraceLevel::step);
+  request.inject = Injection{"weight_nan", 3, "fc2.bias", 0};
+  const CellResult result = attempt(folder.path(), to_json(request), false);
+  REQUIRE(result.failure);
+  CHECK(result.failure->cause == "non_finite_loss");
+  CHECK(result.failure->step == 3);
+  CHECK(result.steps_completed == 3);
+  const Trace trace = read_trace(folder.path() / "trace.jsonl");
+  REQUIRE(trace.steps.size() == 3);
+  CHECK(trace.steps.back().loss.at("value") == "nan");
+  CHECK(trace.steps.back().chain == result.chain);
+  CHECK(result.trace_lines == 4);
+}
+
+TEST_CASE("a run that is asked to stop finishes its step and says so", "[worker]") {
+  const TemporaryFolder folder;
+  request_stop();
+  const CellResult result = attempt(folder.path(), to_json(request_for(first_model(), 9, TraceLevel::step)), false);
+  REQUIRE(result.failure);
+  CHECK(result.failure->cause == "interrupted");
+  CHECK(result.steps_completed == 1);
+  CHECK(read_trace(folder.path() / "trace.jsonl").steps.size() == 1);
+}
+
+TEST_CASE("a request that is not JSON still gets a result", "[worker]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "request.json") << "{\"cell_id\": ";
+  CHECK_FALSE(run_attempt(folder.path() / "request.json", kData));
+  std::ifstream file(folder.path() / "result.json");
+  CHECK(result_from_json(nlohmann::json::parse(file)).failure->cause == "bad_request");
+}
+
+TEST_CASE("missing data ends the run with the file's name", "[worker]") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "request.json") << to_json(request_for(first_model(), 2, TraceLevel::step));
+  CHECK_FALSE(run_attempt(folder.path() / "request.json", folder.path()));
+  std::ifstream file(folder.path() / "result.json");
+  CHECK(result_from_json(nlohmann::json::parse(file)).failure->detail.find("digits.bin") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprobench
