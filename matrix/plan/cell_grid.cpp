@@ -132,7 +132,8 @@ Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
   request.device = chosen_or("device", "cpu");
   const std::string world_size = chosen_or("world_size", "1");
   request.world_size = std::stoi(world_size);
-  request.knobs = suite.knobs;
+  request.knobs = matrix.defaults;
+  request.knobs.insert(suite.knobs.begin(), suite.knobs.end());
   for (const auto& [name, value] : chosen) {
     if (find_knob(name) != nullptr) request.knobs[name] = value;
   }

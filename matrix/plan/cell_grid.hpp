@@ -27,7 +27,8 @@ std::vector<SuiteWorkload> suite_workloads(const MatrixSpec& matrix, const std::
 std::vector<std::vector<std::string>> axis_points(const MatrixSpec& matrix, std::size_t outer);
 
 // A cell with request, coordinates, slug and what its suite says; no id, threshold or reference yet. `chosen` holds
-// stack, device, world_size and knobs; device defaults to cpu, world_size to 1, knobs to the suite's.
+// stack, device, world_size and knobs; device defaults to cpu, world_size to 1, knobs to the
+// matrix's defaults, then to the suite's.
 Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coordinates& chosen);
 
 }  // namespace reprobench

@@ -106,6 +106,12 @@ Finding cpu_isa(const Situation& s) {
                      has.empty() ? std::string("neither avx2 nor avx512") : fmt::format("{}", fmt::join(has, ", ")));
 }
 
+Finding more_threads_than_cores(const Situation& s) {
+  const int wanted = std::stoi(s.cell.request.knobs.at("threads"));
+  if (wanted <= s.host.cores) return std::nullopt;
+  return fmt::format("{} threads on {} cores", wanted, s.host.cores);
+}
+
 bool has_cubin(const WheelFacts& wheel, const std::string& capability) {
   const auto wanted = version_numbers(capability);
   return std::any_of(wheel.kernels_of.begin(), wheel.kernels_of.end(), [&](const std::string& entry) {
@@ -225,6 +231,7 @@ constexpr CompatRule kRules[] = {
     {"glibc-floor", Effect::skip, &glibc_floor},
     {"system-stack-absent", Effect::skip, &system_stack_absent},
     {"component-contradiction", Effect::note, &component_contradiction},
+    {"threads", Effect::note, &more_threads_than_cores},
     {"minor-version", Effect::note, &minor_version},
     {"kernels-not-verified", Effect::note, &kernels_not_verified},
     {"unknown-release", Effect::note, &unknown_release},

@@ -96,23 +96,6 @@ CellThreshold threshold_from(const json& object) {
           mark_from(required<std::string>(kDocument, object, "origin"))};
 }
 
-CellRequest canonical_request_from(const json& object) {
-  CellRequest request;
-  request.suite = required<std::string>(kDocument, object, "suite");
-  const json workload = required<json>(kDocument, object, "workload");
-  request.workload = {
-      required<std::string>(kDocument, workload, "model"), required<std::string>(kDocument, workload, "preset"),
-      required<std::int64_t>(kDocument, workload, "steps"), required<std::int64_t>(kDocument, workload, "batch_size")};
-  request.stack = required<std::string>(kDocument, object, "stack");
-  request.device = required<std::string>(kDocument, object, "device");
-  request.world_size = required<int>(kDocument, object, "world_size");
-  request.knobs = required<KnobValues>(kDocument, object, "knobs");
-  const auto trace = trace_level_from(required<std::string>(kDocument, object, "trace"));
-  if (!trace) throw ContractError("plan: `trace` is neither `step` nor `tensor`");
-  request.trace = *trace;
-  return request;
-}
-
 json injections_json(const std::map<int, Injection>& injections) {
   json list = json::array();
   for (const auto& [repeat, injection] : injections) {
@@ -162,7 +145,7 @@ json to_json(const PlannedCell& planned) {
 PlannedCell planned_cell_from_json(const json& object) {
   PlannedCell planned;
   Cell& cell = planned.cell;
-  cell.request = canonical_request_from(required<json>(kDocument, object, "request"));
+  cell.request = canonical_request_from_json(required<json>(kDocument, object, "request"));
   cell.request.cell_id = required<std::string>(kDocument, object, "cell_id");
   cell.slug = required<std::string>(kDocument, object, "slug");
   cell.coordinates = required<Coordinates>(kDocument, object, "coordinates");
@@ -196,14 +179,17 @@ json to_json(const Plan& plan) {
   return object;
 }
 
-void write_plan(const Plan& plan, std::ostream& out) {
+void write_plan(const Plan& plan, const std::function<void(std::string_view)>& sink) {
   std::string header = header_json(plan).dump();
-  header.pop_back();
-  out << header << ",\"cells\":[";
+  header.pop_back();  // its closing brace comes after the cells
+  sink(header + ",\"cells\":[");
+  std::string line;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-    out << (i == 0 ? "\n" : ",\n") << to_json(plan.cells[i]).dump();
+    line = i == 0 ? "\n" : ",\n";
+    line += to_json(plan.cells[i]).dump();
+    sink(line);
   }
-  out << "\n]}\n";
+  sink("\n]}\n");
 }
 
 Plan plan_from_json(const json& object) {

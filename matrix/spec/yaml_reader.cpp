@@ -33,6 +33,9 @@ class TreeBuilder : public YAML::EventHandler {
 
   YamlNode take_root() { return std::move(root_); }
 
+  // Where the last quoted scalar starts; nothing if there was none.
+  const std::optional<YAML::Mark>& last_quoted() const { return last_quoted_; }
+
   void OnDocumentStart(const YAML::Mark& at) override {
     if (++documents_ < 2) return;
     diagnostics_.error(mark(at), "RB006", "a second document starts here", "one file holds one document");
@@ -60,6 +63,7 @@ class TreeBuilder : public YAML::EventHandler {
     YamlNode node = leaf(at);
     node.kind = YamlNode::Kind::scalar;
     node.quoted = tag == "!";
+    if (node.quoted) last_quoted_ = at;
     node.text = value;
     check_scalar(node);
     attach(std::move(node));
@@ -185,6 +189,7 @@ class TreeBuilder : public YAML::EventHandler {
   Diagnostics& diagnostics_;
   YamlNode root_;
   std::vector<OpenNode> open_;
+  std::optional<YAML::Mark> last_quoted_;
   std::size_t nodes_ = 0;
   int documents_ = 0;
 };
@@ -214,16 +219,45 @@ void report_syntax(const YAML::Exception& error, const std::string& file, Diagno
   }
 }
 
-void parse(std::string_view text, const std::string& file, TreeBuilder& builder, Diagnostics& diagnostics) {
+// True if the quoted scalar that starts at `start` ends before the text does.
+bool is_closed(std::string_view text, std::size_t start) {
+  const char quote = text[start];
+  if (quote != '"' && quote != '\'') return true;
+  for (std::size_t at = start + 1; at < text.size(); ++at) {
+    if (quote == '"' && text[at] == '\\') {
+      ++at;
+    } else if (text[at] == quote) {
+      const bool doubled = quote == '\'' && at + 1 < text.size() && text[at + 1] == quote;
+      if (!doubled) return true;
+      ++at;
+    }
+  }
+  return false;
+}
+
+// yaml-cpp takes the end of the file for the end of a quote if a newline stands before it.
+bool all_quotes_closed(std::string_view text, const std::string& file, const TreeBuilder& builder,
+                       Diagnostics& diagnostics) {
+  const auto& last = builder.last_quoted();
+  if (!last || is_closed(text, static_cast<std::size_t>(last->pos))) return true;
+  diagnostics.error({file, last->line + 1, last->column + 1}, "RB005", "not valid YAML: a quote is not closed");
+  return false;
+}
+
+// False if the text could not be read to its end: what the builder holds then means nothing.
+bool parse(std::string_view text, const std::string& file, TreeBuilder& builder, Diagnostics& diagnostics) {
   ViewBuffer buffer(text);
   std::istream in(&buffer);
   try {
     YAML::Parser parser(in);
     while (parser.HandleNextDocument(builder)) {
     }
+    return all_quotes_closed(text, file, builder, diagnostics);
   } catch (const ReadingStopped&) {
+    return false;
   } catch (const YAML::Exception& error) {
     report_syntax(error, file, diagnostics);
+    return false;
   }
 }
 
@@ -244,7 +278,7 @@ YamlNode read_yaml(const std::string& text, const std::string& file, const FileK
   if (diagnostics.size() > before) return empty;
 
   TreeBuilder builder(file, diagnostics);
-  parse(content, file, builder, diagnostics);
+  if (!parse(content, file, builder, diagnostics)) return empty;
   YamlNode root = builder.take_root();
   if (root.is_map()) return root;
   if (diagnostics.size() > before) return empty;

@@ -25,7 +25,7 @@ struct FileKind {
   std::string_view needed_key;        // "axes"
 };
 
-// The root map. Reports into `diagnostics`; the tree is usable, if incomplete, whatever was reported.
+// The root map; without entries if the text could not be read to its end. Reports into `diagnostics`.
 YamlNode read_yaml(const std::string& text, const std::string& file, const FileKind& kind, Diagnostics& diagnostics);
 
 // The file's text; a byte more than kMaxFileBytes if it is longer. Throws SpecError if it cannot be read.
