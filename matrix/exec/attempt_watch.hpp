@@ -7,7 +7,7 @@
 
 #include "matrix/contract/outcome.hpp"
 #include "matrix/exec/launcher.hpp"
-#include "matrix/spec/suite_spec.hpp"
+#include "matrix/plan/cell.hpp"
 
 namespace reprobench {
 
