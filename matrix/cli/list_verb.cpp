@@ -42,13 +42,14 @@ std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
   struct Options {
     std::string kind;
     std::string name;
+    bool json = false;
   };
   auto options = std::make_shared<Options>();
   app.add_option("kind", options->kind, "workload, stack, knob, metric or suite")
       ->required()
       ->check(CLI::IsMember(kind_names()));
   app.add_option("name", options->name, "Its name; `reprobench list` shows them")->required();
-  app.add_flag("--json", "The answer is always one JSON document (schema: description)");
+  app.add_flag("--json", options->json, "The answer is always one JSON document (schema: description)");
   return [options, &context] {
     context.terminal.out(describe_entry(Project(context.store), options->kind, options->name).dump(2) + "\n");
     return ExitCode::passed;

@@ -105,7 +105,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
 
   RunInfo info;
   info.run_id = new_run_id();
-  info.matrix_digest = sha256_hex(selected.matrix_text);
+  info.matrix_digest = sha256_of_text(selected.matrix_text);
   info.command_line = context.command_line;
   info.started_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   info.reprobench_version = kProjectVersion;

@@ -78,7 +78,7 @@ class InstallProgress {
 
 ExitCode install(const StackOptions& options, const Context& context) {
   const Project project(context.store);
-  const StackStore store = project.stack_store();
+  StackStore store = project.stack_store();
   const bool with_gpu = options.with_gpu || !detect_host().gpus.empty();
   std::string failures;
   for (const StackSpec& spec : chosen_specs(options, project)) {
