@@ -1,0 +1,217 @@
+#include <set>
+
+#include "ci/catch.hpp"
+#include "matrix/plan/cell_id.hpp"
+#include "matrix/plan/plan_fixture.hpp"
+#include "matrix/plan/rule_use.hpp"
+
+using namespace reprobench;
+
+namespace {
+
+using Suites = std::map<std::string, SuiteSpec>;
+
+Suites smoke_suite(const std::string& more = "") { return {{"smoke", parse_test_suite("smoke", more)}}; }
+
+std::vector<std::string> slugs(const std::vector<Cell>& cells) {
+  std::vector<std::string> list;
+  for (const Cell& cell : cells) list.push_back(cell.slug);
+  return list;
+}
+
+std::vector<Cell> expand_test(const std::string& body, const Suites& suites = smoke_suite()) {
+  return expand(parse_test_matrix(body), suites);
+}
+
+std::string error_of(const std::string& body, const Suites& suites = smoke_suite()) {
+  try {
+    expand_test(body, suites);
+  } catch (const SpecError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+const CellThreshold* find_threshold(const Cell& cell, const std::string& metric) {
+  for (const CellThreshold& threshold : cell.thresholds) {
+    if (threshold.metric == metric) return &threshold;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("suites are outermost, then workloads, then axes with the last varying fastest", "[plan]") {
+  const std::string text =
+      "schema: 1\nname: two\nworkloads:\n  - {model: mlp, preset: default, steps: 20, batch_size: 32}\n"
+      "  - {model: mlp, preset: wide, steps: 20, batch_size: 32}\n";
+  const Suites suites = {{"smoke", parse_test_suite("smoke")},
+                         {"two", parse_suite(text, "two.yaml", test_vocabulary())}};
+  const MatrixSpec matrix =
+      parse_matrix("schema: 1\nname: m\nsuites: [two, smoke]\naxes: {stack: [a, b], precision: [fp32, bf16]}\n",
+                   "m.yaml", test_vocabulary());
+  CHECK(slugs(expand(matrix, suites)) ==
+        std::vector<std::string>{"two-mlp.default-a-cpu-fp32", "two-mlp.default-a-cpu-bf16",
+                                 "two-mlp.default-b-cpu-fp32", "two-mlp.default-b-cpu-bf16", "two-mlp.wide-a-cpu-fp32",
+                                 "two-mlp.wide-a-cpu-bf16", "two-mlp.wide-b-cpu-fp32", "two-mlp.wide-b-cpu-bf16",
+                                 "smoke-mlp-a-cpu-fp32", "smoke-mlp-a-cpu-bf16", "smoke-mlp-b-cpu-fp32",
+                                 "smoke-mlp-b-cpu-bf16"});
+}
+
+TEST_CASE("zipped axes advance together where the first of them stands", "[plan]") {
+  CHECK(slugs(expand_test("axes: {stack: [a, b], device: [cpu, sm_90], precision: [fp32, bf16]}\n"
+                          "zip: [[stack, precision]]\n")) ==
+        std::vector<std::string>{"smoke-mlp-a-cpu-fp32", "smoke-mlp-a-sm_90-fp32", "smoke-mlp-b-cpu-bf16",
+                                 "smoke-mlp-b-sm_90-bf16"});
+}
+
+TEST_CASE("exclude removes cells and include appends them", "[plan]") {
+  CHECK(slugs(expand_test("axes: {stack: [a, b], device: [cpu, sm_90]}\n"
+                          "exclude: [{where: \"stack == b and device == sm_90\"}]\n"
+                          "include: [{stack: c, device: sm_80, precision: fp64}]\n")) ==
+        std::vector<std::string>{"smoke-mlp-a-cpu", "smoke-mlp-a-sm_90", "smoke-mlp-b-cpu", "smoke-mlp-c-sm_80-fp64"});
+}
+
+TEST_CASE("an axis overrides the matrix's defaults, and those the suite's knobs", "[plan]") {
+  const auto cells = expand_test("axes: {stack: [a], precision: [bf16]}\ndefaults: {precision: fp64, threads: 2}\n",
+                                 smoke_suite("knobs: {threads: 4, precision: fp64, seed: 7}\n"));
+  REQUIRE(cells.size() == 1);
+  const KnobValues& knobs = cells[0].request.knobs;
+  CHECK(knobs.at("precision") == "bf16");
+  CHECK(knobs.at("threads") == "2");
+  CHECK(knobs.at("seed") == "7");
+  CHECK(knobs.at("determinism") == "strict");
+}
+
+TEST_CASE("a cell's reference is the cell that differs in nothing but the reference's coordinates", "[plan]") {
+  const auto cells =
+      expand_test("axes: {stack: [a, b, c], device: [cpu, sm_90], precision: [fp32, bf16]}\nreference: {stack: b}\n");
+  REQUIRE(cells.size() == 12);
+  std::map<std::string, const Cell*> by_id;
+  for (const Cell& cell : cells) by_id[cell.request.cell_id] = &cell;
+  for (const Cell& cell : cells) {
+    INFO(cell.slug);
+    CHECK(cell.reference_cell_id.has_value() == (cell.request.stack != "b"));
+    if (!cell.reference_cell_id) continue;
+    Coordinates expected = cell.coordinates;
+    expected["stack"] = "b";
+    CHECK(by_id.at(*cell.reference_cell_id)->coordinates == expected);
+  }
+}
+
+TEST_CASE("bounds against the reference do not hold for the reference itself", "[plan]") {
+  const auto cells =
+      expand_test("axes: {stack: [a, b]}\nreference: {stack: b}\n",
+                  smoke_suite("thresholds:\n  throughput.step_time: {max_regression: 5%, vs: reference}\n"
+                              "  numerics.repeat_mismatches: {max: 0}\n"));
+  CHECK(find_threshold(cells[0], "throughput.step_time") != nullptr);
+  CHECK(find_threshold(cells[1], "throughput.step_time") == nullptr);
+  CHECK(find_threshold(cells[1], "numerics.repeat_mismatches") != nullptr);
+}
+
+TEST_CASE("the last rule that selects a cell holds, and a bare gate keeps the bound", "[plan]") {
+  const auto cells = expand_test(
+      "axes: {stack: [a, b, c], precision: [fp32]}\n"
+      "thresholds:\n"
+      "  memory.peak_rss:\n"
+      "    - {max: 2GiB, where: {stack: b}}\n"
+      "    - {gate: record_only, where: {stack: [b, c]}}\n",
+      smoke_suite("thresholds:\n  memory.peak_rss: {max: 1GiB, where: {precision: fp32}}\n"));
+  const auto* a = find_threshold(cells[0], "memory.peak_rss");
+  const auto* b = find_threshold(cells[1], "memory.peak_rss");
+  const auto* c = find_threshold(cells[2], "memory.peak_rss");
+  REQUIRE((a && b && c));
+  CHECK(a->bound.text == "max: 1GiB");
+  CHECK(a->gate == Gate::armed);
+  CHECK(b->bound.text == "max: 2GiB");
+  CHECK(b->gate == Gate::record_only);
+  CHECK(to_string(b->mark) == "m.yaml:7:7");
+  CHECK(c->bound.text == "max: 1GiB");
+  CHECK(c->gate == Gate::record_only);
+  CHECK(c->mark.file == "smoke.yaml");
+}
+
+TEST_CASE("required marks, repeats, limits and faults reach the cells they select", "[plan]") {
+  const auto cells = expand_test(
+      "axes: {stack: [a, b]}\nrepeat: 3\ntimeout: 90s\nrequired: [{stack: a}]\n"
+      "inject: [{where: {stack: b}, repeat: 1, kind: weight_ulp, step: 20, tensor: fc1.weight, element: 5}]\n");
+  CHECK(cells[0].required);
+  CHECK_FALSE(cells[1].required);
+  CHECK(cells[0].repeat == 3);
+  CHECK(cells[0].limits.total == std::chrono::seconds(90));
+  CHECK(cells[0].injections.empty());
+  CHECK(cells[1].injections.at(1).tensor == "fc1.weight");
+  CHECK_FALSE(cells[1].request.inject);
+}
+
+TEST_CASE("ids depend on what a cell is and not on where it stands", "[plan]") {
+  const auto two = expand_test("axes: {stack: [a, b]}\n");
+  const auto reversed = expand_test("repeat: 5\ntimeout: 1m\naxes: {stack: [b, a]}\n");
+  CHECK(two[0].request.cell_id == reversed[1].request.cell_id);
+  CHECK(two[1].request.cell_id == reversed[0].request.cell_id);
+  CHECK(two[0].request.cell_id != two[1].request.cell_id);
+  CHECK(two[0].request.cell_id.size() == 12);
+}
+
+TEST_CASE("the text a cell id hashes is the canonical request's dump", "[plan]") {
+  for (const Cell& cell :
+       expand_test("axes: {stack: [a], device: [cpu, sm_90], precision: [fp32, bf16], threads: [1, 4]}\n")) {
+    CHECK(canonical_text(cell.request) == canonical_request(cell.request).dump());
+  }
+  CellRequest odd;
+  odd.stack = "quote \" backslash \\ tab \t e-acute \xC3\xA9";
+  odd.knobs = {{"a\n", "b"}};
+  odd.trace = TraceLevel::tensor;
+  CHECK(canonical_text(odd) == canonical_request(odd).dump());
+}
+
+TEST_CASE("a selection may name a knob that is no axis", "[plan]") {
+  CHECK(error_of("axes: {stack: [a]}\nrequired: [{where: \"threads == 1\"}]\n").empty());
+  CHECK(error_of("axes: {stack: [a]}\nrequired: [{where: \"threads == 2\"}]\n") ==
+        "m.yaml:5:12: error[RB040]: rule selects no cell");
+}
+
+TEST_CASE("a matrix over the cap states the product and runs out of nothing", "[plan]") {
+  std::string axes = "axes:\n";
+  std::string values;
+  for (int i = 1; i <= 100; ++i) values += (i > 1 ? ", " : "") + std::to_string(i);
+  axes += "  stack: [a, b, c, d, e, f, g, h, i, j]\n";
+  for (const char* name : {"world_size", "threads", "seed"}) axes += std::string("  ") + name + ": [" + values + "]\n";
+  axes += "  precision: [fp32, bf16]\n";
+  CHECK(error_of(axes) ==
+        "m.yaml:4:1: error[RB017]: matrix expands to 20000000 cells (10x100x100x100x2); limit 100000");
+}
+
+TEST_CASE("rules that select nothing, doubled cells and unknown names are errors", "[plan]") {
+  CHECK(error_of("axes: {stack: [a]}\nexclude: [{where: {stack: b}}]\n") ==
+        "m.yaml:5:11: error[RB024]: exclude rule matches no cell");
+  CHECK(error_of("axes: {stack: [a]}\nthresholds:\n  memory.peak_rss: {max: 1GiB, where: {stack: b}}\n") ==
+        "m.yaml:6:20: error[RB040]: rule selects no cell");
+  CHECK(error_of("axes: {stack: [a]}\nthresholds:\n  memory.peak_rss: {gate: record_only}\n") ==
+        "m.yaml:6:20: error[RB040]: rule selects no cell");
+  const std::string doubled = error_of("axes: {stack: [a]}\ninclude: [{stack: a, device: cpu}]\n");
+  CHECK(doubled.find("m.yaml:5:11: error[RB025]: two cells have the id ") == 0);
+  CHECK(error_of("axes: {stack: [a]}\ninclude: [{suite: other, stack: a, device: cpu}]\n") ==
+        "m.yaml:5:11: error[RB024]: include names a suite or workload this matrix does not run");
+  CHECK(error_of("axes: {stack: [a]}\ninject: [{repeat: 1, kind: weight_ulp, step: 20, tensor: w}]\n") ==
+        "m.yaml:5:10: error[RB040]: rule selects no cell");
+  CHECK(error_of("axes: {stack: [a]}\n", {{"smoky", parse_test_suite("smoky")}}) ==
+        "m.yaml:3:10: error[RB009]: unknown suite `smoke`; did you mean `smoky`?");
+}
+
+TEST_CASE("an armed bound of a suite against a reference the matrix does not name is an error, once", "[plan]") {
+  const auto suite = smoke_suite("thresholds:\n  throughput.step_time: {max_regression: 5%, vs: reference}\n");
+  CHECK(
+      error_of("axes: {stack: [a, b, c]}\n", suite) ==
+      "smoke.yaml:5:25: error[RB035]: `max_regression: 5%` of `throughput.step_time` needs a reference, and matrix `m` "
+      "names none; add `reference: {stack: NAME}`");
+  CHECK(error_of("axes: {stack: [a, b, c]}\nthresholds: {throughput.step_time: {gate: record_only}}\n", suite).empty());
+}
+
+TEST_CASE("a reference set after the file was read is checked too", "[plan]") {
+  MatrixSpec matrix = parse_test_matrix("axes: {stack: [aa, bb]}\n");
+  matrix.reference["stack"] = "ab";
+  matrix.reference_mark = {"--reference", 1, 1};
+  CHECK_THROWS_WITH(expand(matrix, smoke_suite()),
+                    "--reference:1:1: error[RB024]: reference `ab` is no value of axis `stack`; did you mean `aa`?");
+}

@@ -1,0 +1,260 @@
+#include "matrix/plan/resolve.hpp"
+
+#include <fstream>
+
+#include "ci/catch.hpp"
+#include "matrix/plan/compat_rules.hpp"
+#include "matrix/plan/plan_fixture.hpp"
+
+using namespace reprobench;
+
+namespace {
+
+const CompatFacts& shipped_facts() {
+  static const CompatFacts kFacts = load_compat_facts(REPROBENCH_SOURCE_ROOT "/matrix/facts/compat-facts.json");
+  return kFacts;
+}
+
+StackSpec wheel_stack(const std::string& torch, const std::string& cuda) {
+  StackSpec stack;
+  stack.name = "s";
+  stack.components = {{"torch", torch}, {"cuda", cuda}};
+  return stack;
+}
+
+struct Case {
+  StackSpec stack = wheel_stack("2.9.0+cu128", "12.8");
+  HostFacts host = cpu_host();
+  std::string device = "cpu";
+  int world_size = 1;
+  KnobValues knobs;
+  StackAvailability availability;
+};
+
+PlannedCell resolve_one(const Case& c) {
+  Cell cell;
+  cell.request.stack = c.stack.name;
+  cell.request.device = c.device;
+  cell.request.world_size = c.world_size;
+  cell.request.knobs = with_defaults(c.knobs);
+  const StackCatalog catalog{{{c.stack.name, c.stack}}, {{c.stack.name, c.availability}}};
+  return resolve({cell}, catalog, shipped_facts(), c.host).at(0);
+}
+
+std::string outcome_of(const Case& c) {
+  const PlannedCell planned = resolve_one(c);
+  return planned.skip ? planned.skip->rule + ": " + planned.skip->reason : "runs";
+}
+
+const char* const kH100 = "NVIDIA H100";
+
+}  // namespace
+
+TEST_CASE("a cell that nothing speaks against runs, without a note", "[plan]") {
+  CHECK(outcome_of({}) == "runs");
+  CHECK(resolve_one({}).notes.empty());
+  Case gpu;
+  gpu.device = "sm_90";
+  gpu.host = gpu_host(kH100, "9.0", "570.124.06");
+  CHECK(outcome_of(gpu) == "runs");
+  CHECK(resolve_one(gpu).notes.empty());
+}
+
+TEST_CASE("a stack that is not installed yet does not skip its cells", "[plan]") {
+  Case c;
+  c.availability.installed = false;
+  CHECK(outcome_of(c) == "runs");
+}
+
+TEST_CASE("a GPU class the host lacks is named with what the host has", "[plan]") {
+  Case c;
+  c.device = "sm_90";
+  CHECK(outcome_of(c) == "device-class: needs a GPU of class sm_90, this host has none");
+  c.host = gpu_host("NVIDIA A100", "8.0", "570.124.06");
+  CHECK(outcome_of(c) == "device-class: needs a GPU of class sm_90, this host has sm_80 (NVIDIA A100)");
+}
+
+TEST_CASE("a wheel that never existed is refused with the variants that do", "[plan]") {
+  Case c;
+  c.stack = wheel_stack("2.9.0+cu118", "11.8");
+  CHECK(outcome_of(c) ==
+        "no-wheel: torch 2.9.0 never shipped with CUDA 11.8; it exists with CUDA 12.6, 12.8, 12.9, 13.0");
+}
+
+TEST_CASE("a driver under the floor of its CUDA major is refused", "[plan]") {
+  Case c;
+  c.device = "sm_90";
+  c.host = gpu_host(kH100, "9.0", "520.61.05");
+  CHECK(outcome_of(c) == "driver-floor: driver 520.61.05 is under 525.60.13, the floor of CUDA 12");
+  c.host.driver = "525.60.13";
+  CHECK(outcome_of(c) == "runs");
+}
+
+TEST_CASE("between floor and toolkit driver a cell runs with a note", "[plan]") {
+  Case c;
+  c.device = "sm_90";
+  c.host = gpu_host(kH100, "9.0", "550.54.14");
+  CHECK(outcome_of(c) == "runs");
+  CHECK(resolve_one(c).notes ==
+        std::vector<std::string>{"driver 550.54.14 is under toolkit 12.8.1's 570.124.06: minor-version mode, no PTX of "
+                                 "this toolkit can be compiled"});
+}
+
+TEST_CASE("drivers compare as numbers, not as text", "[plan]") {
+  Case c;
+  c.device = "sm_90";
+  c.host = gpu_host(kH100, "9.0", "1000.1");
+  CHECK(outcome_of(c) == "runs");
+}
+
+TEST_CASE("a driver branch past an architecture's last one is refused", "[plan]") {
+  Case c;
+  c.stack = wheel_stack("2.9.0+cu126", "12.6");
+  c.device = "sm_70";
+  c.host = gpu_host("Tesla V100", "7.0", "590.44.01");
+  CHECK(outcome_of(c) ==
+        "driver-branch-end: driver 590.44.01 no longer knows sm_70 (Volta 7.x): R580 was its last branch");
+  c.host.driver = "580.95.05";
+  CHECK(outcome_of(c) == "runs");
+}
+
+TEST_CASE("a GPU the wheel has no machine code and no PTX for is refused", "[plan]") {
+  Case c;
+  c.stack = wheel_stack("2.1.0+cu121", "12.1");
+  c.stack.cxx11_abi = 0;
+  c.device = "sm_120";
+  c.host = gpu_host("RTX PRO 6000", "12.0", "580.95.05");
+  CHECK(outcome_of(c).find("no-kernel-image: the torch 2.1 cu121 wheel has no kernels for compute capability 12.0") ==
+        0);
+}
+
+TEST_CASE("machine code of a lower minor of the same major will do", "[plan]") {
+  Case c;
+  c.device = "sm_89";
+  c.host = gpu_host("L4", "8.9", "570.124.06");
+  CHECK(outcome_of(c) == "runs");
+}
+
+TEST_CASE("PTX serves a later GPU only with a driver as new as the toolkit", "[plan]") {
+  Case c;
+  c.stack = wheel_stack("2.8.0+cu129", "12.9");
+  c.device = "sm_121";
+  c.host = gpu_host("GB10", "12.1", "580.95.05");
+  CHECK(outcome_of(c) == "runs");
+  c.device = "sm_130";
+  c.host = gpu_host("later", "13.0", "580.95.05");
+  CHECK(outcome_of(c) == "runs");
+  c.host.driver = "570.124.06";
+  CHECK(outcome_of(c).find("no-kernel-image") == 0);
+}
+
+TEST_CASE("a stack without CUDA has no kernels for a GPU", "[plan]") {
+  Case c;
+  c.stack = wheel_stack("1.13.1", "");
+  c.stack.components.erase("cuda");
+  c.stack.source = StackSource::system;
+  c.device = "sm_90";
+  c.host = gpu_host(kH100, "9.0", "570.124.06");
+  CHECK(outcome_of(c) == "no-kernel-image: s has no CUDA, so no kernels for sm_90");
+}
+
+TEST_CASE("a system stack the host cannot have is skipped with what was found", "[plan]") {
+  Case c;
+  c.availability.problem = "libtorch-dev 1.13.1 is not installed; found 2.1.2";
+  CHECK(outcome_of(c) == "system-stack-absent: libtorch-dev 1.13.1 is not installed; found 2.1.2");
+}
+
+TEST_CASE("more ranks than devices are refused", "[plan]") {
+  Case c;
+  c.world_size = 2;
+  CHECK(outcome_of(c) == "world-size: world_size 2 is not supported on the CPU yet");
+  c.device = "sm_90";
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
+  CHECK(outcome_of(c) == "world-size: world_size 2 needs as many GPUs of class sm_90, this host has 1");
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
+  CHECK(outcome_of(c) == "runs");
+}
+
+TEST_CASE("instructions the CPU lacks are refused", "[plan]") {
+  Case c;
+  c.knobs = {{"cpu_isa", "avx512"}};
+  CHECK(outcome_of(c) == "cpu-isa: knob cpu_isa=avx512 needs instructions this CPU lacks; Test CPU has avx2");
+  c.knobs = {{"cpu_isa", "avx2"}};
+  CHECK(outcome_of(c) == "runs");
+}
+
+TEST_CASE("TF32 needs a GPU that has it", "[plan]") {
+  Case c;
+  c.knobs = {{"tf32", "on"}};
+  CHECK(outcome_of(c) == "tf32-needs-gpu: knob tf32=on has no meaning on the CPU");
+  c.device = "sm_75";
+  CHECK(outcome_of(c).find("tf32-needs-gpu: knob tf32=on needs a GPU of class sm_80 or later") == 0);
+}
+
+TEST_CASE("a host the wheels are not built for is refused", "[plan]") {
+  Case c;
+  c.host.architecture = "aarch64";
+  CHECK(outcome_of(c) == "wheel-architecture: the wheels of s are built for x86_64; this host is aarch64");
+  Case old;
+  old.host.glibc = "2.17";
+  CHECK(outcome_of(old) == "glibc-floor: glibc 2.17 is under 2.28, the floor of s");
+}
+
+TEST_CASE("a declared component that the wheel does not carry is a note with both values", "[plan]") {
+  Case c;
+  c.stack.components["cudnn"] = "9.1.0";
+  c.stack.components["nccl"] = "2.27.5";
+  CHECK(outcome_of(c) == "runs");
+  CHECK(resolve_one(c).notes ==
+        std::vector<std::string>{"s declares cuDNN 9.1.0 where the torch 2.9 cu128 wheel has 9.10.2.21"});
+  c.stack.components["cudnn"] = "9.10.2";
+  CHECK(resolve_one(c).notes.empty());
+}
+
+TEST_CASE("what the facts do not know is said, not guessed", "[plan]") {
+  Case c;
+  c.stack = wheel_stack("2.99.0+cu199", "19.9");
+  CHECK(outcome_of(c) == "runs");
+  CHECK(resolve_one(c).notes ==
+        std::vector<std::string>{
+            "no compat facts about torch 2.99: its CUDA, driver and GPU requirements are not checked"});
+}
+
+TEST_CASE("a stack no file defines is an error where it is named, with the nearest", "[plan]") {
+  const MatrixSpec matrix = parse_test_matrix("axes: {stack: [torch-2.9.0-cu12, torch-2.9.0-cu128]}\n");
+  const StackCatalog catalog{{{"torch-2.9.0-cu128", {}}}, {}};
+  CHECK_THROWS_WITH(check_stacks(matrix, catalog),
+                    "m.yaml:4:16: error[RB009]: unknown stack `torch-2.9.0-cu12`; did you mean `torch-2.9.0-cu128`?");
+}
+
+TEST_CASE("every row of the shipped facts names its sources and a confidence", "[plan]") {
+  std::ifstream in(REPROBENCH_SOURCE_ROOT "/matrix/facts/compat-facts.json");
+  const nlohmann::json facts = nlohmann::json::parse(in);
+  int rows = 0;
+  for (const auto& [key, list] : facts.items()) {
+    if (!list.is_array()) continue;
+    for (const auto& row : list) {
+      if (!row.contains("source")) continue;
+      ++rows;
+      for (const auto& source : row["source"]) {
+        INFO(key << ": " << row.dump());
+        CHECK(facts["sources"].contains(source.get<std::string>()));
+      }
+      if (row.contains("confidence")) CHECK(facts["confidence"].contains(row["confidence"].get<std::string>()));
+    }
+  }
+  CHECK(rows > 150);
+  for (const char* key : {"torch_wheels", "cuda_min_driver_linux", "cuda_minor_version_floor", "arch_support_end"}) {
+    for (const auto& row : facts[key]) {
+      INFO(key << ": " << row.dump());
+      CHECK(row.contains("source"));
+    }
+  }
+}
+
+TEST_CASE("facts of another shape are refused by field", "[plan]") {
+  CHECK_THROWS_WITH(compat_facts_from_json({{"schema", "other"}}),
+                    "compat-facts: `schema` is not reprobench-compat-facts/1");
+  CHECK_THROWS_WITH(compat_facts_from_json({{"schema", "reprobench-compat-facts/1"}}),
+                    "compat-facts: `torch_wheels` is missing");
+}
