@@ -1,6 +1,7 @@
 #include "matrix/plan/cell_grid.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,49 +13,11 @@
 namespace reprobench {
 namespace {
 
-// Axes that advance together; mostly one.
-struct AxisGroup {
-  std::vector<std::size_t> axes;
-  std::size_t size = 0;
-};
-
 std::vector<std::string> zip_partners(const MatrixSpec& matrix, const std::string& axis) {
   for (const auto& group : matrix.zip) {
     if (std::find(group.begin(), group.end(), axis) != group.end()) return group;
   }
   return {axis};
-}
-
-std::vector<AxisGroup> axis_groups(const MatrixSpec& matrix) {
-  std::vector<AxisGroup> groups;
-  std::vector<bool> placed(matrix.axes.size(), false);
-  for (std::size_t i = 0; i < matrix.axes.size(); ++i) {
-    if (placed[i]) continue;
-    AxisGroup group{{}, matrix.axes[i].values.size()};
-    const auto partners = zip_partners(matrix, matrix.axes[i].name);
-    for (std::size_t j = i; j < matrix.axes.size(); ++j) {
-      if (std::find(partners.begin(), partners.end(), matrix.axes[j].name) == partners.end()) continue;
-      group.axes.push_back(j);
-      placed[j] = true;
-    }
-    groups.push_back(std::move(group));
-  }
-  return groups;
-}
-
-// The product as a number and as a formula; saturates far above the limit instead of overflowing.
-void check_product(const MatrixSpec& matrix, const std::vector<AxisGroup>& groups, std::size_t outer) {
-  double product = static_cast<double>(outer);
-  std::vector<std::string> factors;
-  if (outer != 1) factors.push_back(std::to_string(outer));
-  for (const AxisGroup& group : groups) {
-    product *= static_cast<double>(group.size);
-    factors.push_back(std::to_string(group.size));
-  }
-  if (product <= static_cast<double>(kMostCells)) return;
-  throw_spec_error(
-      matrix.axes_mark, "RB017",
-      fmt::format("matrix expands to {:.0f} cells ({}); limit {}", product, fmt::join(factors, "x"), kMostCells));
 }
 
 bool is_worded(const Knob& knob) { return !knob.values.empty() && knob.values.size() > 2; }
@@ -100,22 +63,45 @@ std::vector<SuiteWorkload> suite_workloads(const MatrixSpec& matrix, const std::
   return sources;
 }
 
-std::vector<std::vector<std::string>> axis_points(const MatrixSpec& matrix, std::size_t outer) {
-  const auto groups = axis_groups(matrix);
-  check_product(matrix, groups, outer);
-  std::vector<std::vector<std::string>> points{std::vector<std::string>(matrix.axes.size())};
-  for (const AxisGroup& group : groups) {
-    std::vector<std::vector<std::string>> longer;
-    longer.reserve(points.size() * group.size);
-    for (const auto& point : points) {
-      for (std::size_t value = 0; value < group.size; ++value) {
-        longer.push_back(point);
-        for (const std::size_t axis : group.axes) longer.back()[axis] = matrix.axes[axis].values[value];
-      }
+AxisGrid::AxisGrid(const MatrixSpec& matrix, std::size_t outer) : matrix_(matrix) {
+  std::set<std::string> placed;
+  for (const Axis& first : matrix.axes) {
+    if (placed.count(first.name) != 0) continue;
+    const auto partners = zip_partners(matrix, first.name);
+    Group group{{}, first.values.size()};
+    for (const Axis& axis : matrix.axes) {
+      if (std::find(partners.begin(), partners.end(), axis.name) == partners.end()) continue;
+      group.axes.push_back(&axis);
+      placed.insert(axis.name);
     }
-    points = std::move(longer);
+    groups_.push_back(std::move(group));
   }
-  return points;
+  check_size(outer);
+  for (const Group& group : groups_) size_ *= group.size;
+}
+
+// In floating point, so that a product far above the limit does not overflow.
+void AxisGrid::check_size(std::size_t outer) const {
+  double product = static_cast<double>(outer);
+  std::vector<std::string> factors;
+  if (outer != 1) factors.push_back(std::to_string(outer));
+  for (const Group& group : groups_) {
+    product *= static_cast<double>(group.size);
+    factors.push_back(std::to_string(group.size));
+  }
+  if (product <= static_cast<double>(kMostCells)) return;
+  throw_spec_error(
+      matrix_.axes_mark, "RB017",
+      fmt::format("matrix expands to {:.0f} cells ({}); limit {}", product, fmt::join(factors, "x"), kMostCells));
+}
+
+Coordinates AxisGrid::point(std::size_t number) const {
+  Coordinates values;
+  for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
+    for (const Axis* axis : group->axes) values[axis->name] = axis->values[number % group->size];
+    number /= group->size;
+  }
+  return values;
 }
 
 Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coordinates& chosen) {
@@ -158,6 +144,7 @@ Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
     cell.coordinates[name] = value;
     add_to_slug(name, value);
   }
+  cell.coordinates.shrink_to_fit();
   cell.repeat = matrix.repeat.value_or(suite.repeat);
   cell.poison_last_repeat = suite.poison_last_repeat;
   cell.exclusive = suite.exclusive;

@@ -22,9 +22,31 @@ struct SuiteWorkload {
 // In the matrix's order of suites and the suites' order of workloads. Throws SpecError for an unknown suite.
 std::vector<SuiteWorkload> suite_workloads(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites);
 
-// What the axes give one cell: a value for every axis, in axis order. Zipped axes advance together where the first of
-// them stands; the last axis varies fastest. Throws SpecError if `outer` times the axes is over kMostCells (RB017).
-std::vector<std::vector<std::string>> axis_points(const MatrixSpec& matrix, std::size_t outer);
+// The points of the axes' cross product by number. Zipped axes advance together where the first of them stands; the
+// last axis varies fastest.
+class AxisGrid {
+ public:
+  // `matrix` must outlive the grid. Throws SpecError if `outer` times the axes is over kMostCells (RB017).
+  AxisGrid(const MatrixSpec& matrix, std::size_t outer);
+
+  std::size_t size() const { return size_; }
+
+  // The value of every axis at a point, by axis name.
+  Coordinates point(std::size_t number) const;
+
+ private:
+  // Axes that advance together; mostly one.
+  struct Group {
+    std::vector<const Axis*> axes;
+    std::size_t size = 0;
+  };
+
+  void check_size(std::size_t outer) const;
+
+  const MatrixSpec& matrix_;
+  std::vector<Group> groups_;
+  std::size_t size_ = 1;
+};
 
 // A cell with request, coordinates, slug and what its suite says; no id, threshold or reference yet. `chosen` holds
 // stack, device, world_size and knobs; device defaults to cpu, world_size to 1, knobs to the

@@ -65,8 +65,9 @@ Finding wheel_architecture(const Situation& s) {
 }
 
 Finding no_wheel(const Situation& s) {
+  if (s.stack.source != StackSource::wheel || s.wheel != nullptr) return std::nullopt;
   const TorchBuild build = torch_build(s.stack);
-  if (s.stack.source != StackSource::wheel || !names_cuda(build.variant) || s.wheel != nullptr) return std::nullopt;
+  if (!names_cuda(build.variant)) return std::nullopt;
   std::vector<std::string> existing;
   for (const std::string& variant : s.facts.variants_of(build.line)) existing.push_back(cuda_of_variant(variant));
   if (existing.empty()) return std::nullopt;
@@ -75,8 +76,9 @@ Finding no_wheel(const Situation& s) {
 }
 
 Finding unknown_release(const Situation& s) {
+  if (s.stack.source != StackSource::wheel || s.wheel != nullptr) return std::nullopt;
   const TorchBuild build = torch_build(s.stack);
-  if (s.stack.source != StackSource::wheel || !s.facts.variants_of(build.line).empty()) return std::nullopt;
+  if (!s.facts.variants_of(build.line).empty()) return std::nullopt;
   return fmt::format("no compat facts about torch {}: its CUDA, driver and GPU requirements are not checked",
                      build.line);
 }

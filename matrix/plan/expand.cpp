@@ -1,3 +1,5 @@
+#include "matrix/plan/expand.hpp"
+
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -18,7 +20,7 @@ class Expansion {
   Expansion(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites)
       : matrix_(matrix), sources_(suite_workloads(matrix, suites)), rules_(matrix) {}
 
-  std::vector<Cell> run() {
+  std::vector<PlannedCell> run() {
     check_reference_values();
     add_grid();
     add_included();
@@ -44,13 +46,11 @@ class Expansion {
   }
 
   void add_grid() {
-    const auto points = axis_points(matrix_, sources_.size());
-    cells_.reserve(sources_.size() * points.size() + matrix_.include.size() * sources_.size());
+    const AxisGrid grid(matrix_, sources_.size());
+    cells_.reserve(sources_.size() * (grid.size() + matrix_.include.size()));
     for (const SuiteWorkload& source : sources_) {
-      for (const auto& point : points) {
-        Coordinates chosen;
-        for (std::size_t i = 0; i < point.size(); ++i) chosen[matrix_.axes[i].name] = point[i];
-        Cell cell = make_cell(matrix_, source, chosen);
+      for (std::size_t i = 0; i < grid.size(); ++i) {
+        Cell cell = make_cell(matrix_, source, grid.point(i));
         const Coordinates coordinates = selection_coordinates(cell);
         if (!rules_.is_excluded(coordinates)) add(std::move(cell), coordinates, source, source.suite->mark);
       }
@@ -87,12 +87,12 @@ class Expansion {
     if (!is_new) {
       diagnostics_.error(origin, "RB025",
                          fmt::format("two cells have the id {}: `{}` and `{}`", cell.request.cell_id,
-                                     cells_[first->second].slug, cell.slug));
+                                     cells_[first->second].cell.slug, cell.slug));
       return;
     }
     rules_.apply(cell, coordinates, *source.suite, !matrix_.reference.empty() && is_reference(coordinates));
     report_missing_reference(cell);
-    cells_.push_back(std::move(cell));
+    cells_.push_back({std::move(cell), std::nullopt, {}});
   }
 
   // Once a rule, however many cells it holds for.
@@ -128,13 +128,13 @@ class Expansion {
     if (matrix_.reference.empty()) return;
     std::unordered_map<std::string, std::size_t> references;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      std::string key = reference_key(cells_[i], false);
-      if (key == reference_key(cells_[i], true)) references.emplace(std::move(key), i);
+      std::string key = reference_key(cells_[i].cell, false);
+      if (key == reference_key(cells_[i].cell, true)) references.emplace(std::move(key), i);
     }
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      const auto reference = references.find(reference_key(cells_[i], true));
+      const auto reference = references.find(reference_key(cells_[i].cell, true));
       if (reference == references.end() || reference->second == i) continue;
-      cells_[i].reference_cell_id = cells_[reference->second].request.cell_id;
+      cells_[i].cell.reference_cell_id = cells_[reference->second].cell.request.cell_id;
     }
   }
 
@@ -142,15 +142,21 @@ class Expansion {
   std::vector<SuiteWorkload> sources_;
   RuleUse rules_;
   Diagnostics diagnostics_;
-  std::vector<Cell> cells_;
+  std::vector<PlannedCell> cells_;
   std::unordered_map<std::string, std::size_t> index_of_id_;
   std::set<std::string> reported_;
 };
 
 }  // namespace
 
-std::vector<Cell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites) {
+std::vector<PlannedCell> expand_unresolved(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites) {
   return Expansion(matrix, suites).run();
+}
+
+std::vector<Cell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites) {
+  std::vector<Cell> cells;
+  for (PlannedCell& planned : expand_unresolved(matrix, suites)) cells.push_back(std::move(planned.cell));
+  return cells;
 }
 
 }  // namespace reprobench

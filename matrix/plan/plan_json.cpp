@@ -5,6 +5,8 @@
 
 #include "matrix/contract/json_field.hpp"
 #include "matrix/contract/number.hpp"
+#include "matrix/plan/cell_id.hpp"
+#include "matrix/plan/json_text.hpp"
 
 namespace reprobench {
 namespace {
@@ -60,11 +62,11 @@ Mark mark_from(const std::string& text) {
   return {text, 0, 0};
 }
 
-json limits_json(const TimeLimits& limits) {
-  return {{"first_heartbeat_ms", limits.first_heartbeat.count()},
-          {"heartbeat_gap_ms", limits.heartbeat_gap.count()},
-          {"total_ms", limits.total.count()},
-          {"grace_ms", limits.grace.count()}};
+void write_limits(JsonText& out, const TimeLimits& limits) {
+  out.open('{').key("first_heartbeat_ms").integer(limits.first_heartbeat.count());
+  out.key("heartbeat_gap_ms").integer(limits.heartbeat_gap.count());
+  out.key("total_ms").integer(limits.total.count());
+  out.key("grace_ms").integer(limits.grace.count()).close('}');
 }
 
 TimeLimits limits_from(const json& object) {
@@ -74,15 +76,14 @@ TimeLimits limits_from(const json& object) {
   return {field("first_heartbeat_ms"), field("heartbeat_gap_ms"), field("total_ms"), field("grace_ms")};
 }
 
-json threshold_json(const CellThreshold& threshold) {
-  return {{"metric", threshold.metric},
-          {"gate", threshold.gate == Gate::armed ? "armed" : "record_only"},
-          {"bound",
-           {{"kind", word_of(threshold.bound.kind)},
-            {"limit", json_number(threshold.bound.limit)},
-            {"text", threshold.bound.text},
-            {"vs_reference", threshold.bound.vs_reference}}},
-          {"origin", to_string(threshold.mark)}};
+void write_threshold(JsonText& out, const CellThreshold& threshold) {
+  out.open('{').key("metric").string(threshold.metric);
+  out.key("gate").string(threshold.gate == Gate::armed ? "armed" : "record_only");
+  out.key("bound").open('{').key("kind").string(word_of(threshold.bound.kind));
+  out.key("limit").raw(json_number(threshold.bound.limit).dump());
+  out.key("text").string(threshold.bound.text);
+  out.key("vs_reference").flag(threshold.bound.vs_reference).close('}');
+  out.key("origin").string(to_string(threshold.mark)).close('}');
 }
 
 CellThreshold threshold_from(const json& object) {
@@ -96,12 +97,41 @@ CellThreshold threshold_from(const json& object) {
           mark_from(required<std::string>(kDocument, object, "origin"))};
 }
 
-json injections_json(const std::map<int, Injection>& injections) {
-  json list = json::array();
+void write_injections(JsonText& out, const std::map<int, Injection>& injections) {
+  out.open('[');
   for (const auto& [repeat, injection] : injections) {
-    list.push_back({{"repeat", repeat}, {"injection", to_json(injection)}});
+    out.open('{').key("repeat").integer(repeat).key("injection").raw(to_json(injection).dump()).close('}');
   }
-  return list;
+  out.close(']');
+}
+
+void write_cell(JsonText& out, const PlannedCell& planned) {
+  const Cell& cell = planned.cell;
+  out.open('{').key("cell_id").string(cell.request.cell_id);
+  out.key("slug").string(cell.slug);
+  out.key("coordinates").texts(cell.coordinates);
+  out.key("request").raw(canonical_text(cell.request));
+  out.key("reference_cell_id");
+  cell.reference_cell_id ? out.string(*cell.reference_cell_id) : out.null();
+  out.key("required").flag(cell.required);
+  out.key("repeat").integer(cell.repeat);
+  out.key("poison_last_repeat").flag(cell.poison_last_repeat);
+  out.key("exclusive").flag(cell.exclusive);
+  out.key("limits");
+  write_limits(out, cell.limits);
+  out.key("thresholds").open('[');
+  for (const CellThreshold& threshold : cell.thresholds) write_threshold(out, threshold);
+  out.close(']').key("injections");
+  write_injections(out, cell.injections);
+  out.key("skip");
+  if (planned.skip) {
+    out.open('{').key("rule").string(planned.skip->rule).key("reason").string(planned.skip->reason).close('}');
+  } else {
+    out.null();
+  }
+  out.key("notes").open('[');
+  for (const std::string& note : planned.notes) out.string(note);
+  out.close(']').close('}');
 }
 
 json header_json(const Plan& plan) {
@@ -120,26 +150,9 @@ json header_json(const Plan& plan) {
 }  // namespace
 
 json to_json(const PlannedCell& planned) {
-  const Cell& cell = planned.cell;
-  json thresholds = json::array();
-  for (const CellThreshold& threshold : cell.thresholds) thresholds.push_back(threshold_json(threshold));
-  json object = {{"cell_id", cell.request.cell_id},
-                 {"slug", cell.slug},
-                 {"coordinates", cell.coordinates},
-                 {"request", canonical_request(cell.request)},
-                 {"reference_cell_id", nullptr},
-                 {"required", cell.required},
-                 {"repeat", cell.repeat},
-                 {"poison_last_repeat", cell.poison_last_repeat},
-                 {"exclusive", cell.exclusive},
-                 {"limits", limits_json(cell.limits)},
-                 {"thresholds", std::move(thresholds)},
-                 {"injections", injections_json(cell.injections)},
-                 {"skip", nullptr},
-                 {"notes", planned.notes}};
-  if (cell.reference_cell_id) object["reference_cell_id"] = *cell.reference_cell_id;
-  if (planned.skip) object["skip"] = {{"rule", planned.skip->rule}, {"reason", planned.skip->reason}};
-  return object;
+  JsonText out;
+  write_cell(out, planned);
+  return json::parse(out.text());
 }
 
 PlannedCell planned_cell_from_json(const json& object) {
@@ -183,11 +196,12 @@ void write_plan(const Plan& plan, const std::function<void(std::string_view)>& s
   std::string header = header_json(plan).dump();
   header.pop_back();  // its closing brace comes after the cells
   sink(header + ",\"cells\":[");
-  std::string line;
+  JsonText line;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-    line = i == 0 ? "\n" : ",\n";
-    line += to_json(plan.cells[i]).dump();
-    sink(line);
+    sink(i == 0 ? "\n" : ",\n");
+    line.clear();
+    write_cell(line, plan.cells[i]);
+    sink(line.text());
   }
   sink("\n]}\n");
 }

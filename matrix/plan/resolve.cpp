@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "matrix/plan/compat_rules.hpp"
+#include "matrix/plan/expand.hpp"
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/nearest_name.hpp"
 
@@ -33,6 +34,36 @@ void apply_rules(const Situation& situation, PlannedCell& planned) {
   }
 }
 
+// What every cell of one stack shares.
+struct StackSituation {
+  const StackSpec& stack;
+  const StackAvailability& availability;
+  const WheelFacts* wheel;
+};
+
+std::map<std::string, StackSituation> stack_situations(const StackCatalog& catalog, const CompatFacts& facts) {
+  static const StackAvailability kNothingKnown;
+  std::map<std::string, StackSituation> situations;
+  for (const auto& [name, stack] : catalog.stacks) {
+    const auto availability = catalog.availability.find(name);
+    const TorchBuild build = torch_build(stack);
+    situations.emplace(
+        name,
+        StackSituation{stack, availability == catalog.availability.end() ? kNothingKnown : availability->second,
+                       stack.source == StackSource::wheel ? facts.find_wheel(build.line, build.variant) : nullptr});
+  }
+  return situations;
+}
+
+void resolve_in_place(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const CompatFacts& facts,
+                      const HostFacts& host) {
+  const auto situations = stack_situations(catalog, facts);
+  for (PlannedCell& planned : cells) {
+    const StackSituation& of_stack = situations.at(planned.cell.request.stack);
+    apply_rules({planned.cell, of_stack.stack, of_stack.availability, of_stack.wheel, facts, host}, planned);
+  }
+}
+
 }  // namespace
 
 void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog) {
@@ -52,20 +83,17 @@ void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog) {
 
 std::vector<PlannedCell> resolve(std::vector<Cell> cells, const StackCatalog& catalog, const CompatFacts& facts,
                                  const HostFacts& host) {
-  static const StackAvailability kNothingKnown;
   std::vector<PlannedCell> planned;
   planned.reserve(cells.size());
-  for (Cell& cell : cells) {
-    const StackSpec& stack = catalog.stacks.at(cell.request.stack);
-    const auto availability = catalog.availability.find(stack.name);
-    const TorchBuild build = torch_build(stack);
-    const WheelFacts* wheel =
-        stack.source == StackSource::wheel ? facts.find_wheel(build.line, build.variant) : nullptr;
-    planned.push_back({std::move(cell), std::nullopt, {}});
-    apply_rules({planned.back().cell, stack,
-                 availability == catalog.availability.end() ? kNothingKnown : availability->second, wheel, facts, host},
-                planned.back());
-  }
+  for (Cell& cell : cells) planned.push_back({std::move(cell), std::nullopt, {}});
+  resolve_in_place(planned, catalog, facts, host);
+  return planned;
+}
+
+std::vector<PlannedCell> plan_cells(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
+                                    const StackCatalog& catalog, const CompatFacts& facts, const HostFacts& host) {
+  std::vector<PlannedCell> planned = expand_unresolved(matrix, suites);
+  resolve_in_place(planned, catalog, facts, host);
   return planned;
 }
 

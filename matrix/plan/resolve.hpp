@@ -29,8 +29,13 @@ struct StackCatalog {
 void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog);
 
 // Every stack the cells name must be in the catalog (check_stacks). `installed` is not looked at: a wheel that is
-// merely not installed yet can run here. Takes the cells by value so that a caller who moves them in pays no copy.
+// merely not installed yet can run here.
 std::vector<PlannedCell> resolve(std::vector<Cell> cells, const StackCatalog& catalog, const CompatFacts& facts,
                                  const HostFacts& host);
+
+// resolve(expand(matrix, suites), ...) without a second list of the cells on the way. Throws SpecError as expand()
+// does.
+std::vector<PlannedCell> plan_cells(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
+                                    const StackCatalog& catalog, const CompatFacts& facts, const HostFacts& host);
 
 }  // namespace reprobench

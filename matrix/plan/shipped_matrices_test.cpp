@@ -25,7 +25,7 @@ std::vector<PlannedCell> plan_of(const std::string& matrix_name, const HostFacts
   StackCatalog catalog{load_stacks((kRoot / "matrix" / "stacks").string()), {}};
   check_stacks(matrix, catalog);
   const CompatFacts facts = load_compat_facts(kRoot / "matrix" / "facts" / "compat-facts.json");
-  return resolve(expand(matrix, shipped_suites()), catalog, facts, host);
+  return plan_cells(matrix, shipped_suites(), catalog, facts, host);
 }
 
 }  // namespace

@@ -6,17 +6,19 @@
 // Names are the coordinates of a cell: suite, workload, stack, device, world_size, and every knob.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <boost/container/flat_map.hpp>
 
 #include "matrix/spec/spec_error.hpp"
 
 namespace reprobench {
 
-// The value of every coordinate of one cell by name.
-using Coordinates = std::map<std::string, std::string>;
+// The value of every coordinate of one cell by name. Flat: a plan holds one a cell, and a tree's nodes would take twice
+// the memory.
+using Coordinates = boost::container::flat_map<std::string, std::string>;
 
 class Selector {
  public:

@@ -1,0 +1,41 @@
+// Writes JSON as text, without a tree of values in between. For documents of many equal parts, where building the tree
+// would cost more than all the rest.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace reprobench {
+
+class JsonText {
+ public:
+  JsonText& open(char bracket);   // '{' or '['
+  JsonText& close(char bracket);  // '}' or ']'
+  JsonText& key(std::string_view name);
+
+  JsonText& string(std::string_view value);
+  JsonText& integer(std::int64_t value);
+  JsonText& flag(bool value);
+  JsonText& null();
+  JsonText& raw(std::string_view json);  // a value that is JSON already
+
+  // "name": "text", ... for maps of texts.
+  template <class Map>
+  JsonText& texts(const Map& map) {
+    open('{');
+    for (const auto& [name, value] : map) key(name).string(value);
+    return close('}');
+  }
+
+  const std::string& text() const { return text_; }
+  void clear();
+
+ private:
+  void separate();
+
+  std::string text_;
+  bool needs_comma_ = false;
+};
+
+}  // namespace reprobench
