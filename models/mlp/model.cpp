@@ -1,4 +1,5 @@
-// The seed workload: 784-128-10 with ReLU and softmax cross-entropy, on 28x28 digits.
+// The seed workload: 784-128-10 with ReLU and softmax cross-entropy, on 28x28 digits; `small` has 16 hidden units, for
+// steps so short that everything around them shows.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/linear.h>
@@ -10,14 +11,23 @@ namespace reprobench {
 namespace {
 
 constexpr std::int64_t kInputs = 28 * 28;
-constexpr std::int64_t kHidden = 128;
 constexpr std::int64_t kClasses = 10;
-constexpr std::int64_t kParameters = kInputs * kHidden + kHidden + kHidden * kClasses + kClasses;
-constexpr ModelPreset kPresets[] = {{"base", kParameters, 32, {}}};
+
+constexpr std::int64_t parameter_count(std::int64_t hidden) {
+  return kInputs * hidden + hidden + hidden * kClasses + kClasses;
+}
+
+struct Size {
+  ModelPreset preset;
+  std::int64_t hidden;
+  float scale2;  // of fc2.weight
+};
 
 // He et al. 2015: sqrt(2 / fan-in) keeps the variance through a ReLU.
 constexpr float kScale1 = 0.0505076272F;  // sqrt(2 / 784)
-constexpr float kScale2 = 0.125F;         // sqrt(2 / 128)
+constexpr Size kBase{{"base", parameter_count(128), 32, {}}, 128, 0.125F};
+constexpr Size kSmall{{"small", parameter_count(16), 32, {}}, 16, 0.353553391F};
+constexpr ModelPreset kPresets[] = {kBase.preset, kSmall.preset};
 
 enum Parameter : std::size_t { kFc1Weight, kFc1Bias, kFc2Weight, kFc2Bias };
 
@@ -25,20 +35,21 @@ class Mlp final : public Model {
  public:
   std::string_view name() const override { return "mlp"; }
   std::string_view summary() const override {
-    return "784-128-10 perceptron, ReLU, softmax cross-entropy, handwritten digits";
+    return "784-128-10 perceptron (small: 784-16-10), ReLU, softmax cross-entropy, handwritten digits";
   }
   std::span<const ModelPreset> presets() const override { return kPresets; }
   std::string_view dataset() const override { return "digits"; }
 
-  std::vector<ParameterSpec> parameters(const ModelPreset&) const override {
-    return {{"fc1.weight", {kHidden, kInputs}, kScale1},
-            {"fc1.bias", {kHidden}, 0},
-            {"fc2.weight", {kClasses, kHidden}, kScale2},
+  std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override {
+    const Size& size = preset.name == kSmall.preset.name ? kSmall : kBase;
+    return {{"fc1.weight", {size.hidden, kInputs}, kScale1},
+            {"fc1.bias", {size.hidden}, 0},
+            {"fc2.weight", {kClasses, size.hidden}, size.scale2},
             {"fc2.bias", {kClasses}, 0}};
   }
 
   at::Tensor forward(const at::Tensor& input, StepContext& step) const override {
-    const at::Tensor hidden = at::linear(input, step.parameter(kFc1Weight), step.parameter(kFc1Bias));  // (B, 128)
+    const at::Tensor hidden = at::linear(input, step.parameter(kFc1Weight), step.parameter(kFc1Bias));  // (B, hidden)
     step.tap(hidden, "fc1");
     const at::Tensor active = at::relu(hidden);
     step.tap(active, "relu");

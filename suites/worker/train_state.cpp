@@ -34,8 +34,13 @@ double sum_of_squares(const at::Tensor& tensor) {
   const auto count = static_cast<std::size_t>(contiguous.numel());
   constexpr std::size_t kLanes = 16;
   double lanes[kLanes] = {};
-  for (std::size_t i = 0; i < count; ++i)
-    lanes[i % kLanes] += static_cast<double>(values[i]) * static_cast<double>(values[i]);
+  for (std::size_t row = 0; row < count; row += kLanes) {
+    const std::size_t width = std::min(kLanes, count - row);
+    for (std::size_t j = 0; j < width; ++j) {
+      const auto x = static_cast<double>(values[row + j]);
+      lanes[j] += x * x;
+    }
+  }
   double sum = 0;
   for (const double lane : lanes) sum += lane;
   return sum;

@@ -1,13 +1,16 @@
-// What recording costs: wall time a step with and without it, at level `step`, interleaved in one process. Google
-// Benchmark is not used because the two sides must alternate within seconds on a shared machine.
+// What recording costs: CPU time a step with and without it, at level `step`, interleaved in one process. CPU time, so
+// that other work on a shared machine does not count; not Google Benchmark, because the two sides must alternate.
 //
-//   worker_bench DATA_DIR     batch size, median step time without and with telemetry, and the median ratio of pairs
+//   worker_bench DATA_DIR     batch size, median CPU time of a step without and with telemetry, median ratio of the
+//   pairs
+//
+// Run it with one thread and the environment of `allocator: retain`, as cells are run.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <vector>
 
+#include <time.h>
 #include <unistd.h>
 
 #include "suites/worker/train_loop.hpp"
@@ -17,9 +20,9 @@ namespace {
 
 constexpr int kPairs = 21;
 
-CellRequest request_of(std::int64_t batch_size, std::int64_t steps) {
+CellRequest request_of(const char* preset, std::int64_t batch_size, std::int64_t steps) {
   CellRequest request;
-  request.workload = {"mlp", "base", steps, batch_size};
+  request.workload = {"mlp", preset, steps, batch_size};
   request.device = "cpu";
   request.knobs = with_defaults({});
   return request;
@@ -30,35 +33,43 @@ double median(std::vector<double> values) {
   return values[kPairs / 2];
 }
 
-double wall_ns(const CellRequest& request, const std::filesystem::path& folder, const char* data, Telemetry telemetry) {
+double process_cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+double cpu_ns(const CellRequest& request, const std::filesystem::path& folder, const char* data, Telemetry telemetry) {
   CellResult result;
-  const auto start = std::chrono::steady_clock::now();
+  const double start = process_cpu_ns();
   run_training(request, folder, data, result, telemetry);
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+  return process_cpu_ns() - start;
 }
 
 // Time a step: a long run less a short one, which takes set-up, header and final line out.
-double step_ns(std::int64_t batch_size, std::int64_t steps, const std::filesystem::path& folder, const char* data,
-               Telemetry telemetry) {
-  const double whole = wall_ns(request_of(batch_size, steps), folder, data, telemetry);
-  const double set_up = wall_ns(request_of(batch_size, 1), folder, data, telemetry);
+double step_ns(const char* preset, std::int64_t batch_size, std::int64_t steps, const std::filesystem::path& folder,
+               const char* data, Telemetry telemetry) {
+  const double whole = cpu_ns(request_of(preset, batch_size, steps), folder, data, telemetry);
+  const double set_up = cpu_ns(request_of(preset, batch_size, 1), folder, data, telemetry);
   return (whole - set_up) / static_cast<double>(steps - 1);
 }
 
-void compare(std::int64_t batch_size, std::int64_t steps, const std::filesystem::path& folder, const char* data) {
+void compare(const char* preset, std::int64_t batch_size, std::int64_t steps, const std::filesystem::path& folder,
+             const char* data) {
   std::vector<double> off;
   std::vector<double> on;
   std::vector<double> ratio;
   for (int pair = 0; pair < kPairs; ++pair) {
     const bool off_first = pair % 2 == 0;
-    const double first = step_ns(batch_size, steps, folder, data, off_first ? Telemetry::off : Telemetry::on);
-    const double second = step_ns(batch_size, steps, folder, data, off_first ? Telemetry::on : Telemetry::off);
+    const double first = step_ns(preset, batch_size, steps, folder, data, off_first ? Telemetry::off : Telemetry::on);
+    const double second = step_ns(preset, batch_size, steps, folder, data, off_first ? Telemetry::on : Telemetry::off);
     off.push_back(off_first ? first : second);
     on.push_back(off_first ? second : first);
     ratio.push_back(on.back() / off.back());
   }
-  std::printf("batch %4lld: off %8.1f us, on %8.1f us, ratio %.4f\n", static_cast<long long>(batch_size),
+  std::printf("%-5s batch %4lld: off %8.1f us, on %8.1f us, ratio %.4f\n", preset, static_cast<long long>(batch_size),
               median(off) / 1e3, median(on) / 1e3, median(ratio));
+  std::fflush(stdout);
 }
 
 }  // namespace
@@ -71,9 +82,9 @@ int main(int argc, char** argv) {
   }
   const auto folder = std::filesystem::temp_directory_path() / ("reprobench-bench-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
-  reprobench::compare(1, 2000, folder, argv[1]);
-  reprobench::compare(32, 1500, folder, argv[1]);
-  reprobench::compare(256, 400, folder, argv[1]);
+  reprobench::compare("small", 32, 2000, folder, argv[1]);
+  reprobench::compare("base", 32, 1000, folder, argv[1]);
+  reprobench::compare("base", 192, 400, folder, argv[1]);
   std::filesystem::remove_all(folder);
   return 0;
 }
