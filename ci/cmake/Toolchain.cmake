@@ -18,8 +18,9 @@ add_library(reprobench_build_interface INTERFACE)
 target_include_directories(reprobench_build_interface INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(reprobench_build_interface INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-  # GCC 12 sees overlaps in std::string's own assignment (GCC bug 105651).
+  # GCC 12 sees overlaps and uninitialised parts in std::string's own members (GCC bugs 105651, 105562).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>
   $<$<BOOL:${REPROBENCH_WERROR}>:-Werror>)
 if(REPROBENCH_SANITIZE)
   target_compile_options(reprobench_build_interface INTERFACE

@@ -1,5 +1,7 @@
+#include <iterator>
 #include <memory>
 #include <random>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -27,6 +29,7 @@ namespace {
 struct RunOptions {
   SelectionOptions selection;
   ExecutionOptions execution;
+  std::vector<std::string> workers;  // STACK=COMMAND
   std::string out;
   bool dry_run = false;
   bool json = false;
@@ -48,11 +51,26 @@ std::string new_run_id() {
   return "r-" + utc_now("%Y%m%d-%H%M%S") + "-" + hex32(entropy()).substr(0, 4);
 }
 
+// "torch-2.9.0-cu128=/path/worker --flag": the worker and what follows `run REQUEST` on its command line.
+std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string>& options) {
+  std::map<std::string, WorkerCommand> workers;
+  for (const std::string& option : options) {
+    const auto equals = option.find('=');
+    std::istringstream words(equals == std::string::npos ? "" : option.substr(equals + 1));
+    const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
+    if (command.empty()) throw UsageError("--worker takes STACK=COMMAND, got " + option);
+    WorkerCommand& worker = workers[option.substr(0, equals)];
+    worker.command = {std::filesystem::absolute(command.front())};
+    worker.arguments.assign(command.begin() + 1, command.end());
+  }
+  return workers;
+}
+
 // How each stack's cells are started. Throws UsageError naming every stack that is not installed.
-std::map<std::string, WorkerCommand> worker_commands(const Plan& plan, const Project& project) {
+std::map<std::string, WorkerCommand> worker_commands(const Plan& plan, const Project& project,
+                                                     std::map<std::string, WorkerCommand> workers) {
   const StackStore store = project.stack_store();
   const auto specs = project.stacks();
-  std::map<std::string, WorkerCommand> workers;
   std::string missing;
   for (const PlannedCell& planned : plan.cells) {
     const std::string& name = planned.cell.request.stack;
@@ -101,7 +119,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
     terminal.out(plan_table(selected.plan, terminal));
     return ExitCode::passed;
   }
-  const auto workers = worker_commands(selected.plan, project);
+  const auto workers = worker_commands(selected.plan, project, given_workers(options.workers));
 
   RunInfo info;
   info.run_id = new_run_id();
@@ -161,6 +179,8 @@ std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
       ->expected(0, 1)
       ->default_str("1")
       ->check(CLI::Range(1, 1000000));
+  app.add_option("--worker", options->workers, "Run a stack's cells with this command instead of its installed worker")
+      ->type_name("STACK=COMMAND");
   app.add_option("--out", options->out, "Run directory, instead of a new one in the store")->type_name("DIR");
   app.add_flag("--dry-run", options->dry_run, "Show the plan and launch nothing");
   app.add_flag("--no-report", options->no_report,

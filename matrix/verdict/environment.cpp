@@ -1,5 +1,7 @@
 #include "matrix/verdict/environment.hpp"
 
+#include <cstdlib>
+
 #include <fmt/format.h>
 
 namespace reprobench {
@@ -24,6 +26,21 @@ bool versions_agree(std::string a, std::string b) {
          (longer.size() == shorter.size() || longer[shorter.size()] == '.');
 }
 
+// "mkl" or "generic" names a provider, not a version.
+bool is_version(const std::string& text) { return !text.empty() && text.front() >= '0' && text.front() <= '9'; }
+
+// NVIDIA promises that a library built against an older minor of these runs with a newer one of the same major;
+// official wheels do so (torch 2.9.0 was built against cuDNN 9.8 and carries 9.10).
+bool is_older_minor_allowed(const ComponentVersion& component) {
+  if (component.name != "cuda" && component.name != "cudnn" && component.name != "nccl") return false;
+  const auto major = [](const std::string& version) { return std::atoi(version.c_str()); };
+  const auto minor = [](const std::string& version) {
+    const auto dot = version.find('.');
+    return dot == std::string::npos ? 0 : std::atoi(version.c_str() + dot + 1);
+  };
+  return major(component.compiled) == major(component.loaded) && minor(component.compiled) <= minor(component.loaded);
+}
+
 const Fingerprint* first_fingerprint(const RunRecord& run, const std::string& stack) {
   for (std::size_t i = 0; i < run.plan.cells.size() && i < run.cells.size(); ++i) {
     if (run.plan.cells[i].cell.request.stack != stack) continue;
@@ -40,7 +57,7 @@ std::vector<std::string> version_findings(const std::map<std::string, std::strin
                                           const Fingerprint& fingerprint) {
   std::vector<std::string> findings;
   for (const ComponentVersion& component : fingerprint.components) {
-    if (!component.compiled.empty() && !component.loaded.empty() &&
+    if (is_version(component.compiled) && is_version(component.loaded) && !is_older_minor_allowed(component) &&
         !versions_agree(component.compiled, component.loaded)) {
       findings.push_back(fmt::format("{}: compiled against {}, loaded {} from {}", component.name, component.compiled,
                                      component.loaded, component.path));

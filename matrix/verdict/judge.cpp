@@ -1,10 +1,12 @@
 #include "matrix/verdict/judge.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "matrix/contract/number.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/verdict/check.hpp"
@@ -103,6 +105,20 @@ Ended from_checks(const std::vector<CheckResult>& checks) {
   return {Outcome::passed, "all_checks_passed", fmt::format("{} of {} armed checks passed", armed, armed)};
 }
 
+// Equal NaNs in every process are perfectly reproducible and no training: whatever the thresholds say, such a cell
+// fails.
+std::optional<Ended> non_finite_loss(const CellEvidence& evidence) {
+  for (const AttemptRecord& attempt : evidence.repeats) {
+    for (const StepRecord& step : attempt.trace->steps) {
+      const auto loss = exact_float_from_json(step.loss);
+      if (loss && std::isfinite(*loss)) continue;
+      return Ended{Outcome::failed, "non_finite_loss",
+                   fmt::format("repeat {}: the loss of step {} is not a finite number", attempt.repeat, step.step)};
+    }
+  }
+  return std::nullopt;
+}
+
 class Judge {
  public:
   explicit Judge(const RunRecord& run) : run_(run) {
@@ -133,7 +149,9 @@ class Judge {
                                 "the repeats of this cell did not run the same workload: their digests differ"});
     }
     verdict.workload_digest = *workload_digest;
-    evaluate_checks(planned.cell, repeats, verdict);
+    const CellEvidence evidence = load_evidence(planned.cell, repeats);
+    evaluate_checks(planned.cell, evidence, verdict);
+    if (auto diverged = non_finite_loss(evidence)) return conclude(verdict, std::move(*diverged));
     return conclude(verdict, from_checks(verdict.checks));
   }
 
@@ -169,8 +187,7 @@ class Judge {
     }
   }
 
-  void evaluate_checks(const Cell& cell, const std::vector<const AttemptRecord*>& repeats, CellVerdict& verdict) {
-    const CellEvidence evidence = load_evidence(cell, repeats);
+  void evaluate_checks(const Cell& cell, const CellEvidence& evidence, CellVerdict& verdict) {
     const ReferenceEvidence reference = find_reference(cell, verdict.workload_digest);
     for (const CellThreshold& threshold : cell.thresholds) {
       verdict.checks.push_back(evaluate(threshold, evidence, reference));

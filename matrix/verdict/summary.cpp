@@ -59,7 +59,8 @@ void summarise(RunVerdict& verdict) {
 
   if (verdict.info.interrupted) {
     return conclude(verdict, "interrupted", ExitCode::interrupted,
-                    fmt::format("{} UNDECIDED: the run was interrupted ({}){}", name, rest, coverage));
+                    fmt::format("{} UNDECIDED: the run was interrupted; {} failed{}{}{}", name, totals["failed"],
+                                rest.empty() ? "" : ", ", rest, coverage));
   }
   if (ran == 0) {
     return conclude(verdict, "nothing_ran", ExitCode::nothing_ran,
@@ -68,8 +69,8 @@ void summarise(RunVerdict& verdict) {
   }
   if (const CellVerdict* failed = first_with(verdict, Outcome::failed)) {
     return conclude(verdict, "failed", ExitCode::failed,
-                    fmt::format("{} NOT qualified: {} of {} cells that ran failed ({}){}. First: {}", name,
-                                totals["failed"], ran, rest, coverage, worst(*failed)));
+                    fmt::format("{} NOT qualified: {} of {} cells that ran failed{}{}{}. First: {}", name,
+                                totals["failed"], ran, rest.empty() ? "" : ", ", rest, coverage, worst(*failed)));
   }
   for (const Outcome outcome : {Outcome::errored, Outcome::inconclusive, Outcome::unfinished}) {
     if (const CellVerdict* open = first_with(verdict, outcome)) {

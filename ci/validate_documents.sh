@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Every document the command line prints and every file of a run directory against the shipped JSON Schemas.
+#
+#   ci/validate_documents.sh build-ci/bin/reprobench
+# The run is made with the fake worker that lies beside the binary.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+reprobench=$(realpath "$1")
+fake_worker=$(dirname "$reprobench")/reprobench-fake-worker
+python=$(command -v /usr/bin/python3 || command -v python3)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$reprobench" --store "$work/store" run --matrix matrix/smoke.yaml --out "$work/run" \
+  --worker "torch-2.9.0-cu128=$fake_worker --do ok" --worker "torch-2.8.0-cu128=$fake_worker --do ok_other_bits" || [ $? -eq 1 ]
+
+mkdir "$work/documents"
+"$reprobench" --store "$work/store" plan --matrix matrix/v2.9.yaml --json >"$work/documents/plan.json"
+"$reprobench" --store "$work/store" list metrics --json >"$work/documents/list.json"
+"$reprobench" --store "$work/store" describe suite determinism >"$work/documents/description.json"
+"$reprobench" --store "$work/store" stack list --json >"$work/documents/stacks.json"
+"$reprobench" --store "$work/store" doctor --json >"$work/documents/doctor.json" || [ $? -eq 1 ]
+"$reprobench" --store "$work/store" version --json >"$work/documents/version.json"
+cell=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["cells"][0]["cell_id"])' "$work/run/verdict.json")
+"$reprobench" --store "$work/store" explain "$cell" --run "$work/run" --json >"$work/documents/explain.json"
+"$fake_worker" describe >"$work/documents/capability.json"
+
+PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$work/documents" "$work/run"

@@ -1,0 +1,276 @@
+// The whole coordinator as its users meet it: the built binary, real processes, real files; only the training is made
+// up.
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ci/catch.hpp"
+#include "matrix/exec/subprocess.hpp"
+#include "matrix/record/run_directory.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const std::string kBinary = REPROBENCH_BINARY_DIR "/reprobench";
+const std::string kFakeWorker = REPROBENCH_BINARY_DIR "/reprobench-fake-worker";
+
+// Two wheel stacks on the CPU: what a test plants in the candidate is judged against the reference.
+constexpr const char* kMatrix = R"(schema: 1
+name: e2e
+suites: [SUITES]
+axes:
+  stack: [torch-2.9.0-cu128, torch-2.8.0-cu128]
+  device: [cpu]
+reference: {stack: torch-2.8.0-cu128}
+thresholds:
+  throughput.step_time: {max_regression: 5%, vs: reference}
+)";
+
+class Workplace {
+ public:
+  Workplace() {
+    std::string name = (fs::temp_directory_path() / "reprobench-e2e-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    folder_ = name;
+  }
+  ~Workplace() {
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+
+  fs::path operator/(const std::string& name) const { return folder_ / name; }
+
+  std::string matrix(const std::string& suites) const {
+    std::string text = kMatrix;
+    text.replace(text.find("SUITES"), 6, suites);
+    if (suites.find("throughput") == std::string::npos) text.resize(text.find("thresholds:"));
+    std::ofstream(folder_ / "matrix.yaml") << text;
+    return folder_ / "matrix.yaml";
+  }
+
+  // `run` on the fake worker; `candidate` and `reference` are behaviours.
+  std::vector<std::string> run_command(const std::string& suites, const std::string& candidate,
+                                       const std::string& reference = "ok") const {
+    return {kBinary,
+            "--store",
+            folder_ / "store",
+            "run",
+            "--no-report",
+            "--matrix",
+            matrix(suites),
+            "--worker",
+            "torch-2.9.0-cu128=" + kFakeWorker + " --do " + candidate,
+            "--worker",
+            "torch-2.8.0-cu128=" + kFakeWorker + " --do " + reference};
+  }
+
+  // The only run of the store.
+  fs::path run_folder() const {
+    std::vector<fs::path> runs;
+    for (const auto& entry : fs::directory_iterator(folder_ / "store" / "runs")) runs.push_back(entry.path());
+    REQUIRE(runs.size() == 1);
+    return runs.front();
+  }
+
+  json verdict() const { return json::parse(read_file(run_folder() / "verdict.json")); }
+
+ private:
+  fs::path folder_;
+};
+
+SubprocessResult call(std::vector<std::string> command) {
+  SubprocessOptions options;
+  options.command = std::move(command);
+  options.timeout = std::chrono::minutes(5);
+  return run_subprocess(options);
+}
+
+json candidate_cell(const json& verdict) {
+  for (const json& cell : verdict.at("cells")) {
+    if (cell.at("coordinates").at("stack") == "torch-2.9.0-cu128") return cell;
+  }
+  FAIL("the verdict has no cell of the candidate");
+  return {};
+}
+
+TEST_CASE("a run in which everything holds ends with 0 and writes verdict, JUnit and index", "[e2e]") {
+  const Workplace place;
+  const auto result = call(place.run_command("smoke, determinism", "ok"));
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == 0);
+  const json verdict = place.verdict();
+  CHECK(verdict.at("word") == "passed");
+  CHECK(verdict.at("totals").at("planned") == 4);
+  CHECK(verdict.at("totals").at("passed") == 4);
+  CHECK(fs::exists(place.run_folder() / "junit.xml"));
+  const auto listed = call({kBinary, "--store", place / "store", "db", "list"});
+  CHECK(listed.out.find("passed") != std::string::npos);
+}
+
+struct Planted {
+  const char* suites;
+  const char* behaviour;
+  int exit_code;
+  const char* outcome;
+  const char* reason;
+};
+
+TEST_CASE("each planted fault turns its cell, and only its cell, and the exit code", "[e2e]") {
+  const auto planted = GENERATE(values<Planted>({
+      {"throughput", "slow=1.1", 1, "failed", "throughput.step_time"},
+      {"throughput", "slow=0.9", 0, "passed", "all_checks_passed"},
+      {"memory", "drop_metric", 3, "inconclusive", "missing_metric"},
+      {"determinism", "drift=5", 1, "failed", "numerics.repeat_mismatches"},
+      {"determinism", "nan=5", 1, "failed", "non_finite_loss"},
+      {"determinism", "different_workload", 3, "inconclusive", "not_comparable"},
+      {"smoke", "crash=11", 1, "failed", "crash"},
+      {"smoke", "exit=3", 1, "failed", "nonzero"},
+      {"smoke", "no_result", 1, "failed", "contract"},
+      {"smoke", "wrong_nonce", 1, "failed", "contract"},
+      {"smoke", "bad_crc", 1, "failed", "contract"},
+      {"smoke", "leak", 1, "failed", "leaked"},
+  }));
+  INFO(planted.suites << " " << planted.behaviour);
+  const Workplace place;
+  const auto result = call(place.run_command(planted.suites, planted.behaviour));
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == planted.exit_code);
+  const json verdict = place.verdict();
+  CHECK(candidate_cell(verdict).at("outcome") == planted.outcome);
+  CHECK(candidate_cell(verdict).at("reason") == planted.reason);
+  CHECK(verdict.at("cells").at(1).at("outcome") == "passed");
+}
+
+TEST_CASE("a drift between repeats names step and tensor", "[e2e]") {
+  const Workplace place;
+  call(place.run_command("determinism", "drift=5"));
+  const json cell = candidate_cell(place.verdict());
+  const json& divergence = cell.at("checks").at(0).at("divergence");
+  CHECK(divergence.at("step") == 5);
+  CHECK_FALSE(divergence.at("tensor").get<std::string>().empty());
+}
+
+TEST_CASE("two runs of one matrix have the same cells and the same digests", "[e2e]") {
+  const Workplace first;
+  const Workplace second;
+  call(first.run_command("determinism", "ok"));
+  call(second.run_command("determinism", "ok"));
+  const json a = first.verdict();
+  const json b = second.verdict();
+  REQUIRE(a.at("cells").size() == b.at("cells").size());
+  for (std::size_t i = 0; i < a.at("cells").size(); ++i) {
+    CHECK(a.at("cells").at(i).at("cell_id") == b.at("cells").at(i).at("cell_id"));
+    CHECK(a.at("cells").at(i).at("chain") == b.at("cells").at(i).at("chain"));
+    CHECK(a.at("cells").at(i).at("outcome") == b.at("cells").at(i).at("outcome"));
+  }
+}
+
+TEST_CASE("a broken matrix ends with 2, names the place and launches nothing", "[e2e]") {
+  const Workplace place;
+  std::ofstream(place / "broken.yaml")
+      << "schema: 1\nname: x\nsuites: [smoke]\naxes: {stack: [torch-2.9.0-cu128]}\ntimout: 10m\n";
+  const auto result = call({kBinary, "--store", place / "store", "run", "--matrix", place / "broken.yaml"});
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("broken.yaml:5:1: error[RB009]: unknown key `timout`; did you mean `timeout`?") !=
+        std::string::npos);
+  CHECK_FALSE(fs::exists(place / "store"));
+}
+
+TEST_CASE("a selection without cells ends with 4, an unknown cell or stack with 2", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("smoke", "ok");
+  SECTION("filter") {
+    command.insert(command.end(), {"--filter", "device == sm_90"});
+    CHECK(call(command).exit_code == 4);
+  }
+  SECTION("cell") {
+    command.insert(command.end(), {"--cell", "ffffffffffff"});
+    CHECK(call(command).exit_code == 2);
+  }
+  SECTION("option") {
+    command.push_back("--no-such-option");
+    CHECK(call(command).exit_code == 2);
+  }
+}
+
+TEST_CASE("a selected cell brings its reference along", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("determinism", "ok");
+  command.insert(command.end(), {"--stack", "torch-2.9.0-cu128"});
+  CHECK(call(command).exit_code == 0);
+  CHECK(place.verdict().at("cells").size() == 2);
+}
+
+TEST_CASE("a store that cannot be made ends with 5 before anything is launched", "[e2e]") {
+  const Workplace place;
+  std::ofstream(place / "store") << "a file where a folder should be";
+  CHECK(call(place.run_command("smoke", "ok")).exit_code == 5);
+}
+
+TEST_CASE("output to a pipe has no escape sequences", "[e2e]") {
+  const Workplace place;
+  const auto result = call(place.run_command("smoke", "crash=11"));
+  CHECK((result.out + result.err).find('\x1b') == std::string::npos);
+}
+
+// Starts the command with its stdout closed, sends a signal once the run directory is there and returns the exit
+// status.
+int interrupted_with(int signal_number, const std::vector<std::string>& command, const fs::path& runs) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const int null = open("/dev/null", O_RDWR);
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  const auto worker_started = [&] {
+    if (!fs::exists(runs)) return false;
+    for (const auto& entry : fs::recursive_directory_iterator(runs)) {
+      if (entry.path().filename() == "trace.jsonl") return true;
+    }
+    return false;
+  };
+  for (int i = 0; i < 600 && !worker_started(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  kill(child, signal_number);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST_CASE("Ctrl-C ends with 130 and a verdict that says interrupted; TERM with 143", "[e2e]") {
+  const Workplace place;
+  const auto command = place.run_command("smoke", "trickle");
+  const bool by_term = GENERATE(false, true);
+  CHECK(interrupted_with(by_term ? SIGTERM : SIGINT, command, place / "store/runs") == (by_term ? 143 : 130));
+  const json verdict = place.verdict();
+  CHECK(verdict.at("word") == "interrupted");
+  CHECK(candidate_cell(verdict).at("outcome") == "unfinished");
+}
+
+TEST_CASE("explain names the threshold's origin", "[e2e]") {
+  const Workplace place;
+  call(place.run_command("determinism", "drift=5"));
+  const std::string cell = candidate_cell(place.verdict()).at("cell_id");
+  const auto result = call({kBinary, "--store", place / "store", "explain", cell, "numerics.repeat_mismatches"});
+  CHECK(result.exit_code == 0);
+  CHECK(result.out.find("suites/definitions/determinism.yaml:") != std::string::npos);
+  CHECK(call({kBinary, "--store", place / "store", "explain", cell, "no.such_check"}).exit_code == 2);
+}
+
+}  // namespace
+}  // namespace reprobench

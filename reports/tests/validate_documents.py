@@ -1,0 +1,52 @@
+"""validate_documents.py DOCUMENTS RUN: holds printed documents and a run directory against the shipped schemas.
+
+A document's schema is the one its own first field names; a file that names none, or another than its file name, is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "matrix" / "contract" / "schema"
+
+
+def validator(name: str) -> jsonschema.Draft7Validator:
+    return jsonschema.Draft7Validator(json.loads((SCHEMAS / f"{name}.schema.json").read_text()))
+
+
+def problems_of(path: Path, text: str, name: str) -> list[str]:
+    return [f"{path}: {error.json_path}: {error.message[:200]}" for error in validator(name).iter_errors(json.loads(text))]
+
+
+def main() -> int:
+    documents, run = Path(sys.argv[1]), Path(sys.argv[2])
+    found: list[str] = []
+    checked = 0
+    files = [(path, path.stem) for path in sorted(documents.glob("*.json"))]
+    files += [(run / f"{name}.json", name) for name in ("plan", "run", "verdict")]
+    for attempt in sorted(run.glob("cells/*/*")):
+        files += [(attempt / f"{name}.json", name) for name in ("request", "result", "exit")]
+    for path, name in files:
+        text = path.read_text()
+        if json.loads(text)["schema"] != f"reprobench/{name}":
+            found.append(f"{path}: names the schema {json.loads(text)['schema']}")
+        found += problems_of(path, text, name)
+        checked += 1
+    lines = [(run / "journal.jsonl", "journal")]
+    lines += [(path, "trace") for path in sorted(run.glob("cells/*/*/trace.jsonl"))[:2]]
+    for path, name in lines:
+        schema = validator(name)
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            found += [f"{path}:{number}: {error.message[:200]}" for error in schema.iter_errors(json.loads(line))]
+            checked += 1
+    print("\n".join(found[:20]))
+    print(f"{checked} documents checked, {len(found)} problems")
+    return 1 if found or checked < 50 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
