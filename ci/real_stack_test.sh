@@ -22,6 +22,7 @@ axes:
   stack: [$stack]
   device: [cpu]
   precision: [fp32, bf16]
+reference: {stack: $stack}
 YAML
 
 run() { "$reprobench" --store "$work/store" run --matrix "$work/matrix.yaml" --out "$1" "${@:2}"; }
