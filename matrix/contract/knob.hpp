@@ -1,6 +1,6 @@
 // Training settings a matrix can vary: one row a knob. To add one: a row here, and where it is more
 // than an environment variable, the function of the same name in suites/worker/knobs.cpp (the
-// worker refuses to link without it).
+// worker refuses to start without it).
 #pragma once
 
 #include <map>

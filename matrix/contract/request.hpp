@@ -28,7 +28,8 @@ struct WorkloadRequest {
 // A planted fault, to show that a detector goes red. It belongs to an attempt, not to the cell:
 // with and without it the cell_id is the same.
 struct Injection {
-  std::string kind;          // "weight_ulp": the named element moves to the next representable value before `step`
+  std::string kind;          // "weight_ulp": the named element moves to the next representable value before `step`;
+                             // "weight_nan": it becomes NaN
   std::int64_t step = 0;     // 1-based
   std::string tensor;        // parameter name, for example "fc1.weight"
   std::int64_t element = 0;  // index into the row-major tensor
