@@ -203,6 +203,13 @@ TEST_CASE("a selection without cells ends with 4, an unknown cell or stack with 
   }
 }
 
+TEST_CASE("a mistyped verb ends with 2 and names the nearest", "[e2e]") {
+  const auto result = call({kBinary, "pln"});
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("unknown verb `pln`; did you mean `plan`?") != std::string::npos);
+  CHECK(call({kBinary}).exit_code == 2);
+}
+
 TEST_CASE("a selected cell brings its reference along", "[e2e]") {
   const Workplace place;
   auto command = place.run_command("determinism", "ok");

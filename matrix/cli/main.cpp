@@ -8,6 +8,7 @@
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
@@ -60,6 +61,16 @@ ExitCode run_verb(const std::function<ExitCode()>& action, const Terminal& termi
   }
 }
 
+// What a failed parse has to say: CLI11 reports a mistyped verb only as a missing one.
+std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> left = app.remaining();
+  if (!app.get_subcommands().empty() || left.empty()) return error.what();
+  std::vector<std::string> known;
+  for (const Verb& verb : kVerbs) known.emplace_back(verb.name);
+  const std::string hint = did_you_mean(left.front(), known);
+  return fmt::format("unknown verb `{}`{}{}", left.front(), hint.empty() ? "" : "; ", hint);
+}
+
 int run(int argc, char** argv) {
   Context context;
   context.command_line.assign(argv, argv + argc);
@@ -91,7 +102,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& asked_for_help) {
     return app.exit(asked_for_help);
   } catch (const CLI::ParseError& error) {
-    context.terminal.error(fmt::format("reprobench: {}; see `reprobench --help`\n", error.what()));
+    context.terminal.error(fmt::format("reprobench: {}; see `reprobench --help`\n", parse_problem(app, error)));
     return static_cast<int>(ExitCode::usage);
   }
   context.terminal.configure(color, quiet);
