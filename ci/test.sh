@@ -32,21 +32,32 @@ step() {
   rm -f "$log"
 }
 
-# Adds up what a runner's closing lines say: Catch2, unittest. A step without such a line counts as one.
+# Adds up what a runner's closing lines say: Catch2, unittest. A step without such a line counts as one case.
 count() {
-  local log=$1 cases failed_cases
-  cases=$(sed -nE 's/^All tests passed \([0-9]+ assertions? in ([0-9]+) test cases?\).*/\1/p; s/^test cases: +([0-9]+) \|.*/\1/p; s/^Ran ([0-9]+) tests? in .*/\1/p' "$log" | paste -sd+ | bc)
-  failed_cases=$(sed -nE 's/^test cases:.* ([0-9]+) failed.*/\1/p; s/^FAILED \(.*(failures|errors)=([0-9]+).*/\2/p' "$log" | paste -sd+ | bc)
-  skipped=$((skipped + $(sed -nE 's/^OK \(skipped=([0-9]+)\)/\1/p' "$log" | paste -sd+ | bc | grep . || echo 0)))
-  if [ -z "$cases" ]; then
-    passed=$((passed + $2))
-    failed=$((failed + $3))
+  local log=$1 step_passed=$2 step_failed=$3 cases bad skips
+  read -r cases bad skips < <(awk '
+    match($0, /^All tests passed \(.* in [0-9]+ test case/) { split($0, word, " in "); cases += word[2] + 0 }
+    /^test cases: / { cases += $3; for (i = 4; i <= NF; ++i) if ($i == "failed") bad += $(i - 1) }
+    /^Ran [0-9]+ tests? in / { cases += $2 }
+    /^(OK|FAILED) \(/ {
+      gsub(/[(),]/, " ")
+      for (i = 2; i <= NF; ++i) {
+        split($i, pair, "=")
+        if (pair[1] == "skipped") skips += pair[2]
+        if (pair[1] == "failures" || pair[1] == "errors") bad += pair[2]
+      }
+    }
+    END { print cases + 0, bad + 0, skips + 0 }' "$log")
+  if [ "$cases" -eq 0 ]; then
+    passed=$((passed + step_passed))
+    failed=$((failed + step_failed))
     return
   fi
   # A runner that died counts as a failure even if every case it got to passed.
-  if [ "$3" -eq 1 ] && [ "${failed_cases:-0}" -eq 0 ]; then failed_cases=1; fi
-  passed=$((passed + cases - ${failed_cases:-0}))
-  failed=$((failed + ${failed_cases:-0}))
+  if [ "$step_failed" -eq 1 ] && [ "$bad" -eq 0 ]; then bad=1 cases=$((cases + 1)); fi
+  passed=$((passed + cases - bad - skips))
+  failed=$((failed + bad))
+  skipped=$((skipped + skips))
 }
 
 build() { cmake --preset "$1" && cmake --build --preset "$1"; }

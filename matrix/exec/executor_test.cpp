@@ -11,8 +11,8 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 // One execution on fakes: what goes in is public, run() gives what comes out.
-struct Scene {
-  explicit Scene(std::vector<FakeAttempt> scripts) : launcher(clock, std::move(scripts)) {}
+struct ExecutorScene {
+  explicit ExecutorScene(std::vector<FakeAttempt> scripts) : launcher(clock, std::move(scripts)) {}
 
   std::vector<CellRecord> run(const Plan& plan) {
     std::map<std::string, WorkerCommand> workers;
@@ -41,7 +41,7 @@ std::vector<std::string> stacks_started(const FakeLauncher& launcher) {
 }
 
 TEST_CASE("a cell whose worker finishes well is completed", "[exec]") {
-  Scene scene({finishes_ok()});
+  ExecutorScene scene({finishes_ok()});
   const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
   REQUIRE(records.size() == 1);
   REQUIRE(records[0].attempts.size() == 1);
@@ -50,7 +50,7 @@ TEST_CASE("a cell whose worker finishes well is completed", "[exec]") {
 }
 
 TEST_CASE("a worker that hangs is stopped, recorded as hang, and the next cell runs", "[exec]") {
-  Scene scene({hangs(), finishes_ok()});
+  ExecutorScene scene({hangs(), finishes_ok()});
   Plan plan = two_cells();
   plan.cells[0].cell.limits.heartbeat_gap = seconds(30);
   plan.cells[0].cell.limits.grace = seconds(10);
@@ -63,7 +63,7 @@ TEST_CASE("a worker that hangs is stopped, recorded as hang, and the next cell r
 }
 
 TEST_CASE("a worker that beats but never ends is stopped at the total limit", "[exec]") {
-  Scene scene({runs_for_ever()});
+  ExecutorScene scene({runs_for_ever()});
   Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
   plan.cells[0].cell.limits.total = seconds(20);
   const auto records = scene.run(plan);
@@ -75,7 +75,7 @@ TEST_CASE("a worker that beats but never ends is stopped at the total limit", "[
 TEST_CASE("a worker that never beats is a hang after the first-heartbeat limit", "[exec]") {
   FakeAttempt silent = hangs();
   silent.beats_until = milliseconds(-1);
-  Scene scene({silent});
+  ExecutorScene scene({silent});
   Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
   plan.cells[0].cell.limits.first_heartbeat = seconds(5);
   const auto records = scene.run(plan);
@@ -86,7 +86,7 @@ TEST_CASE("a worker that never beats is a hang after the first-heartbeat limit",
 TEST_CASE("a tree that survives eight KILLs is given up and the run goes on", "[exec]") {
   FakeAttempt unkillable = hangs();
   unkillable.obeys_kill = false;
-  Scene scene({unkillable, finishes_ok()});
+  ExecutorScene scene({unkillable, finishes_ok()});
   const auto records = scene.run(two_cells());
   CHECK(records[0].attempts.at(0).end == AttemptEnd::hang);
   CHECK(records[0].attempts.at(0).detail.find("still alive after 8 KILLs") != std::string::npos);
@@ -95,7 +95,7 @@ TEST_CASE("a tree that survives eight KILLs is given up and the run goes on", "[
 }
 
 TEST_CASE("repeats go round-robin over a reference and the cells compared with it", "[exec]") {
-  Scene scene({});
+  ExecutorScene scene({});
   Plan plan = two_cells();
   plan.cells[0].cell.reference_cell_id = "bbb";
   plan.cells[0].cell.repeat = plan.cells[1].cell.repeat = 3;
@@ -105,7 +105,7 @@ TEST_CASE("repeats go round-robin over a reference and the cells compared with i
 }
 
 TEST_CASE("cells that nothing compares run one after the other", "[exec]") {
-  Scene scene({});
+  ExecutorScene scene({});
   Plan plan = two_cells();
   plan.cells[0].cell.repeat = plan.cells[1].cell.repeat = 2;
   scene.run(plan);
@@ -113,7 +113,7 @@ TEST_CASE("cells that nothing compares run one after the other", "[exec]") {
 }
 
 TEST_CASE("jobs bounds how many attempts run at once", "[exec]") {
-  Scene scene({});
+  ExecutorScene scene({});
   scene.options.jobs = 3;
   Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
   plan.cells[0].cell.repeat = 7;
@@ -123,7 +123,7 @@ TEST_CASE("jobs bounds how many attempts run at once", "[exec]") {
 }
 
 TEST_CASE("an exclusive cell runs alone however many jobs there are", "[exec]") {
-  Scene scene({});
+  ExecutorScene scene({});
   scene.options.jobs = 4;
   Plan plan = two_cells();
   plan.cells[1].cell.exclusive = true;
@@ -134,7 +134,7 @@ TEST_CASE("an exclusive cell runs alone however many jobs there are", "[exec]") 
 }
 
 TEST_CASE("a lost attempt is retried with growing pauses and the retries are on record", "[exec]") {
-  Scene scene({is_lost(), is_lost(), finishes_ok()});
+  ExecutorScene scene({is_lost(), is_lost(), finishes_ok()});
   const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
   REQUIRE(records[0].attempts.size() == 3);
   CHECK(records[0].attempts[0].end == AttemptEnd::lost);
@@ -145,7 +145,7 @@ TEST_CASE("a lost attempt is retried with growing pauses and the retries are on 
 }
 
 TEST_CASE("infrastructure is given up after two retries", "[exec]") {
-  Scene scene({cannot_start(), cannot_start(), cannot_start()});
+  ExecutorScene scene({cannot_start(), cannot_start(), cannot_start()});
   int cells_ended = 0;
   scene.observer.cell_ended = [&](const Cell&, const CellRecord&) { ++cells_ended; };
   const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
@@ -156,14 +156,14 @@ TEST_CASE("infrastructure is given up after two retries", "[exec]") {
 }
 
 TEST_CASE("a product failure is never retried", "[exec]") {
-  Scene scene({exits_with(3), finishes_ok()});
+  ExecutorScene scene({exits_with(3), finishes_ok()});
   const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
   REQUIRE(records[0].attempts.size() == 1);
   CHECK(records[0].attempts[0].end == AttemptEnd::nonzero);
 }
 
 TEST_CASE("fail-fast launches nothing more after enough cells failed", "[exec]") {
-  Scene scene({exits_with(3)});
+  ExecutorScene scene({exits_with(3)});
   scene.options.fail_fast = 1;
   const auto records = scene.run(two_cells());
   CHECK(records[0].attempts.size() == 1);
@@ -171,7 +171,7 @@ TEST_CASE("fail-fast launches nothing more after enough cells failed", "[exec]")
 }
 
 TEST_CASE("skipped cells have a record without attempts", "[exec]") {
-  Scene scene({});
+  ExecutorScene scene({});
   Plan plan = two_cells();
   plan.cells[0].skip = Skip{"device-class", "no such device"};
   const auto records = scene.run(plan);
@@ -181,7 +181,7 @@ TEST_CASE("skipped cells have a record without attempts", "[exec]") {
 }
 
 TEST_CASE("the first interrupt sends TERM, marks the attempt and launches nothing more", "[exec]") {
-  Scene scene({runs_for_ever()});
+  ExecutorScene scene({runs_for_ever()});
   scene.launcher.on_wait = [&] { scene.interrupt = 1; };
   const auto records = scene.run(two_cells());
   CHECK(records[0].attempts.at(0).end == AttemptEnd::interrupted);
@@ -192,7 +192,7 @@ TEST_CASE("the first interrupt sends TERM, marks the attempt and launches nothin
 TEST_CASE("the second interrupt kills without waiting for the grace", "[exec]") {
   FakeAttempt deaf = runs_for_ever();
   deaf.obeys_term = false;
-  Scene scene({deaf});
+  ExecutorScene scene({deaf});
   int waits = 0;
   scene.launcher.on_wait = [&] { scene.interrupt = std::min(++waits, 2); };
   const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
@@ -202,7 +202,7 @@ TEST_CASE("the second interrupt kills without waiting for the grace", "[exec]") 
 }
 
 TEST_CASE("only the last repeat is poisoned, and a fault is planted in its repeat alone", "[exec]") {
-  Scene scene({});
+  ExecutorScene scene({});
   Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
   Cell& cell = plan.cells[0].cell;
   cell.repeat = 3;
@@ -222,7 +222,7 @@ TEST_CASE("only the last repeat is poisoned, and a fault is planted in its repea
 
 TEST_CASE("a worker's environment is built from empty, and knobs win over the stack", "[exec]") {
   setenv("REPROBENCH_TEST_SECRET", "hunter2", 1);
-  Scene scene({});
+  ExecutorScene scene({});
   scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
   const auto& environment = scene.launcher.started.at(0).environment;
   CHECK_FALSE(environment.contains("REPROBENCH_TEST_SECRET"));
@@ -233,7 +233,7 @@ TEST_CASE("a worker's environment is built from empty, and knobs win over the st
 }
 
 TEST_CASE("when the store is lost, running attempts are killed and the error comes through", "[exec]") {
-  Scene scene({runs_for_ever(), finishes_ok()});
+  ExecutorScene scene({runs_for_ever(), finishes_ok()});
   scene.options.jobs = 2;
   // The second attempt's end cannot be written down: its folder's parent vanished with the store.
   scene.observer.attempt_started = [&](const Cell& cell, const CellRequest&) {

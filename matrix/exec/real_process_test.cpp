@@ -47,7 +47,7 @@ bool becomes_true(Condition condition) {
 }
 
 // A run of cells whose stack is the name of what the fake worker shall do there.
-struct Scene {
+struct ProcessScene {
   std::vector<CellRecord> run(const std::vector<std::string>& behaviours) {
     std::vector<Cell> cells;
     for (const std::string& behaviour : behaviours) {
@@ -91,7 +91,7 @@ struct Scene {
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("a worker that does its work is completed, with an account of its resources", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   const AttemptRecord attempt = scene.end_of("ok");
   CHECK(attempt.end == AttemptEnd::completed);
   REQUIRE(attempt.exit);
@@ -103,7 +103,7 @@ TEST_CASE("a worker that does its work is completed, with an account of its reso
 }
 
 TEST_CASE("F01: an exit code is recorded with the last line of stderr", "[exec][process]") {
-  const AttemptRecord attempt = Scene().end_of("exit=3");
+  const AttemptRecord attempt = ProcessScene().end_of("exit=3");
   CHECK(attempt.end == AttemptEnd::nonzero);
   CHECK(attempt.detail == "exit code 3; last step 3; stderr: leaving early");
 }
@@ -111,13 +111,13 @@ TEST_CASE("F01: an exit code is recorded with the last line of stderr", "[exec][
 TEST_CASE("F02: a crash is recorded by the signal's name and the last step", "[exec][process]") {
   const auto [signal, name] = GENERATE(table<int, std::string>(
       {{SIGSEGV, "SIGSEGV"}, {SIGABRT, "SIGABRT"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}, {SIGBUS, "SIGBUS"}}));
-  const AttemptRecord attempt = Scene().end_of("crash=" + std::to_string(signal));
+  const AttemptRecord attempt = ProcessScene().end_of("crash=" + std::to_string(signal));
   CHECK(attempt.end == AttemptEnd::crash);
   CHECK(attempt.detail == name + "; last step 3; stderr: about to crash");
 }
 
 TEST_CASE("a SIGKILL that was not ours is a crash that says so", "[exec][process]") {
-  const AttemptRecord attempt = Scene().end_of("crash=9");
+  const AttemptRecord attempt = ProcessScene().end_of("crash=9");
   CHECK(attempt.end == AttemptEnd::crash);
   CHECK(contains(attempt.detail, "SIGKILL that reprobench did not send"));
 }
@@ -132,19 +132,19 @@ TEST_CASE("F03-F06: output that proves nothing is a broken contract, named exact
       {"truncated_trace", "trace.jsonl:8: line cut after "},
       {"bad_crc", "trace.jsonl:2: checksum is "},
   }));
-  const AttemptRecord attempt = Scene().end_of(behaviour);
+  const AttemptRecord attempt = ProcessScene().end_of(behaviour);
   CHECK(attempt.end == AttemptEnd::contract);
   CHECK(attempt.detail.substr(0, expected.size()) == expected);
 }
 
 TEST_CASE("a caught exception comes through with its text and step", "[exec][process]") {
-  const AttemptRecord attempt = Scene().end_of("throw");
+  const AttemptRecord attempt = ProcessScene().end_of("throw");
   CHECK(attempt.end == AttemptEnd::worker_error);
   CHECK(attempt.detail == "exception at step 3: synthetic exception at step 3");
 }
 
 TEST_CASE("F07: a flood of output is drained and cut to head and tail", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   const AttemptRecord attempt = scene.end_of("flood=100000000");
   CHECK(attempt.end == AttemptEnd::completed);
   CHECK(attempt.exit->stdout_bytes >= 100'000'000);
@@ -153,11 +153,11 @@ TEST_CASE("F07: a flood of output is drained and cut to head and tail", "[exec][
 }
 
 TEST_CASE("F08: a worker that closes its outputs is waited for", "[exec][process]") {
-  CHECK(Scene().end_of("close_stdout").end == AttemptEnd::completed);
+  CHECK(ProcessScene().end_of("close_stdout").end == AttemptEnd::completed);
 }
 
 TEST_CASE("F09: a worker deaf to TERM is killed after the grace", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   scene.limits.heartbeat_gap = milliseconds(500);
   const AttemptRecord attempt = scene.end_of("ignore_term");
   CHECK(attempt.end == AttemptEnd::hang);
@@ -167,7 +167,7 @@ TEST_CASE("F09: a worker deaf to TERM is killed after the grace", "[exec][proces
 }
 
 TEST_CASE("a worker that never comes to an end is stopped at the total limit", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   scene.limits.total = milliseconds(600);
   const AttemptRecord attempt = scene.end_of("trickle");
   CHECK(attempt.end == AttemptEnd::timeout);
@@ -176,20 +176,20 @@ TEST_CASE("a worker that never comes to an end is stopped at the total limit", "
 
 TEST_CASE("F10, F11: a child that outlives its worker is killed and the attempt is not passed", "[exec][process]") {
   const auto behaviour = GENERATE(std::string("leak"), std::string("setsid_child"));
-  const AttemptRecord attempt = Scene().end_of(behaviour);
+  const AttemptRecord attempt = ProcessScene().end_of(behaviour);
   CHECK(attempt.end == AttemptEnd::leaked);
   CHECK(attempt.exit->leaked_processes == 1);
 }
 
 TEST_CASE("F15: silence is a hang, whether from the start or half-way", "[exec][process]") {
   const auto behaviour = GENERATE(std::string("silent"), std::string("hang"));
-  Scene scene;
+  ProcessScene scene;
   scene.limits.first_heartbeat = scene.limits.heartbeat_gap = milliseconds(500);
   CHECK(scene.end_of(behaviour).end == AttemptEnd::hang);
 }
 
 TEST_CASE("F16: a stopped worker is a hang and dies all the same", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   scene.limits.heartbeat_gap = milliseconds(500);
   const AttemptRecord attempt = scene.end_of("stop");
   CHECK(attempt.end == AttemptEnd::hang);
@@ -197,7 +197,7 @@ TEST_CASE("F16: a stopped worker is a hang and dies all the same", "[exec][proce
 }
 
 TEST_CASE("F20: killing the shepherd ends the worker, and the attempt is lost", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   bool killed = false;
   scene.observer.tick = [&] {
     for (const pid_t pid : killed ? std::vector<pid_t>{} : processes_naming(scene.store.path.string())) {
@@ -241,7 +241,7 @@ TEST_CASE("F21: when the runner is killed, no worker is left after the grace", "
 }
 
 TEST_CASE("F40: a worker that cannot be executed is a launch failure with the system's words", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   const auto plain = scene.store.path / "plain.txt";
   std::ofstream(plain) << "no program";
   const auto wrong_elf = scene.store.path / "wrong-elf";
@@ -263,7 +263,7 @@ TEST_CASE("F40: a worker that cannot be executed is a launch failure with the sy
 }
 
 TEST_CASE("F40: a missing shared library is a launch failure with the loader's words", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   const auto script = scene.store.path / "loader.sh";
   std::ofstream(script)
       << "#!/bin/sh\n"
@@ -277,11 +277,11 @@ TEST_CASE("F40: a missing shared library is a launch failure with the loader's w
 }
 
 TEST_CASE("F41: a worker's own exit code 127 stays what it is", "[exec][process]") {
-  CHECK(Scene().end_of("exit=127").end == AttemptEnd::nonzero);
+  CHECK(ProcessScene().end_of("exit=127").end == AttemptEnd::nonzero);
 }
 
 TEST_CASE("two runs of the fake worker give the same digests, and drift does not", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   std::map<std::string, std::vector<std::string>> chains;
   Plan plan = sample_plan({sample_cell("aaa", "ok"), sample_cell("bbb", "drift"), sample_cell("ccc", "ok_other_bits")});
   for (PlannedCell& planned : plan.cells) {
@@ -300,7 +300,7 @@ TEST_CASE("two runs of the fake worker give the same digests, and drift does not
 }
 
 TEST_CASE("a script chooses the behaviour by stack and repeat", "[exec][process]") {
-  Scene scene;
+  ProcessScene scene;
   const auto script = scene.store.path / "script.json";
   std::ofstream(script) << R"({"stack-b/1": "exit=4", "stack-b": "ok", "aaa": "exit=5"})";
   Plan plan = sample_plan({sample_cell("aaa", "stack-a"), sample_cell("bbb", "stack-b")});

@@ -10,20 +10,20 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kDocument = "compat-facts";
+constexpr const char* kFactsDocument = "compat-facts";
 constexpr const char* kSchema = "reprobench-compat-facts/1";
 
 // Rows say null for what is not verified.
 template <class T>
 T known_or(const json& row, const char* key, T unknown) {
-  const json value = required<json>(kDocument, row, key);
-  return value.is_null() ? unknown : required<T>(kDocument, row, key);
+  const json value = required<json>(kFactsDocument, row, key);
+  return value.is_null() ? unknown : required<T>(kFactsDocument, row, key);
 }
 
 WheelFacts wheel_from_json(const json& row) {
   WheelFacts wheel;
-  wheel.torch = required<std::string>(kDocument, row, "torch");
-  wheel.variant = required<std::string>(kDocument, row, "variant");
+  wheel.torch = required<std::string>(kFactsDocument, row, "torch");
+  wheel.variant = required<std::string>(kFactsDocument, row, "variant");
   wheel.cuda_toolkit = known_or<std::string>(row, "cuda_toolkit", "");
   wheel.cudnn = known_or<std::string>(row, "cudnn", "");
   wheel.nccl = known_or<std::string>(row, "nccl", "");
@@ -41,11 +41,11 @@ int branch_number(const std::string& branch) {
 }
 
 void add_architecture_end(CompatFacts& facts, const json& row) {
-  const json branch = required<json>(kDocument, row, "last_driver");
+  const json branch = required<json>(kFactsDocument, row, "last_driver");
   if (branch.is_null()) return;
-  facts.architecture_ends.push_back({required<std::string>(kDocument, row, "arch"),
-                                     required<std::vector<std::string>>(kDocument, row, "compute_capabilities"),
-                                     branch_number(required<std::string>(kDocument, row, "last_driver"))});
+  facts.architecture_ends.push_back({required<std::string>(kFactsDocument, row, "arch"),
+                                     required<std::vector<std::string>>(kFactsDocument, row, "compute_capabilities"),
+                                     branch_number(required<std::string>(kFactsDocument, row, "last_driver"))});
 }
 
 }  // namespace
@@ -77,19 +77,19 @@ CompatFacts compat_facts_from_json(const json& object) {
     throw ContractError(std::string("compat-facts: `schema` is not ") + kSchema);
   }
   CompatFacts facts;
-  for (const json& row : required<json>(kDocument, object, "torch_wheels")) {
+  for (const json& row : required<json>(kFactsDocument, object, "torch_wheels")) {
     facts.wheels.push_back(wheel_from_json(row));
   }
-  for (const json& row : required<json>(kDocument, object, "cuda_min_driver_linux")) {
+  for (const json& row : required<json>(kFactsDocument, object, "cuda_min_driver_linux")) {
     if (row.contains("min_driver_linux") && row["min_driver_linux"].is_null()) continue;
-    facts.toolkit_driver[required<std::string>(kDocument, row, "toolkit")] =
-        required<std::string>(kDocument, row, "min_driver_linux");
+    facts.toolkit_driver[required<std::string>(kFactsDocument, row, "toolkit")] =
+        required<std::string>(kFactsDocument, row, "min_driver_linux");
   }
-  for (const json& row : required<json>(kDocument, object, "cuda_minor_version_floor")) {
-    facts.driver_floor[required<int>(kDocument, row, "cuda_major")] =
-        required<std::string>(kDocument, row, "min_driver");
+  for (const json& row : required<json>(kFactsDocument, object, "cuda_minor_version_floor")) {
+    facts.driver_floor[required<int>(kFactsDocument, row, "cuda_major")] =
+        required<std::string>(kFactsDocument, row, "min_driver");
   }
-  for (const json& row : required<json>(kDocument, object, "arch_support_end")) add_architecture_end(facts, row);
+  for (const json& row : required<json>(kFactsDocument, object, "arch_support_end")) add_architecture_end(facts, row);
   return facts;
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kDocument = "host";
+constexpr const char* kHostDocument = "host";
 
 std::string content_of(const char* path) {
   std::ifstream in(path);
@@ -76,7 +76,7 @@ json to_json(const HostFacts& host) {
 }
 
 HostFacts host_facts_from_json(const json& object) {
-  const auto text = [&](const char* key) { return required<std::string>(kDocument, object, key); };
+  const auto text = [&](const char* key) { return required<std::string>(kHostDocument, object, key); };
   HostFacts host;
   host.host_name = text("host_name");
   host.os = text("os");
@@ -84,14 +84,14 @@ HostFacts host_facts_from_json(const json& object) {
   host.glibc = text("glibc");
   host.architecture = text("architecture");
   host.cpu_model = text("cpu_model");
-  host.cpu_isa = required<std::vector<std::string>>(kDocument, object, "cpu_isa");
-  host.cores = required<int>(kDocument, object, "cores");
-  host.memory_bytes = required<std::int64_t>(kDocument, object, "memory_bytes");
+  host.cpu_isa = required<std::vector<std::string>>(kHostDocument, object, "cpu_isa");
+  host.cores = required<int>(kHostDocument, object, "cores");
+  host.memory_bytes = required<std::int64_t>(kHostDocument, object, "memory_bytes");
   host.driver = text("driver");
-  for (const json& gpu : required<json>(kDocument, object, "gpus")) {
-    host.gpus.push_back({required<std::string>(kDocument, gpu, "name"),
-                         required<std::string>(kDocument, gpu, "compute_capability"),
-                         required<std::int64_t>(kDocument, gpu, "memory_bytes")});
+  for (const json& gpu : required<json>(kHostDocument, object, "gpus")) {
+    host.gpus.push_back({required<std::string>(kHostDocument, gpu, "name"),
+                         required<std::string>(kHostDocument, gpu, "compute_capability"),
+                         required<std::int64_t>(kHostDocument, gpu, "memory_bytes")});
   }
   return host;
 }

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kDocument = "plan";
+constexpr const char* kPlanDocument = "plan";
 
 struct BoundWord {
   Bound::Kind kind;
@@ -71,7 +71,7 @@ void write_limits(JsonText& out, const TimeLimits& limits) {
 
 TimeLimits limits_from(const json& object) {
   const auto field = [&](const char* key) {
-    return std::chrono::milliseconds(required<std::int64_t>(kDocument, object, key));
+    return std::chrono::milliseconds(required<std::int64_t>(kPlanDocument, object, key));
   };
   return {field("first_heartbeat_ms"), field("heartbeat_gap_ms"), field("total_ms"), field("grace_ms")};
 }
@@ -87,14 +87,14 @@ void write_threshold(JsonText& out, const CellThreshold& threshold) {
 }
 
 CellThreshold threshold_from(const json& object) {
-  const json bound = required<json>(kDocument, object, "bound");
-  const auto limit = number_from_json(required<json>(kDocument, bound, "limit"));
+  const json bound = required<json>(kPlanDocument, object, "bound");
+  const auto limit = number_from_json(required<json>(kPlanDocument, bound, "limit"));
   if (!limit) throw ContractError("plan: `limit` is not a number");
-  return {required<std::string>(kDocument, object, "metric"),
-          gate_from(required<std::string>(kDocument, object, "gate")),
-          {bound_kind_from(required<std::string>(kDocument, bound, "kind")), *limit,
-           required<std::string>(kDocument, bound, "text"), required<bool>(kDocument, bound, "vs_reference")},
-          mark_from(required<std::string>(kDocument, object, "origin"))};
+  return {required<std::string>(kPlanDocument, object, "metric"),
+          gate_from(required<std::string>(kPlanDocument, object, "gate")),
+          {bound_kind_from(required<std::string>(kPlanDocument, bound, "kind")), *limit,
+           required<std::string>(kPlanDocument, bound, "text"), required<bool>(kPlanDocument, bound, "vs_reference")},
+          mark_from(required<std::string>(kPlanDocument, object, "origin"))};
 }
 
 void write_injections(JsonText& out, const std::map<int, Injection>& injections) {
@@ -138,7 +138,7 @@ json header_json(const Plan& plan) {
   const auto skipped = std::count_if(plan.cells.begin(), plan.cells.end(),
                                      [](const PlannedCell& cell) { return cell.skip.has_value(); });
   const auto planned = static_cast<std::ptrdiff_t>(plan.cells.size());
-  json object = document(kDocument);
+  json object = document(kPlanDocument);
   object["matrix"] = plan.matrix;
   object["matrix_file"] = plan.matrix_file;
   object["host"] = to_json(plan.host);
@@ -158,30 +158,30 @@ json to_json(const PlannedCell& planned) {
 PlannedCell planned_cell_from_json(const json& object) {
   PlannedCell planned;
   Cell& cell = planned.cell;
-  cell.request = canonical_request_from_json(required<json>(kDocument, object, "request"));
-  cell.request.cell_id = required<std::string>(kDocument, object, "cell_id");
-  cell.slug = required<std::string>(kDocument, object, "slug");
-  cell.coordinates = required<Coordinates>(kDocument, object, "coordinates");
-  const json reference = required<json>(kDocument, object, "reference_cell_id");
-  if (!reference.is_null()) cell.reference_cell_id = required<std::string>(kDocument, object, "reference_cell_id");
-  cell.required = required<bool>(kDocument, object, "required");
-  cell.repeat = required<int>(kDocument, object, "repeat");
-  cell.poison_last_repeat = required<bool>(kDocument, object, "poison_last_repeat");
-  cell.exclusive = required<bool>(kDocument, object, "exclusive");
-  cell.limits = limits_from(required<json>(kDocument, object, "limits"));
-  for (const json& threshold : required<json>(kDocument, object, "thresholds")) {
+  cell.request = canonical_request_from_json(required<json>(kPlanDocument, object, "request"));
+  cell.request.cell_id = required<std::string>(kPlanDocument, object, "cell_id");
+  cell.slug = required<std::string>(kPlanDocument, object, "slug");
+  cell.coordinates = required<Coordinates>(kPlanDocument, object, "coordinates");
+  const json reference = required<json>(kPlanDocument, object, "reference_cell_id");
+  if (!reference.is_null()) cell.reference_cell_id = required<std::string>(kPlanDocument, object, "reference_cell_id");
+  cell.required = required<bool>(kPlanDocument, object, "required");
+  cell.repeat = required<int>(kPlanDocument, object, "repeat");
+  cell.poison_last_repeat = required<bool>(kPlanDocument, object, "poison_last_repeat");
+  cell.exclusive = required<bool>(kPlanDocument, object, "exclusive");
+  cell.limits = limits_from(required<json>(kPlanDocument, object, "limits"));
+  for (const json& threshold : required<json>(kPlanDocument, object, "thresholds")) {
     cell.thresholds.push_back(threshold_from(threshold));
   }
-  for (const json& entry : required<json>(kDocument, object, "injections")) {
-    cell.injections[required<int>(kDocument, entry, "repeat")] =
-        injection_from_json(required<json>(kDocument, entry, "injection"));
+  for (const json& entry : required<json>(kPlanDocument, object, "injections")) {
+    cell.injections[required<int>(kPlanDocument, entry, "repeat")] =
+        injection_from_json(required<json>(kPlanDocument, entry, "injection"));
   }
-  const json skip = required<json>(kDocument, object, "skip");
+  const json skip = required<json>(kPlanDocument, object, "skip");
   if (!skip.is_null()) {
     planned.skip =
-        Skip{required<std::string>(kDocument, skip, "rule"), required<std::string>(kDocument, skip, "reason")};
+        Skip{required<std::string>(kPlanDocument, skip, "rule"), required<std::string>(kPlanDocument, skip, "reason")};
   }
-  planned.notes = required<std::vector<std::string>>(kDocument, object, "notes");
+  planned.notes = required<std::vector<std::string>>(kPlanDocument, object, "notes");
   return planned;
 }
 
@@ -207,12 +207,12 @@ void write_plan(const Plan& plan, const std::function<void(std::string_view)>& s
 }
 
 Plan plan_from_json(const json& object) {
-  require_document(object, kDocument);
+  require_document(object, kPlanDocument);
   Plan plan;
-  plan.matrix = required<std::string>(kDocument, object, "matrix");
-  plan.matrix_file = required<std::string>(kDocument, object, "matrix_file");
-  plan.host = host_facts_from_json(required<json>(kDocument, object, "host"));
-  plan.declared = required<decltype(plan.declared)>(kDocument, object, "declared");
+  plan.matrix = required<std::string>(kPlanDocument, object, "matrix");
+  plan.matrix_file = required<std::string>(kPlanDocument, object, "matrix_file");
+  plan.host = host_facts_from_json(required<json>(kPlanDocument, object, "host"));
+  plan.declared = required<decltype(plan.declared)>(kPlanDocument, object, "declared");
   const auto cells = object.find("cells");
   if (cells == object.end() || !cells->is_array()) throw ContractError("plan: `cells` is missing");
   plan.cells.reserve(cells->size());

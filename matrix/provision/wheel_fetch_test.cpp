@@ -9,23 +9,23 @@ using namespace reprobench::test;
 
 namespace {
 
-constexpr const char* kWheelFile = "torch-9.9.9-cp312-cp312-manylinux_2_28_x86_64.whl";
+constexpr const char* kFetchedWheel = "torch-9.9.9-cp312-cp312-manylinux_2_28_x86_64.whl";
 
 // One wheel in a folder that pip is told to use instead of any index.
 class LocalIndex {
  public:
   LocalIndex() : find_links_("PIP_FIND_LINKS", (folder_.path() / "index").string()), no_index_("PIP_NO_INDEX", "1") {
-    write_wheel(folder_.path() / "index" / kWheelFile, "torch", "9.9.9", {{"torch/version.py", "version"}});
+    write_wheel(folder_.path() / "index" / kFetchedWheel, "torch", "9.9.9", {{"torch/version.py", "version"}});
     wheel_ = {
         .distribution = "torch",
         .version = "9.9.9",
-        .sha256 = sha256_of_file(folder_.path() / "index" / kWheelFile),
-        .file = kWheelFile,
-        .size_bytes = static_cast<std::int64_t>(std::filesystem::file_size(folder_.path() / "index" / kWheelFile))};
+        .sha256 = sha256_of_file(folder_.path() / "index" / kFetchedWheel),
+        .file = kFetchedWheel,
+        .size_bytes = static_cast<std::int64_t>(std::filesystem::file_size(folder_.path() / "index" / kFetchedWheel))};
   }
   LockedWheel wheel() const { return wheel_; }
   std::filesystem::path downloads() const { return folder_.path() / "downloads"; }
-  std::filesystem::path published() const { return folder_.path() / "index" / kWheelFile; }
+  std::filesystem::path published() const { return folder_.path() / "index" / kFetchedWheel; }
 
   // The phases that fetching went through.
   std::vector<std::string> fetch(const LockedWheel& wheel) const {
@@ -48,7 +48,7 @@ class LocalIndex {
 TEST_CASE("a wheel is fetched once and taken from the downloads folder afterwards", "[provision]") {
   const LocalIndex index;
   CHECK(index.fetch(index.wheel()).size() == 2);  // check, download
-  CHECK(sha256_of_file(index.downloads() / kWheelFile) == index.wheel().sha256);
+  CHECK(sha256_of_file(index.downloads() / kFetchedWheel) == index.wheel().sha256);
   std::filesystem::remove(index.published());
   CHECK(index.fetch(index.wheel()).size() == 1);  // check
 }
@@ -56,11 +56,11 @@ TEST_CASE("a wheel is fetched once and taken from the downloads folder afterward
 TEST_CASE("a download that was damaged on disk is fetched again", "[provision]") {
   const LocalIndex index;
   index.fetch(index.wheel());
-  std::string bytes = read_file(index.downloads() / kWheelFile);
+  std::string bytes = read_file(index.downloads() / kFetchedWheel);
   bytes[10] = static_cast<char>(bytes[10] ^ 1);
-  write_file(index.downloads() / kWheelFile, bytes);
+  write_file(index.downloads() / kFetchedWheel, bytes);
   index.fetch(index.wheel());
-  CHECK(sha256_of_file(index.downloads() / kWheelFile) == index.wheel().sha256);
+  CHECK(sha256_of_file(index.downloads() / kFetchedWheel) == index.wheel().sha256);
 }
 
 TEST_CASE("a wheel with another hash than the lock names file, got and expected, and does not stay", "[provision]") {
@@ -68,10 +68,10 @@ TEST_CASE("a wheel with another hash than the lock names file, got and expected,
   LockedWheel wheel = index.wheel();
   const std::string real = wheel.sha256;
   wheel.sha256 = std::string(64, 'c');
-  CHECK(message_of<ProvisionError>([&] { index.fetch(wheel); }) == std::string(kWheelFile) + ": SHA-256 is " + real +
+  CHECK(message_of<ProvisionError>([&] { index.fetch(wheel); }) == std::string(kFetchedWheel) + ": SHA-256 is " + real +
                                                                        ", the lock says " + wheel.sha256 +
                                                                        "; the file was removed");
-  CHECK_FALSE(std::filesystem::exists(index.downloads() / kWheelFile));
+  CHECK_FALSE(std::filesystem::exists(index.downloads() / kFetchedWheel));
 
   const TemporaryFolder folder;
   write_file(folder.path() / "w.whl", "other bytes");

@@ -6,7 +6,7 @@
 namespace reprobench {
 namespace {
 
-struct Scene {
+struct AttemptFolder {
   AttemptRecord load(std::optional<AttemptEnd> stopped_as = std::nullopt) {
     sample.write(folder.path / "a");
     return load_again(stopped_as);
@@ -20,7 +20,7 @@ struct Scene {
 };
 
 TEST_CASE("an attempt with all its proof is completed", "[record]") {
-  Scene scene;
+  AttemptFolder scene;
   const AttemptRecord attempt = scene.load();
   CHECK(attempt.end == AttemptEnd::completed);
   CHECK(attempt.exit);
@@ -30,7 +30,7 @@ TEST_CASE("an attempt with all its proof is completed", "[record]") {
 }
 
 TEST_CASE("each missing piece of proof keeps an attempt from being completed", "[record]") {
-  Scene scene;
+  AttemptFolder scene;
   std::string expected;
   SECTION("steps_completed") {
     scene.sample.result.steps_completed = 2;
@@ -71,7 +71,7 @@ TEST_CASE("each missing piece of proof keeps an attempt from being completed", "
 }
 
 TEST_CASE("without a valid exit record of this attempt it is lost", "[record]") {
-  Scene scene;
+  AttemptFolder scene;
   scene.load();
   std::filesystem::remove(scene.folder.path / "a" / "exit.json");
   CHECK(scene.load_again().end == AttemptEnd::lost);
@@ -84,7 +84,7 @@ TEST_CASE("without a valid exit record of this attempt it is lost", "[record]") 
 }
 
 TEST_CASE("an attempt that we stopped is never completed, whatever it wrote", "[record]") {
-  Scene scene;
+  AttemptFolder scene;
   scene.sample.exit.stopped_by = StoppedBy::runner;
   CHECK(scene.load().end == AttemptEnd::lost);
   scene.sample.exit.stopped_by = StoppedBy::runner_death;
@@ -95,7 +95,7 @@ TEST_CASE("an attempt that we stopped is never completed, whatever it wrote", "[
 }
 
 TEST_CASE("a leaked process spoils an otherwise complete attempt", "[record]") {
-  Scene scene;
+  AttemptFolder scene;
   scene.sample.exit.leaked_processes = 2;
   const AttemptRecord attempt = scene.load();
   CHECK(attempt.end == AttemptEnd::leaked);
@@ -108,7 +108,7 @@ TEST_CASE("a worker's own account of its failure decides its class", "[record]")
                                                                      {"cuda_oom", AttemptEnd::cuda_oom},
                                                                      {"host_oom", AttemptEnd::host_oom}}));
   const auto exit_code = GENERATE(0, 1);
-  Scene scene;
+  AttemptFolder scene;
   scene.sample.exit.exit_code = exit_code;
   scene.sample.result.failure = WorkerFailure{cause, "it went wrong", 2};
   const AttemptRecord attempt = scene.load();
@@ -117,7 +117,7 @@ TEST_CASE("a worker's own account of its failure decides its class", "[record]")
 }
 
 TEST_CASE("a signal decides, though a whole result may be there", "[record]") {
-  Scene scene;
+  AttemptFolder scene;
   scene.sample.exit.exit_code.reset();
   scene.sample.exit.signal = SIGSEGV;
   std::filesystem::create_directories(scene.folder.path / "a");
@@ -128,7 +128,7 @@ TEST_CASE("a signal decides, though a whole result may be there", "[record]") {
 }
 
 TEST_CASE("result.json may hold anything without harm", "[record]") {
-  Scene scene;
+  AttemptFolder scene;
   const std::string text =
       GENERATE(as<std::string>(), "", "[", "[]", "7", "{}", R"({"schema": 7})",
                R"({"schema": "reprobench/result", "version": {"major": "x", "minor": 0}})", "\xff\xfe");

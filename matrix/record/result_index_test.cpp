@@ -29,7 +29,7 @@ json sample_verdict(const std::string& word) {
   return {{"matrix", "sample"}, {"word", word}, {"exit_code", 1}, {"cells", {cell}}};
 }
 
-struct Scene {
+struct IndexedStore {
   json run_named(const std::string& run_id, const std::string& started_utc) const {
     RunInfo info;
     info.run_id = run_id;
@@ -62,7 +62,7 @@ struct Scene {
 };
 
 TEST_CASE("a run is indexed once, however often it is added, and the newest comes first", "[record]") {
-  Scene scene;
+  IndexedStore scene;
   ResultIndex index(scene.store.path);
   index.add_run("/runs/r1", scene.run_named("r1", "2026-01-01T00:00:00Z"), nullptr);
   CHECK(index.runs().at(0).verdict.empty());
@@ -79,7 +79,7 @@ TEST_CASE("a run is indexed once, however often it is added, and the newest come
 }
 
 TEST_CASE("cells and checks are stored, and a number that is missing is NULL", "[record]") {
-  Scene scene;
+  IndexedStore scene;
   {
     ResultIndex index(scene.store.path);
     index.add_run("/runs/r1", scene.run_named("r1", ""), sample_verdict("failed"));
@@ -93,7 +93,7 @@ TEST_CASE("cells and checks are stored, and a number that is missing is NULL", "
 }
 
 TEST_CASE("a verdict that misses a field changes nothing", "[record]") {
-  Scene scene;
+  IndexedStore scene;
   ResultIndex index(scene.store.path);
   json verdict = sample_verdict("failed");
   verdict["cells"][0]["checks"][1].erase("unit");
@@ -102,7 +102,7 @@ TEST_CASE("a verdict that misses a field changes nothing", "[record]") {
 }
 
 TEST_CASE("F37: whatever is no index of ours is refused by name", "[record]") {
-  Scene scene;
+  IndexedStore scene;
   const fs::path file = scene.index_file();
   SECTION("garbage") {
     std::ofstream(file) << std::string(8192, 'x');
@@ -140,7 +140,7 @@ TEST_CASE("F37: whatever is no index of ours is refused by name", "[record]") {
 }
 
 TEST_CASE("an index is rebuilt from the run directories, even one that cannot be opened", "[record]") {
-  Scene scene;
+  IndexedStore scene;
   scene.write_run("r1", "2026-01-01T00:00:00Z");
   scene.write_run("r2", "2026-01-02T00:00:00Z");
   fs::create_directories(scene.store.path / "runs" / "broken");
@@ -159,13 +159,13 @@ TEST_CASE("an index is rebuilt from the run directories, even one that cannot be
 }
 
 TEST_CASE("no index is swapped under an open one", "[record]") {
-  Scene scene;
+  IndexedStore scene;
   const ResultIndex index(scene.store.path);
   CHECK_THROWS_AS(ResultIndex::rebuild(scene.store.path), StoreError);
 }
 
 TEST_CASE("F23: two writers of one index lose nothing", "[record]") {
-  Scene scene;
+  IndexedStore scene;
   ResultIndex first(scene.store.path);
   ResultIndex second(scene.store.path);
   for (int i = 0; i < 50; ++i) {

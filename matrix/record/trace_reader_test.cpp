@@ -8,7 +8,7 @@
 namespace reprobench {
 namespace {
 
-struct Scene {
+struct TraceFile {
   Trace read() const { return read_trace(file, sample.request.cell_id, sample.request.nonce); }
   Trace read(const std::string& text) const {
     std::ofstream(file, std::ios::binary) << text;
@@ -25,7 +25,7 @@ struct Scene {
 };
 
 TEST_CASE("a whole trace is read without a problem", "[record]") {
-  Scene scene;
+  TraceFile scene;
   const Trace trace = scene.read(scene.sample.trace_text());
   CHECK(trace.problem.empty());
   CHECK(trace.steps.size() == 3);
@@ -34,7 +34,7 @@ TEST_CASE("a whole trace is read without a problem", "[record]") {
 }
 
 TEST_CASE("F05: of a trace cut anywhere, every whole line is kept and the cut is named", "[record]") {
-  Scene scene;
+  TraceFile scene;
   const std::string text = scene.sample.trace_text();
   for (std::size_t length = 1; length < text.size(); length += 7) {
     const Trace trace = scene.read(text.substr(0, length));
@@ -48,7 +48,7 @@ TEST_CASE("F05: of a trace cut anywhere, every whole line is kept and the cut is
 }
 
 TEST_CASE("F06: a flipped bit anywhere is found, and nothing after it is used", "[record]") {
-  Scene scene;
+  TraceFile scene;
   const std::string text = scene.sample.trace_text();
   for (std::size_t i = 0; i < text.size(); i += 7) {
     std::string spoiled = text;
@@ -63,7 +63,7 @@ TEST_CASE("F06: a flipped bit anywhere is found, and nothing after it is used", 
 }
 
 TEST_CASE("B50: gaps, repetitions and disorder of lines are named", "[record]") {
-  Scene scene;
+  TraceFile scene;
   std::string text;
   text += trace_line(scene.sample.lines[0], 0) + trace_line(scene.sample.lines[1], 2);
   CHECK(scene.read(text).problem == "trace.jsonl:2: seq is 2, expected 1; 1 complete lines kept");
@@ -81,7 +81,7 @@ TEST_CASE("B50: gaps, repetitions and disorder of lines are named", "[record]") 
 }
 
 TEST_CASE("a trace that stops at a line's end is not taken for whole", "[record]") {
-  Scene scene;
+  TraceFile scene;
   const auto lines = scene.sample.lines;
   CHECK(scene.problem_of_lines({lines[0], lines[1], lines[2], lines[3]}) ==
         "trace.jsonl: no final state after 4 complete lines");
@@ -89,7 +89,7 @@ TEST_CASE("a trace that stops at a line's end is not taken for whole", "[record]
 }
 
 TEST_CASE("another cell's or another attempt's trace is refused by its header", "[record]") {
-  Scene scene;
+  TraceFile scene;
   scene.sample.write(scene.folder.path);
   CHECK(read_trace(scene.file, "000000000000", scene.sample.request.nonce).problem ==
         "trace.jsonl:1: cell_id 3f9c1e0a7b52 does not match expected 000000000000; 0 complete lines kept");
@@ -98,7 +98,7 @@ TEST_CASE("another cell's or another attempt's trace is refused by its header", 
 }
 
 TEST_CASE("B58: links, FIFOs and folders are named, neither followed nor waited for", "[record]") {
-  Scene scene;
+  TraceFile scene;
   CHECK(scene.read().problem == "trace.jsonl: missing");
   scene.sample.write(scene.folder.path / "elsewhere");
   std::filesystem::create_symlink(scene.folder.path / "elsewhere" / "trace.jsonl", scene.file);
@@ -115,7 +115,7 @@ TEST_CASE("B58: links, FIFOs and folders are named, neither followed nor waited 
 }
 
 TEST_CASE("B54: a line of a mebibyte is fine, one without an end is not", "[record]") {
-  Scene scene;
+  TraceFile scene;
   auto lines = scene.sample.lines;
   lines[1]["events"]["filler"] = std::string(1 << 20, 'x');
   CHECK(scene.problem_of_lines(lines).empty());
@@ -125,7 +125,7 @@ TEST_CASE("B54: a line of a mebibyte is fine, one without an end is not", "[reco
 }
 
 TEST_CASE("B57: bytes that are not UTF-8 are named", "[record]") {
-  Scene scene;
+  TraceFile scene;
   const std::string head = trace_line(scene.sample.lines[0], 0);
   const std::string covered = std::string(R"({"kind":"step","x":")") + "\xc3(\"";
   const std::string line = covered + R"(,"crc32c":")" + hex32(crc32c(covered)) + "\"}\n";

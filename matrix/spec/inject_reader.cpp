@@ -10,9 +10,6 @@
 namespace reprobench {
 namespace {
 
-constexpr std::int64_t kMostSteps = 100'000'000;
-constexpr std::int64_t kMostRepeats = 1'000;
-
 constexpr Field<InjectRule> kInjectFields[] = {
     {"where", kOptional,
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) { rule.where = read_selector(entry.value, scope); }},

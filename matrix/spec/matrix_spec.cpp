@@ -18,8 +18,6 @@ namespace {
 
 using Entry = YamlEntry;
 
-constexpr std::int64_t kMostRepeats = 1'000;
-
 void read_suites(MatrixSpec& matrix, const Entry& entry, Scope& scope) {
   if (!is_list_or_reported(entry.key, entry.value, "[smoke, determinism]", scope)) return;
   if (entry.value.items.empty()) scope.diagnostics.error(entry.value.mark, "RB023", "`suites` lists no suite");

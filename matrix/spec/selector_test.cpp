@@ -12,7 +12,7 @@ const Coordinates kCell = {{"suite", "smoke"}, {"workload", "mlp"}, {"stack", "t
 
 bool selects(const std::string& text) { return Selector::parse(text, {"e", 1, 1}).matches(kCell); }
 
-std::string error_of(const std::string& text) {
+std::string selector_error(const std::string& text) {
   return spec_error_of([&] { Selector::parse(text, {"e", 3, 10}); });
 }
 
@@ -57,14 +57,14 @@ TEST_CASE("both spellings of `where` are the same selector", "[spec]") {
 }
 
 TEST_CASE("an expression that cannot be read names the place inside it", "[spec]") {
-  CHECK(error_of("device = cpu") ==
+  CHECK(selector_error("device = cpu") ==
         "e:3:17: error[RB033]: in a selection: unknown operator `=`; operators are ==, !=, in and not in");
-  CHECK(error_of("devise == cpu") ==
+  CHECK(selector_error("devise == cpu") ==
         "e:3:10: error[RB009]: in a selection: unknown name `devise`; did you mean `device`?");
-  CHECK(error_of("device == ") == "e:3:20: error[RB019]: in a selection: expected a value, got the end");
-  CHECK(error_of("(device == cpu") == "e:3:24: error[RB019]: in a selection: expected `)`, got the end");
-  CHECK(error_of("device == cpu precision == fp32") ==
+  CHECK(selector_error("device == ") == "e:3:20: error[RB019]: in a selection: expected a value, got the end");
+  CHECK(selector_error("(device == cpu") == "e:3:24: error[RB019]: in a selection: expected `)`, got the end");
+  CHECK(selector_error("device == cpu precision == fp32") ==
         "e:3:24: error[RB019]: in a selection: expected `and`, `or` or the end, got `precision`");
-  CHECK(error_of("device == 'cpu") == "e:3:20: error[RB005]: in a selection: a quote is not closed");
-  CHECK(error_of("") == "e:3:10: error[RB019]: in a selection: expected a name, got the end");
+  CHECK(selector_error("device == 'cpu") == "e:3:20: error[RB005]: in a selection: a quote is not closed");
+  CHECK(selector_error("") == "e:3:10: error[RB019]: in a selection: expected a name, got the end");
 }

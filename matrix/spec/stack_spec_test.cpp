@@ -15,7 +15,7 @@ cxx_standard: 17
 wheel: {python: "3.12", lock: torch-2.9.0-cu128.lock, cpu_wheels: [torch, nvidia-cuda-runtime-cu12]}
 )";
 
-std::string error_of(const std::string& text) {
+std::string stack_error(const std::string& text) {
   try {
     parse_stack(text, "s.yaml");
   } catch (const SpecError& error) {
@@ -45,22 +45,22 @@ TEST_CASE("a wheel stack keeps every component and an absolute path of its lock"
 }
 
 TEST_CASE("an unquoted version is refused because it reads as a number", "[spec]") {
-  CHECK(error_of(with(kWheelStack, "\"12.8\"", "12.10")) ==
+  CHECK(stack_error(with(kWheelStack, "\"12.8\"", "12.10")) ==
         "s.yaml:4:42: error[RB022]: version 12.10 must be quoted; unquoted it reads as the number 12.1");
-  CHECK(error_of(with(kWheelStack, "\"2.9.0+cu128\"", "2.9.0+cu128")) ==
+  CHECK(stack_error(with(kWheelStack, "\"2.9.0+cu128\"", "2.9.0+cu128")) ==
         "s.yaml:4:21: error[RB022]: version 2.9.0+cu128 must be quoted");
 }
 
 TEST_CASE("a lock outside the stack's folder is refused", "[spec]") {
-  CHECK(error_of(with(kWheelStack, "lock: torch-2.9.0-cu128.lock", "lock: ../../etc/passwd")) ==
+  CHECK(stack_error(with(kWheelStack, "lock: torch-2.9.0-cu128.lock", "lock: ../../etc/passwd")) ==
         "s.yaml:7:31: error[RB027]: path \"../../etc/passwd\" of `lock` leaves the file's folder; write a path below "
         "the file's folder");
-  CHECK(error_of(with(kWheelStack, "lock: torch-2.9.0-cu128.lock", "lock: /etc/passwd")) ==
+  CHECK(stack_error(with(kWheelStack, "lock: torch-2.9.0-cu128.lock", "lock: /etc/passwd")) ==
         "s.yaml:7:31: error[RB027]: path \"/etc/passwd\" of `lock` is absolute; write a path below the file's folder");
 }
 
 TEST_CASE("a stack without the section of its source is refused", "[spec]") {
-  CHECK(error_of(with(kWheelStack, "source: wheel", "source: system")) ==
+  CHECK(stack_error(with(kWheelStack, "source: wheel", "source: system")) ==
         "s.yaml:1:1: error[RB018]: required key `system` is missing in a stack of `source: system`\n"
         "s.yaml:7:8: error[RB009]: key `wheel` does not belong to a stack of `source: system`");
 }

@@ -15,9 +15,6 @@ namespace {
 
 using Entry = YamlEntry;
 
-constexpr std::int64_t kMostSteps = 100'000'000;
-constexpr std::int64_t kMostRepeats = 1'000;
-
 struct SuiteDraft {
   SuiteSpec suite;
   LimitOverrides limits;

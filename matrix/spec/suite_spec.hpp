@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,10 @@
 #include "matrix/spec/vocabulary.hpp"
 
 namespace reprobench {
+
+// More than these in a file is taken for a slip of the keyboard (RB021).
+inline constexpr std::int64_t kMostSteps = 100'000'000;
+inline constexpr std::int64_t kMostRepeats = 1'000;
 
 // Durations of one attempt; all measured on CLOCK_MONOTONIC (reliability rule R3).
 struct TimeLimits {

@@ -151,7 +151,8 @@ TEST_CASE("a NaN loss fails every rule about the loss", "[verdict]") {
   for (AttemptRecord& attempt : candidate(run).attempts) {
     attempt.trace->steps.back().loss = exact_float(std::numeric_limits<float>::quiet_NaN());
   }
-  for (const CheckResult& check : candidate(judge(run)).checks) CHECK(check.status == CheckStatus::failed);
+  const CellVerdict cell = candidate(judge(run));
+  for (const CheckResult& check : cell.checks) CHECK(check.status == CheckStatus::failed);
 }
 
 TEST_CASE("cells of different workloads are not compared", "[verdict]") {
