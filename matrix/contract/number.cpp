@@ -40,10 +40,10 @@ nlohmann::json json_number(double value) {
   return value;
 }
 
-std::optional<double> number_from_json(const nlohmann::json& json) {
-  if (json.is_number()) return json.get<double>();
-  if (!json.is_string()) return std::nullopt;
-  const auto& word = json.get_ref<const std::string&>();
+std::optional<double> number_from_json(const nlohmann::json& number) {
+  if (number.is_number()) return number.get<double>();
+  if (!number.is_string()) return std::nullopt;
+  const auto& word = number.get_ref<const std::string&>();
   if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (word == "inf") return std::numeric_limits<double>::infinity();
   if (word == "-inf") return -std::numeric_limits<double>::infinity();
@@ -78,11 +78,11 @@ nlohmann::json exact_float(double value) {
   return {{"value", json_number(value)}, {"bits", hex64(bits_of<std::uint64_t>(value))}};
 }
 
-std::optional<double> exact_float_from_json(const nlohmann::json& json) {
-  if (!json.is_object() || !json.contains("value") || !json.contains("bits")) return std::nullopt;
-  const auto value = number_from_json(json.at("value"));
-  if (!value || !json.at("bits").is_string()) return std::nullopt;
-  const auto& digits = json.at("bits").get_ref<const std::string&>();
+std::optional<double> exact_float_from_json(const nlohmann::json& number) {
+  if (!number.is_object() || !number.contains("value") || !number.contains("bits")) return std::nullopt;
+  const auto value = number_from_json(number.at("value"));
+  if (!value || !number.at("bits").is_string()) return std::nullopt;
+  const auto& digits = number.at("bits").get_ref<const std::string&>();
   const auto bits = parse_hex(digits);
   if (!bits) return std::nullopt;
   double exact = 0;

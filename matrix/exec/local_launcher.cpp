@@ -18,6 +18,16 @@
 #include "matrix/record/file_descriptor.hpp"
 
 namespace reprobench {
+
+struct WatchedAttempt {
+  AttemptHandle handle = 0;
+  pid_t shepherd = -1;
+  FileDescriptor shepherd_fd;  // pidfd: readable once the shepherd has ended
+  FileDescriptor control;
+  std::string trace_path;
+  off_t trace_bytes = 0;
+};
+
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -26,15 +36,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kHeartbeatInterval{100};
 constexpr int kControlFd = 3;            // in the shepherd
 constexpr int kShepherdStoreError = 74;  // its exit status when exit.json could not be written
-
-struct Running {
-  AttemptHandle handle = 0;
-  pid_t shepherd = -1;
-  FileDescriptor shepherd_fd;  // pidfd: readable once the shepherd has ended
-  FileDescriptor control;
-  std::string trace_path;
-  off_t trace_bytes = 0;
-};
 
 // A shepherd that cannot be watched is not kept.
 FileDescriptor open_pidfd(pid_t pid) {
@@ -51,7 +52,7 @@ void kill_process(pid_t pid, void*) { kill(pid, SIGKILL); }
 // A killed shepherd takes its worker along, but nobody else. They are all of its session unless they left it.
 void kill_orphans(pid_t shepherd) { visit_session(shepherd, kill_process, nullptr); }
 
-bool trace_grew(Running& attempt) {
+bool trace_grew(WatchedAttempt& attempt) {
   struct stat status {};
   if (stat(attempt.trace_path.c_str(), &status) != 0 || status.st_size <= attempt.trace_bytes) return false;
   attempt.trace_bytes = status.st_size;
@@ -64,7 +65,7 @@ struct LocalLauncher::State {
   std::filesystem::path shepherd;
   std::int64_t log_cap_bytes = 0;
   AttemptHandle last_handle = 0;
-  std::vector<Running> running;
+  std::vector<WatchedAttempt> running;
   Steady::time_point next_heartbeat_check = Steady::now();
 
   LaunchEvent take_end(std::size_t index);
@@ -84,7 +85,7 @@ AttemptHandle LocalLauncher::start(const LaunchRequest& request) {
   int control[2];
   if (pipe2(control, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
   const FileDescriptor shepherds_end(control[0]);
-  Running attempt;
+  WatchedAttempt attempt;
   attempt.control = FileDescriptor(control[1]);
   SpawnRequest spawn;
   spawn.command = {state_->shepherd.string(),
@@ -105,7 +106,7 @@ AttemptHandle LocalLauncher::start(const LaunchRequest& request) {
 }
 
 void LocalLauncher::stop(AttemptHandle handle, StopSignal signal) {
-  for (const Running& attempt : state_->running) {
+  for (const WatchedAttempt& attempt : state_->running) {
     if (attempt.handle != handle) continue;
     const char command = signal == StopSignal::terminate ? 'T' : 'K';
     // MSG_NOSIGNAL does not exist for pipes: a shepherd that has just ended must not end this process.
@@ -123,7 +124,7 @@ void LocalLauncher::stop(AttemptHandle handle, StopSignal signal) {
 }
 
 LaunchEvent LocalLauncher::State::take_end(std::size_t index) {
-  const Running attempt = std::move(running[index]);
+  const WatchedAttempt attempt = std::move(running[index]);
   running.erase(running.begin() + static_cast<std::ptrdiff_t>(index));
   int status = 0;
   while (waitpid(attempt.shepherd, &status, 0) < 0 && errno == EINTR) {
@@ -137,14 +138,14 @@ LaunchEvent LocalLauncher::State::take_end(std::size_t index) {
 void LocalLauncher::State::take_heartbeats(std::vector<LaunchEvent>& events) {
   if (Steady::now() < next_heartbeat_check) return;
   next_heartbeat_check = Steady::now() + kHeartbeatInterval;
-  for (Running& attempt : running) {
+  for (WatchedAttempt& attempt : running) {
     if (trace_grew(attempt)) events.push_back({attempt.handle, LaunchEvent::Kind::heartbeat, std::nullopt});
   }
 }
 
 std::vector<LaunchEvent> LocalLauncher::wait(milliseconds timeout) {
   std::vector<pollfd> polled;
-  for (const Running& attempt : state_->running) polled.push_back({attempt.shepherd_fd.get(), POLLIN, 0});
+  for (const WatchedAttempt& attempt : state_->running) polled.push_back({attempt.shepherd_fd.get(), POLLIN, 0});
   const bool has_running = !polled.empty();
   const milliseconds slice = has_running ? std::min(timeout, kHeartbeatInterval) : timeout;
   poll(polled.data(), polled.size(), static_cast<int>(std::max<std::int64_t>(slice.count(), 0)));
