@@ -24,6 +24,12 @@ Injection injection_from_json(const json& object) {
           required<std::string>("request", object, "tensor"), required<std::int64_t>("request", object, "element")};
 }
 
+std::int64_t first_step_of(const CellRequest& request) { return request.replay ? request.replay->first_step : 1; }
+
+std::int64_t last_step_of(const CellRequest& request) {
+  return request.replay ? request.replay->last_step : request.workload.steps;
+}
+
 json canonical_request(const CellRequest& request) {
   return {{"suite", request.suite},
           {"workload",
@@ -47,6 +53,7 @@ json to_json(const CellRequest& request) {
   result["attempt"] = request.attempt;
   result["poison_allocator"] = request.poison_allocator;
   result["inject"] = request.inject ? to_json(*request.inject) : json(nullptr);
+  if (request.replay) result["replay"] = to_json(*request.replay);
   return result;
 }
 
@@ -78,6 +85,8 @@ CellRequest request_from_json(const json& object) {
   request.poison_allocator = required<bool>("request", object, "poison_allocator");
   const json inject = required<json>("request", object, "inject");
   if (!inject.is_null()) request.inject = injection_from_json(inject);
+  const auto replay = object.find("replay");
+  if (replay != object.end()) request.replay = replay_from_json(*replay);
   return request;
 }
 

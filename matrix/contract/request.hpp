@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "matrix/contract/knob.hpp"
+#include "matrix/contract/replay.hpp"
 
 namespace reprobench {
 
@@ -26,12 +27,11 @@ struct WorkloadRequest {
 };
 
 // A planted fault, to show that a detector goes red. It belongs to an attempt, not to the cell:
-// with and without it the cell_id is the same.
+// with and without it the cell_id is the same. The kinds are the rows of suites/worker/faults.cpp.
 struct Injection {
-  std::string kind;          // "weight_ulp": the named element moves to the next representable value before `step`;
-                             // "weight_nan": it becomes NaN
-  std::int64_t step = 0;     // 1-based
-  std::string tensor;        // parameter name, for example "fc1.weight"
+  std::string kind;       // "weight_ulp": the named element moves to the next representable value before `step`
+  std::int64_t step = 0;  // 1-based
+  std::string tensor;  // a parameter or a module, by kind: "fc1.weight", "h.0.attn.c_attn"; empty: the kind needs none
   std::int64_t element = 0;  // index into the row-major tensor
 };
 
@@ -49,7 +49,12 @@ struct CellRequest {
   TraceLevel trace = TraceLevel::step;
   bool poison_allocator = false;  // freshly allocated memory is filled with a pattern, so a read before write shows
   std::optional<Injection> inject;
+  std::optional<Replay> replay;
 };
+
+// The steps an attempt does: the replay's, or all of the workload's.
+std::int64_t first_step_of(const CellRequest& request);
+std::int64_t last_step_of(const CellRequest& request);
 
 nlohmann::json to_json(const CellRequest& request);
 

@@ -128,13 +128,12 @@ Judgement judge_nonzero(const AttemptRecord& record, const fs::path& folder) {
 std::string proof_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
   if (!trace.problem.empty()) return trace.problem;
   const auto steps = static_cast<std::int64_t>(trace.steps.size());
-  if (result.steps_completed != request.workload.steps) {
+  const std::int64_t asked = last_step_of(request) - first_step_of(request) + 1;
+  if (result.steps_completed != last_step_of(request)) {
     return fmt::format("result.json: steps_completed {} does not match the {} steps asked for", result.steps_completed,
-                       request.workload.steps);
+                       last_step_of(request));
   }
-  if (steps != request.workload.steps) {
-    return fmt::format("trace.jsonl: {} steps, asked for {}", steps, request.workload.steps);
-  }
+  if (steps != asked) return fmt::format("trace.jsonl: {} steps, asked for {}", steps, asked);
   // Header, steps, tensor records and the final state are all the lines there are.
   const std::int64_t lines = 1 + steps + static_cast<std::int64_t>(trace.tensors.size());
   if (result.trace_lines != lines) {
@@ -211,7 +210,7 @@ AttemptRecord load_attempt(const std::string& run_folder, const std::string& att
   }
   if (result.problem.empty()) record.result = std::move(result.value);
 
-  Trace trace = read_trace(folder / "trace.jsonl", request.cell_id, request.nonce);
+  Trace trace = read_trace(folder / "trace.jsonl", request.cell_id, request.nonce, first_step_of(request));
   if (trace.problem != "trace.jsonl: missing") record.trace = std::move(trace);
 
   if (stopped_as) {

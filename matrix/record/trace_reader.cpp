@@ -11,8 +11,8 @@ using nlohmann::json;
 // Takes the lines of one trace in order; every member returns what is wrong with a line, or nothing.
 class TraceBuilder {
  public:
-  TraceBuilder(Trace& trace, const std::string& cell_id, const std::string& nonce)
-      : trace_(trace), cell_id_(cell_id), nonce_(nonce) {}
+  TraceBuilder(Trace& trace, const std::string& cell_id, const std::string& nonce, std::int64_t first_step)
+      : trace_(trace), cell_id_(cell_id), nonce_(nonce), first_step_(first_step) {}
 
   std::string accept(const json& body) {
     try {
@@ -63,20 +63,22 @@ class TraceBuilder {
     return "";
   }
 
-  std::int64_t next_step() const { return static_cast<std::int64_t>(trace_.steps.size()) + 1; }
+  std::int64_t next_step() const { return static_cast<std::int64_t>(trace_.steps.size()) + first_step_; }
 
   Trace& trace_;
   const std::string& cell_id_;
   const std::string& nonce_;
+  std::int64_t first_step_;
   bool has_header_ = false;
   bool has_final_ = false;
 };
 
 }  // namespace
 
-Trace read_trace(const std::filesystem::path& path, const std::string& cell_id, const std::string& nonce) {
+Trace read_trace(const std::filesystem::path& path, const std::string& cell_id, const std::string& nonce,
+                 std::int64_t first_step) {
   Trace trace;
-  TraceBuilder builder(trace, cell_id, nonce);
+  TraceBuilder builder(trace, cell_id, nonce, first_step);
   const LinesRead read = read_checked_lines(path, [&](const json& body) { return builder.accept(body); });
   trace.problem = read.problem;
   if (trace.problem.empty() && !builder.has_final()) {

@@ -202,7 +202,7 @@ class Judge {
       std::optional<Trace>& trace = evidence.repeats.back().trace;
       if (trace) continue;
       const auto path = std::filesystem::path(run_.folder) / attempt->folder / "trace.jsonl";
-      trace = read_trace(path, cell.request.cell_id, attempt->nonce);
+      trace = read_trace(path, cell.request.cell_id, attempt->nonce, first_step_of(cell.request));
       if (!trace->problem.empty()) throw StoreError(fmt::format("{}: {}", attempt->folder, trace->problem));
     }
     return evidence;

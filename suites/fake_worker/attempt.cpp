@@ -86,7 +86,10 @@ void half_way(const Behaviour& behaviour, std::int64_t step) {
   }
   if (behaviour.does("crash")) {
     write_all(STDERR_FILENO, "about to crash\n");
-    raise(static_cast<int>(behaviour.value("crash", SIGSEGV)));
+    // A sanitizer would turn the signal into its own report and exit code.
+    const auto number = static_cast<int>(behaviour.value("crash", SIGSEGV));
+    signal(number, SIG_DFL);
+    raise(number);
   }
   if (behaviour.does("stop")) raise(SIGSTOP);
   if (behaviour.does("hang") || behaviour.does("ignore_term")) sleep_for_ever();
