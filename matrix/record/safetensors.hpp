@@ -1,0 +1,51 @@
+// A safetensors file, mapped into memory: tensors as named views of its bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/contract/safetensors.hpp"
+
+namespace reprobench {
+
+// Valid while the file it came from is open. May be unaligned.
+struct TensorView {
+  std::string name;
+  std::string dtype;  // "F32"; one that safetensors_dtype() does not know is opaque
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> bytes;
+  std::uint64_t offset_bytes = 0;  // of the first byte in the file
+};
+
+// In a list ordered by name; null if there is none.
+const TensorView* find_tensor(std::span<const TensorView> tensors, std::string_view name);
+
+class SafetensorsFile {
+ public:
+  // Follows symbolic links, waits for no FIFO. Throws StoreError where the file cannot be opened or is no regular file,
+  // ContractError (parse_safetensors) for what it holds. A file that someone cuts while it is open ends the process.
+  static SafetensorsFile open(const std::filesystem::path& path);
+
+  SafetensorsFile(SafetensorsFile&& other) noexcept;
+  SafetensorsFile& operator=(SafetensorsFile&&) = delete;
+  ~SafetensorsFile();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::span<const TensorView> tensors() const { return tensors_; }  // by name
+  const SafetensorsMetadata& metadata() const { return metadata_; }
+
+ private:
+  SafetensorsFile(std::filesystem::path path, std::span<const std::byte> mapping);
+
+  std::filesystem::path path_;
+  std::span<const std::byte> mapping_;
+  std::vector<TensorView> tensors_;
+  SafetensorsMetadata metadata_;
+};
+
+}  // namespace reprobench

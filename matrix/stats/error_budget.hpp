@@ -1,0 +1,105 @@
+// Rounding or defect: the error of a candidate against that of a trusted stack, both measured against an fp64 rerun.
+//
+// One batch, class B2: E = e_x / max(e_r, phi) within a coarse bound; every legitimate order of summation passes, gross
+// defects fail. A defect of the size of a rounding passes any such bound. It is found by pooling K batches from one
+// state: E = RMS of e_x / RMS of e_r concentrates as K grows, while the excess of a defect stays. (Measured on real
+// stacks, K = 32: legitimate differences up to 1.04, defects from 1.24 in some tensor.)
+//
+// The pooled bound. ln E is half the log of a ratio of means over batches. Its standard error s comes from leaving out
+// one batch at a time (jackknife, K - 1 degrees of freedom), so nothing is assumed about how errors spread over batches
+// or how the two stacks' errors hang together. A tensor is a defect if E > L * exp(t * s), where L is the largest ratio
+// that counts as legitimate and t the quantile of Student's t at 1 - alpha / tensors (Bonferroni), so a whole cell
+// whose true ratios are all <= L raises a false alarm with probability <= alpha.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprobench {
+
+// Class B2 for one precision (unit roundoff u and noise floor phi are relative).
+struct PrecisionBounds {
+  std::string_view precision;  // "fp32"
+  double unit_roundoff;
+  double phi;
+  double max_ratio;        // E of one batch
+  double max_ratio_small;  // of tensors with fewer than kSmallTensor elements
+};
+
+inline constexpr std::int64_t kSmallTensor = 1000;
+inline constexpr double kLargestTriangle = 1.01;  // S above: the two were not the same tensor
+inline constexpr double kLegitimateRatio = 1.05;  // pooled E that another correct order of summation can have
+inline constexpr double kSmallestDefect = 1.24;   // pooled E of the smallest defect measured
+inline constexpr int kFewestPooledBatches = 8;    // below, the jackknife's quantiles are wider than any defect
+
+std::span<const PrecisionBounds> precision_bounds();
+const PrecisionBounds* find_precision_bounds(std::string_view precision);  // null if there is none
+
+// ||a - b|| / max(||b||, sqrt(n) * 1e-12 * global_rms), from sums of squares; 0 for two zero tensors, infinite for a
+// difference against an all-zero role.
+double relative_l2(double difference_squares, double reference_squares, std::int64_t count, double global_rms);
+
+struct ErrorBudget {
+  double error_ratio = 0;  // E
+  double triangle = 0;     // S = delta / (e_x + e_r); 0 if both errors are 0
+};
+
+ErrorBudget error_budget(double e_x, double e_r, double delta, double phi);
+
+// The errors of one tensor over K batches.
+struct BatchErrors {
+  std::vector<double> candidate;  // e_x
+  std::vector<double> reference;  // e_r
+};
+
+struct PooledRatio {
+  double ratio = 1;       // RMS e_x / max(RMS e_r, one rounding of the result); 1 if both are below that
+  double spread_log = 0;  // standard error of ln ratio times sqrt(K): comparable across K
+  int batches = 0;
+};
+
+// `unit_roundoff` sets the floor, 0.29 u: the error of storing an exact result. `count` elements with independent
+// errors would spread ln E by 1 / sqrt(count); less is never believed. Nothing with fewer than two batches, unequal
+// lengths, or an error that is negative or not finite.
+std::optional<PooledRatio> pooled_ratio(const BatchErrors& errors, std::int64_t count, double unit_roundoff);
+
+struct PooledOptions {
+  int tensors = 1;      // judged together in the cell
+  double alpha = 1e-3;  // false alarms per cell
+  double legitimate_ratio = kLegitimateRatio;
+};
+
+// Largest pooled E that is not a defect, for a tensor with this spread.
+double pooled_bound(double spread_log, int batches, const PooledOptions& options);
+
+enum class BudgetDecision { rounding, defect, inconclusive };
+
+struct PooledDecision {
+  BudgetDecision decision = BudgetDecision::inconclusive;
+  std::string reason;
+  double bound = 0;        // of E
+  double upper = 0;        // E's 95 % upper limit: a defect larger than this is excluded
+  int batches_needed = 0;  // of inconclusive: about how many would decide; 0 if unknown
+};
+
+// defect: E above the bound. rounding: E below it, and its upper limit below kSmallestDefect, so that a defect of
+// rounding size would have shown. inconclusive: neither, or too few batches.
+PooledDecision decide_pooled(const PooledRatio& ratio, const PooledOptions& options);
+
+// Learned from clean pairs: the largest legitimate ratio and spread per tensor.
+struct CleanPairs {
+  double legitimate_ratio = kLegitimateRatio;  // at least; larger if a clean tensor's lower limit lies above
+  double largest_spread_log = 0;
+  int tensors = 0;
+};
+
+// `pairs[i]` is one tensor of one clean pair. Tensors that cannot be pooled are left out.
+CleanPairs calibrate_clean_pairs(std::span<const PooledRatio> pairs, double alpha = 1e-3);
+
+std::string_view to_string(BudgetDecision decision);
+
+}  // namespace reprobench

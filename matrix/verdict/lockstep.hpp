@@ -1,0 +1,81 @@
+// One step of two stacks from the same stored state, judged against an fp64 rerun: rounding, defect or undecided.
+//
+// Formulas and bounds: matrix/stats/error_budget.hpp. Per tensor and batch e_x = relL2(x, h), e_r = relL2(r, h),
+// delta = relL2(x, r), E and S; over the batches pooled E. Tensors are named "ROLE/NAME", "gradient/fc1.weight"; the
+// noise floor of relL2 is the RMS of all tensors of one role.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "kernels/diff/diff.hpp"
+#include "matrix/record/safetensors.hpp"
+#include "matrix/stats/error_budget.hpp"
+
+namespace reprobench {
+
+// The three runs of one batch; lists ordered by name.
+struct LockstepBatch {
+  std::span<const TensorView> candidate;  // x
+  std::span<const TensorView> reference;  // r
+  std::span<const TensorView> exact;      // h, fp64
+};
+
+struct LockstepOptions {
+  std::string precision = "fp32";  // a row of precision_bounds()
+  double alpha = 1e-3;             // false alarms of the pooled test per comparison
+  double legitimate_ratio = kLegitimateRatio;
+};
+
+enum class LockstepWord { rounding, defect, undecided };
+
+struct LockstepTensor {
+  std::string name;
+  std::string dtype;  // of the candidate, as in the file
+  std::vector<std::int64_t> shape;
+  LockstepWord word = LockstepWord::undecided;
+  std::string reason;       // one sentence
+  bool equal_bits = false;  // candidate and reference, in every batch
+  // The batch with the largest E.
+  int worst_batch = 0;
+  double e_x = 0;
+  double e_r = 0;
+  double delta = 0;
+  double error_ratio = 0;        // E
+  double triangle = 0;           // S, the largest of all batches
+  double error_ratio_bound = 0;  // class B2
+  // Over all batches.
+  std::optional<PooledRatio> pooled;
+  PooledDecision pooled_decision;
+  std::array<std::int64_t, kUlpBuckets> ulp_histogram{};  // candidate against reference
+  std::uint64_t max_ulp = 0;
+  std::int64_t nan_mismatches = 0;  // candidate against reference
+  std::int64_t inf_mismatches = 0;
+};
+
+struct Lockstep {
+  LockstepOptions options;
+  int batches = 0;
+  // defect: a tensor is. undecided: none is and one could not be judged, or there is nothing to judge. rounding: all
+  // are within class B2 and no pooled ratio is a defect; `not_resolved` names those where a defect of rounding size
+  // could hide.
+  LockstepWord word = LockstepWord::undecided;
+  std::string sentence;
+  std::vector<LockstepTensor> tensors;    // worst first
+  std::vector<std::string> not_resolved;  // by name
+};
+
+// Throws ContractError if the precision has no bounds.
+Lockstep judge_lockstep(std::span<const LockstepBatch> batches, const LockstepOptions& options);
+
+// The document `lockstep`.
+nlohmann::json to_json(const Lockstep& lockstep);
+
+std::string_view to_string(LockstepWord word);
+
+}  // namespace reprobench
