@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/count_nonzero.h>
 
+#include "suites/worker/operator_hook.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/tensor_record.hpp"
 
@@ -44,14 +45,18 @@ void StepRecorder::before_step(std::int64_t step) {
 
 void StepRecorder::tap(const at::Tensor& value, std::string_view name) {
   if (level_ == TraceLevel::step) return;
+  const OperatorPause pause;
   taps_.push_back({std::string(name), value.detach(), ""});
   value.register_hook([this, name = std::string(name)](const at::Tensor& gradient) {
+    const OperatorPause in_hook;
     gradients_.push_back({name, gradient.detach()});
   });
 }
 
 void StepRecorder::count(const at::Tensor& mask, std::string_view event) {
-  if (level_ == TraceLevel::tensor) taps_.push_back({"", mask.detach(), std::string(event)});
+  if (level_ == TraceLevel::step) return;
+  const OperatorPause pause;
+  taps_.push_back({"", mask.detach(), std::string(event)});
 }
 
 bool StepRecorder::measures_state(std::int64_t step) const {

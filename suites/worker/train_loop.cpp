@@ -5,12 +5,15 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <optional>
 
 #include <ATen/core/Tensor.h>
 
 #include "matrix/contract/number.hpp"
+#include "suites/worker/faults.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/process_facts.hpp"
+#include "suites/worker/replay.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/step_recorder.hpp"
 #include "suites/worker/workload_digest.hpp"
@@ -50,36 +53,36 @@ void check_request(const CellRequest& request) {
   }
 }
 
-void check_injection(const Injection& injection, const CellRequest& request, const TrainState& state) {
-  if (injection.kind != "weight_ulp" && injection.kind != "weight_nan")
-    throw RunFailure("bad_request", "inject: there is no kind `" + injection.kind + "`");
-  if (injection.step < 1 || injection.step > request.workload.steps) {
-    throw RunFailure("bad_request", "inject: step " + std::to_string(injection.step) + " is not one of the " +
-                                        std::to_string(request.workload.steps) + " steps");
-  }
-  state.check_element(injection.tensor, injection.element);
-}
+struct Run {
+  const CellRequest& request;
+  const Model& model;
+  const ModelPreset& preset;
+  Precision precision;
+  TrainState& state;
+  BatchSource& batches;
+  StepRecorder& recorder;
+  ReplayRecorder& replay;
+  Fault* fault;  // null: none planted
+  TraceWriter& trace;
+  CellResult& result;
 
-void plant(const Injection& injection, TrainState& state) {
-  if (injection.kind == "weight_nan") {
-    state.poison_element(injection.tensor, injection.element);
-  } else {
-    state.nudge_element(injection.tensor, injection.element);
-  }
-}
+  bool fault_acts(FaultPhase phase, std::int64_t step) const { return fault != nullptr && fault->act(phase, step); }
+};
 
 // What the model sees of a step.
 class LoopContext final : public StepContext {
  public:
-  LoopContext(const TrainState& state, StepRecorder& recorder) : state_(state), recorder_(recorder) {}
+  explicit LoopContext(const Run& run) : run_(run) {}
 
-  const at::Tensor& parameter(std::size_t index) const override { return state_.parameter(index); }
-  void tap(const at::Tensor& value, std::string_view name) override { recorder_.tap(value, name); }
-  void count(const at::Tensor& mask, std::string_view event) override { recorder_.count(mask, event); }
+  const at::Tensor& parameter(std::size_t index) const override { return run_.state.parameter(index); }
+  void tap(const at::Tensor& value, std::string_view name) override {
+    run_.replay.end_module(name);
+    run_.recorder.tap(value, name);
+  }
+  void count(const at::Tensor& mask, std::string_view event) override { run_.recorder.count(mask, event); }
 
  private:
-  const TrainState& state_;
-  StepRecorder& recorder_;
+  const Run& run_;
 };
 
 struct StepOutcome {
@@ -89,23 +92,27 @@ struct StepOutcome {
 };
 
 // One timed step. Gradients of the step before are dropped in its data phase, so the recorder can still read them.
-StepOutcome run_step(std::int64_t step, const Model& model, Precision precision, TrainState& state,
-                     BatchSource& batches, StepContext& context) {
+StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
   StepOutcome outcome;
   const auto start = Clock::now();
-  state.clear_gradients();
-  batches.load(step);
+  run.state.clear_gradients();
+  run.batches.load(step);
+  run.fault_acts(FaultPhase::after_load, step);
   const auto loaded = Clock::now();
+  run.replay.enter_pass("forward");
   {
-    const AutocastScope autocast(precision);
-    outcome.output = model.forward(batches.input(), context);
+    const AutocastScope autocast(run.precision);
+    outcome.output = run.model.forward(run.batches.input(), context);
   }
   const bool widen = outcome.output.scalar_type() == at::kBFloat16;
-  outcome.loss = model.loss(widen ? outcome.output.to(at::kFloat) : outcome.output, batches.target());
+  outcome.loss = run.model.loss(widen ? outcome.output.to(at::kFloat) : outcome.output, run.batches.target());
   const auto forwarded = Clock::now();
+  run.replay.enter_pass("backward");
   outcome.loss.backward();
+  run.fault_acts(FaultPhase::after_backward, step);
   const auto differentiated = Clock::now();
-  state.update();
+  run.replay.enter_pass("optimizer");
+  if (run.replay.updates() && !run.fault_acts(FaultPhase::instead_of_update, step)) run.state.update();
   const auto updated = Clock::now();
   outcome.measured.step = step;
   outcome.measured.step_time_ns = nanoseconds(updated - start);
@@ -118,18 +125,6 @@ ExactValue loss_value(const at::Tensor& loss) {
   if (loss.scalar_type() == at::kDouble) return {*static_cast<const double*>(loss.data_ptr()), true};
   return {static_cast<double>(*static_cast<const float*>(loss.data_ptr())), false};
 }
-
-struct Run {
-  const CellRequest& request;
-  const Model& model;
-  const ModelPreset& preset;
-  Precision precision;
-  TrainState& state;
-  BatchSource& batches;
-  StepRecorder& recorder;
-  TraceWriter& trace;
-  CellResult& result;
-};
 
 void record_step(Run& run, StepOutcome& outcome) {
   StepMeasurement& measured = outcome.measured;
@@ -146,15 +141,19 @@ void record_step(Run& run, StepOutcome& outcome) {
 }
 
 void run_steps(Run& run, Telemetry telemetry) {
-  LoopContext context(run.state, run.recorder);
-  const auto& inject = run.request.inject;
-  for (std::int64_t step = 1; step <= run.request.workload.steps; ++step) {
-    if (inject && inject->step == step) plant(*inject, run.state);
+  LoopContext context(run);
+  const std::int64_t first = first_step_of(run.request);
+  const std::int64_t last = last_step_of(run.request);
+  for (std::int64_t step = first; step <= last; ++step) {
+    run.fault_acts(FaultPhase::before_step, step);
     if (telemetry == Telemetry::on) run.recorder.before_step(step);
-    StepOutcome outcome = run_step(step, run.model, run.precision, run.state, run.batches, context);
-    if (step == 1) run.result.start_to_first_step_ns = since_process_start_ns();
+    run.replay.begin_step(step);
+    StepOutcome outcome = run_step(step, run, context);
+    run.replay.end_step();
+    if (step == first) run.result.start_to_first_step_ns = since_process_start_ns();
     if (telemetry == Telemetry::on) record_step(run, outcome);
-    if (stop_requested != 0 && step < run.request.workload.steps) {
+    run.replay.after_step(step, run.recorder.chain());
+    if (stop_requested != 0 && step < last) {
       stop_requested = 0;
       throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
     }
@@ -181,15 +180,18 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
   TrainState state(model, preset, seed, precision);
   BatchSource batches(model.dataset(), data_folder, seed, request.workload.batch_size, precision);
-  if (request.inject) check_injection(*request.inject, request, state);
+  std::optional<Fault> fault;
+  if (request.inject) fault.emplace(*request.inject, request, state, batches);
 
   const Digest workload = workload_digest(model, preset, request.workload, precision, state, batches);
   result.workload_digest = to_hex(workload);
   TraceWriter trace(folder / "trace.jsonl");
   trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace}));
   trace.write();
-  StepRecorder recorder(request.trace, request.workload.steps, workload, state, batches, trace);
-  Run run{request, model, preset, precision, state, batches, recorder, trace, result};
+  ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
+  StepRecorder recorder(request.trace, request.workload.steps, replay.chain_before(), state, batches, trace);
+  Run run{request, model, preset, precision, state, batches, recorder, replay, fault ? &*fault : nullptr,
+          trace,   result};
   try {
     run_steps(run, telemetry);
   } catch (...) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
@@ -13,7 +12,6 @@
 #include <c10/core/GradMode.h>
 
 #include "models/initial_values.hpp"
-#include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
 
@@ -44,18 +42,6 @@ double sum_of_squares(const at::Tensor& tensor) {
   double sum = 0;
   for (const double lane : lanes) sum += lane;
   return sum;
-}
-
-// Replaces one element of `tensor`, which shares its memory with a parameter, by change(element).
-template <class Change>
-void change_element(const at::Tensor& tensor, std::int64_t element, Change change) {
-  if (tensor.scalar_type() == at::kDouble) {
-    double& value = static_cast<double*>(tensor.data_ptr())[element];
-    value = change(value);
-  } else {
-    float& value = static_cast<float*>(tensor.data_ptr())[element];
-    value = change(value);
-  }
 }
 
 }  // namespace
@@ -117,31 +103,25 @@ double TrainState::gradient_norm() const {
   return std::sqrt(sum);
 }
 
-const TrainState::Slot& TrainState::slot_of(const std::string& parameter) const {
+std::optional<std::size_t> TrainState::index_of(const std::string& parameter) const {
   const auto found =
       std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.name == parameter; });
-  if (found == slots_.end()) throw RunFailure("bad_request", "inject: the model has no parameter `" + parameter + "`");
-  return *found;
+  if (found == slots_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - slots_.begin());
 }
 
-void TrainState::check_element(const std::string& parameter, std::int64_t element) const {
-  const std::int64_t count = slot_of(parameter).parameter.numel();
-  if (element < 0 || element >= count) {
-    throw RunFailure("bad_request", "inject: `" + parameter + "` has " + std::to_string(count) + " elements, element " +
-                                        std::to_string(element) + " is not one of them");
+at::Tensor TrainState::find(const std::string& name) const {
+  for (const Slot& slot : slots_) {
+    if (name == slot.name) return slot.parameter;
+    if (name == slot.name + ".exp_avg") return slot.exp_avg;
+    if (name == slot.name + ".exp_avg_sq") return slot.exp_avg_square;
   }
+  return {};
 }
 
-void TrainState::nudge_element(const std::string& parameter, std::int64_t element) {
-  check_element(parameter, element);
-  change_element(slot_of(parameter).parameter, element,
-                 [](auto value) { return std::nextafter(value, std::numeric_limits<decltype(value)>::infinity()); });
-}
-
-void TrainState::poison_element(const std::string& parameter, std::int64_t element) {
-  check_element(parameter, element);
-  change_element(slot_of(parameter).parameter, element,
-                 [](auto value) { return std::numeric_limits<decltype(value)>::quiet_NaN(); });
+void TrainState::set_powers(double beta1_power, double beta2_power) {
+  beta1_power_ = beta1_power;
+  beta2_power_ = beta2_power;
 }
 
 }  // namespace reprobench

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,15 +38,19 @@ class TrainState {
   // L2 norm over all gradients, accumulated in fp64 in a fixed order.
   double gradient_norm() const;
 
-  // The planted faults: check_element throws RunFailure "bad_request" if there is no such parameter or element.
-  void check_element(const std::string& parameter, std::int64_t element) const;
-  void nudge_element(const std::string& parameter, std::int64_t element);   // to the next representable value
-  void poison_element(const std::string& parameter, std::int64_t element);  // to NaN
+  // The parameter `name`, or its moment as NAME.exp_avg or NAME.exp_avg_sq; an undefined tensor if there is none.
+  at::Tensor find(const std::string& name) const;
+  std::optional<std::size_t> index_of(const std::string& parameter) const;
+
+  // The running products of Adam's bias corrections: the part of its state that is no tensor.
+  double beta1_power() const { return beta1_power_; }
+  double beta2_power() const { return beta2_power_; }
+  void set_powers(double beta1_power, double beta2_power);
+
+  void set_epsilon(double epsilon) { adam_.epsilon = epsilon; }
 
  private:
   struct Slot;
-
-  const Slot& slot_of(const std::string& parameter) const;
 
   AdamSettings adam_;
   double beta1_power_ = 1;  // running products: pow() differs between C libraries

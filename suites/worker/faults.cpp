@@ -1,0 +1,170 @@
+#include "suites/worker/faults.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include <ATen/core/Tensor.h>
+
+#include "suites/worker/run_failure.hpp"
+
+namespace reprobench {
+namespace {
+
+struct FaultSite {
+  const Injection& injection;
+  TrainState& state;
+  BatchSource& batches;
+};
+
+// Which element a kind needs named.
+enum class Target { none, parameter, sample };
+
+struct FaultKind {
+  std::string_view name;
+  FaultPhase phase;
+  Target target;
+  void (*apply)(const FaultSite& site);
+};
+
+// Replaces one element by change(element), without LibTorch noticing.
+template <class Change>
+void change_element(const at::Tensor& tensor, std::int64_t element, Change change) {
+  if (tensor.scalar_type() == at::kDouble) {
+    double& value = static_cast<double*>(tensor.data_ptr())[element];
+    value = change(value);
+  } else {
+    float& value = static_cast<float*>(tensor.data_ptr())[element];
+    value = change(value);
+  }
+}
+
+void move_by_one_ulp(const at::Tensor& tensor, std::int64_t element) {
+  change_element(tensor, element,
+                 [](auto value) { return std::nextafter(value, std::numeric_limits<decltype(value)>::infinity()); });
+}
+
+const at::Tensor& parameter(const FaultSite& site) {
+  return site.state.parameter(*site.state.index_of(site.injection.tensor));
+}
+
+void weight_ulp(const FaultSite& site) { move_by_one_ulp(parameter(site), site.injection.element); }
+
+void weight_nan(const FaultSite& site) {
+  change_element(parameter(site), site.injection.element,
+                 [](auto value) { return std::numeric_limits<decltype(value)>::quiet_NaN(); });
+}
+
+void weight_sign(const FaultSite& site) {
+  change_element(parameter(site), site.injection.element, [](auto value) { return -value; });
+}
+
+void moment_ulp(const FaultSite& site) {
+  move_by_one_ulp(site.state.exp_avg(*site.state.index_of(site.injection.tensor)), site.injection.element);
+}
+
+void gradient_ulp(const FaultSite& site) {
+  move_by_one_ulp(site.state.gradient(*site.state.index_of(site.injection.tensor)), site.injection.element);
+}
+
+// Ten times the usual one, from this step on.
+void adam_epsilon(const FaultSite& site) { site.state.set_epsilon(1e-7); }
+
+void skip_update(const FaultSite&) {}
+
+void stale_batch(const FaultSite& site) { site.batches.load(std::max<std::int64_t>(site.injection.step - 1, 1)); }
+
+// As another seed would order the samples.
+void wrong_batch(const FaultSite& site) { site.batches.load(site.injection.step + 7); }
+
+// Row `to` of the batch becomes a copy of row `from` of `source`.
+void copy_row(const at::Tensor& target, std::int64_t to, const at::Tensor& source, std::int64_t from) {
+  at::Tensor row = target.select(0, to);
+  row.copy_(source.select(0, from));
+}
+
+void sample_repeated(const FaultSite& site) {
+  const std::int64_t row = site.injection.element;
+  const std::int64_t other = (row + 1) % site.batches.input().size(0);
+  copy_row(site.batches.input(), row, site.batches.input(), other);
+  copy_row(site.batches.target(), row, site.batches.target(), other);
+}
+
+// The sample is left out and the next batch's first one moves up.
+void sample_dropped(const FaultSite& site) {
+  site.batches.load(site.injection.step + 1);
+  const at::Tensor input = site.batches.input().clone();
+  const at::Tensor target = site.batches.target().clone();
+  site.batches.load(site.injection.step);
+  copy_row(site.batches.input(), site.injection.element, input, 0);
+  copy_row(site.batches.target(), site.injection.element, target, 0);
+}
+
+// clang-format off
+constexpr FaultKind kKinds[] = {
+    // name              phase                          target              what it does to the run
+    {"weight_ulp",      FaultPhase::before_step,       Target::parameter, &weight_ulp},
+    {"weight_nan",      FaultPhase::before_step,       Target::parameter, &weight_nan},
+    {"weight_sign",     FaultPhase::before_step,       Target::parameter, &weight_sign},
+    {"moment_ulp",      FaultPhase::before_step,       Target::parameter, &moment_ulp},
+    {"adam_epsilon",    FaultPhase::before_step,       Target::none,      &adam_epsilon},
+    {"stale_batch",     FaultPhase::after_load,        Target::none,      &stale_batch},
+    {"wrong_batch",     FaultPhase::after_load,        Target::none,      &wrong_batch},
+    {"sample_repeated", FaultPhase::after_load,        Target::sample,    &sample_repeated},
+    {"sample_dropped",  FaultPhase::after_load,        Target::sample,    &sample_dropped},
+    {"gradient_ulp",    FaultPhase::after_backward,    Target::parameter, &gradient_ulp},
+    {"skip_update",     FaultPhase::instead_of_update, Target::none,      &skip_update},
+};
+// clang-format on
+
+const FaultKind* find_kind(const std::string& name) {
+  const auto found =
+      std::find_if(std::begin(kKinds), std::end(kKinds), [&](const FaultKind& kind) { return kind.name == name; });
+  return found == std::end(kKinds) ? nullptr : &*found;
+}
+
+[[noreturn]] void refuse(const std::string& why) { throw RunFailure("bad_request", "inject: " + why); }
+
+void check_target(const FaultKind& kind, const FaultSite& site) {
+  const auto& [name, step, tensor, element] = site.injection;
+  std::int64_t count = 0;
+  if (kind.target == Target::none) return;
+  if (kind.target == Target::sample) {
+    count = site.batches.input().size(0);
+  } else {
+    const auto index = site.state.index_of(tensor);
+    if (!index) refuse("the model has no parameter `" + tensor + "`");
+    count = site.state.parameter(*index).numel();
+  }
+  if (element < 0 || element >= count) {
+    refuse("`" + (tensor.empty() ? std::string("batch") : tensor) + "` has " + std::to_string(count) +
+           " elements, element " + std::to_string(element) + " is not one of them");
+  }
+}
+
+}  // namespace
+
+Fault::Fault(const Injection& injection, const CellRequest& request, TrainState& state, BatchSource& batches)
+    : injection_(injection), state_(state), batches_(batches) {
+  if (injection.step < 1 || injection.step > request.workload.steps) {
+    refuse("step " + std::to_string(injection.step) + " is not one of the " + std::to_string(request.workload.steps) +
+           " steps");
+  }
+  if (const FaultKind* kind = find_kind(injection.kind)) {
+    check_target(*kind, {injection_, state_, batches_});
+  } else {
+    in_operators_ = OperatorFault::create(injection);
+    if (!in_operators_) refuse("there is no kind `" + injection.kind + "`");
+  }
+}
+
+bool Fault::act(FaultPhase phase, std::int64_t step) {
+  if (phase == FaultPhase::before_step && in_operators_) in_operators_->begin_step(step);
+  const FaultKind* kind = find_kind(injection_.kind);
+  if (kind == nullptr || kind->phase != phase || step != injection_.step) return false;
+  kind->apply({injection_, state_, batches_});
+  return true;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,38 @@
+// Planted faults: what `inject` and `reprobench selftest` do to a run, to show that a detector finds it.
+//
+// A kind is one row of the table in faults.cpp, or of operator_fault.cpp if it sits in LibTorch's operators.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "matrix/contract/request.hpp"
+#include "suites/worker/batch_source.hpp"
+#include "suites/worker/operator_fault.hpp"
+#include "suites/worker/train_state.hpp"
+
+namespace reprobench {
+
+// When in its step a fault acts.
+enum class FaultPhase { before_step, after_load, after_backward, instead_of_update };
+
+class Fault {
+ public:
+  // Throws RunFailure "bad_request" for an unknown kind, a step outside the run, or a tensor or element that is not
+  // there. All references must outlive the fault.
+  Fault(const Injection& injection, const CellRequest& request, TrainState& state, BatchSource& batches);
+
+  // Acts if this is its step and phase; true if it did.
+  bool act(FaultPhase phase, std::int64_t step);
+
+  // Null unless the fault sits in operators; those see it from its step on.
+  OperatorFault* in_operators() { return in_operators_.get(); }
+
+ private:
+  const Injection injection_;
+  TrainState& state_;
+  BatchSource& batches_;
+  std::unique_ptr<OperatorFault> in_operators_;
+};
+
+}  // namespace reprobench

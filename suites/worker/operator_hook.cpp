@@ -1,0 +1,140 @@
+#include "suites/worker/operator_hook.hpp"
+
+#include <exception>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/record_function.h>
+
+namespace reprobench {
+namespace {
+
+// Tells the end of a call whose start was shown; the call itself is HookState::running's.
+struct ShownCall : at::ObserverContext {};
+
+struct HookState {
+  std::vector<OperatorListener*> listeners;
+  std::thread::id thread;
+  std::vector<std::unique_ptr<OperatorCall>> running;  // innermost last
+  std::map<std::string, OperatorTraits> traits;        // by name and overload
+  std::int64_t calls = 0;
+  bool busy = false;           // a listener is at work
+  std::exception_ptr failure;  // the first one of a listener
+};
+
+// RecordFunction takes plain functions.
+HookState* active_hook = nullptr;
+
+bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+bool overwrites_self(const std::string& name) {
+  for (const char* writer : {"aten::copy_", "aten::zero_", "aten::fill_", "aten::_foreach_zero_", "aten::resize_"}) {
+    if (name == writer) return true;
+  }
+  return false;
+}
+
+OperatorTraits traits_of(const at::RecordFunction& function, const std::string& name) {
+  OperatorTraits traits;
+  for (const char* prefix : {"aten::empty", "aten::new_empty", "aten::_empty", "aten::resize_"}) {
+    if (starts_with(name, prefix)) traits.leaves_memory_unwritten = true;
+  }
+  if (const auto schema = function.operator_schema()) {
+    for (const auto& argument : schema->arguments()) traits.overwrites.push_back(argument.is_out());
+  }
+  if (overwrites_self(name) && !traits.overwrites.empty()) traits.overwrites.front() = true;
+  return traits;
+}
+
+template <class Show>
+void show(HookState& hook, const Show& to) {
+  try {
+    for (OperatorListener* listener : hook.listeners) to(*listener);
+  } catch (...) {
+    if (!hook.failure) hook.failure = std::current_exception();
+  }
+}
+
+std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
+  HookState* hook = active_hook;
+  if (hook == nullptr || hook->busy || hook->thread != std::this_thread::get_id()) return nullptr;
+  hook->busy = true;
+  auto call = std::make_unique<OperatorCall>();
+  call->name = function.name();
+  if (const auto name = function.operator_name()) call->overload = name->overload_name;
+  call->is_backward_node = function.scope() == at::RecordScope::BACKWARD_FUNCTION;
+  call->sequence_nr = function.seqNr();
+  call->depth = static_cast<int>(hook->running.size());
+  call->index = hook->calls++;
+  const std::string key = call->name + "." + call->overload;
+  auto traits = hook->traits.find(key);
+  if (traits == hook->traits.end()) traits = hook->traits.emplace(key, traits_of(function, call->name)).first;
+  call->traits = &traits->second;
+  call->inputs.assign(function.inputs().begin(), function.inputs().end());
+  show(*hook, [&](OperatorListener& listener) { listener.started(*call); });
+  hook->running.push_back(std::move(call));
+  hook->busy = false;
+  return std::make_unique<ShownCall>();
+}
+
+void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
+  HookState* hook = active_hook;
+  if (hook == nullptr || context == nullptr || hook->running.empty()) return;
+  const std::unique_ptr<OperatorCall> call = std::move(hook->running.back());
+  hook->running.pop_back();
+  hook->busy = true;
+  call->outputs = function.outputs();
+  show(*hook, [&](OperatorListener& listener) { listener.ended(*call); });
+  hook->busy = false;
+}
+
+}  // namespace
+
+OperatorHook::OperatorHook(std::vector<OperatorListener*> listeners) : handle_(0) {
+  if (active_hook != nullptr) throw std::logic_error("operators are watched already");
+  active_hook = new HookState;
+  active_hook->listeners = std::move(listeners);
+  active_hook->thread = std::this_thread::get_id();
+  handle_ = at::addGlobalCallback(at::RecordFunctionCallback(&on_start, &on_end)
+                                      .needsInputs(true)
+                                      .needsOutputs(true)
+                                      .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+}
+
+OperatorHook::~OperatorHook() {
+  at::removeCallback(handle_);
+  delete active_hook;
+  active_hook = nullptr;
+}
+
+void OperatorHook::rethrow_failure() {
+  if (active_hook != nullptr && active_hook->failure)
+    std::rethrow_exception(std::exchange(active_hook->failure, nullptr));
+}
+
+OperatorPause::OperatorPause() {
+  if (active_hook != nullptr) was_busy_ = std::exchange(active_hook->busy, true);
+}
+
+OperatorPause::~OperatorPause() {
+  if (active_hook != nullptr) active_hook->busy = was_busy_;
+}
+
+void visit_tensors(const at::IValue& value, const std::function<void(const at::Tensor&)>& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) visit(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (tensor.defined()) visit(tensor);
+    }
+  } else if (value.isList()) {
+    for (const at::IValue& element : value.toListRef()) visit_tensors(element, visit);
+  }
+}
+
+}  // namespace reprobench

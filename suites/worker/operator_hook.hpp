@@ -1,0 +1,72 @@
+// Shows every operator call of LibTorch, forward and backward, to listeners in this process.
+//
+// One global RecordFunction callback serves all of them: they then see a call in a fixed order, and what one listener
+// does to a call's outputs is what the next one sees. Calls that listeners make themselves are not shown.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/operator_name.h>
+
+namespace reprobench {
+
+// What an operator does to the memory of its arguments, from its schema.
+struct OperatorTraits {
+  std::vector<bool> overwrites;          // by argument: written without being read, `out` of `sum.out`, self of `copy_`
+  bool leaves_memory_unwritten = false;  // `empty` and its relatives
+};
+
+struct OperatorCall {
+  std::string name;  // "aten::addmm", "AddmmBackward0"
+  std::string overload;
+  bool is_backward_node = false;
+  std::int64_t sequence_nr = -1;  // shared by a forward operator and the backward node it created; -1: none
+  int depth = 0;
+  std::int64_t index = 0;  // of its start, since the hook was set
+  const OperatorTraits* traits = nullptr;
+  std::vector<at::IValue> inputs;
+  std::vector<at::IValue> outputs;  // empty until it has ended
+};
+
+class OperatorListener {
+ public:
+  virtual ~OperatorListener() = default;
+  virtual void started(OperatorCall& call) = 0;
+  virtual void ended(OperatorCall& call) = 0;
+};
+
+// While it lives, `listeners` see the calls of the thread that made it, in their order. One at a time.
+class OperatorHook {
+ public:
+  explicit OperatorHook(std::vector<OperatorListener*> listeners);
+  ~OperatorHook();
+  OperatorHook(const OperatorHook&) = delete;
+  OperatorHook& operator=(const OperatorHook&) = delete;
+
+  // LibTorch swallows what a callback throws; it is kept and thrown here.
+  static void rethrow_failure();
+
+ private:
+  std::uint64_t handle_;
+};
+
+// While it lives, the calls of this thread are not shown: they are those of the recording itself.
+class OperatorPause {
+ public:
+  OperatorPause();
+  ~OperatorPause();
+  OperatorPause(const OperatorPause&) = delete;
+  OperatorPause& operator=(const OperatorPause&) = delete;
+
+ private:
+  bool was_busy_ = false;
+};
+
+// Calls `visit(tensor)` for every defined tensor in `value`, also those in lists.
+void visit_tensors(const at::IValue& value, const std::function<void(const at::Tensor&)>& visit);
+
+}  // namespace reprobench

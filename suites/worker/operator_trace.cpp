@@ -1,0 +1,167 @@
+#include "suites/worker/operator_trace.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include <ATen/core/Tensor.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "matrix/contract/number.hpp"
+#include "matrix/contract/trace.hpp"
+#include "suites/worker/operator_capture.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/tensor_record.hpp"
+
+namespace reprobench {
+namespace {
+
+std::string constant_text(const at::IValue& value) {
+  if (value.isNone()) return "none";
+  if (value.isBool()) return value.toBool() ? "true" : "false";
+  if (value.isInt()) return std::to_string(value.toInt());
+  if (value.isDouble()) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.9g (0x%s)", value.toDouble(),
+                  hex64(std::bit_cast<std::uint64_t>(value.toDouble())).c_str());
+    return text;
+  }
+  if (value.isString()) return '"' + value.toStringRef() + '"';
+  if (value.isList()) {
+    std::string text = "[";
+    for (const at::IValue& element : value.toListRef()) {
+      text += (text.size() > 1 ? ", " : "") + constant_text(element);
+    }
+    return text + "]";
+  }
+  return value.tagKind();
+}
+
+bool holds_tensors(const at::IValue& value) {
+  if (value.isTensor() || value.isTensorList()) return true;
+  if (!value.isList()) return false;
+  const auto elements = value.toListRef();
+  return std::any_of(elements.begin(), elements.end(), [](const at::IValue& element) { return element.isTensor(); });
+}
+
+void add_tensors(std::vector<OperatorTensor>& list, const at::IValue& value, bool has_content) {
+  visit_tensors(value, [&](const at::Tensor& tensor) {
+    const auto sizes = tensor.sizes();
+    list.push_back({dtype_name(tensor), {sizes.begin(), sizes.end()}, has_content ? to_hex(digest_of(tensor)) : ""});
+  });
+}
+
+void add_inputs(OperatorRecord& record, const OperatorCall& call) {
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const at::IValue& value = call.inputs[i];
+    const bool overwritten = i < call.traits->overwrites.size() && call.traits->overwrites[i];
+    if (holds_tensors(value)) {
+      add_tensors(record.inputs, value, !overwritten);
+    } else {
+      record.constants += (record.constants.empty() ? "" : ", ") + constant_text(value);
+    }
+  }
+}
+
+void append(int file, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count = write(file, text.data() + done, text.size() - done);
+    if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), kOperatorsFile);
+    if (count > 0) done += static_cast<std::size_t>(count);
+  }
+}
+
+}  // namespace
+
+OperatorTrace::OperatorTrace(const std::filesystem::path& folder, bool writes_calls,
+                             std::optional<OperatorSite> capture)
+    : folder_(folder), writes_calls_(writes_calls), site_(capture) {
+  if (!writes_calls) return;
+  file_ = open((folder / kOperatorsFile).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file_ < 0) throw std::system_error(errno, std::generic_category(), kOperatorsFile);
+}
+
+OperatorTrace::~OperatorTrace() {
+  if (file_ >= 0) close(file_);
+}
+
+void OperatorTrace::begin_step(std::int64_t step) {
+  step_ = step;
+  calls_ = 0;
+  records_.clear();
+  sequence_nrs_.clear();
+  first_of_module_ = 0;
+  module_of_sequence_.clear();
+  enter_pass("forward");
+}
+
+void OperatorTrace::enter_pass(const std::string& pass) {
+  if (pass_ == "forward" && pass != "forward") end_module("loss");
+  pass_ = pass;
+}
+
+void OperatorTrace::end_module(const std::string& name) {
+  for (; first_of_module_ < records_.size(); ++first_of_module_) {
+    records_[first_of_module_].module = name;
+    if (sequence_nrs_[first_of_module_] >= 0) module_of_sequence_.emplace(sequence_nrs_[first_of_module_], name);
+  }
+}
+
+bool OperatorTrace::captures(const OperatorCall&) const {
+  return site_ && site_->step == step_ && site_->index == calls_;
+}
+
+std::string OperatorTrace::module_of(const OperatorCall& call) {
+  if (pass_ != "backward") return "";
+  if (call.is_backward_node) {
+    const auto found = module_of_sequence_.find(call.sequence_nr);
+    return found == module_of_sequence_.end() ? "" : found->second;
+  }
+  return running_.empty() ? "" : running_.back().module;
+}
+
+void OperatorTrace::started(OperatorCall& call) {
+  if (captures(call)) captured_ = std::make_unique<OperatorCapture>(call);
+  OperatorRecord record;
+  record.step = step_;
+  record.index = calls_++;
+  record.name = call.name;
+  record.depth = call.depth;
+  record.pass = pass_;
+  record.module = module_of(call);
+  if (writes_calls_) add_inputs(record, call);
+  running_.push_back(std::move(record));
+}
+
+void OperatorTrace::ended(OperatorCall& call) {
+  OperatorRecord record = std::move(running_.back());
+  running_.pop_back();
+  if (writes_calls_) {
+    for (const at::IValue& value : call.outputs) {
+      add_tensors(record.outputs, value, !call.traits->leaves_memory_unwritten);
+    }
+  }
+  if (captured_ && site_->index == record.index && site_->step == record.step) {
+    captured_->finish(call, folder_ / kOperatorTensorsFile);
+  }
+  records_.push_back(std::move(record));
+  sequence_nrs_.push_back(call.is_backward_node ? -1 : call.sequence_nr);
+}
+
+void OperatorTrace::end_step() {
+  if (pass_ == "forward") end_module("loss");
+  if (site_ && site_->step == step_ && !captured_) {
+    throw RunFailure("bad_request", "step " + std::to_string(step_) + " has " + std::to_string(calls_) +
+                                        " operator calls, number " + std::to_string(site_->index) +
+                                        " is not one of them");
+  }
+  if (!writes_calls_) return;
+  std::string text;
+  for (const OperatorRecord& record : records_) text += trace_line(to_json(record), seq_++);
+  append(file_, text);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,61 @@
+// Writes operators.jsonl: every operator call of the steps asked for, with the digests of what went in and came out,
+// and for one call asked for its tensors themselves (operator.safetensors).
+//
+// Where a call belongs is told by the model's taps: what ran since the last tap worked for the module tapped next. A
+// backward node shares its sequence number with the forward operator that made it, and so its module.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/operator_record.hpp"
+#include "matrix/contract/replay.hpp"
+#include "suites/worker/operator_hook.hpp"
+
+namespace reprobench {
+
+class OperatorCapture;
+
+class OperatorTrace final : public OperatorListener {
+ public:
+  // Without `writes_calls` only `capture` is kept.
+  OperatorTrace(const std::filesystem::path& folder, bool writes_calls, std::optional<OperatorSite> capture);
+  ~OperatorTrace() override;
+
+  void begin_step(std::int64_t step);
+  void enter_pass(const std::string& pass);
+  void end_module(const std::string& name);
+  std::int64_t step() const { return step_; }  // of the last begin_step()
+
+  // Throws std::system_error; RunFailure "bad_request" if the call to capture has not been met.
+  void end_step();
+
+  void started(OperatorCall& call) override;
+  void ended(OperatorCall& call) override;
+
+ private:
+  bool captures(const OperatorCall& call) const;
+  std::string module_of(const OperatorCall& call);
+
+  std::filesystem::path folder_;
+  bool writes_calls_;
+  std::optional<OperatorSite> site_;
+  std::unique_ptr<OperatorCapture> captured_;
+  int file_ = -1;
+  std::int64_t seq_ = 0;
+  std::int64_t step_ = 0;
+  std::int64_t calls_ = 0;  // of this step
+  std::string pass_;
+  std::vector<OperatorRecord> running_;     // innermost last
+  std::vector<OperatorRecord> records_;     // of this step, ended
+  std::vector<std::int64_t> sequence_nrs_;  // of records_
+  std::size_t first_of_module_ = 0;         // in records_
+  std::map<std::int64_t, std::string> module_of_sequence_;
+  std::vector<std::string> backward_modules_;  // of the backward nodes that run, innermost last
+};
+
+}  // namespace reprobench

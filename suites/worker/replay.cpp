@@ -1,0 +1,110 @@
+#include "suites/worker/replay.hpp"
+
+#include <algorithm>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+
+#include "suites/worker/state_snapshot.hpp"
+#include "suites/worker/tensor_file.hpp"
+
+namespace reprobench {
+
+ReplayRecorder::ReplayRecorder(const CellRequest& request, const std::filesystem::path& folder, std::uint64_t seed,
+                               const Digest& workload, TrainState& state, OperatorFault* fault)
+    : request_(request),
+      folder_(folder),
+      seed_(seed),
+      workload_(workload),
+      state_(state),
+      chain_before_(workload),
+      fault_(fault) {
+  if (!request.replay) return;
+  const Replay& replay = *request.replay;
+  if (!replay.from_state.empty()) {
+    chain_before_ = read_snapshot(replay.from_state, state, {replay.first_step - 1, seed, workload, {}});
+  }
+  if (replay.operators_from > 0 || replay.capture) {
+    operators_ = std::make_unique<OperatorTrace>(folder, replay.operators_from > 0, replay.capture);
+  }
+  write_snapshot_if_asked(replay.first_step - 1, chain_before_);
+}
+
+ReplayRecorder::~ReplayRecorder() = default;
+
+bool ReplayRecorder::updates() const { return !request_.replay || !request_.replay->hold_state; }
+
+void ReplayRecorder::begin_step(std::int64_t step) {
+  std::vector<OperatorListener*> listeners;
+  if (fault_ != nullptr) listeners.push_back(fault_);
+  if (operators_ && ((step >= request_.replay->operators_from && step <= request_.replay->operators_to) ||
+                     (request_.replay->capture && request_.replay->capture->step == step))) {
+    recording_ = operators_.get();
+    recording_->begin_step(step);
+    listeners.push_back(recording_);
+  }
+  if (!listeners.empty()) hook_ = std::make_unique<OperatorHook>(std::move(listeners));
+}
+
+void ReplayRecorder::enter_pass(const char* pass) {
+  if (recording_ != nullptr) recording_->enter_pass(pass);
+}
+
+void ReplayRecorder::end_module(std::string_view name) {
+  if (recording_ != nullptr) recording_->end_module(std::string(name));
+}
+
+void ReplayRecorder::end_step() {
+  if (!hook_) return;
+  OperatorHook::rethrow_failure();
+  hook_.reset();
+  if (recording_ != nullptr) recording_->end_step();
+  recording_ = nullptr;
+}
+
+void ReplayRecorder::after_step(std::int64_t step, const Digest& chain) {
+  if (!request_.replay) return;
+  if (request_.replay->hold_state) write_gradients(step);
+  write_snapshot_if_asked(step, chain);
+}
+
+void ReplayRecorder::write_snapshot_if_asked(std::int64_t steps_done, const Digest& chain) const {
+  const auto& wanted = request_.replay->snapshots_after;
+  if (std::find(wanted.begin(), wanted.end(), steps_done) == wanted.end()) return;
+  write_snapshot(folder_ / snapshot_file(steps_done), state_, {steps_done, seed_, workload_, chain});
+}
+
+// The first step's update is part of its file. The state is put back afterwards, bit for bit.
+void ReplayRecorder::write_gradients(std::int64_t step) const {
+  NamedTensors tensors;
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (state_.gradient(i).defined()) tensors.emplace_back("gradient/" + state_.name(i), state_.gradient(i));
+  }
+  if (step == request_.replay->first_step) {
+    const c10::NoGradGuard no_grad;
+    std::vector<at::Tensor> before;
+    for (std::size_t i = 0; i < state_.size(); ++i) {
+      for (const at::Tensor& tensor : {state_.parameter(i), state_.exp_avg(i), state_.exp_avg_square(i)}) {
+        before.push_back(tensor.detach().clone());
+      }
+    }
+    const double beta1_power = state_.beta1_power();
+    const double beta2_power = state_.beta2_power();
+    state_.update();
+    for (std::size_t i = 0; i < state_.size(); ++i) {
+      tensors.emplace_back("update/" + state_.name(i),
+                           state_.parameter(i).detach().to(at::kDouble) - before[3 * i].to(at::kDouble));
+    }
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const at::Tensor& owner = i % 3 == 0   ? state_.parameter(i / 3)
+                                : i % 3 == 1 ? state_.exp_avg(i / 3)
+                                             : state_.exp_avg_square(i / 3);
+      at::Tensor target = owner.detach();
+      target.copy_(before[i]);
+    }
+    state_.set_powers(beta1_power, beta2_power);
+  }
+  write_tensors(folder_ / gradients_file(step), tensors, {{"step", std::to_string(step)}});
+}
+
+}  // namespace reprobench

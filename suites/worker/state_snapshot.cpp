@@ -1,0 +1,87 @@
+#include "suites/worker/state_snapshot.hpp"
+
+#include <bit>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+
+#include "matrix/contract/number.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/tensor_file.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr const char* kFormat = "reprobench/state 1";
+
+std::string bits_of(double value) { return hex64(std::bit_cast<std::uint64_t>(value)); }
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
+  throw RunFailure("bad_request", path.filename().string() + ": " + why);
+}
+
+const std::string& field(const std::filesystem::path& path, const TensorFile& file, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) refuse(path, "metadata `" + key + "` is missing");
+  return found->second;
+}
+
+std::uint64_t hex_field(const std::filesystem::path& path, const TensorFile& file, const std::string& key,
+                        std::size_t first = 0) {
+  const auto value = parse_hex(std::string_view(field(path, file, key)).substr(first, 16));
+  if (!value) refuse(path, "metadata `" + key + "` is not hex");
+  return *value;
+}
+
+void restore(const std::filesystem::path& path, const TensorFile& file, const std::string& name,
+             const at::Tensor& target) {
+  const auto found = file.tensors.find(name);
+  if (found == file.tensors.end()) refuse(path, "tensor `" + name + "` is missing");
+  if (found->second.sizes() != target.sizes()) refuse(path, "tensor `" + name + "` has another shape");
+  const c10::NoGradGuard no_grad;
+  at::Tensor destination = target.detach();
+  destination.copy_(found->second);
+}
+
+}  // namespace
+
+void write_snapshot(const std::filesystem::path& path, const TrainState& state, const SnapshotPosition& position) {
+  NamedTensors tensors;
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    tensors.emplace_back(state.name(i), state.parameter(i));
+    tensors.emplace_back(state.name(i) + ".exp_avg", state.exp_avg(i));
+    tensors.emplace_back(state.name(i) + ".exp_avg_sq", state.exp_avg_square(i));
+  }
+  write_tensors(path, tensors,
+                {{"format", kFormat},
+                 {"steps_done", std::to_string(position.steps_done)},
+                 {"seed", std::to_string(position.seed)},
+                 {"workload_digest", to_hex(position.workload)},
+                 {"chain", to_hex(position.chain)},
+                 {"beta1_power", bits_of(state.beta1_power())},
+                 {"beta2_power", bits_of(state.beta2_power())}});
+}
+
+Digest read_snapshot(const std::filesystem::path& path, TrainState& state, const SnapshotPosition& expected) {
+  const TensorFile file = read_tensors(path);
+  if (field(path, file, "format") != kFormat) refuse(path, "is a state of another format");
+  if (field(path, file, "steps_done") != std::to_string(expected.steps_done)) {
+    refuse(path, "is the state after step " + field(path, file, "steps_done") + ", not " +
+                     std::to_string(expected.steps_done));
+  }
+  if (field(path, file, "seed") != std::to_string(expected.seed)) refuse(path, "has another seed");
+  if (file.tensors.size() != 3 * state.size()) refuse(path, "holds the tensors of another model");
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    restore(path, file, state.name(i), state.parameter(i));
+    restore(path, file, state.name(i) + ".exp_avg", state.exp_avg(i));
+    restore(path, file, state.name(i) + ".exp_avg_sq", state.exp_avg_square(i));
+  }
+  state.set_powers(std::bit_cast<double>(hex_field(path, file, "beta1_power")),
+                   std::bit_cast<double>(hex_field(path, file, "beta2_power")));
+  Digest chain;
+  chain.high = hex_field(path, file, "chain");
+  chain.low = hex_field(path, file, "chain", 16);
+  return chain;
+}
+
+}  // namespace reprobench
