@@ -60,6 +60,8 @@ struct PooledRatio {
   double ratio = 1;       // RMS e_x / max(RMS e_r, one rounding of the result); 1 if both are below that
   double spread_log = 0;  // standard error of ln ratio times sqrt(K): comparable across K
   int batches = 0;
+  // K if all batches err alike, fewer if some dominate the sums: (sum of w)^2 / (sum of w^2), w = e_x^2 + e_r^2.
+  double effective_batches = 0;
 };
 
 // `unit_roundoff` sets the floor, 0.29 u: the error of storing an exact result. `count` elements with independent
@@ -73,8 +75,8 @@ struct PooledOptions {
   double legitimate_ratio = kLegitimateRatio;
 };
 
-// Largest pooled E that is not a defect, for a tensor with this spread.
-double pooled_bound(double spread_log, int batches, const PooledOptions& options);
+// Largest pooled E that is not a defect, for a tensor with this spread; infinite with fewer than two effective batches.
+double pooled_bound(double spread_log, int batches, double effective_batches, const PooledOptions& options);
 
 enum class BudgetDecision { rounding, defect, inconclusive };
 

@@ -32,6 +32,9 @@ TENSOR = {
     "name": "fc1.weight", "role": "parameter", "dtype": "float32", "shape": [128, 784], "digest": DIGEST,
     "sketch": {"nan_count": 0, "inf_count": 0, "min": "-inf", "max": 1, "sum": 0.5, "l2": "nan", "signed_sums": [0.0] * 64},
 }  # fmt: skip
+ELEMENT_PAIR = {
+    "index": 1, "measured": {"value": 1.0, "bits": "3f800000"}, "reference": {"value": None, "bits": "3f"}, "ulp": None,
+}  # fmt: skip
 SAMPLES = {
     "verdict": [golden_run.documents()["verdict"]],
     "plan": [golden_run.documents()["plan"]],
@@ -69,6 +72,29 @@ SAMPLES = {
         ),
         _trace_line("final", step=1, tensors=[]),
     ],
+    "snapshot_comparison": [{
+        **_head("snapshot_comparison"), "measured": "a", "reference": "b", "match": "differs", "sentence": "1 of 1 tensors differ",
+        "tensors": [{
+            "name": "w", "dtype": "F32", "shape": [2], "match": "differs", "reason": "", "elements": 2, "differing": 1, "first_block": 0,
+            "first": ELEMENT_PAIR, "largest_ulp": None, "ulp_histogram": [1, 1], "rel_l2": 8e-8, "max_abs": "inf", "nan_mismatches": 0,
+            "nan_payloads": 0, "inf_mismatches": 0, "zero_signs": 0,
+        }],
+        "missing": ["v"], "extra": [],
+    }],
+    "lockstep": [{
+        **_head("lockstep"), "precision": "fp32", "alpha": 0.001, "legitimate_ratio": 1.05, "batches": 8, "word": "rounding",
+        "sentence": "all differences are of rounding size",
+        "tensors": [{
+            "name": "gradient/w", "dtype": "F32", "shape": [2], "word": "rounding", "reason": "", "equal_bits": False, "worst_batch": 0,
+            "e_x": 4e-7, "e_r": 4e-7, "delta": 5e-7, "error_ratio": 0.4, "error_ratio_bound": 3, "triangle": 0.6,
+            "pooled": {
+                "error_ratio": 1.01, "bound": 1.2, "upper": "inf", "spread_log": 0.1, "effective_batches": 7.5, "decision": "inconclusive",
+                "reason": "", "batches_needed": 20,
+            },
+            "ulp_histogram": [1, 1], "max_ulp": 1, "nan_mismatches": 0, "inf_mismatches": 0,
+        }],
+        "not_resolved": ["gradient/w"],
+    }],
     "journal": [
         {**_head("journal"), **_trace_line("header", run_id="r-1")},
         _trace_line("begin", cell_id="c", repeat=0, attempt=0, nonce="n", folder="cells/c/r0a0.n"),

@@ -1,0 +1,173 @@
+#include "matrix/stats/error_budget.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include <boost/math/distributions/students_t.hpp>
+
+namespace reprobench {
+namespace {
+
+// RMS error of rounding an exact value once, in units of the unit roundoff, for values spread evenly over a binade.
+constexpr double kOneRounding = 0.29;
+// Power of a decision for rounding: the share of defects of size kSmallestDefect that it may miss.
+constexpr double kMissedDefects = 0.05;
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+constexpr std::array kBounds = {
+    PrecisionBounds{"fp32", 0x1p-24, 1e-6, 2, 3},      PrecisionBounds{"tf32", 0x1p-11, 1e-4, 2, 3},
+    PrecisionBounds{"bf16", 0x1p-8, 1e-3, 3, 3},       PrecisionBounds{"fp16", 0x1p-11, 1e-4, 2, 3},
+    PrecisionBounds{"fp8_e4m3", 0x1p-4, 1.5e-2, 3, 3},
+};
+
+// Quantile of Student's t that is exceeded with probability `tail`.
+double t_quantile(double effective_batches, double tail) {
+  if (effective_batches < 2) return kUnbounded;
+  return boost::math::quantile(complement(boost::math::students_t(effective_batches - 1), tail));
+}
+
+// Batches that dominate the sums hide their own spread from the jackknife, so only the effective ones count as
+// evidence.
+double effective_batches(const BatchErrors& errors) {
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t k = 0; k < errors.candidate.size(); ++k) {
+    const double weight = errors.candidate[k] * errors.candidate[k] + errors.reference[k] * errors.reference[k];
+    sum += weight;
+    squares += weight * weight;
+  }
+  return squares > 0 ? sum * sum / squares : static_cast<double>(errors.candidate.size());
+}
+
+bool all_errors(const std::vector<double>& errors) {
+  return std::all_of(errors.begin(), errors.end(), [](double error) { return error >= 0 && std::isfinite(error); });
+}
+
+double sum_squares(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value * value;
+  return sum;
+}
+
+// Jackknife standard error of ln E, times sqrt(K).
+double jackknife_spread(const BatchErrors& errors, double sum_x, double sum_r, double floor_square) {
+  const std::size_t count = errors.candidate.size();
+  std::vector<double> logs(count);
+  double mean = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const double rest = static_cast<double>(count - 1);
+    const double x = std::max((sum_x - errors.candidate[k] * errors.candidate[k]) / rest, floor_square);
+    const double r = std::max((sum_r - errors.reference[k] * errors.reference[k]) / rest, floor_square);
+    logs[k] = 0.5 * std::log(x / r);
+    mean += logs[k] / static_cast<double>(count);
+  }
+  double squares = 0;
+  for (const double value : logs) squares += (value - mean) * (value - mean);
+  return std::sqrt(static_cast<double>(count - 1) * squares);
+}
+
+}  // namespace
+
+std::span<const PrecisionBounds> precision_bounds() { return kBounds; }
+
+const PrecisionBounds* find_precision_bounds(std::string_view precision) {
+  const auto found =
+      std::find_if(kBounds.begin(), kBounds.end(), [&](const auto& row) { return row.precision == precision; });
+  return found == kBounds.end() ? nullptr : &*found;
+}
+
+double relative_l2(double difference_squares, double reference_squares, std::int64_t count, double global_rms) {
+  if (difference_squares == 0) return 0;
+  const double floor = std::sqrt(static_cast<double>(count)) * 1e-12 * global_rms;
+  return std::sqrt(difference_squares) / std::max(std::sqrt(reference_squares), floor);
+}
+
+ErrorBudget error_budget(double e_x, double e_r, double delta, double phi) {
+  ErrorBudget budget;
+  budget.error_ratio = e_x / std::max(e_r, phi);
+  if (delta > 0) budget.triangle = delta / (e_x + e_r);
+  return budget;
+}
+
+std::optional<PooledRatio> pooled_ratio(const BatchErrors& errors, std::int64_t count, double unit_roundoff) {
+  const std::size_t batches = errors.candidate.size();
+  if (batches < 2 || errors.reference.size() != batches) return std::nullopt;
+  if (!all_errors(errors.candidate) || !all_errors(errors.reference)) return std::nullopt;
+  const double floor = kOneRounding * unit_roundoff;
+  const double sum_x = sum_squares(errors.candidate);
+  const double sum_r = sum_squares(errors.reference);
+  const auto k = static_cast<double>(batches);
+  PooledRatio result;
+  result.batches = static_cast<int>(batches);
+  result.effective_batches = effective_batches(errors);
+  result.ratio = std::max(std::sqrt(sum_x / k), floor) / std::max(std::sqrt(sum_r / k), floor);
+  const double least_spread = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(count, 1)));
+  result.spread_log = std::max(jackknife_spread(errors, sum_x, sum_r, floor * floor), least_spread);
+  return result;
+}
+
+double pooled_bound(double spread_log, int batches, double effective_batches, const PooledOptions& options) {
+  const double tail = options.alpha / std::max(options.tensors, 1);
+  return options.legitimate_ratio * std::exp(t_quantile(effective_batches, tail) * spread_log / std::sqrt(batches));
+}
+
+PooledDecision decide_pooled(const PooledRatio& ratio, const PooledOptions& options) {
+  PooledDecision result;
+  result.bound = pooled_bound(ratio.spread_log, ratio.batches, ratio.effective_batches, options);
+  result.upper = kUnbounded;
+  if (ratio.batches < kFewestPooledBatches) {
+    result.reason = "pooling needs " + std::to_string(kFewestPooledBatches) + " batches or more";
+    result.batches_needed = kFewestPooledBatches;
+    return result;
+  }
+  result.upper = ratio.ratio * std::exp(t_quantile(ratio.effective_batches, kMissedDefects) * ratio.spread_log /
+                                        std::sqrt(ratio.batches));
+  if (ratio.ratio > result.bound) {
+    result.decision = BudgetDecision::defect;
+    result.reason = "the pooled error is larger than any order of summation explains";
+  } else if (result.upper < kSmallestDefect) {
+    result.decision = BudgetDecision::rounding;
+    result.reason = "a defect of rounding size would have shown";
+  } else {
+    // The half-widths of both limits shrink with sqrt(K); together they have to fit between legitimate and defect.
+    const double widths = std::log(result.bound / options.legitimate_ratio) + std::log(result.upper / ratio.ratio);
+    const double room = std::log(kSmallestDefect / options.legitimate_ratio);
+    result.reason = "the errors of these batches vary too much to tell a defect of rounding size";
+    if (room > 0 && std::isfinite(widths)) {
+      const double needed = ratio.batches * (widths / room) * (widths / room);
+      result.batches_needed = static_cast<int>(std::min(std::ceil(std::max(needed, ratio.batches + 1.0)), 1e9));
+    }
+  }
+  return result;
+}
+
+CleanPairs calibrate_clean_pairs(std::span<const PooledRatio> pairs, double alpha) {
+  CleanPairs result;
+  const auto usable = [](const PooledRatio& pair) { return pair.batches >= kFewestPooledBatches; };
+  result.tensors = static_cast<int>(std::count_if(pairs.begin(), pairs.end(), usable));
+  for (const PooledRatio& pair : pairs) {
+    if (!usable(pair)) continue;
+    // What remains of the ratio after its own noise is a property of the stacks, not of these batches.
+    const double noise =
+        t_quantile(pair.effective_batches, alpha / result.tensors) * pair.spread_log / std::sqrt(pair.batches);
+    result.legitimate_ratio = std::max(result.legitimate_ratio, pair.ratio * std::exp(-noise));
+    result.largest_spread_log = std::max(result.largest_spread_log, pair.spread_log);
+  }
+  return result;
+}
+
+std::string_view to_string(BudgetDecision decision) {
+  switch (decision) {
+    case BudgetDecision::rounding:
+      return "rounding";
+    case BudgetDecision::defect:
+      return "defect";
+    case BudgetDecision::inconclusive:
+      return "inconclusive";
+  }
+  return "inconclusive";
+}
+
+}  // namespace reprobench

@@ -1,0 +1,183 @@
+#include "matrix/stats/error_budget.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr double kFp32 = 0x1p-24;
+
+// Errors of one tensor over K batches: batches differ in scale, both stacks share that scale, and each error is the
+// norm of `count` independent element errors times 5 % that belong to neither count nor scale.
+struct ErrorModel {
+  explicit ErrorModel(std::uint64_t seed) : generator(seed) {}
+
+  BatchErrors draw(int batches, int count, double true_ratio, double scale_sd = 0.3) {
+    std::normal_distribution<double> normal;
+    std::chi_squared_distribution<double> squares(count);
+    const auto norm = [&] { return std::sqrt(squares(generator) / count) * std::exp(0.05 * normal(generator)); };
+    BatchErrors errors;
+    for (int k = 0; k < batches; ++k) {
+      const double scale = 4e-7 * std::exp(scale_sd * normal(generator));
+      errors.candidate.push_back(true_ratio * scale * norm());
+      errors.reference.push_back(scale * norm());
+    }
+    return errors;
+  }
+
+  std::mt19937_64 generator;
+};
+
+struct CellTrials {
+  int tensors = 50;
+  int batches = 16;
+  int count = 200;
+  double clean_ratio = 1;
+  double scale_sd = 0.3;
+  PooledOptions options{50, 1e-3, kLegitimateRatio};
+
+  // Cells of `cells` with a defect found in a clean tensor.
+  int false_alarms(int cells, std::uint64_t seed) const {
+    ErrorModel model(seed);
+    int alarms = 0;
+    for (int cell = 0; cell < cells; ++cell) {
+      bool alarm = false;
+      for (int tensor = 0; tensor < tensors; ++tensor) {
+        const auto pooled = pooled_ratio(model.draw(batches, count, clean_ratio, scale_sd), count, kFp32);
+        alarm = alarm || decide_pooled(*pooled, options).decision == BudgetDecision::defect;
+      }
+      alarms += alarm;
+    }
+    return alarms;
+  }
+};
+
+TEST_CASE("the bounds are those of class B2", "[stats]") {
+  const PrecisionBounds* fp32 = find_precision_bounds("fp32");
+  REQUIRE(fp32 != nullptr);
+  CHECK(fp32->phi == 1e-6);
+  CHECK(fp32->max_ratio == 2);
+  CHECK(fp32->max_ratio_small == 3);
+  CHECK(find_precision_bounds("bf16")->max_ratio == 3);
+  CHECK(find_precision_bounds("fp8_e4m3")->phi == 1.5e-2);
+  CHECK(find_precision_bounds("fp17") == nullptr);
+}
+
+TEST_CASE("a tensor near zero is measured against its role, not against itself", "[stats]") {
+  CHECK(relative_l2(4, 16, 100, 1) == Approx(0.5));
+  CHECK(relative_l2(4e-24, 0, 100, 1) == Approx(0.2));
+  CHECK(relative_l2(0, 0, 100, 0) == 0);
+  CHECK(std::isinf(relative_l2(1, 0, 100, 0)));
+}
+
+TEST_CASE("the error ratio has a floor and the triangle finds tensors that were mixed up", "[stats]") {
+  CHECK(error_budget(3e-6, 2e-6, 4e-6, 1e-6).error_ratio == Approx(1.5));
+  CHECK(error_budget(3e-7, 1e-9, 3e-7, 1e-6).error_ratio == Approx(0.3));
+  CHECK(error_budget(3e-6, 2e-6, 4e-6, 1e-6).triangle == Approx(0.8));
+  CHECK(error_budget(1e-6, 1e-6, 1, 1e-6).triangle > kLargestTriangle);
+  CHECK(error_budget(0, 0, 0, 1e-6).triangle == 0);
+}
+
+TEST_CASE("the pooled ratio is that of the root mean squares", "[stats]") {
+  const auto pooled = pooled_ratio({{3e-7, 4e-7}, {1e-7, 1e-7}}, 1'000'000, kFp32);
+  REQUIRE(pooled);
+  CHECK(pooled->ratio == Approx(std::sqrt(12.5)));
+  // Leaving one out gives ln 4 and ln 3; their jackknife spread is sqrt(2) * (ln 4 - ln 3) / sqrt(2).
+  CHECK(pooled->spread_log == Approx(std::log(4.0 / 3.0) / std::sqrt(2.0)));
+  CHECK(pooled->effective_batches == Approx(729.0 / 389.0));
+}
+
+TEST_CASE("errors below one rounding of the result are no difference", "[stats]") {
+  const BatchErrors exact_reference{{1e-9, 2e-9, 1e-9}, {0, 0, 0}};
+  CHECK(pooled_ratio(exact_reference, 10, kFp32)->ratio == 1);
+  const BatchErrors both_exact{{0, 0}, {0, 0}};
+  CHECK(pooled_ratio(both_exact, 10, kFp32)->ratio == 1);
+}
+
+TEST_CASE("errors that cannot be pooled leave no ratio", "[stats]") {
+  CHECK_FALSE(pooled_ratio({{1}, {1}}, 10, kFp32));
+  CHECK_FALSE(pooled_ratio({{1, 2}, {1}}, 10, kFp32));
+  CHECK_FALSE(pooled_ratio({{1, -1}, {1, 1}}, 10, kFp32));
+  CHECK_FALSE(pooled_ratio({{1, 2}, {1, std::numeric_limits<double>::quiet_NaN()}}, 10, kFp32));
+}
+
+TEST_CASE("the bound tightens with batches and widens with tensors", "[stats]") {
+  const PooledOptions one{1, 1e-3, kLegitimateRatio};
+  const PooledOptions fifty{50, 1e-3, kLegitimateRatio};
+  CHECK(pooled_bound(0.1, 64, 64, one) < pooled_bound(0.1, 16, 16, one));
+  CHECK(pooled_bound(0.1, 16, 16, one) < pooled_bound(0.1, 16, 16, fifty));
+  CHECK(pooled_bound(0.1, 16, 16, one) < pooled_bound(0.1, 16, 4, one));
+  CHECK(pooled_bound(0, 16, 16, fifty) == Approx(kLegitimateRatio));
+  CHECK(std::isinf(pooled_bound(0.1, 1, 1, one)));
+}
+
+TEST_CASE("clean cells raise no more false alarms than stated, even at the largest legitimate ratio", "[stats]") {
+  CHECK(CellTrials{}.false_alarms(500, 11) == 0);
+  CellTrials at_the_edge;
+  at_the_edge.clean_ratio = kLegitimateRatio;
+  CHECK(at_the_edge.false_alarms(500, 12) <= 2);
+  // Batches whose scales differ by orders of magnitude: few of them carry the sums.
+  at_the_edge.scale_sd = 1.0;
+  CHECK(at_the_edge.false_alarms(300, 13) <= 2);
+  // Tensors of a few elements.
+  at_the_edge.count = 3;
+  at_the_edge.scale_sd = 0.3;
+  CHECK(at_the_edge.false_alarms(300, 14) <= 2);
+}
+
+TEST_CASE("without the correction for many tensors and chance the same cells would raise alarms", "[stats]") {
+  CellTrials careless;
+  careless.clean_ratio = kLegitimateRatio;
+  careless.options.tensors = 1;
+  careless.options.alpha = 0.05;
+  CHECK(careless.false_alarms(50, 15) > 20);
+}
+
+TEST_CASE("an error a quarter too large in one tensor of fifty is found within 64 batches", "[stats]") {
+  ErrorModel model(16);
+  for (const int count : {64, 1000, 100'000}) {
+    for (int trial = 0; trial < 10; ++trial) {
+      for (int tensor = 0; tensor < 50; ++tensor) {
+        const double true_ratio = tensor == 31 ? 1.25 : 1.0;
+        const auto pooled = pooled_ratio(model.draw(64, count, true_ratio), count, kFp32);
+        const PooledDecision decision = decide_pooled(*pooled, {50, 1e-3, kLegitimateRatio});
+        REQUIRE((decision.decision == BudgetDecision::defect) == (tensor == 31));
+        if (tensor != 31) REQUIRE(decision.decision == BudgetDecision::rounding);
+      }
+    }
+  }
+}
+
+TEST_CASE("a tensor too small to decide is inconclusive and says how many batches would do", "[stats]") {
+  ErrorModel model(17);
+  const auto pooled = pooled_ratio(model.draw(16, 1, 1.0), 1, kFp32);
+  const PooledDecision decision = decide_pooled(*pooled, {50, 1e-3, kLegitimateRatio});
+  CHECK(decision.decision == BudgetDecision::inconclusive);
+  CHECK(decision.batches_needed > 16);
+  const auto few = pooled_ratio(model.draw(4, 1000, 5.0), 1000, kFp32);
+  CHECK(decide_pooled(*few, {1, 1e-3, kLegitimateRatio}).decision == BudgetDecision::inconclusive);
+  CHECK(decide_pooled(*few, {1, 1e-3, kLegitimateRatio}).batches_needed == kFewestPooledBatches);
+}
+
+TEST_CASE("clean pairs teach the ratio that counts as legitimate", "[stats]") {
+  ErrorModel model(18);
+  std::vector<PooledRatio> pairs;
+  for (int tensor = 0; tensor < 50; ++tensor) {
+    pairs.push_back(*pooled_ratio(model.draw(32, 1000, tensor < 5 ? 1.12 : 1.0), 1000, kFp32));
+  }
+  const CleanPairs clean = calibrate_clean_pairs(pairs);
+  CHECK(clean.tensors == 50);
+  CHECK(clean.legitimate_ratio >= kLegitimateRatio);
+  CHECK(clean.legitimate_ratio < 1.12);
+  for (const PooledRatio& pair : pairs) {
+    CHECK(decide_pooled(pair, {50, 1e-3, clean.legitimate_ratio}).decision != BudgetDecision::defect);
+  }
+  CHECK(calibrate_clean_pairs({}).legitimate_ratio == kLegitimateRatio);
+}
+
+}  // namespace
+}  // namespace reprobench

@@ -1,0 +1,216 @@
+#include "matrix/verdict/lockstep.hpp"
+
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <random>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/version.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr int kTensors = 50;
+constexpr std::size_t kElements = 200;
+constexpr double kRelativeError = 4e-7;
+
+// Three runs of K batches: fp64 values, and two stacks whose errors are independent and of one size, unless `scale`
+// says more.
+struct LockstepScene {
+  explicit LockstepScene(int batches, std::uint64_t seed = 1) : generator(seed) {
+    for (int batch = 0; batch < batches; ++batch) {
+      Sides& sides = all_sides.emplace_back();
+      for (int tensor = 0; tensor < kTensors; ++tensor) add_tensor(sides, tensor);
+    }
+  }
+
+  struct Sides {
+    std::deque<std::vector<float>> floats;
+    std::deque<std::vector<double>> doubles;
+    std::vector<TensorView> candidate;
+    std::vector<TensorView> reference;
+    std::vector<TensorView> exact;
+  };
+
+  static std::string name_of(int tensor) { return "gradient/layer" + std::to_string(10 + tensor); }
+
+  template <class T>
+  static TensorView view(const std::string& name, const char* dtype, const std::vector<T>& values) {
+    return {name, dtype, {static_cast<std::int64_t>(values.size())}, std::as_bytes(std::span(values)), 0};
+  }
+
+  void add_tensor(Sides& sides, int tensor) {
+    std::vector<double> exact(kElements);
+    for (double& value : exact) value = normal(generator);
+    const auto with_error = [&] {
+      std::vector<float> values(kElements);
+      for (std::size_t i = 0; i < kElements; ++i) {
+        values[i] = static_cast<float>(exact[i] + kRelativeError * normal(generator));
+      }
+      return values;
+    };
+    sides.candidate.push_back(view(name_of(tensor), "F32", sides.floats.emplace_back(with_error())));
+    sides.reference.push_back(view(name_of(tensor), "F32", sides.floats.emplace_back(with_error())));
+    sides.exact.push_back(view(name_of(tensor), "F64", sides.doubles.emplace_back(std::move(exact))));
+  }
+
+  std::vector<float>& candidate(std::size_t batch, int tensor) {
+    return all_sides[batch].floats[2 * static_cast<std::size_t>(tensor)];
+  }
+
+  // A defect that adds its own error, so that the candidate's total is `ratio` times what it was.
+  void add_defect(int tensor, double ratio) {
+    const double extra = kRelativeError * std::sqrt(ratio * ratio - 1);
+    for (std::size_t batch = 0; batch < all_sides.size(); ++batch) {
+      for (float& value : candidate(batch, tensor)) value += static_cast<float>(extra * normal(generator));
+    }
+  }
+
+  Lockstep judge(LockstepOptions options = {}) const {
+    std::vector<LockstepBatch> batches;
+    for (const Sides& sides : all_sides) batches.push_back({sides.candidate, sides.reference, sides.exact});
+    return judge_lockstep(batches, options);
+  }
+
+  std::mt19937_64 generator;
+  std::normal_distribution<double> normal;
+  std::deque<Sides> all_sides;
+};
+
+const LockstepTensor& tensor_of(const Lockstep& lockstep, int tensor) {
+  for (const LockstepTensor& candidate : lockstep.tensors) {
+    if (candidate.name == LockstepScene::name_of(tensor)) return candidate;
+  }
+  FAIL("no such tensor");
+  return lockstep.tensors.front();
+}
+
+TEST_CASE("two correct stacks differ by rounding, and pooling says that nothing hides", "[lockstep]") {
+  const Lockstep result = LockstepScene(32).judge();
+  CHECK(result.word == LockstepWord::rounding);
+  CHECK(result.not_resolved.empty());
+  const LockstepTensor& tensor = result.tensors.front();
+  CHECK(tensor.pooled->ratio == Approx(1).margin(0.06));
+  CHECK(tensor.e_r == Approx(kRelativeError).epsilon(0.3));
+  CHECK(tensor.triangle <= 1);
+  CHECK(tensor.ulp_histogram[0] < 32 * static_cast<std::int64_t>(kElements));
+  CHECK(tensor.max_ulp > 1);
+}
+
+TEST_CASE("one batch passes class B2 but leaves defects of rounding size open", "[lockstep]") {
+  const Lockstep result = LockstepScene(1).judge();
+  CHECK(result.word == LockstepWord::rounding);
+  CHECK(result.not_resolved.size() == kTensors);
+  CHECK_FALSE(result.tensors.front().pooled);
+}
+
+TEST_CASE("a defect of rounding size in one tensor of fifty is found by pooling and named", "[lockstep]") {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    LockstepScene scene(64, seed);
+    const int broken = static_cast<int>(seed) * 7;
+    scene.add_defect(broken, 1.25);
+    const Lockstep result = scene.judge();
+    CHECK(result.word == LockstepWord::defect);
+    CHECK(result.tensors[0].name == LockstepScene::name_of(broken));
+    CHECK(result.tensors[0].error_ratio < 2);
+    CHECK(result.tensors[1].word == LockstepWord::rounding);
+  }
+}
+
+TEST_CASE("a gross defect fails class B2 in a single batch", "[lockstep]") {
+  LockstepScene scene(1);
+  scene.add_defect(9, 1000);
+  const Lockstep result = scene.judge();
+  CHECK(result.word == LockstepWord::defect);
+  CHECK(result.tensors[0].name == LockstepScene::name_of(9));
+  CHECK(result.tensors[0].error_ratio_bound == 3);
+  CHECK(result.tensors[1].word == LockstepWord::rounding);
+}
+
+TEST_CASE("NaN or infinity on one side is a defect", "[lockstep]") {
+  for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    LockstepScene scene(2);
+    scene.candidate(1, 4)[17] = value;
+    const Lockstep result = scene.judge();
+    CHECK(result.word == LockstepWord::defect);
+    CHECK(result.tensors[0].name == LockstepScene::name_of(4));
+    CHECK(result.tensors[0].nan_mismatches + result.tensors[0].inf_mismatches == 1);
+  }
+}
+
+TEST_CASE("a tensor missing on any side of any batch leaves the comparison undecided", "[lockstep]") {
+  for (const int side : {0, 1, 2}) {
+    LockstepScene scene(3);
+    auto& sides = scene.all_sides[2];
+    (side == 0 ? sides.candidate : side == 1 ? sides.reference : sides.exact).pop_back();
+    const Lockstep result = scene.judge();
+    CHECK(result.word == LockstepWord::undecided);
+    CHECK(result.tensors[0].name == LockstepScene::name_of(kTensors - 1));
+    CHECK(result.tensors[0].reason.find("of batch 2") != std::string::npos);
+  }
+}
+
+TEST_CASE("a comparison with nothing in it is undecided", "[lockstep]") {
+  CHECK(judge_lockstep({}, {}).word == LockstepWord::undecided);
+  CHECK(judge_lockstep(std::vector<LockstepBatch>(4), {}).word == LockstepWord::undecided);
+  LockstepOptions options;
+  options.precision = "fp17";
+  CHECK_THROWS_AS(judge_lockstep({}, options), ContractError);
+}
+
+TEST_CASE("another shape, type or an exact run that is not fp64 is undecided", "[lockstep]") {
+  LockstepScene shape(1);
+  shape.all_sides[0].candidate[3].shape = {20, 10};
+  CHECK(tensor_of(shape.judge(), 3).reason == "type or shape differ in batch 0");
+  LockstepScene type(1);
+  type.all_sides[0].reference[3].dtype = "I32";
+  CHECK(tensor_of(type.judge(), 3).word == LockstepWord::undecided);
+  LockstepScene exact(1);
+  exact.all_sides[0].exact[3] = exact.all_sides[0].reference[3];
+  CHECK(tensor_of(exact.judge(), 3).reason == "the exact run holds F32, not F64");
+}
+
+TEST_CASE("equal bits are rounding whatever the number of batches", "[lockstep]") {
+  LockstepScene scene(2);
+  for (auto& sides : scene.all_sides) sides.candidate = sides.reference;
+  const Lockstep result = scene.judge();
+  CHECK(result.word == LockstepWord::rounding);
+  CHECK(result.sentence == "all 50 tensors have equal bits");
+  CHECK(result.not_resolved.empty());
+}
+
+TEST_CASE("integers that differ are a defect, equal ones are not", "[lockstep]") {
+  LockstepScene scene(1);
+  const std::vector<std::int64_t> five = {5};
+  const std::vector<std::int64_t> six = {6};
+  auto& sides = scene.all_sides[0];
+  sides.candidate.push_back(LockstepScene::view("zstate/step", "I64", five));
+  sides.reference.push_back(LockstepScene::view("zstate/step", "I64", five));
+  sides.exact.push_back(LockstepScene::view("zstate/step", "I64", five));
+  CHECK(scene.judge().word == LockstepWord::rounding);
+  sides.candidate.back() = LockstepScene::view("zstate/step", "I64", six);
+  CHECK(scene.judge().word == LockstepWord::defect);
+  CHECK(scene.judge().tensors[0].name == "zstate/step");
+}
+
+TEST_CASE("three runs that do not hold the same tensor are undecided", "[lockstep]") {
+  LockstepScene scene(1);
+  auto& sides = scene.all_sides[0];
+  std::vector<float> tiny(kElements);
+  for (std::size_t i = 0; i < kElements; ++i) tiny[i] = static_cast<float>(i % 7) * 1e-3f + 1e-3f;
+  sides.reference[8] = LockstepScene::view(LockstepScene::name_of(8), "F32", tiny);
+  const Lockstep result = scene.judge();
+  CHECK(tensor_of(result, 8).word == LockstepWord::undecided);
+  CHECK(tensor_of(result, 8).triangle > kLargestTriangle);
+}
+
+TEST_CASE("the document names every tensor with its figures", "[lockstep]") {
+  const nlohmann::json json = to_json(LockstepScene(8).judge());
+  CHECK(json.at("schema") == "reprobench/lockstep");
+  CHECK(json.at("tensors").size() == kTensors);
+  CHECK(json.at("tensors").at(0).at("pooled").at("bound").get<double>() > kLegitimateRatio);
+}
+
+}  // namespace
+}  // namespace reprobench

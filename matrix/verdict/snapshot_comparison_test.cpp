@@ -1,0 +1,140 @@
+#include "matrix/verdict/snapshot_comparison.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/safetensors.hpp"
+
+namespace reprobench {
+namespace {
+
+// Two files that differ as the test says.
+struct SnapshotPair {
+  SnapshotPair() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "reprobench-snapshots-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    folder = pattern;
+  }
+  ~SnapshotPair() { std::filesystem::remove_all(folder); }
+
+  SnapshotComparison compare() const {
+    write_safetensors(folder / "a", measured, {});
+    write_safetensors(folder / "b", reference, {});
+    return compare_snapshots(SafetensorsFile::open(folder / "a"), SafetensorsFile::open(folder / "b"));
+  }
+
+  std::filesystem::path folder;
+  std::vector<SafetensorsTensor> measured;
+  std::vector<SafetensorsTensor> reference;
+};
+
+template <class T>
+SafetensorsTensor stored(std::string name, std::string dtype, const std::vector<T>& values) {
+  return {
+      std::move(name), std::move(dtype), {static_cast<std::int64_t>(values.size())}, std::as_bytes(std::span(values))};
+}
+
+TEST_CASE("snapshots with equal bits are equal, NaN payloads included", "[verdict]") {
+  const std::vector<float> weights = {1, -0.0f, std::numeric_limits<float>::quiet_NaN()};
+  SnapshotPair scene;
+  scene.measured = scene.reference = {stored("w", "F32", weights)};
+  const SnapshotComparison result = scene.compare();
+  CHECK(result.match == TensorMatch::equal);
+  CHECK(result.sentence == "all 1 tensors have equal bits");
+}
+
+TEST_CASE("a nudged weight is named with element, bits and distance", "[verdict]") {
+  const std::vector<float> weights(100, 1.0f);
+  std::vector<float> nudged = weights;
+  nudged[41] = std::nextafter(1.0f, 2.0f);
+  const std::vector<float> other = {3};
+  SnapshotPair scene;
+  scene.measured = {stored("a", "F32", other), stored("w", "F32", nudged)};
+  scene.reference = {stored("a", "F32", other), stored("w", "F32", weights)};
+  const SnapshotComparison result = scene.compare();
+  CHECK(result.match == TensorMatch::differs);
+  CHECK(
+      result.sentence ==
+      "1 of 2 tensors differ; worst `w`: 1 of 100 elements, first element 41 (bits 3f800001 against 3f800000, 1 ULP), "
+      "relative L2 1.19e-08");
+  REQUIRE(result.tensors[0].name == "w");
+  const nlohmann::json json = to_json(result).at("tensors").at(0);
+  CHECK(json.at("first") == nlohmann::json::parse(R"({"index": 41, "ulp": 1,
+      "measured": {"value": 1.00000011920928955078125, "bits": "3f800001"}, "reference": {"value": 1.0, "bits": "3f800000"}})"));
+  CHECK(json.at("ulp_histogram") == nlohmann::json{99, 1});
+}
+
+TEST_CASE("missing and extra names make snapshots differ", "[verdict]") {
+  const std::vector<float> weights = {1};
+  SnapshotPair scene;
+  scene.measured = {stored("both", "F32", weights), stored("new", "F32", weights)};
+  scene.reference = {stored("both", "F32", weights), stored("old", "F32", weights)};
+  const SnapshotComparison result = scene.compare();
+  CHECK(result.match == TensorMatch::differs);
+  CHECK(result.missing == std::vector<std::string>{"old"});
+  CHECK(result.extra == std::vector<std::string>{"new"});
+}
+
+TEST_CASE("files without a common tensor are not comparable, and neither are empty ones", "[verdict]") {
+  const std::vector<float> weights = {1};
+  SnapshotPair scene;
+  CHECK(scene.compare().match == TensorMatch::not_comparable);
+  scene.measured = {stored("x", "F32", weights)};
+  scene.reference = {stored("y", "F32", weights)};
+  CHECK(scene.compare().match == TensorMatch::not_comparable);
+  CHECK(scene.compare().sentence ==
+        "the files have no tensor in common; 1 only in the reference; 1 only in the measured file");
+}
+
+TEST_CASE("another type or shape is not comparable and listed first", "[verdict]") {
+  const std::vector<float> weights = {1, 2, 3, 4};
+  const std::vector<std::int32_t> integers = {1, 2, 3, 4};
+  SnapshotPair scene;
+  scene.measured = {stored("s", "F32", weights), stored("t", "F32", weights), stored("w", "F32", weights)};
+  scene.reference = {stored("s", "F32", weights), stored("t", "I32", integers), stored("w", "F32", weights)};
+  scene.reference[0].shape = {2, 2};
+  const SnapshotComparison result = scene.compare();
+  CHECK(result.match == TensorMatch::differs);
+  CHECK(result.tensors[0].reason == "shape [4] against [2, 2]");
+  CHECK(result.tensors[1].reason == "type F32 against I32");
+  CHECK(result.tensors[2].match == TensorMatch::equal);
+  scene.measured.pop_back();
+  scene.reference.pop_back();
+  CHECK(scene.compare().match == TensorMatch::not_comparable);
+  CHECK(to_json(scene.compare()).at("tensors").at(0).at("differing").is_null());
+}
+
+TEST_CASE("the worst tensors come first: NaN, then the largest relative difference", "[verdict]") {
+  const std::vector<float> ones(10, 1.0f);
+  std::vector<float> slightly = ones;
+  slightly[3] = 1.001f;
+  std::vector<float> badly = ones;
+  badly[3] = 7;
+  std::vector<float> broken = ones;
+  broken[3] = std::numeric_limits<float>::quiet_NaN();
+  SnapshotPair scene;
+  scene.measured = {stored("a", "F32", ones), stored("b", "F32", slightly), stored("c", "F32", badly),
+                    stored("d", "F32", broken)};
+  scene.reference = {stored("a", "F32", ones), stored("b", "F32", ones), stored("c", "F32", ones),
+                     stored("d", "F32", ones)};
+  std::string order;
+  for (const TensorComparison& tensor : scene.compare().tensors) order += tensor.name;
+  CHECK(order == "dcba");
+}
+
+TEST_CASE("integers are shown as integers and have no distance", "[verdict]") {
+  const std::vector<std::int16_t> five = {5, -5};
+  const std::vector<std::int16_t> six = {5, -6};
+  SnapshotPair scene;
+  scene.measured = {stored("n", "I16", six)};
+  scene.reference = {stored("n", "I16", five)};
+  const nlohmann::json json = to_json(scene.compare()).at("tensors").at(0);
+  CHECK(json.at("first").at("measured") == nlohmann::json{{"value", -6}, {"bits", "fffa"}});
+  CHECK(json.at("first").at("ulp").is_null());
+  CHECK(json.at("rel_l2").is_null());
+}
+
+}  // namespace
+}  // namespace reprobench
