@@ -37,9 +37,9 @@ class HeaderParser {
 
   SafetensorsHeader parse() {
     find_text();
-    const nlohmann::json json = parse_json();
+    const nlohmann::json object = parse_json();
     SafetensorsHeader header;
-    for (const auto& [name, value] : json.items()) {
+    for (const auto& [name, value] : object.items()) {
       if (name == "__metadata__") {
         header.metadata = metadata(value);
       } else {
@@ -92,20 +92,20 @@ class HeaderParser {
       }
       return true;
     };
-    nlohmann::json json;
+    nlohmann::json object;
     try {
-      json = nlohmann::json::parse(text_, watch);
+      object = nlohmann::json::parse(text_, watch);
     } catch (const nlohmann::json::parse_error& error) {
       fail(kPrefixBytes + (error.byte > 0 ? error.byte - 1 : 0), "the header is not JSON");
     }
-    if (!json.is_object()) fail(kPrefixBytes, "the header is not a JSON object");
+    if (!object.is_object()) fail(kPrefixBytes, "the header is not a JSON object");
     if (!twice.empty()) {
       const std::string key = nlohmann::json(twice).dump();
       const std::size_t first = text_.find(key);
       const std::size_t second = first == std::string_view::npos ? first : text_.find(key, first + 1);
       fail(kPrefixBytes + (second == std::string_view::npos ? 0 : second), "the header holds " + key + " twice");
     }
-    return json;
+    return object;
   }
 
   SafetensorsMetadata metadata(const nlohmann::json& value) const {

@@ -35,10 +35,10 @@ SafetensorsHeader parse_text(const std::string& file) {
   return parse_safetensors("w.safetensors", std::as_bytes(std::span(file)));
 }
 
-std::string file_with(const std::string& json, std::size_t data_bytes) {
+std::string file_with(const std::string& header, std::size_t data_bytes) {
   std::string file;
-  for (int i = 0; i < 8; ++i) file.push_back(static_cast<char>(json.size() >> (8 * i) & 255));
-  return file + json + std::string(data_bytes, '\1');
+  for (int i = 0; i < 8; ++i) file.push_back(static_cast<char>(header.size() >> (8 * i) & 255));
+  return file + header + std::string(data_bytes, '\1');
 }
 
 std::string problem_of(const std::string& file) {

@@ -33,18 +33,18 @@ void check_tensor(const SafetensorsTensor& tensor) {
 
 // Length, JSON and the spaces that align the data.
 std::string header_of(const std::vector<SafetensorsTensor>& tensors, const SafetensorsMetadata& metadata) {
-  nlohmann::json json = nlohmann::json::object();
-  if (!metadata.empty()) json["__metadata__"] = metadata;
+  nlohmann::json object = nlohmann::json::object();
+  if (!metadata.empty()) object["__metadata__"] = metadata;
   std::uint64_t offset = 0;
   for (const SafetensorsTensor& tensor : tensors) {
-    if (json.contains(tensor.name)) throw ContractError("safetensors: two tensors are called `" + tensor.name + "`");
-    json[tensor.name] = {
+    if (object.contains(tensor.name)) throw ContractError("safetensors: two tensors are called `" + tensor.name + "`");
+    object[tensor.name] = {
         {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + tensor.bytes.size()}}};
     offset += tensor.bytes.size();
   }
   std::string text;
   try {
-    text = json.dump();
+    text = object.dump();
   } catch (const nlohmann::json::type_error&) {
     throw ContractError("safetensors: a name or a word of the metadata is not UTF-8");
   }

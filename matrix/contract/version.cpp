@@ -7,15 +7,15 @@ nlohmann::json document(const std::string& name) {
           {"version", {{"major", kContractVersion.major}, {"minor", kContractVersion.minor}}}};
 }
 
-void require_document(const nlohmann::json& json, const std::string& name) {
-  if (!json.is_object()) throw ContractError(name + ": the document is not a JSON object");
+void require_document(const nlohmann::json& object, const std::string& name) {
+  if (!object.is_object()) throw ContractError(name + ": the document is not a JSON object");
   const std::string expected = "reprobench/" + name;
-  const std::string actual = json.value("schema", "");
+  const std::string actual = object.value("schema", "");
   if (actual != expected) {
     throw ContractError(name + ": schema is `" + actual + "`, expected `" + expected + "`");
   }
-  const auto version = json.find("version");
-  if (version == json.end() || !version->is_object() || !version->contains("major") || !version->contains("minor")) {
+  const auto version = object.find("version");
+  if (version == object.end() || !version->is_object() || !version->contains("major") || !version->contains("minor")) {
     throw ContractError(name + ": `version` with `major` and `minor` is missing");
   }
   const int major = version->at("major").get<int>();
