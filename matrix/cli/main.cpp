@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include "matrix/cli/replay_runner.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -22,6 +23,7 @@ constexpr Verb kVerbs[] = {
     {"stack",    "Install, list, show, verify or remove stacks", "reprobench stack install torch-2.9.0-cu128",            &declare_stack},
     {"report",   "Write the reports of a run directory", "reprobench report .reprobench/runs/r-20260101-120000-1a2b",     &declare_report},
     {"explain",  "Say why a cell or one of its checks ended as it did", "reprobench explain 3f9c1e numerics.repeat_mismatches", &declare_explain},
+    {"compare",  "Compare cells, stacks or tensor files, down to operator and element", "reprobench compare torch-2.9.0-cu128 torch-2.8.0-cu128 --explain", &declare_compare},
     {"doctor",   "Check this host and its stacks, read-only", "reprobench doctor",                                        &declare_doctor},
     {"db",       "Rebuild or list the index over the runs of a store", "reprobench db rebuild",                           &declare_db},
     {"schema",   "Print the JSON Schema of a document", "reprobench schema verdict",                                      &declare_schema},
@@ -52,6 +54,9 @@ ExitCode run_verb(const std::function<ExitCode()>& action, const Terminal& termi
   } catch (const ContractError& error) {
     terminal.error(fmt::format("store: {}\n", printable(error.what())));
     return ExitCode::store;
+  } catch (const ReplayFailed& error) {
+    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    return ExitCode::undecided;
   } catch (const std::filesystem::filesystem_error& error) {
     terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
     return ExitCode::store;

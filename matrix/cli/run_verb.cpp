@@ -1,20 +1,18 @@
-#include <iterator>
 #include <memory>
-#include <random>
-#include <sstream>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <time.h>
 
 #include "matrix/cli/interrupt.hpp"
 #include "matrix/cli/plan_text.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/report_process.hpp"
+#include "matrix/cli/run_identity.hpp"
 #include "matrix/cli/selection.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/verdict_text.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/local_launcher.hpp"
@@ -36,59 +34,12 @@ struct RunOptions {
   bool no_report = false;
 };
 
-std::string utc_now(const char* format) {
-  const time_t now = time(nullptr);
-  tm broken_down{};
-  gmtime_r(&now, &broken_down);
-  char text[32];
-  strftime(text, sizeof text, format, &broken_down);
-  return text;
-}
-
-// Sortable by time for people; the random tail keeps two runs of one second apart.
-std::string new_run_id() {
-  std::random_device entropy;
-  return "r-" + utc_now("%Y%m%d-%H%M%S") + "-" + hex32(entropy()).substr(0, 4);
-}
-
-// "torch-2.9.0-cu128=/path/worker --flag": the worker and what follows `run REQUEST` on its command line.
-std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string>& options) {
-  std::map<std::string, WorkerCommand> workers;
-  for (const std::string& option : options) {
-    const auto equals = option.find('=');
-    std::istringstream words(equals == std::string::npos ? "" : option.substr(equals + 1));
-    const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
-    if (command.empty()) throw UsageError("--worker takes STACK=COMMAND, got " + option);
-    WorkerCommand& worker = workers[option.substr(0, equals)];
-    worker.command = {std::filesystem::absolute(command.front())};
-    worker.arguments.assign(command.begin() + 1, command.end());
-  }
-  return workers;
-}
-
-// How each stack's cells are started. Throws UsageError naming every stack that is not installed.
-std::map<std::string, WorkerCommand> worker_commands(const Plan& plan, const Project& project,
-                                                     std::map<std::string, WorkerCommand> workers) {
-  const StackStore store = project.stack_store();
-  const auto specs = project.stacks();
-  std::string missing;
+std::set<std::string> stacks_to_run(const Plan& plan) {
+  std::set<std::string> stacks;
   for (const PlannedCell& planned : plan.cells) {
-    const std::string& name = planned.cell.request.stack;
-    if (planned.skip || workers.count(name) > 0) continue;
-    const InstalledStack stack = store.find(specs.at(name));
-    if (!stack.complete || stack.worker.empty()) missing += " " + name;
-    WorkerCommand& worker = workers[name];
-    worker.command = {stack.worker};
-    worker.arguments = {"--data", project.data()};
-    worker.environment = store.environment(stack);
+    if (!planned.skip) stacks.insert(planned.cell.request.stack);
   }
-  if (!missing.empty()) {
-    throw UsageError(
-        fmt::format("not installed, or not built for these worker sources:{0}\n"
-                    "            run: reprobench stack install{0}",
-                    missing));
-  }
-  return workers;
+  return stacks;
 }
 
 void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& selected) {
@@ -119,7 +70,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
     terminal.out(plan_table(selected.plan, terminal));
     return ExitCode::passed;
   }
-  const auto workers = worker_commands(selected.plan, project, given_workers(options.workers));
+  const auto workers = worker_commands(stacks_to_run(selected.plan), project, given_workers(options.workers));
 
   RunInfo info;
   info.run_id = new_run_id();

@@ -24,7 +24,7 @@ class OperatorCapture {
   void finish(const OperatorCall& call, const std::filesystem::path& path) const;
 
  private:
-  std::vector<at::IValue> inputs_;
+  std::vector<c10::IValue> inputs_;
 };
 
 }  // namespace reprobench

@@ -9,8 +9,12 @@
 #include <string>
 #include <vector>
 
-#include <ATen/core/ivalue.h>
-#include <ATen/core/operator_name.h>
+namespace at {
+class Tensor;
+}
+namespace c10 {
+struct IValue;
+}
 
 namespace reprobench {
 
@@ -28,8 +32,8 @@ struct OperatorCall {
   int depth = 0;
   std::int64_t index = 0;  // of its start, since the hook was set
   const OperatorTraits* traits = nullptr;
-  std::vector<at::IValue> inputs;
-  std::vector<at::IValue> outputs;  // empty until it has ended
+  std::vector<c10::IValue> inputs;
+  std::vector<c10::IValue> outputs;  // empty until it has ended
 };
 
 class OperatorListener {
@@ -67,6 +71,6 @@ class OperatorPause {
 };
 
 // Calls `visit(tensor)` for every defined tensor in `value`, also those in lists.
-void visit_tensors(const at::IValue& value, const std::function<void(const at::Tensor&)>& visit);
+void visit_tensors(const c10::IValue& value, const std::function<void(const at::Tensor&)>& visit);
 
 }  // namespace reprobench

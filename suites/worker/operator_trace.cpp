@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 #include <fcntl.h>
 #include <unistd.h>
 

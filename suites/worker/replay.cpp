@@ -74,37 +74,32 @@ void ReplayRecorder::write_snapshot_if_asked(std::int64_t steps_done, const Dige
   write_snapshot(folder_ / snapshot_file(steps_done), state_, {steps_done, seed_, workload_, chain});
 }
 
-// The first step's update is part of its file. The state is put back afterwards, bit for bit.
+// The first step's update is part of its file: what Adam added to each parameter, in the parameter's precision.
 void ReplayRecorder::write_gradients(std::int64_t step) const {
   NamedTensors tensors;
   for (std::size_t i = 0; i < state_.size(); ++i) {
     if (state_.gradient(i).defined()) tensors.emplace_back("gradient/" + state_.name(i), state_.gradient(i));
   }
-  if (step == request_.replay->first_step) {
-    const c10::NoGradGuard no_grad;
-    std::vector<at::Tensor> before;
-    for (std::size_t i = 0; i < state_.size(); ++i) {
-      for (const at::Tensor& tensor : {state_.parameter(i), state_.exp_avg(i), state_.exp_avg_square(i)}) {
-        before.push_back(tensor.detach().clone());
-      }
-    }
-    const double beta1_power = state_.beta1_power();
-    const double beta2_power = state_.beta2_power();
-    state_.update();
-    for (std::size_t i = 0; i < state_.size(); ++i) {
-      tensors.emplace_back("update/" + state_.name(i),
-                           state_.parameter(i).detach().to(at::kDouble) - before[3 * i].to(at::kDouble));
-    }
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      const at::Tensor& owner = i % 3 == 0   ? state_.parameter(i / 3)
-                                : i % 3 == 1 ? state_.exp_avg(i / 3)
-                                             : state_.exp_avg_square(i / 3);
-      at::Tensor target = owner.detach();
-      target.copy_(before[i]);
-    }
-    state_.set_powers(beta1_power, beta2_power);
-  }
+  if (step == request_.replay->first_step) add_updates(tensors);
   write_tensors(folder_ / gradients_file(step), tensors, {{"step", std::to_string(step)}});
+}
+
+// The state is put back afterwards, bit for bit.
+void ReplayRecorder::add_updates(NamedTensors& tensors) const {
+  const c10::NoGradGuard no_grad;
+  NamedTensors before = state_.tensors();
+  for (auto& [name, tensor] : before) tensor = tensor.clone();
+  const double beta1_power = state_.beta1_power();
+  const double beta2_power = state_.beta2_power();
+  state_.update();
+  for (const auto& [name, tensor] : before) {
+    if (state_.index_of(name)) tensors.emplace_back("update/" + name, state_.find(name).detach() - tensor);
+  }
+  for (const auto& [name, tensor] : before) {
+    at::Tensor target = state_.find(name).detach();
+    target.copy_(tensor);
+  }
+  state_.set_powers(beta1_power, beta2_power);
 }
 
 }  // namespace reprobench

@@ -10,6 +10,7 @@
 #include "matrix/contract/request.hpp"
 #include "suites/worker/operator_fault.hpp"
 #include "suites/worker/operator_trace.hpp"
+#include "suites/worker/tensor_file.hpp"
 #include "suites/worker/train_state.hpp"
 
 namespace reprobench {
@@ -39,6 +40,7 @@ class ReplayRecorder {
  private:
   void write_snapshot_if_asked(std::int64_t steps_done, const Digest& chain) const;
   void write_gradients(std::int64_t step) const;
+  void add_updates(NamedTensors& tensors) const;
 
   const CellRequest& request_;
   std::filesystem::path folder_;

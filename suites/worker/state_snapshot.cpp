@@ -39,20 +39,14 @@ void restore(const std::filesystem::path& path, const TensorFile& file, const st
   if (found == file.tensors.end()) refuse(path, "tensor `" + name + "` is missing");
   if (found->second.sizes() != target.sizes()) refuse(path, "tensor `" + name + "` has another shape");
   const c10::NoGradGuard no_grad;
-  at::Tensor destination = target.detach();
+  at::Tensor destination = target;
   destination.copy_(found->second);
 }
 
 }  // namespace
 
 void write_snapshot(const std::filesystem::path& path, const TrainState& state, const SnapshotPosition& position) {
-  NamedTensors tensors;
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    tensors.emplace_back(state.name(i), state.parameter(i));
-    tensors.emplace_back(state.name(i) + ".exp_avg", state.exp_avg(i));
-    tensors.emplace_back(state.name(i) + ".exp_avg_sq", state.exp_avg_square(i));
-  }
-  write_tensors(path, tensors,
+  write_tensors(path, state.tensors(),
                 {{"format", kFormat},
                  {"steps_done", std::to_string(position.steps_done)},
                  {"seed", std::to_string(position.seed)},
@@ -71,11 +65,7 @@ Digest read_snapshot(const std::filesystem::path& path, TrainState& state, const
   }
   if (field(path, file, "seed") != std::to_string(expected.seed)) refuse(path, "has another seed");
   if (file.tensors.size() != 3 * state.size()) refuse(path, "holds the tensors of another model");
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    restore(path, file, state.name(i), state.parameter(i));
-    restore(path, file, state.name(i) + ".exp_avg", state.exp_avg(i));
-    restore(path, file, state.name(i) + ".exp_avg_sq", state.exp_avg_square(i));
-  }
+  for (const auto& [name, tensor] : state.tensors()) restore(path, file, name, tensor);
   state.set_powers(std::bit_cast<double>(hex_field(path, file, "beta1_power")),
                    std::bit_cast<double>(hex_field(path, file, "beta2_power")));
   Digest chain;

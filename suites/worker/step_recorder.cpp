@@ -70,6 +70,7 @@ void StepRecorder::after_step(StepMeasurement& measured, const at::Tensor& outpu
   }
   measured.root = level_ == TraceLevel::tensor ? tensor_root(measured, loss) : step_root(measured.step, output, loss);
   chain_ = chain_digest(chain_, measured.root);
+  steps_done_ = measured.step;
   measured.chain = chain_;
   if (level_ == TraceLevel::tensor) trace_.add(to_json(tensors_));
   trace_.add(measured);
@@ -135,7 +136,7 @@ void StepRecorder::add_state() {
 
 void StepRecorder::finish() {
   with_sketches_ = true;
-  tensors_ = {steps_, true, {}};
+  tensors_ = {steps_done_, true, {}};
   for (std::size_t i = 0; i < state_.size(); ++i)
     add_tensor(state_.name(i), TensorRole::parameter, state_.parameter(i));
   add_state();

@@ -54,7 +54,8 @@ class StepRecorder {
   Digest tensor_root(StepMeasurement& measured, const at::Tensor& loss);
 
   TraceLevel level_;
-  std::int64_t steps_;
+  std::int64_t steps_;  // of the workload; a replay may do fewer
+  std::int64_t steps_done_ = 0;
   const TrainState& state_;
   const BatchSource& batches_;
   TraceWriter& trace_;

@@ -119,6 +119,16 @@ at::Tensor TrainState::find(const std::string& name) const {
   return {};
 }
 
+std::vector<std::pair<std::string, at::Tensor>> TrainState::tensors() const {
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (const Slot& slot : slots_) {
+    named.emplace_back(slot.name, slot.parameter.detach());
+    named.emplace_back(slot.name + ".exp_avg", slot.exp_avg);
+    named.emplace_back(slot.name + ".exp_avg_sq", slot.exp_avg_square);
+  }
+  return named;
+}
+
 void TrainState::set_powers(double beta1_power, double beta2_power) {
   beta1_power_ = beta1_power;
   beta2_power_ = beta2_power;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/model_spec.hpp"
@@ -40,6 +41,8 @@ class TrainState {
 
   // The parameter `name`, or its moment as NAME.exp_avg or NAME.exp_avg_sq; an undefined tensor if there is none.
   at::Tensor find(const std::string& name) const;
+  // All of these, detached, by name.
+  std::vector<std::pair<std::string, at::Tensor>> tensors() const;
   std::optional<std::size_t> index_of(const std::string& parameter) const;
 
   // The running products of Adam's bias corrections: the part of its state that is no tensor.

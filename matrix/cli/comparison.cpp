@@ -1,0 +1,100 @@
+#include "matrix/cli/comparison.hpp"
+
+#include <fmt/format.h>
+
+#include "matrix/cli/explanation.hpp"
+
+namespace reprobench {
+namespace {
+
+std::string workload_text(const CellRequest& request) {
+  return fmt::format("{}/{}, {} steps of {}, {}", request.workload.model, request.workload.preset,
+                     request.workload.steps, request.workload.batch_size, request.knobs.at("precision"));
+}
+
+// Why no number of the one may be held against the other; empty: nothing.
+std::string not_comparable_because(const ComparedSide& measured, const ComparedSide& expected) {
+  const CellRequest& a = measured.request;
+  const CellRequest& b = expected.request;
+  std::vector<std::string> fields;
+  const auto differ = [&](const char* field, const auto& x, const auto& y) {
+    if (x != y) fields.push_back(fmt::format("{} {} against {}", field, x, y));
+  };
+  differ("model", a.workload.model, b.workload.model);
+  differ("preset", a.workload.preset, b.workload.preset);
+  differ("steps", a.workload.steps, b.workload.steps);
+  differ("batch_size", a.workload.batch_size, b.workload.batch_size);
+  differ("world_size", a.world_size, b.world_size);
+  for (const char* knob : {"precision", "seed"}) differ(knob, a.knobs.at(knob), b.knobs.at(knob));
+  if (!fields.empty()) return fmt::format("the workloads differ: {}", fmt::join(fields, ", "));
+  differ("trace level", to_string(a.trace), to_string(b.trace));
+  if (!fields.empty()) return fmt::format("the digests are of different levels: {}", fields.front());
+  const std::string& ours = measured.attempt.result->workload_digest;
+  const std::string& theirs = expected.attempt.result->workload_digest;
+  if (ours != theirs) {
+    return fmt::format("the workload digests differ: {} against {}; weights, data, order or loop are not the same",
+                       ours, theirs);
+  }
+  if (measured.attempt.trace->steps.size() != expected.attempt.trace->steps.size()) {
+    return fmt::format("{} steps against {}", measured.attempt.trace->steps.size(),
+                       expected.attempt.trace->steps.size());
+  }
+  return "";
+}
+
+std::string place_of(const Divergence& first) {
+  if (first.tensor.empty()) return fmt::format("step {}, its {}", first.step, first.role);
+  return fmt::format("step {}, {} `{}`", first.step, first.role, first.tensor);
+}
+
+std::string sentence_of(const CellComparison& comparison) {
+  const Divergence& first = *comparison.trace.first;
+  std::string sentence =
+      first.step > 1 ? fmt::format("equal bits up to step {}; first difference in {}", first.step - 1, place_of(first))
+                     : fmt::format("bits differ from {}", place_of(first));
+  if (!comparison.explanation) return sentence;
+  const Explanation& explained = *comparison.explanation;
+  if (explained.call) {
+    const OperatorRecord& call = explained.call->measured;
+    sentence += fmt::format("; {} ({} of `{}`, step {}) made it out of equal inputs", call.name, call.pass,
+                            call.module.empty() ? "no module" : call.module, call.step);
+  } else {
+    sentence += "; no operator made it";
+  }
+  if (explained.lockstep) sentence += fmt::format("; against fp64: {}", to_string(explained.lockstep->word));
+  if (!explained.suspect.component.empty()) sentence += fmt::format("; suspect: {}", explained.suspect.component);
+  return sentence;
+}
+
+}  // namespace
+
+CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& expected,
+                             const ExplainSettings& settings, ReplayRunner& replays) {
+  CellComparison comparison;
+  comparison.measured = measured.label;
+  comparison.expected = expected.label;
+  comparison.workload = workload_text(measured.request);
+  comparison.differences =
+      side_differences(measured.request, *measured.attempt.result, expected.request, *expected.attempt.result);
+  const std::string reason = not_comparable_because(measured, expected);
+  if (!reason.empty()) {
+    comparison.word = "not_comparable";
+    comparison.sentence = reason;
+    return comparison;
+  }
+  comparison.trace = compare_traces(*measured.attempt.trace, *expected.attempt.trace, expected.label);
+  if (!comparison.trace.first) {
+    comparison.word = "equal";
+    comparison.sentence = fmt::format("equal bits in all that {} steps digested", comparison.trace.steps_compared);
+    return comparison;
+  }
+  comparison.word = "differs";
+  if (settings.explain) {
+    comparison.explanation =
+        explain_difference(measured, expected, *comparison.trace.first, comparison.differences, settings, replays);
+  }
+  comparison.sentence = sentence_of(comparison);
+  return comparison;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,82 @@
+// Two cells, or a workload on two stacks: equal bits, or the first step, tensor, operator and element that differ, and
+// whether the difference is rounding.
+//
+// Everything up to the tensor comes from the traces. For the rest both sides are replayed: the differing step with
+// every operator call on record, then one call with its tensors, then steps from one state on many batches beside fp64.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "kernels/diff/diff.hpp"
+#include "matrix/cli/replay_runner.hpp"
+#include "matrix/verdict/divergence.hpp"
+#include "matrix/verdict/lockstep.hpp"
+#include "matrix/verdict/operator_divergence.hpp"
+#include "matrix/verdict/snapshot_comparison.hpp"
+#include "matrix/verdict/suspect.hpp"
+
+namespace reprobench {
+
+// One side of a comparison: what was asked, and how it went.
+struct ComparedSide {
+  std::string label;  // "torch-2.9.0-cu128", "r-20261121-101502-7f3a:3f9c1e0a7b52"
+  CellRequest request;
+  AttemptRecord attempt;  // completed, with its trace
+};
+
+// The elements of the first differing tensor.
+struct ElementFinding {
+  std::string tensor;  // "output 0 of aten::addmm", "fc1.weight before step 20"
+  std::vector<std::int64_t> shape;
+  ElementType type = ElementType::fp32;
+  Difference difference;
+};
+
+// What one operator made of the same inputs, beside what it makes of them in fp64.
+struct OperatorBudget {
+  double measured_error_rel = 0;  // e_x, relative L2
+  double expected_error_rel = 0;  // e_r
+  double distance_rel = 0;        // between the two
+  std::optional<double> amplification;
+};
+
+struct Explanation {
+  std::optional<OperatorDivergence> call;
+  std::vector<std::string> diverging_operators;  // of that step
+  std::optional<ElementFinding> element;
+  std::optional<OperatorBudget> budget;
+  std::string no_budget;  // why there is none
+  std::optional<Lockstep> lockstep;
+  std::int64_t lockstep_state = 0;  // the step after which the common state was taken
+  Suspect suspect;
+  std::vector<std::string> notes;
+};
+
+struct CellComparison {
+  std::string measured;
+  std::string expected;
+  std::string workload;  // "gpt2/tiny, 20 steps of 8, fp32"
+  std::string word;      // "equal", "differs", "not_comparable"
+  std::string sentence;
+  TraceComparison trace;
+  std::vector<SideDifference> differences;
+  std::optional<Explanation> explanation;
+};
+
+struct ExplainSettings {
+  bool explain = false;
+  int lockstep_batches = 32;  // 0: no lockstep
+};
+
+CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& expected,
+                             const ExplainSettings& settings, ReplayRunner& replays);
+
+nlohmann::json to_json(const CellComparison& comparison);
+std::string to_text(const CellComparison& comparison, const Terminal& terminal);
+std::string to_text(const SnapshotComparison& comparison);
+
+}  // namespace reprobench

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include "matrix/cli/comparison.hpp"
+#include "matrix/contract/number.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::size_t kTensorsShown = 5;
+
+std::string line(std::string_view label, const std::string& text) { return fmt::format("  {:<12}{}\n", label, text); }
+
+std::string bits_text(const ElementFinding& finding, std::uint64_t bits) {
+  const std::string digits = hex64(bits).substr(16 - 2 * element_bytes(finding.type));
+  return is_floating(finding.type) ? fmt::format("{:.9g} (0x{})", element_value(finding.type, bits), digits)
+                                   : fmt::format("0x{}", digits);
+}
+
+std::string element_text(const ElementFinding& finding) {
+  const ElementPair& first = *finding.difference.first;
+  std::string text =
+      line("element", fmt::format("{} [{}], index {} in block {}: {} against {}{}", finding.tensor,
+                                  fmt::join(finding.shape, " x "), first.index, finding.difference.first_block,
+                                  bits_text(finding, first.bits_a), bits_text(finding, first.bits_b),
+                                  first.ulp ? fmt::format(", {} ULP", *first.ulp) : ""));
+  const auto& largest = finding.difference.largest;
+  text += line("", fmt::format("{} of {} elements differ{}", finding.difference.differing, finding.difference.count,
+                               largest && largest->ulp ? fmt::format(", by up to {} ULP", *largest->ulp) : ""));
+  return text;
+}
+
+std::string call_text(const OperatorDivergence& divergence) {
+  const OperatorRecord& call = divergence.measured;
+  std::string text = line(
+      "operator", fmt::format("{} in the {} of `{}`, call {} of step {}; all {} inputs agree", call.name, call.pass,
+                              call.module.empty() ? "-" : call.module, call.index, call.step, call.inputs.size()));
+  for (const OperatorTensor& input : call.inputs) {
+    if (input.digest.empty()) continue;
+    text += line("", fmt::format("input {} [{}]  {}", input.dtype, fmt::join(input.shape, " x "), input.digest));
+  }
+  text += line("", fmt::format("output       {} against {}", call.outputs[divergence.output].digest,
+                               divergence.expected.outputs[divergence.output].digest));
+  if (divergence.constants_differ) {
+    text += line("", fmt::format("its constants differ: {} against {}", call.constants, divergence.expected.constants));
+  }
+  if (divergence.calls_unmatched > 0) {
+    text += line(
+        "", fmt::format("{} calls have no partner: the releases take different operators", divergence.calls_unmatched));
+  }
+  return text;
+}
+
+std::string budget_text(const Explanation& explanation) {
+  if (!explanation.budget) {
+    return explanation.no_budget.empty() ? "" : line("fp64", fmt::format("not judged: {}", explanation.no_budget));
+  }
+  const OperatorBudget& budget = *explanation.budget;
+  return line("fp64",
+              fmt::format("the same inputs in fp64: off by {:.2e} here, {:.2e} there, {:.2e} between them{}",
+                          budget.measured_error_rel, budget.expected_error_rel, budget.distance_rel,
+                          budget.amplification ? fmt::format("; a change of its inputs comes out {:.2g} times as large",
+                                                             *budget.amplification)
+                                               : ""));
+}
+
+std::string ratio_text(const LockstepTensor& tensor) {
+  const std::string pooled = tensor.pooled ? fmt::format(", pooled E {:.3f} (bound {:.3f})", tensor.pooled->ratio,
+                                                         tensor.pooled_decision.bound)
+                                           : "";
+  return fmt::format("{:<10} {:<34} E {:.3g} (bound {:g}){}", to_string(tensor.word), tensor.name, tensor.error_ratio,
+                     tensor.error_ratio_bound, pooled);
+}
+
+std::string lockstep_text(const Explanation& explanation) {
+  const Lockstep& lockstep = *explanation.lockstep;
+  std::string text = line("lockstep", fmt::format("{} (state after step {}, {} batches): {}", to_string(lockstep.word),
+                                                  explanation.lockstep_state, lockstep.batches, lockstep.sentence));
+  for (std::size_t i = 0; i < std::min(kTensorsShown, lockstep.tensors.size()); ++i) {
+    text += line("", ratio_text(lockstep.tensors[i]));
+  }
+  return text;
+}
+
+std::string explanation_text(const Explanation& explanation) {
+  std::string text;
+  if (explanation.call) text += call_text(*explanation.call);
+  if (explanation.diverging_operators.size() > 1) {
+    text += line("", fmt::format("operators of that step with equal inputs and other outputs: {}",
+                                 fmt::join(explanation.diverging_operators, ", ")));
+  }
+  if (explanation.element) text += element_text(*explanation.element);
+  text += budget_text(explanation);
+  if (explanation.lockstep) text += lockstep_text(explanation);
+  text += line("suspect", explanation.suspect.sentence);
+  for (const std::string& note : explanation.notes) text += line("note", note);
+  return text;
+}
+
+Style style_of_word(const std::string& word) {
+  if (word == "equal") return Style::green;
+  return word == "differs" ? Style::yellow : Style::cyan;
+}
+
+std::string tensor_text(const TensorComparison& tensor) {
+  if (tensor.match == TensorMatch::not_comparable) {
+    return fmt::format("  {:<34} not comparable: {}\n", tensor.name, tensor.reason);
+  }
+  const ElementPair& first = *tensor.difference.first;
+  const ElementFinding finding{tensor.name, tensor.shape, tensor.type, tensor.difference};
+  return fmt::format("  {:<34} {} of {} differ, relative L2 {:.3g}; first at {}: {} against {}{}\n", tensor.name,
+                     tensor.difference.differing, tensor.difference.count, tensor.rel_l2, first.index,
+                     bits_text(finding, first.bits_a), bits_text(finding, first.bits_b),
+                     first.ulp ? fmt::format(", {} ULP", *first.ulp) : "");
+}
+
+}  // namespace
+
+std::string to_text(const SnapshotComparison& comparison) {
+  std::string text = printable(comparison.sentence) + "\n";
+  for (const TensorComparison& tensor : comparison.tensors) {
+    if (tensor.match != TensorMatch::equal) text += printable(tensor_text(tensor));
+  }
+  for (const std::string& name : comparison.missing) text += fmt::format("  {:<34} only in B\n", printable(name));
+  for (const std::string& name : comparison.extra) text += fmt::format("  {:<34} only in A\n", printable(name));
+  return text;
+}
+
+std::string to_text(const CellComparison& comparison, const Terminal& terminal) {
+  std::string text = fmt::format("{} against {}: {}\n", comparison.measured, comparison.expected, comparison.workload);
+  text += fmt::format("  {:<12}{}\n", terminal.paint(comparison.word, style_of_word(comparison.word)),
+                      printable(comparison.sentence));
+  if (comparison.trace.first) {
+    text += line("steps",
+                 fmt::format("{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared));
+  }
+  for (const SideDifference& difference : comparison.differences) {
+    text +=
+        line("differs",
+             printable(fmt::format("{}: {} against {}", difference.what, difference.measured, difference.expected)));
+  }
+  if (comparison.explanation) text += explanation_text(*comparison.explanation);
+  return text;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,227 @@
+#include "matrix/cli/explanation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "matrix/record/operator_reader.hpp"
+#include "matrix/record/safetensors.hpp"
+#include "matrix/verdict/snapshot_comparison.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kStateEvery = 50;  // at level `step` a worker digests the whole state this often
+
+// The steps among which the first difference arose. At level `tensor` it is the differing one, or the one before it
+// where the step began with another parameter; at level `step` all since the state was last seen equal.
+std::int64_t first_suspect_step(const ComparedSide& side, const Divergence& first) {
+  if (side.request.trace == TraceLevel::tensor) {
+    return first.role == to_string(TensorRole::parameter) ? std::max<std::int64_t>(1, first.step - 1) : first.step;
+  }
+  return std::max<std::int64_t>(1, (first.step - 1) / kStateEvery * kStateEvery + 1);
+}
+
+CellRequest replay_of(const ComparedSide& side, Replay replay) {
+  CellRequest request = side.request;
+  request.replay = std::move(replay);
+  return request;
+}
+
+std::vector<OperatorRecord> calls_of_step(const OperatorCalls& calls, std::int64_t step) {
+  const auto found = calls.steps.find(step);
+  return found == calls.steps.end() ? std::vector<OperatorRecord>{} : found->second;
+}
+
+std::string chain_at(const AttemptRecord& attempt, std::int64_t step) {
+  for (const StepRecord& record : attempt.trace->steps) {
+    if (record.step == step) return record.chain;
+  }
+  return "";
+}
+
+// One explanation in the making: both sides' replays, and what they have shown so far.
+class Explainer {
+ public:
+  Explainer(const ComparedSide& measured, const ComparedSide& expected, const Divergence& first,
+            const ExplainSettings& settings, ReplayRunner& replays)
+      : measured_(measured), expected_(expected), first_(first), settings_(settings), replays_(replays) {}
+
+  Explanation run(const std::vector<SideDifference>& differences) {
+    replay_operators();
+    if (result_.call) {
+      capture_call();
+    } else {
+      compare_states();
+    }
+    if (settings_.lockstep_batches > 0) judge_one_step();
+    result_.suspect = suspect_of(result_.call ? result_.call->measured.name : "", differences);
+    return std::move(result_);
+  }
+
+ private:
+  void replay_operators() {
+    start_ = first_suspect_step(measured_, first_);
+    Replay replay;
+    replay.last_step = first_.step;
+    replay.operators_from = start_;
+    replay.operators_to = first_.step;
+    replay.snapshots_after = {start_ - 1, first_.step};
+    auto outcomes =
+        replays_.run({{"a-operators", replay_of(measured_, replay)}, {"b-operators", replay_of(expected_, replay)}});
+    check_reproduced(measured_, outcomes[0]);
+    check_reproduced(expected_, outcomes[1]);
+    measured_folder_ = outcomes[0].folder;
+    expected_folder_ = outcomes[1].folder;
+    const OperatorCalls ours = read_operator_calls(measured_folder_ / kOperatorsFile);
+    const OperatorCalls theirs = read_operator_calls(expected_folder_ / kOperatorsFile);
+    for (const auto* calls : {&ours, &theirs}) {
+      if (!calls->problem.empty()) throw ReplayFailed(calls->problem);
+    }
+    for (std::int64_t step = start_; step <= first_.step && !result_.call; ++step) {
+      const auto our_calls = calls_of_step(ours, step);
+      const auto their_calls = calls_of_step(theirs, step);
+      result_.call = first_diverging_operator(our_calls, their_calls);
+      if (result_.call) result_.diverging_operators = diverging_operator_names(our_calls, their_calls);
+    }
+  }
+
+  // A replay that takes another course than the run shows nothing about the run.
+  void check_reproduced(const ComparedSide& side, const ReplayOutcome& outcome) {
+    const std::string original = chain_at(side.attempt, first_.step);
+    if (outcome.attempt.trace->steps.empty() || outcome.attempt.trace->steps.back().chain == original) return;
+    result_.notes.push_back(
+        fmt::format("{}: the replay did not give the run's bits up to step {}: this side is not "
+                    "reproducible, and what follows is about the replay",
+                    side.label, first_.step));
+  }
+
+  void capture_call() {
+    const auto capture = [&](const ComparedSide& side, const std::filesystem::path& folder,
+                             const OperatorRecord& call) {
+      Replay replay;
+      replay.from_state = folder / snapshot_file(start_ - 1);
+      replay.first_step = start_;
+      replay.last_step = call.step;
+      replay.capture = OperatorSite{call.step, call.index};
+      return replay_of(side, replay);
+    };
+    const auto outcomes = replays_.run({{"a-tensors", capture(measured_, measured_folder_, result_.call->measured)},
+                                        {"b-tensors", capture(expected_, expected_folder_, result_.call->expected)}});
+    const auto ours = SafetensorsFile::open(outcomes[0].folder / kOperatorTensorsFile);
+    const auto theirs = SafetensorsFile::open(outcomes[1].folder / kOperatorTensorsFile);
+    const std::string output = fmt::format("output.{}", result_.call->output);
+    find_element(fmt::format("output {} of {}", result_.call->output, result_.call->measured.name), ours, theirs,
+                 output);
+    weigh_call(ours, theirs, output, fmt::format("fp64.{}", result_.call->output));
+  }
+
+  void find_element(const std::string& name, const SafetensorsFile& ours, const SafetensorsFile& theirs,
+                    const std::string& key) {
+    const TensorView* a = find_tensor(ours.tensors(), key);
+    const TensorView* b = find_tensor(theirs.tensors(), key);
+    if (a == nullptr || b == nullptr || a->dtype != b->dtype || a->shape != b->shape) return;
+    const ElementType type = element_type_of(a->dtype);
+    const Difference difference = diff(type, a->bytes, b->bytes);
+    if (!difference.equal_bits()) result_.element = ElementFinding{name, a->shape, type, difference};
+  }
+
+  void weigh_call(const SafetensorsFile& ours, const SafetensorsFile& theirs, const std::string& output,
+                  const std::string& exact) {
+    const TensorView* a = find_tensor(ours.tensors(), output);
+    const TensorView* b = find_tensor(theirs.tensors(), output);
+    const TensorView* h = find_tensor(theirs.tensors(), exact);
+    if (a == nullptr || b == nullptr || h == nullptr || h->dtype != "F64" || a->shape != h->shape) {
+      const auto reason = theirs.metadata().find("fp64");
+      result_.no_budget = reason == theirs.metadata().end() ? "the operator has no fp64 form" : reason->second;
+      return;
+    }
+    const ErrorSums of_a = error_sums(element_type_of(a->dtype), a->bytes, ElementType::fp64, h->bytes);
+    const ErrorSums of_b = error_sums(element_type_of(b->dtype), b->bytes, ElementType::fp64, h->bytes);
+    const Difference between = diff(element_type_of(a->dtype), a->bytes, b->bytes);
+    const auto relative = [&](double squares) {
+      return of_b.reference_squares > 0 ? std::sqrt(squares / of_b.reference_squares) : 0;
+    };
+    OperatorBudget budget{relative(of_a.error_squares), relative(of_b.error_squares),
+                          relative(between.difference_squares), std::nullopt};
+    const auto amplification = theirs.metadata().find("amplification");
+    if (amplification != theirs.metadata().end()) budget.amplification = std::stod(amplification->second);
+    result_.budget = budget;
+  }
+
+  // No operator makes the difference: something changed the state, the batch or a gradient between operators.
+  void compare_states() {
+    result_.notes.push_back(
+        "every operator of these steps with equal inputs has equal outputs: the difference was there "
+        "before an operator touched it");
+    for (const std::int64_t step : {start_ - 1, first_.step}) {
+      const auto ours = SafetensorsFile::open(measured_folder_ / snapshot_file(step));
+      const auto theirs = SafetensorsFile::open(expected_folder_ / snapshot_file(step));
+      for (const TensorView& tensor : ours.tensors()) {
+        if (result_.element && tensor.name != first_.tensor) continue;
+        if (result_.element && result_.element->tensor.rfind(first_.tensor, 0) == 0) return;
+        find_element(fmt::format("{} after step {}", tensor.name, step), ours, theirs, tensor.name);
+      }
+      if (result_.element) return;
+    }
+  }
+
+  // Class B2: both sides and an fp64 run of the expected one take the same step from the same state, on many batches.
+  void judge_one_step() {
+    if (measured_.request.knobs.at("precision") == "fp64") {
+      result_.notes.push_back("no fp64 judgement: the runs are fp64 themselves");
+      return;
+    }
+    result_.lockstep_state = start_ - 1;
+    Replay replay;
+    replay.from_state = expected_folder_ / snapshot_file(start_ - 1);
+    replay.first_step = start_;
+    replay.last_step = start_ + settings_.lockstep_batches - 1;
+    replay.hold_state = true;
+    ReplayTask exact{"c-fp64", replay_of(expected_, replay)};
+    exact.request.knobs["precision"] = "fp64";
+    exact.request.inject.reset();
+    const auto outcomes = replays_.run(
+        {{"a-lockstep", replay_of(measured_, replay)}, {"b-lockstep", replay_of(expected_, replay)}, exact});
+    result_.lockstep = judge_lockstep_files(outcomes[0].folder, outcomes[1].folder, outcomes[2].folder, replay,
+                                            measured_.request.knobs.at("precision"));
+  }
+
+  const ComparedSide& measured_;
+  const ComparedSide& expected_;
+  const Divergence& first_;
+  const ExplainSettings& settings_;
+  ReplayRunner& replays_;
+  std::int64_t start_ = 1;
+  std::filesystem::path measured_folder_;
+  std::filesystem::path expected_folder_;
+  Explanation result_;
+};
+
+}  // namespace
+
+Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::filesystem::path& expected,
+                              const std::filesystem::path& exact, const Replay& replay, const std::string& precision) {
+  std::vector<SafetensorsFile> files;
+  for (std::int64_t step = replay.first_step; step <= replay.last_step; ++step) {
+    for (const auto& folder : {measured, expected, exact}) {
+      files.push_back(SafetensorsFile::open(folder / gradients_file(step)));
+    }
+  }
+  std::vector<LockstepBatch> batches;
+  for (std::size_t i = 0; i < files.size(); i += 3) {
+    batches.push_back({files[i].tensors(), files[i + 1].tensors(), files[i + 2].tensors()});
+  }
+  LockstepOptions options;
+  options.precision = precision;
+  return judge_lockstep(batches, options);
+}
+
+Explanation explain_difference(const ComparedSide& measured, const ComparedSide& expected, const Divergence& first,
+                               const std::vector<SideDifference>& differences, const ExplainSettings& settings,
+                               ReplayRunner& replays) {
+  return Explainer(measured, expected, first, settings, replays).run(differences);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,18 @@
+// The replays behind `compare --explain`.
+#pragma once
+
+#include "matrix/cli/comparison.hpp"
+
+namespace reprobench {
+
+// `first` is where the traces part. Throws ReplayFailed.
+Explanation explain_difference(const ComparedSide& measured, const ComparedSide& expected, const Divergence& first,
+                               const std::vector<SideDifference>& differences, const ExplainSettings& settings,
+                               ReplayRunner& replays);
+
+// The gradients that replays with `hold_state` left in three attempt folders: of the measured side, the expected one
+// and its fp64 run.
+Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::filesystem::path& expected,
+                              const std::filesystem::path& exact, const Replay& replay, const std::string& precision);
+
+}  // namespace reprobench

@@ -1,0 +1,50 @@
+#include "matrix/cli/worker_commands.hpp"
+
+#include <iterator>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+
+std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string>& options) {
+  std::map<std::string, WorkerCommand> workers;
+  for (const std::string& option : options) {
+    const auto equals = option.find('=');
+    std::istringstream words(equals == std::string::npos ? "" : option.substr(equals + 1));
+    const std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
+    if (command.empty()) throw UsageError("--worker takes STACK=COMMAND, got " + option);
+    WorkerCommand& worker = workers[option.substr(0, equals)];
+    worker.command = {std::filesystem::absolute(command.front())};
+    worker.arguments.assign(command.begin() + 1, command.end());
+  }
+  return workers;
+}
+
+std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,
+                                                     std::map<std::string, WorkerCommand> workers) {
+  const StackStore store = project.stack_store();
+  const auto specs = project.stacks();
+  std::string missing;
+  for (const std::string& name : stacks) {
+    if (workers.count(name) > 0) continue;
+    const auto spec = specs.find(name);
+    if (spec == specs.end())
+      throw UsageError(fmt::format("there is no stack `{}`; see `reprobench list stacks`", name));
+    const InstalledStack stack = store.find(spec->second);
+    if (!stack.complete || stack.worker.empty()) missing += " " + name;
+    WorkerCommand& worker = workers[name];
+    worker.command = {stack.worker};
+    worker.arguments = {"--data", project.data()};
+    worker.environment = store.environment(stack);
+  }
+  if (!missing.empty()) {
+    throw UsageError(
+        fmt::format("not installed, or not built for these worker sources:{0}\n"
+                    "            run: reprobench stack install{0}",
+                    missing));
+  }
+  return workers;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,22 @@
+// How each stack's worker is started on this host.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "matrix/cli/project.hpp"
+#include "matrix/exec/executor.hpp"
+
+namespace reprobench {
+
+// "torch-2.9.0-cu128=/path/worker --flag": the worker and what follows `run REQUEST` on its command line.
+std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string>& options);
+
+// `workers` and, for every stack that is not among them, its installed worker. Throws UsageError naming every stack
+// that is not installed.
+std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,
+                                                     std::map<std::string, WorkerCommand> workers);
+
+}  // namespace reprobench

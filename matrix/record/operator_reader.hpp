@@ -1,0 +1,22 @@
+// operators.jsonl of one replay as values.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/operator_record.hpp"
+
+namespace reprobench {
+
+struct OperatorCalls {
+  std::map<std::int64_t, std::vector<OperatorRecord>> steps;  // in the order the calls ended
+  std::string problem;                                        // empty: every line is whole
+};
+
+// Never throws for what the file holds: `problem` says what is wrong and everything before it is kept.
+OperatorCalls read_operator_calls(const std::filesystem::path& path);
+
+}  // namespace reprobench

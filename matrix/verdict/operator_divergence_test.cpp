@@ -1,0 +1,79 @@
+#include "matrix/verdict/operator_divergence.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+OperatorTensor tensor(const std::string& digest) { return {"float32", {2, 3}, digest}; }
+
+OperatorRecord operator_call(std::int64_t index, const std::string& name, const std::vector<std::string>& inputs,
+                             const std::string& output, const std::string& constants = "") {
+  OperatorRecord record;
+  record.step = 1;
+  record.index = index;
+  record.name = name;
+  record.pass = "forward";
+  for (const std::string& digest : inputs) record.inputs.push_back(tensor(digest));
+  record.outputs.push_back(tensor(output));
+  record.constants = constants;
+  return record;
+}
+
+using Calls = std::vector<OperatorRecord>;
+
+TEST_CASE("the operator whose inputs agree and whose output differs is found, not those that inherit it", "[verdict]") {
+  const Calls expected = {operator_call(1, "aten::mm", {"a", "b"}, "c"),
+                          operator_call(0, "aten::linear", {"a", "b"}, "c"), operator_call(2, "aten::relu", {"c"}, "d"),
+                          operator_call(3, "aten::mm", {"d", "e"}, "f")};
+  Calls measured = expected;
+  CHECK_FALSE(first_diverging_operator(measured, expected));
+  measured[2].outputs[0].digest = "x";
+  measured[3].inputs[0].digest = "x";
+  measured[3].outputs[0].digest = "y";
+  const auto found = first_diverging_operator(measured, expected);
+  REQUIRE(found);
+  CHECK(found->measured.index == 2);
+  CHECK(found->calls_compared == 2);
+  CHECK(diverging_operator_names(measured, expected) == std::vector<std::string>{"aten::relu"});
+}
+
+TEST_CASE("of nested operators the innermost is named", "[verdict]") {
+  const Calls expected = {operator_call(1, "aten::mm", {"a", "b"}, "c"),
+                          operator_call(0, "aten::linear", {"a", "b"}, "c")};
+  Calls measured = expected;
+  measured[0].outputs[0].digest = measured[1].outputs[0].digest = "x";
+  measured[0].depth = 1;
+  CHECK(first_diverging_operator(measured, expected)->measured.name == "aten::mm");
+  CHECK(diverging_operator_names(measured, expected) == std::vector<std::string>{"aten::mm"});
+}
+
+TEST_CASE("memory that nobody has written is neither an input nor an output", "[verdict]") {
+  const Calls expected = {operator_call(0, "aten::empty", {}, ""), operator_call(1, "aten::mm", {"", "b"}, "c")};
+  Calls measured = expected;
+  measured[1].inputs.erase(measured[1].inputs.begin());
+  CHECK_FALSE(first_diverging_operator(measured, expected));
+  measured[1].outputs[0].digest = "x";
+  CHECK(first_diverging_operator(measured, expected)->measured.name == "aten::mm");
+}
+
+TEST_CASE("releases that take different operators are compared where they take the same", "[verdict]") {
+  const Calls expected = {operator_call(0, "aten::mm", {"a"}, "b"), operator_call(1, "aten::contiguous", {"b"}, "b"),
+                          operator_call(2, "aten::gelu", {"b"}, "c"), operator_call(3, "aten::sum", {"c"}, "d")};
+  const Calls measured = {operator_call(0, "aten::mm", {"a"}, "b"), operator_call(1, "aten::gelu", {"b"}, "x"),
+                          operator_call(2, "aten::detach", {"x"}, "x"), operator_call(3, "aten::sum", {"x"}, "y")};
+  const auto found = first_diverging_operator(measured, expected);
+  REQUIRE(found);
+  CHECK(found->measured.name == "aten::gelu");
+  CHECK(found->expected.index == 2);
+  CHECK(found->calls_unmatched == 2);
+}
+
+TEST_CASE("another constant is told from another implementation", "[verdict]") {
+  const Calls expected = {operator_call(0, "aten::native_layer_norm", {"a"}, "b", "1e-05")};
+  const Calls measured = {operator_call(0, "aten::native_layer_norm", {"a"}, "c", "1.1e-05")};
+  CHECK(first_diverging_operator(measured, expected)->constants_differ);
+}
+
+}  // namespace
+}  // namespace reprobench

@@ -1,0 +1,107 @@
+#include "matrix/verdict/suspect.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+namespace {
+
+void add(std::vector<SideDifference>& differences, const std::string& what, const std::string& measured,
+         const std::string& expected) {
+  if (measured != expected) differences.push_back({what, measured, expected});
+}
+
+void add_map(std::vector<SideDifference>& differences, const std::string& prefix,
+             const std::map<std::string, std::string>& measured, const std::map<std::string, std::string>& expected) {
+  std::map<std::string, std::pair<std::string, std::string>> merged;
+  for (const auto& [name, value] : measured) merged[name].first = value;
+  for (const auto& [name, value] : expected) merged[name].second = value;
+  for (const auto& [name, values] : merged) add(differences, prefix + name, values.first, values.second);
+}
+
+std::map<std::string, std::string> loaded_versions(const Fingerprint& fingerprint) {
+  std::map<std::string, std::string> versions;
+  for (const ComponentVersion& component : fingerprint.components) {
+    versions[component.name] = component.loaded.empty() ? component.compiled : component.loaded;
+  }
+  return versions;
+}
+
+std::string planted(const CellRequest& request) {
+  if (!request.inject) return "";
+  return fmt::format("{} from step {}", request.inject->kind, request.inject->step);
+}
+
+// The libraries that do an operator's work, the likeliest first. What is not here is a kernel of torch itself.
+struct OperatorLibrary {
+  std::string_view operator_part;
+  std::vector<std::string_view> components;
+};
+
+const std::vector<OperatorLibrary>& operator_libraries() {
+  static const std::vector<OperatorLibrary> kRows = {
+      {"conv", {"cudnn", "onednn"}},
+      {"addmm", {"cublas", "blas", "blas provider", "onednn"}},
+      {"baddbmm", {"cublas", "blas", "blas provider", "onednn"}},
+      {"bmm", {"cublas", "blas", "blas provider", "onednn"}},
+      {"mm", {"cublas", "blas", "blas provider", "onednn"}},
+      {"linear", {"cublas", "blas", "blas provider", "onednn"}},
+      {"addmv", {"cublas", "blas", "blas provider"}},
+      {"dot", {"cublas", "blas", "blas provider"}},
+  };
+  return kRows;
+}
+
+const SideDifference* find(const std::vector<SideDifference>& differences, std::string_view what) {
+  const auto found = std::find_if(differences.begin(), differences.end(),
+                                  [&](const SideDifference& difference) { return difference.what == what; });
+  return found == differences.end() ? nullptr : &*found;
+}
+
+Suspect because_of(const SideDifference& difference, const std::string& why) {
+  return {difference.what,
+          fmt::format("{}: `{}` against `{}`; {}", difference.what, difference.measured, difference.expected, why)};
+}
+
+}  // namespace
+
+std::vector<SideDifference> side_differences(const CellRequest& measured_request, const CellResult& measured,
+                                             const CellRequest& expected_request, const CellResult& expected) {
+  std::vector<SideDifference> differences;
+  add(differences, "planted fault", planted(measured_request), planted(expected_request));
+  add_map(differences, "knob ", measured.knobs_resolved, expected.knobs_resolved);
+  add_map(differences, "", loaded_versions(measured.fingerprint), loaded_versions(expected.fingerprint));
+  add(differences, "blas provider", measured.fingerprint.blas_provider, expected.fingerprint.blas_provider);
+  add(differences, "vector instructions", measured.fingerprint.cpu_capability, expected.fingerprint.cpu_capability);
+  add(differences, "device", measured.fingerprint.device_name, expected.fingerprint.device_name);
+  return differences;
+}
+
+Suspect suspect_of(const std::string& operator_name, const std::vector<SideDifference>& differences) {
+  if (differences.empty()) {
+    return {"", "both sides loaded and set the same: the difference comes from run to run, not from the stack"};
+  }
+  if (const SideDifference* fault = find(differences, "planted fault")) return because_of(*fault, "it was put there");
+  if (differences.size() == 1) return because_of(differences.front(), "nothing else differs");
+  for (const OperatorLibrary& row : operator_libraries()) {
+    if (operator_name.find(row.operator_part) == std::string::npos) continue;
+    for (const std::string_view component : row.components) {
+      if (const SideDifference* library = find(differences, component)) {
+        return because_of(*library, fmt::format("it does the work of {}", operator_name));
+      }
+    }
+    break;
+  }
+  for (const SideDifference& difference : differences) {
+    if (difference.what.rfind("knob ", 0) == 0) return because_of(difference, "a setting of the run differs");
+  }
+  const std::string why = operator_name.empty() ? "no operator could be named"
+                                                : fmt::format("{} is a kernel of torch itself", operator_name);
+  if (const SideDifference* torch = find(differences, "torch")) return because_of(*torch, why);
+  return because_of(differences.front(), why);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,33 @@
+// Which component of the stack stands behind an operator, and in what the two sides of a comparison differ.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/result.hpp"
+
+namespace reprobench {
+
+// One thing that is not the same on both sides.
+struct SideDifference {
+  std::string what;  // "torch", "blas provider", "knob threads"
+  std::string measured;
+  std::string expected;
+};
+
+// Planted faults, knobs as they were resolved, component versions, BLAS provider, vector instructions, threads, flags.
+std::vector<SideDifference> side_differences(const CellRequest& measured_request, const CellResult& measured,
+                                             const CellRequest& expected_request, const CellResult& expected);
+
+struct Suspect {
+  std::string component;  // "blas", "torch", "knob threads", "planted fault"
+  std::string sentence;
+};
+
+// The likeliest of `differences` for an operator (empty: no operator): a planted fault if there is one, then the only
+// difference, then the library that implements the operator if it differs, then the release of torch, whose kernels are
+// all the rest.
+Suspect suspect_of(const std::string& operator_name, const std::vector<SideDifference>& differences);
+
+}  // namespace reprobench
