@@ -48,6 +48,7 @@ const std::vector<Knob>& table() {
       {"allocator",   "retain", {"retain", "system"},                    "glibc malloc: keep freed buffers, or system defaults", &allocator_environment},
       {"cpu_isa",     "native", {"native", "default", "avx2", "avx512"}, "highest vector instructions of ATen and oneDNN",       &cpu_isa_environment},
       {"determinism", "strict", {"strict", "off"},                       "deterministic algorithms, throwing where none exists", &determinism_environment},
+      {"gelu",        "tanh",   {"tanh", "erf"},                         "form of GELU, in models that have one",                &no_environment},
       {"onednn",      "on",     {"on", "off"},                           "oneDNN kernels on the CPU",                            &no_environment},
       {"precision",   "fp32",   {"fp32", "bf16", "fp64"},                "arithmetic; bf16 is autocast over fp32 weights",       &no_environment},
       {"seed",        "1",      {},                                      "key of every random number",                           &no_environment},

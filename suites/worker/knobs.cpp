@@ -59,6 +59,9 @@ std::string apply_determinism(const std::string& value) {
   return value;
 }
 
+// Models act on it (model_settings_of).
+std::string apply_gelu(const std::string& value) { return value; }
+
 std::string apply_onednn(const std::string& value) {
   const bool on = value == "on" && at::hasMKLDNN();
   at::globalContext().setUserEnabledMkldnn(on);
@@ -114,6 +117,7 @@ constexpr WorkerKnob kWorkerKnobs[] = {
     {"allocator", &apply_allocator, &support_everything},
     {"cpu_isa", &apply_cpu_isa, &support_cpu_isa},
     {"determinism", &apply_determinism, &support_everything},
+    {"gelu", &apply_gelu, &support_everything},
     {"onednn", &apply_onednn, &support_onednn},
     {"precision", &apply_precision, &support_everything},
     {"seed", &apply_seed, &support_everything},
@@ -167,6 +171,10 @@ Precision precision_of(const KnobValues& values) {
   const std::string& value = values.at("precision");
   if (value == "bf16") return Precision::bf16;
   return value == "fp64" ? Precision::fp64 : Precision::fp32;
+}
+
+ModelSettings model_settings_of(const KnobValues& values) {
+  return {.gelu = values.at("gelu") == "erf" ? Gelu::erf : Gelu::tanh};
 }
 
 AutocastScope::AutocastScope(Precision precision) : active_(precision == Precision::bf16) {

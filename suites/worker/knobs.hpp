@@ -18,6 +18,7 @@ KnobValues apply_knobs(const KnobValues& requested);
 std::vector<KnobSupport> knob_support();
 
 Precision precision_of(const KnobValues& values);
+ModelSettings model_settings_of(const KnobValues& values);
 
 // While it lives, CPU operations run in bfloat16 over fp32 weights; nothing for other precisions.
 class AutocastScope {
