@@ -11,7 +11,8 @@
 namespace reprobench {
 
 // Applies every knob and returns what each came to. Call once, before the first tensor. Throws RunFailure "bad_request"
-// for an unknown knob or value.
+// for an unknown knob or value, "unsupported" for a chosen value that this stack or host cannot honour, with the
+// reason.
 KnobValues apply_knobs(const KnobValues& requested);
 
 // Values of each knob that this stack honours on this host.
