@@ -105,8 +105,19 @@ std::string apply_mkl_cbwr(const std::string& value, const KnobValues&) {
   }
 }
 
+bool cpu_is_intel() {
+#ifdef __x86_64__
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
+// On other makers' CPUs MKL answers a wish for AVX2 or AVX-512 with its ordinary choice.
 KnobSupport support_mkl_cbwr(const Knob& knob) {
-  return at::hasMKL() ? support_of_cpu(knob) : support_default_only(knob, "this LibTorch was built without MKL");
+  if (!at::hasMKL()) return support_default_only(knob, "this LibTorch was built without MKL");
+  if (cpu_is_intel()) return support_of_cpu(knob);
+  return {std::string(knob.name), {"native", "compatible"}, "MKL has the other paths on Intel CPUs only"};
 }
 
 std::string apply_onednn(const std::string& value, const KnobValues&) {
