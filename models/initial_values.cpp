@@ -13,11 +13,12 @@ PhiloxBlock keyed_block(std::uint64_t seed, std::uint32_t tensor, std::uint32_t 
                        {{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}});
 }
 
-std::vector<float> initial_values(std::uint64_t seed, std::string_view name, std::size_t count, float scale) {
-  std::vector<float> values(count);
+std::vector<float> initial_values(std::uint64_t seed, std::string_view name, std::size_t count, float scale,
+                                  float mean) {
+  std::vector<float> values(count, mean);
   if (scale == 0) return values;
   const std::uint32_t tensor = tensor_id(name);
-  for (std::size_t i = 0; i < count; ++i) values[i] = scale * bell(keyed_block(seed, tensor, 0, i));
+  for (std::size_t i = 0; i < count; ++i) values[i] += scale * bell(keyed_block(seed, tensor, 0, i));
   return values;
 }
 

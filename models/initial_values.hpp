@@ -15,7 +15,9 @@ std::uint32_t tensor_id(std::string_view name);
 
 PhiloxBlock keyed_block(std::uint64_t seed, std::uint32_t tensor, std::uint32_t step, std::uint64_t element);
 
-// `scale` times a bell-shaped number of variance 1 (philox.hpp), one rounding an element.
-std::vector<float> initial_values(std::uint64_t seed, std::string_view name, std::size_t count, float scale);
+// `mean` plus `scale` times a bell-shaped number of variance 1 (philox.hpp): one rounding for the product and one for
+// the sum, which is exact where mean or scale is 0.
+std::vector<float> initial_values(std::uint64_t seed, std::string_view name, std::size_t count, float scale,
+                                  float mean = 0);
 
 }  // namespace reprobench

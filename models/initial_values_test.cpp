@@ -30,5 +30,12 @@ TEST_CASE("initial values have the asked standard deviation, and zeros where the
   for (const float x : initial_values(3, "b", 10, 0)) CHECK(x == 0);
 }
 
+TEST_CASE("initial values lie around the asked mean, exactly on it where the scale is 0", "[models]") {
+  for (const float x : initial_values(3, "ln.weight", 10, 0, 1)) CHECK(x == 1);
+  const auto centred = initial_values(3, "w", 100, 0.125F);
+  const auto moved = initial_values(3, "w", 100, 0.125F, 2);
+  for (std::size_t i = 0; i < 100; ++i) CHECK(moved[i] == 2 + centred[i]);
+}
+
 }  // namespace
 }  // namespace reprobench

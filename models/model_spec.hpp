@@ -31,18 +31,36 @@ struct ModelPreset {
   std::int64_t parameters = 0;  // elements over all parameters
   std::int64_t batch_size = 0;  // the usual one; a request may ask for another
   AdamSettings optimizer;
+  std::int64_t context_length = 0;  // tokens of a sample; 0: samples are no sequences
 };
+
+// GELU(x) = x Phi(x) with the normal distribution's Phi by erf, or its approximation by tanh (Hendrycks and Gimpel
+// 2016), which is the published GPT-2's.
+enum class Gelu { tanh, erf };
+
+// Those knobs of a cell that change what a model computes. Model::knobs() says which of them a model looks at.
+struct ModelSettings {
+  Gelu gelu = Gelu::tanh;
+};
+
+// What Model::flops_per_step() counts: two operations for every multiply-add of a matrix product, forward and backward;
+// no element-wise work, no recomputation, nothing saved by a causal mask. For a decoder this is 6 N + 12 L H Q T a
+// token (Chowdhery et al. 2022, "PaLM", appendix B) with N the weights that enter matrix products.
+inline constexpr std::string_view kFlopConvention = "matrix products, PaLM appendix B";
 
 struct ParameterSpec {
   std::string name;  // "fc1.weight"
   std::vector<std::int64_t> shape;
-  float init_scale = 0;  // standard deviation of the initial bell-shaped values; 0: all zeros
+  float init_scale = 0;  // standard deviation of the initial bell-shaped values
+  float init_mean = 0;   // what they lie around; with scale 0 every element is this
 };
 
 // What the train loop lends a model during one step.
 class StepContext {
  public:
   virtual ~StepContext() = default;
+  virtual const ModelPreset& preset() const = 0;
+  virtual const ModelSettings& settings() const = 0;
 
   // Parameter by its place in Model::parameters().
   virtual const at::Tensor& parameter(std::size_t index) const = 0;
@@ -63,10 +81,15 @@ class Model {
   virtual std::span<const ModelPreset> presets() const = 0;
   virtual std::string_view dataset() const = 0;  // a folder of models/data/
 
+  // Names of the knobs that change what the model computes: they are part of the workload, so the workload digest
+  // covers their values.
+  virtual std::span<const std::string_view> knobs() const { return {}; }
   virtual std::vector<ParameterSpec> parameters(const ModelPreset& preset) const = 0;
+  // Of one training step, by kFlopConvention.
+  virtual std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const = 0;
 
-  // input (B, features) in the data set's type -> output, for a classifier the logits (B, classes). Taps each module's
-  // output.
+  // input (B, ...) in the data set's type -> output: for a classifier the logits (B, classes), for a decoder
+  // (B, context, vocabulary). Taps each module's output.
   virtual at::Tensor forward(const at::Tensor& input, StepContext& step) const = 0;
 
   // Scalar, mean over the batch.

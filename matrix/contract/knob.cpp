@@ -20,12 +20,35 @@ void threads_environment(std::string_view value, Variables& variables) {
   variables["OMP_WAIT_POLICY"] = "PASSIVE";
 }
 
+void set_onednn_isa(const std::string& isa, Variables& variables) {
+  variables["ONEDNN_MAX_CPU_ISA"] = isa;
+  variables["DNNL_MAX_CPU_ISA"] = isa;  // the name before oneDNN 2.5
+}
+
 void cpu_isa_environment(std::string_view value, Variables& variables) {
   if (value == "native") return;
   variables["ATEN_CPU_CAPABILITY"] = value;
-  const std::string one_dnn = value == "default" ? "SSE41" : value == "avx2" ? "AVX2" : "AVX512_CORE";
-  variables["ONEDNN_MAX_CPU_ISA"] = one_dnn;
-  variables["DNNL_MAX_CPU_ISA"] = one_dnn;  // the name before oneDNN 2.5
+  set_onednn_isa(value == "default" ? "SSE41" : value == "avx2" ? "AVX2" : "AVX512_CORE", variables);
+}
+
+// Debian's BLAS packages each hold a libblas.so.3 of the same interface; the one loaded first serves the process. The
+// worker says which one that was.
+void blas_environment(std::string_view value, Variables& variables) {
+  if (value == "default") return;
+  const std::string folder = value == "reference" ? "blas" : std::string(value) + "-pthread";
+  variables["LD_PRELOAD"] = "/usr/lib/x86_64-linux-gnu/" + folder + "/libblas.so.3";
+}
+
+// MKL's conditional numerical reproducibility: the code path every CPU of that class takes.
+void mkl_cbwr_environment(std::string_view value, Variables& variables) {
+  if (value == "native") return;
+  variables["MKL_CBWR"] = value == "compatible" ? "COMPATIBLE" : value == "avx2" ? "AVX2" : "AVX512";
+}
+
+// Comes after cpu_isa in the alphabet, so it has the last word on oneDNN.
+void onednn_isa_environment(std::string_view value, Variables& variables) {
+  if (value == "cpu_isa") return;
+  set_onednn_isa(value == "sse41" ? "SSE41" : value == "avx2" ? "AVX2" : "AVX512_CORE", variables);
 }
 
 void determinism_environment(std::string_view value, Variables& variables) {
@@ -44,15 +67,23 @@ void allocator_environment(std::string_view value, Variables& variables) {
 const std::vector<Knob>& table() {
   // clang-format off
   static const std::vector<Knob> kKnobs = {
-      // name         default   values                                   what it sets                                           environment
-      {"allocator",   "retain", {"retain", "system"},                    "glibc malloc: keep freed buffers, or system defaults", &allocator_environment},
-      {"cpu_isa",     "native", {"native", "default", "avx2", "avx512"}, "highest vector instructions of ATen and oneDNN",       &cpu_isa_environment},
-      {"determinism", "strict", {"strict", "off"},                       "deterministic algorithms, throwing where none exists", &determinism_environment},
-      {"onednn",      "on",     {"on", "off"},                           "oneDNN kernels on the CPU",                            &no_environment},
-      {"precision",   "fp32",   {"fp32", "bf16", "fp64"},                "arithmetic; bf16 is autocast over fp32 weights",       &no_environment},
-      {"seed",        "1",      {},                                      "key of every random number",                           &no_environment},
-      {"tf32",        "off",    {"off", "on"},                           "TF32 in CUDA matrix products and convolutions",        &no_environment},
-      {"threads",     "1",      {},                                      "intra-operator threads",                               &threads_environment},
+      // name                default    values                                        what it sets                                               environment
+      {"allocator",          "retain",  {"retain", "system"},                         "glibc malloc: keep freed buffers, or system defaults",    &allocator_environment},
+      {"blas",               "default", {"default", "reference", "openblas", "blis"}, "BLAS library behind a LibTorch of the distribution",      &blas_environment},
+      {"cpu_isa",            "native",  {"native", "default", "avx2", "avx512"},      "highest vector instructions of ATen and oneDNN",          &cpu_isa_environment},
+      {"cudnn_benchmark",    "preset",  {"preset", "off", "on"},                      "cuDNN times algorithms and keeps the fastest (GPU)",      &no_environment},
+      {"determinism",        "strict",  {"strict", "default", "fast"},                "preset: deterministic or throwing, as released, fastest", &determinism_environment},
+      {"deterministic_fill", "preset",  {"preset", "off", "on"},                      "deterministic mode fills new memory",                     &no_environment},
+      {"flush_denormals",    "preset",  {"preset", "off", "on"},                      "CPU rounds denormal numbers to zero",                     &no_environment},
+      {"gelu",               "tanh",    {"tanh", "erf"},                              "form of GELU, in models that have one",                   &no_environment},
+      {"mkl_cbwr",           "native",  {"native", "compatible", "avx2", "avx512"},   "MKL's reproducible code path",                            &mkl_cbwr_environment},
+      {"onednn",             "on",      {"on", "off"},                                "oneDNN kernels on the CPU",                               &no_environment},
+      {"onednn_isa",         "cpu_isa", {"cpu_isa", "sse41", "avx2", "avx512"},       "highest vector instructions of oneDNN alone",             &onednn_isa_environment},
+      {"precision",          "fp32",    {"fp32", "bf16", "fp64"},                     "arithmetic; bf16 is autocast over fp32 weights",          &no_environment},
+      {"reduced_reduction",  "preset",  {"preset", "off", "on"},                      "16-bit partial sums in 16-bit matrix products (GPU)",     &no_environment},
+      {"seed",               "1",       {},                                           "key of every random number",                              &no_environment},
+      {"tf32",               "off",     {"off", "on"},                                "TF32 in CUDA matrix products and convolutions",           &no_environment},
+      {"threads",            "1",       {},                                           "intra-operator threads",                                  &threads_environment},
   };
   // clang-format on
   return kKnobs;

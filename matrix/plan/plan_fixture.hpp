@@ -22,7 +22,7 @@ inline Vocabulary test_vocabulary() {
       {"memory.device_peak", "bytes", Better::lower, Dimension::memory, ""},
       {"memory.rss_growth", "bytes", Better::lower, Dimension::memory, ""},
   };
-  return {kMetrics, {"mlp"}};
+  return {kMetrics, {"gpt2", "mlp"}};
 }
 
 inline SuiteSpec parse_test_suite(const std::string& name, const std::string& more = "") {

@@ -92,12 +92,12 @@ TEST_CASE("a suite without limits has the documented ones", "[spec]") {
 
 TEST_CASE("a suite's keys reach its fields", "[spec]") {
   const SuiteSpec suite = parse_good_suite(
-      "trace: tensor\nrepeat: 3\npoison_last_repeat: true\nexclusive: true\nknobs: {threads: 4, determinism: off}\n");
+      "trace: tensor\nrepeat: 3\npoison_last_repeat: true\nexclusive: true\nknobs: {threads: 4, determinism: fast}\n");
   CHECK(suite.trace == TraceLevel::tensor);
   CHECK(suite.repeat == 3);
   CHECK(suite.poison_last_repeat);
   CHECK(suite.exclusive);
-  CHECK(suite.knobs == KnobValues{{"threads", "4"}, {"determinism", "off"}});
+  CHECK(suite.knobs == KnobValues{{"threads", "4"}, {"determinism", "fast"}});
 }
 
 TEST_CASE("the command line's fault is the entry a file would hold", "[spec]") {

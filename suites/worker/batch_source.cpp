@@ -1,22 +1,24 @@
 #include "suites/worker/batch_source.hpp"
 
-#include <algorithm>
-#include <cstring>
 #include <stdexcept>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
-#include "models/data/digits/digits.hpp"
+#include "models/data_set.hpp"
 #include "models/sample_order.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
 namespace {
 
-Digits load_dataset(std::string_view name, const std::filesystem::path& folder) {
-  if (name == "digits") return load_digits(folder);
-  throw RunFailure("unsupported", "no data set is called `" + std::string(name) + "`");
+std::unique_ptr<DataSet> open_data(const Model& model, const ModelPreset& preset,
+                                   const std::filesystem::path& data_folder) {
+  auto data = open_data_set(model.dataset(), data_folder, preset.context_length);
+  if (data == nullptr) {
+    throw RunFailure("unsupported", "no data set is called `" + std::string(model.dataset()) + "`");
+  }
+  return data;
 }
 
 SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batch_size) {
@@ -29,24 +31,52 @@ SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batc
 
 }  // namespace
 
-struct BatchSource::Tensors {
-  Digits digits;
-  SampleOrder order;
-  std::span<const std::int64_t> samples;
-  at::Tensor input;
-  at::Tensor target;
+// One of the two tensors of a batch. Samples are written in the data set's type and widened where the run computes in
+// float64, which is exact.
+class BatchTensor {
+ public:
+  BatchTensor(const SampleLayout& layout, std::int64_t batch_size, Precision precision) {
+    std::vector<std::int64_t> shape{batch_size};
+    shape.insert(shape.end(), layout.shape.begin(), layout.shape.end());
+    const bool is_real = layout.type == ElementType::float32;
+    samples_ = at::empty(shape, is_real ? at::kFloat : at::kLong);
+    batch_ = is_real && precision == Precision::fp64 ? at::empty(shape, at::kDouble) : samples_;
+    sample_bytes_ = samples_.nbytes() / static_cast<std::size_t>(batch_size);
+  }
+
+  // Where sample `row` of the batch is written; finish() once all are.
+  std::byte* row(std::size_t row) const { return static_cast<std::byte*>(samples_.data_ptr()) + row * sample_bytes_; }
+  void finish() const {
+    if (!batch_.is_same(samples_)) batch_.copy_(samples_);
+  }
+
+  const at::Tensor& tensor() const { return batch_; }
+
+ private:
+  at::Tensor samples_;
+  at::Tensor batch_;
+  std::size_t sample_bytes_ = 0;
 };
 
-BatchSource::BatchSource(std::string_view dataset, const std::filesystem::path& data_folder, std::uint64_t seed,
-                         std::int64_t batch_size, Precision precision) {
-  Digits digits = load_dataset(dataset, data_folder);
-  SampleOrder order = make_order(seed, digits.count, batch_size);
-  const auto dtype = precision == Precision::fp64 ? at::kDouble : at::kFloat;
-  tensors_ = std::make_unique<Tensors>(Tensors{std::move(digits),
+struct BatchSource::Tensors {
+  std::unique_ptr<DataSet> data;
+  SampleOrder order;
+  std::span<const std::int64_t> samples;
+  BatchTensor input;
+  BatchTensor target;
+};
+
+BatchSource::BatchSource(const Model& model, const ModelPreset& preset, const std::filesystem::path& data_folder,
+                         std::uint64_t seed, std::int64_t batch_size, Precision precision) {
+  auto data = open_data(model, preset, data_folder);
+  SampleOrder order = make_order(seed, data->size(), batch_size);
+  const SampleLayout input = data->input();
+  const SampleLayout target = data->target();
+  tensors_ = std::make_unique<Tensors>(Tensors{std::move(data),
                                                std::move(order),
                                                {},
-                                               at::empty({batch_size, kDigitPixels}, dtype),
-                                               at::empty({batch_size}, at::kLong)});
+                                               BatchTensor(input, batch_size, precision),
+                                               BatchTensor(target, batch_size, precision)});
 }
 
 BatchSource::~BatchSource() = default;
@@ -54,34 +84,19 @@ BatchSource::~BatchSource() = default;
 void BatchSource::load(std::int64_t step) {
   Tensors& t = *tensors_;
   t.samples = t.order.batch(step);
-  auto* labels = static_cast<std::int64_t*>(t.target.data_ptr());
-  const bool is_double = t.input.scalar_type() == at::kDouble;
-  auto* rows = static_cast<std::byte*>(t.input.data_ptr());
-  const std::size_t row_bytes = t.input.nbytes() / t.samples.size();
-  for (std::size_t i = 0; i < t.samples.size(); ++i, rows += row_bytes) {
-    const float* image = t.digits.images.data() + t.samples[i] * kDigitPixels;
-    labels[i] = t.digits.labels[static_cast<std::size_t>(t.samples[i])];
-    if (is_double) {
-      std::copy(image, image + kDigitPixels, reinterpret_cast<double*>(rows));
-    } else {
-      std::memcpy(rows, image, row_bytes);
-    }
+  for (std::size_t i = 0; i < t.samples.size(); ++i) {
+    t.data->copy_input(t.samples[i], t.input.row(i));
+    t.data->copy_target(t.samples[i], t.target.row(i));
   }
+  t.input.finish();
+  t.target.finish();
 }
 
-const at::Tensor& BatchSource::input() const { return tensors_->input; }
-const at::Tensor& BatchSource::target() const { return tensors_->target; }
+const at::Tensor& BatchSource::input() const { return tensors_->input.tensor(); }
+const at::Tensor& BatchSource::target() const { return tensors_->target.tensor(); }
 std::span<const std::int64_t> BatchSource::samples() const { return tensors_->samples; }
 
-Digest BatchSource::data_digest() const {
-  const Digits& digits = tensors_->digits;
-  const std::int64_t image_shape[] = {digits.count, kDigitPixels};
-  const std::int64_t label_shape[] = {digits.count};
-  return DigestBuilder()
-      .append(tensor_digest("float32", image_shape, std::as_bytes(std::span(digits.images))))
-      .append(tensor_digest("int64", label_shape, std::as_bytes(std::span(digits.labels))))
-      .finish();
-}
+Digest BatchSource::data_digest() const { return tensors_->data->digest(); }
 
 Digest BatchSource::order_digest(std::int64_t steps) {
   Digest digest;

@@ -1,12 +1,11 @@
-// The batches of a run: data set, sample order and the two tensors a step reads. The tensors are allocated once and
-// overwritten by every load().
+// The batches of a run: data set, sample order and the two tensors a step reads, whatever the data set. The tensors are
+// allocated once and overwritten by every load().
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <string_view>
 
 #include "kernels/digest/digest.hpp"
 #include "suites/worker/train_state.hpp"
@@ -17,20 +16,21 @@ class BatchSource {
  public:
   // Throws RunFailure "bad_request" for a batch size the data cannot fill, "unsupported" for an unknown data set, and
   // std::runtime_error if the data cannot be read.
-  BatchSource(std::string_view dataset, const std::filesystem::path& data_folder, std::uint64_t seed,
-              std::int64_t batch_size, Precision precision);
+  BatchSource(const Model& model, const ModelPreset& preset, const std::filesystem::path& data_folder,
+              std::uint64_t seed, std::int64_t batch_size, Precision precision);
   ~BatchSource();
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;
 
   void load(std::int64_t step);  // 1-based
 
-  const at::Tensor& input() const;                // (B, features)
-  const at::Tensor& target() const;               // (B), int64
+  // (B, ...) of the data set's layouts; real numbers are float64 for fp64, else float32.
+  const at::Tensor& input() const;
+  const at::Tensor& target() const;
   std::span<const std::int64_t> samples() const;  // of the last load
 
-  // Of the whole data set as loaded, and of the order of the first `steps` batches. The latter moves the source's
-  // position.
+  // Of the whole data set as loaded and cut into samples, and of the order of the first `steps` batches. The latter
+  // moves the source's position.
   Digest data_digest() const;
   Digest order_digest(std::int64_t steps);
 

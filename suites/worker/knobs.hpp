@@ -11,13 +11,15 @@
 namespace reprobench {
 
 // Applies every knob and returns what each came to. Call once, before the first tensor. Throws RunFailure "bad_request"
-// for an unknown knob or value.
+// for an unknown knob or value, "unsupported" for a chosen value that this stack or host cannot honour, with the
+// reason.
 KnobValues apply_knobs(const KnobValues& requested);
 
 // Values of each knob that this stack honours on this host.
 std::vector<KnobSupport> knob_support();
 
 Precision precision_of(const KnobValues& values);
+ModelSettings model_settings_of(const KnobValues& values);
 
 // While it lives, CPU operations run in bfloat16 over fp32 weights; nothing for other precisions.
 class AutocastScope {

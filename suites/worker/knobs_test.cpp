@@ -1,9 +1,14 @@
 #include "suites/worker/knobs.hpp"
 
+#include <algorithm>
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 
 #include "ci/catch.hpp"
@@ -26,23 +31,96 @@ TEST_CASE("every knob of the contract has a row, with no value the contract lack
 }
 
 TEST_CASE("knobs change LibTorch's settings and come back as what they came to", "[worker]") {
-  const KnobValues strict = apply_knobs(with_defaults({{"determinism", "strict"}, {"tf32", "off"}, {"threads", "1"}}));
+  at::Context& context = at::globalContext();
+  const KnobValues strict = apply_knobs(with_defaults({{"determinism", "strict"}, {"threads", "1"}}));
   CHECK(strict.size() == knobs().size());
-  CHECK(at::globalContext().deterministicAlgorithms());
-  CHECK_FALSE(at::globalContext().deterministicAlgorithmsWarnOnly());
+  CHECK(context.deterministicAlgorithms());
+  CHECK_FALSE(context.deterministicAlgorithmsWarnOnly());
+  CHECK(context.deterministicCuDNN());
   CHECK(float32_precision("matmul") == "ieee");
   CHECK(float32_precision("conv") == "ieee");
   CHECK(at::get_num_threads() == 1);
   CHECK(at::get_num_interop_threads() == 1);
 
-  const KnobValues loose =
-      apply_knobs(with_defaults({{"determinism", "off"}, {"tf32", "on"}, {"threads", "2"}, {"onednn", "off"}}));
-  CHECK_FALSE(at::globalContext().deterministicAlgorithms());
-  CHECK(float32_precision("matmul") == "tf32");
+  const KnobValues loose = apply_knobs(with_defaults({{"determinism", "fast"}, {"threads", "2"}, {"onednn", "off"}}));
+  CHECK_FALSE(context.deterministicAlgorithms());
+  CHECK_FALSE(context.deterministicCuDNN());
   CHECK(at::get_num_threads() == 2);
-  CHECK_FALSE(at::globalContext().userEnabledMkldnn());
+  CHECK_FALSE(context.userEnabledMkldnn());
   CHECK(loose.at("onednn") == "off");
   apply_knobs(with_defaults({}));
+}
+
+TEST_CASE("a knob follows the determinism preset until it is set itself", "[worker]") {
+  const auto resolved = [](KnobValues chosen, const char* name) { return apply_knobs(with_defaults(chosen)).at(name); };
+  CHECK(resolved({{"determinism", "strict"}}, "cudnn_benchmark") == "off");
+  CHECK(resolved({{"determinism", "default"}}, "cudnn_benchmark") == "off");
+  CHECK(resolved({{"determinism", "fast"}}, "cudnn_benchmark") == "on");
+  CHECK(at::globalContext().benchmarkCuDNN());
+  CHECK(resolved({{"determinism", "strict"}}, "reduced_reduction") == "off");
+  CHECK(resolved({{"determinism", "default"}}, "reduced_reduction") == "on");
+  CHECK(resolved({{"determinism", "default"}}, "flush_denormals") == "off");
+  CHECK(resolved({{"determinism", "fast"}}, "flush_denormals") == "on");
+  CHECK(resolved({{"determinism", "fast"}, {"flush_denormals", "off"}}, "flush_denormals") == "off");
+  apply_knobs(with_defaults({}));
+}
+
+TEST_CASE("flushing denormals rounds a denormal product to zero, and not flushing keeps it", "[worker]") {
+  const auto tiny_product = [] {
+    const at::Tensor tiny = at::full({64}, 1e-30F);
+    return at::mul(tiny, at::full({64}, 1e-10F)).abs().max().item<float>();
+  };
+  apply_knobs(with_defaults({{"flush_denormals", "on"}}));
+  const float flushed = tiny_product();
+  apply_knobs(with_defaults({{"flush_denormals", "off"}}));
+  const float kept = tiny_product();
+  CHECK(flushed == 0);
+  CHECK(kept > 0);
+}
+
+TEST_CASE("deterministic filling shows in fresh memory where the release has it, and comes to off elsewhere",
+          "[worker]") {
+  const std::string on = apply_knobs(with_defaults({})).at("deterministic_fill");
+  const auto& support = knob_support();
+  const auto row = std::find_if(support.begin(), support.end(),
+                                [](const KnobSupport& knob) { return knob.name == "deterministic_fill"; });
+  REQUIRE(row != support.end());
+  CHECK(on == (row->reason.empty() ? "on" : "off"));
+  if (row->reason.empty()) CHECK(at::empty({64}, at::kFloat).isnan().all().item<bool>());
+  CHECK(apply_knobs(with_defaults({{"determinism", "default"}})).at("deterministic_fill") == "off");
+  apply_knobs(with_defaults({}));
+}
+
+TEST_CASE("a chosen value the stack cannot honour is refused with the reason, never dropped", "[worker]") {
+  const auto refused = [](const KnobValues& chosen) -> std::string {
+    try {
+      apply_knobs(with_defaults(chosen));
+    } catch (const RunFailure& failure) {
+      CHECK(failure.cause() == "unsupported");
+      return failure.what();
+    }
+    return "";
+  };
+  const std::string on_gpu = "here: acts on a GPU, and this worker trains on the CPU";
+  CHECK(refused({{"tf32", "on"}}) == "knob `tf32` cannot be `on` " + on_gpu);
+  CHECK(refused({{"cudnn_benchmark", "on"}}) == "knob `cudnn_benchmark` cannot be `on` " + on_gpu);
+  CHECK(refused({{"reduced_reduction", "on"}}) == "knob `reduced_reduction` cannot be `on` " + on_gpu);
+  for (const KnobSupport& support : knob_support()) {
+    for (const std::string_view value : find_knob(support.name)->values) {
+      const bool honoured = std::find(support.values.begin(), support.values.end(), value) != support.values.end();
+      if (!honoured) CHECK(refused({{support.name, std::string(value)}}).find(support.reason) != std::string::npos);
+    }
+  }
+  apply_knobs(with_defaults({}));
+}
+
+TEST_CASE("libraries of which this stack has none are not offered as a choice", "[worker]") {
+  for (const KnobSupport& support : knob_support()) {
+    if (support.name == "mkl_cbwr") CHECK((support.values.size() > 1) == at::hasMKL());
+    if (support.name == "blas") CHECK((support.values.size() > 1) != at::hasMKL());
+  }
+  const std::string blas = apply_knobs(with_defaults({})).at("blas");
+  CHECK((blas == "mkl") == at::hasMKL());
 }
 
 TEST_CASE("a knob whose environment is missing says that it came to the other value", "[worker]") {

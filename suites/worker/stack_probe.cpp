@@ -197,6 +197,8 @@ std::string config_value(const std::string& config, const std::string& key) {
 
 std::string loaded_torch_version() { return config_value(configuration(), "TORCH_VERSION="); }
 
+std::string loaded_blas() { return blas_provider(find_mapped(mapped_shared_objects(), "libblas.so")); }
+
 std::string cpu_capability() { return config_value(configuration(), "CPU capability usage: "); }
 
 Fingerprint probe_stack() {

@@ -17,6 +17,9 @@ std::string loaded_torch_version();
 // Vector instructions ATen dispatches to, in its own words: "AVX2", "AVX512", "NO AVX" ...
 std::string cpu_capability();
 
+// The BLAS this process has loaded: "mkl" (inside LibTorch), "openblas", "blis", "atlas", "netlib" or "unknown".
+std::string loaded_blas();
+
 // What follows `key` in LibTorch's configuration text, up to a comma, a bracket or the end of the line.
 std::string config_value(const std::string& config, const std::string& key);
 

@@ -6,6 +6,7 @@
 #include <torch/version.h>
 
 #include "ci/catch.hpp"
+#include "models/model_spec.hpp"
 #include "suites/worker/describe.hpp"
 #include "suites/worker/mapped_libraries.hpp"
 #include "suites/worker/process_facts.hpp"
@@ -33,9 +34,11 @@ TEST_CASE("the fingerprint names the LibTorch that is mapped, with its build id"
 
 TEST_CASE("the description is a valid document that lists every model", "[worker]") {
   const Capability capability = capability_from_json(to_json(describe_worker()));
-  REQUIRE_FALSE(capability.workloads.empty());
-  CHECK(capability.workloads.front().model == "mlp");
-  CHECK(capability.workloads.front().presets.front().parameters == 101'770);
+  REQUIRE(capability.workloads.size() == models().size());
+  const auto mlp = std::find_if(capability.workloads.begin(), capability.workloads.end(),
+                                [](const WorkloadDescription& workload) { return workload.model == "mlp"; });
+  REQUIRE(mlp != capability.workloads.end());
+  CHECK(mlp->presets.front().parameters == 101'770);
 }
 
 TEST_CASE("a build id is read from an ELF file, and nothing from another file", "[worker]") {

@@ -72,8 +72,10 @@ struct Run {
 // What the model sees of a step.
 class LoopContext final : public StepContext {
  public:
-  explicit LoopContext(const Run& run) : run_(run) {}
+  explicit LoopContext(const Run& run) : run_(run), settings_(model_settings_of(run.result.knobs_resolved)) {}
 
+  const ModelPreset& preset() const override { return run_.preset; }
+  const ModelSettings& settings() const override { return settings_; }
   const at::Tensor& parameter(std::size_t index) const override { return run_.state.parameter(index); }
   void tap(const at::Tensor& value, std::string_view name) override {
     run_.replay.end_module(name);
@@ -83,6 +85,7 @@ class LoopContext final : public StepContext {
 
  private:
   const Run& run_;
+  ModelSettings settings_;
 };
 
 struct StepOutcome {
@@ -179,11 +182,11 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   const Precision precision = precision_of(result.knobs_resolved);
   const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
   TrainState state(model, preset, seed, precision);
-  BatchSource batches(model.dataset(), data_folder, seed, request.workload.batch_size, precision);
+  BatchSource batches(model, preset, data_folder, seed, request.workload.batch_size, precision);
   std::optional<Fault> fault;
   if (request.inject) fault.emplace(*request.inject, request, state, batches);
 
-  const Digest workload = workload_digest(model, preset, request.workload, precision, state, batches);
+  const Digest workload = workload_digest(model, preset, request.workload, result.knobs_resolved, state, batches);
   result.workload_digest = to_hex(workload);
   TraceWriter trace(folder / "trace.jsonl");
   trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace}));

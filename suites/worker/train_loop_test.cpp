@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -31,7 +32,17 @@ CellRequest request_for(const Model& model, std::int64_t steps, TraceLevel level
   return request;
 }
 
-const Model& first_model() { return *models().front(); }
+const Model& model_called(std::string_view name) {
+  for (const Model* model : models()) {
+    if (model->name() == name) return *model;
+  }
+  throw std::logic_error("there is no such model");
+}
+
+const Model& mlp() { return model_called("mlp"); }
+
+// Larger presets are for machines that have the memory and the time.
+constexpr std::int64_t kMostTestParameters = 1'000'000;
 
 struct Trace {
   CellResult result;
@@ -73,11 +84,13 @@ const TensorRecord* find(const TensorsRecord& tensors, TensorRole role, const st
 
 double loss_of(const StepRecord& step) { return *exact_float_from_json(step.loss); }
 
-TEST_CASE("every preset of every model trains: the loss falls and each parameter gets a gradient", "[worker]") {
+TEST_CASE("every small preset of every model trains: the loss falls and each parameter gets a gradient", "[worker]") {
   for (const Model* model : models()) {
     for (const ModelPreset& preset : model->presets()) {
+      if (preset.parameters > kMostTestParameters) continue;
       CellRequest request = request_for(*model, 30, TraceLevel::tensor);
       request.workload.preset = preset.name;
+      request.workload.batch_size = preset.batch_size;
       const Trace trace = run(request);
       REQUIRE(trace.steps.size() == 30);
       CHECK(loss_of(trace.steps.back()) < 0.8 * loss_of(trace.steps.front()));
@@ -97,7 +110,7 @@ TEST_CASE("every preset of every model trains: the loss falls and each parameter
 
 TEST_CASE("the same seed gives the same chain and another seed another", "[worker]") {
   for (const TraceLevel level : {TraceLevel::step, TraceLevel::tensor}) {
-    CellRequest request = request_for(first_model(), 12, level);
+    CellRequest request = request_for(mlp(), 12, level);
     const Trace once = run(request);
     CHECK(run(request).result.chain == once.result.chain);
     request.knobs["seed"] = "2";
@@ -108,7 +121,7 @@ TEST_CASE("the same seed gives the same chain and another seed another", "[worke
 }
 
 TEST_CASE("the workload digest covers batch size, steps and precision, and no knob besides", "[worker]") {
-  const CellRequest request = request_for(first_model(), 3, TraceLevel::step);
+  const CellRequest request = request_for(mlp(), 3, TraceLevel::step);
   const std::string digest = run(request).result.workload_digest;
   const auto digest_with = [&](auto change) {
     CellRequest changed = request;
@@ -122,8 +135,47 @@ TEST_CASE("the workload digest covers batch size, steps and precision, and no kn
   CHECK(digest_with([](CellRequest& r) { r.trace = TraceLevel::tensor; }) == digest);
 }
 
+TEST_CASE("the workload digest covers a model's own knobs for the models that have them", "[worker]") {
+  const auto digest_with = [](const Model& model, const char* gelu) {
+    CellRequest request = request_for(model, 1, TraceLevel::step);
+    request.knobs["gelu"] = gelu;
+    return run(request).result.workload_digest;
+  };
+  CHECK(digest_with(model_called("gpt2"), "erf") != digest_with(model_called("gpt2"), "tanh"));
+  CHECK(digest_with(mlp(), "erf") == digest_with(mlp(), "tanh"));
+}
+
+TEST_CASE("a decoder's taps name its modules in the order of the forward pass", "[worker]") {
+  const Trace trace = run(request_for(model_called("gpt2"), 1, TraceLevel::tensor));
+  std::vector<std::string> forward;
+  std::set<std::string> backward;
+  for (const TensorRecord& tensor : trace.tensors.front().tensors) {
+    if (tensor.role == TensorRole::forward_output) forward.push_back(tensor.name);
+    if (tensor.role == TensorRole::grad_output) backward.insert(tensor.name);
+  }
+  REQUIRE(forward.size() == 2 + 4 * 11 + 2);
+  CHECK(forward.front() == "wte");
+  CHECK(std::vector(forward.begin() + 2, forward.begin() + 14) ==
+        std::vector<std::string>{"h.0.ln_1", "h.0.attn.c_attn", "h.0.attn.scores", "h.0.attn.softmax", "h.0.attn.mixed",
+                                 "h.0.attn.c_proj", "h.0.ln_2", "h.0.mlp.c_fc", "h.0.mlp.gelu", "h.0.mlp.c_proj", "h.0",
+                                 "h.1.ln_1"});
+  CHECK(forward.back() == "lm_head");
+  CHECK(backward == std::set<std::string>(forward.begin(), forward.end()));
+}
+
+TEST_CASE("a decoder computes in the precision asked for", "[worker]") {
+  for (const auto& [precision, dtype] :
+       std::map<std::string, std::string>{{"fp32", "float32"}, {"bf16", "bfloat16"}, {"fp64", "float64"}}) {
+    CellRequest request = request_for(model_called("gpt2"), 3, TraceLevel::tensor);
+    request.knobs["precision"] = precision;
+    const Trace trace = run(request);
+    CHECK(find(trace.tensors.front(), TensorRole::forward_output, "h.3.attn.c_attn")->dtype == dtype);
+    CHECK(loss_of(trace.steps.back()) < loss_of(trace.steps.front()));
+  }
+}
+
 TEST_CASE("a weight nudged by one ulp first shows in its own tensor at its own step", "[worker]") {
-  CellRequest request = request_for(first_model(), 6, TraceLevel::tensor);
+  CellRequest request = request_for(mlp(), 6, TraceLevel::tensor);
   const Trace clean = run(request);
   request.inject = Injection{"weight_ulp", 4, "fc1.weight", 300};
   const Trace nudged = run(request);
@@ -141,7 +193,7 @@ TEST_CASE("a weight nudged by one ulp first shows in its own tensor at its own s
 }
 
 TEST_CASE("at level step a nudged weight is seen no later than the next digest of the state", "[worker]") {
-  CellRequest request = request_for(first_model(), kStateEvery, TraceLevel::step);
+  CellRequest request = request_for(mlp(), kStateEvery, TraceLevel::step);
   const Trace clean = run(request);
   request.inject = Injection{"weight_ulp", kStateEvery, "fc2.bias", 9};
   const Trace nudged = run(request);
@@ -150,7 +202,7 @@ TEST_CASE("at level step a nudged weight is seen no later than the next digest o
 }
 
 TEST_CASE("a fault that names no element of the model is a bad request", "[worker]") {
-  CellRequest request = request_for(first_model(), 3, TraceLevel::step);
+  CellRequest request = request_for(mlp(), 3, TraceLevel::step);
   const auto refused = [&](Injection injection) {
     request.inject = injection;
     try {
@@ -169,7 +221,7 @@ TEST_CASE("a fault that names no element of the model is a bad request", "[worke
 }
 
 TEST_CASE("tensor level lists a step's tensors in the order the step meets them", "[worker]") {
-  const Trace trace = run(request_for(first_model(), 3, TraceLevel::tensor));
+  const Trace trace = run(request_for(mlp(), 3, TraceLevel::tensor));
   REQUIRE(trace.tensors.size() == 4);
   const auto& tensors = trace.tensors.front().tensors;
   for (std::size_t i = 1; i < tensors.size(); ++i) CHECK(tensors[i - 1].role <= tensors[i].role);
@@ -186,7 +238,7 @@ TEST_CASE("tensor level lists a step's tensors in the order the step meets them"
 }
 
 TEST_CASE("sketches and state measurements come on their steps only", "[worker]") {
-  const Trace tensor = run(request_for(first_model(), 7, TraceLevel::tensor));
+  const Trace tensor = run(request_for(mlp(), 7, TraceLevel::tensor));
   std::set<std::int64_t> with_sketch;
   for (std::size_t i = 0; i < 7; ++i) {
     if (tensor.tensors[i].tensors.front().sketch) with_sketch.insert(tensor.tensors[i].step);
@@ -194,7 +246,7 @@ TEST_CASE("sketches and state measurements come on their steps only", "[worker]"
   }
   CHECK(with_sketch == std::set<std::int64_t>{1, 2, 5, 7});
 
-  const Trace step = run(request_for(first_model(), 102, TraceLevel::step));
+  const Trace step = run(request_for(mlp(), 102, TraceLevel::step));
   for (const StepRecord& record : step.steps) {
     const bool measures = record.step == 50 || record.step == 100 || record.step == 102;
     CHECK(record.grad_norm.is_null() != measures);
@@ -203,8 +255,8 @@ TEST_CASE("sketches and state measurements come on their steps only", "[worker]"
 }
 
 TEST_CASE("the last parameters do not depend on the trace level", "[worker]") {
-  const Trace step = run(request_for(first_model(), 10, TraceLevel::step));
-  const Trace tensor = run(request_for(first_model(), 10, TraceLevel::tensor));
+  const Trace step = run(request_for(mlp(), 10, TraceLevel::step));
+  const Trace tensor = run(request_for(mlp(), 10, TraceLevel::tensor));
   for (const TensorRecord& last : step.tensors.back().tensors) {
     CHECK(find(tensor.tensors.back(), last.role, last.name)->digest == last.digest);
   }
@@ -213,7 +265,7 @@ TEST_CASE("the last parameters do not depend on the trace level", "[worker]") {
 TEST_CASE("every precision trains, and each gives other bits", "[worker]") {
   std::set<std::string> chains;
   for (const char* precision : {"fp32", "bf16", "fp64"}) {
-    CellRequest request = request_for(first_model(), 20, TraceLevel::tensor);
+    CellRequest request = request_for(mlp(), 20, TraceLevel::tensor);
     request.knobs["precision"] = precision;
     const Trace trace = run(request);
     CHECK(loss_of(trace.steps.back()) < 0.8 * loss_of(trace.steps.front()));
@@ -235,7 +287,7 @@ CellResult attempt(const std::filesystem::path& folder, const nlohmann::json& re
 
 TEST_CASE("whatever is wrong with a request, the result says it and echoes the nonce", "[worker]") {
   const TemporaryFolder folder;
-  const nlohmann::json good = to_json(request_for(first_model(), 2, TraceLevel::step));
+  const nlohmann::json good = to_json(request_for(mlp(), 2, TraceLevel::step));
   const auto cause_with = [&](auto change) {
     nlohmann::json request = good;
     change(request);
@@ -265,7 +317,7 @@ TEST_CASE("whatever is wrong with a request, the result says it and echoes the n
 
 TEST_CASE("a loss that is not a number is recorded and ends the run", "[worker]") {
   const TemporaryFolder folder;
-  CellRequest request = request_for(first_model(), 9, TraceLevel::step);
+  CellRequest request = request_for(mlp(), 9, TraceLevel::step);
   request.inject = Injection{"weight_nan", 3, "fc2.bias", 0};
   const CellResult result = attempt(folder.path(), to_json(request), false);
   REQUIRE(result.failure);
@@ -282,7 +334,7 @@ TEST_CASE("a loss that is not a number is recorded and ends the run", "[worker]"
 TEST_CASE("a run that is asked to stop finishes its step and says so", "[worker]") {
   const TemporaryFolder folder;
   request_stop();
-  const CellResult result = attempt(folder.path(), to_json(request_for(first_model(), 9, TraceLevel::step)), false);
+  const CellResult result = attempt(folder.path(), to_json(request_for(mlp(), 9, TraceLevel::step)), false);
   REQUIRE(result.failure);
   CHECK(result.failure->cause == "interrupted");
   CHECK(result.steps_completed == 1);
@@ -299,7 +351,7 @@ TEST_CASE("a request that is not JSON still gets a result", "[worker]") {
 
 TEST_CASE("missing data ends the run with the file's name", "[worker]") {
   const TemporaryFolder folder;
-  std::ofstream(folder.path() / "request.json") << to_json(request_for(first_model(), 2, TraceLevel::step));
+  std::ofstream(folder.path() / "request.json") << to_json(request_for(mlp(), 2, TraceLevel::step));
   CHECK_FALSE(run_attempt(folder.path() / "request.json", folder.path()));
   std::ifstream file(folder.path() / "result.json");
   CHECK(result_from_json(nlohmann::json::parse(file)).failure->detail.find("digits.bin") != std::string::npos);

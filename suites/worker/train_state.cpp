@@ -50,7 +50,8 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::uint6
     : adam_(preset.optimizer) {
   for (const ParameterSpec& spec : model.parameters(preset)) {
     at::Tensor value = at::empty(spec.shape, at::kFloat);
-    const auto initial = initial_values(seed, spec.name, static_cast<std::size_t>(value.numel()), spec.init_scale);
+    const auto initial =
+        initial_values(seed, spec.name, static_cast<std::size_t>(value.numel()), spec.init_scale, spec.init_mean);
     std::memcpy(value.data_ptr(), initial.data(), value.nbytes());
     if (precision == Precision::fp64) value = value.to(at::kDouble);
     at::Tensor exp_avg = at::zeros_like(value);

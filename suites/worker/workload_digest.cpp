@@ -15,11 +15,12 @@ constexpr std::string_view kLoopShape = "loop 1: data, forward, loss in fp32 or 
 }  // namespace
 
 Digest workload_digest(const Model& model, const ModelPreset& preset, const WorkloadRequest& request,
-                       Precision precision, const TrainState& state, BatchSource& batches) {
+                       const KnobValues& knobs, const TrainState& state, BatchSource& batches) {
   DigestBuilder builder;
   builder.append(kLoopShape).append(model.name()).append(preset.name).append(model.dataset());
   builder.append(static_cast<std::uint64_t>(request.steps)).append(static_cast<std::uint64_t>(request.batch_size));
-  builder.append(static_cast<std::uint64_t>(precision));
+  builder.append(static_cast<std::uint64_t>(preset.context_length)).append(knobs.at("precision"));
+  for (const std::string_view knob : model.knobs()) builder.append(knob).append(knobs.at(std::string(knob)));
   const AdamSettings& adam = preset.optimizer;
   for (const double setting : {adam.learning_rate, adam.beta1, adam.beta2, adam.epsilon}) {
     builder.append(std::bit_cast<std::uint64_t>(setting));

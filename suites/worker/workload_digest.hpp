@@ -8,9 +8,10 @@
 
 namespace reprobench {
 
-// Covers names, shapes, dtypes and initial bits of the parameters, the data and the order it is seen in,
-// hyper-parameters and the shape of the loop. Call before the first step.
+// Covers names, shapes, dtypes and initial bits of the parameters, the data, how it is cut into samples and the order
+// they are seen in, hyper-parameters, the knobs that change what this model computes and the shape of the loop. `knobs`
+// are the resolved ones. Call before the first step.
 Digest workload_digest(const Model& model, const ModelPreset& preset, const WorkloadRequest& request,
-                       Precision precision, const TrainState& state, BatchSource& batches);
+                       const KnobValues& knobs, const TrainState& state, BatchSource& batches);
 
 }  // namespace reprobench

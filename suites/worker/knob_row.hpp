@@ -1,0 +1,28 @@
+// The worker's side of a knob: one row for every knob of contract/knob.cpp, in the file of its kind.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "matrix/contract/capability.hpp"
+#include "matrix/contract/knob.hpp"
+
+namespace reprobench {
+
+struct KnobRow {
+  std::string_view name;
+  // Sets `value` and returns what it came to. `all` are the values of every knob, for those that follow another.
+  std::string (*apply)(const std::string& value, const KnobValues& all);
+  KnobSupport (*support)(const Knob& knob);  // of this stack on this host
+};
+
+std::span<const KnobRow> cpu_knob_rows();          // threads, instructions, libraries of the CPU
+std::span<const KnobRow> determinism_knob_rows();  // switches of at::Context
+
+KnobSupport support_everything(const Knob& knob);
+
+// Only the knob's default, for that reason.
+KnobSupport support_default_only(const Knob& knob, const std::string& reason);
+
+}  // namespace reprobench
