@@ -15,7 +15,7 @@ allowed() {
     matrix/exec) echo "matrix/exec matrix/contract matrix/plan matrix/record matrix/stats" ;;
     matrix/provision) echo "matrix/provision matrix/contract matrix/spec matrix/exec" ;;
     matrix/verdict) echo "matrix/verdict matrix/contract matrix/spec matrix/record matrix/stats kernels" ;;
-    matrix/cli) echo "matrix/cli matrix/contract matrix/spec matrix/plan matrix/record matrix/stats matrix/exec matrix/provision matrix/verdict" ;;
+    matrix/cli) echo "matrix/cli matrix/contract matrix/spec matrix/plan matrix/record matrix/stats matrix/exec matrix/provision matrix/verdict kernels" ;;
     suites/worker) echo "suites/worker matrix/contract models kernels" ;;
     suites/fake_worker) echo "suites/fake_worker matrix/contract" ;;
     *) return 1 ;;

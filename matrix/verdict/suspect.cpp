@@ -72,10 +72,22 @@ std::vector<SideDifference> side_differences(const CellRequest& measured_request
                                              const CellRequest& expected_request, const CellResult& expected) {
   std::vector<SideDifference> differences;
   add(differences, "planted fault", planted(measured_request), planted(expected_request));
-  add_map(differences, "knob ", measured.knobs_resolved, expected.knobs_resolved);
+  add_map(differences, "knob ", measured_request.knobs, expected_request.knobs);
   add_map(differences, "", loaded_versions(measured.fingerprint), loaded_versions(expected.fingerprint));
   add(differences, "blas provider", measured.fingerprint.blas_provider, expected.fingerprint.blas_provider);
   add(differences, "vector instructions", measured.fingerprint.cpu_capability, expected.fingerprint.cpu_capability);
+  // Asked for alike and come to otherwise: a consequence of the stack, and the last thing to suspect.
+  const auto asked_alike = [&](const auto& knob) {
+    const auto other = expected_request.knobs.find(knob.first);
+    const auto own = measured_request.knobs.find(knob.first);
+    return other != expected_request.knobs.end() && own != measured_request.knobs.end() && other->second == own->second;
+  };
+  for (const auto& knob : measured.knobs_resolved) {
+    const auto other = expected.knobs_resolved.find(knob.first);
+    if (other != expected.knobs_resolved.end() && asked_alike(knob)) {
+      add(differences, "resolved " + knob.first, knob.second, other->second);
+    }
+  }
   add(differences, "device", measured.fingerprint.device_name, expected.fingerprint.device_name);
   return differences;
 }
@@ -85,6 +97,9 @@ Suspect suspect_of(const std::string& operator_name, const std::vector<SideDiffe
     return {"", "both sides loaded and set the same: the difference comes from run to run, not from the stack"};
   }
   if (const SideDifference* fault = find(differences, "planted fault")) return because_of(*fault, "it was put there");
+  for (const SideDifference& difference : differences) {
+    if (difference.what.rfind("knob ", 0) == 0) return because_of(difference, "a setting of the run differs");
+  }
   if (differences.size() == 1) return because_of(differences.front(), "nothing else differs");
   for (const OperatorLibrary& row : operator_libraries()) {
     if (operator_name.find(row.operator_part) == std::string::npos) continue;
@@ -94,9 +109,6 @@ Suspect suspect_of(const std::string& operator_name, const std::vector<SideDiffe
       }
     }
     break;
-  }
-  for (const SideDifference& difference : differences) {
-    if (difference.what.rfind("knob ", 0) == 0) return because_of(difference, "a setting of the run differs");
   }
   const std::string why = operator_name.empty() ? "no operator could be named"
                                                 : fmt::format("{} is a kernel of torch itself", operator_name);

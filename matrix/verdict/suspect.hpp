@@ -16,7 +16,8 @@ struct SideDifference {
   std::string expected;
 };
 
-// Planted faults, knobs as they were resolved, component versions, BLAS provider, vector instructions, threads, flags.
+// Planted faults, knobs as they were set and, where that is alike, resolved, component versions, BLAS provider, vector
+// instructions, threads, flags.
 std::vector<SideDifference> side_differences(const CellRequest& measured_request, const CellResult& measured,
                                              const CellRequest& expected_request, const CellResult& expected);
 
@@ -25,9 +26,9 @@ struct Suspect {
   std::string sentence;
 };
 
-// The likeliest of `differences` for an operator (empty: no operator): a planted fault if there is one, then the only
-// difference, then the library that implements the operator if it differs, then the release of torch, whose kernels are
-// all the rest.
+// The likeliest of `differences` for an operator (empty: no operator): a planted fault if there is one, then a
+// knob that was set otherwise, then the only difference, then the library that implements the operator if it differs,
+// then the release of torch, whose kernels are all the rest.
 Suspect suspect_of(const std::string& operator_name, const std::vector<SideDifference>& differences);
 
 }  // namespace reprobench

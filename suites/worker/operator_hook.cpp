@@ -42,7 +42,7 @@ bool overwrites_self(const std::string& name) {
 
 OperatorTraits traits_of(const at::RecordFunction& function, const std::string& name) {
   OperatorTraits traits;
-  for (const char* prefix : {"aten::empty", "aten::new_empty", "aten::_empty", "aten::resize_"}) {
+  for (const char* prefix : {"aten::empty", "aten::new_empty", "aten::_empty", "aten::resize_", "aten::set_"}) {
     if (starts_with(name, prefix)) traits.leaves_memory_unwritten = true;
   }
   if (const auto schema = function.operator_schema()) {

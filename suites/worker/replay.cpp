@@ -1,14 +1,30 @@
 #include "suites/worker/replay.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
 
+#include "models/initial_values.hpp"
 #include "suites/worker/state_snapshot.hpp"
 #include "suites/worker/tensor_file.hpp"
 
 namespace reprobench {
+namespace {
+
+constexpr float kDrawnGradient = 1e-3F;  // about that of a network in training
+
+void draw_gradient(std::uint64_t seed, const std::string& name, const at::Tensor& parameter) {
+  const auto values =
+      initial_values(seed, "gradient/" + name, static_cast<std::size_t>(parameter.numel()), kDrawnGradient);
+  at::Tensor gradient = at::empty(parameter.sizes(), at::kFloat);
+  std::memcpy(gradient.data_ptr(), values.data(), gradient.nbytes());
+  parameter.mutable_grad() = gradient.to(parameter.scalar_type());
+}
+
+}  // namespace
 
 ReplayRecorder::ReplayRecorder(const CellRequest& request, const std::filesystem::path& folder, std::uint64_t seed,
                                const Digest& workload, TrainState& state, OperatorFault* fault)
@@ -74,7 +90,7 @@ void ReplayRecorder::write_snapshot_if_asked(std::int64_t steps_done, const Dige
   write_snapshot(folder_ / snapshot_file(steps_done), state_, {steps_done, seed_, workload_, chain});
 }
 
-// The first step's update is part of its file: what Adam added to each parameter, in the parameter's precision.
+// The first step's update is part of its file.
 void ReplayRecorder::write_gradients(std::int64_t step) const {
   NamedTensors tensors;
   for (std::size_t i = 0; i < state_.size(); ++i) {
@@ -84,6 +100,9 @@ void ReplayRecorder::write_gradients(std::int64_t step) const {
   write_tensors(folder_ / gradients_file(step), tensors, {{"step", std::to_string(step)}});
 }
 
+// What the optimizer makes of this state and of gradients from our own generator. They are the same on every side, so
+// an update tells of the optimizer alone: with each side's own gradients Adam's first steps, which divide a gradient by
+// its size, would turn a rounding of an element near zero into a difference as large as the update.
 // The state is put back afterwards, bit for bit.
 void ReplayRecorder::add_updates(NamedTensors& tensors) const {
   const c10::NoGradGuard no_grad;
@@ -91,6 +110,7 @@ void ReplayRecorder::add_updates(NamedTensors& tensors) const {
   for (auto& [name, tensor] : before) tensor = tensor.clone();
   const double beta1_power = state_.beta1_power();
   const double beta2_power = state_.beta2_power();
+  for (std::size_t i = 0; i < state_.size(); ++i) draw_gradient(seed_, state_.name(i), state_.parameter(i));
   state_.update();
   for (const auto& [name, tensor] : before) {
     if (state_.index_of(name)) tensors.emplace_back("update/" + name, state_.find(name).detach() - tensor);
