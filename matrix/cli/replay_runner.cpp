@@ -29,7 +29,19 @@ ReplayRunner::ReplayRunner(const Project& project, std::map<std::string, WorkerC
                            const Terminal& terminal)
     : project_(project), workers_(std::move(workers)), terminal_(terminal) {}
 
-std::vector<ReplayOutcome> ReplayRunner::run(std::vector<ReplayTask> tasks, int jobs) {
+std::vector<ReplayOutcome> ReplayRunner::run(const std::vector<ReplayTask>& tasks, int jobs) {
+  auto outcomes = run_to_any_end(tasks, jobs);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const AttemptRecord& attempt = outcomes[i].attempt;
+    if (attempt.end == AttemptEnd::completed) continue;
+    throw ReplayFailed(fmt::format("replay `{}` on {} ended as {}: {}; logs {}", tasks[i].purpose,
+                                   tasks[i].request.stack, to_string(attempt.end), attempt.detail,
+                                   outcomes[i].folder.string()));
+  }
+  return outcomes;
+}
+
+std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<ReplayTask>& tasks, int jobs) {
   Plan plan;
   plan.matrix = "replay";
   for (const ReplayTask& task : tasks) plan.cells.push_back(cell_of(task));
@@ -55,17 +67,20 @@ std::vector<ReplayOutcome> ReplayRunner::run(std::vector<ReplayTask> tasks, int 
     if (cells[i].attempts.empty()) throw ReplayFailed(fmt::format("replay `{}` was not started", tasks[i].purpose));
     AttemptRecord attempt = cells[i].attempts.back();
     const std::filesystem::path folder = directory.folder() / attempt.folder;
-    if (attempt.end != AttemptEnd::completed) {
-      throw ReplayFailed(fmt::format("replay `{}` on {} ended as {}: {}; logs {}", tasks[i].purpose,
-                                     tasks[i].request.stack, to_string(attempt.end), attempt.detail, folder.string()));
-    }
-    if (!attempt.trace) {
+    if (!attempt.trace && attempt.end == AttemptEnd::completed) {
       attempt.trace = read_trace(folder / "trace.jsonl", plan.cells[i].cell.request.cell_id, attempt.nonce,
                                  first_step_of(tasks[i].request));
     }
     outcomes.push_back({folder, std::move(attempt)});
   }
   return outcomes;
+}
+
+void ReplayRunner::remove_latest() {
+  std::error_code ignored;
+  if (folders_.empty()) return;
+  std::filesystem::remove_all(folders_.back(), ignored);
+  folders_.pop_back();
 }
 
 void ReplayRunner::remove_files() {

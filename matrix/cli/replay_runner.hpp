@@ -36,12 +36,16 @@ class ReplayRunner {
   // `workers` by stack.
   ReplayRunner(const Project& project, std::map<std::string, WorkerCommand> workers, const Terminal& terminal);
 
-  // Runs all tasks, `jobs` at a time, and returns their outcomes in order. Throws ReplayFailed unless every one
-  // completed; StoreError.
-  std::vector<ReplayOutcome> run(std::vector<ReplayTask> tasks, int jobs = 2);
+  // Runs all tasks, `jobs` at a time, and returns their outcomes in order. Throws ReplayFailed if one was not started
+  // or did not complete; StoreError.
+  std::vector<ReplayOutcome> run(const std::vector<ReplayTask>& tasks, int jobs = 2);
+
+  // The same for tasks that may end in any way.
+  std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks, int jobs = 2);
 
   // Removes what the replays so far have left. Without it everything stays under STORE/replays.
   void remove_files();
+  void remove_latest();  // of the last call alone
 
  private:
   const Project& project_;

@@ -107,7 +107,7 @@ constexpr FaultKind kKinds[] = {
     {"weight_ulp",      FaultPhase::before_step,       Target::parameter, &weight_ulp},
     {"weight_nan",      FaultPhase::before_step,       Target::parameter, &weight_nan},
     {"weight_sign",     FaultPhase::before_step,       Target::parameter, &weight_sign},
-    {"moment_ulp",      FaultPhase::before_step,       Target::parameter, &moment_ulp},
+    {"moment_ulp",      FaultPhase::after_update,      Target::parameter, &moment_ulp},
     {"adam_epsilon",    FaultPhase::before_step,       Target::none,      &adam_epsilon},
     {"stale_batch",     FaultPhase::after_load,        Target::none,      &stale_batch},
     {"wrong_batch",     FaultPhase::after_load,        Target::none,      &wrong_batch},

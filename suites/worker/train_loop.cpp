@@ -116,6 +116,7 @@ StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
   const auto differentiated = Clock::now();
   run.replay.enter_pass("optimizer");
   if (run.replay.updates() && !run.fault_acts(FaultPhase::instead_of_update, step)) run.state.update();
+  run.fault_acts(FaultPhase::after_update, step);
   const auto updated = Clock::now();
   outcome.measured.step = step;
   outcome.measured.step_time_ns = nanoseconds(updated - start);

@@ -1,0 +1,272 @@
+#include "matrix/cli/selftest.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "matrix/cli/explanation.hpp"
+#include "matrix/cli/selftest_table.hpp"
+#include "matrix/verdict/divergence.hpp"
+
+namespace reprobench {
+namespace {
+
+struct ParameterShape {
+  std::string name;
+  std::int64_t elements = 0;
+};
+
+bool ends_with(const std::string& text, std::string_view tail) {
+  return text.size() >= tail.size() && text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
+}
+
+// One workload under test: its clean run, and everything that is held against it.
+class WorkloadTest {
+ public:
+  WorkloadTest(const SelftestSettings& settings, const std::string& model, const WorkloadPreset& preset,
+               ReplayRunner& replays)
+      : settings_(settings), label_(model + "/" + preset.name), replays_(replays), random_(settings.seed) {
+    clean_.workload = {model, preset.name, settings.steps, preset.batch_size};
+    clean_.stack = settings.stack;
+    clean_.device = "cpu";
+    clean_.knobs = with_defaults({});
+    clean_.trace = TraceLevel::tensor;
+    is_transformer_ = model != "mlp";
+  }
+
+  std::vector<SelftestRow> run(const Terminal& terminal) {
+    run_clean();
+    std::vector<SelftestRow> rows{clean_row()};
+    for (const SelftestFault& fault : selftest_faults()) {
+      if (fault.needs_transformer && !is_transformer_) continue;
+      terminal.status(fmt::format("{}: {}", label_, fault.kind));
+      rows.push_back(test(fault));
+    }
+    terminal.status("");
+    return rows;
+  }
+
+ private:
+  // The clean run with its state for B2, and the fresh processes that must give its bits.
+  void run_clean() {
+    CellRequest request = clean_;
+    Replay replay;
+    replay.last_step = settings_.steps;
+    replay.snapshots_after = {settings_.state};
+    request.replay = replay;
+    std::vector<ReplayTask> tasks{{"clean", request}};
+    for (int i = 0; i < settings_.clean_pairs; ++i) tasks.push_back({fmt::format("again-{}", i), clean_});
+    auto outcomes = replays_.run(tasks);
+    baseline_ = std::move(outcomes.front());
+    for (std::size_t i = 1; i < outcomes.size(); ++i) repeats_.push_back(std::move(outcomes[i]));
+    for (const TensorRecord& tensor : baseline_.attempt.trace->tensors.front().tensors) {
+      if (tensor.role != TensorRole::parameter) continue;
+      parameters_.push_back({tensor.name, std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1},
+                                                          std::multiplies<std::int64_t>())});
+    }
+    if (settings_.batches == 0) return;
+    ReplayTask exact{"fp64", held(clean_)};
+    exact.request.knobs["precision"] = "fp64";
+    const auto held_outcomes = replays_.run({{"reference", held(clean_)}, exact});
+    reference_folder_ = held_outcomes[0].folder;
+    exact_folder_ = held_outcomes[1].folder;
+  }
+
+  SelftestRow clean_row() const {
+    SelftestRow row;
+    row.fault = "nothing";
+    row.workload = label_;
+    row.planted = static_cast<int>(repeats_.size());
+    for (const ReplayOutcome& repeat : repeats_) {
+      const auto comparison = compare_traces(*repeat.attempt.trace, *baseline_.attempt.trace, "");
+      if (comparison.first) ++row.false_alarms;
+    }
+    row.passed = row.false_alarms == 0;
+    if (!row.passed) row.problem = "a clean run in a fresh process gave other bits";
+    return row;
+  }
+
+  // Gradients of many batches from the state of the clean run.
+  CellRequest held(CellRequest request) const {
+    Replay replay;
+    replay.from_state = baseline_.folder / snapshot_file(settings_.state);
+    replay.first_step = settings_.state + 1;
+    replay.last_step = settings_.state + settings_.batches;
+    replay.hold_state = true;
+    request.replay = replay;
+    return request;
+  }
+
+  std::int64_t draw(std::int64_t below) { return std::uniform_int_distribution<std::int64_t>(0, below - 1)(random_); }
+
+  // The clean request with one placement of the fault.
+  CellRequest faulty(const SelftestFault& fault) {
+    CellRequest request = clean_;
+    const auto equals = fault.kind.find('=');
+    if (equals != std::string_view::npos) {
+      request.knobs[std::string(fault.kind.substr(0, equals))] = std::string(fault.kind.substr(equals + 1));
+      return request;
+    }
+    Injection injection{std::string(fault.kind), 2 + draw(settings_.steps - 2), "", 0};
+    if (fault.target == FaultTarget::parameter || fault.target == FaultTarget::bias) {
+      std::vector<ParameterShape> candidates;
+      for (const ParameterShape& parameter : parameters_) {
+        if (fault.target == FaultTarget::parameter || ends_with(parameter.name, ".bias")) {
+          candidates.push_back(parameter);
+        }
+      }
+      const ParameterShape& chosen = candidates[static_cast<std::size_t>(draw(std::ssize(candidates)))];
+      injection.tensor = chosen.name;
+      injection.element = draw(chosen.elements);
+      if (fault.target == FaultTarget::bias) injection.step = 1;  // while biases are zero: only the sign changes
+    } else if (fault.target == FaultTarget::sample) {
+      injection.element = draw(clean_.workload.batch_size);
+    } else if (fault.target == FaultTarget::product) {
+      injection.element = draw(is_transformer_ ? 60 : 5);
+    }
+    request.inject = injection;
+    return request;
+  }
+
+  SelftestRow test(const SelftestFault& fault) {
+    SelftestRow row;
+    row.fault = fault.kind;
+    row.workload = label_;
+    row.expected_word = settings_.batches > 0 ? fault.judged : "";
+    const bool is_knob = fault.kind.find('=') != std::string_view::npos;
+    std::vector<ReplayTask> tasks;
+    for (int i = 0; i < (is_knob ? 1 : settings_.placements); ++i) {
+      tasks.push_back({fmt::format("fault-{}", i), faulty(fault)});
+    }
+    const auto outcomes = replays_.run_to_any_end(tasks);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) hold_against_clean(fault, tasks[i].request, outcomes[i], row);
+    if (!row.expected_word.empty()) judge(fault, row);
+    conclude(fault, row);
+    return row;
+  }
+
+  void hold_against_clean(const SelftestFault& fault, const CellRequest& request, const ReplayOutcome& outcome,
+                          SelftestRow& row) const {
+    ++row.planted;
+    const AttemptRecord& attempt = outcome.attempt;
+    if (attempt.end != AttemptEnd::completed) {
+      const bool not_finite =
+          attempt.result && attempt.result->failure && attempt.result->failure->cause == "non_finite_loss";
+      const bool as_planted =
+          not_finite && fault.place == PlantedAt::end_of_run && attempt.result->failure->step == request.inject->step;
+      row.found += not_finite;
+      row.located += as_planted;
+      if (!as_planted) row.problem = fmt::format("ended as {}: {}", to_string(attempt.end), attempt.detail);
+      return;
+    }
+    if (attempt.result->workload_digest != baseline_.attempt.result->workload_digest) {
+      ++row.found;
+      row.located += fault.place == PlantedAt::not_comparable;
+      return;
+    }
+    const auto comparison = compare_traces(*attempt.trace, *baseline_.attempt.trace, "");
+    if (!comparison.first) {
+      ++row.without_effect;
+      return;
+    }
+    ++row.found;
+    row.located += is_where_planted(fault.place, request, *comparison.first);
+  }
+
+  static bool is_where_planted(PlantedAt place, const CellRequest& request, const Divergence& first) {
+    if (place == PlantedAt::anywhere) return true;
+    const std::int64_t step = request.inject->step;
+    const std::string& tensor = request.inject->tensor;
+    switch (place) {
+      case PlantedAt::parameter:
+        return first.step == step && first.role == "parameter" && first.tensor == tensor;
+      case PlantedAt::gradient:
+        return first.step == step && first.role == "parameter_gradient" && first.tensor == tensor;
+      case PlantedAt::moment:
+        return first.step == step && first.role == "optimizer_state" && first.tensor == tensor + ".exp_avg";
+      case PlantedAt::input:
+        return first.step == step && first.role == "input";
+      case PlantedAt::any_moment:
+        return first.step == step && first.role == "optimizer_state";
+      case PlantedAt::next_parameters:
+        return first.role == "parameter" && (first.step == step + 1 || step == request.workload.steps);
+      case PlantedAt::operator_output:
+        return first.step == step;
+      default:
+        return false;
+    }
+  }
+
+  void judge(const SelftestFault& fault, SelftestRow& row) {
+    CellRequest request = faulty(fault);
+    if (request.inject) request.inject->step = settings_.state + 1;
+    if (request.inject) request.workload.steps = std::max(request.workload.steps, settings_.state + 1);
+    const auto outcome = replays_.run({{"candidate", held(request)}});
+    const CellRequest held_request = held(clean_);
+    const Lockstep lockstep = judge_lockstep_files(outcome[0].folder, reference_folder_, exact_folder_,
+                                                   *held_request.replay, request.knobs.at("precision"));
+    row.word = to_string(lockstep.word);
+    for (const LockstepTensor& tensor : lockstep.tensors) {
+      if (tensor.error_ratio > row.error_ratio) row.worst_tensor = tensor.name;
+      row.error_ratio = std::max(row.error_ratio, tensor.error_ratio);
+      if (tensor.pooled) row.pooled_ratio = std::max(row.pooled_ratio, tensor.pooled->ratio);
+    }
+    if (!lockstep.tensors.empty() && lockstep.word != LockstepWord::rounding) {
+      row.worst_tensor = lockstep.tensors.front().name;
+    }
+    replays_.remove_latest();
+  }
+
+  // A fault must be found and located every time; what may keep the bits only where it changes them.
+  static void conclude(const SelftestFault& fault, SelftestRow& row) {
+    const bool may_keep_bits = fault.place == PlantedAt::anywhere || fault.target == FaultTarget::product;
+    if (!may_keep_bits && row.found < row.planted) {
+      row.problem = fmt::format("{} of {} not found", row.planted - row.found, row.planted);
+    } else if (row.located < row.found) {
+      row.problem = fmt::format("{} of {} named at another place", row.found - row.located, row.found);
+    } else if (row.word != row.expected_word) {
+      row.problem = fmt::format("judged {}, expected {}", row.word, row.expected_word);
+    }
+    row.passed = row.problem.empty();
+  }
+
+  const SelftestSettings& settings_;
+  std::string label_;
+  ReplayRunner& replays_;
+  std::mt19937_64 random_;
+  CellRequest clean_;
+  bool is_transformer_ = false;
+  ReplayOutcome baseline_;
+  std::vector<ReplayOutcome> repeats_;
+  std::vector<ParameterShape> parameters_;
+  std::filesystem::path reference_folder_;
+  std::filesystem::path exact_folder_;
+};
+
+const WorkloadPreset& preset_named(const Capability& capability, const std::string& model, const std::string& name) {
+  for (const WorkloadDescription& workload : capability.workloads) {
+    if (workload.model != model) continue;
+    for (const WorkloadPreset& preset : workload.presets) {
+      if (preset.name == name) return preset;
+    }
+  }
+  throw UsageError(fmt::format("this stack's worker has no workload {}/{}", model, name));
+}
+
+}  // namespace
+
+std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability,
+                                      ReplayRunner& replays, const Terminal& terminal) {
+  std::vector<SelftestRow> rows;
+  for (const auto& [model, preset] : settings.workloads) {
+    WorkloadTest test(settings, model, preset_named(capability, model, preset), replays);
+    for (SelftestRow& row : test.run(terminal)) rows.push_back(std::move(row));
+    replays.remove_files();
+  }
+  return rows;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,56 @@
+// `reprobench selftest`: planted faults that must be found and named, and clean pairs that must stay green.
+//
+// Two questions to every row of the table. Class A: does a run with the fault differ from a clean one, first at the
+// step and the tensor where it was planted? Class B2: does one step from a common state, on many batches beside fp64,
+// say `defect` for a defect and `rounding` for what is merely another order of summation?
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "matrix/cli/replay_runner.hpp"
+#include "matrix/verdict/lockstep.hpp"
+
+namespace reprobench {
+
+struct SelftestSettings {
+  std::string stack;
+  std::vector<std::pair<std::string, std::string>> workloads;  // model, preset
+  std::int64_t steps = 12;
+  int placements = 2;       // of each fault
+  int clean_pairs = 4;      // fresh processes held against the first
+  int batches = 32;         // of the fp64 judgement
+  std::int64_t state = 10;  // the step after which its common state is taken
+  std::uint64_t seed = 1;   // of the placements
+};
+
+// One kind of fault on one workload, all its placements together.
+struct SelftestRow {
+  std::string fault;     // "weight_ulp"; of a legitimate change what it is: "threads=2", "nothing"
+  std::string workload;  // "gpt2/tiny"
+  int planted = 0;
+  int without_effect = 0;  // the planted change gave the same bits
+  int found = 0;           // bits differ, or the run ended as it must
+  int located = 0;         // and the first difference is where it was planted
+  int false_alarms = 0;
+  std::string expected_word;  // of B2: "defect", "rounding", or empty: not asked
+  std::string word;
+  double error_ratio = 0;   // largest E over tensors and batches
+  double pooled_ratio = 0;  // largest pooled E
+  std::string worst_tensor;
+  bool passed = false;
+  std::string problem;  // why it did not; empty if it did
+};
+
+// Throws ReplayFailed if a clean run does not end well.
+std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability,
+                                      ReplayRunner& replays, const Terminal& terminal);
+
+nlohmann::json to_json(const std::vector<SelftestRow>& rows, const SelftestSettings& settings);
+std::string to_text(const std::vector<SelftestRow>& rows, const Terminal& terminal);
+
+}  // namespace reprobench

@@ -1,0 +1,37 @@
+// The rows of `selftest`: what is planted and what has to come of it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "matrix/contract/trace.hpp"
+
+namespace reprobench {
+
+// Where the first difference to a clean run has to be.
+enum class PlantedAt {
+  parameter,        // the tensor named, entering the step
+  gradient,         // its gradient in that step
+  moment,           // its first moment after that step
+  input,            // the batch of that step
+  any_moment,       // some optimizer state after that step
+  next_parameters,  // some parameter entering the next step
+  operator_output,  // anything in that step
+  end_of_run,       // the run ends in that step, because its loss is not finite
+  not_comparable,   // the workload digest is another
+  anywhere,         // a change that may or may not move bits
+};
+
+enum class FaultTarget { none, parameter, bias, sample, product };
+
+struct SelftestFault {
+  std::string_view kind;  // of an injection; with `=` a knob: "threads=2"
+  FaultTarget target;
+  PlantedAt place;
+  std::string_view judged;  // by B2: "defect", "rounding"; empty: not asked
+  bool needs_transformer;   // sits in an operator that only gpt2 has
+};
+
+std::span<const SelftestFault> selftest_faults();
+
+}  // namespace reprobench

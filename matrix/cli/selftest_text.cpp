@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "matrix/cli/selftest.hpp"
+#include "matrix/contract/number.hpp"
+#include "matrix/contract/version.hpp"
+
+namespace reprobench {
+namespace {
+
+std::string judged_text(const SelftestRow& row) {
+  if (row.expected_word.empty()) return "";
+  return fmt::format("{:<10} {:>9.3g} {:>9.3f}  {}", row.word, row.error_ratio, row.pooled_ratio, row.worst_tensor);
+}
+
+struct SelftestTotals {
+  int planted = 0;
+  int found = 0;
+  int located = 0;
+  int without_effect = 0;
+  int clean = 0;
+  int false_alarms = 0;
+  int failed = 0;
+};
+
+SelftestTotals totals_of(const std::vector<SelftestRow>& rows) {
+  SelftestTotals totals;
+  for (const SelftestRow& row : rows) {
+    const bool is_clean = row.fault == "nothing";
+    (is_clean ? totals.clean : totals.planted) += row.planted;
+    totals.found += row.found;
+    totals.located += row.located;
+    totals.without_effect += row.without_effect;
+    totals.false_alarms += row.false_alarms;
+    totals.failed += !row.passed;
+  }
+  return totals;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const std::vector<SelftestRow>& rows, const SelftestSettings& settings) {
+  nlohmann::json result = document("selftest");
+  result["stack"] = settings.stack;
+  result["steps"] = settings.steps;
+  result["batches"] = settings.batches;
+  result["state"] = settings.state;
+  result["seed"] = settings.seed;
+  result["rows"] = nlohmann::json::array();
+  for (const SelftestRow& row : rows) {
+    result["rows"].push_back({{"fault", row.fault},
+                              {"workload", row.workload},
+                              {"planted", row.planted},
+                              {"without_effect", row.without_effect},
+                              {"found", row.found},
+                              {"located", row.located},
+                              {"false_alarms", row.false_alarms},
+                              {"expected_word", row.expected_word},
+                              {"word", row.word},
+                              {"error_ratio", json_number(row.error_ratio)},
+                              {"pooled_ratio", json_number(row.pooled_ratio)},
+                              {"worst_tensor", row.worst_tensor},
+                              {"passed", row.passed},
+                              {"problem", row.problem}});
+  }
+  return result;
+}
+
+std::string to_text(const std::vector<SelftestRow>& rows, const Terminal& terminal) {
+  std::string text =
+      fmt::format("{:<4} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {:<10} {:>9} {:>9}  {}\n", "", "workload", "planted",
+                  "times", "found", "located", "false", "by fp64", "E", "pooled E", "worst tensor");
+  for (const SelftestRow& row : rows) {
+    text +=
+        fmt::format("{} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {}\n",
+                    terminal.paint(row.passed ? "ok  " : "BAD ", row.passed ? Style::green : Style::red), row.workload,
+                    row.fault, row.planted, row.found, row.located, row.false_alarms, judged_text(row));
+    if (!row.problem.empty()) text += fmt::format("     {}\n", printable(row.problem));
+  }
+  const SelftestTotals totals = totals_of(rows);
+  text += fmt::format(
+      "{} faults planted: {} found, {} of them where they are, {} gave the same bits; {} clean runs: {} false alarms\n",
+      totals.planted, totals.found, totals.located, totals.without_effect, totals.clean, totals.false_alarms);
+  text += fmt::format("{} passed, {} failed\n", rows.size() - static_cast<std::size_t>(totals.failed), totals.failed);
+  return text;
+}
+
+}  // namespace reprobench

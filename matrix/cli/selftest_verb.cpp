@@ -1,0 +1,73 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "matrix/cli/selftest.hpp"
+#include "matrix/cli/verb.hpp"
+#include "matrix/cli/worker_commands.hpp"
+#include "matrix/provision/stack_store.hpp"
+
+namespace reprobench {
+namespace {
+
+struct SelftestOptions {
+  SelftestSettings settings;
+  std::vector<std::string> workloads{"mlp/base", "gpt2/tiny"};
+  bool json = false;
+};
+
+// The first stack that is installed, for whoever names none.
+std::string any_installed_stack(const Project& project) {
+  const StackStore store = project.stack_store();
+  for (const auto& [name, spec] : project.stacks()) {
+    const InstalledStack stack = store.find(spec);
+    if (stack.complete && !stack.worker.empty()) return name;
+  }
+  throw UsageError("no stack is installed; run: reprobench stack install torch-2.8.0-cu128");
+}
+
+ExitCode selftest(SelftestOptions options, Context& context) {
+  const Project project(context.store);
+  SelftestSettings& settings = options.settings;
+  if (settings.stack.empty()) settings.stack = any_installed_stack(project);
+  for (const std::string& workload : options.workloads) {
+    const auto slash = workload.find('/');
+    if (slash == std::string::npos) throw UsageError("--workload takes MODEL/PRESET, got " + workload);
+    settings.workloads.emplace_back(workload.substr(0, slash), workload.substr(slash + 1));
+  }
+  settings.state = std::min(settings.state, settings.steps - 1);
+  ReplayRunner replays(project, worker_commands({settings.stack}, project, {}), context.terminal);
+  const StackStore store = project.stack_store();
+  const Capability capability = store.describe(store.find(project.stacks().at(settings.stack)));
+  context.terminal.log(fmt::format("planting faults on {}\n", settings.stack));
+  const auto rows = run_selftest(settings, capability, replays, context.terminal);
+  context.terminal.out(options.json ? to_json(rows, settings).dump(1) + "\n" : to_text(rows, context.terminal));
+  const bool all_passed = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.passed; });
+  return all_passed ? ExitCode::passed : ExitCode::failed;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_selftest(CLI::App& app, Context& context) {
+  auto options = std::make_shared<SelftestOptions>();
+  SelftestSettings& settings = options->settings;
+  app.add_option("--stack", settings.stack, "Default: the first that is installed");
+  app.add_option("--workload", options->workloads, "MODEL/PRESET, may be repeated")->capture_default_str();
+  app.add_option("--placements", settings.placements, "Random places of each fault")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--clean", settings.clean_pairs, "Clean runs in fresh processes")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
+  app.add_option("--steps", settings.steps, "Of each run")->check(CLI::Range(4, 100000))->capture_default_str();
+  app.add_option("--state", settings.state, "The step after which the fp64 judgement begins")->capture_default_str();
+  app.add_option("--batches", settings.batches, "Of the fp64 judgement; 0: none")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--seed", settings.seed, "Of the places")->capture_default_str();
+  app.add_flag("--json", options->json, "One JSON document (schema: selftest)");
+  return [options, &context] { return selftest(*options, context); };
+}
+
+}  // namespace reprobench
