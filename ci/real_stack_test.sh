@@ -38,7 +38,7 @@ run "$work/clean"
 expect "the clean run's verdict" passed "$(field "$work/clean" 'v["word"]')"
 
 status=0
-run "$work/planted" --inject "kind=weight_ulp,step=20,tensor=fc1.weight,element=4711,repeat=1,precision=fp32,suite=determinism" || status=$?
+run "$work/planted" --inject "kind=weight_ulp,step=20,tensor=fc1.weight,element=4711,repeat=1,precision=fp32,suite=determinism,workload=mlp" || status=$?
 expect "the exit code with a planted fault" 1 "$status"
 expect "the number of cells that fail" 1 "$(field "$work/planted" 'v["totals"]["failed"]')"
 divergence='[k["divergence"] for c in v["cells"] for k in c["checks"] if k["status"] == "failed" and k["divergence"]][0]'
@@ -49,4 +49,16 @@ run "$work/again"
 expect "the verdict without the fault" passed "$(field "$work/again" 'v["word"]')"
 same='[(c["cell_id"], c["chain"]) for c in v["cells"]]'
 expect "cell ids and digests of two clean runs" "$(field "$work/clean" "$same")" "$(field "$work/again" "$same")"
-echo "real stack: $stack trains, repeats, and a planted ulp is found"
+mkdir "$work/documents"
+"$reprobench" --store "$work/store" selftest --stack "$stack" --placements 1 --clean 2 --json >"$work/documents/selftest.json" || {
+  "$python" -c 'import json, sys
+for row in json.load(open(sys.argv[1]))["rows"]: print(row["workload"], row["fault"], row["problem"] or "ok")' "$work/documents/selftest.json" >&2
+  exit 1
+}
+status=0
+"$reprobench" --store "$work/store" compare "$stack" "$stack" --model gpt2 --steps 3 --knob-a threads=2 --explain --json \
+  >"$work/documents/comparison.json" || status=$?
+case $status in 0 | 1) ;; *) echo "real stack: compare --explain ended with $status" >&2; exit 1 ;; esac
+PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$work/documents"
+
+echo "real stack: $stack trains, repeats, a planted ulp is found, and so is every fault of the selftest"

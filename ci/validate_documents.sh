@@ -24,6 +24,11 @@ mkdir "$work/documents"
 "$reprobench" --store "$work/store" version --json >"$work/documents/version.json"
 cell=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["cells"][0]["cell_id"])' "$work/run/verdict.json")
 "$reprobench" --store "$work/store" explain "$cell" --run "$work/run" --json >"$work/documents/explain.json"
+compare() { "$reprobench" --store "$work/store" compare "$@" --json || [ $? -eq 1 ]; }
+compare "$work/run" "$work/run" >"$work/documents/comparisons.json"
+compare "$work/run:$cell" "$work/run:$cell" >"$work/documents/comparison.json"
+golden=matrix/contract/testdata
+compare "$golden/written_here.safetensors" "$golden/written_by_the_public_package.safetensors" >"$work/documents/snapshot_comparison.json"
 "$fake_worker" describe >"$work/documents/capability.json"
 
 PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$work/documents" "$work/run"

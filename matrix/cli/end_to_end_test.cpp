@@ -1,8 +1,10 @@
 // The whole coordinator as its users meet it: the built binary, real processes, real files; only the training is made
 // up.
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <span>
 #include <thread>
 
 #include <fcntl.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/safetensors.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -277,6 +280,57 @@ TEST_CASE("explain names the threshold's origin", "[e2e]") {
   CHECK(result.exit_code == 0);
   CHECK(result.out.find("suites/definitions/determinism.yaml:") != std::string::npos);
   CHECK(call({kBinary, "--store", place / "store", "explain", cell, "no.such_check"}).exit_code == 2);
+}
+
+TEST_CASE("compare says where two runs part, that a run is equal to itself, and refuses what has nothing in common",
+          "[e2e]") {
+  const Workplace place;
+  CHECK(call(place.run_command("smoke, determinism", "drift=5")).exit_code == 1);
+  const std::string run = place.run_folder();
+  const auto compare = [&](const std::string& a, const std::string& b) {
+    return call({kBinary, "--store", place / "store", "compare", a, b, "--json"});
+  };
+  const auto equal = compare(run, run);
+  INFO(equal.out << equal.err);
+  CHECK(equal.exit_code == 0);
+  for (const json& one : json::parse(equal.out).at("comparisons")) CHECK(one.at("word") == "equal");
+
+  std::string candidate;
+  std::string reference;
+  for (const json& cell : place.verdict().at("cells")) {
+    const json& at = cell.at("coordinates");
+    if (at.at("suite") != "determinism" || at.at("workload") != "mlp") continue;
+    (at.at("stack") == "torch-2.9.0-cu128" ? candidate : reference) = cell.at("cell_id");
+  }
+  // The first repeat of a drifting cell is still the reference's equal; its second is not what compare looks at.
+  const auto cells = compare(run + ":" + candidate, run + ":" + reference);
+  CHECK(json::parse(cells.out).at("steps_compared") > 0);
+  CHECK(compare(run + ":ffffffff", run).exit_code == 2);
+  CHECK(compare("torch-2.9.0-cu128", run).exit_code == 2);
+}
+
+TEST_CASE("compare holds tensor files of anyone against each other", "[e2e]") {
+  const Workplace place;
+  std::vector<float> values{1, 2, 3, 4};
+  const auto write = [&](const std::string& name, const std::string& tensor) {
+    write_safetensors(place / name, {{tensor, "F32", {2, 2}, std::as_bytes(std::span(values))}}, {});
+    return (place / name).string();
+  };
+  const std::string a = write("a.safetensors", "w");
+  const std::string same = write("same.safetensors", "w");
+  values[2] = std::nextafter(3.0F, 4.0F);
+  const std::string moved = write("moved.safetensors", "w");
+  const std::string other = write("other.safetensors", "v");
+  const auto compare = [&](const std::string& x, const std::string& y) { return call({kBinary, "compare", x, y}); };
+  CHECK(compare(a, same).exit_code == 0);
+  const auto differing = compare(moved, a);
+  CHECK(differing.exit_code == 1);
+  CHECK(differing.out.find("first at 2: 3.00000024 (0x40400001) against 3 (0x40400000), 1 ULP") != std::string::npos);
+  CHECK(compare(a, other).exit_code == 3);
+  fs::resize_file(moved, 40);
+  const auto cut = compare(a, moved);
+  CHECK(cut.exit_code == 5);
+  CHECK(cut.err.find("moved.safetensors: byte") != std::string::npos);
 }
 
 }  // namespace

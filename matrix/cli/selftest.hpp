@@ -37,7 +37,7 @@ struct SelftestRow {
   int found = 0;           // bits differ, or the run ended as it must
   int located = 0;         // and the first difference is where it was planted
   int false_alarms = 0;
-  std::string expected_word;  // of B2: "defect", "rounding", or empty: not asked
+  std::string expected_word;  // of B2: "defect", "rounding", "any" (shown only) or empty: not asked
   std::string word;
   double error_ratio = 0;   // largest E over tensors and batches
   double pooled_ratio = 0;  // largest pooled E

@@ -28,7 +28,7 @@ struct SelftestFault {
   std::string_view kind;  // of an injection; with `=` a knob: "threads=2"
   FaultTarget target;
   PlantedAt place;
-  std::string_view judged;  // by B2: "defect", "rounding"; empty: not asked
+  std::string_view judged;  // by B2: "defect", "rounding"; "any": shown only, near what B2 can see; empty: not asked
   bool needs_transformer;   // sits in an operator that only gpt2 has
 };
 

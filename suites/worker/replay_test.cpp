@@ -1,0 +1,198 @@
+#include <fstream>
+#include <map>
+
+#include <ATen/core/Tensor.h>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/operator_record.hpp"
+#include "matrix/contract/trace.hpp"
+#include "models/model_spec.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/temporary_folder.hpp"
+#include "suites/worker/tensor_file.hpp"
+#include "suites/worker/train_loop.hpp"
+
+namespace reprobench {
+namespace {
+
+const std::filesystem::path kReplayData = std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data";
+
+CellRequest mlp_request(std::int64_t steps) {
+  CellRequest request;
+  request.cell_id = "cell";
+  request.nonce = "0123456789abcdef";
+  request.workload = {"mlp", "small", steps, 32};
+  request.device = "cpu";
+  request.knobs = with_defaults({});
+  request.trace = TraceLevel::tensor;
+  return request;
+}
+
+Replay steps_of(std::int64_t first, std::int64_t last) {
+  Replay replay;
+  replay.first_step = first;
+  replay.last_step = last;
+  return replay;
+}
+
+CellResult train(const CellRequest& request, const std::filesystem::path& folder) {
+  CellResult result;
+  run_training(request, folder, kReplayData, result);
+  return result;
+}
+
+std::vector<OperatorRecord> calls_in(const std::filesystem::path& folder) {
+  std::vector<OperatorRecord> calls;
+  std::ifstream file(folder / kOperatorsFile);
+  std::string line;
+  while (std::getline(file, line)) {
+    const auto body = parse_trace_line(line, static_cast<std::int64_t>(calls.size()));
+    REQUIRE(body.index() == 0);
+    calls.push_back(operator_record_from_json(std::get<0>(body)));
+  }
+  return calls;
+}
+
+TEST_CASE("a replay from a stored state goes on with the bits of the run", "[worker][replay]") {
+  const TemporaryFolder folder;
+  CellRequest request = mlp_request(8);
+  const std::string chain = train(request, folder.path()).chain;
+  request.replay = steps_of(1, 5);
+  request.replay->snapshots_after = {0, 5};
+  train(request, folder.path());
+  request.replay = steps_of(6, 8);
+  request.replay->from_state = folder.path() / snapshot_file(5);
+  CHECK(train(request, folder.path()).chain == chain);
+  request.replay = steps_of(1, 8);
+  request.replay->from_state = folder.path() / snapshot_file(0);
+  CHECK(train(request, folder.path()).chain == chain);
+}
+
+TEST_CASE("a state of another step, seed or model, or a cut one, is refused", "[worker][replay]") {
+  const TemporaryFolder folder;
+  CellRequest request = mlp_request(8);
+  request.replay = steps_of(1, 2);
+  request.replay->snapshots_after = {2};
+  train(request, folder.path());
+  const auto state = folder.path() / snapshot_file(2);
+  request.replay = steps_of(3, 4);
+  request.replay->from_state = state;
+  CHECK_NOTHROW(train(request, folder.path()));
+  SECTION("step") { request.replay->first_step = 4; }
+  SECTION("seed") { request.knobs["seed"] = "2"; }
+  SECTION("model") { request.workload.preset = "base"; }
+  SECTION("cut") { std::filesystem::resize_file(state, std::filesystem::file_size(state) - 1); }
+  SECTION("missing") { std::filesystem::remove(state); }
+  CHECK_THROWS_AS(train(request, folder.path()), RunFailure);
+}
+
+TEST_CASE("operator calls repeat, cover all passes and name the module they work for", "[worker][replay]") {
+  const TemporaryFolder folder;
+  CellRequest request = mlp_request(3);
+  request.replay = steps_of(1, 2);
+  request.replay->operators_from = request.replay->operators_to = 2;
+  train(request, folder.path());
+  const auto calls = calls_in(folder.path());
+  std::map<std::string, int> in_pass;
+  bool backward_of_fc1 = false;
+  for (const OperatorRecord& call : calls) {
+    CHECK(call.step == 2);
+    ++in_pass[call.pass];
+    if (call.pass == "backward" && call.module == "fc1" && call.name == "aten::mm") backward_of_fc1 = true;
+  }
+  CHECK(in_pass["forward"] > 5);
+  CHECK(in_pass["backward"] > 5);
+  CHECK(in_pass["optimizer"] > 5);
+  CHECK(backward_of_fc1);
+  train(request, folder.path());
+  const auto again = calls_in(folder.path());
+  REQUIRE(again.size() == calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    CHECK(again[i].name == calls[i].name);
+    // Memory that is taken over unwritten may hold anything; where inputs are equal outputs must be.
+    if (again[i].inputs == calls[i].inputs) CHECK(again[i].outputs == calls[i].outputs);
+  }
+}
+
+TEST_CASE("a sum taken in another order shows in exactly the product it was planted in", "[worker][replay]") {
+  const TemporaryFolder folder;
+  CellRequest request = mlp_request(3);
+  request.replay = steps_of(1, 2);
+  request.replay->operators_from = request.replay->operators_to = 2;
+  train(request, folder.path());
+  const auto clean = calls_in(folder.path());
+  request.inject = Injection{"reduction_order", 2, "", 0};
+  train(request, folder.path());
+  const auto planted = calls_in(folder.path());
+  REQUIRE(planted.size() == clean.size());
+  std::vector<std::string> made_different;
+  for (std::size_t i = 0; i < clean.size(); ++i) {
+    if (clean[i].inputs == planted[i].inputs && clean[i].outputs != planted[i].outputs) {
+      made_different.push_back(clean[i].name);
+    }
+  }
+  REQUIRE_FALSE(made_different.empty());
+  CHECK(made_different.front() == "aten::addmm");
+}
+
+TEST_CASE("a captured operator comes with its fp64 outputs and its amplification", "[worker][replay]") {
+  const TemporaryFolder folder;
+  CellRequest request = mlp_request(3);
+  request.replay = steps_of(1, 1);
+  request.replay->operators_from = request.replay->operators_to = 1;
+  train(request, folder.path());
+  std::int64_t index = -1;
+  for (const OperatorRecord& call : calls_in(folder.path())) {
+    if (call.name == "aten::addmm" && index < 0) index = call.index;
+  }
+  REQUIRE(index >= 0);
+  request.replay->capture = OperatorSite{1, index};
+  train(request, folder.path());
+  const TensorFile captured = read_tensors(folder.path() / kOperatorTensorsFile);
+  const at::Tensor& output = captured.tensors.at("output.0");
+  const at::Tensor& exact = captured.tensors.at("fp64.0");
+  CHECK(exact.scalar_type() == at::kDouble);
+  const double distance = (output.to(at::kDouble) - exact).norm().item<double>() / exact.norm().item<double>();
+  CHECK(distance > 0);
+  CHECK(distance < 1e-5);
+  CHECK(std::stod(captured.metadata.at("amplification")) > 0);
+  request.replay->capture = OperatorSite{1, 100'000};
+  CHECK_THROWS_AS(train(request, folder.path()), RunFailure);
+}
+
+TEST_CASE("with a held state every step leaves gradients of another batch and the state as it was",
+          "[worker][replay]") {
+  const TemporaryFolder folder;
+  CellRequest request = mlp_request(6);
+  request.replay = steps_of(1, 3);
+  request.replay->hold_state = true;
+  request.replay->snapshots_after = {0, 3};
+  train(request, folder.path());
+  const TensorFile before = read_tensors(folder.path() / snapshot_file(0));
+  const TensorFile after = read_tensors(folder.path() / snapshot_file(3));
+  for (const auto& [name, tensor] : before.tensors) CHECK(tensor.equal(after.tensors.at(name)));
+  const TensorFile first = read_tensors(folder.path() / gradients_file(1));
+  const TensorFile second = read_tensors(folder.path() / gradients_file(2));
+  CHECK(first.tensors.count("update/fc1.weight") == 1);
+  CHECK_FALSE(first.tensors.at("gradient/fc1.weight").equal(second.tensors.at("gradient/fc1.weight")));
+}
+
+TEST_CASE("every kind of fault changes the run, and without it the run is the same again", "[worker][replay]") {
+  const TemporaryFolder folder;
+  CellRequest request = mlp_request(4);
+  const std::string clean = train(request, folder.path()).chain;
+  for (const char* kind :
+       {"weight_ulp", "weight_sign", "moment_ulp", "adam_epsilon", "stale_batch", "wrong_batch", "sample_repeated",
+        "sample_dropped", "gradient_ulp", "skip_update", "tf32", "accumulate_16_bit"}) {
+    INFO(kind);
+    request.inject = Injection{kind, 2, "fc1.bias", 3};
+    CHECK(train(request, folder.path()).chain != clean);
+  }
+  request.inject = Injection{"weight_nan", 2, "fc1.bias", 3};
+  CHECK_THROWS_AS(train(request, folder.path()), RunFailure);
+  request.inject.reset();
+  CHECK(train(request, folder.path()).chain == clean);
+}
+
+}  // namespace
+}  // namespace reprobench
