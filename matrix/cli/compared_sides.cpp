@@ -53,19 +53,38 @@ bool is_called(const Cell& cell, const std::string& name) {
   return cell.slug == name || (name.size() >= 4 && cell.request.cell_id.rfind(name, 0) == 0);
 }
 
-std::vector<std::pair<std::string, ComparedSide>> sides_of(const std::filesystem::path& store, const RunWord& word) {
+struct RunSide {
+  std::string key;
+  ComparedSide side;
+};
+
+std::vector<RunSide> sides_of(const std::filesystem::path& store, const RunWord& word) {
   const RunRecord run = load_run(find_run(store, word.run).string());
-  std::vector<std::pair<std::string, ComparedSide>> sides;
+  std::vector<RunSide> sides;
   for (std::size_t i = 0; i < run.plan.cells.size(); ++i) {
     const Cell& cell = run.plan.cells[i].cell;
     if (!word.cell.empty() && !is_called(cell, word.cell)) continue;
-    if (auto side = side_of(run, i)) sides.emplace_back(pairing_key(cell), std::move(*side));
+    if (auto side = side_of(run, i)) sides.push_back({pairing_key(cell), std::move(*side)});
   }
   if (sides.empty()) {
     throw UsageError(word.cell.empty() ? fmt::format("run {} has no completed cell", run.info.run_id)
                                        : fmt::format("run {} has no completed cell `{}`", run.info.run_id, word.cell));
   }
   return sides;
+}
+
+// The cell of the other run with the same coordinates; without one, the only cell that differs in nothing but its
+// stack.
+const ComparedSide* partner_of(const RunSide& ours, const std::vector<RunSide>& theirs) {
+  const ComparedSide* found = nullptr;
+  int candidates = 0;
+  for (const RunSide& other : theirs) {
+    if (other.key != ours.key) continue;
+    if (other.side.request.stack == ours.side.request.stack) return &other.side;
+    found = &other.side;
+    ++candidates;
+  }
+  return candidates == 1 ? found : nullptr;
 }
 
 const WorkloadPreset& preset_of(const WorkloadChoice& choice, const Capability& capability) {
@@ -94,13 +113,11 @@ std::vector<SidePair> sides_of_runs(const std::filesystem::path& store, const st
   std::vector<SidePair> pairs;
   // Two cells named by hand are compared whatever their coordinates; the comparison itself refuses what cannot be.
   if (!first.cell.empty() && !second.cell.empty()) {
-    pairs.emplace_back(std::move(ours.front().second), std::move(theirs.front().second));
+    pairs.emplace_back(std::move(ours.front().side), std::move(theirs.front().side));
     return pairs;
   }
-  for (auto& [key, side] : ours) {
-    const auto match =
-        std::find_if(theirs.begin(), theirs.end(), [&key = key](const auto& other) { return other.first == key; });
-    if (match != theirs.end()) pairs.emplace_back(std::move(side), match->second);
+  for (RunSide& our : ours) {
+    if (const ComparedSide* partner = partner_of(our, theirs)) pairs.emplace_back(std::move(our.side), *partner);
   }
   if (pairs.empty()) throw UsageError(fmt::format("{} and {} have no cell in common", a, b));
   return pairs;

@@ -127,15 +127,16 @@ std::string to_text(const SnapshotComparison& comparison) {
 
 std::string to_text(const CellComparison& comparison, const Terminal& terminal) {
   std::string text = fmt::format("{} against {}: {}\n", comparison.measured, comparison.expected, comparison.workload);
-  text += fmt::format("  {:<12}{}\n", terminal.paint(comparison.word, style_of_word(comparison.word)),
-                      printable(comparison.sentence));
+  text +=
+      fmt::format("  {}{}\n", terminal.paint(fmt::format("{:<12}", comparison.word), style_of_word(comparison.word)),
+                  printable(comparison.sentence));
   if (comparison.trace.first) {
     text += line("steps",
                  fmt::format("{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared));
   }
   for (const SideDifference& difference : comparison.differences) {
     text +=
-        line("differs",
+        line("changed",
              printable(fmt::format("{}: {} against {}", difference.what, difference.measured, difference.expected)));
   }
   if (comparison.explanation) text += explanation_text(*comparison.explanation);

@@ -293,17 +293,22 @@ TEST_CASE("compare says where two runs part, that a run is equal to itself, and 
   const auto equal = compare(run, run);
   INFO(equal.out << equal.err);
   CHECK(equal.exit_code == 0);
-  for (const json& one : json::parse(equal.out).at("comparisons")) CHECK(one.at("word") == "equal");
+  const json comparisons = json::parse(equal.out).at("comparisons");
+  CHECK(comparisons.size() == 8);
+  for (const json& one : comparisons) CHECK(one.at("word") == "equal");
 
   std::string candidate;
   std::string reference;
-  for (const json& cell : place.verdict().at("cells")) {
+  const json verdict = place.verdict();
+  for (const json& cell : verdict.at("cells")) {
     const json& at = cell.at("coordinates");
     if (at.at("suite") != "determinism" || at.at("workload") != "mlp") continue;
     (at.at("stack") == "torch-2.9.0-cu128" ? candidate : reference) = cell.at("cell_id");
   }
   // The first repeat of a drifting cell is still the reference's equal; its second is not what compare looks at.
   const auto cells = compare(run + ":" + candidate, run + ":" + reference);
+  INFO(cells.out << cells.err);
+  CHECK(json::parse(cells.out).at("measured").get<std::string>().find(candidate) != std::string::npos);
   CHECK(json::parse(cells.out).at("steps_compared") > 0);
   CHECK(compare(run + ":ffffffff", run).exit_code == 2);
   CHECK(compare("torch-2.9.0-cu128", run).exit_code == 2);
