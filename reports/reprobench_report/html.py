@@ -20,6 +20,7 @@ from .environment import component_names, differences, witnesses
 from .heatmap import grid_of, letters
 from .load import OUTCOMES, Run
 from .overview import comparisons, dimension_counts, in_order, outcome_counts, reference_stacks, skip_groups
+from .partings import partings, squeezed
 from .quantity import duration, exact, finite, human, percent, significant
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -63,7 +64,6 @@ def _environment() -> jinja2.Environment:
 
 def report_html(run: Run) -> str:
     verdict, plan, cells = run.verdict, run.plan, run.cells
-    style = _minified((_TEMPLATES / "style.css").read_text(encoding="utf-8"))
     kinds = _bound_kinds(run)
     steps = {cell["cell_id"]: cell["request"]["workload"]["steps"] for cell in plan["cells"]}
     wanted = sorted((c for c in cells if c["outcome"] in _WANTED), key=lambda c: _WANTED.index(c["outcome"]))
@@ -73,45 +73,49 @@ def report_html(run: Run) -> str:
     headline, stop, rest = verdict["sentence"].partition(". ")
     anchors = {id(cell): _anchor(cell, index) for index, cell in enumerate(cells)}
 
-    text = (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            style=Markup(style),
-            style_hash=base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
-            verdict=verdict,
-            headline=headline + stop.strip(),
-            headline_rest=rest,
-            info=run.info,
-            plan=plan,
-            totals=verdict["totals"],
-            outcomes=[(name, counts[name]) for name in OUTCOMES],
-            dimensions=dimension_counts(cells),
-            comparisons=comparisons(cells),
-            references=reference_stacks(cells),
-            skips=skip_groups(cells),
-            grid=grid_of(cells),
-            cards=wanted[:MAX_CARDS],
-            wanted_rest=wanted[MAX_CARDS:],
-            expandable=expandable,
-            passed_rest=passed[len(expandable) :],
-            environments=verdict["environments"],
-            components=component_names(verdict["environments"]),
-            differences=differences(verdict["environments"], reference_stacks(cells)),
-            witnesses=witnesses,
-            letters=letters,
-            in_order=in_order,
-            anchor=lambda cell: anchors[id(cell)],
-            bullet=lambda cell, check: svg.bullet(check, kinds.get((cell["cell_id"], check["metric"]), "")),
-            strip=lambda cell, step: svg.step_strip(step, steps.get(cell["cell_id"], 0)),
-            outcome_bar=svg.outcome_bar,
-            human=human,
-            exact=exact,
-            finite=finite,
-            percent=percent,
-            significant=significant,
-            duration=duration,
-        )
+    environment = _environment()
+    context = {
+        "verdict": verdict,
+        "headline": headline + stop.strip(),
+        "headline_rest": rest,
+        "info": run.info,
+        "plan": plan,
+        "totals": verdict["totals"],
+        "outcomes": [(name, counts[name]) for name in OUTCOMES],
+        "dimensions": dimension_counts(cells),
+        "comparisons": comparisons(cells),
+        "references": reference_stacks(cells),
+        "skips": skip_groups(cells),
+        "grid": grid_of(cells),
+        "cards": wanted[:MAX_CARDS],
+        "wanted_rest": wanted[MAX_CARDS:],
+        "expandable": expandable,
+        "passed_rest": passed[len(expandable) :],
+        "environments": verdict["environments"],
+        "components": component_names(verdict["environments"]),
+        "differences": differences(verdict["environments"], reference_stacks(cells)),
+        "witnesses": witnesses,
+        "letters": letters,
+        "in_order": in_order,
+        "anchor": lambda cell: anchors[id(cell)],
+        "bullet": lambda cell, check: svg.bullet(check, kinds.get((cell["cell_id"], check["metric"]), "")),
+        "strip": lambda cell, step: svg.step_strip(step, steps.get(cell["cell_id"], 0)),
+        "outcome_bar": svg.outcome_bar,
+        "human": human,
+        "exact": exact,
+        "finite": finite,
+        "percent": percent,
+        "significant": significant,
+        "duration": duration,
+    }
+    parts = partings(run, environment, context)
+    sheets = ["style.css", "partings.css"] if parts["shown"] else ["style.css"]
+    style = "".join(_minified((_TEMPLATES / sheet).read_text(encoding="utf-8")) for sheet in sheets)
+    text = environment.get_template("report.html.j2").render(
+        **context,
+        parts=parts,
+        style=Markup(style),
+        style_hash=base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
     )
-    # Indentation of the templates is a tenth of a large report; no element here keeps white space but <pre>, unused.
-    return re.sub(r"\n\s*", "\n", text) + "\n"
+    # Indentation of the templates is a tenth of a large report.
+    return squeezed(text) + "\n"

@@ -29,6 +29,9 @@ class Run:
     verdict: dict[str, Any]
     plan: dict[str, Any]
     info: dict[str, Any]
+    # Of comparisons.json, which not every run has: nothing, or what it holds, or why it cannot be shown.
+    comparisons: list[dict[str, Any]] | None = None
+    comparisons_problem: str = ""
 
     @property
     def cells(self) -> list[dict[str, Any]]:
@@ -102,9 +105,19 @@ def _check_agreement(verdict: dict[str, Any], plan: dict[str, Any], info: dict[s
         raise ReportError("verdict.json: `totals` disagree with its cells")
 
 
+def _load_comparisons(path: Path) -> tuple[list[dict[str, Any]] | None, str]:
+    """The verdict does not rest on them, so a document that cannot be read costs its section and not the report."""
+    if not path.exists():
+        return None, ""
+    try:
+        return load_document(path, "comparisons")["comparisons"], ""
+    except ReportError as error:
+        return None, str(error)
+
+
 def load_run(folder: Path) -> Run:
     verdict = load_document(folder / "verdict.json", "verdict")
     plan = load_document(folder / "plan.json", "plan")
     info = load_document(folder / "run.json", "run")
     _check_agreement(verdict, plan, info)
-    return Run(verdict, plan, info)
+    return Run(verdict, plan, info, *_load_comparisons(folder / "comparisons.json"))

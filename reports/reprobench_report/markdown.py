@@ -13,6 +13,7 @@ from .escape import markdown as text
 from .escape import markdown_code as code
 from .load import OUTCOMES, Run
 from .overview import comparisons, dimension_counts, skip_groups
+from .pairs import Pair, Side, operator_table, pairs_of
 from .quantity import duration, human, percent, significant
 
 BUDGET_BYTES = 900_000
@@ -22,6 +23,11 @@ _MARKS = {
     "failed": "✕", "errored": "!", "inconclusive": "?", "unfinished": "…", "passed": "✓", "skipped": "–",
     "undecided": "?", "nothing_ran": "–", "interrupted": "…",
 }  # fmt: skip
+_PAIR_MARKS = {"alarm": "✕", "differs": "≠", "not_comparable": "?", "equal": "="}
+
+# Beside a table of pairs: so many pairs of stacks, each with so many operators.
+_COLUMNS_NAMED = 8
+_OPERATORS_NAMED = 8
 
 
 def _table(header: str, rows: Iterable[str]) -> list[str]:
@@ -81,6 +87,34 @@ def _passed_row(cell: dict[str, Any]) -> str:
     return f"| {text(cell['slug'])} | {', '.join(values)} |\n"
 
 
+def _side(side: Side, other: Side) -> str:
+    return text(" ".join([side.stack, *(() if side.knobs == other.knobs else side.knobs)]))
+
+
+def _pair_row(pair: Pair) -> str:
+    first, worst = pair.comparison["first_difference"], pair.largest_ratio
+    where = f"step {first['step']}, {text(first['tensor'])}" if first else "–"
+    fp64 = pair.lockstep["word"] if pair.lockstep else "–"
+    ratio = f", E {human(worst['error_ratio'], 'rel')}" if worst else ""
+    suspect = text(pair.explanation["suspect"]["component"]) if pair.explanation else ""
+    return (
+        f"| {_PAIR_MARKS[pair.word_class]} {pair.word.replace('_', ' ')} | {text(pair.comparison['workload'])} "
+        f"| {_side(pair.measured, pair.expected)} | {_side(pair.expected, pair.measured)} | {where} "
+        f"| {pair.comparison['steps_differing']} | {fp64}{ratio} | {suspect or '–'} |\n"
+    )
+
+
+def _operator_lines(pairs: list[Pair]) -> Iterable[str]:
+    """Which operators differ, a line for each stack against another."""
+    table = operator_table(pairs)
+    for place, column in enumerate(table.columns[:_COLUMNS_NAMED]):
+        names = [code(name) for name, marks in table.rows if marks[place]]
+        if names:
+            more = f" and {len(names) - _OPERATORS_NAMED} more" if len(names) > _OPERATORS_NAMED else ""
+            stacks = f"{text(column.measured)} against {text(column.expected)}"
+            yield f"Operators that differ, {stacks}: {', '.join(names[:_OPERATORS_NAMED])}{more}.\n\n"
+
+
 class _Budget:
     """Counts the bytes of what is written and of the lines still to come, so that the whole never exceeds the limit."""
 
@@ -122,6 +156,11 @@ def summary_md(run: Run) -> str:
     skip_rows = budget.take(
         f"| {text(group.rule)} | {text(group.reason)} | {len(group.cells)} | {group.required} |\n" for group in skips
     )
+    pairs = pairs_of(run)
+    pair_rows = budget.take(_pair_row(pair) for pair in pairs)
+    operator_lines = budget.take(_operator_lines(pairs))
+    problem = [f"The comparisons of this run are not shown: {text(run.comparisons_problem)}\n\n"]
+    problem = budget.take(problem if run.comparisons_problem else [])
     check_rows = budget.take(_check_row(cell, check) for cell in findings for check in cell["checks"])
     passed_rows = budget.take(_passed_row(cell) for cell in passed)
 
@@ -131,6 +170,11 @@ def summary_md(run: Run) -> str:
         out += f"{table}\n{''.join(finding_rows)}\n"
         header = "| Cell | Check | Measured | Threshold | Ratio | Noise | Margin | n | Status |"
         out += _folded(f"Checks of the {len(findings)} cells above", header, check_rows)
+    if pairs:
+        header = "| Bits | Workload | Stack | Against | First difference | Steps | fp64 | Suspect |"
+        table = "\n".join(_table(header, [])[:2])
+        out += f"### Where the stacks part\n\n{table}\n{''.join(pair_rows)}\n{''.join(operator_lines)}"
+    out += "".join(problem)
     if skips:
         header = "| Rule | Reason | Cells | Required |"
         out += _folded(f"{run.verdict['totals']['skipped']} cells not run", header, skip_rows)

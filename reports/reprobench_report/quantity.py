@@ -15,8 +15,11 @@ _SUFFIXES = {"rel": "", "count": "", "step": "", "1": ""}
 
 
 def as_float(number: Number | None) -> float | None:
-    """The value of a document's number; nothing for null."""
-    return None if number is None else float(number)
+    """The value of a document's number; nothing for null, an infinity for an integer no double can hold."""
+    try:
+        return None if number is None else float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def finite(number: Number | None) -> float | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from markupsafe import Markup
 
 from . import escape
-from .quantity import finite, human, percent, significant
+from .quantity import Number, finite, human, percent, significant
 
 _WIDTH, _HEIGHT = 168, 26
 
@@ -104,3 +105,29 @@ def outcome_bar(counts: list[tuple[str, int]]) -> Markup:
         parts.append(f'<rect class="{name}" x="{x:.1f}" y="0" width="{part:.1f}" height="10"/>')
         x += part + gap
     return Markup("".join(parts) + "</svg>")
+
+
+def interval(low: Number, middle: Number, high: Number, margin: Number) -> Markup:
+    """A difference with its interval on an axis around zero; what lies beyond the margin on either side is hatched."""
+    ends = [finite(number) for number in (low, middle, high, margin)]
+    if None in ends or ends[3] <= 0:
+        return Markup("")
+    left, dot, right, limit = ends
+    reach = 1.25 * max(limit, abs(left), abs(dot), abs(right))
+    if not math.isfinite(reach):
+        return Markup("")
+    first, last = _x(-limit, -reach, reach), _x(limit, -reach, reach)
+    start, end = _x(left, -reach, reach), _x(right, -reach, reach)
+    title = f"{significant(dot)}, interval {significant(left)} to {significant(right)}, margin ±{significant(limit)}"
+    inside = "passed" if -limit < left and right < limit else "inconclusive"
+    return Markup(
+        f'<svg class="bullet {inside}" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img">'
+        f"<title>{escape.html(title)}</title>"
+        f'<rect class="track" x="4" y="9" width="{_WIDTH - 8}" height="8"/>'
+        f'<rect class="over" x="4" y="9" width="{first - 4:.1f}" height="8"/>'
+        f'<rect class="over" x="{last:.1f}" y="9" width="{_WIDTH - 4 - last:.1f}" height="8"/>'
+        f'<path class="ref" d="M{_x(0, -reach, reach):.1f} 6v14"/>'
+        f'<path class="span" d="M{start:.1f} 13H{end:.1f}M{start:.1f} 9.5v7M{end:.1f} 9.5v7"/>'
+        f'<path class="limit" d="M{first:.1f} 3v20M{last:.1f} 3v20"/>'
+        f'<circle class="dot" cx="{_x(dot, -reach, reach):.1f}" cy="13" r="4"/></svg>'
+    )

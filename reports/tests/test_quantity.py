@@ -4,8 +4,9 @@ import unittest
 
 import golden_run  # noqa: F401  (puts the package on the path)
 
+from reprobench_report.curve import curve, told
 from reprobench_report.quantity import duration, exact, human, percent, significant
-from reprobench_report.svg import bullet, outcome_bar, step_strip
+from reprobench_report.svg import bullet, interval, outcome_bar, step_strip
 
 
 class Quantities(unittest.TestCase):
@@ -61,6 +62,43 @@ class Drawings(unittest.TestCase):
         self.assertEqual(bullet({**self.CHECK, "limit": 0}, "max"), "")
         self.assertEqual(step_strip(5, 0), "")
         self.assertEqual(outcome_bar([("passed", 0)]), "")
+
+    def test_an_interval_is_drawn_against_its_margin(self):
+        self.assertIn("<title>0.2000, interval -0.5000 to 0.9000, margin ±1</title>", interval(-0.5, 0.2, 0.9, 1))
+        self.assertIn('class="bullet passed"', interval(-0.5, 0.2, 0.9, 1))
+        self.assertIn('class="bullet inconclusive"', interval(-0.5, 0.2, 1.1, 1))
+        self.assertEqual(interval("-inf", 0, 1, 1), "")
+        self.assertEqual(interval(-1, 0, 1, 0), "")
+
+    def test_a_trajectory_is_drawn_with_its_bound_and_what_lies_over_it(self):
+        points = [{"step": 10**n, "distance_rel": 10.0 ** (n - 8), "bound_rel": 2e-7} for n in range(4)]
+        drawn = curve({"points": points, "horizon_step": 100})
+        self.assertIn("<title>distance from step 1 to 1000, from 1.000e-8 to 1.000e-5, at most 1.000e-5; ", drawn)
+        self.assertIn("2 of 4 points over the bound</title>", drawn)
+        self.assertEqual(drawn.count('class="beyond"'), 2)
+        self.assertIn('class="horizon"', drawn)
+        self.assertNotIn("horizon", curve({"points": points, "horizon_step": 2000}))
+
+    def test_a_trajectory_of_a_point_or_of_no_numbers_is_not_drawn(self):
+        for values in ((), (1e-7,), (0, "nan", "inf", 1)):
+            points = [{"step": n + 1, "distance_rel": value, "bound_rel": None} for n, value in enumerate(values)]
+            self.assertEqual(curve({"points": points, "horizon_step": None}), "")
+
+    def test_a_peak_survives_in_a_long_trajectory(self):
+        points = [{"step": n, "distance_rel": 1e-3 if n == 7777 else 1e-7, "bound_rel": None} for n in range(1, 9000)]
+        drawn = curve({"points": points, "horizon_step": None})
+        self.assertLess(len(drawn), 5000)
+        self.assertIn(" 10.0L", drawn)
+
+    def test_the_points_told_hold_the_ends_and_the_first_over_the_bound(self):
+        points = [{"step": n, "distance_rel": n, "bound_rel": 333} for n in range(1, 1001)]
+        steps = [point["step"] for point in told(points)]
+        self.assertLessEqual({1, 334, 1000}, set(steps))
+        self.assertLess(len(steps), 15)
+
+    def test_an_integer_no_double_can_hold_is_infinite(self):
+        self.assertEqual(human(10**400, "count"), "inf")
+        self.assertEqual(human(-(10**400), "count"), "-inf")
 
     def test_a_single_failure_among_thousands_is_wide_enough_to_see(self):
         self.assertIn('<rect class="failed" x="0.0" y="0" width="6.2"', outcome_bar([("failed", 1), ("passed", 5000)]))
