@@ -57,10 +57,40 @@ mkdir "$work/documents"
 for row in json.load(open(sys.argv[1]))["rows"]: print(row["workload"], row["fault"], row["problem"] or "ok")' "$work/documents/selftest.json" >&2
   exit 1
 }
+"$reprobench" --store "$work/store" compare "$work/again" "$work/clean" --json >"$work/documents/comparisons.json"
+
+"$reprobench" --store "$work/store" calibrate "$stack" --model mlp --steps 20 --members 2 --json >"$work/documents/envelope.json"
 status=0
-"$reprobench" --store "$work/store" compare "$stack" "$stack" --model gpt2 --steps 3 --knob-a threads=2 --explain --json \
-  >"$work/documents/comparison.json" || status=$?
-case $status in 0 | 1) ;; *) echo "real stack: compare --explain ended with $status" >&2; exit 1 ;; esac
+"$reprobench" --store "$work/store" compare "$stack" "$stack" --model mlp --steps 20 --knob-a threads=2 --explain --batches 8 \
+  --trajectory --members 2 --seeds 2 --keep --json >"$work/documents/comparison.json" || status=$?
+expect "the exit code of a comparison of thread counts" 1 "$status"
+compared() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$work/documents/comparison.json" "$1"; }
+expect "the judgement of another order of summation by fp64" rounding "$(compared 'v["explanation"]["lockstep"]["word"]')"
+expect "the judgement of its trajectory" within "$(compared 'v["trajectory"]["word"]')"
+expect "the operator that sums in another order" True "$(compared '"mm" in v["explanation"]["operator"]["measured"]["name"]')"
+
+# A NaN out of finite inputs: the operator that made it is named.
+status=0
+"$reprobench" --store "$work/store" run --matrix "$work/matrix.yaml" --out "$work/overflow" --no-report \
+  --inject "kind=weight_huge,step=3,tensor=h.0.ln_1.weight,element=5,precision=fp32,suite=determinism,workload=gpt2" >/dev/null || status=$?
+expect "the exit code with an overflow" 1 "$status"
+cell=$(field "$work/overflow" '[c["cell_id"] for c in v["cells"] if c["outcome"] == "failed"][0]')
+"$reprobench" --store "$work/store" compare "$work/overflow:$cell" "$work/clean:$cell" --explain --json >"$work/documents/comparison-nan.json" || true
+origin=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["non_finite"]["sentence"])' "$work/documents/comparison-nan.json")
+case $origin in *"out of finite inputs: input 0 in ["*) ;; *) echo "real stack: the overflow's origin is \`$origin\`" >&2; exit 1 ;; esac
+
+# The public package reads the states that a worker wrote, where it is installed.
+"$python" - "$work/store" <<'PYTHON'
+import pathlib, sys
+try:
+    import safetensors
+except ImportError:
+    print("the Python package safetensors is not installed: states are not read by it")
+    sys.exit(0)
+states = sorted(pathlib.Path(sys.argv[1], "replays").rglob("state-*.safetensors"))
+tensors = dict(safetensors.deserialize(states[0].read_bytes()))
+assert list(tensors["fc1.weight"]["shape"]) == [128, 784], sorted(tensors)
+PYTHON
 PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$work/documents"
 
 echo "real stack: $stack trains, repeats, a planted ulp is found, and so is every fault of the selftest"

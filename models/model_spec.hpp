@@ -68,8 +68,10 @@ class StepContext {
   // Shows `value`, and later its gradient, to the trace under `name`.
   virtual void tap(const at::Tensor& value, std::string_view name) = 0;
 
-  // A discrete event: the number of non-zero elements of `mask`, if the trace wants it.
-  virtual void count(const at::Tensor& mask, std::string_view event) = 0;
+  // Discrete events, if the trace wants them. `mask`: the elements of `mask` that are not zero take part in the
+  // gradient. `choice`: of the last dimension of `scores` the largest element is taken.
+  virtual void mask(const at::Tensor& mask, std::string_view event) = 0;
+  virtual void choice(const at::Tensor& scores, std::string_view event) = 0;
 };
 
 class Model {

@@ -1,4 +1,5 @@
-// Digest of a tensor against two yardsticks on the same bytes: XXH3-128, and a plain read (a sum of 64-bit words).
+// Digest of a tensor against three yardsticks on the same bytes: XXH3-128, a plain fp32 sum as one writes it, and a
+// plain read (a sum of 64-bit words).
 #define XXH_INLINE_ALL
 #include <cstdint>
 #include <numeric>
@@ -39,9 +40,16 @@ void read_only_sum(benchmark::State& state) {
   count_bytes(state);
 }
 
+void fp32_sum(benchmark::State& state) {
+  const std::vector<float> data(static_cast<std::size_t>(state.range(0)) / 4, 0.5F);
+  for (auto _ : state) benchmark::DoNotOptimize(std::accumulate(data.begin(), data.end(), 0.0F));
+  count_bytes(state);
+}
+
 // 1.3 KB: logits of a step; 1.2 MB: parameters and Adam state of the mlp; 64 MB: beyond the caches.
 BENCHMARK(tensor_digest_bytes)->Arg(1280)->Arg(1'221'240)->Arg(64 << 20);
 BENCHMARK(xxh3_128_bytes)->Arg(1280)->Arg(1'221'240)->Arg(64 << 20);
+BENCHMARK(fp32_sum)->Arg(1280)->Arg(1'221'240)->Arg(64 << 20);
 BENCHMARK(read_only_sum)->Arg(1280)->Arg(1'221'240)->Arg(64 << 20);
 
 }  // namespace

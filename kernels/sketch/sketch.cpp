@@ -62,6 +62,23 @@ Sketch sketch(std::span<const double> values) { return sketch_of(values); }
 Sketch sketch(std::span<const Bfloat16> values) { return sketch_of(values); }
 Sketch sketch(std::span<const std::int64_t> values) { return sketch_of(values); }
 
+Sketch sketch_of_ones(std::int64_t count, std::span<const std::int64_t> positions) {
+  const auto ones = static_cast<std::int64_t>(positions.size());
+  Sketch result;
+  result.count = count;
+  result.min = ones == count ? 1 : 0;
+  result.max = ones == 0 ? 0 : 1;
+  result.sum = static_cast<double>(ones);
+  result.l2 = std::sqrt(result.sum);
+  if (count == 0) result.min = result.max = std::numeric_limits<double>::quiet_NaN();
+  for (const std::int64_t position : positions) {
+    const auto index = static_cast<std::uint64_t>(position);
+    const std::size_t j = index % kSketchSums;
+    result.signed_sums[j] += (signs(index / kSketchSums) >> j & 1) != 0 ? 1 : -1;
+  }
+  return result;
+}
+
 double estimated_distance(const Sketch& a, const Sketch& b) {
   double sum_of_squares = 0;
   for (std::size_t j = 0; j < kSketchSums; ++j) {

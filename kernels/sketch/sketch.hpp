@@ -35,6 +35,9 @@ Sketch sketch(std::span<const double> values);
 Sketch sketch(std::span<const Bfloat16> values);
 Sketch sketch(std::span<const std::int64_t> values);
 
+// Of a tensor of `count` zeros with ones at `positions`, which are ascending.
+Sketch sketch_of_ones(std::int64_t count, std::span<const std::int64_t> positions);
+
 // Estimate of the L2 norm of a - b, from the sketches of a and b.
 double estimated_distance(const Sketch& a, const Sketch& b);
 

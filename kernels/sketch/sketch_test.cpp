@@ -90,5 +90,25 @@ TEST_CASE("the sketch of a tensor is the same in every element type that holds i
   }
 }
 
+TEST_CASE("the sketch of ones at positions is that of the whole tensor of zeros and ones", "[sketch]") {
+  std::vector<std::int64_t> whole(1000);
+  const std::vector<std::int64_t> positions{0, 1, 63, 64, 500, 999};
+  for (const std::int64_t position : positions) whole[static_cast<std::size_t>(position)] = 1;
+  const Sketch expected = sketch(whole);
+  const Sketch s = sketch_of_ones(1000, positions);
+  CHECK(s.count == expected.count);
+  CHECK(s.min == expected.min);
+  CHECK(s.max == expected.max);
+  CHECK(s.sum == expected.sum);
+  CHECK(s.l2 == expected.l2);
+  CHECK(s.signed_sums == expected.signed_sums);
+}
+
+TEST_CASE("one flipped element of a mask is counted as one", "[sketch]") {
+  const Sketch a = sketch_of_ones(4096, std::vector<std::int64_t>{5, 77, 4000});
+  CHECK(estimated_distance(a, sketch_of_ones(4096, std::vector<std::int64_t>{5, 4000})) == 1);
+  CHECK(estimated_distance(a, sketch_of_ones(4096, std::vector<std::int64_t>{5, 77, 78, 4000})) == 1);
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -5,6 +5,9 @@
 
 #include "matrix/cli/compared_sides.hpp"
 #include "matrix/cli/comparison.hpp"
+#include "matrix/cli/ensemble.hpp"
+#include "matrix/cli/report_process.hpp"
+#include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/version.hpp"
@@ -25,6 +28,9 @@ struct CompareOptions {
   std::vector<std::string> expected_knobs;
   std::vector<std::string> workers;
   ExplainSettings explain;
+  bool trajectory = false;
+  int members = 8;
+  int seeds = 0;
   bool keep = false;
   bool only_changed = false;
   bool json = false;
@@ -78,16 +84,17 @@ std::string overall_word(const std::vector<CellComparison>& comparisons) {
   return overall;
 }
 
+nlohmann::json to_json(const std::vector<CellComparison>& comparisons) {
+  nlohmann::json list = document("comparisons");
+  list["comparisons"] = nlohmann::json::array();
+  for (const CellComparison& comparison : comparisons) list["comparisons"].push_back(to_json(comparison));
+  return list;
+}
+
 void print(const std::vector<CellComparison>& comparisons, const CompareOptions& options, const Terminal& terminal) {
-  if (options.json && comparisons.size() == 1) {
-    terminal.out(to_json(comparisons.front()).dump(1) + "\n");
-    return;
-  }
   if (options.json) {
-    nlohmann::json list = document("comparisons");
-    list["comparisons"] = nlohmann::json::array();
-    for (const CellComparison& comparison : comparisons) list["comparisons"].push_back(to_json(comparison));
-    terminal.out(list.dump(1) + "\n");
+    const bool is_one = comparisons.size() == 1 && !options.expected.empty();
+    terminal.out((is_one ? to_json(comparisons.front()) : to_json(comparisons)).dump(1) + "\n");
     return;
   }
   for (const CellComparison& comparison : comparisons) {
@@ -95,51 +102,100 @@ void print(const std::vector<CellComparison>& comparisons, const CompareOptions&
   }
 }
 
+// The work of one call: which sides, by which workers, and what is said about each pair.
+class Comparer {
+ public:
+  Comparer(const CompareOptions& options, Context& context)
+      : options_(options), terminal_(context.terminal), project_(context.store), specs_(project_.stacks()) {
+    is_run_ = options.expected.empty();
+    is_stacks_ = !is_run_ && specs_.count(options.measured) > 0 && specs_.count(options.expected) > 0;
+    if (is_run_) run_folder_ = find_run(project_.store(), options.measured);
+  }
+
+  std::vector<CellComparison> run() {
+    if (options_.seeds > 0 && !is_stacks_) throw UsageError("--seeds trains anew, so it needs two stacks");
+    auto pairs = stored_pairs();
+    ReplayRunner replays(project_, workers_for(pairs), terminal_);
+    if (is_stacks_) pairs.push_back(fresh_pair(replays));
+    std::vector<CellComparison> comparisons;
+    for (SidePair& pair : pairs) {
+      terminal_.status(fmt::format("[{}/{}] {}", comparisons.size() + 1, pairs.size(), pair.first.label));
+      comparisons.push_back(compare_pair(pair, replays));
+      pair = {};  // traces are large
+    }
+    terminal_.status("");
+    finish(comparisons, replays);
+    return comparisons;
+  }
+
+ private:
+  std::vector<SidePair> stored_pairs() const {
+    if (is_stacks_) return {};
+    if (is_run_) return sides_within_run(run_folder_);
+    return sides_of_runs(project_.store(), options_.measured, options_.expected);
+  }
+
+  std::map<std::string, WorkerCommand> workers_for(const std::vector<SidePair>& pairs) const {
+    std::set<std::string> needed;
+    if (is_stacks_) needed = {options_.measured, options_.expected};
+    if (options_.explain.explain || options_.trajectory) {
+      for (const auto& [a, b] : pairs) needed.insert({a.request.stack, b.request.stack});
+    }
+    if (needed.empty()) return {};
+    return worker_commands(needed, project_, given_workers(options_.workers));
+  }
+
+  SidePair fresh_pair(ReplayRunner& replays) const {
+    const StackStore store = project_.stack_store();
+    const Capability capability = store.describe(store.find(specs_.at(options_.expected)));
+    terminal_.log(fmt::format("running {} on both stacks\n", options_.workload.model));
+    return sides_of_stacks(options_.measured, options_.expected, options_.workload, capability, replays);
+  }
+
+  CellComparison compare_pair(SidePair& pair, ReplayRunner& replays) const {
+    auto& [measured, expected] = pair;
+    read_trace_of(measured);
+    read_trace_of(expected);
+    CellComparison comparison = compare_cells(measured, expected, options_.explain, replays);
+    if (comparison.word != "differs") return comparison;
+    if (options_.trajectory) {
+      const auto around = envelope_around(expected, options_.members, false, project_, replays, terminal_);
+      comparison.trajectory = judge_trajectory(*measured.attempt.trace, *expected.attempt.trace, around.envelope);
+    }
+    if (options_.seeds > 0) comparison.equivalence = equivalence_of_stacks(pair, options_.seeds, replays);
+    return comparison;
+  }
+
+  void finish(const std::vector<CellComparison>& comparisons, ReplayRunner& replays) const {
+    if (options_.keep) {
+      terminal_.log(fmt::format("replays are in {}\n", (project_.store() / "replays").string()));
+    } else {
+      replays.remove_files();
+    }
+    if (!is_run_) return;
+    write_file_atomically(run_folder_ / "comparisons.json", to_json(comparisons).dump(1) + "\n");
+    const ReportOutcome report = write_reports(project_, run_folder_);
+    terminal_.log(report.problem.empty() ? report.paths : report.problem + "\n");
+  }
+
+  const CompareOptions& options_;
+  const Terminal& terminal_;
+  Project project_;
+  std::map<std::string, StackSpec> specs_;
+  bool is_run_ = false;
+  bool is_stacks_ = false;
+  std::filesystem::path run_folder_;
+};
+
 ExitCode compare(CompareOptions options, Context& context) {
-  const Terminal& terminal = context.terminal;
   if (is_tensor_file(options.measured) != is_tensor_file(options.expected)) {
     throw UsageError("a .safetensors file can only be compared with another");
   }
-  if (is_tensor_file(options.measured)) return compare_files(options, terminal);
-
-  const Project project(context.store);
-  const auto specs = project.stacks();
-  const bool stacks = specs.count(options.measured) > 0 && specs.count(options.expected) > 0;
+  if (is_tensor_file(options.measured)) return compare_files(options, context.terminal);
   options.workload.measured_knobs = chosen_knobs(options.knobs, options.measured_knobs);
   options.workload.expected_knobs = chosen_knobs(options.knobs, options.expected_knobs);
-  std::vector<SidePair> pairs;
-  std::set<std::string> needed;
-  if (stacks) {
-    needed = {options.measured, options.expected};
-  } else {
-    pairs = sides_of_runs(std::filesystem::absolute(context.store), options.measured, options.expected);
-    for (const auto& [a, b] : pairs) needed.insert({a.request.stack, b.request.stack});
-  }
-  const bool runs_workers = stacks || options.explain.explain;
-  ReplayRunner replays(project,
-                       runs_workers ? worker_commands(needed, project, given_workers(options.workers))
-                                    : std::map<std::string, WorkerCommand>{},
-                       terminal);
-  if (stacks) {
-    const StackStore store = project.stack_store();
-    const Capability capability = store.describe(store.find(specs.at(options.expected)));
-    terminal.log(fmt::format("running {} on both stacks\n", options.workload.model));
-    pairs.push_back(sides_of_stacks(options.measured, options.expected, options.workload, capability, replays));
-  }
-  std::vector<CellComparison> comparisons;
-  bool explained = false;
-  for (const auto& [measured, expected] : pairs) {
-    ExplainSettings settings = options.explain;
-    settings.explain = settings.explain && !explained;  // of many pairs the first difference
-    comparisons.push_back(compare_cells(measured, expected, settings, replays));
-    explained = explained || comparisons.back().explanation.has_value();
-  }
-  print(comparisons, options, terminal);
-  if (options.keep) {
-    terminal.log(fmt::format("replays are in {}\n", (project.store() / "replays").string()));
-  } else {
-    replays.remove_files();
-  }
+  const auto comparisons = Comparer(options, context).run();
+  print(comparisons, options, context.terminal);
   return exit_code_of(overall_word(comparisons));
 }
 
@@ -147,15 +203,20 @@ ExitCode compare(CompareOptions options, Context& context) {
 
 std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   auto options = std::make_shared<CompareOptions>();
-  app.add_option("measured", options->measured,
-                 "Run id or directory, with :CELL for one cell; stack; .safetensors file")
+  app.add_option(
+         "measured", options->measured,
+         "Run id or directory, with :CELL for one cell; stack; .safetensors file. A run alone: its cells against "
+         "their reference cells, and what is found goes into its report")
       ->required()
       ->type_name("A");
-  app.add_option("expected", options->expected, "What A is compared with, of the same sort")
-      ->required()
-      ->type_name("B");
+  app.add_option("expected", options->expected, "What A is compared with, of the same sort")->type_name("B");
   app.add_flag("--explain", options->explain.explain,
                "Replay the first difference: operator, element, bits, and whether fp64 calls it rounding");
+  app.add_flag("--trajectory", options->trajectory,
+               "Judge how far apart the runs drift by an ensemble of B with one weight moved by 1 ulp");
+  app.add_option("--members", options->members, "Of that ensemble")->check(CLI::Range(2, 256))->capture_default_str();
+  app.add_option("--seeds", options->seeds, "Of two stacks: test the loss curves of this many seeds for equivalence")
+      ->check(CLI::Range(2, 1000));
   app.add_option("--batches", options->explain.lockstep_batches, "Batches of the fp64 judgement; 0: none")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
@@ -169,7 +230,7 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
       ->type_name("STACK=COMMAND");
   app.add_flag("--keep", options->keep, "Keep the replays: states, operator calls, tensors");
   app.add_flag("--only-changed", options->only_changed, "Leave out pairs with equal bits");
-  app.add_flag("--json", options->json, "One JSON document (schema: comparison or snapshot_comparison)");
+  app.add_flag("--json", options->json, "One JSON document (schema: comparison, comparisons or snapshot_comparison)");
   return [options, &context] { return compare(*options, context); };
 }
 

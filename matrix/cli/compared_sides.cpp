@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/cli/non_finite.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -31,19 +32,16 @@ std::string pairing_key(const Cell& cell) {
   return key;
 }
 
-// The first completed attempt of a cell, its trace read.
+// The first attempt of a cell that trained to its end or to a loss that is not finite.
 std::optional<ComparedSide> side_of(const RunRecord& run, std::size_t index) {
   const Cell& cell = run.plan.cells[index].cell;
   for (const AttemptRecord& attempt : run.cells[index].attempts) {
-    if (attempt.end != AttemptEnd::completed) continue;
-    ComparedSide side{fmt::format("{}:{}", run.info.run_id, cell.request.cell_id), cell.request, attempt};
+    const bool is_whole = attempt.end == AttemptEnd::completed;
+    if (!is_whole && !non_finite_step(attempt)) continue;
+    ComparedSide side{fmt::format("{}:{}", run.info.run_id, cell.request.cell_id), cell.request, attempt,
+                      std::filesystem::path(run.folder) / attempt.folder};
     const auto injection = cell.injections.find(attempt.repeat);
     if (injection != cell.injections.end()) side.request.inject = injection->second;
-    if (!side.attempt.trace) {
-      side.attempt.trace = read_trace(std::filesystem::path(run.folder) / attempt.folder / "trace.jsonl",
-                                      cell.request.cell_id, attempt.nonce);
-    }
-    if (!side.attempt.trace->problem.empty()) throw StoreError(attempt.folder + ": " + side.attempt.trace->problem);
     return side;
   }
   return std::nullopt;
@@ -105,6 +103,39 @@ const WorkloadPreset& preset_of(const WorkloadChoice& choice, const Capability& 
 
 }  // namespace
 
+void read_trace_of(ComparedSide& side) {
+  if (side.attempt.trace) return;
+  side.attempt.trace = read_trace(side.folder / "trace.jsonl", side.request.cell_id, side.attempt.nonce);
+  const bool is_whole = side.attempt.end == AttemptEnd::completed;
+  if (is_whole && !side.attempt.trace->problem.empty()) {
+    throw StoreError(side.folder.string() + ": " + side.attempt.trace->problem);
+  }
+}
+
+std::vector<SidePair> sides_within_run(const std::filesystem::path& run_folder) {
+  const RunRecord run = load_run(run_folder.string());
+  std::map<std::string, ComparedSide> by_id;
+  bool has_tensors = false;
+  for (std::size_t i = 0; i < run.plan.cells.size(); ++i) {
+    auto side = side_of(run, i);
+    if (!side) continue;
+    has_tensors = has_tensors || side->request.trace == TraceLevel::tensor;
+    by_id.emplace(side->request.cell_id, std::move(*side));
+  }
+  std::vector<SidePair> pairs;
+  for (const PlannedCell& planned : run.plan.cells) {
+    const auto ours = by_id.find(planned.cell.request.cell_id);
+    const auto theirs = by_id.find(planned.cell.reference_cell_id.value_or(""));
+    if (ours == by_id.end() || theirs == by_id.end()) continue;
+    if (has_tensors && ours->second.request.trace != TraceLevel::tensor) continue;
+    pairs.emplace_back(ours->second, theirs->second);
+  }
+  if (pairs.empty()) {
+    throw UsageError(fmt::format("run {} has no cell that trained and whose reference trained, too", run.info.run_id));
+  }
+  return pairs;
+}
+
 std::vector<SidePair> sides_of_runs(const std::filesystem::path& store, const std::string& a, const std::string& b) {
   const RunWord first = split(a);
   const RunWord second = split(b);
@@ -137,8 +168,33 @@ SidePair sides_of_stacks(const std::string& a, const std::string& b, const Workl
   CellRequest theirs = request;
   theirs.stack = b;
   theirs.knobs = with_defaults(choice.expected_knobs);
-  auto outcomes = replays.run({{"a-run", ours}, {"b-run", theirs}});
-  return {{a, std::move(ours), std::move(outcomes[0].attempt)}, {b, std::move(theirs), std::move(outcomes[1].attempt)}};
+  const std::vector<ReplayTask> tasks{{"a-run", ours}, {"b-run", theirs}};
+  auto outcomes = replays.run_to_any_end(tasks);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!non_finite_step(outcomes[i].attempt)) require_completed(tasks[i], outcomes[i]);
+  }
+  return {{a, std::move(ours), std::move(outcomes[0].attempt), outcomes[0].folder},
+          {b, std::move(theirs), std::move(outcomes[1].attempt), outcomes[1].folder}};
+}
+
+LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, ReplayRunner& replays) {
+  std::vector<ReplayTask> tasks;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    for (const ComparedSide* side : {&sides.first, &sides.second}) {
+      ReplayTask task{fmt::format("{}-seed-{}", side == &sides.first ? "a" : "b", seed), side->request};
+      task.request.knobs["seed"] = std::to_string(seed);
+      task.request.trace = TraceLevel::step;
+      tasks.push_back(std::move(task));
+    }
+  }
+  const auto outcomes = replays.run(tasks);
+  std::vector<const Trace*> measured;
+  std::vector<const Trace*> expected;
+  for (std::size_t i = 0; i < outcomes.size(); i += 2) {
+    measured.push_back(&*outcomes[i].attempt.trace);
+    expected.push_back(&*outcomes[i + 1].attempt.trace);
+  }
+  return loss_equivalence(measured, expected);
 }
 
 }  // namespace reprobench

@@ -21,13 +21,23 @@ struct WorkloadChoice {
 
 using SidePair = std::pair<ComparedSide, ComparedSide>;
 
-// Every pair of completed cells of two runs with equal coordinates but for the stack and the swept knobs. `a`, `b`: run
-// id or directory, each with `:CELL` or without. Throws UsageError if nothing pairs up: two runs without a common cell
-// are never "no difference".
+// Every pair of cells of two runs with equal coordinates; a cell without such a partner pairs with the only one that
+// differs in nothing but its stack. `a`, `b`: run id or directory, each with `:CELL` or without. Traces are not read
+// yet. Throws UsageError if nothing pairs up: two runs without a common cell are never "no difference".
 std::vector<SidePair> sides_of_runs(const std::filesystem::path& store, const std::string& a, const std::string& b);
+
+// Every cell of a run and its reference cell; of a run with cells of trace level `tensor` only those. Traces are not
+// read yet. Throws UsageError if there is no pair.
+std::vector<SidePair> sides_within_run(const std::filesystem::path& run_folder);
+
+// Reads a side's trace unless it is there. Throws StoreError for a trace that is not whole.
+void read_trace_of(ComparedSide& side);
 
 // Runs the workload on both stacks with every tensor digested. `capability` of a stack says what presets there are.
 SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,
                          const Capability& capability, ReplayRunner& replays);
+
+// Runs both sides' requests with the seeds 1 ... `seeds` and holds their loss curves against each other (class D).
+LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, ReplayRunner& replays);
 
 }  // namespace reprobench

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/explanation.hpp"
+#include "matrix/cli/non_finite.hpp"
 
 namespace reprobench {
 namespace {
@@ -35,7 +36,8 @@ std::string not_comparable_because(const ComparedSide& measured, const ComparedS
     return fmt::format("the workload digests differ: {} against {}; weights, data, order or loop are not the same",
                        ours, theirs);
   }
-  if (measured.attempt.trace->steps.size() != expected.attempt.trace->steps.size()) {
+  const bool is_cut = non_finite_step(measured.attempt) || non_finite_step(expected.attempt);
+  if (!is_cut && measured.attempt.trace->steps.size() != expected.attempt.trace->steps.size()) {
     return fmt::format("{} steps against {}", measured.attempt.trace->steps.size(),
                        expected.attempt.trace->steps.size());
   }
@@ -52,6 +54,7 @@ std::string sentence_of(const CellComparison& comparison) {
   std::string sentence =
       first.step > 1 ? fmt::format("equal bits up to step {}; first difference in {}", first.step - 1, place_of(first))
                      : fmt::format("bits differ from {}", place_of(first));
+  if (comparison.non_finite) sentence += "; " + comparison.non_finite->sentence;
   if (!comparison.explanation) return sentence;
   const Explanation& explained = *comparison.explanation;
   if (explained.call) {
@@ -64,6 +67,28 @@ std::string sentence_of(const CellComparison& comparison) {
   if (explained.lockstep) sentence += fmt::format("; against fp64: {}", to_string(explained.lockstep->word));
   if (!explained.suspect.component.empty()) sentence += fmt::format("; suspect: {}", explained.suspect.component);
   return sentence;
+}
+
+// What the traces show beside the first difference.
+void describe_difference(CellComparison& comparison, const ComparedSide& measured, const ComparedSide& expected) {
+  const Trace& ours = *measured.attempt.trace;
+  const Trace& theirs = *expected.attempt.trace;
+  comparison.strip = divergence_strip(ours, theirs, comparison.trace.first->step);
+  comparison.events = event_flips(ours, theirs);
+  comparison.split = loss_split(ours, theirs);
+  comparison.over_bound = first_over_bound(ours, theirs, measured.request.knobs.at("precision"));
+}
+
+// The one that fails first; of both in one step the measured one.
+std::optional<NonFinite> non_finite_side(const ComparedSide& measured, const ComparedSide& expected) {
+  const auto ours = non_finite_step(measured.attempt);
+  const auto theirs = non_finite_step(expected.attempt);
+  if (!ours && !theirs) return std::nullopt;
+  const bool is_measured = ours && (!theirs || *ours <= *theirs);
+  const std::int64_t step = is_measured ? *ours : *theirs;
+  return NonFinite{
+      is_measured, step,
+      fmt::format("the loss of {} is not finite at step {}", (is_measured ? measured : expected).label, step)};
 }
 
 }  // namespace
@@ -82,14 +107,30 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
     comparison.sentence = reason;
     return comparison;
   }
+  comparison.non_finite = non_finite_side(measured, expected);
   comparison.trace = compare_traces(*measured.attempt.trace, *expected.attempt.trace, expected.label);
+  if (!comparison.trace.first && comparison.non_finite) {
+    comparison.word = "not_comparable";
+    comparison.sentence =
+        fmt::format("equal bits in {} steps, but {}", comparison.trace.steps_compared, comparison.non_finite->sentence);
+    return comparison;
+  }
   if (!comparison.trace.first) {
     comparison.word = "equal";
     comparison.sentence = fmt::format("equal bits in all that {} steps digested", comparison.trace.steps_compared);
     return comparison;
   }
   comparison.word = "differs";
-  if (settings.explain) {
+  describe_difference(comparison, measured, expected);
+  if (comparison.non_finite && settings.explain) {
+    const bool ours = comparison.non_finite->is_measured;
+    comparison.non_finite->sentence +=
+        "; " + non_finite_sentence(ours ? measured : expected, ours ? expected : measured, comparison.non_finite->step,
+                                   replays);
+  }
+  // A replay up to a step that fails cannot be held against one that does not.
+  const bool can_explain = !comparison.non_finite || comparison.trace.first->step < comparison.non_finite->step;
+  if (settings.explain && can_explain) {
     comparison.explanation =
         explain_difference(measured, expected, *comparison.trace.first, comparison.differences, settings, replays);
   }

@@ -5,6 +5,7 @@
 // every operator call on record, then one call with its tensors, then steps from one state on many batches beside fp64.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,11 +14,16 @@
 
 #include "kernels/diff/diff.hpp"
 #include "matrix/cli/replay_runner.hpp"
+#include "matrix/verdict/discrete_events.hpp"
 #include "matrix/verdict/divergence.hpp"
+#include "matrix/verdict/divergence_strip.hpp"
 #include "matrix/verdict/lockstep.hpp"
+#include "matrix/verdict/loss_equivalence.hpp"
 #include "matrix/verdict/operator_divergence.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 #include "matrix/verdict/suspect.hpp"
+#include "matrix/verdict/tensor_distance.hpp"
+#include "matrix/verdict/trajectory.hpp"
 
 namespace reprobench {
 
@@ -25,7 +31,8 @@ namespace reprobench {
 struct ComparedSide {
   std::string label;  // "torch-2.9.0-cu128", "r-20261121-101502-7f3a:3f9c1e0a7b52"
   CellRequest request;
-  AttemptRecord attempt;  // completed, with its trace
+  AttemptRecord attempt;         // completed or ended by a loss that is not finite; with its trace
+  std::filesystem::path folder;  // of the attempt
 };
 
 // The elements of the first differing tensor.
@@ -56,6 +63,13 @@ struct Explanation {
   std::vector<std::string> notes;
 };
 
+// The side whose loss stops being finite.
+struct NonFinite {
+  bool is_measured = true;
+  std::int64_t step = 0;
+  std::string sentence;
+};
+
 struct CellComparison {
   std::string measured;
   std::string expected;
@@ -64,6 +78,13 @@ struct CellComparison {
   std::string sentence;
   TraceComparison trace;
   std::vector<SideDifference> differences;
+  DivergenceStrip strip;  // from here on: of traces of level `tensor`, where bits differ
+  std::vector<EventFlips> events;
+  std::optional<LossSplit> split;
+  std::optional<OverBound> over_bound;
+  std::optional<NonFinite> non_finite;
+  std::optional<TrajectoryJudgement> trajectory;  // class C, if asked for
+  std::optional<LossEquivalence> equivalence;     // class D, if asked for
   std::optional<Explanation> explanation;
 };
 
@@ -72,6 +93,7 @@ struct ExplainSettings {
   int lockstep_batches = 32;  // 0: no lockstep
 };
 
+// Both sides with their traces.
 CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& expected,
                              const ExplainSettings& settings, ReplayRunner& replays);
 

@@ -69,6 +69,33 @@ json explanation_json(const Explanation& explanation) {
   return result;
 }
 
+json events_json(const std::vector<EventFlips>& events) {
+  json list = json::array();
+  for (const EventFlips& flips : events) {
+    list.push_back({{"event", flips.event},
+                    {"steers", flips.steers},
+                    {"first_step", flips.first_step},
+                    {"flips", flips.flips},
+                    {"steps_with_flips", flips.steps_with_flips}});
+  }
+  return list;
+}
+
+json split_json(const LossSplit& split) {
+  return {{"step", split.step},
+          {"distance_rel", json_number(split.distance_rel)},
+          {"before_rel", json_number(split.before_rel)},
+          {"event", split.event}};
+}
+
+json over_bound_json(const OverBound& over) {
+  return {{"step", over.step},
+          {"role", to_string(over.role)},
+          {"tensor", over.tensor},
+          {"distance_rel", json_number(over.distance_rel)},
+          {"bound_rel", json_number(over.bound_rel)}};
+}
+
 }  // namespace
 
 json to_json(const CellComparison& comparison) {
@@ -86,6 +113,18 @@ json to_json(const CellComparison& comparison) {
     result["differences"].push_back(
         {{"what", difference.what}, {"measured", difference.measured}, {"expected", difference.expected}});
   }
+  result["strip"] = to_json(comparison.strip);
+  result["discrete_events"] = events_json(comparison.events);
+  result["loss_split"] = comparison.split ? split_json(*comparison.split) : json(nullptr);
+  result["first_over_bound"] = comparison.over_bound ? over_bound_json(*comparison.over_bound) : json(nullptr);
+  result["non_finite"] = nullptr;
+  if (comparison.non_finite) {
+    result["non_finite"] = {{"side", comparison.non_finite->is_measured ? "measured" : "expected"},
+                            {"step", comparison.non_finite->step},
+                            {"sentence", comparison.non_finite->sentence}};
+  }
+  result["trajectory"] = comparison.trajectory ? to_json(*comparison.trajectory) : json(nullptr);
+  result["equivalence"] = comparison.equivalence ? to_json(*comparison.equivalence) : json(nullptr);
   result["explanation"] = comparison.explanation ? explanation_json(*comparison.explanation) : json(nullptr);
   return result;
 }

@@ -96,6 +96,38 @@ std::string explanation_text(const Explanation& explanation) {
   return text;
 }
 
+// What the traces show of how the difference grows.
+std::string distance_text(const CellComparison& comparison) {
+  std::string text;
+  if (comparison.over_bound) {
+    const OverBound& over = *comparison.over_bound;
+    text +=
+        line("over bound", fmt::format("first at step {}: {} `{}` is {:.3g} away, rounding explains {:.3g}", over.step,
+                                       to_string(over.role), over.tensor, over.distance_rel, over.bound_rel));
+  }
+  for (const EventFlips& flips : comparison.events) {
+    text += line("flips", fmt::format("{} `{}`: about {} elements at step {}, {} steps with flips",
+                                      flips.steers ? "mask" : "choice", flips.event, flips.flips, flips.first_step,
+                                      flips.steps_with_flips));
+  }
+  if (comparison.split) {
+    const LossSplit& split = *comparison.split;
+    text += line("loss", fmt::format("splits at step {}: {:.2g} apart, {:.2g} before{}", split.step, split.distance_rel,
+                                     split.before_rel,
+                                     split.event.empty() ? "" : fmt::format("; mask `{}` flipped there", split.event)));
+  }
+  if (comparison.trajectory) {
+    const TrajectoryJudgement& judged = *comparison.trajectory;
+    text += line("trajectory", fmt::format("{}: {}", judged.word, judged.sentence));
+    if (judged.growth) {
+      text += line("", fmt::format("grows as step^{:.2f}, doubling every {:.3g} steps", judged.growth->alpha,
+                                   judged.growth->doubling_steps));
+    }
+  }
+  if (comparison.equivalence) text += line("loss curves", comparison.equivalence->sentence);
+  return text;
+}
+
 Style style_of_word(const std::string& word) {
   if (word == "equal") return Style::green;
   return word == "differs" ? Style::yellow : Style::cyan;
@@ -139,6 +171,7 @@ std::string to_text(const CellComparison& comparison, const Terminal& terminal) 
         line("changed",
              printable(fmt::format("{}: {} against {}", difference.what, difference.measured, difference.expected)));
   }
+  text += distance_text(comparison);
   if (comparison.explanation) text += explanation_text(*comparison.explanation);
   return text;
 }

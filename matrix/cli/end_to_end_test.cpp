@@ -314,6 +314,24 @@ TEST_CASE("compare says where two runs part, that a run is equal to itself, and 
   CHECK(compare("torch-2.9.0-cu128", run).exit_code == 2);
 }
 
+TEST_CASE("compare with a run alone holds its cells against their references and leaves what it found beside them",
+          "[e2e]") {
+  const Workplace place;
+  CHECK(call(place.run_command("smoke, determinism", "drift=5")).exit_code == 1);
+  const auto result = call({kBinary, "--store", place / "store", "compare", place.run_folder()});
+  CHECK(result.exit_code == 1);
+  CHECK(result.out.find("first difference in step 5, parameter `fc1.weight`") != std::string::npos);
+  const json document = json::parse(read_file(place.run_folder() / "comparisons.json"));
+  CHECK(document.at("schema") == "reprobench/comparisons");
+  // Of the two suites only determinism records tensors.
+  CHECK(document.at("comparisons").size() == 2);
+  for (const json& one : document.at("comparisons")) {
+    CHECK(one.at("word") == "differs");
+    CHECK(one.at("strip").at("steps").at(0) == 1);
+    CHECK(one.at("strip").at("rows").at(0).at("marks").get<std::string>().substr(0, 4) == "....");
+  }
+}
+
 TEST_CASE("compare holds tensor files of anyone against each other", "[e2e]") {
   const Workplace place;
   std::vector<float> values{1, 2, 3, 4};

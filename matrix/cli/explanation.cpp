@@ -29,11 +29,6 @@ CellRequest replay_of(const ComparedSide& side, Replay replay) {
   return request;
 }
 
-std::vector<OperatorRecord> calls_of_step(const OperatorCalls& calls, std::int64_t step) {
-  const auto found = calls.steps.find(step);
-  return found == calls.steps.end() ? std::vector<OperatorRecord>{} : found->second;
-}
-
 std::string chain_at(const AttemptRecord& attempt, std::int64_t step) {
   for (const StepRecord& record : attempt.trace->steps) {
     if (record.step == step) return record.chain;
@@ -80,8 +75,8 @@ class Explainer {
       if (!calls->problem.empty()) throw ReplayFailed(calls->problem);
     }
     for (std::int64_t step = start_; step <= first_.step && !result_.call; ++step) {
-      const auto our_calls = calls_of_step(ours, step);
-      const auto their_calls = calls_of_step(theirs, step);
+      const auto our_calls = ours.of_step(step);
+      const auto their_calls = theirs.of_step(step);
       result_.call = first_diverging_operator(our_calls, their_calls);
       if (result_.call) result_.diverging_operators = diverging_operator_names(our_calls, their_calls);
     }

@@ -25,19 +25,20 @@ PlannedCell cell_of(const ReplayTask& task) {
 
 }  // namespace
 
+void require_completed(const ReplayTask& task, const ReplayOutcome& outcome) {
+  const AttemptRecord& attempt = outcome.attempt;
+  if (attempt.end == AttemptEnd::completed) return;
+  throw ReplayFailed(fmt::format("replay `{}` on {} ended as {}: {}; logs {}", task.purpose, task.request.stack,
+                                 to_string(attempt.end), attempt.detail, outcome.folder.string()));
+}
+
 ReplayRunner::ReplayRunner(const Project& project, std::map<std::string, WorkerCommand> workers,
                            const Terminal& terminal)
     : project_(project), workers_(std::move(workers)), terminal_(terminal) {}
 
 std::vector<ReplayOutcome> ReplayRunner::run(const std::vector<ReplayTask>& tasks, int jobs) {
   auto outcomes = run_to_any_end(tasks, jobs);
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const AttemptRecord& attempt = outcomes[i].attempt;
-    if (attempt.end == AttemptEnd::completed) continue;
-    throw ReplayFailed(fmt::format("replay `{}` on {} ended as {}: {}; logs {}", tasks[i].purpose,
-                                   tasks[i].request.stack, to_string(attempt.end), attempt.detail,
-                                   outcomes[i].folder.string()));
-  }
+  for (std::size_t i = 0; i < outcomes.size(); ++i) require_completed(tasks[i], outcomes[i]);
   return outcomes;
 }
 
@@ -67,7 +68,7 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
     if (cells[i].attempts.empty()) throw ReplayFailed(fmt::format("replay `{}` was not started", tasks[i].purpose));
     AttemptRecord attempt = cells[i].attempts.back();
     const std::filesystem::path folder = directory.folder() / attempt.folder;
-    if (!attempt.trace && attempt.end == AttemptEnd::completed) {
+    if (!attempt.trace && attempt.result) {
       attempt.trace = read_trace(folder / "trace.jsonl", plan.cells[i].cell.request.cell_id, attempt.nonce,
                                  first_step_of(tasks[i].request));
     }

@@ -28,8 +28,11 @@ struct ReplayTask {
 
 struct ReplayOutcome {
   std::filesystem::path folder;  // of the attempt, absolute
-  AttemptRecord attempt;         // with its trace
+  AttemptRecord attempt;         // with its trace, if it came to a result
 };
+
+// Throws ReplayFailed.
+void require_completed(const ReplayTask& task, const ReplayOutcome& outcome);
 
 class ReplayRunner {
  public:

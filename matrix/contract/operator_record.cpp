@@ -12,7 +12,10 @@ constexpr const char* kOperators = "operators";
 json tensors_to_json(const std::vector<OperatorTensor>& tensors) {
   json list = json::array();
   for (const OperatorTensor& tensor : tensors) {
-    list.push_back({{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"digest", tensor.digest}});
+    list.push_back({{"dtype", tensor.dtype},
+                    {"shape", tensor.shape},
+                    {"digest", tensor.digest},
+                    {"not_finite", tensor.not_finite}});
   }
   return list;
 }
@@ -22,7 +25,8 @@ std::vector<OperatorTensor> tensors_from_json(const json& list) {
   for (const json& tensor : list) {
     tensors.push_back({required<std::string>(kOperators, tensor, "dtype"),
                        required<std::vector<std::int64_t>>(kOperators, tensor, "shape"),
-                       required<std::string>(kOperators, tensor, "digest")});
+                       required<std::string>(kOperators, tensor, "digest"),
+                       required<std::int64_t>(kOperators, tensor, "not_finite")});
   }
   return tensors;
 }

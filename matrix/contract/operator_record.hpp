@@ -17,6 +17,7 @@ struct OperatorTensor {
   std::string dtype;  // "float32"
   std::vector<std::int64_t> shape;
   std::string digest;  // 32 hex digits; empty: memory nobody has written yet, or that the call overwrites unread
+  std::int64_t not_finite = 0;  // elements that are NaN or infinite; 0 where there is no digest
 
   friend bool operator==(const OperatorTensor&, const OperatorTensor&) = default;
 };

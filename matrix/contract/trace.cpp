@@ -8,8 +8,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::array<std::string_view, 8> kRoles = {"input",       "parameter",          "forward_output",  "loss",
-                                                    "grad_output", "parameter_gradient", "optimizer_state", "buffer"};
+constexpr std::array<std::string_view, 10> kRoles = {
+    "input",       "parameter",          "forward_output",  "mask",  "choice", "loss",
+    "grad_output", "parameter_gradient", "optimizer_state", "buffer"};
 static_assert(static_cast<std::size_t>(TensorRole::buffer) + 1 == kRoles.size());
 
 constexpr std::string_view kChecksumKey = ",\"crc32c\":\"";

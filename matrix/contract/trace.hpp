@@ -60,6 +60,8 @@ enum class TensorRole {
   input,
   parameter,
   forward_output,
+  mask,    // which elements took part, where that steers the gradient: a ReLU's active units
+  choice,  // which element was the largest; steers nothing
   loss,
   grad_output,
   parameter_gradient,
@@ -67,6 +69,9 @@ enum class TensorRole {
   buffer
 };
 
+// Masks and choices are recorded as the positions of their ones, in ascending order; their sketch, of the tensor of
+// zeros and ones, is there on every step, so flips can be counted.
+//
 // Distances without shipping tensors: with the sketches of a and b, the L2 norm of the difference
 // of `signed_sums` estimates |a - b| to about 9 % (kernels/sketch).
 struct TensorSketch {

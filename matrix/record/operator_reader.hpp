@@ -14,6 +14,11 @@ namespace reprobench {
 struct OperatorCalls {
   std::map<std::int64_t, std::vector<OperatorRecord>> steps;  // in the order the calls ended
   std::string problem;                                        // empty: every line is whole
+
+  std::vector<OperatorRecord> of_step(std::int64_t step) const {
+    const auto found = steps.find(step);
+    return found == steps.end() ? std::vector<OperatorRecord>{} : found->second;
+  }
 };
 
 // Never throws for what the file holds: `problem` says what is wrong and everything before it is kept.

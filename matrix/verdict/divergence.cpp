@@ -5,16 +5,10 @@
 #include <limits>
 
 #include "matrix/contract/number.hpp"
+#include "matrix/verdict/tensor_distance.hpp"
 
 namespace reprobench {
 namespace {
-
-const TensorsRecord* tensors_of_step(const Trace& trace, std::int64_t step, bool is_final) {
-  for (const TensorsRecord& record : trace.tensors) {
-    if (record.step == step && record.is_final == is_final) return &record;
-  }
-  return nullptr;
-}
 
 // The first tensor in execution order whose digests differ, or that only one side recorded.
 std::optional<Divergence> first_differing_tensor(const TensorsRecord& measured, const TensorsRecord& expected) {
@@ -71,29 +65,10 @@ TraceComparison compare_traces(const Trace& measured, const Trace& expected, con
 }
 
 std::optional<double> gradient_distance_rel(const Trace& measured, const Trace& expected, std::int64_t step) {
-  const TensorsRecord* ours = tensors_of_step(measured, step, false);
-  const TensorsRecord* theirs = tensors_of_step(expected, step, false);
-  if (ours == nullptr || theirs == nullptr || ours->tensors.size() != theirs->tensors.size()) return std::nullopt;
-  double distance_squared = 0;
-  double norm_squared = 0;
-  bool found = false;
-  for (std::size_t i = 0; i < ours->tensors.size(); ++i) {
-    const TensorRecord& a = ours->tensors[i];
-    const TensorRecord& b = theirs->tensors[i];
-    if (a.role != TensorRole::parameter_gradient || !a.sketch || !b.sketch || a.name != b.name) continue;
-    if (a.sketch->nan_count != b.sketch->nan_count || a.sketch->inf_count != b.sketch->inf_count) {
-      return std::numeric_limits<double>::infinity();
-    }
-    found = true;
-    norm_squared += b.sketch->l2 * b.sketch->l2;
-    for (std::size_t j = 0; j < a.sketch->signed_sums.size(); ++j) {
-      const double difference = a.sketch->signed_sums[j] - b.sketch->signed_sums[j];
-      distance_squared += difference * difference;
-    }
-  }
-  if (!found) return std::nullopt;
-  if (distance_squared == 0) return 0;
-  return std::sqrt(distance_squared / norm_squared);
+  const TensorsRecord* ours = tensors_of_step(measured, step);
+  const TensorsRecord* theirs = tensors_of_step(expected, step);
+  if (ours == nullptr || theirs == nullptr) return std::nullopt;
+  return role_distance_rel(*ours, *theirs, TensorRole::parameter_gradient);
 }
 
 std::optional<double> largest_loss_distance_rel(const Trace& measured, const Trace& expected) {

@@ -85,7 +85,9 @@ class Gpt2Pass {
     for (std::int64_t layer = 0; layer < size_.layers; ++layer) x = block(x, layer);
     const std::size_t after_blocks = kFirstBlock + static_cast<std::size_t>(size_.layers) * kBlockParameters;
     x = layer_norm(x, after_blocks, "ln_f");
-    return tapped(at::linear(x, wte), "lm_head");
+    x = tapped(at::linear(x, wte), "lm_head");
+    step_.choice(x, "predicted_token");
+    return x;
   }
 
  private:

@@ -53,7 +53,8 @@ class OneStep final : public StepContext {
   void tap(const at::Tensor& value, std::string_view name) override {
     CHECK(taps.emplace(std::string(name), value).second);
   }
-  void count(const at::Tensor&, std::string_view) override {}
+  void mask(const at::Tensor&, std::string_view) override {}
+  void choice(const at::Tensor&, std::string_view) override {}
 
   std::map<std::string, at::Tensor> taps;
 

@@ -61,9 +61,10 @@ class Mlp final : public Model {
     step.tap(hidden, "fc1");
     const at::Tensor active = at::relu(hidden);
     step.tap(active, "relu");
-    step.count(active, "relu_active");
+    step.mask(active, "relu_active");
     at::Tensor logits = at::linear(active, step.parameter(kFc2Weight), step.parameter(kFc2Bias));  // (B, 10)
     step.tap(logits, "fc2");
+    step.choice(logits, "predicted_class");
     return logits;
   }
 

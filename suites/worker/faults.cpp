@@ -56,6 +56,12 @@ void weight_nan(const FaultSite& site) {
                  [](auto value) { return std::numeric_limits<decltype(value)>::quiet_NaN(); });
 }
 
+// Finite, but its first product overflows.
+void weight_huge(const FaultSite& site) {
+  change_element(parameter(site), site.injection.element,
+                 [](auto value) { return std::numeric_limits<decltype(value)>::max(); });
+}
+
 void weight_sign(const FaultSite& site) {
   change_element(parameter(site), site.injection.element, [](auto value) { return -value; });
 }
@@ -106,6 +112,7 @@ constexpr FaultKind kKinds[] = {
     // name              phase                          target              what it does to the run
     {"weight_ulp",      FaultPhase::before_step,       Target::parameter, &weight_ulp},
     {"weight_nan",      FaultPhase::before_step,       Target::parameter, &weight_nan},
+    {"weight_huge",     FaultPhase::before_step,       Target::parameter, &weight_huge},
     {"weight_sign",     FaultPhase::before_step,       Target::parameter, &weight_sign},
     {"moment_ulp",      FaultPhase::after_update,      Target::parameter, &moment_ulp},
     {"adam_epsilon",    FaultPhase::before_step,       Target::none,      &adam_epsilon},

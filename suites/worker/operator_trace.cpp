@@ -51,7 +51,10 @@ bool holds_tensors(const at::IValue& value) {
 void add_tensors(std::vector<OperatorTensor>& list, const at::IValue& value, bool has_content) {
   visit_tensors(value, [&](const at::Tensor& tensor) {
     const auto sizes = tensor.sizes();
-    list.push_back({dtype_name(tensor), {sizes.begin(), sizes.end()}, has_content ? to_hex(digest_of(tensor)) : ""});
+    list.push_back({dtype_name(tensor),
+                    {sizes.begin(), sizes.end()},
+                    has_content ? to_hex(digest_of(tensor)) : "",
+                    has_content ? not_finite_count(tensor) : 0});
   });
 }
 

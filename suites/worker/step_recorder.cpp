@@ -3,8 +3,11 @@
 #include <string>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/count_nonzero.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/argmax.h>
+#include <ATen/ops/nonzero.h>
 
+#include "kernels/sketch/sketch.hpp"
 #include "suites/worker/operator_hook.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/tensor_record.hpp"
@@ -14,7 +17,7 @@ namespace reprobench {
 struct StepRecorder::Tapped {
   std::string name;
   at::Tensor value;
-  std::string event;  // not empty: count the non-zero elements under this name instead
+  TensorRole role;  // forward_output, mask or choice
 };
 
 struct StepRecorder::Gradient {
@@ -46,17 +49,23 @@ void StepRecorder::before_step(std::int64_t step) {
 void StepRecorder::tap(const at::Tensor& value, std::string_view name) {
   if (level_ == TraceLevel::step) return;
   const OperatorPause pause;
-  taps_.push_back({std::string(name), value.detach(), ""});
+  taps_.push_back({std::string(name), value.detach(), TensorRole::forward_output});
   value.register_hook([this, name = std::string(name)](const at::Tensor& gradient) {
     const OperatorPause in_hook;
     gradients_.push_back({name, gradient.detach()});
   });
 }
 
-void StepRecorder::count(const at::Tensor& mask, std::string_view event) {
+void StepRecorder::mask(const at::Tensor& mask, std::string_view event) {
   if (level_ == TraceLevel::step) return;
   const OperatorPause pause;
-  taps_.push_back({"", mask.detach(), std::string(event)});
+  taps_.push_back({std::string(event), mask.detach(), TensorRole::mask});
+}
+
+void StepRecorder::choice(const at::Tensor& scores, std::string_view event) {
+  if (level_ == TraceLevel::step) return;
+  const OperatorPause pause;
+  taps_.push_back({std::string(event), scores.detach(), TensorRole::choice});
 }
 
 bool StepRecorder::measures_state(std::int64_t step) const {
@@ -97,10 +106,10 @@ Digest StepRecorder::tensor_root(StepMeasurement& measured, const at::Tensor& lo
   add_tensor("target", TensorRole::input, batches_.target());
   for (TensorRecord& parameter : parameters) tensors_.tensors.push_back(std::move(parameter));
   for (const Tapped& tapped : taps_) {
-    if (tapped.event.empty()) {
-      add_tensor(tapped.name, TensorRole::forward_output, tapped.value);
+    if (tapped.role == TensorRole::forward_output) {
+      add_tensor(tapped.name, tapped.role, tapped.value);
     } else {
-      measured.events[tapped.event] = at::count_nonzero(tapped.value).item<std::int64_t>();
+      add_event(tapped, measured);
     }
   }
   add_tensor("loss", TensorRole::loss, loss);
@@ -125,6 +134,25 @@ void StepRecorder::add_tensor(std::string_view name, TensorRole role, const at::
                       to_hex(digest_of(tensor)), {}};
   if (with_sketches_) record.sketch = sketch_of(tensor);
   tensors_.tensors.push_back(std::move(record));
+}
+
+void StepRecorder::add_event(const Tapped& event, StepMeasurement& measured) {
+  at::Tensor ones;  // positions in the flattened tensor
+  if (event.role == TensorRole::mask) {
+    ones = at::nonzero(event.value.flatten()).flatten();
+    measured.events[event.name] = ones.numel();
+  } else {
+    const at::Tensor largest = at::argmax(event.value, -1).flatten();
+    ones = largest + at::arange(largest.numel(), largest.options()) * event.value.size(-1);
+  }
+  const auto sizes = event.value.sizes();
+  const std::span<const std::int64_t> positions(ones.data_ptr<std::int64_t>(), static_cast<std::size_t>(ones.numel()));
+  tensors_.tensors.push_back({event.name,
+                              event.role,
+                              "bool",
+                              {sizes.begin(), sizes.end()},
+                              to_hex(digest_of(ones)),
+                              to_record(sketch_of_ones(event.value.numel(), positions))});
 }
 
 void StepRecorder::add_state() {

@@ -34,7 +34,8 @@ class StepRecorder {
 
   void before_step(std::int64_t step);
   void tap(const at::Tensor& value, std::string_view name);
-  void count(const at::Tensor& mask, std::string_view event);
+  void mask(const at::Tensor& mask, std::string_view event);
+  void choice(const at::Tensor& scores, std::string_view event);
   // `measured` comes with step, loss, learning rate, samples and times; the recorder fills in the rest and writes it.
   void after_step(StepMeasurement& measured, const at::Tensor& output, const at::Tensor& loss);
 
@@ -48,6 +49,7 @@ class StepRecorder {
   struct Gradient;
 
   void add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor);
+  void add_event(const Tapped& event, StepMeasurement& measured);
   void add_state();
   bool measures_state(std::int64_t step) const;
   Digest step_root(std::int64_t step, const at::Tensor& output, const at::Tensor& loss);

@@ -60,9 +60,36 @@ Digest digest_of(const at::Tensor& tensor) {
                        {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()});
 }
 
-TensorSketch sketch_of(const at::Tensor& tensor) {
-  const Sketch s = sketch_by_type(tensor.detach().contiguous());
-  return {s.nan_count, s.inf_count, s.min, s.max, s.sum, s.l2, s.signed_sums};
+std::int64_t not_finite_count(const at::Tensor& tensor) {
+  if (!tensor.is_floating_point()) return 0;
+  const at::Tensor contiguous = tensor.detach().contiguous();
+  const auto count = [&](auto exponent_of) {
+    std::int64_t found = 0;
+    for (std::int64_t i = 0; i < contiguous.numel(); ++i) found += exponent_of(i) ? 1 : 0;
+    return found;
+  };
+  // Not finite is: all exponent bits set.
+  switch (contiguous.element_size()) {
+    case 8: {
+      const auto* bits = static_cast<const std::uint64_t*>(contiguous.data_ptr());
+      return count([bits](std::int64_t i) { return (bits[i] & 0x7ff0000000000000U) == 0x7ff0000000000000U; });
+    }
+    case 4: {
+      const auto* bits = static_cast<const std::uint32_t*>(contiguous.data_ptr());
+      return count([bits](std::int64_t i) { return (bits[i] & 0x7f800000U) == 0x7f800000U; });
+    }
+    case 2: {
+      const auto* bits = static_cast<const std::uint16_t*>(contiguous.data_ptr());
+      const std::uint16_t mask = contiguous.scalar_type() == at::kHalf ? 0x7c00 : 0x7f80;
+      return count([bits, mask](std::int64_t i) { return (bits[i] & mask) == mask; });
+    }
+    default:
+      return 0;
+  }
 }
+
+TensorSketch sketch_of(const at::Tensor& tensor) { return to_record(sketch_by_type(tensor.detach().contiguous())); }
+
+TensorSketch to_record(const Sketch& s) { return {s.nan_count, s.inf_count, s.min, s.max, s.sum, s.l2, s.signed_sums}; }
 
 }  // namespace reprobench

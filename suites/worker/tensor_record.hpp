@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/digest/digest.hpp"
+#include "kernels/sketch/sketch.hpp"
 #include "matrix/contract/trace.hpp"
 
 namespace at {
@@ -17,7 +18,11 @@ std::string dtype_name(const at::Tensor& tensor);
 
 Digest digest_of(const at::Tensor& tensor);
 
+// Elements that are NaN or infinite; 0 for integers.
+std::int64_t not_finite_count(const at::Tensor& tensor);
+
 // Throws RunFailure "unsupported" for element types other than float32, float64, bfloat16 and int64.
 TensorSketch sketch_of(const at::Tensor& tensor);
+TensorSketch to_record(const Sketch& sketch);
 
 }  // namespace reprobench

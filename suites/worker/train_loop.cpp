@@ -81,7 +81,8 @@ class LoopContext final : public StepContext {
     run_.replay.end_module(name);
     run_.recorder.tap(value, name);
   }
-  void count(const at::Tensor& mask, std::string_view event) override { run_.recorder.count(mask, event); }
+  void mask(const at::Tensor& mask, std::string_view event) override { run_.recorder.mask(mask, event); }
+  void choice(const at::Tensor& scores, std::string_view event) override { run_.recorder.choice(scores, event); }
 
  private:
   const Run& run_;

@@ -1,0 +1,76 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "matrix/cli/compared_sides.hpp"
+#include "matrix/cli/ensemble.hpp"
+#include "matrix/cli/verb.hpp"
+#include "matrix/cli/worker_commands.hpp"
+#include "matrix/provision/stack_store.hpp"
+
+namespace reprobench {
+namespace {
+
+struct CalibrateOptions {
+  std::string stack;
+  WorkloadChoice workload;
+  int members = 8;
+  bool again = false;
+  bool json = false;
+};
+
+std::string to_text(const EnsembleEnvelope& measured) {
+  const Envelope& envelope = measured.envelope;
+  std::string text = fmt::format("{}: {} runs with one weight moved by 1 ulp\n", envelope.stack, envelope.members);
+  text += "  steps   furthest member, relative L2 of the parameters\n";
+  std::vector<double> steps;
+  std::vector<double> distances;
+  for (const TrajectoryPoint& point : envelope.points) {
+    text += fmt::format("  {:<7} {:.3g}\n", point.step, point.distance_rel);
+    steps.push_back(static_cast<double>(point.step));
+    distances.push_back(point.distance_rel);
+  }
+  if (const auto fitted = growth(steps, distances)) {
+    text += fmt::format("  grows as step^{:.2f}, doubling every {:.3g} steps\n", fitted->alpha, fitted->doubling_steps);
+  }
+  text += envelope.horizon_step
+              ? fmt::format("  horizon: step {} ({})\n", *envelope.horizon_step, envelope.horizon_reason)
+              : std::string("  horizon: not reached\n");
+  return text + fmt::format("  {} {}\n", measured.is_new ? "written to" : "known from", measured.file.string());
+}
+
+ExitCode calibrate(const CalibrateOptions& options, Context& context) {
+  const Project project(context.store);
+  const auto specs = project.stacks();
+  if (specs.count(options.stack) == 0) throw UsageError(fmt::format("there is no stack `{}`", options.stack));
+  ReplayRunner replays(project, worker_commands({options.stack}, project, {}), context.terminal);
+  const StackStore store = project.stack_store();
+  const Capability capability = store.describe(store.find(specs.at(options.stack)));
+  context.terminal.log(fmt::format("running {} on {}\n", options.workload.model, options.stack));
+  const SidePair sides = sides_of_stacks(options.stack, options.stack, options.workload, capability, replays);
+  const auto measured =
+      envelope_around(sides.second, options.members, options.again, project, replays, context.terminal);
+  replays.remove_files();
+  context.terminal.out(options.json ? to_json(measured.envelope).dump(1) + "\n" : to_text(measured));
+  return ExitCode::passed;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_calibrate(CLI::App& app, Context& context) {
+  auto options = std::make_shared<CalibrateOptions>();
+  options->workload.steps = 200;
+  app.add_option("stack", options->stack, "The stack whose drift is measured")->required()->type_name("STACK");
+  app.add_option("--model", options->workload.model, "The workload")->capture_default_str();
+  app.add_option("--preset", options->workload.preset, "Its preset; default: its first");
+  app.add_option("--steps", options->workload.steps, "Its steps")->check(CLI::Range(4, 1000000))->capture_default_str();
+  app.add_option("--members", options->members, "Runs with one weight moved")
+      ->check(CLI::Range(2, 256))
+      ->capture_default_str();
+  app.add_flag("--again", options->again, "Measure anew what is known already");
+  app.add_flag("--json", options->json, "One JSON document (schema: envelope)");
+  return [options, &context] { return calibrate(*options, context); };
+}
+
+}  // namespace reprobench

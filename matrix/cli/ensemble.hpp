@@ -1,0 +1,22 @@
+// Runs with one weight moved by one unit in the last place: what rounding alone makes of a training (class C).
+#pragma once
+
+#include "matrix/cli/comparison.hpp"
+#include "matrix/cli/terminal.hpp"
+#include "matrix/verdict/trajectory.hpp"
+
+namespace reprobench {
+
+struct EnsembleEnvelope {
+  Envelope envelope;
+  std::filesystem::path file;  // under STORE/baselines
+  bool is_new = false;         // measured now; false: read from the file
+};
+
+// The envelope around `base`, a completed run of trace level `tensor`. It is kept under STORE/baselines by what it
+// depends on: request, final bits of the base run and number of members; `again` measures it anew. Throws ReplayFailed,
+// StoreError.
+EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool again, const Project& project,
+                                 ReplayRunner& replays, const Terminal& terminal);
+
+}  // namespace reprobench

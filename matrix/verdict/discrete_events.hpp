@@ -1,0 +1,41 @@
+// Masks and choices that came out differently in two runs: a ReLU unit that is active in one of them, another predicted
+// class. A flip of a mask is the usual cause of a sudden split of two losses: everything before it is rounding.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/record/run_record.hpp"
+
+namespace reprobench {
+
+struct EventFlips {
+  std::string event;   // "relu_active"
+  bool steers = true;  // a mask, which the gradient follows; false: a choice, which nothing follows
+  std::int64_t first_step = 0;
+  // Elements of that step that differ, from the sketches: exact for a few, within about 18 % for many. A changed choice
+  // counts twice: once where it was and once where it is.
+  std::int64_t flips = 0;
+  std::int64_t steps_with_flips = 0;
+};
+
+// Events with a flip, by first step. Empty also for traces of level `step`, which hold no events to compare.
+std::vector<EventFlips> event_flips(const Trace& measured, const Trace& expected);
+
+// The first step in which a mask flips.
+std::optional<std::int64_t> first_mask_flip(const std::vector<EventFlips>& flips);
+
+// Where two losses split: the step whose loss distance is furthest above the largest before it, if it is at least ten
+// times that. With the mask that flipped in or right before that step, if one did.
+struct LossSplit {
+  std::int64_t step = 0;
+  double distance_rel = 0;
+  double before_rel = 0;  // the largest distance of all earlier steps
+  std::string event;      // empty: no mask flipped there
+};
+
+std::optional<LossSplit> loss_split(const Trace& measured, const Trace& expected);
+
+}  // namespace reprobench

@@ -1,0 +1,46 @@
+#include "matrix/verdict/non_finite_origin.hpp"
+
+#include <vector>
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+OperatorRecord call(std::int64_t index, const std::string& name, std::int64_t in, std::int64_t out) {
+  OperatorRecord record;
+  record.index = index;
+  record.name = name;
+  record.inputs = {{"float32", {4}, "d", in}};
+  record.outputs = {{"float32", {4}, "d", out}};
+  return record;
+}
+
+TEST_CASE("the origin is the first call that makes what is not finite out of finite inputs", "[origin]") {
+  const std::vector<OperatorRecord> healthy{call(0, "aten::mm", 0, 0), call(1, "aten::exp", 0, 0)};
+  const std::vector<OperatorRecord> sick{call(0, "aten::mm", 0, 0), call(1, "aten::exp", 0, 2),
+                                         call(2, "aten::sum", 2, 1)};
+  const auto origin = non_finite_origin(sick, healthy);
+  REQUIRE(origin);
+  CHECK(origin->call.name == "aten::exp");
+  CHECK(origin->made_here);
+}
+
+TEST_CASE("an attention mask's minus infinity is what it always is", "[origin]") {
+  const std::vector<OperatorRecord> healthy{call(0, "aten::masked_fill", 0, 6), call(1, "aten::softmax", 6, 0),
+                                            call(2, "aten::log", 0, 0)};
+  auto sick = healthy;
+  CHECK_FALSE(non_finite_origin(sick, healthy));
+  sick[2].outputs.front().not_finite = 1;
+  CHECK(non_finite_origin(sick, healthy)->call.name == "aten::log");
+}
+
+TEST_CASE("what was not finite before any operator has no maker", "[origin]") {
+  const std::vector<OperatorRecord> healthy{call(0, "aten::mm", 0, 0)};
+  const auto origin = non_finite_origin(std::vector<OperatorRecord>{call(0, "aten::mm", 1, 4)}, healthy);
+  REQUIRE(origin);
+  CHECK_FALSE(origin->made_here);
+}
+
+}  // namespace
+}  // namespace reprobench

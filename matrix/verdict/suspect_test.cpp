@@ -1,0 +1,60 @@
+#include "matrix/verdict/suspect.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+CellResult result(const std::string& torch, const std::string& blas) {
+  CellResult one;
+  one.fingerprint.components = {{"torch", torch, torch, torch}};
+  one.fingerprint.blas_provider = blas;
+  one.knobs_resolved = {{"threads", "1"}};
+  return one;
+}
+
+CellRequest request() {
+  CellRequest one;
+  one.knobs = {{"threads", "1"}};
+  return one;
+}
+
+TEST_CASE("two sides that loaded and set the same have nothing to suspect", "[suspect]") {
+  const auto differences = side_differences(request(), result("2.9.0", "mkl"), request(), result("2.9.0", "mkl"));
+  CHECK(differences.empty());
+  CHECK(suspect_of("aten::mm", differences).component.empty());
+}
+
+TEST_CASE("a planted fault comes before a setting, and that before everything a stack brings", "[suspect]") {
+  CellRequest changed = request();
+  changed.knobs["threads"] = "2";
+  auto differences = side_differences(changed, result("2.9.0", "mkl"), request(), result("2.8.0", "openblas"));
+  CHECK(differences.size() == 3);
+  CHECK(suspect_of("aten::mm", differences).component == "knob threads");
+  changed.inject = Injection{"weight_ulp", 3, "fc1.weight", 0};
+  differences = side_differences(changed, result("2.9.0", "mkl"), request(), result("2.8.0", "openblas"));
+  CHECK(suspect_of("aten::mm", differences).component == "planted fault");
+}
+
+TEST_CASE("a product points at the BLAS library, any other operator at torch", "[suspect]") {
+  const auto differences = side_differences(request(), result("2.9.0", "mkl"), request(), result("2.8.0", "openblas"));
+  CHECK(suspect_of("aten::addmm", differences).component == "blas provider");
+  CHECK(suspect_of("aten::native_layer_norm", differences).component == "torch");
+  CHECK(suspect_of("", differences).component == "torch");
+}
+
+TEST_CASE("the only difference is the suspect, whatever the operator", "[suspect]") {
+  const auto differences = side_differences(request(), result("2.9.0", "mkl"), request(), result("2.9.0", "openblas"));
+  CHECK(suspect_of("aten::gelu", differences).component == "blas provider");
+}
+
+TEST_CASE("a knob asked for alike that came to otherwise is named as resolved", "[suspect]") {
+  CellResult other = result("2.9.0", "mkl");
+  other.knobs_resolved["threads"] = "2";
+  const auto differences = side_differences(request(), other, request(), result("2.9.0", "mkl"));
+  REQUIRE(differences.size() == 1);
+  CHECK(differences.front().what == "resolved threads");
+}
+
+}  // namespace
+}  // namespace reprobench

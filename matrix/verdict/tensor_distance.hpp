@@ -1,0 +1,34 @@
+// How far apart the tensors of two traces are, estimated from their sketches (kernels/sketch: about 9 % standard
+// deviation). No tensor is needed, so it works on stored runs and between stacks whose bits always differ.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "matrix/record/run_record.hpp"
+
+namespace reprobench {
+
+// Relative L2 distance over all tensors of one role: sqrt(sum |a - b|^2) / sqrt(sum |b|^2). Infinite if one side has a
+// NaN or infinity that the other has not, or differs from all zeros. Nothing if the lists do not match or have no
+// sketches.
+std::optional<double> role_distance_rel(const TensorsRecord& measured, const TensorsRecord& expected, TensorRole role);
+
+// The tensors of `step`, or of the state after it; null if the trace has none.
+const TensorsRecord* tensors_of_step(const Trace& trace, std::int64_t step, bool is_final = false);
+
+struct OverBound {
+  std::int64_t step = 0;
+  TensorRole role = TensorRole::forward_output;
+  std::string tensor;
+  double distance_rel = 0;
+  double bound_rel = 0;
+};
+
+// The first tensor, by step and then in execution order, that is further from the expected one than rounding takes it
+// in this precision (reproducibility classes without an fp64 rerun: gradients and activations 1e-5 in fp32, 2e-2 in
+// 16 bit; parameters 2.4e-7 sqrt(step) in fp32). Only steps with sketches count. Throws ContractError for a precision
+// without bounds.
+std::optional<OverBound> first_over_bound(const Trace& measured, const Trace& expected, const std::string& precision);
+
+}  // namespace reprobench

@@ -1,0 +1,202 @@
+#include "matrix/verdict/trajectory.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "matrix/contract/json_field.hpp"
+#include "matrix/contract/number.hpp"
+#include "matrix/verdict/discrete_events.hpp"
+#include "matrix/verdict/tensor_distance.hpp"
+
+namespace reprobench {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kHorizonDistance = 1e-3;
+constexpr double kEnvelopeFactor = 3;
+constexpr double kUnitRoundoff = 0x1p-24;  // parameters are fp32 in every precision but fp64
+constexpr double kNoBound = std::numeric_limits<double>::infinity();
+
+void shorten_horizon(Envelope& envelope, std::int64_t last_judged, std::string reason) {
+  if (envelope.horizon_step && *envelope.horizon_step <= last_judged) return;
+  envelope.horizon_step = last_judged;
+  envelope.horizon_reason = std::move(reason);
+}
+
+void add_member(Envelope& envelope, const Trace& member, const Trace& base) {
+  const auto points = trajectory(member, base);
+  for (const TrajectoryPoint& point : points) {
+    const auto known = std::find_if(envelope.points.begin(), envelope.points.end(),
+                                    [&](const TrajectoryPoint& other) { return other.step == point.step; });
+    if (known == envelope.points.end()) {
+      envelope.points.push_back(point);
+    } else {
+      known->distance_rel = std::max(known->distance_rel, point.distance_rel);
+    }
+  }
+  // A flip in step t moves the gradient of step t: the state after t - 1 updates is the last one before it.
+  for (const EventFlips& flips : event_flips(member, base)) {
+    if (!flips.steers) continue;
+    shorten_horizon(envelope, flips.first_step - 1,
+                    fmt::format("mask `{}` flips at step {}", flips.event, flips.first_step));
+  }
+}
+
+double bound_at(const Envelope& envelope, std::int64_t step) {
+  for (const TrajectoryPoint& point : envelope.points) {
+    if (point.step == step) {
+      return kEnvelopeFactor * point.distance_rel + 4 * kUnitRoundoff * std::sqrt(static_cast<double>(step));
+    }
+  }
+  return kNoBound;
+}
+
+std::string sentence_of(const TrajectoryJudgement& judgement, const TrajectoryPoint* outside, std::size_t judged,
+                        const std::string& reason) {
+  const std::string until =
+      judgement.horizon_step ? fmt::format("up to step {}, where the horizon is: {}", *judgement.horizon_step, reason)
+                             : "over the whole run";
+  if (outside != nullptr) {
+    return fmt::format("after {} steps the parameters are {:.3g} apart, more than 1-ulp moves of one weight explain",
+                       outside->step, outside->distance_rel);
+  }
+  if (judged == 0) return "no step before the horizon carries sketches: " + reason;
+  return fmt::format("no further apart than three times the furthest of {} runs with one weight moved by 1 ulp, {}",
+                     judgement.members, until);
+}
+
+json points_json(const std::vector<TrajectoryPoint>& points) {
+  json list = json::array();
+  for (const TrajectoryPoint& point : points) {
+    list.push_back({{"step", point.step}, {"distance_rel", json_number(point.distance_rel)}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<TrajectoryPoint> trajectory(const Trace& measured, const Trace& expected) {
+  std::vector<TrajectoryPoint> points;
+  for (const TensorsRecord& ours : measured.tensors) {
+    const TensorsRecord* theirs = tensors_of_step(expected, ours.step, ours.is_final);
+    const std::int64_t updates = ours.is_final ? ours.step : ours.step - 1;
+    if (theirs == nullptr || updates == 0) continue;
+    if (const auto distance = role_distance_rel(ours, *theirs, TensorRole::parameter)) {
+      points.push_back({updates, *distance});
+    }
+  }
+  return points;
+}
+
+Envelope envelope_of(std::span<const Trace* const> members, const Trace& base, const std::string& stack) {
+  if (members.empty()) throw ContractError("an envelope needs at least one member");
+  Envelope envelope;
+  envelope.stack = stack;
+  envelope.workload_digest = base.header.workload_digest;
+  envelope.members = static_cast<int>(members.size());
+  for (const Trace* member : members) add_member(envelope, *member, base);
+  std::sort(envelope.points.begin(), envelope.points.end(),
+            [](const TrajectoryPoint& a, const TrajectoryPoint& b) { return a.step < b.step; });
+  for (const TrajectoryPoint& point : envelope.points) {
+    if (point.distance_rel <= kHorizonDistance) continue;
+    shorten_horizon(envelope, point.step - 1,
+                    fmt::format("a member is {:.2g} away after step {}", point.distance_rel, point.step));
+    break;
+  }
+  return envelope;
+}
+
+json to_json(const Envelope& envelope) {
+  json result = document("envelope");
+  result["stack"] = envelope.stack;
+  result["workload_digest"] = envelope.workload_digest;
+  result["members"] = envelope.members;
+  result["points"] = points_json(envelope.points);
+  result["horizon_step"] = envelope.horizon_step ? json(*envelope.horizon_step) : json(nullptr);
+  result["horizon_reason"] = envelope.horizon_reason;
+  return result;
+}
+
+Envelope envelope_from_json(const json& object) {
+  require_document(object, "envelope");
+  Envelope envelope;
+  envelope.stack = required<std::string>("envelope", object, "stack");
+  envelope.workload_digest = required<std::string>("envelope", object, "workload_digest");
+  envelope.members = required<int>("envelope", object, "members");
+  for (const json& point : required<std::vector<json>>("envelope", object, "points")) {
+    const auto distance = number_from_json(required<json>("envelope", point, "distance_rel"));
+    if (!distance) throw ContractError("envelope: `distance_rel` is not a number");
+    envelope.points.push_back({required<std::int64_t>("envelope", point, "step"), *distance});
+  }
+  const json horizon = required<json>("envelope", object, "horizon_step");
+  if (!horizon.is_null()) envelope.horizon_step = required<std::int64_t>("envelope", object, "horizon_step");
+  envelope.horizon_reason = required<std::string>("envelope", object, "horizon_reason");
+  return envelope;
+}
+
+TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expected, const Envelope& envelope) {
+  TrajectoryJudgement judgement;
+  judgement.members = envelope.members;
+  if (expected.header.workload_digest != envelope.workload_digest ||
+      measured.header.workload_digest != envelope.workload_digest) {
+    judgement.word = "not_judged";
+    judgement.sentence = "the envelope is of another workload";
+    return judgement;
+  }
+  Envelope own = envelope;
+  // A mask that flips between the two runs themselves ends what can be judged, too.
+  for (const EventFlips& flips : event_flips(measured, expected)) {
+    if (flips.steers) {
+      shorten_horizon(own, flips.first_step - 1,
+                      fmt::format("mask `{}` flips at step {} between the two runs", flips.event, flips.first_step));
+    }
+  }
+  judgement.horizon_step = own.horizon_step;
+  judgement.points = trajectory(measured, expected);
+  std::vector<double> steps;
+  std::vector<double> distances;
+  const TrajectoryPoint* outside = nullptr;
+  std::size_t judged = 0;
+  for (const TrajectoryPoint& point : judgement.points) {
+    const bool beyond = own.horizon_step && point.step > *own.horizon_step;
+    const double bound = beyond ? kNoBound : bound_at(own, point.step);
+    judgement.bounds_rel.push_back(bound);
+    steps.push_back(static_cast<double>(point.step));
+    distances.push_back(point.distance_rel);
+    if (!std::isfinite(bound)) continue;
+    ++judged;
+    if (outside == nullptr && !(point.distance_rel <= bound)) outside = &point;
+  }
+  judgement.growth = growth(steps, distances);
+  judgement.word = outside != nullptr ? "outside" : judged > 0 ? "within" : "not_judged";
+  judgement.sentence = sentence_of(judgement, outside, judged, own.horizon_reason);
+  return judgement;
+}
+
+json to_json(const TrajectoryJudgement& judgement) {
+  json points = json::array();
+  for (std::size_t i = 0; i < judgement.points.size(); ++i) {
+    const double bound = judgement.bounds_rel[i];
+    points.push_back({{"step", judgement.points[i].step},
+                      {"distance_rel", json_number(judgement.points[i].distance_rel)},
+                      {"bound_rel", std::isfinite(bound) ? json_number(bound) : json(nullptr)}});
+  }
+  json result = {{"word", judgement.word},
+                 {"sentence", judgement.sentence},
+                 {"members", judgement.members},
+                 {"horizon_step", judgement.horizon_step ? json(*judgement.horizon_step) : json(nullptr)},
+                 {"growth", nullptr},
+                 {"points", std::move(points)}};
+  if (judgement.growth) {
+    result["growth"] = {{"alpha", json_number(judgement.growth->alpha)},
+                        {"lambda_per_step", json_number(judgement.growth->lambda_per_step)},
+                        {"doubling_steps", json_number(judgement.growth->doubling_steps)}};
+  }
+  return result;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,61 @@
+// Class C: is the distance of two trainings what one unit in the last place of one weight makes of it by itself?
+//
+// An ensemble of the expected stack, each member with another weight moved by 1 ulp before its first step, shows how
+// far rounding alone takes the parameters. A measured run may be three times as far as the furthest member, plus
+// 4 u sqrt(t). That holds up to the horizon: the first step where the ensemble is 1e-3 away or a mask flips; after it a
+// distance proves nothing, and class D (loss_equivalence.hpp) takes over.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "matrix/record/run_record.hpp"
+#include "matrix/stats/growth.hpp"
+
+namespace reprobench {
+
+// Distance of the parameters after `step` updates, estimated from sketches.
+struct TrajectoryPoint {
+  std::int64_t step = 0;
+  double distance_rel = 0;
+};
+
+// Every step after which both traces carry sketches of the parameters.
+std::vector<TrajectoryPoint> trajectory(const Trace& measured, const Trace& expected);
+
+struct Envelope {
+  std::string stack;
+  std::string workload_digest;
+  int members = 0;
+  std::vector<TrajectoryPoint> points;       // the furthest member
+  std::optional<std::int64_t> horizon_step;  // the last step that can be judged; nothing: all of them
+  std::string horizon_reason;                // "mask `relu_active` flips at step 215"
+};
+
+// Of the ensemble's traces and the trace they started from. Throws ContractError without members, or if one of them is
+// of another workload.
+Envelope envelope_of(std::span<const Trace* const> members, const Trace& base, const std::string& stack);
+
+nlohmann::json to_json(const Envelope& envelope);         // document `envelope`
+Envelope envelope_from_json(const nlohmann::json& json);  // throws ContractError naming the field
+
+struct TrajectoryJudgement {
+  std::string word;  // "within", "outside", "not_judged"
+  std::string sentence;
+  int members = 0;
+  std::optional<std::int64_t> horizon_step;
+  std::vector<TrajectoryPoint> points;
+  std::vector<double> bounds_rel;  // of each point; infinite beyond the horizon
+  std::optional<Growth> growth;
+};
+
+TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expected, const Envelope& envelope);
+
+nlohmann::json to_json(const TrajectoryJudgement& judgement);
+
+}  // namespace reprobench

@@ -1,0 +1,181 @@
+#include "matrix/verdict/trajectory.hpp"
+
+#include <cmath>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/number.hpp"
+#include "matrix/contract/version.hpp"
+#include "matrix/verdict/discrete_events.hpp"
+#include "matrix/verdict/divergence_strip.hpp"
+#include "matrix/verdict/loss_equivalence.hpp"
+#include "matrix/verdict/tensor_distance.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr int kSteps = 10;
+
+TensorRecord tensor(const std::string& name, TensorRole role, double moved) {
+  TensorRecord record{name, role, "float32", {4}, hex64(static_cast<std::uint64_t>(std::llround(moved * 1e12))), {}};
+  record.sketch = TensorSketch{};
+  record.sketch->l2 = 1;
+  record.sketch->signed_sums[0] = 1 + moved;
+  return record;
+}
+
+TensorRecord mask(int active) {
+  TensorRecord record{"relu_active", TensorRole::mask, "bool", {64}, hex64(static_cast<std::uint64_t>(active)), {}};
+  record.sketch = TensorSketch{};
+  for (int i = 0; i < active; ++i) record.sketch->signed_sums[static_cast<std::size_t>(i)] = 1;
+  return record;
+}
+
+// A run whose parameters are `drift` * step away from where the plain one has them; from step `flip` on one more unit
+// is active, and with it the loss is `jump` higher.
+Trace run(double drift, int flip = 0, double jump = 0) {
+  Trace trace;
+  trace.header.workload_digest = std::string(32, 'a');
+  for (int step = 1; step <= kSteps; ++step) {
+    const bool flipped = flip > 0 && step >= flip;
+    TensorsRecord tensors;
+    tensors.step = step;
+    tensors.tensors = {tensor("fc1.weight", TensorRole::parameter, drift * (step - 1)),
+                       tensor("fc1", TensorRole::forward_output, drift * (step - 1)), mask(flipped ? 3 : 2),
+                       tensor("fc1.weight", TensorRole::parameter_gradient, drift * step)};
+    trace.tensors.push_back(tensors);
+    StepRecord record;
+    record.step = step;
+    record.loss = exact_float(1.0 + drift * step + (flipped ? jump : 0));
+    trace.steps.push_back(record);
+  }
+  TensorsRecord last;
+  last.step = kSteps;
+  last.is_final = true;
+  last.tensors = {tensor("fc1.weight", TensorRole::parameter, drift * kSteps)};
+  trace.tensors.push_back(last);
+  return trace;
+}
+
+Envelope envelope(double drift, int flip = 0) {
+  const Trace base = run(0);
+  const Trace member = run(drift, flip);
+  const Trace* members[] = {&member};
+  return envelope_of(members, base, "torch-2.8.0-cu128");
+}
+
+TEST_CASE("a trajectory holds the distance of the parameters after each update", "[trajectory]") {
+  const auto points = trajectory(run(1e-6), run(0));
+  REQUIRE(points.size() == kSteps);
+  CHECK(points.front().step == 1);
+  CHECK(points.back().step == kSteps);
+  CHECK(points.back().distance_rel == Approx(1e-5));
+}
+
+TEST_CASE("three times the furthest member is within, more is outside", "[trajectory]") {
+  CHECK(judge_trajectory(run(2.9e-6), run(0), envelope(1e-6)).word == "within");
+  const auto outside = judge_trajectory(run(1e-4), run(0), envelope(1e-6));
+  CHECK(outside.word == "outside");
+  CHECK(outside.sentence.find("after 1 steps") != std::string::npos);
+}
+
+TEST_CASE("a distance that is not a number is outside", "[trajectory]") {
+  Trace spoilt = run(0);
+  spoilt.tensors[4].tensors.front().sketch->nan_count = 1;
+  CHECK(judge_trajectory(spoilt, run(0), envelope(1e-6)).word == "outside");
+}
+
+TEST_CASE("beyond the horizon nothing is judged", "[trajectory]") {
+  const Envelope flipping = envelope(1e-6, 4);
+  CHECK(flipping.horizon_step == 3);
+  const auto judged = judge_trajectory(run(1e-6), run(0), flipping);
+  CHECK(judged.word == "within");
+  CHECK(std::isfinite(judged.bounds_rel[2]));
+  CHECK(std::isinf(judged.bounds_rel[3]));
+  const auto none = judge_trajectory(run(1), run(0), envelope(1e-6, 1));
+  CHECK(none.word == "not_judged");
+}
+
+TEST_CASE("an ensemble that is 1e-3 away has reached its horizon", "[trajectory]") {
+  CHECK(envelope(3e-4).horizon_step == 3);
+}
+
+TEST_CASE("a mask that flips between the two runs ends what is judged", "[trajectory]") {
+  const auto judged = judge_trajectory(run(1, 1), run(0), envelope(1e-6));
+  CHECK(judged.word == "not_judged");
+  CHECK(judged.sentence.find("relu_active") != std::string::npos);
+}
+
+TEST_CASE("an envelope of another workload judges nothing", "[trajectory]") {
+  Envelope other = envelope(1e-6);
+  other.workload_digest = std::string(32, 'b');
+  CHECK(judge_trajectory(run(0), run(0), other).word == "not_judged");
+}
+
+TEST_CASE("an envelope survives its document", "[trajectory]") {
+  const Envelope read = envelope_from_json(to_json(envelope(1e-6, 4)));
+  CHECK(read.members == 1);
+  CHECK(read.horizon_step == 3);
+  CHECK(read.points.size() == kSteps);
+  auto broken = to_json(envelope(1e-6));
+  broken.erase("members");
+  CHECK_THROWS_AS(envelope_from_json(broken), ContractError);
+}
+
+TEST_CASE("flips are counted from the first step that has one", "[events]") {
+  const auto flips = event_flips(run(0, 6), run(0));
+  REQUIRE(flips.size() == 1);
+  CHECK(flips.front().event == "relu_active");
+  CHECK(flips.front().first_step == 6);
+  CHECK(flips.front().flips == 1);
+  CHECK(flips.front().steps_with_flips == 5);
+  CHECK(event_flips(run(1e-3), run(0)).empty());
+}
+
+TEST_CASE("a loss that splits names the mask that flipped there", "[events]") {
+  const auto split = loss_split(run(1e-7, 6, 0.01), run(0));
+  REQUIRE(split);
+  CHECK(split->step == 6);
+  CHECK(split->event == "relu_active");
+  CHECK_FALSE(loss_split(run(1e-7), run(0)));
+}
+
+TEST_CASE("the first tensor further away than rounding takes it is named", "[distance]") {
+  const auto over = first_over_bound(run(1e-4), run(0), "fp32");
+  REQUIRE(over);
+  CHECK(over->step == 1);
+  CHECK(over->role == TensorRole::parameter_gradient);
+  CHECK(over->tensor == "fc1.weight");
+  CHECK_FALSE(first_over_bound(run(1e-9), run(0), "fp32"));
+  CHECK_FALSE(first_over_bound(run(1e-4), run(0), "bf16"));
+  CHECK_THROWS_AS(first_over_bound(run(0), run(0), "fp3"), ContractError);
+}
+
+TEST_CASE("a strip marks the first role that differs in each module and step", "[strip]") {
+  const auto strip = divergence_strip(run(1e-6), run(0), 1);
+  REQUIRE(strip.steps.size() == kSteps);
+  REQUIRE(strip.rows.size() == 2);
+  CHECK(strip.rows[0].module == "fc1");
+  CHECK(strip.rows[0].marks == "dppppppppp");
+  CHECK(strip.rows[1].module == "relu_active");
+  CHECK(strip.rows[1].marks == std::string(kSteps, '.'));
+  CHECK(divergence_strip(run(0, 6), run(0), 6).rows[1].marks == ".....mmmmm");
+}
+
+TEST_CASE("loss curves of seeds are equivalent only where that is shown", "[equivalence]") {
+  const Trace a = run(0);
+  const Trace b = run(1e-6);
+  const Trace c = run(1e-2);
+  const Trace* expected[] = {&a, &b, &a, &b, &a};
+  const Trace* near[] = {&b, &a, &b, &b, &a};
+  const Trace* far[] = {&c, &c, &c, &c, &c};
+  const auto same = loss_equivalence(near, expected);
+  CHECK(same.equivalent);
+  CHECK(same.windows.size() == 5);
+  CHECK_FALSE(loss_equivalence(far, expected).equivalent);
+  const auto one = loss_equivalence(std::span(near, 1), std::span(expected, 1));
+  CHECK_FALSE(one.equivalent);
+  CHECK(one.sentence.find("at least 2 seeds") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace reprobench
