@@ -102,7 +102,7 @@ std::string distance_text(const CellComparison& comparison) {
   if (comparison.over_bound) {
     const OverBound& over = *comparison.over_bound;
     text +=
-        line("over bound", fmt::format("first at step {}: {} `{}` is {:.3g} away, rounding explains {:.3g}", over.step,
+        line("over bound", fmt::format("first at step {}: {} `{}` is {:.3g} away, the bound is {:.3g}", over.step,
                                        to_string(over.role), over.tensor, over.distance_rel, over.bound_rel));
   }
   for (const EventFlips& flips : comparison.events) {

@@ -66,9 +66,7 @@ class Pair:
     @property
     def alarming(self) -> bool:
         """The document calls something more than rounding: these pairs stand first and in the colour of failures."""
-        return "failed" in (self.fp64_class, self.trajectory_class) or bool(
-            self.extra("non_finite") or self.extra("first_over_bound")
-        )
+        return "failed" in (self.fp64_class, self.trajectory_class) or bool(self.extra("non_finite"))
 
     @property
     def word_class(self) -> str:
@@ -76,7 +74,7 @@ class Pair:
 
     @property
     def has_details(self) -> bool:
-        named = ("explanation", "trajectory", "equivalence", "discrete_events", "first_over_bound", "non_finite")
+        named = ("explanation", "trajectory", "equivalence", "discrete_events", "loss_split", "first_over_bound", "non_finite")
         return self.word != "equal" or any(self.extra(name) for name in named)
 
     @property
@@ -135,7 +133,7 @@ def pairs_of(run: Run) -> list[Pair]:
 
 @dataclass(frozen=True)
 class OperatorColumn:
-    """One stack against another, over all workloads."""
+    """One stack with its knobs against another, over all workloads."""
 
     measured: str
     expected: str
@@ -167,8 +165,13 @@ class OperatorTable:
 def operator_table(pairs: list[Pair]) -> OperatorTable:
     """Operators that differ in most pairs first, then by name."""
     grouped: dict[tuple[str, str], list[Pair]] = {}
+
+    def label(side: Side, other: Side) -> str:
+        return " ".join([side.stack, *(knob for knob in side.knobs if knob not in other.knobs)])
+
     for pair in pairs:
-        grouped.setdefault((pair.measured.stack, pair.expected.stack), []).append(pair)
+        key = (label(pair.measured, pair.expected), label(pair.expected, pair.measured))
+        grouped.setdefault(key, []).append(pair)
     columns = [OperatorColumn(*stacks, found) for stacks, found in grouped.items()]
     seen: dict[str, int] = {}
     for pair in pairs:

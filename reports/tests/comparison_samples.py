@@ -29,12 +29,12 @@ def _comparison(measured: str, expected: str, word: str, sentence: str, **fields
         "schema": "reprobench/comparison", "version": {"major": 1, "minor": 0}, "measured": measured, "expected": expected,
         "workload": "mlp/digits, 100 steps of 32, fp32", "word": word, "sentence": sentence, "steps_compared": 100,
         "steps_differing": 0, "first_difference": None, "differences": [], "explanation": None, "strip": None,
-        "trajectory": None, "equivalence": None, "discrete_events": [], "first_over_bound": None, "non_finite": None, **fields,
+        "trajectory": None, "equivalence": None, "discrete_events": [], "loss_split": None, "first_over_bound": None, "non_finite": None, **fields,
     }  # fmt: skip
 
 
 def _tensor(number: int, *shape: int, dtype: str = "float32") -> dict[str, Any]:
-    return {"dtype": dtype, "shape": list(shape), "digest": digest(number) if number else ""}
+    return {"dtype": dtype, "shape": list(shape), "digest": digest(number) if number else "", "not_finite": 0}
 
 
 def _call(output: int, constants: str, index: int) -> dict[str, Any]:
@@ -124,7 +124,8 @@ FULL = _comparison(
              "p_value": 0.0877, "equivalent": False},
         ],
     },
-    discrete_events=[{"event": "relu_active", "first_step": 7, "flips": 4321, "steps_with_flips": 88}],
+    loss_split={"step": 8, "distance_rel": 0.0317, "before_rel": 2.73e-7, "event": "relu_active"},
+    discrete_events=[{"event": "relu_active", "steers": True, "first_step": 7, "flips": 4321, "steps_with_flips": 88}],
     first_over_bound={"step": 66, "role": "parameter_gradient", "tensor": "fc2.weight", "distance_rel": 5.361e-5, "bound_rel": 5.295e-5},
     non_finite={"side": "measured", "step": 101, "sentence": "the loss is nan from step 101"},
 )  # fmt: skip
