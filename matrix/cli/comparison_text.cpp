@@ -101,9 +101,8 @@ std::string distance_text(const CellComparison& comparison) {
   std::string text;
   if (comparison.over_bound) {
     const OverBound& over = *comparison.over_bound;
-    text +=
-        line("over bound", fmt::format("first at step {}: {} `{}` is {:.3g} away, the bound is {:.3g}", over.step,
-                                       to_string(over.role), over.tensor, over.distance_rel, over.bound_rel));
+    text += line("over bound", fmt::format("first at step {}: {} `{}` is {:.3g} away, the bound is {:.3g}", over.step,
+                                           to_string(over.role), over.tensor, over.distance_rel, over.bound_rel));
   }
   for (const EventFlips& flips : comparison.events) {
     text += line("flips", fmt::format("{} `{}`: about {} elements at step {}, {} steps with flips",

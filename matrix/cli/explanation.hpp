@@ -13,6 +13,6 @@ Explanation explain_difference(const ComparedSide& measured, const ComparedSide&
 // The gradients that replays with `hold_state` left in three attempt folders: of the measured side, the expected one
 // and its fp64 run.
 Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::filesystem::path& expected,
-                              const std::filesystem::path& exact, const Replay& replay, const std::string& precision);
+                              const std::filesystem::path& exact, const Replay& replay, const LockstepOptions& options);
 
 }  // namespace reprobench

@@ -206,8 +206,10 @@ class WorkloadTest {
     if (request.inject) request.workload.steps = std::max(request.workload.steps, settings_.state + 1);
     const auto outcome = replays_.run({{"candidate", held(request)}});
     const CellRequest held_request = held(clean_);
-    const Lockstep lockstep = judge_lockstep_files(outcome[0].folder, reference_folder_, exact_folder_,
-                                                   *held_request.replay, request.knobs.at("precision"));
+    LockstepOptions options;
+    options.precision = request.knobs.at("precision");
+    const Lockstep lockstep =
+        judge_lockstep_files(outcome[0].folder, reference_folder_, exact_folder_, *held_request.replay, options);
     row.word = to_string(lockstep.word);
     for (const LockstepTensor& tensor : lockstep.tensors) {
       if (tensor.error_ratio > row.error_ratio) row.worst_tensor = tensor.name;

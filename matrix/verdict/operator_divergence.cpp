@@ -8,8 +8,8 @@ namespace {
 
 using Calls = std::span<const OperatorRecord>;
 
-// Above this many calls a side, sequences that differ are matched only as far as they begin and end alike: the table of
-// the longest common subsequence would take more than 100 MB.
+// Above this many calls of one caller a side, sequences that differ are matched only as far as they begin and end
+// alike: the table of the longest common subsequence would take more than 50 MB.
 constexpr std::size_t kMostCallsToAlign = 5'000;
 
 bool same_call(const OperatorRecord& a, const OperatorRecord& b) {
@@ -18,25 +18,75 @@ bool same_call(const OperatorRecord& a, const OperatorRecord& b) {
                     [](const OperatorTensor& x, const OperatorTensor& y) { return x.shape == y.shape; });
 }
 
-// Longest common subsequence of a[from..] and b[from..], the common beginning and end cut off already.
-void align_middle(Calls a, Calls b, std::size_t offset, std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
-  if (a.size() > kMostCallsToAlign || b.size() > kMostCallsToAlign) return;
+using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+
+// One call with what it calls, as places in the list: calls stand in the order they end, so the callees come first.
+struct CallTree {
+  std::size_t first = 0;  // of its callees
+  std::size_t self = 0;
+};
+
+// The calls of `depth` in [first, last), each with the calls it made.
+std::vector<CallTree> calls_at(Calls calls, std::size_t first, std::size_t last, int depth) {
+  std::vector<CallTree> trees;
+  for (std::size_t i = first; i < last; ++i) {
+    if (calls[i].depth != depth) continue;
+    trees.push_back({first, i});
+    first = i + 1;
+  }
+  return trees;
+}
+
+// Longest common subsequence of two lists of callers' calls.
+Pairs common_subsequence(std::span<const CallTree> a, std::span<const CallTree> b, Calls ours, Calls theirs) {
+  Pairs pairs;
+  if (a.size() > kMostCallsToAlign || b.size() > kMostCallsToAlign) return pairs;
+  const auto same = [&](std::size_t i, std::size_t j) { return same_call(ours[a[i].self], theirs[b[j].self]); };
   const std::size_t width = b.size() + 1;
   std::vector<std::uint16_t> length((a.size() + 1) * width, 0);
   for (std::size_t i = a.size(); i-- > 0;) {
     for (std::size_t j = b.size(); j-- > 0;) {
-      length[i * width + j] = same_call(a[i], b[j]) ? static_cast<std::uint16_t>(length[(i + 1) * width + j + 1] + 1)
-                                                    : std::max(length[(i + 1) * width + j], length[i * width + j + 1]);
+      length[i * width + j] = same(i, j) ? static_cast<std::uint16_t>(length[(i + 1) * width + j + 1] + 1)
+                                         : std::max(length[(i + 1) * width + j], length[i * width + j + 1]);
     }
   }
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (same_call(a[i], b[j]) && length[i * width + j] == length[(i + 1) * width + j + 1] + 1) {
-      pairs.emplace_back(offset + i++, offset + j++);
+    if (same(i, j) && length[i * width + j] == length[(i + 1) * width + j + 1] + 1) {
+      pairs.emplace_back(i++, j++);
     } else if (length[(i + 1) * width + j] >= length[i * width + j + 1]) {
       ++i;
     } else {
       ++j;
     }
+  }
+  return pairs;
+}
+
+// Places in `a` and `b` of calls that correspond: what begins and ends alike, and in between the common subsequence.
+Pairs aligned_siblings(std::span<const CallTree> a, std::span<const CallTree> b, Calls ours, Calls theirs) {
+  const auto same = [&](std::size_t i, std::size_t j) { return same_call(ours[a[i].self], theirs[b[j].self]); };
+  const std::size_t shorter = std::min(a.size(), b.size());
+  std::size_t head = 0;
+  while (head < shorter && same(head, head)) ++head;
+  std::size_t tail = 0;
+  while (tail < shorter - head && same(a.size() - 1 - tail, b.size() - 1 - tail)) ++tail;
+  Pairs pairs;
+  for (std::size_t i = 0; i < head; ++i) pairs.emplace_back(i, i);
+  for (const auto& [i, j] : common_subsequence(a.subspan(head, a.size() - head - tail),
+                                               b.subspan(head, b.size() - head - tail), ours, theirs)) {
+    pairs.emplace_back(head + i, head + j);
+  }
+  for (std::size_t i = tail; i > 0; --i) pairs.emplace_back(a.size() - i, b.size() - i);
+  return pairs;
+}
+
+void align(Calls ours, std::size_t our_first, std::size_t our_last, Calls theirs, std::size_t their_first,
+           std::size_t their_last, int depth, Pairs& pairs) {
+  const auto a = calls_at(ours, our_first, our_last, depth);
+  const auto b = calls_at(theirs, their_first, their_last, depth);
+  for (const auto& [i, j] : aligned_siblings(a, b, ours, theirs)) {
+    align(ours, a[i].first, a[i].self, theirs, b[j].first, b[j].self, depth + 1, pairs);
+    pairs.emplace_back(a[i].self, b[j].self);
   }
 }
 
@@ -70,19 +120,8 @@ std::optional<std::size_t> output_made_different(const OperatorRecord& a, const 
 }  // namespace
 
 std::vector<std::pair<std::size_t, std::size_t>> aligned_calls(Calls measured, Calls expected) {
-  std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  const std::size_t shorter = std::min(measured.size(), expected.size());
-  std::size_t head = 0;
-  while (head < shorter && same_call(measured[head], expected[head])) ++head;
-  std::size_t tail = 0;
-  while (tail < shorter - head &&
-         same_call(measured[measured.size() - 1 - tail], expected[expected.size() - 1 - tail])) {
-    ++tail;
-  }
-  for (std::size_t i = 0; i < head; ++i) pairs.emplace_back(i, i);
-  align_middle(measured.subspan(head, measured.size() - head - tail),
-               expected.subspan(head, expected.size() - head - tail), head, pairs);
-  for (std::size_t i = tail; i > 0; --i) pairs.emplace_back(measured.size() - i, expected.size() - i);
+  Pairs pairs;
+  align(measured, 0, measured.size(), expected, 0, expected.size(), 0, pairs);
   return pairs;
 }
 

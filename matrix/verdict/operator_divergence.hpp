@@ -20,8 +20,8 @@ struct OperatorDivergence {
   std::size_t calls_unmatched = 0;  // of both sides: the releases take different operators there
 };
 
-// Calls of both sides that correspond, as indices: equal where the sequences of names and output shapes are, else the
-// longest common subsequence of them.
+// Calls of both sides that correspond, as indices. Callers are aligned first, then what each pair of them calls: where
+// the sequences of names and output shapes are equal one by one, else by their longest common subsequence.
 std::vector<std::pair<std::size_t, std::size_t>> aligned_calls(std::span<const OperatorRecord> measured,
                                                                std::span<const OperatorRecord> expected);
 
