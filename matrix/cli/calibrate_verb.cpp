@@ -48,9 +48,8 @@ ExitCode calibrate(const CalibrateOptions& options, Context& context) {
   const StackStore store = project.stack_store();
   const Capability capability = store.describe(store.find(specs.at(options.stack)));
   context.terminal.log(fmt::format("running {} on {}\n", options.workload.model, options.stack));
-  const SidePair sides = sides_of_stacks(options.stack, options.stack, options.workload, capability, replays);
-  const auto measured =
-      envelope_around(sides.second, options.members, options.again, project, replays, context.terminal);
+  const ComparedSide base = side_of_stack(options.stack, options.workload, capability, replays);
+  const auto measured = envelope_around(base, options.members, options.again, project, replays, context.terminal);
   replays.remove_files();
   context.terminal.out(options.json ? to_json(measured.envelope).dump(1) + "\n" : to_text(measured));
   return ExitCode::passed;

@@ -194,6 +194,7 @@ ExitCode compare(CompareOptions options, Context& context) {
   if (is_tensor_file(options.measured)) return compare_files(options, context.terminal);
   options.workload.measured_knobs = chosen_knobs(options.knobs, options.measured_knobs);
   options.workload.expected_knobs = chosen_knobs(options.knobs, options.expected_knobs);
+  std::sort(options.explain.lockstep_states.begin(), options.explain.lockstep_states.end());
   const auto comparisons = Comparer(options, context).run();
   print(comparisons, options, context.terminal);
   return exit_code_of(overall_word(comparisons));
@@ -220,6 +221,10 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.add_option("--batches", options->explain.lockstep_batches, "Batches of the fp64 judgement; 0: none")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  app.add_option("--states", options->explain.lockstep_states,
+                 "Judge the step after each of these steps, too: 0,1,10,100")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--model", options->workload.model, "Of two stacks: the workload to run")->capture_default_str();
   app.add_option("--preset", options->workload.preset, "Its preset; default: its first");
   app.add_option("--steps", options->workload.steps, "Its steps")->check(CLI::Range(1, 1000000))->capture_default_str();

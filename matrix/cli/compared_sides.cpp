@@ -101,6 +101,32 @@ const WorkloadPreset& preset_of(const WorkloadChoice& choice, const Capability& 
   throw UsageError(fmt::format("there is no model `{}`; {}", choice.model, did_you_mean(choice.model, models)));
 }
 
+CellRequest request_of(const std::string& stack, const WorkloadChoice& choice, const KnobValues& chosen_knobs,
+                       const Capability& capability) {
+  const WorkloadPreset& preset = preset_of(choice, capability);
+  CellRequest request;
+  request.stack = stack;
+  request.workload = {choice.model, preset.name, choice.steps,
+                      choice.batch_size > 0 ? choice.batch_size : preset.batch_size};
+  request.device = "cpu";
+  request.knobs = with_defaults(chosen_knobs);
+  request.trace = TraceLevel::tensor;
+  return request;
+}
+
+// Trains them side by side. A loss that is not finite is a result; any other end throws ReplayFailed.
+std::vector<ComparedSide> run_requests(const std::vector<CellRequest>& requests, ReplayRunner& replays) {
+  std::vector<ReplayTask> tasks;
+  for (const CellRequest& request : requests) tasks.push_back({fmt::format("run-{}", tasks.size()), request});
+  auto outcomes = replays.run_to_any_end(tasks);
+  std::vector<ComparedSide> sides;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (!non_finite_step(outcomes[i].attempt)) require_completed(tasks[i], outcomes[i]);
+    sides.push_back({requests[i].stack, requests[i], std::move(outcomes[i].attempt), outcomes[i].folder});
+  }
+  return sides;
+}
+
 }  // namespace
 
 void read_trace_of(ComparedSide& side) {
@@ -156,25 +182,15 @@ std::vector<SidePair> sides_of_runs(const std::filesystem::path& store, const st
 
 SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,
                          const Capability& capability, ReplayRunner& replays) {
-  const WorkloadPreset& preset = preset_of(choice, capability);
-  CellRequest request;
-  request.workload = {choice.model, preset.name, choice.steps,
-                      choice.batch_size > 0 ? choice.batch_size : preset.batch_size};
-  request.device = "cpu";
-  request.trace = TraceLevel::tensor;
-  CellRequest ours = request;
-  ours.stack = a;
-  ours.knobs = with_defaults(choice.measured_knobs);
-  CellRequest theirs = request;
-  theirs.stack = b;
-  theirs.knobs = with_defaults(choice.expected_knobs);
-  const std::vector<ReplayTask> tasks{{"a-run", ours}, {"b-run", theirs}};
-  auto outcomes = replays.run_to_any_end(tasks);
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (!non_finite_step(outcomes[i].attempt)) require_completed(tasks[i], outcomes[i]);
-  }
-  return {{a, std::move(ours), std::move(outcomes[0].attempt), outcomes[0].folder},
-          {b, std::move(theirs), std::move(outcomes[1].attempt), outcomes[1].folder}};
+  auto sides = run_requests({request_of(a, choice, choice.measured_knobs, capability),
+                             request_of(b, choice, choice.expected_knobs, capability)},
+                            replays);
+  return {std::move(sides[0]), std::move(sides[1])};
+}
+
+ComparedSide side_of_stack(const std::string& stack, const WorkloadChoice& choice, const Capability& capability,
+                           ReplayRunner& replays) {
+  return std::move(run_requests({request_of(stack, choice, choice.expected_knobs, capability)}, replays).front());
 }
 
 LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, ReplayRunner& replays) {

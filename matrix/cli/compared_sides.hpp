@@ -37,6 +37,10 @@ void read_trace_of(ComparedSide& side);
 SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,
                          const Capability& capability, ReplayRunner& replays);
 
+// The same for one stack, with the expected side's knobs.
+ComparedSide side_of_stack(const std::string& stack, const WorkloadChoice& choice, const Capability& capability,
+                           ReplayRunner& replays);
+
 // Runs both sides' requests with the seeds 1 ... `seeds` and holds their loss curves against each other (class D).
 LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, ReplayRunner& replays);
 

@@ -51,6 +51,11 @@ struct OperatorBudget {
   std::optional<double> amplification;
 };
 
+struct StateLockstep {
+  std::int64_t state = 0;
+  Lockstep lockstep;
+};
+
 struct Explanation {
   std::optional<OperatorDivergence> call;
   std::vector<std::string> diverging_operators;  // of that step
@@ -58,7 +63,8 @@ struct Explanation {
   std::optional<OperatorBudget> budget;
   std::string no_budget;  // why there is none
   std::optional<Lockstep> lockstep;
-  std::int64_t lockstep_state = 0;  // the step after which the common state was taken
+  std::int64_t lockstep_state = 0;             // the step after which the common state was taken
+  std::vector<StateLockstep> lockstep_states;  // from further states, if asked for
   Suspect suspect;
   std::vector<std::string> notes;
 };
@@ -90,7 +96,8 @@ struct CellComparison {
 
 struct ExplainSettings {
   bool explain = false;
-  int lockstep_batches = 32;  // 0: no lockstep
+  int lockstep_batches = 32;                  // 0: no lockstep
+  std::vector<std::int64_t> lockstep_states;  // ascending; beside the one before the first difference
 };
 
 // Both sides with their traces.

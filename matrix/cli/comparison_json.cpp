@@ -66,6 +66,11 @@ json explanation_json(const Explanation& explanation) {
     result["lockstep"] = to_json(*explanation.lockstep);
     result["lockstep_state"] = explanation.lockstep_state;
   }
+  result["lockstep_states"] = json::array();
+  for (const auto& [state, lockstep] : explanation.lockstep_states) {
+    result["lockstep_states"].push_back(
+        {{"state", state}, {"word", to_string(lockstep.word)}, {"sentence", lockstep.sentence}});
+  }
   return result;
 }
 

@@ -91,6 +91,9 @@ std::string explanation_text(const Explanation& explanation) {
   if (explanation.element) text += element_text(*explanation.element);
   text += budget_text(explanation);
   if (explanation.lockstep) text += lockstep_text(explanation);
+  for (const auto& [state, lockstep] : explanation.lockstep_states) {
+    text += line("", fmt::format("after step {}: {}, {}", state, to_string(lockstep.word), lockstep.sentence));
+  }
   text += line("suspect", explanation.suspect.sentence);
   for (const std::string& note : explanation.notes) text += line("note", note);
   return text;

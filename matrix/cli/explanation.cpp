@@ -50,7 +50,7 @@ class Explainer {
     } else {
       compare_states();
     }
-    if (settings_.lockstep_batches > 0) judge_one_step();
+    if (settings_.lockstep_batches > 0) judge_steps();
     result_.suspect = suspect_of(result_.call ? result_.call->measured.name : "", differences);
     return std::move(result_);
   }
@@ -166,17 +166,35 @@ class Explainer {
     return measured_.attempt.result->fingerprint.blas_provider != expected_.attempt.result->fingerprint.blas_provider;
   }
 
-  // Class B2: both sides and an fp64 run of the expected one take the same step from the same state, on many batches.
-  void judge_one_step() {
+  // Class B2, from the state before the difference and from every state asked for.
+  void judge_steps() {
     if (measured_.request.knobs.at("precision") == "fp64") {
       result_.notes.push_back("no fp64 judgement: the runs are fp64 themselves");
       return;
     }
+    if (of_other_libraries()) {
+      result_.notes.push_back(
+          "the two sides take their matrix products from different libraries, whose orders of summation may differ in "
+          "accuracy: the pooled test allows that");
+    }
     result_.lockstep_state = start_ - 1;
+    result_.lockstep = judge_from(expected_folder_, start_ - 1);
+    if (settings_.lockstep_states.empty()) return;
     Replay replay;
-    replay.from_state = expected_folder_ / snapshot_file(start_ - 1);
-    replay.first_step = start_;
-    replay.last_step = start_ + settings_.lockstep_batches - 1;
+    replay.snapshots_after = settings_.lockstep_states;
+    replay.last_step = std::max<std::int64_t>(1, settings_.lockstep_states.back());
+    const auto states = replays_.run({{"b-states", replay_of(expected_, replay)}});
+    for (const std::int64_t state : settings_.lockstep_states) {
+      result_.lockstep_states.push_back({state, judge_from(states.front().folder, state)});
+    }
+  }
+
+  // Both sides and an fp64 run of the expected one take the same step from the same state, on many batches.
+  Lockstep judge_from(const std::filesystem::path& states, std::int64_t state) {
+    Replay replay;
+    replay.from_state = states / snapshot_file(state);
+    replay.first_step = state + 1;
+    replay.last_step = state + settings_.lockstep_batches;
     replay.hold_state = true;
     ReplayTask exact{"c-fp64", replay_of(expected_, replay)};
     exact.request.knobs["precision"] = "fp64";
@@ -185,14 +203,8 @@ class Explainer {
         {{"a-lockstep", replay_of(measured_, replay)}, {"b-lockstep", replay_of(expected_, replay)}, exact});
     LockstepOptions options;
     options.precision = measured_.request.knobs.at("precision");
-    if (of_other_libraries()) {
-      options.legitimate_ratio = kLegitimateRatioOfLibraries;
-      result_.notes.push_back(
-          "the two sides take their matrix products from different libraries, whose orders of summation may differ in "
-          "accuracy: the pooled test allows that");
-    }
-    result_.lockstep =
-        judge_lockstep_files(outcomes[0].folder, outcomes[1].folder, outcomes[2].folder, replay, options);
+    if (of_other_libraries()) options.legitimate_ratio = kLegitimateRatioOfLibraries;
+    return judge_lockstep_files(outcomes[0].folder, outcomes[1].folder, outcomes[2].folder, replay, options);
   }
 
   const ComparedSide& measured_;

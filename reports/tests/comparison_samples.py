@@ -85,6 +85,7 @@ _EXPLANATION = {
         "measured_error_rel": 1.871e-7, "expected_error_rel": 1.652e-7, "distance_rel": 2.413e-7, "amplification": 3.217,
     },
     "no_operator_budget": "", "lockstep": _LOCKSTEP, "lockstep_state": 2,
+    "lockstep_states": [{"state": 100, "word": "rounding", "sentence": "all differences are of rounding size after step 100"}],
     "suspect": {"component": "blas", "sentence": "blas: `2024.2` against `2023.1`; it implements aten::addmm"},
     "notes": ["the replay took 0.8 s"],
 }  # fmt: skip

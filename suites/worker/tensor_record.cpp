@@ -1,5 +1,7 @@
 #include "suites/worker/tensor_record.hpp"
 
+#include <string_view>
+
 #include <ATen/core/Tensor.h>
 
 #include "kernels/sketch/sketch.hpp"
@@ -24,33 +26,38 @@ Sketch sketch_by_type(const at::Tensor& contiguous) {
     case at::kLong:
       return sketch(elements<std::int64_t>(contiguous));
     default:
-      throw RunFailure("unsupported", "no sketch for tensors of " + dtype_name(contiguous));
+      // Every narrower type is exact in one of these.
+      return sketch_by_type(contiguous.to(contiguous.is_floating_point() ? at::kFloat : at::kLong));
   }
 }
+
+// Names as LibTorch prints them against the names in records. By name, because the oldest release knows no fp8.
+struct DtypeName {
+  std::string_view torch;
+  const char* record;
+};
+
+constexpr DtypeName kDtypeNames[] = {{"Float", "float32"},
+                                     {"Double", "float64"},
+                                     {"BFloat16", "bfloat16"},
+                                     {"Half", "float16"},
+                                     {"Float8_e4m3fn", "float8_e4m3fn"},
+                                     {"Float8_e5m2", "float8_e5m2"},
+                                     {"Long", "int64"},
+                                     {"Int", "int32"},
+                                     {"Short", "int16"},
+                                     {"Char", "int8"},
+                                     {"Byte", "uint8"},
+                                     {"Bool", "bool"}};
 
 }  // namespace
 
 std::string dtype_name(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case at::kFloat:
-      return "float32";
-    case at::kDouble:
-      return "float64";
-    case at::kBFloat16:
-      return "bfloat16";
-    case at::kHalf:
-      return "float16";
-    case at::kLong:
-      return "int64";
-    case at::kInt:
-      return "int32";
-    case at::kByte:
-      return "uint8";
-    case at::kBool:
-      return "bool";
-    default:
-      throw RunFailure("unsupported", std::string("no record for tensors of ") + at::toString(tensor.scalar_type()));
+  const std::string_view name = at::toString(tensor.scalar_type());
+  for (const DtypeName& row : kDtypeNames) {
+    if (row.torch == name) return row.record;
   }
+  throw RunFailure("unsupported", "no record for tensors of " + std::string(name));
 }
 
 Digest digest_of(const at::Tensor& tensor) {

@@ -21,7 +21,6 @@ Digest digest_of(const at::Tensor& tensor);
 // Elements that are NaN or infinite; 0 for integers.
 std::int64_t not_finite_count(const at::Tensor& tensor);
 
-// Throws RunFailure "unsupported" for element types other than float32, float64, bfloat16 and int64.
 TensorSketch sketch_of(const at::Tensor& tensor);
 TensorSketch to_record(const Sketch& sketch);
 

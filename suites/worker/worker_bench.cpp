@@ -1,8 +1,7 @@
-// What recording costs: CPU time a step with and without it, at level `step`, interleaved in one process. CPU time, so
-// that other work on a shared machine does not count; not Google Benchmark, because the two sides must alternate.
+// What recording costs: CPU time a step with and without it, interleaved in one process. CPU time, so that other work
+// on a shared machine does not count; not Google Benchmark, because the two sides must alternate.
 //
-//   worker_bench DATA_DIR     batch size, median CPU time of a step without and with telemetry, median ratio of the
-//   pairs
+//   worker_bench DATA_DIR     workload, what is recorded, median CPU time of a step without and with it, median ratio
 //
 // Run it with one thread and the environment of `allocator: retain`, as cells are run.
 #include <algorithm>
@@ -20,11 +19,40 @@ namespace {
 
 constexpr int kPairs = 21;
 
-CellRequest request_of(const char* preset, std::int64_t batch_size, std::int64_t steps) {
+enum class Record { steps, tensors, operators };
+
+struct Case {
+  const char* model;
+  const char* preset;
+  std::int64_t batch_size;
+  std::int64_t steps;
+  Record record;
+  const char* what;
+};
+
+constexpr Case kCases[] = {
+    {"mlp", "small", 32, 2000, Record::steps, "root digests"},
+    {"mlp", "base", 32, 1000, Record::steps, "root digests"},
+    {"mlp", "base", 192, 400, Record::steps, "root digests"},
+    {"gpt2", "tiny", 4, 40, Record::steps, "root digests"},
+    {"mlp", "base", 32, 200, Record::tensors, "every tensor"},
+    {"gpt2", "tiny", 4, 40, Record::tensors, "every tensor"},
+    {"gpt2", "tiny", 4, 20, Record::operators, "every operator (replay)"},
+};
+
+CellRequest request_of(const Case& one, std::int64_t steps) {
   CellRequest request;
-  request.workload = {"mlp", preset, steps, batch_size};
+  request.workload = {one.model, one.preset, steps, one.batch_size};
   request.device = "cpu";
   request.knobs = with_defaults({});
+  request.trace = one.record == Record::steps ? TraceLevel::step : TraceLevel::tensor;
+  if (one.record == Record::operators) {
+    Replay replay;
+    replay.last_step = steps;
+    replay.operators_from = 1;
+    replay.operators_to = steps;
+    request.replay = replay;
+  }
   return request;
 }
 
@@ -47,28 +75,31 @@ double cpu_ns(const CellRequest& request, const std::filesystem::path& folder, c
 }
 
 // Time a step: a long run less a short one, which takes set-up, header and final line out.
-double step_ns(const char* preset, std::int64_t batch_size, std::int64_t steps, const std::filesystem::path& folder,
-               const char* data, Telemetry telemetry) {
-  const double whole = cpu_ns(request_of(preset, batch_size, steps), folder, data, telemetry);
-  const double set_up = cpu_ns(request_of(preset, batch_size, 1), folder, data, telemetry);
-  return (whole - set_up) / static_cast<double>(steps - 1);
+double step_ns(const Case& one, const std::filesystem::path& folder, const char* data, Telemetry telemetry) {
+  const auto request = [&](std::int64_t steps) {
+    CellRequest request = request_of(one, steps);
+    if (telemetry == Telemetry::off) request.replay.reset();
+    return request;
+  };
+  const double whole = cpu_ns(request(one.steps), folder, data, telemetry);
+  const double set_up = cpu_ns(request(1), folder, data, telemetry);
+  return (whole - set_up) / static_cast<double>(one.steps - 1);
 }
 
-void compare(const char* preset, std::int64_t batch_size, std::int64_t steps, const std::filesystem::path& folder,
-             const char* data) {
+void compare(const Case& one, const std::filesystem::path& folder, const char* data) {
   std::vector<double> off;
   std::vector<double> on;
   std::vector<double> ratio;
   for (int pair = 0; pair < kPairs; ++pair) {
     const bool off_first = pair % 2 == 0;
-    const double first = step_ns(preset, batch_size, steps, folder, data, off_first ? Telemetry::off : Telemetry::on);
-    const double second = step_ns(preset, batch_size, steps, folder, data, off_first ? Telemetry::on : Telemetry::off);
+    const double first = step_ns(one, folder, data, off_first ? Telemetry::off : Telemetry::on);
+    const double second = step_ns(one, folder, data, off_first ? Telemetry::on : Telemetry::off);
     off.push_back(off_first ? first : second);
     on.push_back(off_first ? second : first);
     ratio.push_back(on.back() / off.back());
   }
-  std::printf("%-5s batch %4lld: off %8.1f us, on %8.1f us, ratio %.4f\n", preset, static_cast<long long>(batch_size),
-              median(off) / 1e3, median(on) / 1e3, median(ratio));
+  std::printf("%-4s %-5s batch %4lld, %-24s off %8.1f us, on %8.1f us, ratio %.4f\n", one.model, one.preset,
+              static_cast<long long>(one.batch_size), one.what, median(off) / 1e3, median(on) / 1e3, median(ratio));
   std::fflush(stdout);
 }
 
@@ -82,9 +113,7 @@ int main(int argc, char** argv) {
   }
   const auto folder = std::filesystem::temp_directory_path() / ("reprobench-bench-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
-  reprobench::compare("small", 32, 2000, folder, argv[1]);
-  reprobench::compare("base", 32, 1000, folder, argv[1]);
-  reprobench::compare("base", 192, 400, folder, argv[1]);
+  for (const auto& one : reprobench::kCases) reprobench::compare(one, folder, argv[1]);
   std::filesystem::remove_all(folder);
   return 0;
 }
