@@ -46,7 +46,13 @@ OperatorTraits traits_of(const at::RecordFunction& function, const std::string& 
     if (starts_with(name, prefix)) traits.leaves_memory_unwritten = true;
   }
   if (const auto schema = function.operator_schema()) {
-    for (const auto& argument : schema->arguments()) traits.overwrites.push_back(argument.is_out());
+    for (const auto& argument : schema->arguments()) {
+      traits.overwrites.push_back(argument.is_out());
+      traits.changes.push_back(argument.alias_info() != nullptr && argument.alias_info()->isWrite());
+    }
+    for (const auto& result : schema->returns()) {
+      if (result.alias_info() != nullptr && !result.alias_info()->isWrite()) traits.shows_input = true;
+    }
   }
   if (overwrites_self(name) && !traits.overwrites.empty()) traits.overwrites.front() = true;
   return traits;

@@ -21,7 +21,9 @@ namespace reprobench {
 // What an operator does to the memory of its arguments, from its schema.
 struct OperatorTraits {
   std::vector<bool> overwrites;          // by argument: written without being read, `out` of `sum.out`, self of `copy_`
+  std::vector<bool> changes;             // by argument: written in any way
   bool leaves_memory_unwritten = false;  // `empty` and its relatives
+  bool shows_input = false;              // its result is its input, seen or laid out otherwise: `t`, `view`, `reshape`
 };
 
 struct OperatorCall {

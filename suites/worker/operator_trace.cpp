@@ -48,26 +48,16 @@ bool holds_tensors(const at::IValue& value) {
   return std::any_of(elements.begin(), elements.end(), [](const at::IValue& element) { return element.isTensor(); });
 }
 
-void add_tensors(std::vector<OperatorTensor>& list, const at::IValue& value, bool has_content) {
-  visit_tensors(value, [&](const at::Tensor& tensor) {
-    const auto sizes = tensor.sizes();
-    list.push_back({dtype_name(tensor),
-                    {sizes.begin(), sizes.end()},
-                    has_content ? to_hex(digest_of(tensor)) : "",
-                    has_content ? not_finite_count(tensor) : 0});
-  });
+OperatorTensor without_content(const at::Tensor& tensor) {
+  const auto sizes = tensor.sizes();
+  return {dtype_name(tensor), {sizes.begin(), sizes.end()}, "", 0};
 }
 
-void add_inputs(OperatorRecord& record, const OperatorCall& call) {
-  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-    const at::IValue& value = call.inputs[i];
-    const bool overwritten = i < call.traits->overwrites.size() && call.traits->overwrites[i];
-    if (holds_tensors(value)) {
-      add_tensors(record.inputs, value, !overwritten);
-    } else {
-      record.constants += (record.constants.empty() ? "" : ", ") + constant_text(value);
-    }
-  }
+OperatorTensor with_content(const at::Tensor& tensor, TensorContent content) {
+  OperatorTensor record = without_content(tensor);
+  record.digest = std::move(content.digest);
+  record.not_finite = content.not_finite;
+  return record;
 }
 
 void append(int file, const std::string& text) {
@@ -105,12 +95,43 @@ void OperatorTrace::begin_step(std::int64_t step) {
 void OperatorTrace::enter_pass(const std::string& pass) {
   if (pass_ == "forward" && pass != "forward") end_module("loss");
   pass_ = pass;
+  contents_.clear();  // between passes faults are planted, behind LibTorch's back
 }
 
 void OperatorTrace::end_module(const std::string& name) {
   for (; first_of_module_ < records_.size(); ++first_of_module_) {
     records_[first_of_module_].module = name;
     if (sequence_nrs_[first_of_module_] >= 0) module_of_sequence_.emplace(sequence_nrs_[first_of_module_], name);
+  }
+}
+
+// A call that only shows its input computes nothing: neither side of it needs a digest.
+void OperatorTrace::add_inputs(OperatorRecord& record, const OperatorCall& call) {
+  const auto has_trait = [](const std::vector<bool>& traits, std::size_t argument) {
+    return argument < traits.size() && traits[argument];
+  };
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    const at::IValue& value = call.inputs[i];
+    if (!holds_tensors(value)) {
+      record.constants += (record.constants.empty() ? "" : ", ") + constant_text(value);
+      continue;
+    }
+    const bool is_read = !has_trait(call.traits->overwrites, i) && !call.traits->shows_input;
+    visit_tensors(value, [&](const at::Tensor& tensor) {
+      record.inputs.push_back(is_read ? with_content(tensor, contents_.known_content(tensor, running_.empty()))
+                                      : without_content(tensor));
+      if (has_trait(call.traits->changes, i)) contents_.forget(tensor);
+    });
+  }
+}
+
+void OperatorTrace::add_outputs(OperatorRecord& record, const OperatorCall& call) {
+  const bool has_content = !call.traits->leaves_memory_unwritten && !call.traits->shows_input;
+  for (const at::IValue& value : call.outputs) {
+    visit_tensors(value, [&](const at::Tensor& tensor) {
+      record.outputs.push_back(has_content ? with_content(tensor, contents_.fresh_content(tensor, running_.empty()))
+                                           : without_content(tensor));
+    });
   }
 }
 
@@ -143,11 +164,7 @@ void OperatorTrace::started(OperatorCall& call) {
 void OperatorTrace::ended(OperatorCall& call) {
   OperatorRecord record = std::move(running_.back());
   running_.pop_back();
-  if (writes_calls_) {
-    for (const at::IValue& value : call.outputs) {
-      add_tensors(record.outputs, value, !call.traits->leaves_memory_unwritten);
-    }
-  }
+  if (writes_calls_) add_outputs(record, call);
   if (captured_ && site_->index == record.index && site_->step == record.step) {
     captured_->finish(call, folder_ / kOperatorTensorsFile);
   }

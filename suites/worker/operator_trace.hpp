@@ -14,6 +14,7 @@
 
 #include "matrix/contract/operator_record.hpp"
 #include "matrix/contract/replay.hpp"
+#include "suites/worker/digest_cache.hpp"
 #include "suites/worker/operator_hook.hpp"
 
 namespace reprobench {
@@ -39,6 +40,8 @@ class OperatorTrace final : public OperatorListener {
 
  private:
   bool captures(const OperatorCall& call) const;
+  void add_inputs(OperatorRecord& record, const OperatorCall& call);
+  void add_outputs(OperatorRecord& record, const OperatorCall& call);
   std::string module_of(const OperatorCall& call);
 
   std::filesystem::path folder_;
@@ -50,6 +53,7 @@ class OperatorTrace final : public OperatorListener {
   std::int64_t step_ = 0;
   std::int64_t calls_ = 0;  // of this step
   std::string pass_;
+  DigestCache contents_;
   std::vector<OperatorRecord> running_;     // innermost last
   std::vector<OperatorRecord> records_;     // of this step, ended
   std::vector<std::int64_t> sequence_nrs_;  // of records_

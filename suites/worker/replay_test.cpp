@@ -152,7 +152,7 @@ TEST_CASE("a captured operator comes with its fp64 outputs and its amplification
   const at::Tensor& output = captured.tensors.at("output.0");
   const at::Tensor& exact = captured.tensors.at("fp64.0");
   CHECK(exact.scalar_type() == at::kDouble);
-  const double distance = (output.to(at::kDouble) - exact).norm().item<double>() / exact.norm().item<double>();
+  const double distance = output.to(at::kDouble).sub(exact).norm().item<double>() / exact.norm().item<double>();
   CHECK(distance > 0);
   CHECK(distance < 1e-5);
   CHECK(std::stod(captured.metadata.at("amplification")) > 0);
