@@ -84,6 +84,7 @@ if [ "$quick" = no ]; then
     if [ -x "build-asan/bin/${name}_test" ]; then step "$name, sanitized" "build-asan/bin/${name}_test"; fi
   done
   step "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
+  step "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
 fi
 
 for name in "${failures[@]}"; do echo "failed: $name"; done

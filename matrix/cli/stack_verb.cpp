@@ -1,5 +1,9 @@
+#include <atomic>
 #include <chrono>
+#include <future>
+#include <map>
 #include <memory>
+#include <mutex>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -50,55 +54,96 @@ std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& 
   return chosen;
 }
 
-// Progress of one phase: a bar on a terminal, a line when the phase changes elsewhere.
+// Progress of the stacks that are being installed: bars side by side on a terminal, a line when a phase changes
+// elsewhere. Called from several threads.
 class InstallProgress {
  public:
   explicit InstallProgress(const Terminal& terminal) : terminal_(terminal) {}
 
-  void operator()(const std::string& stack, const std::string& phase, double fraction) {
+  void show(const std::string& stack, const std::string& phase, double fraction) {
+    const std::scoped_lock lock(mutex_);
     const std::string what = phase.substr(0, phase.find(':'));
     if (!terminal_.has_status_line()) {
-      if (what != last_phase_) terminal_.log(fmt::format("{}: {}\n", stack, phase));
-      last_phase_ = what;
+      std::string& last = shown_[stack];
+      if (what != last) terminal_.log(fmt::format("{}: {}\n", stack, phase));
+      last = what;
       return;
     }
-    constexpr int kBarWidth = 30;
+    constexpr int kBarWidth = 20;
     std::string bar;
     if (fraction >= 0) {
       const int filled = static_cast<int>(fraction * kBarWidth);
       bar = fmt::format(" [{:#<{}}{:.<{}}] {:3.0f} %", "", filled, "", kBarWidth - filled, fraction * 100);
     }
-    terminal_.status(fmt::format("{}: {}{}", stack, phase, bar));
+    shown_[stack] = fmt::format("{}: {}{}", stack, phase, bar);
+    show_all();
+  }
+
+  // `line` stays; the stack is no longer shown.
+  void finish(const std::string& stack, const std::string& line) {
+    const std::scoped_lock lock(mutex_);
+    shown_.erase(stack);
+    terminal_.out(line);
+    if (terminal_.has_status_line()) show_all();
   }
 
  private:
+  void show_all() const {
+    std::vector<std::string> parts;
+    for (const auto& [stack, text] : shown_) parts.push_back(text);
+    terminal_.status(fmt::format("{}", fmt::join(parts, " | ")));
+  }
+
   const Terminal& terminal_;
-  std::string last_phase_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> shown_;  // by stack
 };
 
-ExitCode install(const StackOptions& options, const Context& context) {
-  const Project project(context.store);
+// Installs one stack; what went wrong, or nothing.
+std::string install_one(const StackSpec& spec, bool with_gpu, const Project& project, InstallProgress& progress) {
   StackStore store = project.stack_store();
-  const bool with_gpu = options.with_gpu || !detect_host().gpus.empty();
-  std::string failures;
-  for (const StackSpec& spec : chosen_specs(options, project)) {
-    if (const std::string problem = store.system_problem(spec); !problem.empty()) {
-      context.terminal.out(fmt::format("{}: left out: {}\n", spec.name, problem));
-      continue;
-    }
-    const auto start = std::chrono::steady_clock::now();
-    InstallProgress progress(context.terminal);
-    try {
-      const InstalledStack stack = store.install(spec, with_gpu, std::ref(progress));
-      context.terminal.out(fmt::format("{}: installed, {:.2f} GB, {}\n", spec.name,
-                                       static_cast<double>(stack.size_bytes) / 1e9,
-                                       duration_text(std::chrono::steady_clock::now() - start)));
-    } catch (const ProvisionError& error) {
-      // The other stacks can still be had; the caller sees all that failed.
-      failures += fmt::format("{}{}: {}", failures.empty() ? "" : "\n", spec.name, error.what());
-    }
+  if (const std::string problem = store.system_problem(spec); !problem.empty()) {
+    progress.finish(spec.name, fmt::format("{}: left out: {}\n", spec.name, problem));
+    return "";
   }
-  if (!failures.empty()) throw ProvisionError(failures);
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    const InstalledStack stack =
+        store.install(spec, with_gpu, [&](const std::string& name, const std::string& phase, double fraction) {
+          progress.show(name, phase, fraction);
+        });
+    progress.finish(
+        spec.name, fmt::format("{}: installed, {:.2f} GB, {}\n", spec.name, static_cast<double>(stack.size_bytes) / 1e9,
+                               duration_text(std::chrono::steady_clock::now() - start)));
+    return "";
+  } catch (const ProvisionError& error) {
+    progress.finish(spec.name, "");
+    return fmt::format("{}: {}", spec.name, error.what());
+  }
+}
+
+// Two at a time: while one worker compiles, the next stack comes over the network. The others can still be had if one
+// fails; the caller sees all that failed.
+ExitCode install(const StackOptions& options, const Context& context) {
+  constexpr std::size_t kAtATime = 2;
+  const Project project(context.store);
+  const bool with_gpu = options.with_gpu || !detect_host().gpus.empty();
+  const std::vector<StackSpec> specs = chosen_specs(options, project);
+  InstallProgress progress(context.terminal);
+  std::atomic<std::size_t> next{0};
+  std::vector<std::string> failures(specs.size());
+  const auto work = [&] {
+    for (std::size_t i = next++; i < specs.size(); i = next++) {
+      failures[i] = install_one(specs[i], with_gpu, project, progress);
+    }
+  };
+  std::vector<std::future<void>> workers;
+  for (std::size_t i = 0; i < std::min(kAtATime, specs.size()); ++i) {
+    workers.push_back(std::async(std::launch::async, work));
+  }
+  for (auto& worker : workers) worker.get();
+  std::erase(failures, "");
+  if (!failures.empty()) throw ProvisionError(fmt::format("{}", fmt::join(failures, "\n")));
   return ExitCode::passed;
 }
 

@@ -36,8 +36,8 @@ inline constexpr double kLegitimateRatio = 1.05;  // pooled E that another corre
 // Between two libraries for matrix products: one may sum in blocks and the other pairwise, and both are correct.
 // (Measured: OpenBLAS against MKL up to 1.39.) A defect of rounding size cannot be told from that; class B2 decides.
 inline constexpr double kLegitimateRatioOfLibraries = 2.0;
-inline constexpr double kSmallestDefect = 1.24;   // pooled E of the smallest defect measured
-inline constexpr int kFewestPooledBatches = 8;    // below, the jackknife's quantiles are wider than any defect
+inline constexpr double kSmallestDefect = 1.24;  // pooled E of the smallest defect measured
+inline constexpr int kFewestPooledBatches = 8;   // below, the jackknife's quantiles are wider than any defect
 
 std::span<const PrecisionBounds> precision_bounds();
 const PrecisionBounds* find_precision_bounds(std::string_view precision);  // null if there is none

@@ -15,28 +15,28 @@ TensorContent content_of(const at::Tensor& tensor) {
   return {to_hex(digest_of(dense)), not_finite_count(dense)};
 }
 
-// One way of looking at a storage.
-struct View {
-  std::int64_t offset;
-  std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> strides;
-  at::ScalarType type;
-  TensorContent content;
-
-  bool shows(const at::Tensor& tensor) const {
-    return offset == tensor.storage_offset() && type == tensor.scalar_type() && tensor.sizes().equals(sizes) &&
-           tensor.strides().equals(strides);
-  }
-};
-
-struct StorageViews {
-  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-  std::vector<View> views;
-};
-
 }  // namespace
 
 struct DigestCache::Entries {
+  // One way of looking at a storage.
+  struct View {
+    std::int64_t offset;
+    std::vector<std::int64_t> sizes;
+    std::vector<std::int64_t> strides;
+    at::ScalarType type;
+    TensorContent content;
+
+    bool shows(const at::Tensor& tensor) const {
+      return offset == tensor.storage_offset() && type == tensor.scalar_type() && tensor.sizes().equals(sizes) &&
+             tensor.strides().equals(strides);
+    }
+  };
+
+  struct StorageViews {
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+    std::vector<View> views;
+  };
+
   std::unordered_map<const void*, StorageViews> by_storage;
 };
 
@@ -46,16 +46,16 @@ DigestCache::~DigestCache() = default;
 TensorContent DigestCache::known_content(const at::Tensor& tensor, bool keep) {
   const auto found = entries_->by_storage.find(tensor.storage().unsafeGetStorageImpl());
   if (found != entries_->by_storage.end() && !found->second.storage.expired()) {
-    for (const View& view : found->second.views) {
+    for (const Entries::View& view : found->second.views) {
       if (view.shows(tensor)) return view.content;
     }
   }
   TensorContent content = content_of(tensor);
   if (!keep) return content;
-  const auto entry =
-      entries_->by_storage
-          .try_emplace(tensor.storage().unsafeGetStorageImpl(), StorageViews{tensor.storage().getWeakStorageImpl(), {}})
-          .first;
+  const auto entry = entries_->by_storage
+                         .try_emplace(tensor.storage().unsafeGetStorageImpl(),
+                                      Entries::StorageViews{tensor.storage().getWeakStorageImpl(), {}})
+                         .first;
   const auto sizes = tensor.sizes();
   const auto strides = tensor.strides();
   entry->second.views.push_back({tensor.storage_offset(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>

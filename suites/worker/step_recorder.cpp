@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/argmax.h>
