@@ -14,6 +14,15 @@ std::optional<TraceLevel> trace_level_from(std::string_view word) {
   return std::nullopt;
 }
 
+constexpr InjectionKind kInjectionKinds[] = {
+    {"weight_ulp", true},       {"weight_nan", true},    {"weight_huge", true},        {"weight_sign", true},
+    {"gradient_ulp", true},     {"moment_ulp", true},    {"adam_epsilon", false},      {"skip_update", false},
+    {"stale_batch", false},     {"wrong_batch", false},  {"sample_repeated", false},   {"sample_dropped", false},
+    {"reduction_order", false}, {"tf32", false},         {"accumulate_16_bit", false}, {"layer_norm_epsilon", false},
+    {"gelu_scale", false},      {"softmax_scale", false}};
+
+std::span<const InjectionKind> injection_kinds() { return kInjectionKinds; }
+
 json to_json(const Injection& injection) {
   return {
       {"kind", injection.kind}, {"step", injection.step}, {"tensor", injection.tensor}, {"element", injection.element}};

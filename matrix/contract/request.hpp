@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -27,13 +29,21 @@ struct WorkloadRequest {
 };
 
 // A planted fault, to show that a detector goes red. It belongs to an attempt, not to the cell:
-// with and without it the cell_id is the same. The kinds are the rows of suites/worker/faults.cpp.
+// with and without it the cell_id is the same. The kinds are injection_kinds().
 struct Injection {
   std::string kind;       // "weight_ulp": the named element moves to the next representable value before `step`
   std::int64_t step = 0;  // 1-based
   std::string tensor;  // a parameter or a module, by kind: "fc1.weight", "h.0.attn.c_attn"; empty: the kind needs none
   std::int64_t element = 0;  // index into the row-major tensor
 };
+
+struct InjectionKind {
+  std::string_view name;
+  bool names_parameter;  // `tensor` is a parameter, `element` one of its elements
+};
+
+// What the worker can plant: its tables (suites/worker/faults.cpp, operator_fault.cpp) have a function for each.
+std::span<const InjectionKind> injection_kinds();
 
 struct CellRequest {
   std::string cell_id;

@@ -10,6 +10,18 @@
 namespace reprobench {
 namespace {
 
+std::vector<std::string> kind_names() {
+  std::vector<std::string> names;
+  for (const InjectionKind& kind : injection_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+bool names_parameter(const std::string& kind_name) {
+  const auto kinds = injection_kinds();
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](const InjectionKind& kind) { return kind.name == kind_name && kind.names_parameter; });
+}
+
 constexpr Field<InjectRule> kInjectFields[] = {
     {"where", kOptional,
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) { rule.where = read_selector(entry.value, scope); }},
@@ -21,13 +33,13 @@ constexpr Field<InjectRule> kInjectFields[] = {
      }},
     {"kind", kRequired,
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
-       assign(rule.injection.kind, read_word(entry.key, entry.value, scope, {"weight_ulp"}));
+       assign(rule.injection.kind, read_word(entry.key, entry.value, scope, kind_names()));
      }},
     {"step", kRequired,
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
        assign(rule.injection.step, read_integer(entry.key, entry.value, scope, 1, kMostSteps));
      }},
-    {"tensor", kRequired,
+    {"tensor", kOptional,
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
        assign(rule.injection.tensor, read_name(entry.key, entry.value, scope));
      }},
@@ -42,6 +54,9 @@ InjectRule read_rule(const YamlNode& map, Scope& scope) {
   InjectRule rule;
   rule.mark = map.mark;
   read_fields<InjectRule>(rule, map, kInjectFields, scope);
+  if (names_parameter(rule.injection.kind) && map.find("tensor") == nullptr) {
+    scope.diagnostics.error(map.mark, "RB018", "required key `tensor` is missing");
+  }
   return rule;
 }
 

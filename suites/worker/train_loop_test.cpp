@@ -220,6 +220,19 @@ TEST_CASE("a fault that names no element of the model is a bad request", "[worke
   CHECK(refused({"weight_ulp", 3, "fc2.bias", 9}) == "none");
 }
 
+TEST_CASE("every kind of fault a request may name can be planted", "[worker]") {
+  for (const InjectionKind& kind : injection_kinds()) {
+    INFO(kind.name);
+    CellRequest request = request_for(mlp(), 2, TraceLevel::tensor);
+    request.inject = Injection{std::string(kind.name), 2, kind.names_parameter ? "fc2.bias" : "", 1};
+    try {
+      run(request);
+    } catch (const RunFailure& failure) {
+      CHECK(failure.cause() == "non_finite_loss");
+    }
+  }
+}
+
 TEST_CASE("tensor level lists a step's tensors in the order the step meets them", "[worker]") {
   const Trace trace = run(request_for(mlp(), 3, TraceLevel::tensor));
   REQUIRE(trace.tensors.size() == 4);
