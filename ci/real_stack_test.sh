@@ -51,7 +51,7 @@ run "$work/again"
 expect "the verdict without the fault" passed "$(field "$work/again" 'v["word"]')"
 same='[(c["cell_id"], c["chain"]) for c in v["cells"]]'
 expect "cell ids and digests of two clean runs" "$(field "$work/clean" "$same")" "$(field "$work/again" "$same")"
-mkdir "$work/documents"
+mkdir "$work/documents" "$work/overflow-documents"
 "$reprobench" --store "$work/store" selftest --stack "$stack" --placements 1 --clean 2 --batches 8 --json >"$work/documents/selftest.json" || {
   "$python" -c 'import json, sys
 for row in json.load(open(sys.argv[1]))["rows"]: print(row["workload"], row["fault"], row["problem"] or "ok")' "$work/documents/selftest.json" >&2
@@ -75,8 +75,8 @@ status=0
   --inject "kind=weight_huge,step=3,tensor=h.0.ln_1.weight,element=5,precision=fp32,suite=determinism,workload=gpt2" >/dev/null || status=$?
 expect "the exit code with an overflow" 1 "$status"
 cell=$(field "$work/overflow" '[c["cell_id"] for c in v["cells"] if c["outcome"] == "failed"][0]')
-"$reprobench" --store "$work/store" compare "$work/overflow:$cell" "$work/clean:$cell" --explain --json >"$work/documents/comparison-nan.json" || true
-origin=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["non_finite"]["sentence"])' "$work/documents/comparison-nan.json")
+"$reprobench" --store "$work/store" compare "$work/overflow:$cell" "$work/clean:$cell" --explain --json >"$work/overflow-documents/comparison.json" || true
+origin=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["non_finite"]["sentence"])' "$work/overflow-documents/comparison.json")
 case $origin in *"out of finite inputs: input 0 in ["*) ;; *) echo "real stack: the overflow's origin is \`$origin\`" >&2; exit 1 ;; esac
 
 # The public package reads the states that a worker wrote, where it is installed.
@@ -91,6 +91,8 @@ states = sorted(pathlib.Path(sys.argv[1], "replays").rglob("state-*.safetensors"
 tensors = dict(safetensors.deserialize(states[0].read_bytes()))
 assert list(tensors["fc1.weight"]["shape"]) == [128, 784], sorted(tensors)
 PYTHON
-PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$work/documents"
+for documents in "$work/documents" "$work/overflow-documents"; do
+  PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$documents"
+done
 
 echo "real stack: $stack trains, repeats, a planted ulp is found, and so is every fault of the selftest"
