@@ -109,6 +109,8 @@ class Comparer {
       : options_(options), terminal_(context.terminal), project_(context.store), specs_(project_.stacks()) {
     is_run_ = options.expected.empty();
     is_stacks_ = !is_run_ && specs_.count(options.measured) > 0 && specs_.count(options.expected) > 0;
+    if (!is_stacks_) require_run(options.measured);
+    if (!is_stacks_ && !is_run_) require_run(options.expected);
     if (is_run_) run_folder_ = find_run(project_.store(), options.measured);
   }
 
@@ -129,6 +131,22 @@ class Comparer {
   }
 
  private:
+  // A word that is no run may be a stack's name mistyped.
+  void require_run(const std::string& word) const {
+    const std::string run = word.substr(0, word.rfind(':'));
+    if (std::filesystem::exists(run) || std::filesystem::exists(project_.store() / "runs" / run)) return;
+    std::vector<std::string> names;
+    for (const auto& [name, spec] : specs_) names.push_back(name);
+    if (specs_.count(word) > 0)
+      throw UsageError(fmt::format("stack `{}` can only be compared with another stack", word));
+    std::string hint = did_you_mean(word, names);
+    for (const std::string& name : names) {
+      if (hint.empty() && name.rfind(word, 0) == 0) hint = fmt::format("did you mean `{}`?", name);
+    }
+    if (hint.empty()) hint = "`reprobench stack list` and `reprobench db list` show what there is";
+    throw UsageError(fmt::format("`{}` is neither a run nor a stack; {}", word, hint));
+  }
+
   std::vector<SidePair> stored_pairs() const {
     if (is_stacks_) return {};
     if (is_run_) return sides_within_run(run_folder_);
