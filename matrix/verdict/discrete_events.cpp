@@ -13,12 +13,8 @@ namespace {
 constexpr double kSplitFactor = 10;
 
 std::int64_t flips_between(const TensorSketch& a, const TensorSketch& b) {
-  double squares = 0;
-  for (std::size_t i = 0; i < a.signed_sums.size(); ++i) {
-    squares += (a.signed_sums[i] - b.signed_sums[i]) * (a.signed_sums[i] - b.signed_sums[i]);
-  }
   // Digests differ, so at least one element does, even if the signs of several cancel.
-  return std::max<std::int64_t>(1, std::llround(squares));
+  return std::max<std::int64_t>(1, std::llround(distance_squares(a, b)));
 }
 
 EventFlips& entry_of(std::vector<EventFlips>& list, const TensorRecord& tensor) {

@@ -41,14 +41,6 @@ bool same_not_finite(const TensorSketch& a, const TensorSketch& b) {
   return a.nan_count == b.nan_count && a.inf_count == b.inf_count;
 }
 
-double distance_squares(const TensorSketch& a, const TensorSketch& b) {
-  double squares = 0;
-  for (std::size_t i = 0; i < a.signed_sums.size(); ++i) {
-    squares += (a.signed_sums[i] - b.signed_sums[i]) * (a.signed_sums[i] - b.signed_sums[i]);
-  }
-  return squares;
-}
-
 bool comparable(const TensorRecord& a, const TensorRecord& b) {
   return a.role == b.role && a.name == b.name && a.sketch && b.sketch;
 }
@@ -86,6 +78,14 @@ std::optional<OverBound> over_bound_in(const TensorsRecord& ours, const TensorsR
 }
 
 }  // namespace
+
+double distance_squares(const TensorSketch& a, const TensorSketch& b) {
+  double squares = 0;
+  for (std::size_t i = 0; i < a.signed_sums.size(); ++i) {
+    squares += (a.signed_sums[i] - b.signed_sums[i]) * (a.signed_sums[i] - b.signed_sums[i]);
+  }
+  return squares;
+}
 
 const TensorsRecord* tensors_of_step(const Trace& trace, std::int64_t step, bool is_final) {
   for (const TensorsRecord& record : trace.tensors) {

@@ -9,6 +9,9 @@
 
 namespace reprobench {
 
+// Estimate of the squared L2 norm of a - b.
+double distance_squares(const TensorSketch& a, const TensorSketch& b);
+
 // Relative L2 distance over all tensors of one role: sqrt(sum |a - b|^2) / sqrt(sum |b|^2). Infinite if one side has a
 // NaN or infinity that the other has not, or differs from all zeros. Nothing if the lists do not match or have no
 // sketches.
