@@ -10,6 +10,9 @@ json to_json(const Capability& capability) {
   json object = document("capability");
   object["torch_version"] = capability.torch_version;
   object["devices"] = capability.devices;
+  object["gpus"] = json::array();
+  for (const DeviceFacts& gpu : capability.gpus) object["gpus"].push_back(to_json(gpu));
+  object["gpu_problem"] = capability.gpu_problem;
   object["knobs"] = json::array();
   for (const KnobSupport& knob : capability.knobs) {
     object["knobs"].push_back({{"name", knob.name}, {"values", knob.values}, {"reason", knob.reason}});
@@ -33,6 +36,8 @@ Capability capability_from_json(const json& object) {
   try {
     capability.torch_version = object.at("torch_version").get<std::string>();
     capability.devices = object.at("devices").get<std::vector<std::string>>();
+    for (const json& gpu : object.at("gpus")) capability.gpus.push_back(device_facts_from_json(gpu));
+    capability.gpu_problem = object.at("gpu_problem").get<std::string>();
     for (const json& knob : object.at("knobs")) {
       capability.knobs.push_back({knob.at("name").get<std::string>(), knob.at("values").get<std::vector<std::string>>(),
                                   knob.at("reason").get<std::string>()});

@@ -32,6 +32,8 @@ struct WorkloadDescription {
 struct Capability {
   std::string torch_version;         // as the library says it
   std::vector<std::string> devices;  // "cpu", "sm_90"
+  std::vector<DeviceFacts> gpus;     // those this process sees
+  std::string gpu_problem;           // why there is none to be used; empty if there is
   std::vector<KnobSupport> knobs;
   std::vector<WorkloadDescription> workloads;
   Fingerprint fingerprint;

@@ -87,7 +87,12 @@ TEST_CASE("results, exit records and capabilities survive their documents", "[co
 
   Capability capability;
   capability.torch_version = "2.9.0+cu128";
-  capability.devices = {"cpu"};
+  capability.devices = {"cpu", "sm_90"};
+  DeviceFacts gpu;
+  gpu.name = "NVIDIA H200";
+  gpu.compute_capability = "9.0";
+  capability.gpus.push_back(gpu);
+  capability.fingerprint.device = gpu;
   capability.knobs.push_back({"tf32", {"off"}, "no CUDA device"});
   capability.workloads.push_back({"mlp", "multi-layer perceptron", {{"default", 101'770, 32}}});
   CHECK(to_json(capability_from_json(to_json(capability))) == to_json(capability));

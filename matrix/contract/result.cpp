@@ -18,18 +18,20 @@ json to_json(const Fingerprint& fingerprint) {
   for (const MappedLibrary& library : fingerprint.libraries) {
     libraries.push_back({{"path", library.path}, {"build_id", library.build_id}});
   }
-  return {{"components", std::move(components)},
-          {"libraries", std::move(libraries)},
-          {"compiler", fingerprint.compiler},
-          {"cxx11_abi", fingerprint.cxx11_abi},
-          {"cpu_model", fingerprint.cpu_model},
-          {"cpu_capability", fingerprint.cpu_capability},
-          {"threads", fingerprint.threads},
-          {"interop_threads", fingerprint.interop_threads},
-          {"blas_provider", fingerprint.blas_provider},
-          {"device_name", fingerprint.device_name},
-          {"flags", fingerprint.flags},
-          {"environment", fingerprint.environment}};
+  json object = {{"components", std::move(components)},
+                 {"libraries", std::move(libraries)},
+                 {"compiler", fingerprint.compiler},
+                 {"cxx11_abi", fingerprint.cxx11_abi},
+                 {"cpu_model", fingerprint.cpu_model},
+                 {"cpu_capability", fingerprint.cpu_capability},
+                 {"threads", fingerprint.threads},
+                 {"interop_threads", fingerprint.interop_threads},
+                 {"blas_provider", fingerprint.blas_provider},
+                 {"device_name", fingerprint.device_name},
+                 {"flags", fingerprint.flags},
+                 {"environment", fingerprint.environment}};
+  if (fingerprint.device) object["device"] = to_json(*fingerprint.device);
+  return object;
 }
 
 Fingerprint fingerprint_from_json(const json& object) {
@@ -51,6 +53,8 @@ Fingerprint fingerprint_from_json(const json& object) {
   fingerprint.interop_threads = required<int>("result", object, "interop_threads");
   fingerprint.blas_provider = required<std::string>("result", object, "blas_provider");
   fingerprint.device_name = required<std::string>("result", object, "device_name");
+  const auto device = object.find("device");
+  if (device != object.end()) fingerprint.device = device_facts_from_json(*device);
   fingerprint.flags = required<std::map<std::string, std::string>>("result", object, "flags");
   fingerprint.environment = required<std::map<std::string, std::string>>("result", object, "environment");
   return fingerprint;

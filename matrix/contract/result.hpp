@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/device_facts.hpp"
 #include "matrix/contract/knob.hpp"
 
 namespace reprobench {
@@ -47,6 +48,7 @@ struct Fingerprint {
   int interop_threads = 1;
   std::string blas_provider;                       // "mkl", "openblas", "netlib" ...
   std::string device_name;                         // empty on the CPU
+  std::optional<DeviceFacts> device;               // nothing on the CPU; without its UUID
   std::map<std::string, std::string> flags;        // resolved LibTorch settings by name
   std::map<std::string, std::string> environment;  // allow-listed variables that were set
 };

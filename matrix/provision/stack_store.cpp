@@ -149,25 +149,35 @@ StackManifest unpack_wheels(const StackSpec& spec, bool with_gpu, const std::fil
   return manifest;
 }
 
+// Folders called `name` of the stack's CUDA packages, in the order of their names.
+std::vector<std::string> cuda_dirs(const InstalledStack& stack, const char* name) {
+  std::vector<std::string> folders;
+  const std::filesystem::path nvidia = stack.folder / "site" / "nvidia";
+  if (!std::filesystem::exists(nvidia)) return folders;
+  for (const auto& entry : std::filesystem::directory_iterator(nvidia)) {
+    if (std::filesystem::exists(entry.path() / name)) folders.push_back((entry.path() / name).string());
+  }
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
 std::vector<std::string> include_dirs(const InstalledStack& stack) {
   if (stack.spec.source == StackSource::system) return stack.spec.include_dirs;
   const std::filesystem::path include = stack.folder / "site" / "torch" / "include";
   std::vector<std::string> folders = {include.string(), (include / "torch" / "csrc" / "api" / "include").string()};
   // CUDA's headers are there only if the GPU part is installed; a foreign CUDA must not be found before them.
-  const std::filesystem::path nvidia = stack.folder / "site" / "nvidia";
-  if (!std::filesystem::exists(nvidia)) return folders;
-  std::vector<std::string> cuda;
-  for (const auto& entry : std::filesystem::directory_iterator(nvidia)) {
-    if (std::filesystem::exists(entry.path() / "include")) cuda.push_back((entry.path() / "include").string());
-  }
-  std::sort(cuda.begin(), cuda.end());
+  const std::vector<std::string> cuda = cuda_dirs(stack, "include");
   folders.insert(folders.end(), cuda.begin(), cuda.end());
   return folders;
 }
 
-std::vector<std::string> library_dirs(const InstalledStack& stack) {
+std::vector<std::string> library_dirs(const InstalledStack& stack, bool with_gpu) {
   if (stack.spec.source == StackSource::system) return stack.spec.library_dirs;
-  return {(stack.folder / "site" / "torch" / "lib").string()};
+  std::vector<std::string> folders = {(stack.folder / "site" / "torch" / "lib").string()};
+  if (!with_gpu) return folders;
+  const std::vector<std::string> cuda = cuda_dirs(stack, "lib");
+  folders.insert(folders.end(), cuda.begin(), cuda.end());
+  return folders;
 }
 
 }  // namespace
@@ -212,7 +222,7 @@ InstalledStack StackStore::install(const StackSpec& spec, bool with_gpu, const P
     if (!is_enough) {
       install_files(present, with_gpu, staging.path(), phase);
     } else if (present.worker.empty()) {
-      install_worker(present, staging.path(), phase);
+      install_worker(present, read_manifest(present.folder).with_gpu, staging.path(), phase);
     }
   } catch (const std::filesystem::filesystem_error& error) {
     throw ProvisionError(fmt::format("{}: {}", spec.name, error.what()));
@@ -236,21 +246,22 @@ void StackStore::install_files(const InstalledStack& present, bool with_gpu, con
   ScopedFolder folder(present.folder);
   std::filesystem::remove_all(folder.path());
   std::filesystem::rename(made, folder.path());
-  install_worker(present, staging, progress);
+  install_worker(present, with_gpu, staging, progress);
   progress("write to disk", -1);
   write_manifest(folder.path(), manifest);
   folder.keep();
 }
 
-void StackStore::install_worker(const InstalledStack& stack, const std::filesystem::path& staging,
+void StackStore::install_worker(const InstalledStack& stack, bool with_gpu, const std::filesystem::path& staging,
                                 const PhaseSink& progress) const {
   const WorkerBuild build{.stack = stack.spec.name,
                           .source_root = source_root_,
                           .build_folder = staging / "build",
                           .log_file = home_ / "logs" / (stack.spec.name + "-worker.log"),
                           .include_dirs = include_dirs(stack),
-                          .library_dirs = library_dirs(stack),
+                          .library_dirs = library_dirs(stack, with_gpu),
                           .cxx11_abi = stack.spec.cxx11_abi,
+                          .with_cuda = with_gpu && stack.spec.components.contains("cuda"),
                           .compiler = find_compiler()};
   const std::filesystem::path program = build_worker(build, progress);
 

@@ -62,7 +62,7 @@ class StackStore {
  private:
   void install_files(const InstalledStack& present, bool with_gpu, const std::filesystem::path& staging,
                      const PhaseSink& progress) const;
-  void install_worker(const InstalledStack& stack, const std::filesystem::path& staging,
+  void install_worker(const InstalledStack& stack, bool with_gpu, const std::filesystem::path& staging,
                       const PhaseSink& progress) const;
 
   std::filesystem::path home_;

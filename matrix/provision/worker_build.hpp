@@ -28,6 +28,7 @@ struct WorkerBuild {
   std::vector<std::string> include_dirs;
   std::vector<std::string> library_dirs;
   int cxx11_abi = 1;
+  bool with_cuda = false;  // the folders hold CUDA too
   Compiler compiler;
 };
 

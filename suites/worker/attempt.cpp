@@ -5,6 +5,7 @@
 #include <new>
 
 #include "matrix/contract/version.hpp"
+#include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/result_file.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -61,7 +62,8 @@ bool run_attempt(const std::filesystem::path& request_path, const std::filesyste
   } catch (const std::bad_alloc&) {
     fail("host_oom", "memory ran out");
   } catch (const std::exception& error) {
-    fail("exception", error.what());
+    const std::string cause = cuda_failure_cause(error.what());
+    fail(cause.empty() ? "exception" : cause, error.what());
   }
   result.peak_rss_bytes = peak_resident_bytes();
   result.fingerprint = probe_stack();

@@ -32,27 +32,40 @@ SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batc
 }  // namespace
 
 // One of the two tensors of a batch. Samples are written in the data set's type and widened where the run computes in
-// float64, which is exact.
+// float64, which is exact. For a GPU they are written to page-locked memory, from which it copies by itself; every
+// batch takes new memory, because LibTorch's allocator knows which copies are still to come and this program does not.
 class BatchTensor {
  public:
-  BatchTensor(const SampleLayout& layout, std::int64_t batch_size, Precision precision) {
-    std::vector<std::int64_t> shape{batch_size};
-    shape.insert(shape.end(), layout.shape.begin(), layout.shape.end());
+  BatchTensor(const SampleLayout& layout, std::int64_t batch_size, Precision precision, const c10::Device& device)
+      : shape_{batch_size}, device_(device) {
+    shape_.insert(shape_.end(), layout.shape.begin(), layout.shape.end());
     const bool is_real = layout.type == ElementType::float32;
-    samples_ = at::empty(shape, is_real ? at::kFloat : at::kLong);
-    batch_ = is_real && precision == Precision::fp64 ? at::empty(shape, at::kDouble) : samples_;
+    type_ = is_real ? at::kFloat : at::kLong;
+    make_samples();
+    const bool widens = is_real && precision == Precision::fp64;
+    batch_ = device.is_cpu() && !widens
+                 ? samples_
+                 : at::empty(shape_, at::TensorOptions(device).dtype(widens ? at::kDouble : type_));
     sample_bytes_ = samples_.nbytes() / static_cast<std::size_t>(batch_size);
   }
 
+  void begin() {
+    if (!device_.is_cpu()) make_samples();
+  }
   // Where sample `row` of the batch is written; finish() once all are.
   std::byte* row(std::size_t row) const { return static_cast<std::byte*>(samples_.data_ptr()) + row * sample_bytes_; }
   void finish() const {
-    if (!batch_.is_same(samples_)) batch_.copy_(samples_);
+    if (!batch_.is_same(samples_)) batch_.copy_(samples_, /*non_blocking=*/true);
   }
 
   const at::Tensor& tensor() const { return batch_; }
 
  private:
+  void make_samples() { samples_ = at::empty(shape_, at::TensorOptions(type_).pinned_memory(!device_.is_cpu())); }
+
+  std::vector<std::int64_t> shape_;
+  c10::Device device_;
+  at::ScalarType type_ = at::kFloat;
   at::Tensor samples_;
   at::Tensor batch_;
   std::size_t sample_bytes_ = 0;
@@ -67,7 +80,7 @@ struct BatchSource::Tensors {
 };
 
 BatchSource::BatchSource(const Model& model, const ModelPreset& preset, const std::filesystem::path& data_folder,
-                         std::uint64_t seed, std::int64_t batch_size, Precision precision) {
+                         std::uint64_t seed, std::int64_t batch_size, Precision precision, const c10::Device& device) {
   auto data = open_data(model, preset, data_folder);
   SampleOrder order = make_order(seed, data->size(), batch_size);
   const SampleLayout input = data->input();
@@ -75,8 +88,8 @@ BatchSource::BatchSource(const Model& model, const ModelPreset& preset, const st
   tensors_ = std::make_unique<Tensors>(Tensors{std::move(data),
                                                std::move(order),
                                                {},
-                                               BatchTensor(input, batch_size, precision),
-                                               BatchTensor(target, batch_size, precision)});
+                                               BatchTensor(input, batch_size, precision, device),
+                                               BatchTensor(target, batch_size, precision, device)});
 }
 
 BatchSource::~BatchSource() = default;
@@ -84,6 +97,8 @@ BatchSource::~BatchSource() = default;
 void BatchSource::load(std::int64_t step) {
   Tensors& t = *tensors_;
   t.samples = t.order.batch(step);
+  t.input.begin();
+  t.target.begin();
   for (std::size_t i = 0; i < t.samples.size(); ++i) {
     t.data->copy_input(t.samples[i], t.input.row(i));
     t.data->copy_target(t.samples[i], t.target.row(i));

@@ -1,5 +1,5 @@
 // The batches of a run: data set, sample order and the two tensors a step reads, whatever the data set. The tensors are
-// allocated once and overwritten by every load().
+// allocated once and overwritten by every load(), on a GPU by a copy in the queue of its work.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class BatchSource {
   // Throws RunFailure "bad_request" for a batch size the data cannot fill, "unsupported" for an unknown data set, and
   // std::runtime_error if the data cannot be read.
   BatchSource(const Model& model, const ModelPreset& preset, const std::filesystem::path& data_folder,
-              std::uint64_t seed, std::int64_t batch_size, Precision precision);
+              std::uint64_t seed, std::int64_t batch_size, Precision precision, const c10::Device& device);
   ~BatchSource();
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;

@@ -1,6 +1,9 @@
 #include "suites/worker/describe.hpp"
 
+#include <algorithm>
+
 #include "models/model_spec.hpp"
+#include "suites/worker/device.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/stack_probe.hpp"
 
@@ -10,6 +13,13 @@ Capability describe_worker() {
   Capability capability;
   capability.torch_version = loaded_torch_version();
   capability.devices = {"cpu"};
+  capability.gpus = visible_devices(capability.gpu_problem);
+  for (const DeviceFacts& gpu : capability.gpus) {
+    const std::string name = device_class(gpu.compute_capability);
+    if (std::find(capability.devices.begin(), capability.devices.end(), name) == capability.devices.end()) {
+      capability.devices.push_back(name);
+    }
+  }
   capability.knobs = knob_support();
   for (const Model* model : models()) {
     WorkloadDescription description{std::string(model->name()), std::string(model->summary()), {}};

@@ -5,13 +5,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "suites/worker/host_tensor.hpp"
 #include "suites/worker/tensor_record.hpp"
 
 namespace reprobench {
 namespace {
 
 TensorContent content_of(const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.detach().contiguous();
+  const at::Tensor dense = on_host(tensor);
   return {to_hex(digest_of(dense)), not_finite_count(dense)};
 }
 

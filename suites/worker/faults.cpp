@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "suites/worker/host_tensor.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
@@ -28,15 +29,23 @@ struct FaultKind {
   void (*apply)(const FaultSite& site);
 };
 
-// Replaces one element by change(element), without LibTorch noticing.
+template <class T, class Change>
+void change_element_of(const at::Tensor& tensor, std::int64_t element, Change change) {
+  at::Tensor place =
+      tensor.variable_data().view({-1}).narrow(0, element, 1);  // the same memory, another version counter
+  at::Tensor value = on_host(place).clone();
+  T& number = *static_cast<T*>(value.data_ptr());
+  number = change(number);
+  place.copy_(value);
+}
+
+// Replaces one element by change(element), without autograd noticing.
 template <class Change>
 void change_element(const at::Tensor& tensor, std::int64_t element, Change change) {
   if (tensor.scalar_type() == at::kDouble) {
-    double& value = static_cast<double*>(tensor.data_ptr())[element];
-    value = change(value);
+    change_element_of<double>(tensor, element, change);
   } else {
-    float& value = static_cast<float*>(tensor.data_ptr())[element];
-    value = change(value);
+    change_element_of<float>(tensor, element, change);
   }
 }
 

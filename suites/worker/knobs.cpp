@@ -45,9 +45,12 @@ void switch_autocast(Device device, Type type, Flag on) {
   if constexpr (requires { set_autocast_enabled(device, on); }) {
     set_autocast_dtype(device, type);
     set_autocast_enabled(device, on);
-  } else {
+  } else if (device == at::kCPU) {
     set_autocast_cpu_dtype(type);
     set_cpu_enabled(on);
+  } else {
+    set_autocast_gpu_dtype(type);
+    set_enabled(on);
   }
 }
 
@@ -90,13 +93,14 @@ ModelSettings model_settings_of(const KnobValues& values) {
   return {.gelu = values.at("gelu") == "erf" ? Gelu::erf : Gelu::tanh};
 }
 
-AutocastScope::AutocastScope(Precision precision) : active_(precision == Precision::bf16) {
-  if (active_) switch_autocast(at::kCPU, at::kBFloat16, true);
+AutocastScope::AutocastScope(Precision precision, const c10::Device& device)
+    : active_(precision == Precision::bf16), on_cpu_(device.is_cpu()) {
+  if (active_) switch_autocast(on_cpu_ ? at::kCPU : at::kCUDA, at::kBFloat16, true);
 }
 
 AutocastScope::~AutocastScope() {
   if (!active_) return;
-  switch_autocast(at::kCPU, at::kBFloat16, false);
+  switch_autocast(on_cpu_ ? at::kCPU : at::kCUDA, at::kBFloat16, false);
   at::autocast::clear_cache();  // its bfloat16 copies of the weights are those of this step
 }
 

@@ -21,16 +21,17 @@ std::vector<KnobSupport> knob_support();
 Precision precision_of(const KnobValues& values);
 ModelSettings model_settings_of(const KnobValues& values);
 
-// While it lives, CPU operations run in bfloat16 over fp32 weights; nothing for other precisions.
+// While it lives, the device's operations run in bfloat16 over fp32 weights; nothing for other precisions.
 class AutocastScope {
  public:
-  explicit AutocastScope(Precision precision);
+  AutocastScope(Precision precision, const c10::Device& device);
   ~AutocastScope();
   AutocastScope(const AutocastScope&) = delete;
   AutocastScope& operator=(const AutocastScope&) = delete;
 
  private:
   bool active_;
+  bool on_cpu_;
 };
 
 }  // namespace reprobench

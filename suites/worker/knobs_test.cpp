@@ -136,12 +136,12 @@ TEST_CASE("an unknown knob or value is a bad request", "[worker]") {
 TEST_CASE("bf16 computes in bfloat16 inside the scope and nowhere else", "[worker]") {
   const at::Tensor a = at::zeros({4, 4});
   {
-    const AutocastScope scope(Precision::bf16);
+    const AutocastScope scope(Precision::bf16, at::kCPU);
     CHECK(at::matmul(a, a).scalar_type() == at::kBFloat16);
   }
   CHECK(at::matmul(a, a).scalar_type() == at::kFloat);
   {
-    const AutocastScope scope(Precision::fp32);
+    const AutocastScope scope(Precision::fp32, at::kCPU);
     CHECK(at::matmul(a, a).scalar_type() == at::kFloat);
   }
 }

@@ -9,6 +9,7 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "suites/worker/host_tensor.hpp"
 #include "suites/worker/tensor_file.hpp"
 
 namespace reprobench {
@@ -50,18 +51,18 @@ at::Tensor widened(const at::Tensor& tensor) {
 
 // Every second element one unit in the last place of fp32 further from zero, the others nearer.
 at::Tensor moved(const at::Tensor& tensor) {
-  at::Tensor copy = widened(tensor).contiguous().clone();
+  at::Tensor copy = on_host(widened(tensor)).clone();
   if (copy.scalar_type() != at::kDouble) return copy;
   auto* values = static_cast<double*>(copy.data_ptr());
   for (std::int64_t i = 0; i < copy.numel(); ++i) values[i] *= i % 2 == 0 ? 1 + 0x1p-23 : 1 - 0x1p-24;
-  return copy;
+  return copy.to(tensor.device());
 }
 
 // The operator called `name` on `arguments`; throws whatever it throws.
 Stack call_operator(const OperatorCall& call, Stack arguments) {
   const c10::NoGradGuard no_grad;
   const c10::impl::ExcludeDispatchKeyGuard below_autograd(c10::autograd_dispatch_keyset);
-  const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::DispatchKeySet(c10::DispatchKey::AutocastCPU));
+  const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
   const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(call.name.c_str(), call.overload.c_str());
   handle.callBoxed(&arguments);
   return arguments;
@@ -75,8 +76,8 @@ struct Squares {
 
 void add_squares(Squares& squares, const at::Tensor& changed, const at::Tensor& tensor) {
   if (tensor.scalar_type() != at::kDouble || changed.sizes() != tensor.sizes()) return;
-  const at::Tensor a = changed.contiguous();
-  const at::Tensor b = tensor.contiguous();
+  const at::Tensor a = on_host(changed);
+  const at::Tensor b = on_host(tensor);
   const auto* x = static_cast<const double*>(a.data_ptr());
   const auto* y = static_cast<const double*>(b.data_ptr());
   for (std::int64_t i = 0; i < b.numel(); ++i) {

@@ -11,6 +11,8 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include "suites/worker/host_tensor.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -64,10 +66,10 @@ std::optional<Stack> other_order(const OperatorCall& call, const Stack& inputs) 
 
 // To the 10 stored bits of a TF32 mantissa, to nearest, ties away from zero, as tensor cores' inputs are prepared.
 at::Tensor rounded_to_tf32(const at::Tensor& tensor) {
-  at::Tensor rounded = tensor.contiguous().clone();
+  at::Tensor rounded = on_host(tensor).clone();
   auto* bits = static_cast<std::uint32_t*>(rounded.data_ptr());
   for (std::int64_t i = 0; i < rounded.numel(); ++i) bits[i] = (bits[i] + 0x1000u) & ~0x1fffu;
-  return rounded;
+  return rounded.to(tensor.device());
 }
 
 std::optional<Stack> in_tf32(const OperatorCall& call, const Stack& inputs) {
@@ -153,7 +155,7 @@ class ReplacedOutputs final : public OperatorFault {
     if (!kind_.every_call && (step_ != injection_.step || number != injection_.element)) return;
     const c10::NoGradGuard no_grad;
     const c10::impl::ExcludeDispatchKeyGuard below_autograd(c10::autograd_dispatch_keyset);
-    const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::DispatchKeySet(c10::DispatchKey::AutocastCPU));
+    const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
     const auto values = kind_.replace(call, call.inputs);
     if (!values) return;
     for (std::size_t i = 0; i < std::min(values->size(), call.outputs.size()); ++i) {

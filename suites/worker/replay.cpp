@@ -22,7 +22,7 @@ void draw_gradient(std::uint64_t seed, const std::string& name, const at::Tensor
       initial_values(seed, "gradient/" + name, static_cast<std::size_t>(parameter.numel()), kDrawnGradient);
   at::Tensor gradient = at::empty(parameter.sizes(), at::kFloat);
   std::memcpy(gradient.data_ptr(), values.data(), gradient.nbytes());
-  parameter.mutable_grad() = gradient.to(parameter.scalar_type());
+  parameter.mutable_grad() = gradient.to(parameter.options());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <ATen/ops/nonzero.h>
 
 #include "kernels/sketch/sketch.hpp"
+#include "suites/worker/host_tensor.hpp"
 #include "suites/worker/operator_hook.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/tensor_record.hpp"
@@ -32,8 +33,14 @@ bool is_log_spaced(std::int64_t step) {
 }
 
 StepRecorder::StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
-                           const BatchSource& batches, TraceWriter& trace)
-    : level_(level), steps_(steps), state_(state), batches_(batches), trace_(trace), chain_(workload) {}
+                           const BatchSource& batches, ComputeDevice& device, TraceWriter& trace)
+    : level_(level),
+      steps_(steps),
+      state_(state),
+      batches_(batches),
+      device_(device),
+      trace_(trace),
+      chain_(workload) {}
 
 StepRecorder::~StepRecorder() = default;
 
@@ -73,33 +80,71 @@ bool StepRecorder::measures_state(std::int64_t step) const {
   return level_ == TraceLevel::tensor || step % kStateEvery == 0 || step == steps_;
 }
 
-void StepRecorder::after_step(StepMeasurement& measured, const at::Tensor& output, const at::Tensor& loss) {
+void StepRecorder::capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer, const at::Tensor& output,
+                           const at::Tensor& loss) {
   if (measures_state(measured.step)) {
     measured.grad_norm = state_.gradient_norm();
     measured.rss_bytes = resident_bytes();
+    measured.allocated_bytes = device_.memory().allocated_bytes;
   }
-  measured.root = level_ == TraceLevel::tensor ? tensor_root(measured, loss) : step_root(measured.step, output, loss);
+  Captured captured{std::move(measured), std::move(timer), nullptr, {}, {}};
+  if (level_ == TraceLevel::tensor) {
+    collect_tensors(captured.measured, loss);
+    captured.readback = device_.read_back({}, loss);
+    captured.tensors = std::move(tensors_);
+  } else {
+    captured.readback = device_.read_back(step_tensors(captured.measured.step, output, loss), loss);
+    captured.samples = block_digest(std::as_bytes(batches_.samples()));
+  }
+  captured_.push_back(std::move(captured));
+}
+
+StepMeasurement StepRecorder::complete_oldest() {
+  Captured captured = std::move(captured_.front());
+  captured_.pop_front();
+  StepMeasurement& measured = captured.measured;
+  const StepTimes times = captured.timer->take();
+  measured.step_time_ns = times.total_ns;
+  measured.phases = times.phases;
+  const Readback readback = captured.readback->take();
+  measured.loss = readback.scalar;
+  measured.root = root_of(captured, readback.digests);
   chain_ = chain_digest(chain_, measured.root);
   steps_done_ = measured.step;
   measured.chain = chain_;
-  if (level_ == TraceLevel::tensor) trace_.add(to_json(tensors_));
+  if (level_ == TraceLevel::tensor) trace_.add(to_json(captured.tensors));
   trace_.add(measured);
+  return std::move(measured);
 }
 
-Digest StepRecorder::step_root(std::int64_t step, const at::Tensor& output, const at::Tensor& loss) {
-  builder_.clear();
-  builder_.append(digest_of(loss)).append(digest_of(output)).append(block_digest(std::as_bytes(batches_.samples())));
-  if (measures_state(step)) {
-    for (std::size_t i = 0; i < state_.size(); ++i) {
-      builder_.append(digest_of(state_.parameter(i)));
-      builder_.append(digest_of(state_.exp_avg(i))).append(digest_of(state_.exp_avg_square(i)));
-    }
+// Loss, output and, where the state is measured, parameters and moments.
+std::vector<at::Tensor> StepRecorder::step_tensors(std::int64_t step, const at::Tensor& output,
+                                                   const at::Tensor& loss) const {
+  std::vector<at::Tensor> tensors{loss, output};
+  if (!measures_state(step)) return tensors;
+  tensors.reserve(2 + 3 * state_.size());
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    tensors.push_back(state_.parameter(i));
+    tensors.push_back(state_.exp_avg(i));
+    tensors.push_back(state_.exp_avg_square(i));
   }
+  return tensors;
+}
+
+Digest StepRecorder::root_of(const Captured& captured, const std::vector<Digest>& digests) {
+  builder_.clear();
+  if (level_ == TraceLevel::tensor) {
+    for (const TensorRecord& tensor : captured.tensors.tensors) {
+      builder_.append(tensor.name).append(to_string(tensor.role)).append(tensor.digest);
+    }
+    return builder_.finish();
+  }
+  builder_.append(digests[0]).append(digests[1]).append(captured.samples);
+  for (std::size_t i = 2; i < digests.size(); ++i) builder_.append(digests[i]);
   return builder_.finish();
 }
 
-Digest StepRecorder::tensor_root(StepMeasurement& measured, const at::Tensor& loss) {
-  builder_.clear();
+void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& loss) {
   // The parameters that entered the step are in the list already; the batch goes before them.
   std::vector<TensorRecord> parameters = std::move(tensors_.tensors);
   tensors_.tensors.clear();
@@ -123,10 +168,6 @@ Digest StepRecorder::tensor_root(StepMeasurement& measured, const at::Tensor& lo
   add_state();
   taps_.clear();
   gradients_.clear();
-  for (const TensorRecord& tensor : tensors_.tensors) {
-    builder_.append(tensor.name).append(to_string(tensor.role)).append(tensor.digest);
-  }
-  return builder_.finish();
 }
 
 void StepRecorder::add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor) {
@@ -146,6 +187,7 @@ void StepRecorder::add_event(const Tapped& event, StepMeasurement& measured) {
     const at::Tensor largest = at::argmax(event.value, -1).flatten();
     ones = largest + at::arange(largest.numel(), largest.options()) * event.value.size(-1);
   }
+  ones = on_host(ones);
   const auto sizes = event.value.sizes();
   const std::span<const std::int64_t> positions(ones.data_ptr<std::int64_t>(), static_cast<std::size_t>(ones.numel()));
   tensors_.tensors.push_back({event.name,

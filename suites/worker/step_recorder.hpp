@@ -1,18 +1,24 @@
 // Turns each step into its trace lines and extends the chain of digests. Everything here runs outside the timed phases,
 // except that at level `tensor` a tap keeps a reference to its tensor.
 //
+// A step is captured when its work is queued and completed when the device has done it; the recorder keeps those in
+// between, oldest first.
+//
 // Level `step`: a root over loss, output and sample indices every step; every kStateEvery steps and on the last one
 // also parameters and optimiser state, the gradient norm and the resident set. Level `tensor`: a root over every tensor
 // of the step, in the order the step meets them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last.
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "kernels/digest/digest.hpp"
 #include "matrix/contract/trace.hpp"
 #include "suites/worker/batch_source.hpp"
+#include "suites/worker/device.hpp"
 #include "suites/worker/trace_writer.hpp"
 #include "suites/worker/train_state.hpp"
 
@@ -27,7 +33,7 @@ class StepRecorder {
  public:
   // The chain starts from the workload's digest. All references must outlive the recorder.
   StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
-               const BatchSource& batches, TraceWriter& trace);
+               const BatchSource& batches, ComputeDevice& device, TraceWriter& trace);
   ~StepRecorder();
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;
@@ -36,10 +42,16 @@ class StepRecorder {
   void tap(const at::Tensor& value, std::string_view name);
   void mask(const at::Tensor& mask, std::string_view event);
   void choice(const at::Tensor& scores, std::string_view event);
-  // `measured` comes with step, loss, learning rate, samples and times; the recorder fills in the rest and writes it.
-  void after_step(StepMeasurement& measured, const at::Tensor& output, const at::Tensor& loss);
 
-  // The state after the last step.
+  // `measured` comes with step, learning rate and samples; the rest is filled in here or when the step is completed.
+  void capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer, const at::Tensor& output,
+               const at::Tensor& loss);
+  std::size_t in_flight() const { return captured_.size(); }
+
+  // Waits for the oldest captured step and writes it.
+  StepMeasurement complete_oldest();
+
+  // The state after the last step, when all are completed.
   void finish();
 
   const Digest& chain() const { return chain_; }
@@ -47,21 +59,31 @@ class StepRecorder {
  private:
   struct Tapped;
   struct Gradient;
+  struct Captured {
+    StepMeasurement measured;
+    std::unique_ptr<StepTimer> timer;
+    std::unique_ptr<PendingReadback> readback;
+    Digest samples;
+    TensorsRecord tensors;  // level `tensor`
+  };
 
   void add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor);
   void add_event(const Tapped& event, StepMeasurement& measured);
   void add_state();
   bool measures_state(std::int64_t step) const;
-  Digest step_root(std::int64_t step, const at::Tensor& output, const at::Tensor& loss);
-  Digest tensor_root(StepMeasurement& measured, const at::Tensor& loss);
+  std::vector<at::Tensor> step_tensors(std::int64_t step, const at::Tensor& output, const at::Tensor& loss) const;
+  void collect_tensors(StepMeasurement& measured, const at::Tensor& loss);
+  Digest root_of(const Captured& captured, const std::vector<Digest>& digests);
 
   TraceLevel level_;
   std::int64_t steps_;  // of the workload; a replay may do fewer
   std::int64_t steps_done_ = 0;
   const TrainState& state_;
   const BatchSource& batches_;
+  ComputeDevice& device_;
   TraceWriter& trace_;
   Digest chain_;
+  std::deque<Captured> captured_;
   std::vector<Tapped> taps_;
   std::vector<Gradient> gradients_;
   bool with_sketches_ = false;

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
+#include "suites/worker/host_tensor.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
 
@@ -36,7 +37,7 @@ void write_tensors(const std::filesystem::path& path, const NamedTensors& tensor
   std::vector<SafetensorsTensor> entries;
   contiguous.reserve(tensors.size());
   for (const auto& [name, tensor] : tensors) {
-    contiguous.emplace_back(name, tensor.detach().contiguous());
+    contiguous.emplace_back(name, on_host(tensor));
     const at::Tensor& dense = contiguous.back().second;
     const SafetensorsDtype* dtype = safetensors_dtype_of_torch(dtype_name(dense));
     if (dtype == nullptr) throw RunFailure("unsupported", "no file holds tensors of " + dtype_name(dense));

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/sketch/sketch.hpp"
+#include "suites/worker/host_tensor.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
@@ -81,7 +82,7 @@ std::string dtype_name(const at::Tensor& tensor) {
 }
 
 Digest digest_of(const at::Tensor& tensor) {
-  if (!tensor.is_contiguous()) return digest_of(tensor.detach().contiguous());
+  if (!tensor.is_contiguous() || !tensor.device().is_cpu()) return digest_of(on_host(tensor));
   const auto shape = tensor.sizes();
   return tensor_digest(dtype_name(tensor), {shape.data(), shape.size()},
                        {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()});
@@ -89,7 +90,7 @@ Digest digest_of(const at::Tensor& tensor) {
 
 std::int64_t not_finite_count(const at::Tensor& tensor) {
   if (!tensor.is_floating_point() || tensor.element_size() == 1) return 0;
-  const at::Tensor contiguous = tensor.detach().contiguous();
+  const at::Tensor contiguous = on_host(tensor);
   const auto bytes = std::span(static_cast<const std::byte*>(contiguous.data_ptr()), contiguous.nbytes());
   switch (contiguous.scalar_type()) {
     case at::kDouble:
@@ -103,7 +104,13 @@ std::int64_t not_finite_count(const at::Tensor& tensor) {
   }
 }
 
-TensorSketch sketch_of(const at::Tensor& tensor) { return to_record(sketch_by_type(tensor.detach().contiguous())); }
+TensorSketch sketch_of(const at::Tensor& tensor) { return to_record(sketch_by_type(on_host(tensor))); }
+
+ExactValue exact_value(const at::Tensor& scalar) {
+  const at::Tensor here = on_host(scalar);
+  if (here.scalar_type() == at::kDouble) return {*static_cast<const double*>(here.data_ptr()), true};
+  return {static_cast<double>(*static_cast<const float*>(here.data_ptr())), false};
+}
 
 TensorSketch to_record(const Sketch& s) { return {s.nan_count, s.inf_count, s.min, s.max, s.sum, s.l2, s.signed_sums}; }
 

@@ -6,6 +6,7 @@
 #include "kernels/digest/digest.hpp"
 #include "kernels/sketch/sketch.hpp"
 #include "matrix/contract/trace.hpp"
+#include "suites/worker/step_line.hpp"
 
 namespace at {
 class Tensor;
@@ -17,6 +18,9 @@ namespace reprobench {
 std::string dtype_name(const at::Tensor& tensor);
 
 Digest digest_of(const at::Tensor& tensor);
+
+// Of an fp32 or fp64 tensor with one element.
+ExactValue exact_value(const at::Tensor& scalar);
 
 // Elements that are NaN or infinite; 0 for integers.
 std::int64_t not_finite_count(const at::Tensor& tensor);

@@ -1,7 +1,6 @@
 #include "suites/worker/train_loop.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "matrix/contract/number.hpp"
+#include "suites/worker/device.hpp"
 #include "suites/worker/faults.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/process_facts.hpp"
@@ -21,13 +21,7 @@
 namespace reprobench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 volatile std::sig_atomic_t stop_requested = 0;
-
-std::int64_t nanoseconds(Clock::duration duration) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
-}
 
 const Model& model_named(const std::string& name) {
   for (const Model* model : models()) {
@@ -45,8 +39,6 @@ const ModelPreset& preset_named(const Model& model, const std::string& name) {
 
 void check_request(const CellRequest& request) {
   if (request.workload.steps < 1) throw RunFailure("bad_request", "`steps` is not positive");
-  if (request.device != "cpu")
-    throw RunFailure("unsupported", "this worker trains on `cpu`, not `" + request.device + "`");
   if (request.world_size != 1) throw RunFailure("unsupported", "this worker trains with `world_size` 1");
   if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
     throw RunFailure("bad_request", "`poison_allocator` is asked for, but MALLOC_PERTURB_ is not set");
@@ -60,6 +52,7 @@ struct Run {
   Precision precision;
   TrainState& state;
   BatchSource& batches;
+  ComputeDevice& device;
   StepRecorder& recorder;
   ReplayRecorder& replay;
   Fault* fault;  // null: none planted
@@ -92,57 +85,59 @@ class LoopContext final : public StepContext {
 struct StepOutcome {
   at::Tensor output;
   at::Tensor loss;
-  StepMeasurement measured;
+  std::unique_ptr<StepTimer> timer;
 };
 
 // One timed step. Gradients of the step before are dropped in its data phase, so the recorder can still read them.
 StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
   StepOutcome outcome;
-  const auto start = Clock::now();
+  outcome.timer = run.device.start_step();
+  StepTimer& timer = *outcome.timer;
+  timer.mark(StepMark::begin);
   run.state.clear_gradients();
   run.batches.load(step);
   run.fault_acts(FaultPhase::after_load, step);
-  const auto loaded = Clock::now();
+  timer.mark(StepMark::loaded);
   run.replay.enter_pass("forward");
   {
-    const AutocastScope autocast(run.precision);
+    const AutocastScope autocast(run.precision, run.device.where());
     outcome.output = run.model.forward(run.batches.input(), context);
   }
   const bool widen = outcome.output.scalar_type() == at::kBFloat16;
   outcome.loss = run.model.loss(widen ? outcome.output.to(at::kFloat) : outcome.output, run.batches.target());
-  const auto forwarded = Clock::now();
+  timer.mark(StepMark::forwarded);
   run.replay.enter_pass("backward");
   outcome.loss.backward();
   run.fault_acts(FaultPhase::after_backward, step);
-  const auto differentiated = Clock::now();
+  timer.mark(StepMark::differentiated);
   run.replay.enter_pass("optimizer");
   if (run.replay.updates() && !run.fault_acts(FaultPhase::instead_of_update, step)) run.state.update();
   run.fault_acts(FaultPhase::after_update, step);
-  const auto updated = Clock::now();
-  outcome.measured.step = step;
-  outcome.measured.step_time_ns = nanoseconds(updated - start);
-  outcome.measured.phases = {nanoseconds(loaded - start), nanoseconds(forwarded - loaded),
-                             nanoseconds(differentiated - forwarded), nanoseconds(updated - differentiated)};
+  timer.mark(StepMark::updated);
   return outcome;
 }
 
-ExactValue loss_value(const at::Tensor& loss) {
-  if (loss.scalar_type() == at::kDouble) return {*static_cast<const double*>(loss.data_ptr()), true};
-  return {static_cast<double>(*static_cast<const float*>(loss.data_ptr())), false};
+// Waits for the oldest steps until fewer than `limit` are under way.
+void complete_steps(Run& run, std::size_t limit) {
+  while (run.recorder.in_flight() >= limit && run.recorder.in_flight() > 0) {
+    const StepMeasurement measured = run.recorder.complete_oldest();
+    run.result.steps_completed = measured.step;
+    if (!std::isfinite(measured.loss.value)) {
+      throw RunFailure("non_finite_loss", "loss is " + json_number(measured.loss.value).dump() + " at step " +
+                                              std::to_string(measured.step));
+    }
+    run.trace.write_if_due();
+  }
 }
 
-void record_step(Run& run, StepOutcome& outcome) {
-  StepMeasurement& measured = outcome.measured;
+void record_step(Run& run, std::int64_t step, StepOutcome& outcome) {
+  StepMeasurement measured;
+  measured.step = step;
   measured.learning_rate = run.preset.optimizer.learning_rate;
   measured.samples = run.request.workload.batch_size;
-  measured.loss = loss_value(outcome.loss);
-  run.recorder.after_step(measured, outcome.output, outcome.loss);
-  run.result.steps_completed = measured.step;
-  if (!std::isfinite(measured.loss.value)) {
-    throw RunFailure("non_finite_loss", "loss is " + json_number(measured.loss.value).dump() + " at step " +
-                                            std::to_string(measured.step));
-  }
-  run.trace.write_if_due();
+  run.recorder.capture(std::move(measured), std::move(outcome.timer), outcome.output, outcome.loss);
+  // A replay writes the chain into its states, so it waits for each step.
+  complete_steps(run, run.request.replay ? 1 : run.device.steps_in_flight());
 }
 
 void run_steps(Run& run, Telemetry telemetry) {
@@ -155,19 +150,28 @@ void run_steps(Run& run, Telemetry telemetry) {
     run.replay.begin_step(step);
     StepOutcome outcome = run_step(step, run, context);
     run.replay.end_step();
-    if (step == first) run.result.start_to_first_step_ns = since_process_start_ns();
-    if (telemetry == Telemetry::on) record_step(run, outcome);
+    if (step == first) {
+      run.device.synchronize();
+      run.result.start_to_first_step_ns = since_process_start_ns();
+    }
+    if (telemetry == Telemetry::on) record_step(run, step, outcome);
     run.replay.after_step(step, run.recorder.chain());
     if (stop_requested != 0 && step < last) {
       stop_requested = 0;
+      complete_steps(run, 0);
       throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
     }
   }
+  complete_steps(run, 0);
+  run.device.synchronize();
   if (telemetry == Telemetry::on) run.recorder.finish();
 }
 
 // What is known of a run however it ended.
-void close_record(const StepRecorder& recorder, TraceWriter& trace, CellResult& result) {
+void close_record(const StepRecorder& recorder, const ComputeDevice& device, TraceWriter& trace, CellResult& result) {
+  const DeviceMemory memory = device.memory();
+  result.peak_allocated_bytes = memory.peak_allocated_bytes;
+  result.peak_reserved_bytes = memory.peak_reserved_bytes;
   trace.write();
   result.chain = to_hex(recorder.chain());
   result.trace_lines = trace.lines();
@@ -183,8 +187,9 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   const ModelPreset& preset = preset_named(model, request.workload.preset);
   const Precision precision = precision_of(result.knobs_resolved);
   const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
-  TrainState state(model, preset, seed, precision);
-  BatchSource batches(model, preset, data_folder, seed, request.workload.batch_size, precision);
+  const std::unique_ptr<ComputeDevice> device = open_device(request.device);
+  TrainState state(model, preset, seed, precision, device->where());
+  BatchSource batches(model, preset, data_folder, seed, request.workload.batch_size, precision, device->where());
   std::optional<Fault> fault;
   if (request.inject) fault.emplace(*request.inject, request, state, batches);
 
@@ -194,16 +199,16 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace}));
   trace.write();
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
-  StepRecorder recorder(request.trace, request.workload.steps, replay.chain_before(), state, batches, trace);
-  Run run{request, model, preset, precision, state, batches, recorder, replay, fault ? &*fault : nullptr,
+  StepRecorder recorder(request.trace, request.workload.steps, replay.chain_before(), state, batches, *device, trace);
+  Run run{request, model, preset, precision, state, batches, *device, recorder, replay, fault ? &*fault : nullptr,
           trace,   result};
   try {
     run_steps(run, telemetry);
   } catch (...) {
-    close_record(recorder, trace, result);
+    close_record(recorder, *device, trace, result);
     throw;
   }
-  close_record(recorder, trace, result);
+  close_record(recorder, *device, trace, result);
 }
 
 void request_stop() { stop_requested = 1; }

@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
@@ -44,16 +45,25 @@ double sum_of_squares(const at::Tensor& tensor) {
   return sum;
 }
 
+double sum_of_squares(const at::Tensor& tensor) {
+  if (!tensor.device().is_cpu()) {
+    const double norm = at::linalg_vector_norm(tensor, 2, {}, false, at::kDouble).item().toDouble();
+    return norm * norm;
+  }
+  return tensor.scalar_type() == at::kDouble ? sum_of_squares<double>(tensor) : sum_of_squares<float>(tensor);
+}
+
 }  // namespace
 
-TrainState::TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision)
+TrainState::TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision,
+                       const c10::Device& device)
     : adam_(preset.optimizer) {
   for (const ParameterSpec& spec : model.parameters(preset)) {
     at::Tensor value = at::empty(spec.shape, at::kFloat);
     const auto initial =
         initial_values(seed, spec.name, static_cast<std::size_t>(value.numel()), spec.init_scale, spec.init_mean);
     std::memcpy(value.data_ptr(), initial.data(), value.nbytes());
-    if (precision == Precision::fp64) value = value.to(at::kDouble);
+    value = value.to(device, precision == Precision::fp64 ? at::kDouble : at::kFloat);
     at::Tensor exp_avg = at::zeros_like(value);
     at::Tensor exp_avg_square = at::zeros_like(value);
     at::Tensor denominator = at::empty_like(value);
@@ -97,9 +107,7 @@ void TrainState::update() {
 double TrainState::gradient_norm() const {
   double sum = 0;
   for (std::size_t i = 0; i < size(); ++i) {
-    const at::Tensor& tensor = gradient(i);
-    if (!tensor.defined()) continue;
-    sum += tensor.scalar_type() == at::kDouble ? sum_of_squares<double>(tensor) : sum_of_squares<float>(tensor);
+    if (gradient(i).defined()) sum += sum_of_squares(gradient(i));
   }
   return std::sqrt(sum);
 }

@@ -12,14 +12,19 @@
 
 #include "models/model_spec.hpp"
 
+namespace c10 {
+struct Device;
+}
+
 namespace reprobench {
 
 enum class Precision { fp32, bf16, fp64 };
 
 class TrainState {
  public:
-  // Initial values are drawn in fp32 and, for fp64, converted; bf16 keeps fp32 parameters.
-  TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision);
+  // Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 keeps fp32 parameters.
+  TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision,
+             const c10::Device& device);
   ~TrainState();
   TrainState(const TrainState&) = delete;
   TrainState& operator=(const TrainState&) = delete;
@@ -36,7 +41,7 @@ class TrainState {
   // One step of Adam on every parameter that has a gradient.
   void update();
 
-  // L2 norm over all gradients, accumulated in fp64 in a fixed order.
+  // L2 norm over all gradients, accumulated in fp64; on the CPU in a fixed order.
   double gradient_norm() const;
 
   // The parameter `name`, or its moment as NAME.exp_avg or NAME.exp_avg_sq; an undefined tensor if there is none.

@@ -1,0 +1,50 @@
+// One GPU as the worker's CUDA runtime sees it. What the driver's management library says of the same card is a host
+// fact (plan/host_facts.hpp).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace reprobench {
+
+// What of the stack runs on a device: machine code made for it, code the driver compiles from PTX, or neither. NCCL
+// ships machine code alone, so the two halves of a stack can differ.
+enum class Coverage { native, ptx, none, unknown };
+
+struct DeviceFacts {
+  std::string name;                // "NVIDIA H100 80GB HBM3"
+  std::string compute_capability;  // "9.0"
+  std::string uuid;                // "GPU-..."; empty in a fingerprint, which two cards of one model share
+  int sm_count = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t l2_bytes = 0;
+  std::int64_t clock_hz = 0;  // highest SM clock; 0 where the runtime no longer says
+  std::int64_t memory_clock_hz = 0;
+  std::int64_t memory_bus_bits = 0;
+  bool ecc = false;
+  bool mig = false;  // a slice of a card
+  std::string pci_bus_id;
+  std::string driver_cuda;               // newest CUDA the driver supports: "13.0"
+  Coverage compute = Coverage::unknown;  // of LibTorch's own kernels
+};
+
+nlohmann::json to_json(const DeviceFacts& device);
+
+// Throws ContractError naming the field.
+DeviceFacts device_facts_from_json(const nlohmann::json& json);
+
+std::string_view to_string(Coverage coverage);
+
+// "9.0" -> "sm_90"
+std::string device_class(const std::string& compute_capability);
+
+// How code for the architectures that `flags` names ("-gencode;arch=compute_80,code=sm_80;..." as compilers take them;
+// LibTorch prints its own) runs on a device: machine code runs on devices of its major version and no lower minor one,
+// except that code for an architecture-specific target such as sm_90a runs on that one alone. `unknown` if the text
+// names no architecture.
+Coverage coverage_of(const std::string& flags, const std::string& compute_capability);
+
+}  // namespace reprobench

@@ -1,0 +1,112 @@
+// A GPU as the train loop sees it: events in LibTorch's current stream, its caching allocator's counters, and digests
+// that come back while later steps run.
+#include <array>
+#include <vector>
+
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAStream.h>
+#include <cuda_runtime_api.h>
+
+#include "suites/worker/cuda/cuda_failure.hpp"
+#include "suites/worker/cuda/cuda_probe.hpp"
+#include "suites/worker/cuda/event_pool.hpp"
+#include "suites/worker/cuda_backend.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/tensor_record.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr int kDevice = 0;  // the coordinator shows a process the one GPU it may use
+
+// Enough to keep the queue full while the host reads a step back; little enough that a NaN is seen soon.
+constexpr std::size_t kStepsInFlight = 8;
+
+class CudaStepTimer final : public StepTimer {
+ public:
+  explicit CudaStepTimer(EventPool& pool) : pool_(pool) {
+    for (cudaEvent_t& event : marks_) event = pool_.take();
+  }
+  ~CudaStepTimer() override {
+    for (cudaEvent_t event : marks_) pool_.give_back(event);
+  }
+
+  void mark(StepMark mark) override {
+    check_cuda(cudaEventRecord(marks_[static_cast<std::size_t>(mark)], c10::cuda::getCurrentCUDAStream().stream()),
+               "recording an event");
+  }
+
+  StepTimes take() override {
+    check_cuda(cudaEventSynchronize(marks_.back()), "waiting for a step");
+    return {between(0, 4), {between(0, 1), between(1, 2), between(2, 3), between(3, 4)}};
+  }
+
+ private:
+  std::int64_t between(std::size_t from, std::size_t to) const {
+    float milliseconds = 0;  // resolution about half a microsecond
+    check_cuda(cudaEventElapsedTime(&milliseconds, marks_[from], marks_[to]), "reading an event");
+    return static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
+  }
+
+  EventPool& pool_;
+  std::array<cudaEvent_t, kStepMarks> marks_{};
+};
+
+class Cuda final : public ComputeDevice {
+ public:
+  explicit Cuda(DeviceFacts facts) : facts_(std::move(facts)) {
+    check_cuda(cudaSetDevice(kDevice), "choosing the device");
+    at::empty({1}, at::TensorOptions(where()));  // starts LibTorch's CUDA part, whose allocator is asked below
+    c10::cuda::CUDACachingAllocator::resetPeakStats(kDevice);
+  }
+
+  c10::Device where() const override { return {at::kCUDA, kDevice}; }
+  void synchronize() override { check_cuda(cudaDeviceSynchronize(), "waiting for the device"); }
+  std::unique_ptr<StepTimer> start_step() override { return std::make_unique<CudaStepTimer>(events_); }
+  std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) override {
+    Readback readback;
+    for (const at::Tensor& tensor : tensors) readback.digests.push_back(digest_of(tensor));
+    readback.scalar = exact_value(scalar);
+    return finished(std::move(readback));
+  }
+  std::size_t steps_in_flight() const override { return kStepsInFlight; }
+
+  DeviceMemory memory() const override {
+    const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice);
+    constexpr std::size_t kAllPools = 0;  // StatType::AGGREGATE
+    const auto& allocated = stats.allocated_bytes[kAllPools];
+    const auto& reserved = stats.reserved_bytes[kAllPools];
+    return {allocated.current, reserved.current, allocated.peak, reserved.peak};
+  }
+
+  DeviceFacts facts() const override { return facts_; }
+
+ private:
+  DeviceFacts facts_;
+  EventPool events_;
+};
+
+}  // namespace
+
+std::unique_ptr<ComputeDevice> open_cuda(const std::string& name) {
+  std::string problem;
+  const std::vector<DeviceFacts> devices = visible_devices(problem);
+  if (devices.empty()) {
+    const auto colon = problem.find(": ");
+    throw RunFailure(problem.substr(0, colon), problem.substr(colon + 2));
+  }
+  const std::string found = device_class(devices.front().compute_capability);
+  if (found != name) {
+    throw RunFailure("no_device", "this process sees a GPU of class " + found + ", not " + name);
+  }
+  if (devices.front().compute == Coverage::none) {
+    throw RunFailure("no_kernel_image",
+                     "this LibTorch has no kernels for " + devices.front().name + " (" + found + ")");
+  }
+  return std::make_unique<Cuda>(devices.front());
+}
+
+}  // namespace reprobench

@@ -1,0 +1,96 @@
+// Where the tensors of a run live, how steps are timed there, and how what they computed comes back.
+//
+// On a GPU the host only queues work. Marks are therefore events in the queue, and loss and digests of a step are read
+// back while the next steps run: nothing here waits until a pending object is asked. On the CPU everything has happened
+// when the call returns. One thread, one device a process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/digest/digest.hpp"
+#include "matrix/contract/capability.hpp"
+#include "matrix/contract/trace.hpp"
+#include "suites/worker/step_line.hpp"
+
+namespace at {
+class Tensor;
+}
+namespace c10 {
+struct Device;
+}
+
+namespace reprobench {
+
+// What the device's allocator says; -1 where there is none to ask.
+struct DeviceMemory {
+  std::int64_t allocated_bytes = -1;
+  std::int64_t reserved_bytes = -1;
+  std::int64_t peak_allocated_bytes = -1;
+  std::int64_t peak_reserved_bytes = -1;
+};
+
+struct StepTimes {
+  std::int64_t total_ns = 0;
+  PhaseTimes phases;
+};
+
+// The five points in time between which the four phases of a step lie, in this order.
+enum class StepMark { begin, loaded, forwarded, differentiated, updated };
+inline constexpr std::size_t kStepMarks = 5;
+
+class StepTimer {
+ public:
+  virtual ~StepTimer() = default;
+  virtual void mark(StepMark mark) = 0;
+  virtual StepTimes take() = 0;  // all five are marked; waits until the device has passed the last
+};
+
+struct Readback {
+  std::vector<Digest> digests;  // of the tensors, in their order
+  ExactValue scalar;
+};
+
+class PendingReadback {
+ public:
+  virtual ~PendingReadback() = default;
+  virtual Readback take() = 0;  // once; waits for the device
+};
+
+// One that has nothing to wait for.
+std::unique_ptr<PendingReadback> finished(Readback readback);
+
+class ComputeDevice {
+ public:
+  virtual ~ComputeDevice() = default;
+
+  virtual c10::Device where() const = 0;
+  virtual void synchronize() = 0;
+  virtual std::unique_ptr<StepTimer> start_step() = 0;
+
+  // Digests of `tensors` and the value of `scalar` (fp32 or fp64, one element) as they are at this place of the queue:
+  // later work may overwrite them.
+  virtual std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) = 0;
+
+  // How many steps may be under way before the oldest is waited for.
+  virtual std::size_t steps_in_flight() const = 0;
+
+  virtual DeviceMemory memory() const = 0;
+
+  // What the fingerprint says of a GPU; empty on the CPU.
+  virtual DeviceFacts facts() const = 0;
+};
+
+// "cpu", or a class of GPU such as "sm_90", of which this process must see one. Throws RunFailure: "unsupported" where
+// this worker was built without CUDA, and the causes of suites/worker/cuda/cuda_failure.hpp.
+std::unique_ptr<ComputeDevice> open_device(const std::string& name);
+
+// Every GPU this process sees; empty without one. `problem` says why there is none where CUDA was built in.
+std::vector<DeviceFacts> visible_devices(std::string& problem);
+
+std::unique_ptr<ComputeDevice> open_cpu();
+
+}  // namespace reprobench

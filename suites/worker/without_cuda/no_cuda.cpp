@@ -1,0 +1,22 @@
+#include "suites/worker/cuda_backend.hpp"
+#include "suites/worker/run_failure.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr const char* kProblem = "this worker was built without CUDA; install the stack with --with-gpu";
+
+}  // namespace
+
+std::unique_ptr<ComputeDevice> open_cuda(const std::string& name) {
+  throw RunFailure("unsupported", "cannot train on `" + name + "`: " + kProblem);
+}
+
+std::vector<DeviceFacts> visible_devices(std::string& problem) {
+  problem = kProblem;
+  return {};
+}
+
+std::string cuda_failure_cause(const std::string&) { return ""; }
+
+}  // namespace reprobench
