@@ -12,8 +12,13 @@ python=$(command -v /usr/bin/python3 || command -v python3)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$reprobench" --store "$work/store" run --matrix matrix/smoke.yaml --out "$work/run" \
-  --worker "torch-2.9.0-cu128=$fake_worker --do ok" --worker "torch-2.8.0-cu128=$fake_worker --do ok_other_bits" || [ $? -eq 1 ]
+run() {
+  "$reprobench" --store "$work/store" run --matrix matrix/smoke.yaml --out "$work/$1" \
+    --worker "torch-2.9.0-cu128=$fake_worker --do ok" --worker "torch-2.8.0-cu128=$fake_worker --do ok_other_bits" || [ $? -eq 1 ]
+}
+run run
+run second
+"$reprobench" --store "$work/store" merge "a=$work/run" "b=$work/second" --out "$work/merged" || [ $? -eq 1 ]
 
 mkdir "$work/documents"
 "$reprobench" --store "$work/store" plan --matrix matrix/v2.9.yaml --json >"$work/documents/plan.json"
@@ -31,4 +36,6 @@ golden=matrix/contract/testdata
 compare "$golden/written_here.safetensors" "$golden/written_by_the_public_package.safetensors" >"$work/documents/snapshot_comparison.json"
 "$fake_worker" describe >"$work/documents/capability.json"
 
-PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$work/documents" "$work/run"
+export PYTHONDONTWRITEBYTECODE=1
+"$python" reports/tests/validate_documents.py "$work/documents" "$work/run"
+"$python" reports/tests/validate_documents.py "$work/documents" "$work/merged"

@@ -23,11 +23,15 @@ RunWord split(const std::string& word) {
   return {word.substr(0, colon), word.substr(colon + 1)};
 }
 
-// Coordinates but for the stack, which is what a comparison changes.
+// What a comparison may change: the stack, the device, or the host that a merged run's cells name.
+bool is_compared_across(const std::string& coordinate) {
+  return coordinate == "stack" || coordinate == "device" || coordinate == "host";
+}
+
 std::string pairing_key(const Cell& cell) {
   std::string key = cell.request.suite + "/" + cell.request.workload.model + "/" + cell.request.workload.preset;
   for (const auto& [name, value] : cell.coordinates) {
-    if (name != "stack") key += "/" + name + "=" + value;
+    if (!is_compared_across(name)) key += "/" + name + "=" + value;
   }
   return key;
 }
@@ -53,6 +57,7 @@ bool is_called(const Cell& cell, const std::string& name) {
 
 struct RunSide {
   std::string key;
+  std::string host;  // of a merged run's cell
   ComparedSide side;
 };
 
@@ -62,7 +67,10 @@ std::vector<RunSide> sides_of(const std::filesystem::path& store, const RunWord&
   for (std::size_t i = 0; i < run.plan.cells.size(); ++i) {
     const Cell& cell = run.plan.cells[i].cell;
     if (!word.cell.empty() && !is_called(cell, word.cell)) continue;
-    if (auto side = side_of(run, i)) sides.push_back({pairing_key(cell), std::move(*side)});
+    auto side = side_of(run, i);
+    if (!side) continue;
+    const auto host = cell.coordinates.find("host");
+    sides.push_back({pairing_key(cell), host == cell.coordinates.end() ? "" : host->second, std::move(*side)});
   }
   if (sides.empty()) {
     throw UsageError(word.cell.empty() ? fmt::format("run {} has no completed cell", run.info.run_id)
@@ -71,18 +79,33 @@ std::vector<RunSide> sides_of(const std::filesystem::path& store, const RunWord&
   return sides;
 }
 
-// The cell of the other run with the same coordinates; without one, the only cell that differs in nothing but its
-// stack.
+// How far two cells with one key are from being the same cell; nothing if both stack and device differ.
+std::optional<int> distance(const RunSide& ours, const RunSide& theirs) {
+  const bool other_stack = ours.side.request.stack != theirs.side.request.stack;
+  const bool other_device = ours.side.request.device != theirs.side.request.device;
+  if (other_stack && other_device) return std::nullopt;
+  return (other_device ? 4 : 0) + (other_stack ? 2 : 0) + (ours.host != theirs.host ? 1 : 0);
+}
+
+// The nearest cell of the other run: the same one, best on the same host; else one that differs in nothing but its
+// stack; else in nothing but its device. Of several equally near ones with another stack or device none.
 const ComparedSide* partner_of(const RunSide& ours, const std::vector<RunSide>& theirs) {
   const ComparedSide* found = nullptr;
+  int nearest = 0;
   int candidates = 0;
   for (const RunSide& other : theirs) {
     if (other.key != ours.key) continue;
-    if (other.side.request.stack == ours.side.request.stack) return &other.side;
+    const auto away = distance(ours, other);
+    if (!away || (found != nullptr && *away > nearest)) continue;
+    if (found != nullptr && *away == nearest) {
+      ++candidates;
+      continue;
+    }
     found = &other.side;
-    ++candidates;
+    nearest = *away;
+    candidates = 1;
   }
-  return candidates == 1 ? found : nullptr;
+  return nearest < 2 || candidates == 1 ? found : nullptr;
 }
 
 const WorkloadPreset& preset_of(const WorkloadChoice& choice, const Capability& capability) {

@@ -21,9 +21,10 @@ struct WorkloadChoice {
 
 using SidePair = std::pair<ComparedSide, ComparedSide>;
 
-// Every pair of cells of two runs with equal coordinates; a cell without such a partner pairs with the only one that
-// differs in nothing but its stack. `a`, `b`: run id or directory, each with `:CELL` or without. Traces are not read
-// yet. Throws UsageError if nothing pairs up: two runs without a common cell are never "no difference".
+// Every pair of cells of two runs with equal coordinates, in merged runs those of the same host first; a cell without
+// such a partner pairs with the only one that differs in nothing but its stack, or else in nothing but its device. `a`,
+// `b`: run id or directory, each with `:CELL` or without. Traces are not read yet. Throws UsageError if nothing pairs
+// up: two runs without a common cell are never "no difference".
 std::vector<SidePair> sides_of_runs(const std::filesystem::path& store, const std::string& a, const std::string& b);
 
 // Every cell of a run and its reference cell; of a run with cells of trace level `tensor` only those. Traces are not

@@ -14,89 +14,14 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "matrix/cli/workplace_fixture.hpp"
 #include "matrix/contract/safetensors.hpp"
-#include "matrix/exec/subprocess.hpp"
-#include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-const std::string kBinary = REPROBENCH_BINARY_DIR "/reprobench";
-const std::string kFakeWorker = REPROBENCH_BINARY_DIR "/reprobench-fake-worker";
-
-// Two wheel stacks on the CPU: what a test plants in the candidate is judged against the reference.
-constexpr const char* kMatrix = R"(schema: 1
-name: e2e
-suites: [SUITES]
-axes:
-  stack: [torch-2.9.0-cu128, torch-2.8.0-cu128]
-  device: [cpu]
-reference: {stack: torch-2.8.0-cu128}
-thresholds:
-  throughput.step_time: {max_regression: 5%, vs: reference}
-)";
-
-class Workplace {
- public:
-  Workplace() {
-    std::string name = (fs::temp_directory_path() / "reprobench-e2e-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    folder_ = name;
-  }
-  ~Workplace() {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
-  fs::path operator/(const std::string& name) const { return folder_ / name; }
-
-  std::string matrix(const std::string& suites) const {
-    std::string text = kMatrix;
-    text.replace(text.find("SUITES"), 6, suites);
-    if (suites.find("throughput") == std::string::npos) text.resize(text.find("thresholds:"));
-    std::ofstream(folder_ / "matrix.yaml") << text;
-    return folder_ / "matrix.yaml";
-  }
-
-  // `run` on the fake worker; `candidate` and `reference` are behaviours.
-  std::vector<std::string> run_command(const std::string& suites, const std::string& candidate,
-                                       const std::string& reference = "ok") const {
-    return {kBinary,
-            "--store",
-            folder_ / "store",
-            "run",
-            "--no-report",
-            "--matrix",
-            matrix(suites),
-            "--worker",
-            "torch-2.9.0-cu128=" + kFakeWorker + " --do " + candidate,
-            "--worker",
-            "torch-2.8.0-cu128=" + kFakeWorker + " --do " + reference};
-  }
-
-  // The only run of the store.
-  fs::path run_folder() const {
-    std::vector<fs::path> runs;
-    for (const auto& entry : fs::directory_iterator(folder_ / "store" / "runs")) runs.push_back(entry.path());
-    REQUIRE(runs.size() == 1);
-    return runs.front();
-  }
-
-  json verdict() const { return json::parse(read_file(run_folder() / "verdict.json")); }
-
- private:
-  fs::path folder_;
-};
-
-SubprocessResult call(std::vector<std::string> command) {
-  SubprocessOptions options;
-  options.command = std::move(command);
-  options.timeout = std::chrono::minutes(5);
-  return run_subprocess(options);
-}
 
 json candidate_cell(const json& verdict) {
   for (const json& cell : verdict.at("cells")) {

@@ -5,9 +5,9 @@
 
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/verb.hpp"
+#include "matrix/cli/verdict_files.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/verdict/judge.hpp"
-#include "matrix/verdict/junit.hpp"
 
 namespace reprobench {
 
@@ -23,8 +23,7 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
   return [options, &context] {
     if (options->rejudge || !std::filesystem::exists(std::filesystem::path(options->run) / "verdict.json")) {
       const RunVerdict verdict = judge(load_run(options->run));
-      write_file_atomically(std::filesystem::path(options->run) / "junit.xml", to_junit(verdict));
-      write_file_atomically(std::filesystem::path(options->run) / "verdict.json", to_json(verdict).dump(1) + "\n");
+      write_verdict_files(options->run, verdict);
     }
     const ReportOutcome report = write_reports(Project(context.store), options->run);
     if (!report.problem.empty()) throw StoreError(report.problem);

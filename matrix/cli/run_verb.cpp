@@ -11,15 +11,14 @@
 #include "matrix/cli/run_identity.hpp"
 #include "matrix/cli/selection.hpp"
 #include "matrix/cli/verb.hpp"
+#include "matrix/cli/verdict_files.hpp"
 #include "matrix/cli/verdict_text.hpp"
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/local_launcher.hpp"
 #include "matrix/provision/sha256.hpp"
-#include "matrix/record/result_index.hpp"
 #include "matrix/verdict/judge.hpp"
-#include "matrix/verdict/junit.hpp"
 
 namespace reprobench {
 namespace {
@@ -46,19 +45,6 @@ void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& 
   run.keep_input("matrix.yaml", selected.matrix_text);
   for (const auto& [name, spec] : project.stacks()) {
     if (selected.plan.declared.count(name) > 0) run.keep_input("stack-" + name + ".yaml", spec.text);
-  }
-}
-
-void write_verdict(const RunDirectory& run, const RunVerdict& verdict, const Project& project,
-                   const Terminal& terminal) {
-  const nlohmann::json document = to_json(verdict);
-  write_file_atomically(run.folder() / "junit.xml", to_junit(verdict));
-  write_file_atomically(run.folder() / "verdict.json", document.dump(1) + "\n");
-  try {
-    ResultIndex(project.store()).add_run(run.folder(), to_json(verdict.info), document);
-  } catch (const StoreError& error) {
-    // The run's files are whole; only the index over them is behind.
-    terminal.error(fmt::format("store: {}\n", error.what()));
   }
 }
 
@@ -100,7 +86,8 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   record.info.interrupted = interrupts.count() > 0;
   run.finish(record.info);
   const RunVerdict verdict = judge(record);
-  write_verdict(run, verdict, project, terminal);
+  write_verdict_files(run.folder(), verdict);
+  index_verdict(project, run.folder(), verdict, terminal);
 
   if (options.json) {
     terminal.out(to_json(verdict).dump(1) + "\n");

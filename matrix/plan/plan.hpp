@@ -15,10 +15,18 @@
 
 namespace reprobench {
 
+// One of the machines whose runs a merged run holds.
+struct PlanHost {
+  std::string label;              // coordinate `host` of the cells that ran there
+  std::vector<std::string> runs;  // ids of the runs made on it
+  HostFacts facts;
+};
+
 struct Plan {
-  std::string matrix;       // name
-  std::string matrix_file;  // as given on the command line: part of every reproduce line
-  HostFacts host;
+  std::string matrix;           // name
+  std::string matrix_file;      // as given on the command line: part of every reproduce line
+  HostFacts host;               // of a merged run the first of `hosts`
+  std::vector<PlanHost> hosts;  // of a merged run; empty: all ran on `host`
   std::map<std::string, std::map<std::string, std::string>>
       declared;  // stack -> component -> version, of the stacks named
   std::vector<PlannedCell> cells;
@@ -39,5 +47,10 @@ std::vector<Cell> expand(const MatrixSpec& matrix, const std::map<std::string, S
 
 // "3f9c1e0a7b52": the first 12 hex digits of the SHA-256 of the canonical request.
 std::string cell_id_of(const CellRequest& request);
+
+// A cell that ran on several hosts of a merged run is planned once a host: "3f9c1e0a7b52@gpu-a". What its worker was
+// asked, and what it echoes, is the part before the `@`. The same holds for slugs.
+std::string name_on_host(const std::string& name, const std::string& host);
+std::string name_without_host(const std::string& name);
 
 }  // namespace reprobench

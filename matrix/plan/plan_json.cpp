@@ -134,6 +134,20 @@ void write_cell(JsonText& out, const PlannedCell& planned) {
   out.close(']').close('}');
 }
 
+json to_json(const PlanHost& host) {
+  return {{"label", host.label}, {"runs", host.runs}, {"facts", reprobench::to_json(host.facts)}};
+}
+
+std::vector<PlanHost> hosts_from(const json& list) {
+  std::vector<PlanHost> hosts;
+  for (const json& host : list) {
+    hosts.push_back({required<std::string>(kPlanDocument, host, "label"),
+                     required<std::vector<std::string>>(kPlanDocument, host, "runs"),
+                     host_facts_from_json(required<json>(kPlanDocument, host, "facts"))});
+  }
+  return hosts;
+}
+
 json header_json(const Plan& plan) {
   const auto skipped = std::count_if(plan.cells.begin(), plan.cells.end(),
                                      [](const PlannedCell& cell) { return cell.skip.has_value(); });
@@ -142,6 +156,7 @@ json header_json(const Plan& plan) {
   object["matrix"] = plan.matrix;
   object["matrix_file"] = plan.matrix_file;
   object["host"] = to_json(plan.host);
+  for (const PlanHost& host : plan.hosts) object["hosts"].push_back(to_json(host));
   object["declared"] = plan.declared;
   object["totals"] = {{"planned", planned}, {"runnable", planned - skipped}, {"skipped", skipped}};
   return object;
@@ -212,6 +227,7 @@ Plan plan_from_json(const json& object) {
   plan.matrix = required<std::string>(kPlanDocument, object, "matrix");
   plan.matrix_file = required<std::string>(kPlanDocument, object, "matrix_file");
   plan.host = host_facts_from_json(required<json>(kPlanDocument, object, "host"));
+  if (object.contains("hosts")) plan.hosts = hosts_from(required<json>(kPlanDocument, object, "hosts"));
   plan.declared = required<decltype(plan.declared)>(kPlanDocument, object, "declared");
   const auto cells = object.find("cells");
   if (cells == object.end() || !cells->is_array()) throw ContractError("plan: `cells` is missing");

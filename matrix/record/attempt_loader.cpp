@@ -202,7 +202,7 @@ AttemptRecord load_attempt(const std::string& run_folder, const std::string& att
   if (exit.problem.empty()) record.exit = std::move(exit.value);
 
   auto result = load_document(folder / "result.json", kLargestResultBytes, &result_from_json);
-  if (result.value && result.value->cell_id != request.cell_id) {
+  if (result.value && result.value->cell_id != name_without_host(request.cell_id)) {
     result.problem =
         fmt::format("result.json: cell_id {} does not match expected {}", result.value->cell_id, request.cell_id);
   } else if (result.value) {

@@ -182,7 +182,10 @@ json read_document(const fs::path& path) {
 int add_all(sqlite3* db, const fs::path& store, std::vector<std::string>& problems) {
   if (!fs::is_directory(store / "runs")) return 0;
   std::vector<fs::path> folders;
-  for (const auto& entry : fs::directory_iterator(store / "runs")) folders.push_back(entry.path());
+  for (const auto& entry : fs::directory_iterator(store / "runs")) {
+    const bool is_being_built = entry.path().filename().string().front() == '.';
+    if (!is_being_built) folders.push_back(entry.path());
+  }
   std::sort(folders.begin(), folders.end());
   int found = 0;
   for (const fs::path& folder : folders) {

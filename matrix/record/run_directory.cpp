@@ -89,6 +89,14 @@ void write_new_file(const fs::path& path, const std::string& content) {
 
 }  // namespace
 
+void require_not_held(const fs::path& run_folder, const std::string& run_id) {
+  const FileDescriptor fd(open((run_folder / "lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.is_open()) return;  // a run that was copied without its lock file
+  if (flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return;
+  if (errno != EWOULDBLOCK) fail("lock", run_folder / "lock", errno);
+  throw StoreError(fmt::format("run {} is held by {}", run_id, read_holder(fd.get())));
+}
+
 RunDirectory::RunDirectory(fs::path folder, int lock_fd) : folder_(std::move(folder)), lock_fd_(lock_fd) {}
 
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
@@ -132,20 +140,41 @@ void RunDirectory::append_journal(json entry) {
   ++journal_seq_;
 }
 
-fs::path RunDirectory::begin_attempt(const CellRequest& request) {
-  const std::string relative = attempt_folder(request);
-  const fs::path path = folder_ / relative;
+fs::path RunDirectory::make_attempt_folder(const CellRequest& request) const {
+  const fs::path path = folder_ / attempt_folder(request);
   const fs::path cell = path.parent_path();
   if (mkdir(cell.c_str(), 0700) != 0 && errno != EEXIST) fail("make folder", cell, errno);
   if (mkdir(path.c_str(), 0700) != 0) fail("make folder", path, errno);
-  write_new_file(path / "request.json", to_json(request).dump(1) + "\n");
+  return path;
+}
+
+void RunDirectory::journal_begin(const CellRequest& request) {
   append_journal({{"kind", "begin"},
                   {"cell_id", request.cell_id},
                   {"repeat", request.repeat},
                   {"attempt", request.attempt},
                   {"nonce", request.nonce},
-                  {"folder", relative}});
+                  {"folder", attempt_folder(request)}});
+}
+
+fs::path RunDirectory::begin_attempt(const CellRequest& request) {
+  const fs::path path = make_attempt_folder(request);
+  write_new_file(path / "request.json", to_json(request).dump(1) + "\n");
+  journal_begin(request);
   return path;
+}
+
+void RunDirectory::adopt_attempt(const CellRequest& request, const fs::path& source, AttemptEnd end,
+                                 const std::string& detail) {
+  const fs::path path = make_attempt_folder(request);
+  for (const auto& entry : fs::recursive_directory_iterator(source)) {
+    const fs::path copy = path / entry.path().lexically_relative(source);
+    if (entry.is_symlink()) continue;
+    if (entry.is_directory()) make_folders(copy);
+    if (entry.is_regular_file()) fs::copy_file(entry.path(), copy);
+  }
+  journal_begin(request);
+  end_attempt(request, end, detail);
 }
 
 void RunDirectory::end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail) {

@@ -31,6 +31,9 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
 // Throws StoreError.
 std::string read_file(const std::filesystem::path& path);
 
+// Throws StoreError if a process is writing the run now: "run r1 is held by pid 4242 ...".
+void require_not_held(const std::filesystem::path& run_folder, const std::string& run_id);
+
 class RunDirectory {
  public:
   // Makes STORE/runs/RUN_ID (or `folder`, if given), takes its lock and writes plan.json and run.json. Throws
@@ -50,11 +53,18 @@ class RunDirectory {
   // The end of an attempt in the journal.
   void end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail);
 
+  // An attempt of another run with all its files. They are copied: a file with two names is refused when it is read
+  // (plain_file.hpp). What is no regular file is left out.
+  void adopt_attempt(const CellRequest& request, const std::filesystem::path& source, AttemptEnd end,
+                     const std::string& detail);
+
   void keep_input(const std::string& name, std::string_view content);
   void finish(const RunInfo& info);
 
  private:
   RunDirectory(std::filesystem::path folder, int lock_fd);
+  std::filesystem::path make_attempt_folder(const CellRequest& request) const;
+  void journal_begin(const CellRequest& request);
   void append_journal(nlohmann::json entry);
 
   std::filesystem::path folder_;

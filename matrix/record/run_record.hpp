@@ -39,6 +39,16 @@ struct CellRecord {
   std::vector<AttemptRecord> attempts;  // by repeat, then attempt
 };
 
+// A run that a merged run was made of.
+struct RunSource {
+  std::string run_id;
+  std::string host;  // label, as in plan.json
+  std::string started_utc;
+  std::string ended_utc;
+  std::int64_t duration_ns = 0;
+  bool interrupted = false;
+};
+
 struct RunInfo {
   std::string run_id;         // "r-20261121-101502-7f3a"
   std::string matrix_digest;  // SHA-256 of the matrix text
@@ -48,6 +58,7 @@ struct RunInfo {
   std::int64_t duration_ns = 0;
   bool interrupted = false;
   std::string reprobench_version;
+  std::vector<RunSource> sources;  // of a merged run; empty: this run was run
 };
 
 // The fields alone, as run.json and verdict.json carry them; run.json adds the document head.

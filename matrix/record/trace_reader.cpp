@@ -35,7 +35,7 @@ class TraceBuilder {
   std::string accept_header(const json& body) {
     if (has_header_) return "a second header";
     trace_.header = trace_header_from_json(body);
-    if (trace_.header.cell_id != cell_id_) {
+    if (trace_.header.cell_id != name_without_host(cell_id_)) {
       return "cell_id " + trace_.header.cell_id + " does not match expected " + cell_id_;
     }
     if (trace_.header.nonce != nonce_) return "nonce " + trace_.header.nonce + " does not match expected " + nonce_;

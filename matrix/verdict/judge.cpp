@@ -176,7 +176,8 @@ class Judge {
     verdict.required = planned.cell.required;
     verdict.reference_cell_id = planned.cell.reference_cell_id;
     verdict.notes = planned.notes;
-    verdict.reproduce = fmt::format("reprobench run --matrix {} --cell {}", run_.plan.matrix_file, verdict.cell_id);
+    verdict.reproduce =
+        fmt::format("reprobench run --matrix {} --cell {}", run_.plan.matrix_file, name_without_host(verdict.cell_id));
     return verdict;
   }
 

@@ -1,0 +1,92 @@
+// What tests of the whole coordinator share: a folder with a store and a matrix, and the built binary run in it.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "ci/catch.hpp"
+#include "matrix/exec/subprocess.hpp"
+#include "matrix/record/run_directory.hpp"
+
+namespace reprobench {
+
+inline const std::string kBinary = REPROBENCH_BINARY_DIR "/reprobench";
+inline const std::string kFakeWorker = REPROBENCH_BINARY_DIR "/reprobench-fake-worker";
+
+// Two wheel stacks on the CPU: what a test plants in the candidate is judged against the reference.
+inline constexpr const char* kMatrix = R"(schema: 1
+name: e2e
+suites: [SUITES]
+axes:
+  stack: [torch-2.9.0-cu128, torch-2.8.0-cu128]
+  device: [cpu]
+reference: {stack: torch-2.8.0-cu128}
+thresholds:
+  throughput.step_time: {max_regression: 5%, vs: reference}
+)";
+
+class Workplace {
+ public:
+  Workplace() {
+    std::string name = (std::filesystem::temp_directory_path() / "reprobench-e2e-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    folder_ = name;
+  }
+  ~Workplace() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  std::filesystem::path operator/(const std::string& name) const { return folder_ / name; }
+
+  std::string matrix(const std::string& suites) const {
+    std::string text = kMatrix;
+    text.replace(text.find("SUITES"), 6, suites);
+    if (suites.find("throughput") == std::string::npos) text.resize(text.find("thresholds:"));
+    std::ofstream(folder_ / "matrix.yaml") << text;
+    return folder_ / "matrix.yaml";
+  }
+
+  // `run` on the fake worker; `candidate` and `reference` are behaviours.
+  std::vector<std::string> run_command(const std::string& suites, const std::string& candidate,
+                                       const std::string& reference = "ok") const {
+    return {kBinary,
+            "--store",
+            folder_ / "store",
+            "run",
+            "--no-report",
+            "--matrix",
+            matrix(suites),
+            "--worker",
+            "torch-2.9.0-cu128=" + kFakeWorker + " --do " + candidate,
+            "--worker",
+            "torch-2.8.0-cu128=" + kFakeWorker + " --do " + reference};
+  }
+
+  // The only run of the store.
+  std::filesystem::path run_folder() const {
+    std::vector<std::filesystem::path> runs;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_ / "store" / "runs"))
+      runs.push_back(entry.path());
+    REQUIRE(runs.size() == 1);
+    return runs.front();
+  }
+
+  nlohmann::json verdict() const { return nlohmann::json::parse(read_file(run_folder() / "verdict.json")); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline SubprocessResult call(std::vector<std::string> command) {
+  SubprocessOptions options;
+  options.command = std::move(command);
+  options.timeout = std::chrono::minutes(5);
+  return run_subprocess(options);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,48 @@
+// Runs of one matrix on several hosts, or shards of one, as one run.
+//
+// A cell that ran somewhere is a cell that ran, whatever other hosts had to skip. One that ran on several hosts is kept
+// once a host, under names that end with "@HOST". A cell is compared with the reference cell of its own host; where
+// that did not run, with that of the first host that ran it. Every cell that ran has the coordinate `host`. Pure: files
+// are copied by who calls this.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "matrix/record/run_record.hpp"
+
+namespace reprobench {
+
+// Runs that cannot be one run: of different matrices or plans, the same run twice, a run that never ended.
+class MergeRefused : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct MergeSource {
+  RunRecord run;
+  std::string label;  // of its host; empty: the host's name. A merged run brings its labels along
+};
+
+// An attempt of a source and what it is in the merged run.
+struct MergedAttempt {
+  std::size_t source = 0;  // index into the sources
+  CellRequest request;     // cell_id, repeat, attempt and nonce as in the merged run
+  const AttemptRecord* record = nullptr;
+};
+
+struct RunMerge {
+  RunInfo info;  // the run id follows from the sources: equal sources give an equal run
+  Plan plan;
+  std::vector<MergedAttempt> attempts;  // point into the sources
+};
+
+// The name under which a run's host is shown unless another is chosen: letters, digits, `.`, `_`, `-`.
+std::string host_label(const std::string& host_name);
+bool is_host_label(const std::string& text);
+
+// Throws MergeRefused.
+RunMerge merge_runs(const std::vector<MergeSource>& sources);
+
+}  // namespace reprobench
