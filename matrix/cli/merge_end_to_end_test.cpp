@@ -60,7 +60,7 @@ TEST_CASE("merging two runs makes an ordinary run directory with the cells of bo
   CHECK(json::parse(result.out) == verdict);
   const auto cells = cells_by_slug(verdict);
   REQUIRE(cells.size() == 8);
-  CHECK(cells.at("determinism-mlp-torch-2.9.0-cu128-cpu@alpha").at("outcome") == "passed");
+  CHECK(cells.at("determinism-mlp-torch-2.8.0-cu128-cpu@alpha").at("outcome") == "passed");
   CHECK(cells.at("determinism-mlp-torch-2.9.0-cu128-cpu@beta").at("reason") == "numerics.repeat_mismatches");
   CHECK(verdict.at("info").at("sources").size() == 2);
   CHECK(runs.merged("plan").at("hosts").at(1).at("label") == "beta");
@@ -77,6 +77,44 @@ TEST_CASE("merging two runs makes an ordinary run directory with the cells of bo
   CHECK(explained.out.find("197 > 0; first at step 5") != std::string::npos);
   CHECK(verb({"compare", runs.out(), runs.out()}).exit_code == 0);
   CHECK(verb({"db", "list"}).out.find(verdict.at("info").at("run_id").get<std::string>()) != std::string::npos);
+}
+
+json check_of(const json& cell, const std::string& metric) {
+  for (const json& check : cell.at("checks")) {
+    if (check.at("metric") == metric) return check;
+  }
+  FAIL("no check " << metric);
+  return {};
+}
+
+TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one host has no such check", "[e2e]") {
+  const std::string metric = "numerics.host_mismatches";
+  const auto candidate_on = [](const json& verdict, const std::string& host) {
+    return cells_by_slug(verdict).at("determinism-mlp-torch-2.9.0-cu128-cpu@" + host);
+  };
+  SECTION("equal bits agree") {
+    const TwoRuns runs;
+    CHECK(runs.merge().exit_code == 0);
+    const json check = check_of(candidate_on(runs.merged("verdict"), "beta"), metric);
+    CHECK(check.at("status") == "passed");
+    CHECK(check.at("gate") == "armed");
+    const json alone = json::parse(read_file(runs.first_ / "verdict.json"));
+    for (const json& each : alone.at("cells").at(0).at("checks")) CHECK(each.at("metric") != metric);
+  }
+  SECTION("other bits under equal fingerprints are a conflict") {
+    const TwoRuns runs("ok_other_bits");
+    CHECK(runs.merge().exit_code == 1);
+    const json check = check_of(candidate_on(runs.merged("verdict"), "beta"), metric);
+    CHECK(check.at("status") == "failed");
+    CHECK(check.at("divergence").at("against") == "determinism-mlp-torch-2.9.0-cu128-cpu@alpha");
+  }
+  SECTION("a host that does not repeat its own bits accuses nobody") {
+    const TwoRuns runs("drift=5");
+    CHECK(runs.merge().exit_code == 1);
+    const json check = check_of(candidate_on(runs.merged("verdict"), "alpha"), metric);
+    CHECK(check.at("status") == "inconclusive");
+    CHECK(check.at("sentence").get<std::string>().find("@beta does not repeat its own bits") != std::string::npos);
+  }
 }
 
 TEST_CASE("merging again changes nothing, and another merge does not go over it", "[e2e]") {

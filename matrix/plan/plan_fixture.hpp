@@ -14,6 +14,8 @@ inline Vocabulary test_vocabulary() {
       {"numerics.final_loss", "loss", Better::lower, Dimension::numerics, ""},
       {"numerics.repeat_mismatches", "count", Better::lower, Dimension::numerics, ""},
       {"numerics.reference_mismatches", "count", Better::lower, Dimension::numerics, ""},
+      {"numerics.host_mismatches", "count", Better::lower, Dimension::numerics, ""},
+      {"numerics.by_construction_mismatches", "count", Better::lower, Dimension::numerics, ""},
       {"numerics.first_gradient_rel", "rel", Better::lower, Dimension::numerics, ""},
       {"numerics.loss_rel", "rel", Better::lower, Dimension::numerics, ""},
       {"throughput.step_time", "ns", Better::lower, Dimension::throughput, ""},

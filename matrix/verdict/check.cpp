@@ -7,6 +7,7 @@
 
 #include "matrix/stats/paired_ratio.hpp"
 #include "matrix/stats/robust.hpp"
+#include "matrix/verdict/bitwise.hpp"
 
 namespace reprobench {
 namespace {
@@ -61,7 +62,8 @@ void reject_not_finite(CheckResult& check) {
 std::string located(const Divergence& divergence) {
   const std::string tensor =
       divergence.tensor.empty() ? divergence.role : fmt::format("{} ({})", divergence.tensor, divergence.role);
-  return fmt::format("first at step {} in {}, against {}", divergence.step, tensor, divergence.against);
+  const std::string when = divergence.step > 0 ? fmt::format("at step {} ", divergence.step) : "";
+  return fmt::format("first {}in {}, against {}", when, tensor, divergence.against);
 }
 
 void judge_absolute(CheckResult& check, const Bound& bound, double value) {
@@ -165,6 +167,30 @@ void evaluate_of_attempts(CheckResult& check, const Metric& metric, const Bound&
   judge_regression(check, metric, bound, *interval);
 }
 
+// Speed of another device or machine judges no stack, nor does the memory of another device.
+std::string other_machine(Dimension dimension, const CellEvidence& cell, const CellEvidence& expected) {
+  const bool other_device = cell.device != expected.device;
+  const bool other_host = cell.host != expected.host;
+  const bool is_speed = dimension == Dimension::throughput;
+  if (!(is_speed && (other_device || other_host)) && !(dimension == Dimension::memory && other_device)) return "";
+  const auto place = [&](const CellEvidence& side) {
+    return other_host ? fmt::format("{} of host {}", side.device, side.host) : side.device;
+  };
+  return fmt::format("the {} of {} says nothing about that of {}", is_speed ? "speed" : "memory", place(expected),
+                     place(cell));
+}
+
+// Across devices and hosts bits are promised to equal fingerprints alone; against another stack of one host and device
+// they are counted as they are. A check of the same cell on another host then decides nothing.
+void excuse_other_bits(CheckResult& check, const Metric& metric, const CellEvidence& cell,
+                       const CellEvidence& expected) {
+  if (cell.device == expected.device && cell.host == expected.host) return;
+  const std::string why = not_bitwise_because(cell, expected);
+  if (why.empty()) return;
+  leave_undecided(check, "not_comparable", fmt::format("not comparable bitwise: {}; {}", why, check.sentence));
+  if (metric.against == Against::other_host) check.gate = Gate::record_only;
+}
+
 void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bound, const CellEvidence& cell,
                       const CellEvidence* reference) {
   const Measurement measurement = metric.of_cell(cell, reference);
@@ -172,6 +198,7 @@ void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bou
   check.divergence = measurement.divergence;
   if (!measurement.value) return leave_undecided(check, "missing_metric", measurement.missing);
   judge_absolute(check, bound, *measurement.value);
+  if (metric.compares_bits && check.status == CheckStatus::failed) excuse_other_bits(check, metric, cell, *reference);
 }
 
 bool has_reference_blas(const CellEvidence& cell) {
@@ -201,12 +228,22 @@ CheckResult undecided(const CellThreshold& threshold, std::string reason, std::s
   return check;
 }
 
+Against opposite_of(const CellThreshold& threshold) {
+  const Metric* metric = find_metric(threshold.metric);
+  if (metric != nullptr && metric->against != Against::nothing) return metric->against;
+  return threshold.bound.vs_reference ? Against::reference : Against::nothing;
+}
+
 CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, const ReferenceEvidence& reference) {
   const Metric* metric = find_metric(threshold.metric);
   if (metric == nullptr) return undecided(threshold, "unknown_metric", "this build knows no such metric");
-  const bool compares = metric->needs_reference || threshold.bound.vs_reference;
+  const bool compares = opposite_of(threshold) != Against::nothing;
   if (compares && reference.evidence == nullptr) return undecided(threshold, reference.reason, reference.sentence);
   const CellEvidence* expected = compares ? reference.evidence : nullptr;
+  if (expected != nullptr) {
+    const std::string why = other_machine(metric->info.dimension, cell, *expected);
+    if (!why.empty()) return undecided(threshold, "not_comparable", why);
+  }
   if (metric->info.dimension == Dimension::throughput &&
       (has_reference_blas(cell) || (expected != nullptr && has_reference_blas(*expected)))) {
     return undecided(threshold, "reference_blas",

@@ -5,12 +5,15 @@
 
 namespace reprobench {
 
-// The reference cell as a check meets it: evidence, or the reason why there is none.
+// The cell a check holds this one against, as the check meets it: evidence, or the reason why there is none.
 struct ReferenceEvidence {
   const CellEvidence* evidence = nullptr;
   std::string reason;  // "no_reference", "reference_failed", "not_comparable"
   std::string sentence;
 };
+
+// Which cell that is.
+Against opposite_of(const CellThreshold& threshold);
 
 // Never passes on what is missing, not finite or not comparable. `cell` holds every repeat of the cell, completed.
 CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, const ReferenceEvidence& reference);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "matrix/contract/number.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
+#include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
 #include "matrix/verdict/summary.hpp"
@@ -123,7 +125,12 @@ class Judge {
  public:
   explicit Judge(const RunRecord& run) : run_(run) {
     for (const CellRecord& record : run.cells) records_.emplace(record.cell_id, &record);
-    for (const PlannedCell& planned : run.plan.cells) planned_.emplace(planned.cell.request.cell_id, &planned);
+    for (const PlannedCell& planned : run.plan.cells) {
+      planned_.emplace(planned.cell.request.cell_id, &planned);
+      const std::string id = name_without_host(planned.cell.request.cell_id);
+      if (id != planned.cell.request.cell_id) on_hosts_[id].push_back(&planned);
+      if (planned.cell.reference_cell_id) references_.insert(*planned.cell.reference_cell_id);
+    }
   }
 
   CellVerdict judge_cell(const PlannedCell& planned) {
@@ -191,13 +198,71 @@ class Judge {
   void evaluate_checks(const Cell& cell, const CellEvidence& evidence, CellVerdict& verdict) {
     const ReferenceEvidence reference = find_reference(cell, verdict.workload_digest);
     for (const CellThreshold& threshold : cell.thresholds) {
-      verdict.checks.push_back(evaluate(threshold, evidence, reference));
+      switch (opposite_of(threshold)) {
+        case Against::nothing:
+        case Against::reference:
+          verdict.checks.push_back(evaluate(threshold, evidence, reference));
+          break;
+        case Against::other_host:
+          if (const PlannedCell* other = on_other_host(cell)) {
+            verdict.checks.push_back(
+                evaluate(threshold, evidence, evidence_of(*other, verdict.workload_digest, other_host_)));
+          }
+          break;
+        case Against::construction:
+          verdict.checks.push_back(evaluate(threshold, evidence, {&constructed(cell), "", ""}));
+          break;
+      }
     }
+  }
+
+  // The same cell on the first other host of a merged run; null: no other host ran it.
+  const PlannedCell* on_other_host(const Cell& cell) const {
+    const auto found = on_hosts_.find(name_without_host(cell.request.cell_id));
+    if (found == on_hosts_.end()) return nullptr;
+    const auto& cells = found->second;
+    const auto other = std::find_if(cells.begin(), cells.end(), [&](const PlannedCell* candidate) {
+      return candidate->cell.request.cell_id != cell.request.cell_id;
+    });
+    return other == cells.end() ? nullptr : *other;
+  }
+
+  // What stands for a cell's workload, kept as the little of its trace that is made by construction.
+  const CellEvidence& constructed(const Cell& cell) {
+    if (anchors_.empty()) find_anchors();
+    const std::string key = workload_key(cell.request);
+    if (const auto known = constructed_.find(key); known != constructed_.end()) return known->second;
+    const Cell& anchor = anchors_.at(key).planned->cell;
+    CellEvidence evidence = load_evidence(anchor, last_attempts(anchor, *record_of(anchor.request.cell_id)));
+    evidence.repeats.resize(1);
+    evidence.repeats.front().trace = constructed_part(*evidence.repeats.front().trace);
+    return constructed_.emplace(key, std::move(evidence)).first->second;
+  }
+
+  // Of each workload the first cell that completed: references before others, the CPU before other devices.
+  void find_anchors() {
+    for (const PlannedCell& planned : run_.plan.cells) {
+      const Cell& cell = planned.cell;
+      const CellRecord* record = record_of(cell.request.cell_id);
+      if (planned.skip || record == nullptr || ended_early(last_attempts(cell, *record))) continue;
+      const int rank = (references_.count(cell.request.cell_id) > 0 ? 2 : 0) + (cell.request.device == "cpu" ? 1 : 0);
+      const auto [known, is_new] = anchors_.try_emplace(workload_key(cell.request), Anchor{&planned, rank});
+      if (!is_new && rank > known->second.rank) known->second = {&planned, rank};
+    }
+  }
+
+  // Cells that ask for the same numbers to be made: knobs change how they are computed with, and some of them what.
+  static std::string workload_key(const CellRequest& request) {
+    const WorkloadRequest& workload = request.workload;
+    std::string key = fmt::format("{}/{}/{}/{}", workload.model, workload.preset, workload.steps, workload.batch_size);
+    for (const auto& [name, value] : request.knobs) key += fmt::format("/{}={}", name, value);
+    return key;
   }
 
   // Traces are read when a cell is judged and dropped afterwards: a run of thousands of cells fits in memory.
   CellEvidence load_evidence(const Cell& cell, const std::vector<const AttemptRecord*>& repeats) const {
-    CellEvidence evidence{cell.slug, {}};
+    const auto host = cell.coordinates.find("host");
+    CellEvidence evidence{cell.slug, cell.request.device, host == cell.coordinates.end() ? "" : host->second, {}};
     for (const AttemptRecord* attempt : repeats) {
       evidence.repeats.push_back(*attempt);
       std::optional<Trace>& trace = evidence.repeats.back().trace;
@@ -216,10 +281,16 @@ class Judge {
     if (planned == planned_.end() || record == nullptr) {
       return {nullptr, "no_reference", fmt::format("its reference {} did not run", *cell.reference_cell_id)};
     }
-    const Cell& reference = planned->second->cell;
     if (planned->second->skip) {
-      return {nullptr, "no_reference", fmt::format("its reference {} was skipped", reference.slug)};
+      return {nullptr, "no_reference", fmt::format("its reference {} was skipped", planned->second->cell.slug)};
     }
+    return evidence_of(*planned->second, workload_digest, reference_);
+  }
+
+  // A cell that another is held against, read into `kept`.
+  ReferenceEvidence evidence_of(const PlannedCell& planned, const std::string& workload_digest, CellEvidence& kept) {
+    const Cell& reference = planned.cell;
+    const CellRecord* record = record_of(reference.request.cell_id);
     const auto repeats = last_attempts(reference, *record);
     if (const auto early = ended_early(repeats)) {
       return {nullptr, "reference_failed",
@@ -231,18 +302,23 @@ class Judge {
               fmt::format("its reference {} ran another workload: workload_digest {} there, {} here", reference.slug,
                           digest.value_or("differs between repeats"), workload_digest)};
     }
-    if (cached_reference_id_ != *cell.reference_cell_id) {
-      cached_reference_ = load_evidence(reference, repeats);
-      cached_reference_id_ = *cell.reference_cell_id;
-    }
-    return {&cached_reference_, "", ""};
+    if (kept.slug != reference.slug) kept = load_evidence(reference, repeats);
+    return {&kept, "", ""};
   }
 
   const RunRecord& run_;
   RecordById records_;
   CellById planned_;
-  std::string cached_reference_id_;  // neighbouring cells of a plan often share their reference
-  CellEvidence cached_reference_;
+  std::set<std::string> references_;
+  std::unordered_map<std::string, std::vector<const PlannedCell*>> on_hosts_;  // by id without host
+  struct Anchor {
+    const PlannedCell* planned;
+    int rank;
+  };
+  std::unordered_map<std::string, Anchor> anchors_;  // by workload_key(), like the next
+  std::unordered_map<std::string, CellEvidence> constructed_;
+  CellEvidence reference_;  // as last read: neighbouring cells of a plan often share theirs
+  CellEvidence other_host_;
 };
 
 }  // namespace

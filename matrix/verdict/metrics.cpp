@@ -4,6 +4,7 @@
 
 #include "matrix/contract/number.hpp"
 #include "matrix/stats/robust.hpp"
+#include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/divergence.hpp"
 
 namespace reprobench {
@@ -85,6 +86,15 @@ Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* r
   return differing_steps(*cell.repeats[0].trace, *reference->repeats[0].trace, reference->slug);
 }
 
+// A cell whose repeats differ among themselves says nothing about another host.
+Measurement host_mismatches(const CellEvidence& cell, const CellEvidence* other) {
+  for (const CellEvidence* side : {&cell, other}) {
+    const Measurement own = side->repeats.size() < 2 ? Measurement{0.0, {}, ""} : repeat_mismatches(*side, nullptr);
+    if (*own.value > 0) return missing(side->slug + " does not repeat its own bits");
+  }
+  return differing_steps(*cell.repeats[0].trace, *other->repeats[0].trace, other->slug);
+}
+
 Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
   const auto distance = gradient_distance_rel(*cell.repeats[0].trace, *reference->repeats[0].trace, 1);
   if (!distance) return missing("step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`");
@@ -107,9 +117,11 @@ constexpr auto kWorst = Aggregate::worst;
 constexpr Metric kMetrics[] = {
     // name, unit, better, dimension, what it says; of one attempt, or of the cell; how attempts become one value
     {{"numerics.repeat_mismatches",    "count", kLower,  numerics,   "steps whose digests differ between fresh processes of one stack"},       nullptr, &repeat_mismatches, kWorst},
-    {{"numerics.reference_mismatches", "count", kLower,  numerics,   "steps whose digests differ from the reference's"},                       nullptr, &reference_mismatches, kWorst, true},
-    {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, true},
-    {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, true},
+    {{"numerics.reference_mismatches", "count", kLower,  numerics,   "steps whose digests differ from the reference's"},                       nullptr, &reference_mismatches, kWorst, Against::reference, true},
+    {{"numerics.host_mismatches",      "count", kLower,  numerics,   "steps whose digests differ from the same cell's on another host"},       nullptr, &host_mismatches, kWorst, Against::other_host, true},
+    {{"numerics.by_construction_mismatches", "count", kLower, numerics, "inputs and initial weights whose digests differ between devices, stacks or processes"}, nullptr, &by_construction_mismatches, kWorst, Against::construction},
+    {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
+    {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, Against::reference},
     {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst},
     {{"throughput.step_time",          "ns",    kLower,  throughput, "median time of a training step after warm-up"},                          &median_step_time_ns, nullptr, kPaired},
     {{"throughput.samples",            "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s, nullptr, kPaired},

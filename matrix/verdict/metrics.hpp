@@ -16,6 +16,8 @@ namespace reprobench {
 // The attempts of a cell that count: one completed attempt a repeat with its trace, in the order of repeats.
 struct CellEvidence {
   std::string slug;
+  std::string device;  // "cpu", "sm_90"
+  std::string host;    // in a merged run
   std::vector<AttemptRecord> repeats;
 };
 
@@ -33,13 +35,22 @@ enum class Aggregate {
   worst,          // peaks: the worst attempt of each side
 };
 
+// The cell that a metric needs beside the one it measures.
+enum class Against {
+  nothing,
+  reference,
+  other_host,    // the same cell on another host of a merged run; where there is none the metric does not apply
+  construction,  // the cell of the run that stands for its workload, on whatever stack, device and host it ran
+};
+
 struct Metric {
   MetricInfo info;
   // Exactly one of the two is set: a value of one attempt, or a value that needs several attempts or the reference.
   std::optional<double> (*of_attempt)(const AttemptRecord& attempt) = nullptr;
   Measurement (*of_cell)(const CellEvidence& cell, const CellEvidence* reference) = nullptr;
   Aggregate aggregate = Aggregate::worst;
-  bool needs_reference = false;  // of_cell is called with a reference, whatever the bound says
+  Against against = Against::nothing;  // whose evidence of_cell is called with, whatever the bound says
+  bool compares_bits = false;          // class A: across devices and hosts only equal fingerprints promise them
 };
 
 std::span<const Metric> metrics();

@@ -10,8 +10,9 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 27> kWords = {"ok",
+constexpr std::array<std::string_view, 28> kWords = {"ok",
                                                      "ok_other_bits",
+                                                     "other_initial_bits",
                                                      "drift",
                                                      "nan",
                                                      "slow",

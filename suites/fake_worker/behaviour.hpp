@@ -2,6 +2,7 @@
 //
 //   ok                     a correct run; the same bits on every stack
 //   ok_other_bits          correct and repeatable, but with bits (and numbers, by 1e-6) of its stack's own
+//   other_initial_bits     inputs and first weights of its stack's own, under an unchanged workload_digest
 //   drift=K                from step K (default 2) on, bits that differ between repeats
 //   nan=K                  from step K (default 2) on, the loss is NaN
 //   slow=FACTOR            step times scaled: 1.1 plants 10 % slower, 0.9 plants 10 % faster

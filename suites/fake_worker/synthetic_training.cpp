@@ -70,11 +70,11 @@ SyntheticTraining::SyntheticTraining(const CellRequest& request, const Behaviour
 
 // Everything that gives a tensor its bits: the workload, the precision, and whatever the behaviour or a planted fault
 // adds.
-std::uint64_t SyntheticTraining::bits_of(const std::string& name, std::int64_t step) const {
+std::uint64_t SyntheticTraining::bits_of(const std::string& name, std::int64_t step, bool by_construction) const {
   std::uint64_t bits = mix_text(mix_text(workload_bits(request_, behaviour_), knob(request_, "precision")), name);
   bits = mix(bits ^ static_cast<std::uint64_t>(step));
-  if (behaviour_.does("ok_other_bits")) bits = mix_text(bits, request_.stack);
-  if (behaviour_.does("drift") && step >= static_cast<std::int64_t>(behaviour_.value("drift", 2))) {
+  if (behaviour_.does(by_construction ? "other_initial_bits" : "ok_other_bits")) bits = mix_text(bits, request_.stack);
+  if (!by_construction && behaviour_.does("drift") && step >= static_cast<std::int64_t>(behaviour_.value("drift", 2))) {
     bits = mix(bits ^ static_cast<std::uint64_t>(request_.repeat));
   }
   if (request_.inject && step >= request_.inject->step) bits = mix_text(bits, request_.inject->tensor);
@@ -89,7 +89,9 @@ bool SyntheticTraining::is_sketched(std::int64_t step) const {
 
 TensorRecord SyntheticTraining::tensor(const std::string& name, TensorRole role, std::int64_t step,
                                        bool with_sketch) const {
-  TensorRecord record{name, role, "float32", {8, 4}, digest_of(bits_of(name, step)), std::nullopt};
+  // Batches, and weights before the first update: no kernel of the stack has touched them.
+  const bool by_construction = role == TensorRole::input || (role == TensorRole::parameter && step == 1);
+  TensorRecord record{name, role, "float32", {8, 4}, digest_of(bits_of(name, step, by_construction)), std::nullopt};
   const double shift = behaviour_.does("ok_other_bits") ? kOtherBitsRel : 0;
   if (with_sketch) record.sketch = sketch_of(name, step, shift);
   return record;
@@ -100,7 +102,8 @@ TensorsRecord SyntheticTraining::tensors() const {
   const bool with_sketch = is_sketched(step);
   return {step,
           false,
-          {tensor("fc1.weight", TensorRole::parameter, step, with_sketch),
+          {tensor("input", TensorRole::input, step, with_sketch),
+           tensor("fc1.weight", TensorRole::parameter, step, with_sketch),
            tensor("fc1", TensorRole::forward_output, step, with_sketch),
            tensor("fc1.weight", TensorRole::parameter_gradient, step, with_sketch)}};
 }

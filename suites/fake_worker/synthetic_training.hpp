@@ -25,7 +25,7 @@ class SyntheticTraining {
   TensorsRecord final_state() const;
 
  private:
-  std::uint64_t bits_of(const std::string& name, std::int64_t step) const;
+  std::uint64_t bits_of(const std::string& name, std::int64_t step, bool by_construction = false) const;
   TensorRecord tensor(const std::string& name, TensorRole role, std::int64_t step, bool with_sketch) const;
   bool is_sketched(std::int64_t step) const;
 

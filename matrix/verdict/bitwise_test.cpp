@@ -1,0 +1,137 @@
+#include "matrix/verdict/bitwise.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/verdict/judge.hpp"
+#include "matrix/verdict/sample_run.hpp"
+
+namespace reprobench {
+namespace {
+
+using sample::candidate;
+using sample::threshold;
+
+CellEvidence evidence(const std::string& slug, const std::string& device = "cpu") {
+  return {slug, device, "", {sample::attempt(0, 1000)}};
+}
+
+TensorsRecord initial(const std::string& weight_digest) {
+  return {1,
+          false,
+          {{"input", TensorRole::input, "float32", {2}, "aa", std::nullopt},
+           {"fc1.weight", TensorRole::parameter, "float32", {2}, weight_digest, std::nullopt},
+           {"fc1", TensorRole::forward_output, "float32", {2}, weight_digest + "00", std::nullopt}}};
+}
+
+TEST_CASE("bits are promised where everything that arithmetic depends on is equal", "[verdict]") {
+  const CellEvidence base = evidence("a");
+  CHECK(not_bitwise_because(base, evidence("b")).empty());
+  CHECK(not_bitwise_because(base, evidence("b", "sm_90")) == "cpu against sm_90");
+  const auto changed = [&](const auto& change) {
+    CellEvidence other = evidence("b");
+    change(other.repeats.front().result->fingerprint);
+    return not_bitwise_because(base, other);
+  };
+  CHECK(changed([](Fingerprint& f) { f.cpu_model = "other"; }) == "CPU `` against `other`");
+  CHECK(changed([](Fingerprint& f) { f.device_name = "NVIDIA H100"; }) == "GPU `` against `NVIDIA H100`");
+  CHECK(changed([](Fingerprint& f) { f.threads = 2; }) == "threads `1` against `2`");
+  CHECK(changed([](Fingerprint& f) {
+          f.components = {{"cudnn", "9.8", "9.10.2", ""}};
+        }) == "cudnn none against 9.10.2");
+  CHECK(changed([](Fingerprint& f) {
+          f.libraries = {{"/opt/x/libtorch_cpu.so", "00ff"}};
+        }) == "build of libtorch_cpu.so none against 00ff");
+  CHECK(changed([](Fingerprint& f) {
+          f.environment = {{"OMP_NUM_THREADS", "2"}};
+        }) == "variable OMP_NUM_THREADS none against 2");
+}
+
+TEST_CASE("the same library in another folder promises the same bits", "[verdict]") {
+  CellEvidence a = evidence("a");
+  CellEvidence b = evidence("b");
+  a.repeats[0].result->fingerprint.libraries = {{"/opt/one/libtorch_cpu.so", "00ff"}};
+  b.repeats[0].result->fingerprint.libraries = {{"/home/two/libtorch_cpu.so", "00ff"}};
+  CHECK(not_bitwise_because(a, b).empty());
+}
+
+TEST_CASE("inputs and initial weights are held against any cell of the workload, computed values are not",
+          "[verdict]") {
+  CellEvidence anchor = evidence("a");
+  CellEvidence cell = evidence("b", "sm_90");
+  anchor.repeats[0].trace->tensors = {initial("11")};
+  cell.repeats[0].trace->tensors = {initial("11")};
+  cell.repeats[0].trace->tensors[0].tensors[2].digest = "ff";
+  CHECK(*by_construction_mismatches(cell, &anchor).value == 0);
+  cell.repeats[0].trace->tensors = {initial("22")};
+  const Measurement found = by_construction_mismatches(cell, &anchor);
+  CHECK(*found.value == 1);
+  CHECK(found.divergence->tensor == "fc1.weight");
+  CHECK(found.divergence->against == "a");
+  cell.repeats[0].result->workload_digest = "another";
+  CHECK(*by_construction_mismatches(cell, &anchor).value == 2);
+}
+
+TEST_CASE("what only one side made is a mismatch, and one process alone proves nothing", "[verdict]") {
+  CellEvidence anchor = evidence("a");
+  CellEvidence cell = evidence("b");
+  anchor.repeats[0].trace->tensors = {initial("11")};
+  cell.repeats[0].trace->tensors = {initial("11")};
+  cell.repeats[0].trace->tensors[0].tensors.erase(cell.repeats[0].trace->tensors[0].tensors.begin() + 1);
+  CHECK(*by_construction_mismatches(cell, &anchor).value == 1);
+  CHECK_FALSE(by_construction_mismatches(anchor, &anchor).value);
+  anchor.repeats.push_back(anchor.repeats.front());
+  anchor.repeats[1].trace->tensors = {initial("33")};
+  CHECK(*by_construction_mismatches(anchor, &anchor).value == 1);
+}
+
+// The candidate on another device than its reference, and on another host.
+RunRecord across(std::vector<CellThreshold> thresholds) {
+  RunRecord run = sample::run(7, 1.5, std::move(thresholds));
+  run.plan.cells[0].cell.request.device = "cpu";
+  run.plan.cells[1].cell.request.device = "sm_90";
+  run.plan.cells[0].cell.coordinates["host"] = "a";
+  run.plan.cells[1].cell.coordinates["host"] = "b";
+  return run;
+}
+
+TEST_CASE("speed is never compared with that of another device", "[verdict]") {
+  const auto verdict = judge(across({threshold("throughput.step_time", Bound::Kind::max_regression, 0.05, true)}));
+  CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+  CHECK(candidate(verdict).reason == "not_comparable");
+  CHECK(candidate(verdict).checks.at(0).sentence ==
+        "the speed of cpu of host a says nothing about that of sm_90 of host b");
+  RunRecord one_device = across({threshold("throughput.step_time", Bound::Kind::max_regression, 0.05, true)});
+  one_device.plan.cells[1].cell.request.device = "cpu";
+  CHECK(candidate(judge(one_device)).reason == "not_comparable");
+  one_device.plan.cells[1].cell.coordinates["host"] = "a";
+  CHECK(candidate(judge(one_device)).outcome == Outcome::failed);
+}
+
+TEST_CASE("other bits on another device are not comparable bitwise; equal ones are equal", "[verdict]") {
+  const std::vector<CellThreshold> bits = {threshold("numerics.reference_mismatches", Bound::Kind::max, 0, true)};
+  CHECK(candidate(judge(across(bits))).outcome == Outcome::passed);
+  RunRecord differing = across(bits);
+  for (AttemptRecord& attempt : candidate(differing).attempts) attempt = sample::attempt(attempt.repeat, 1000, "other");
+  const RunVerdict verdict = judge(differing);
+  CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+  CHECK(candidate(verdict).checks.at(0).sentence.rfind("not comparable bitwise: sm_90 against cpu; 20 > 0", 0) == 0);
+  // On one host and device another stack's bits are counted as before.
+  differing.plan.cells[1].cell.request.device = "cpu";
+  differing.plan.cells[1].cell.coordinates["host"] = "a";
+  CHECK(candidate(judge(differing)).outcome == Outcome::failed);
+}
+
+TEST_CASE("initial weights are held against the reference's cell, on whatever device it ran", "[verdict]") {
+  RunRecord run = across({threshold("numerics.by_construction_mismatches", Bound::Kind::max, 0, false)});
+  CHECK(candidate(judge(run)).outcome == Outcome::passed);
+  for (AttemptRecord& attempt : candidate(run).attempts) {
+    for (TensorRecord& tensor : attempt.trace->tensors.front().tensors) {
+      if (tensor.role == TensorRole::parameter) tensor.digest = "other";
+    }
+  }
+  const RunVerdict verdict = judge(run);
+  CHECK(candidate(verdict).outcome == Outcome::failed);
+  CHECK(candidate(verdict).checks.at(0).divergence->against == "suite-mlp-stack-a");
+}
+
+}  // namespace
+}  // namespace reprobench
