@@ -10,6 +10,12 @@
 namespace reprobench {
 namespace {
 
+// "NVIDIA H100 PCIe, 114 SMs": how far a reduction is split follows from the number of multiprocessors.
+std::string gpu_text(const Fingerprint& fingerprint) {
+  if (!fingerprint.device) return fingerprint.device_name;
+  return fmt::format("{}, {} SMs", fingerprint.device->name, fingerprint.device->sm_count);
+}
+
 std::map<std::string, std::string> loaded_versions(const Fingerprint& fingerprint) {
   std::map<std::string, std::string> versions;
   for (const ComponentVersion& component : fingerprint.components) versions[component.name] = component.loaded;
@@ -76,7 +82,7 @@ std::string not_bitwise_because(const CellEvidence& measured, const CellEvidence
     std::string measured;
     std::string expected;
   };
-  const Fact facts[] = {{"GPU", a.device_name, b.device_name},
+  const Fact facts[] = {{"GPU", gpu_text(a), gpu_text(b)},
                         {"CPU", a.cpu_model, b.cpu_model},
                         {"vector instructions", a.cpu_capability, b.cpu_capability},
                         {"threads", std::to_string(a.threads), std::to_string(b.threads)},

@@ -33,6 +33,11 @@ TEST_CASE("bits are promised where everything that arithmetic depends on is equa
   };
   CHECK(changed([](Fingerprint& f) { f.cpu_model = "other"; }) == "CPU `` against `other`");
   CHECK(changed([](Fingerprint& f) { f.device_name = "NVIDIA H100"; }) == "GPU `` against `NVIDIA H100`");
+  CHECK(changed([](Fingerprint& f) {
+          f.device = DeviceFacts{};
+          f.device->name = "NVIDIA H100 PCIe";
+          f.device->sm_count = 114;
+        }) == "GPU `` against `NVIDIA H100 PCIe, 114 SMs`");
   CHECK(changed([](Fingerprint& f) { f.threads = 2; }) == "threads `1` against `2`");
   CHECK(changed([](Fingerprint& f) {
           f.components = {{"cudnn", "9.8", "9.10.2", ""}};
