@@ -10,14 +10,14 @@
 namespace reprobench {
 namespace {
 
-struct Row {
+struct Instruction {
   std::string_view device_class;
   MmaType type;
   MmaRule rule;
 };
 
 // clang-format off
-constexpr Row kRows[] = {
+constexpr Instruction kInstructions[] = {
     // class   factors            generation, fused k, fraction bits, accumulator bits
     {"sm_70",  MmaType::fp16,     {"Volta",      4, 23, 23}},
     {"sm_75",  MmaType::fp16,     {"Turing",     8, 24, 23}},
@@ -121,7 +121,7 @@ float fused_add(const MmaRule& rule, int least, std::span<const float> a, std::s
 }  // namespace
 
 std::optional<MmaRule> mma_rule(std::string_view device_class, MmaType type) {
-  for (const Row& row : kRows) {
+  for (const Instruction& row : kInstructions) {
     if (row.device_class == device_class && row.type == type) return row.rule;
   }
   return std::nullopt;
