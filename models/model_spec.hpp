@@ -41,6 +41,7 @@ enum class Gelu { tanh, erf };
 // Those knobs of a cell that change what a model computes. Model::knobs() says which of them a model looks at.
 struct ModelSettings {
   Gelu gelu = Gelu::tanh;
+  bool fused_attention = false;  // LibTorch's fused operator; which of its backends is a setting of the process
 };
 
 // What Model::flops_per_step() counts: two operations for every multiply-add of a matrix product, forward and backward;

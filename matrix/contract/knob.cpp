@@ -51,8 +51,38 @@ void onednn_isa_environment(std::string_view value, Variables& variables) {
   set_onednn_isa(value == "sse41" ? "SSE41" : value == "avx2" ? "AVX2" : "AVX512_CORE", variables);
 }
 
+constexpr const char* kCublasWorkspace = "CUBLAS_WORKSPACE_CONFIG";
+
+// "4096_8" is ":4096:8", eight buffers of 4096 KiB.
+void cublas_workspace_environment(std::string_view value, Variables& variables) {
+  if (value == "4096_8") variables[kCublasWorkspace] = ":4096:8";
+  if (value == "16_8") variables[kCublasWorkspace] = ":16:8";
+}
+
+// Comes after cublas_workspace in the alphabet and leaves alone what that one chose.
 void determinism_environment(std::string_view value, Variables& variables) {
-  if (value == "strict") variables["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8";
+  if (value == "strict") variables.emplace(kCublasWorkspace, ":4096:8");
+}
+
+// `unified` is an allocator of the worker's own.
+void cuda_allocator_environment(std::string_view value, Variables& variables) {
+  if (value == "expandable_segments") variables["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True";
+  if (value == "malloc_async") variables["PYTORCH_CUDA_ALLOC_CONF"] = "backend:cudaMallocAsync";
+}
+
+// addmm with a bias has a route to cuBLASLt of its own, which no setting of at::Context closes.
+void cuda_blas_environment(std::string_view value, Variables& variables) {
+  if (value == "cublas") variables["DISABLE_ADDMM_CUDA_LT"] = "1";
+  if (value != "released") variables["TORCH_BLAS_PREFER_CUBLASLT"] = value == "cublaslt" ? "1" : "0";
+}
+
+// Said in any case: the default has changed with drivers.
+void cuda_module_loading_environment(std::string_view value, Variables& variables) {
+  variables["CUDA_MODULE_LOADING"] = value == "lazy" ? "LAZY" : "EAGER";
+}
+
+void cudnn_heuristic_environment(std::string_view value, Variables& variables) {
+  if (value == "mode_b") variables["TORCH_CUDNN_USE_HEURISTIC_MODE_B"] = "1";
 }
 
 // glibc hands large gradient buffers back to the kernel every step unless told to keep them; that
@@ -65,25 +95,35 @@ void allocator_environment(std::string_view value, Variables& variables) {
 }
 
 const std::vector<Knob>& table() {
+  constexpr ActsOn kHost = ActsOn::host;
+  constexpr ActsOn kGpu = ActsOn::gpu;
   // clang-format off
   static const std::vector<Knob> kKnobs = {
-      // name                default    values                                        what it sets                                               environment
-      {"allocator",          "retain",  {"retain", "system"},                         "glibc malloc: keep freed buffers, or system defaults",    &allocator_environment},
-      {"blas",               "default", {"default", "reference", "openblas", "blis"}, "BLAS library behind a LibTorch of the distribution",      &blas_environment},
-      {"cpu_isa",            "native",  {"native", "default", "avx2", "avx512"},      "highest vector instructions of ATen and oneDNN",          &cpu_isa_environment},
-      {"cudnn_benchmark",    "preset",  {"preset", "off", "on"},                      "cuDNN times algorithms and keeps the fastest (GPU)",      &no_environment},
-      {"determinism",        "strict",  {"strict", "default", "fast"},                "preset: deterministic or throwing, as released, fastest", &determinism_environment},
-      {"deterministic_fill", "preset",  {"preset", "off", "on"},                      "deterministic mode fills new memory",                     &no_environment},
-      {"flush_denormals",    "preset",  {"preset", "off", "on"},                      "CPU rounds denormal numbers to zero",                     &no_environment},
-      {"gelu",               "tanh",    {"tanh", "erf"},                              "form of GELU, in models that have one",                   &no_environment},
-      {"mkl_cbwr",           "native",  {"native", "compatible", "avx2", "avx512"},   "MKL's reproducible code path",                            &mkl_cbwr_environment},
-      {"onednn",             "on",      {"on", "off"},                                "oneDNN kernels on the CPU",                               &no_environment},
-      {"onednn_isa",         "cpu_isa", {"cpu_isa", "sse41", "avx2", "avx512"},       "highest vector instructions of oneDNN alone",             &onednn_isa_environment},
-      {"precision",          "fp32",    {"fp32", "bf16", "fp64"},                     "arithmetic; bf16 is autocast over fp32 weights",          &no_environment},
-      {"reduced_reduction",  "preset",  {"preset", "off", "on"},                      "16-bit partial sums in 16-bit matrix products (GPU)",     &no_environment},
-      {"seed",               "1",       {},                                           "key of every random number",                              &no_environment},
-      {"tf32",               "off",     {"off", "on"},                                "TF32 in CUDA matrix products and convolutions",           &no_environment},
-      {"threads",            "1",       {},                                           "intra-operator threads",                                  &threads_environment},
+      // name                default        values                                                           where  what it sets                                                                                           environment
+      {"allocator",           "retain",      {"retain", "system"},                                           kHost, "glibc malloc: keep freed buffers, or system defaults",                                                &allocator_environment},
+      {"attention",           "written_out", {"written_out", "math", "flash", "mem_efficient", "cudnn"},     kHost, "attention in single operators, or one backend of LibTorch's fused one",                               &no_environment},
+      {"blas",                "default",     {"default", "reference", "openblas", "blis"},                   kHost, "BLAS library behind a LibTorch of the distribution",                                                  &blas_environment},
+      {"cpu_isa",             "native",      {"native", "default", "avx2", "avx512"},                        kHost, "highest vector instructions of ATen and oneDNN",                                                      &cpu_isa_environment},
+      {"cublas_workspace",    "preset",      {"preset", "4096_8", "16_8"},                                   kGpu,  "cuBLAS workspaces: sizes in KiB and how many",                                                        &cublas_workspace_environment},
+      {"cuda_allocator",      "released",    {"released", "expandable_segments", "malloc_async", "unified"}, kGpu,  "LibTorch's device memory: its own blocks, growing ones, CUDA's pool, or memory shared with the host", &cuda_allocator_environment},
+      {"cuda_blas",           "released",    {"released", "cublas", "cublaslt"},                             kGpu,  "library of matrix products",                                                                          &cuda_blas_environment},
+      {"cuda_graph",          "off",         {"off", "on"},                                                  kGpu,  "a step is captured once and launched whole",                                                          &no_environment},
+      {"cuda_module_loading", "lazy",        {"lazy", "eager"},                                              kGpu,  "CUDA loads a kernel when it is first used, or all at the start",                                      &cuda_module_loading_environment},
+      {"cudnn_benchmark",     "preset",      {"preset", "off", "on"},                                        kGpu,  "cuDNN times algorithms and keeps the fastest",                                                        &no_environment},
+      {"cudnn_heuristic",     "released",    {"released", "mode_b"},                                         kGpu,  "cuDNN's choice of an algorithm: as released, or its slower and better mode",                          &cudnn_heuristic_environment},
+      {"determinism",         "strict",      {"strict", "default", "fast"},                                  kHost, "preset: deterministic or throwing, as released, fastest",                                             &determinism_environment},
+      {"deterministic_fill",  "preset",      {"preset", "off", "on"},                                        kHost, "deterministic mode fills new memory",                                                                 &no_environment},
+      {"flush_denormals",     "preset",      {"preset", "off", "on"},                                        kHost, "CPU rounds denormal numbers to zero",                                                                 &no_environment},
+      {"fp16_accumulation",   "off",         {"off", "on"},                                                  kGpu,  "fp16 matrix products add up in fp16",                                                                 &no_environment},
+      {"gelu",                "tanh",        {"tanh", "erf"},                                                kHost, "form of GELU, in models that have one",                                                               &no_environment},
+      {"mkl_cbwr",            "native",      {"native", "compatible", "avx2", "avx512"},                     kHost, "MKL's reproducible code path",                                                                        &mkl_cbwr_environment},
+      {"onednn",              "on",          {"on", "off"},                                                  kHost, "oneDNN kernels on the CPU",                                                                           &no_environment},
+      {"onednn_isa",          "cpu_isa",     {"cpu_isa", "sse41", "avx2", "avx512"},                         kHost, "highest vector instructions of oneDNN alone",                                                         &onednn_isa_environment},
+      {"precision",           "fp32",        {"fp32", "bf16", "fp64"},                                       kHost, "arithmetic; bf16 is autocast over fp32 weights",                                                      &no_environment},
+      {"reduced_reduction",   "preset",      {"preset", "off", "on"},                                        kGpu,  "16-bit partial sums in 16-bit matrix products",                                                       &no_environment},
+      {"seed",                "1",           {},                                                             kHost, "key of every random number",                                                                          &no_environment},
+      {"tf32",                "off",         {"off", "on"},                                                  kGpu,  "TF32 in matrix products and convolutions",                                                            &no_environment},
+      {"threads",             "1",           {},                                                             kHost, "intra-operator threads",                                                                              &threads_environment},
   };
   // clang-format on
   return kKnobs;
@@ -114,6 +154,15 @@ KnobValues with_defaults(const KnobValues& chosen) {
     values.emplace(std::string(knob.name), std::string(knob.default_value));
   }
   return values;
+}
+
+KnobValues without_defaults(const KnobValues& values) {
+  KnobValues chosen;
+  for (const auto& [name, value] : values) {
+    const Knob* knob = find_knob(name);
+    if (knob == nullptr || knob->default_value != value) chosen.emplace(name, value);
+  }
+  return chosen;
 }
 
 std::map<std::string, std::string> knob_environment(const KnobValues& values) {

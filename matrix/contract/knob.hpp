@@ -14,10 +14,14 @@ namespace reprobench {
 // Every knob by name, each with the text of its value; complete once defaults are filled in.
 using KnobValues = std::map<std::string, std::string>;
 
+// Where a knob does something. One that acts on a GPU can only keep its default on the CPU.
+enum class ActsOn { host, gpu };
+
 struct Knob {
   std::string_view name;
   std::string_view default_value;
   std::vector<std::string_view> values;  // empty: any positive integer
+  ActsOn acts_on;
   std::string_view summary;
   // Environment variables that must be set before the process loads LibTorch, for one value of the
   // knob.
@@ -32,6 +36,10 @@ bool accepts(const Knob& knob, std::string_view value);
 
 // `chosen` with the default of every knob it leaves out.
 KnobValues with_defaults(const KnobValues& chosen);
+
+// Those of `values` that are not their knob's default: what a cell's identity is made of, so that a new knob gives no
+// cell another name. A knob's default therefore never changes; a better one is a new value.
+KnobValues without_defaults(const KnobValues& values);
 
 // The variables all knobs of a cell ask for.
 std::map<std::string, std::string> knob_environment(const KnobValues& values);

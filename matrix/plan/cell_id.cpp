@@ -6,11 +6,13 @@
 #include "matrix/plan/plan.hpp"
 
 namespace reprobench {
+namespace {
+
 // Keys in the order nlohmann/json writes them: sorted.
-std::string canonical_text(const CellRequest& request) {
+std::string text_with_knobs(const CellRequest& request, const KnobValues& knobs) {
   JsonText json;
   json.open('{').key("device").string(request.device);
-  json.key("knobs").texts(request.knobs);
+  json.key("knobs").texts(knobs);
   json.key("stack").string(request.stack);
   json.key("suite").string(request.suite);
   json.key("trace").string(to_string(request.trace));
@@ -24,10 +26,14 @@ std::string canonical_text(const CellRequest& request) {
   return json.text();
 }
 
+}  // namespace
+
+std::string canonical_text(const CellRequest& request) { return text_with_knobs(request, request.knobs); }
+
 std::string cell_id_of(const CellRequest& request) {
   constexpr std::size_t kBytes = 6;
   constexpr char kDigits[] = "0123456789abcdef";
-  const std::string text = canonical_text(request);
+  const std::string text = text_with_knobs(request, without_defaults(request.knobs));
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
   std::string id;

@@ -90,13 +90,30 @@ Finding glibc_floor(const Situation& s) {
   return fmt::format("glibc {} is under {}, the floor of {}", s.host.glibc, s.wheel->glibc_min, s.stack.name);
 }
 
-Finding tf32_needs_gpu(const Situation& s) {
-  if (s.cell.request.knobs.at("tf32") != "on") return std::nullopt;
-  if (on_cpu(s)) return "knob tf32=on has no meaning on the CPU";
+// The first knob that a cell on the CPU sets although it acts on a GPU alone.
+Finding knob_needs_gpu(const Situation& s) {
+  if (!on_cpu(s)) return std::nullopt;
+  for (const auto& [name, value] : without_defaults(s.cell.request.knobs)) {
+    const Knob* knob = find_knob(name);
+    if (knob != nullptr && knob->acts_on == ActsOn::gpu) {
+      return fmt::format("knob {}={} has no meaning on the CPU", name, value);
+    }
+  }
+  return std::nullopt;
+}
+
+Finding tf32_needs_sm80(const Situation& s) {
+  if (on_cpu(s) || s.cell.request.knobs.at("tf32") != "on") return std::nullopt;
   const std::string capability = compute_capability(s.cell.request.device);
   if (!version_less(capability, "8.0")) return std::nullopt;
   return fmt::format("knob tf32=on needs a GPU of class sm_80 or later, and this cell asks for {}",
                      s.cell.request.device);
+}
+
+// A captured step hands out no tensors while it runs.
+Finding graph_needs_step_trace(const Situation& s) {
+  if (s.cell.request.knobs.at("cuda_graph") != "on" || s.cell.request.trace == TraceLevel::step) return std::nullopt;
+  return "knob cuda_graph=on shows no tensors inside a step, and this suite traces every tensor";
 }
 
 Finding cpu_isa(const Situation& s) {
@@ -223,7 +240,9 @@ constexpr CompatRule kRules[] = {
     // id                      effect        asks
     {"no-wheel", Effect::skip, &no_wheel},
     {"no-kernel-image", Effect::skip, &no_kernel_image},
-    {"tf32-needs-gpu", Effect::skip, &tf32_needs_gpu},
+    {"knob-needs-gpu", Effect::skip, &knob_needs_gpu},
+    {"tf32-needs-sm80", Effect::skip, &tf32_needs_sm80},
+    {"graph-needs-step-trace", Effect::skip, &graph_needs_step_trace},
     {"device-class", Effect::skip, &device_class_missing},
     {"world-size", Effect::skip, &world_size},
     {"driver-floor", Effect::skip, &driver_floor},

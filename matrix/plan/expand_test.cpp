@@ -153,7 +153,17 @@ TEST_CASE("ids depend on what a cell is and not on where it stands", "[plan]") {
   CHECK(two[0].request.cell_id.size() == 12);
 }
 
-TEST_CASE("the text a cell id hashes is the canonical request's dump", "[plan]") {
+TEST_CASE("knobs at their defaults are no part of a cell's identity, chosen ones are", "[plan]") {
+  CellRequest request;
+  request.stack = "a";
+  const std::string bare = cell_id_of(request);
+  request.knobs = with_defaults({});
+  CHECK(cell_id_of(request) == bare);
+  request.knobs["threads"] = "2";
+  CHECK(cell_id_of(request) != bare);
+}
+
+TEST_CASE("the text of a request is the canonical request's dump", "[plan]") {
   for (const Cell& cell :
        expand_test("axes: {stack: [a], device: [cpu, sm_90], precision: [fp32, bf16], threads: [1, 4]}\n")) {
     CHECK(canonical_text(cell.request) == canonical_request(cell.request).dump());

@@ -28,6 +28,7 @@ struct Case {
   std::string device = "cpu";
   int world_size = 1;
   KnobValues knobs;
+  TraceLevel trace = TraceLevel::step;
   StackAvailability availability;
 };
 
@@ -37,6 +38,7 @@ PlannedCell resolve_one(const Case& c) {
   cell.request.device = c.device;
   cell.request.world_size = c.world_size;
   cell.request.knobs = with_defaults(c.knobs);
+  cell.request.trace = c.trace;
   const StackCatalog catalog{{{c.stack.name, c.stack}}, {{c.stack.name, c.availability}}};
   return resolve({cell}, catalog, shipped_facts(), c.host).at(0);
 }
@@ -186,9 +188,32 @@ TEST_CASE("instructions the CPU lacks are refused", "[plan]") {
 TEST_CASE("TF32 needs a GPU that has it", "[plan]") {
   Case c;
   c.knobs = {{"tf32", "on"}};
-  CHECK(outcome_of(c) == "tf32-needs-gpu: knob tf32=on has no meaning on the CPU");
+  CHECK(outcome_of(c) == "knob-needs-gpu: knob tf32=on has no meaning on the CPU");
   c.device = "sm_75";
-  CHECK(outcome_of(c).find("tf32-needs-gpu: knob tf32=on needs a GPU of class sm_80 or later") == 0);
+  CHECK(outcome_of(c).find("tf32-needs-sm80: knob tf32=on needs a GPU of class sm_80 or later") == 0);
+}
+
+TEST_CASE("every knob of the GPU is refused on the CPU, and its default is not", "[plan]") {
+  for (const Knob& knob : knobs()) {
+    if (knob.acts_on != ActsOn::gpu) continue;
+    Case c;
+    c.knobs = {{std::string(knob.name), std::string(knob.values.back())}};
+    INFO(knob.name);
+    REQUIRE(knob.values.back() != knob.default_value);
+    CHECK(outcome_of(c).find("knob-needs-gpu: knob " + std::string(knob.name)) == 0);
+    c.knobs = {{std::string(knob.name), std::string(knob.default_value)}};
+    CHECK(outcome_of(c) == "runs");
+  }
+}
+
+TEST_CASE("a captured step cannot be traced tensor by tensor", "[plan]") {
+  Case c;
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
+  c.device = "sm_90";
+  c.knobs = {{"cuda_graph", "on"}};
+  CHECK(outcome_of(c) == "runs");
+  c.trace = TraceLevel::tensor;
+  CHECK(outcome_of(c).find("graph-needs-step-trace: knob cuda_graph=on") == 0);
 }
 
 TEST_CASE("a host the wheels are not built for is refused", "[plan]") {

@@ -3,12 +3,13 @@
 // Without dropout. `124m` has the published sizes, `tiny` trains in seconds on one core; both read the text byte by
 // byte.
 //
-// Attention is written out: matrix product, scale, mask, softmax, matrix product. The fused operator does not exist in
-// every release and picks its kernel differently in each.
+// Attention is written out unless the knob `attention` says otherwise: matrix product, scale, mask, softmax, matrix
+// product. The fused operator does not exist in every release and picks its kernel differently in each.
 //
 // Names are the published checkpoint's; weights are (out, in), as at::linear takes them.
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -19,6 +20,9 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/ones.h>
+#if __has_include(<ATen/ops/scaled_dot_product_attention.h>)
+#include <ATen/ops/scaled_dot_product_attention.h>
+#endif
 #include <ATen/ops/softmax.h>
 
 #include "models/model_spec.hpp"
@@ -70,6 +74,17 @@ enum BlockParameter : std::size_t {
   kBlockParameters
 };
 
+// (B, H, T, D) each -> (B, H, T, D), causal, scaled by 1 / sqrt(D). The knob is refused where there is no such
+// operator.
+at::Tensor fused_attention([[maybe_unused]] const at::Tensor& query, [[maybe_unused]] const at::Tensor& key,
+                           [[maybe_unused]] const at::Tensor& value) {
+#if __has_include(<ATen/ops/scaled_dot_product_attention.h>)
+  return at::scaled_dot_product_attention(query, key, value, /*attn_mask=*/{}, /*dropout_p=*/0, /*is_causal=*/true);
+#else
+  throw std::logic_error("this LibTorch has no fused attention");
+#endif
+}
+
 // The forward pass of one step. B: batch, T: context, C: width, H: heads, D: C / H, V: vocabulary.
 class Gpt2Pass {
  public:
@@ -114,6 +129,11 @@ class Gpt2Pass {
     const at::Tensor key = heads_of(qkv.narrow(-1, size_.width, size_.width));
     const at::Tensor value = heads_of(qkv.narrow(-1, 2 * size_.width, size_.width));
 
+    if (step_.settings().fused_attention) {
+      const at::Tensor mixed =
+          fused_attention(query, key, value).transpose(1, 2).reshape({batch, context, size_.width});
+      return linear(tapped(mixed, name + ".mixed"), first + kAttentionProjectionWeight, name + ".c_proj");
+    }
     const double scale = 1 / std::sqrt(static_cast<double>(head_width));
     const at::Tensor scores =
         tapped(at::matmul(query, key.transpose(-2, -1)) * scale, name + ".scores");  // (B, H, T, T)

@@ -66,7 +66,10 @@ bool run_attempt(const std::filesystem::path& request_path, const std::filesyste
     fail(cause.empty() ? "exception" : cause, error.what());
   }
   result.peak_rss_bytes = peak_resident_bytes();
-  result.fingerprint = probe_stack();
+  Fingerprint fingerprint = probe_stack();
+  fingerprint.device_name = result.fingerprint.device_name;
+  fingerprint.device = result.fingerprint.device;
+  result.fingerprint = std::move(fingerprint);
   write_result(request_path.parent_path() / "result.json", result);
   return !result.failure.has_value();
 }

@@ -9,7 +9,7 @@
 namespace reprobench {
 
 // The first GPU this process sees, which must be of class `name`. Throws RunFailure.
-std::unique_ptr<ComputeDevice> open_cuda(const std::string& name);
+std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOptions& options);
 
 // The cause, in the words of a result, behind the text of an exception that LibTorch threw because CUDA failed; empty
 // if CUDA has nothing to do with it.

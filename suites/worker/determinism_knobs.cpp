@@ -86,10 +86,6 @@ std::string apply_tf32(const std::string& value, const KnobValues&) {
   return value;
 }
 
-KnobSupport support_gpu_only(const Knob& knob) {
-  return support_default_only(knob, "acts on a GPU, and this worker trains on the CPU");
-}
-
 constexpr KnobRow kDeterminismRows[] = {
     {"cudnn_benchmark", &apply_cudnn_benchmark, &support_gpu_only},
     {"determinism", &apply_determinism, &support_everything},

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "suites/worker/cuda_backend.hpp"
+#include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
 
 namespace reprobench {
@@ -50,6 +51,11 @@ class Cpu final : public ComputeDevice {
     return finished(std::move(readback));
   }
 
+  bool records_steps() const override { return false; }
+  std::unique_ptr<RecordedWork> record(const std::function<void()>&) override {
+    throw RunFailure("unsupported", "the CPU records no work");
+  }
+
   std::size_t steps_in_flight() const override { return 1; }
   DeviceMemory memory() const override { return {}; }
   DeviceFacts facts() const override { return {}; }
@@ -63,8 +69,12 @@ std::unique_ptr<PendingReadback> finished(Readback readback) {
 
 std::unique_ptr<ComputeDevice> open_cpu() { return std::make_unique<Cpu>(); }
 
-std::unique_ptr<ComputeDevice> open_device(const std::string& name) {
-  return name == "cpu" ? open_cpu() : open_cuda(name);
+DeviceOptions device_options_of(const KnobValues& resolved) {
+  return {resolved.at("cuda_graph") == "on", resolved.at("cuda_allocator") == "unified"};
+}
+
+std::unique_ptr<ComputeDevice> open_device(const std::string& name, const DeviceOptions& options) {
+  return name == "cpu" ? open_cpu() : open_cuda(name, options);
 }
 
 }  // namespace reprobench

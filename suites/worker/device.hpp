@@ -6,13 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/digest/digest.hpp"
-#include "matrix/contract/capability.hpp"
+#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/knob.hpp"
 #include "matrix/contract/trace.hpp"
 #include "suites/worker/step_line.hpp"
 
@@ -60,6 +62,13 @@ class PendingReadback {
   virtual Readback take() = 0;  // once; waits for the device
 };
 
+// Work that was recorded once and is launched whole.
+class RecordedWork {
+ public:
+  virtual ~RecordedWork() = default;
+  virtual void replay() = 0;
+};
+
 // One that has nothing to wait for.
 std::unique_ptr<PendingReadback> finished(Readback readback);
 
@@ -75,6 +84,13 @@ class ComputeDevice {
   // later work may overwrite them.
   virtual std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) = 0;
 
+  // Whether steps are to be recorded, as the options it was opened with say.
+  virtual bool records_steps() const = 0;
+
+  // Records what `work` queues, without running it. All its tensors keep their places: a replay reads and writes the
+  // same memory. Throws RunFailure "unsupported" on the CPU.
+  virtual std::unique_ptr<RecordedWork> record(const std::function<void()>& work) = 0;
+
   // How many steps may be under way before the oldest is waited for.
   virtual std::size_t steps_in_flight() const = 0;
 
@@ -84,9 +100,16 @@ class ComputeDevice {
   virtual DeviceFacts facts() const = 0;
 };
 
+struct DeviceOptions {
+  bool records_steps = false;   // everything runs in a stream that can be captured
+  bool unified_memory = false;  // tensors lie in memory that GPU and host share, no more than the card has free
+};
+
+DeviceOptions device_options_of(const KnobValues& resolved);
+
 // "cpu", or a class of GPU such as "sm_90", of which this process must see one. Throws RunFailure: "unsupported" where
 // this worker was built without CUDA, and the causes of suites/worker/cuda/cuda_failure.hpp.
-std::unique_ptr<ComputeDevice> open_device(const std::string& name);
+std::unique_ptr<ComputeDevice> open_device(const std::string& name, const DeviceOptions& options);
 
 // Every GPU this process sees; empty without one. `problem` says why there is none where CUDA was built in.
 std::vector<DeviceFacts> visible_devices(std::string& problem);

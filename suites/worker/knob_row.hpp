@@ -17,10 +17,15 @@ struct KnobRow {
   KnobSupport (*support)(const Knob& knob);  // of this stack on this host
 };
 
+std::span<const KnobRow> attention_knob_rows();
 std::span<const KnobRow> cpu_knob_rows();          // threads, instructions, libraries of the CPU
+std::span<const KnobRow> cuda_knob_rows();         // libraries, memory and launching of a GPU
 std::span<const KnobRow> determinism_knob_rows();  // switches of at::Context
 
 KnobSupport support_everything(const Knob& knob);
+
+// Everything in a worker built with CUDA, else the default alone.
+KnobSupport support_gpu_only(const Knob& knob);
 
 // Only the knob's default, for that reason.
 KnobSupport support_default_only(const Knob& knob, const std::string& reason);

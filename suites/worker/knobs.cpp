@@ -21,7 +21,8 @@ constexpr KnobRow kWorkloadRows[] = {
 };
 
 const KnobRow& row_of(std::string_view name) {
-  const std::span<const KnobRow> kinds[] = {kWorkloadRows, cpu_knob_rows(), determinism_knob_rows()};
+  const std::span<const KnobRow> kinds[] = {kWorkloadRows, attention_knob_rows(), cpu_knob_rows(), cuda_knob_rows(),
+                                            determinism_knob_rows()};
   for (const auto& rows : kinds) {
     const auto found = std::find_if(rows.begin(), rows.end(), [&](const KnobRow& row) { return row.name == name; });
     if (found != rows.end()) return *found;
@@ -90,7 +91,8 @@ Precision precision_of(const KnobValues& values) {
 }
 
 ModelSettings model_settings_of(const KnobValues& values) {
-  return {.gelu = values.at("gelu") == "erf" ? Gelu::erf : Gelu::tanh};
+  return {.gelu = values.at("gelu") == "erf" ? Gelu::erf : Gelu::tanh,
+          .fused_attention = values.at("attention") != "written_out"};
 }
 
 AutocastScope::AutocastScope(Precision precision, const c10::Device& device)

@@ -101,7 +101,7 @@ TEST_CASE("a chosen value the stack cannot honour is refused with the reason, ne
     }
     return "";
   };
-  const std::string on_gpu = "here: acts on a GPU, and this worker trains on the CPU";
+  const std::string on_gpu = "here: acts on a GPU, and this worker was built without CUDA";
   CHECK(refused({{"tf32", "on"}}) == "knob `tf32` cannot be `on` " + on_gpu);
   CHECK(refused({{"cudnn_benchmark", "on"}}) == "knob `cudnn_benchmark` cannot be `on` " + on_gpu);
   CHECK(refused({{"reduced_reduction", "on"}}) == "knob `reduced_reduction` cannot be `on` " + on_gpu);

@@ -129,10 +129,12 @@ std::string relative_to(const std::string& folder, const std::string& path) {
 }
 
 std::map<std::string, std::string> set_variables() {
-  // MALLOC_PERTURB_ is left out on purpose: poisoned and clean runs must have equal fingerprints and equal bits.
+  // MALLOC_PERTURB_ is left out on purpose: poisoned and clean runs must have equal fingerprints and equal bits. So is
+  // CUDA_VISIBLE_DEVICES: two cards of one model are one kind of device.
   static constexpr const char* kAllowed[] = {"ATEN_CPU_CAPABILITY",
                                              "CUBLAS_WORKSPACE_CONFIG",
-                                             "CUDA_VISIBLE_DEVICES",
+                                             "CUDA_MODULE_LOADING",
+                                             "DISABLE_ADDMM_CUDA_LT",
                                              "DNNL_MAX_CPU_ISA",
                                              "GLIBC_TUNABLES",
                                              "LD_PRELOAD",
@@ -150,7 +152,10 @@ std::map<std::string, std::string> set_variables() {
                                              "ONEDNN_MAX_CPU_ISA",
                                              "OPENBLAS_CORETYPE",
                                              "OPENBLAS_NUM_THREADS",
-                                             "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"};
+                                             "PYTORCH_CUDA_ALLOC_CONF",
+                                             "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+                                             "TORCH_BLAS_PREFER_CUBLASLT",
+                                             "TORCH_CUDNN_USE_HEURISTIC_MODE_B"};
   std::map<std::string, std::string> result;
   for (const char* name : kAllowed) {
     if (const char* value = std::getenv(name)) result[name] = value;

@@ -88,6 +88,17 @@ struct StepOutcome {
   std::unique_ptr<StepTimer> timer;
 };
 
+// Forward pass and loss.
+void run_forward(const Run& run, StepContext& context, StepOutcome& outcome) {
+  run.replay.enter_pass("forward");
+  {
+    const AutocastScope autocast(run.precision, run.device.where());
+    outcome.output = run.model.forward(run.batches.input(), context);
+  }
+  const bool widen = outcome.output.scalar_type() == at::kBFloat16;
+  outcome.loss = run.model.loss(widen ? outcome.output.to(at::kFloat) : outcome.output, run.batches.target());
+}
+
 // One timed step. Gradients of the step before are dropped in its data phase, so the recorder can still read them.
 StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
   StepOutcome outcome;
@@ -98,13 +109,7 @@ StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
   run.batches.load(step);
   run.fault_acts(FaultPhase::after_load, step);
   timer.mark(StepMark::loaded);
-  run.replay.enter_pass("forward");
-  {
-    const AutocastScope autocast(run.precision, run.device.where());
-    outcome.output = run.model.forward(run.batches.input(), context);
-  }
-  const bool widen = outcome.output.scalar_type() == at::kBFloat16;
-  outcome.loss = run.model.loss(widen ? outcome.output.to(at::kFloat) : outcome.output, run.batches.target());
+  run_forward(run, context, outcome);
   timer.mark(StepMark::forwarded);
   run.replay.enter_pass("backward");
   outcome.loss.backward();
@@ -116,6 +121,45 @@ StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
   timer.mark(StepMark::updated);
   return outcome;
 }
+
+// A step recorded once and launched whole. It has no phases inside: all of its time is `forward`.
+class RecordedStep {
+ public:
+  RecordedStep(const Run& run, StepContext& context) : run_(run), context_(context) {}
+
+  StepOutcome run(std::int64_t step) {
+    StepOutcome outcome;
+    outcome.timer = run_.device.start_step();
+    outcome.timer->mark(StepMark::begin);
+    run_.batches.load(step);
+    run_.state.begin_update();
+    outcome.timer->mark(StepMark::loaded);
+    if (work_ == nullptr) work_ = run_.device.record([this] { compute(); });
+    work_->replay();
+    for (const StepMark mark : {StepMark::forwarded, StepMark::differentiated, StepMark::updated}) {
+      outcome.timer->mark(mark);
+    }
+    outcome.output = recorded_.output;
+    outcome.loss = recorded_.loss;
+    return outcome;
+  }
+
+ private:
+  void compute() {
+    run_.state.clear_gradients();
+    run_forward(run_, context_, recorded_);
+    recorded_.loss.backward();
+    run_.state.apply_update();
+  }
+
+  const Run& run_;
+  StepContext& context_;
+  StepOutcome recorded_;
+  std::unique_ptr<RecordedWork> work_;
+};
+
+// LibTorch chooses algorithms and allocates workspaces in the first steps, which a recording cannot hold.
+constexpr std::int64_t kStepsBeforeRecording = 3;
 
 // Waits for the oldest steps until fewer than `limit` are under way.
 void complete_steps(Run& run, std::size_t limit) {
@@ -142,13 +186,16 @@ void record_step(Run& run, std::int64_t step, StepOutcome& outcome) {
 
 void run_steps(Run& run, Telemetry telemetry) {
   LoopContext context(run);
+  RecordedStep recorded(run, context);
   const std::int64_t first = first_step_of(run.request);
   const std::int64_t last = last_step_of(run.request);
   for (std::int64_t step = first; step <= last; ++step) {
     run.fault_acts(FaultPhase::before_step, step);
     if (telemetry == Telemetry::on) run.recorder.before_step(step);
     run.replay.begin_step(step);
-    StepOutcome outcome = run_step(step, run, context);
+    StepOutcome outcome = run.device.records_steps() && step - first >= kStepsBeforeRecording
+                              ? recorded.run(step)
+                              : run_step(step, run, context);
     run.replay.end_step();
     if (step == first) {
       run.device.synchronize();
@@ -177,18 +224,34 @@ void close_record(const StepRecorder& recorder, const ComputeDevice& device, Tra
   result.trace_lines = trace.lines();
 }
 
+// Two cards of one model are one kind of device.
+std::optional<DeviceFacts> fingerprint_of(const ComputeDevice& device) {
+  DeviceFacts facts = device.facts();
+  if (facts.name.empty()) return std::nullopt;
+  facts.uuid.clear();
+  facts.pci_bus_id.clear();
+  return facts;
+}
+
 }  // namespace
 
 void run_training(const CellRequest& request, const std::filesystem::path& folder,
-                  const std::filesystem::path& data_folder, CellResult& result, Telemetry telemetry) {
+                  const std::filesystem::path& data_folder, CellResult& result, Telemetry telemetry, OpenDevice open) {
   result.knobs_resolved = apply_knobs(request.knobs);
   check_request(request);
   const Model& model = model_named(request.workload.model);
   const ModelPreset& preset = preset_named(model, request.workload.preset);
   const Precision precision = precision_of(result.knobs_resolved);
   const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
-  const std::unique_ptr<ComputeDevice> device = open_device(request.device);
+  const std::unique_ptr<ComputeDevice> device = open(request.device, device_options_of(result.knobs_resolved));
+  if (device->records_steps() && (request.inject || request.replay || request.trace == TraceLevel::tensor)) {
+    throw RunFailure("unsupported",
+                     "a recorded step shows nothing inside: no faults, replays or traces of every tensor");
+  }
+  result.fingerprint.device = fingerprint_of(*device);
+  if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   TrainState state(model, preset, seed, precision, device->where());
+  if (device->records_steps()) state.keep_step_numbers_on_device();
   BatchSource batches(model, preset, data_folder, seed, request.workload.batch_size, precision, device->where());
   std::optional<Fault> fault;
   if (request.inject) fault.emplace(*request.inject, request, state, batches);

@@ -24,6 +24,11 @@ struct TrainState::Slot {
   at::Tensor denominator;  // scratch of update(), so that a step allocates nothing here
 };
 
+// The two numbers of a step that change with its count: epsilon and the inverse of the step size.
+struct TrainState::StepNumbers {
+  at::Tensor on_device;  // (2), of the parameters' type; undefined: the host passes them with each call
+};
+
 namespace {
 
 template <class T>
@@ -57,7 +62,7 @@ double sum_of_squares(const at::Tensor& tensor) {
 
 TrainState::TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision,
                        const c10::Device& device)
-    : adam_(preset.optimizer) {
+    : adam_(preset.optimizer), numbers_(std::make_unique<StepNumbers>()) {
   for (const ParameterSpec& spec : model.parameters(preset)) {
     at::Tensor value = at::empty(spec.shape, at::kFloat);
     const auto initial =
@@ -87,21 +92,43 @@ void TrainState::clear_gradients() {
 
 // The bias corrections are folded into step size and epsilon, as at the end of section 2 of the Adam paper: two passes
 // over the parameters less than the textbook order.
-void TrainState::update() {
-  const c10::NoGradGuard no_grad;
+void TrainState::begin_update() {
   beta1_power_ *= adam_.beta1;
   beta2_power_ *= adam_.beta2;
   const double correction = std::sqrt(1 - beta2_power_);
-  const double step_size = adam_.learning_rate * correction / (1 - beta1_power_);
-  const double epsilon = adam_.epsilon * correction;
+  step_size_ = adam_.learning_rate * correction / (1 - beta1_power_);
+  epsilon_ = adam_.epsilon * correction;
+  if (!numbers_->on_device.defined()) return;
+  const bool for_gpu = !numbers_->on_device.device().is_cpu();
+  at::Tensor numbers = at::empty({2}, at::TensorOptions(at::kDouble).pinned_memory(for_gpu));
+  auto* values = static_cast<double*>(numbers.data_ptr());
+  values[0] = epsilon_;
+  values[1] = 1 / step_size_;
+  numbers_->on_device.copy_(numbers, /*non_blocking=*/true);
+}
+
+void TrainState::apply_update() {
+  const c10::NoGradGuard no_grad;
+  const at::Tensor& numbers = numbers_->on_device;
   for (Slot& slot : slots_) {
     const at::Tensor& gradient = slot.parameter.grad();
     if (!gradient.defined()) continue;
     slot.exp_avg.lerp_(gradient, 1 - adam_.beta1);
     slot.exp_avg_square.mul_(adam_.beta2).addcmul_(gradient, gradient, 1 - adam_.beta2);
-    at::sqrt_out(slot.denominator, slot.exp_avg_square).add_(epsilon);
-    slot.parameter.addcdiv_(slot.exp_avg, slot.denominator, -step_size);
+    at::sqrt_out(slot.denominator, slot.exp_avg_square);
+    if (numbers.defined()) {
+      slot.denominator.add_(numbers.select(0, 0)).mul_(numbers.select(0, 1));
+      slot.parameter.addcdiv_(slot.exp_avg, slot.denominator, -1);
+    } else {
+      slot.denominator.add_(epsilon_);
+      slot.parameter.addcdiv_(slot.exp_avg, slot.denominator, -step_size_);
+    }
   }
+}
+
+void TrainState::keep_step_numbers_on_device() {
+  const at::Tensor& parameter = slots_.front().parameter;
+  numbers_->on_device = at::empty({2}, parameter.options().requires_grad(false));
 }
 
 double TrainState::gradient_norm() const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,8 +39,15 @@ class TrainState {
 
   void clear_gradients();
 
-  // One step of Adam on every parameter that has a gradient.
-  void update();
+  // One step of Adam on every parameter that has a gradient: what the host computes, then what tensors do. The second
+  // half can be recorded if the step's two numbers lie on the device.
+  void update() {
+    begin_update();
+    apply_update();
+  }
+  void begin_update();
+  void apply_update();
+  void keep_step_numbers_on_device();
 
   // L2 norm over all gradients, accumulated in fp64; on the CPU in a fixed order.
   double gradient_norm() const;
@@ -59,10 +67,14 @@ class TrainState {
 
  private:
   struct Slot;
+  struct StepNumbers;
 
   AdamSettings adam_;
   double beta1_power_ = 1;  // running products: pow() differs between C libraries
   double beta2_power_ = 1;
+  double step_size_ = 0;  // of this step, with the bias corrections
+  double epsilon_ = 0;
+  std::unique_ptr<StepNumbers> numbers_;
   std::vector<Slot> slots_;
 };
 

@@ -1,18 +1,22 @@
 // A GPU as the train loop sees it: events in LibTorch's current stream, its caching allocator's counters, and digests
 // that come back while later steps run.
 #include <array>
+#include <optional>
 #include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
 #include "suites/worker/cuda/cuda_failure.hpp"
 #include "suites/worker/cuda/cuda_probe.hpp"
 #include "suites/worker/cuda/event_pool.hpp"
+#include "suites/worker/cuda/recorded_graph.hpp"
+#include "suites/worker/cuda/unified_memory.hpp"
 #include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
@@ -57,10 +61,17 @@ class CudaStepTimer final : public StepTimer {
 
 class Cuda final : public ComputeDevice {
  public:
-  explicit Cuda(DeviceFacts facts) : facts_(std::move(facts)) {
+  Cuda(DeviceFacts facts, const DeviceOptions& options) : facts_(std::move(facts)), unified_(options.unified_memory) {
     check_cuda(cudaSetDevice(kDevice), "choosing the device");
+    if (unified_) use_unified_memory();
     at::empty({1}, at::TensorOptions(where()));  // starts LibTorch's CUDA part, whose allocator is asked below
-    c10::cuda::CUDACachingAllocator::resetPeakStats(kDevice);
+    if (unified_) {
+      reset_unified_peaks();
+    } else {
+      c10::cuda::CUDACachingAllocator::resetPeakStats(kDevice);
+    }
+    // The default stream cannot be captured.
+    if (options.records_steps) stream_.emplace(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice));
   }
 
   c10::Device where() const override { return {at::kCUDA, kDevice}; }
@@ -72,9 +83,12 @@ class Cuda final : public ComputeDevice {
     readback.scalar = exact_value(scalar);
     return finished(std::move(readback));
   }
+  bool records_steps() const override { return stream_.has_value(); }
+  std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override { return capture_graph(work); }
   std::size_t steps_in_flight() const override { return kStepsInFlight; }
 
   DeviceMemory memory() const override {
+    if (unified_) return unified_memory();
     const auto stats = c10::cuda::CUDACachingAllocator::getDeviceStats(kDevice);
     constexpr std::size_t kAllPools = 0;  // StatType::AGGREGATE
     const auto& allocated = stats.allocated_bytes[kAllPools];
@@ -86,12 +100,14 @@ class Cuda final : public ComputeDevice {
 
  private:
   DeviceFacts facts_;
+  bool unified_;
   EventPool events_;
+  std::optional<c10::cuda::CUDAStreamGuard> stream_;
 };
 
 }  // namespace
 
-std::unique_ptr<ComputeDevice> open_cuda(const std::string& name) {
+std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOptions& options) {
   std::string problem;
   const std::vector<DeviceFacts> devices = visible_devices(problem);
   if (devices.empty()) {
@@ -106,7 +122,7 @@ std::unique_ptr<ComputeDevice> open_cuda(const std::string& name) {
     throw RunFailure("no_kernel_image",
                      "this LibTorch has no kernels for " + devices.front().name + " (" + found + ")");
   }
-  return std::make_unique<Cuda>(devices.front());
+  return std::make_unique<Cuda>(devices.front(), options);
 }
 
 }  // namespace reprobench

@@ -8,7 +8,7 @@ constexpr const char* kProblem = "this worker was built without CUDA; install th
 
 }  // namespace
 
-std::unique_ptr<ComputeDevice> open_cuda(const std::string& name) {
+std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOptions&) {
   throw RunFailure("unsupported", "cannot train on `" + name + "`: " + kProblem);
 }
 
