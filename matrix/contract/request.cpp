@@ -15,11 +15,11 @@ std::optional<TraceLevel> trace_level_from(std::string_view word) {
 }
 
 constexpr InjectionKind kInjectionKinds[] = {
-    {"weight_ulp", true},       {"weight_nan", true},    {"weight_huge", true},        {"weight_sign", true},
-    {"gradient_ulp", true},     {"moment_ulp", true},    {"adam_epsilon", false},      {"skip_update", false},
-    {"stale_batch", false},     {"wrong_batch", false},  {"sample_repeated", false},   {"sample_dropped", false},
-    {"reduction_order", false}, {"tf32", false},         {"accumulate_16_bit", false}, {"layer_norm_epsilon", false},
-    {"gelu_scale", false},      {"softmax_scale", false}};
+    {"weight_ulp", true},       {"weight_nan", true},     {"weight_huge", true},        {"weight_sign", true},
+    {"gradient_ulp", true},     {"moment_ulp", true},     {"adam_epsilon", false},      {"skip_update", false},
+    {"stale_batch", false},     {"wrong_batch", false},   {"sample_repeated", false},   {"sample_dropped", false},
+    {"reduction_order", false}, {"tf32", false},          {"accumulate_16_bit", false}, {"layer_norm_epsilon", false},
+    {"gelu_scale", false},      {"softmax_scale", false}, {"atomic_add", true}};
 
 std::span<const InjectionKind> injection_kinds() { return kInjectionKinds; }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <new>
 
+#include "kernels/device/device_error.hpp"
 #include "matrix/contract/version.hpp"
 #include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/process_facts.hpp"
@@ -59,6 +60,8 @@ bool run_attempt(const std::filesystem::path& request_path, const std::filesyste
     fail(failure.cause(), failure.what());
   } catch (const ContractError& error) {
     fail("bad_request", error.what());
+  } catch (const DeviceError& error) {
+    fail(error.code() == DeviceErrorCode::out_of_memory ? "cuda_oom" : std::string(word(error.code())), error.what());
   } catch (const std::bad_alloc&) {
     fail("host_oom", "memory ran out");
   } catch (const std::exception& error) {

@@ -5,7 +5,12 @@
 #include <limits>
 #include <string_view>
 
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/outer.h>
+#include <ATen/ops/zeros.h>
 
 #include "suites/worker/host_tensor.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -83,6 +88,23 @@ void gradient_ulp(const FaultSite& site) {
   move_by_one_ulp(site.state.gradient(*site.state.index_of(site.injection.tensor)), site.injection.element);
 }
 
+// The gradient, split into shares that are scattered onto each other with LibTorch's deterministic mode off. On a GPU
+// they are added by atomic operations in whatever order they come, so runs differ; on the CPU they are added in turn.
+void atomic_add(const FaultSite& site) {
+  constexpr std::int64_t kShares = 64;
+  at::Context& context = at::globalContext();
+  const bool deterministic = context.deterministicAlgorithms();
+  at::Tensor gradient = site.state.gradient(*site.state.index_of(site.injection.tensor)).variable_data();
+  const auto options = gradient.options();
+  const at::Tensor weights = at::arange(1, kShares + 1, options) * (2.0 / (kShares * (kShares + 1)));
+  const at::Tensor shares = at::outer(weights, gradient.flatten()).flatten();
+  const at::Tensor places = at::arange(gradient.numel(), options.dtype(at::kLong)).repeat({kShares});
+  context.setDeterministicAlgorithms(false, false);
+  const at::Tensor sum = at::zeros({gradient.numel()}, options).index_add_(0, places, shares);
+  context.setDeterministicAlgorithms(deterministic, false);
+  gradient.copy_(sum.view_as(gradient));
+}
+
 // Ten times the usual one, from this step on.
 void adam_epsilon(const FaultSite& site) { site.state.set_epsilon(1e-7); }
 
@@ -130,6 +152,7 @@ constexpr FaultKind kKinds[] = {
     {"sample_repeated", FaultPhase::after_load,        Target::sample,    &sample_repeated},
     {"sample_dropped",  FaultPhase::after_load,        Target::sample,    &sample_dropped},
     {"gradient_ulp",    FaultPhase::after_backward,    Target::parameter, &gradient_ulp},
+    {"atomic_add",      FaultPhase::after_backward,    Target::parameter, &atomic_add},
     {"skip_update",     FaultPhase::instead_of_update, Target::none,      &skip_update},
 };
 // clang-format on

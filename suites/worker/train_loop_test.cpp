@@ -11,6 +11,7 @@
 #include "matrix/contract/trace.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/attempt.hpp"
+#include "suites/worker/knobs.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/step_recorder.hpp"
 #include "suites/worker/temporary_folder.hpp"
@@ -199,6 +200,33 @@ TEST_CASE("at level step a nudged weight is seen no later than the next digest o
   const Trace nudged = run(request);
   CHECK(nudged.steps[kStateEvery - 2].chain == clean.steps[kStateEvery - 2].chain);
   CHECK(nudged.steps[kStateEvery - 1].chain != clean.steps[kStateEvery - 1].chain);
+}
+
+TEST_CASE("shares scattered onto a gradient change its bits, and on the CPU the same way every time", "[worker]") {
+  CellRequest request = request_for(mlp(), 4, TraceLevel::tensor);
+  const Trace clean = run(request);
+  request.inject = Injection{"atomic_add", 2, "fc1.weight", 0};
+  const Trace scattered = run(request);
+  CHECK(scattered.steps[0].chain == clean.steps[0].chain);
+  CHECK(scattered.steps[1].chain != clean.steps[1].chain);
+  CHECK(loss_of(scattered.steps[3]) == Approx(loss_of(clean.steps[3])).epsilon(1e-4));
+  CHECK(run(request).result.chain == scattered.result.chain);
+}
+
+TEST_CASE("every attention backend of the CPU trains a decoder to the same losses within rounding", "[worker]") {
+  CellRequest request = request_for(model_called("gpt2"), 3, TraceLevel::step);
+  const Trace written_out = run(request);
+  for (const KnobSupport& support : knob_support()) {
+    if (support.name != "attention") continue;
+    for (const std::string& backend : support.values) {
+      INFO(backend);
+      request.knobs["attention"] = backend;
+      const Trace fused = run(request);
+      CHECK(fused.result.workload_digest == written_out.result.workload_digest);
+      CHECK(loss_of(fused.steps[2]) == Approx(loss_of(written_out.steps[2])).epsilon(1e-4));
+    }
+  }
+  apply_knobs(with_defaults({}));
 }
 
 TEST_CASE("a fault that names no element of the model is a bad request", "[worker]") {

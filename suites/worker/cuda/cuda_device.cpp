@@ -15,11 +15,11 @@
 #include "suites/worker/cuda/cuda_failure.hpp"
 #include "suites/worker/cuda/cuda_probe.hpp"
 #include "suites/worker/cuda/event_pool.hpp"
+#include "suites/worker/cuda/readback_queue.hpp"
 #include "suites/worker/cuda/recorded_graph.hpp"
 #include "suites/worker/cuda/unified_memory.hpp"
 #include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/run_failure.hpp"
-#include "suites/worker/tensor_record.hpp"
 
 namespace reprobench {
 namespace {
@@ -78,10 +78,7 @@ class Cuda final : public ComputeDevice {
   void synchronize() override { check_cuda(cudaDeviceSynchronize(), "waiting for the device"); }
   std::unique_ptr<StepTimer> start_step() override { return std::make_unique<CudaStepTimer>(events_); }
   std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) override {
-    Readback readback;
-    for (const at::Tensor& tensor : tensors) readback.digests.push_back(digest_of(tensor));
-    readback.scalar = exact_value(scalar);
-    return finished(std::move(readback));
+    return readbacks_.begin(tensors, scalar);
   }
   bool records_steps() const override { return stream_.has_value(); }
   std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override { return capture_graph(work); }
@@ -102,6 +99,7 @@ class Cuda final : public ComputeDevice {
   DeviceFacts facts_;
   bool unified_;
   EventPool events_;
+  ReadbackQueue readbacks_;
   std::optional<c10::cuda::CUDAStreamGuard> stream_;
 };
 

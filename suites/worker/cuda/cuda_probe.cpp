@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include <ATen/Version.h>
+#include <ATen/detail/CUDAHooksInterface.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -49,6 +49,8 @@ bool has_driver() {
 
 }  // namespace
 
+std::string cuda_build_text() { return at::detail::getCUDAHooks().showConfig(); }
+
 DeviceFacts probe_device(int index) {
   const auto properties = std::make_unique<cudaDeviceProp>();
   check_cuda(cudaGetDeviceProperties(properties.get(), index), "reading the device's properties");
@@ -67,7 +69,7 @@ DeviceFacts probe_device(int index) {
   char bus_id[32] = {};
   if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, index) == cudaSuccess) device.pci_bus_id = bus_id;
   device.driver_cuda = driver_cuda();
-  device.compute = coverage_of(at::show_config(), device.compute_capability);
+  device.compute = coverage_of(cuda_build_text(), device.compute_capability);
   return device;
 }
 

@@ -1,9 +1,14 @@
 // Which GPUs this process sees, and what they are.
 #pragma once
 
+#include <string>
+
 #include "matrix/contract/device_facts.hpp"
 
 namespace reprobench {
+
+// What LibTorch's CUDA part says of its build, the architectures it has code for among it. Needs a GPU.
+std::string cuda_build_text();
 
 // Of the device with this index in this process. Throws RunFailure.
 DeviceFacts probe_device(int index);
