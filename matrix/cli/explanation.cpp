@@ -7,6 +7,7 @@
 
 #include "matrix/record/operator_reader.hpp"
 #include "matrix/record/safetensors.hpp"
+#include "matrix/verdict/accumulator.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
@@ -110,6 +111,24 @@ class Explainer {
     find_element(fmt::format("output {} of {}", result_.call->output, result_.call->measured.name), ours, theirs,
                  output);
     weigh_call(ours, theirs, output, fmt::format("fp64.{}", result_.call->output));
+    note_accumulator(ours, theirs, output);
+  }
+
+  // Two generations of tensor cores that made the call out of equal inputs.
+  void note_accumulator(const SafetensorsFile& ours, const SafetensorsFile& theirs, const std::string& output) {
+    const TensorView* a = find_tensor(ours.tensors(), output);
+    const TensorView* b = find_tensor(theirs.tensors(), output);
+    if (a == nullptr || b == nullptr) return;
+    std::vector<TensorView> inputs;
+    while (const TensorView* input = find_tensor(theirs.tensors(), fmt::format("input.{}", inputs.size()))) {
+      inputs.push_back(*input);
+    }
+    const auto side = [](const CellRequest& request) {
+      return ProductSide{request.device, request.knobs.at("tf32") == "on"};
+    };
+    const auto fit = explain_by_accumulator(result_.call->measured.name, inputs, *a, side(measured_.request), *b,
+                                            side(expected_.request));
+    if (fit) result_.notes.push_back(fit->sentence);
   }
 
   void find_element(const std::string& name, const SafetensorsFile& ours, const SafetensorsFile& theirs,

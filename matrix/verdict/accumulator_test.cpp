@@ -1,0 +1,161 @@
+#include "matrix/verdict/accumulator.hpp"
+
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "ci/catch.hpp"
+#include "kernels/mma/mma.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kRows = 24;
+constexpr std::int64_t kDepth = 96;
+constexpr std::int64_t kColumns = 20;
+
+using Sum = std::function<float(std::span<const float>, std::span<const float>)>;
+
+Sum emulated(const char* device, MmaType type) {
+  return [rule = mma_rule(device, type).value(), type](auto a, auto b) { return mma_dot(rule, type, a, b); };
+}
+
+float plain_sum(std::span<const float> a, std::span<const float> b) {
+  float sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum = std::fma(a[i], b[i], sum);
+  return sum;
+}
+
+// Tensors with their bytes.
+struct Tensor {
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+  std::vector<std::uint32_t> words;  // F32
+  std::vector<std::uint16_t> halves;
+
+  TensorView view() const {
+    const auto bytes = words.empty() ? std::as_bytes(std::span(halves)) : std::as_bytes(std::span(words));
+    return {"t", dtype, shape, bytes, 0};
+  }
+};
+
+float bf16_value(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+// bf16 values in (-2, 2) from a small generator of its own.
+std::vector<float> factors(std::int64_t count, std::uint32_t seed) {
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < count; ++i) {
+    seed = seed * 1664525U + 1013904223U;
+    const float value = static_cast<float>(static_cast<std::int32_t>(seed)) * 0x1p-30F;
+    values.push_back(bf16_value(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16)));
+  }
+  return values;
+}
+
+Tensor as_bf16(const std::vector<float>& values, std::vector<std::int64_t> shape) {
+  Tensor tensor{"BF16", std::move(shape), {}, {}};
+  for (const float value : values) {
+    tensor.halves.push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16));
+  }
+  return tensor;
+}
+
+Tensor as_fp32(const std::vector<float>& values, std::vector<std::int64_t> shape) {
+  Tensor tensor{"F32", std::move(shape), {}, {}};
+  for (const float value : values) tensor.words.push_back(std::bit_cast<std::uint32_t>(value));
+  return tensor;
+}
+
+struct Recorded {
+  std::vector<float> a = factors(kRows * kDepth, 1);
+  std::vector<float> b = factors(kDepth * kColumns, 2);
+
+  // fp32 output of a kernel that sums like `sum`.
+  Tensor output(const Sum& sum) const {
+    std::vector<float> values;
+    std::vector<float> column(kDepth);
+    for (std::int64_t i = 0; i < kRows; ++i) {
+      for (std::int64_t j = 0; j < kColumns; ++j) {
+        for (std::int64_t k = 0; k < kDepth; ++k) {
+          column[static_cast<std::size_t>(k)] = b[static_cast<std::size_t>(k * kColumns + j)];
+        }
+        values.push_back(sum(std::span(a).subspan(static_cast<std::size_t>(i * kDepth), kDepth), column));
+      }
+    }
+    return as_fp32(values, {kRows, kColumns});
+  }
+
+  std::optional<AccumulatorFit> explained(const Tensor& measured, const ProductSide& ours, const Tensor& expected,
+                                          const ProductSide& theirs, const char* name = "aten::mm") const {
+    const Tensor left = as_bf16(a, {kRows, kDepth});
+    const Tensor right = as_bf16(b, {kDepth, kColumns});
+    const Tensor zero = as_fp32(std::vector<float>(kColumns, 0.0F), {kColumns});
+    std::vector<TensorView> inputs{left.view(), right.view()};
+    if (std::string(name) == "aten::addmm") inputs.insert(inputs.begin(), zero.view());
+    return explain_by_accumulator(name, inputs, measured.view(), ours, expected.view(), theirs);
+  }
+};
+
+const ProductSide kAmpere{"sm_80", false};
+const ProductSide kHopper{"sm_90", false};
+
+TEST_CASE("outputs that both rules give to the bit are explained by the accumulator", "[verdict]") {
+  const Recorded recorded;
+  const Tensor ampere = recorded.output(emulated("sm_80", MmaType::bf16));
+  const Tensor hopper = recorded.output(emulated("sm_90", MmaType::bf16));
+  const auto fit = recorded.explained(ampere, kAmpere, hopper, kHopper);
+  REQUIRE(fit);
+  CHECK(fit->elements == kRows * kColumns);
+  CHECK(fit->measured_matches == fit->elements);
+  CHECK(fit->expected_matches == fit->elements);
+  CHECK(fit->telling > fit->best_other_matches);
+  CHECK(fit->sentence.rfind("explained by the accumulator of sm_80 against sm_90: sm_80 adds 8 products at 24 fraction "
+                            "bits, sm_90 adds 16 products at 25 fraction bits; emulated, each gives its own recorded "
+                            "bits (480 and 480 of 480 elements)",
+                            0) == 0);
+  CHECK(recorded.explained(ampere, kAmpere, hopper, kHopper, "aten::addmm"));
+}
+
+TEST_CASE("another cause is not explained", "[verdict]") {
+  const Recorded recorded;
+  const Tensor ampere = recorded.output(emulated("sm_80", MmaType::bf16));
+  const Tensor hopper = recorded.output(emulated("sm_90", MmaType::bf16));
+  const Tensor plain = recorded.output(&plain_sum);
+  SECTION("the sides the other way round") { CHECK_FALSE(recorded.explained(hopper, kAmpere, ampere, kHopper)); }
+  SECTION("one side is a plain fp32 sum") {
+    CHECK_FALSE(recorded.explained(ampere, kAmpere, plain, kHopper));
+    CHECK_FALSE(recorded.explained(plain, kAmpere, hopper, kHopper));
+  }
+  SECTION("one side splits k") {
+    const Sum whole = emulated("sm_90", MmaType::bf16);
+    const Tensor split = recorded.output([&](auto a, auto b) {
+      return whole(a.first(kDepth / 2), b.first(kDepth / 2)) + whole(a.last(kDepth / 2), b.last(kDepth / 2));
+    });
+    CHECK_FALSE(recorded.explained(ampere, kAmpere, split, kHopper));
+  }
+  SECTION("a defect of one unit in the last place in two elements of a hundred") {
+    Tensor defect = hopper;
+    for (std::size_t i = 0; i < defect.words.size(); i += 50) ++defect.words[i];
+    CHECK_FALSE(recorded.explained(ampere, kAmpere, defect, kHopper));
+  }
+  SECTION("two devices of one rule, or one without") {
+    CHECK_FALSE(recorded.explained(ampere, kAmpere, hopper, {"sm_89", false}));
+    CHECK_FALSE(recorded.explained(ampere, kAmpere, hopper, {"cpu", false}));
+  }
+  SECTION("an operator that is no plain product") {
+    CHECK_FALSE(recorded.explained(ampere, kAmpere, hopper, kHopper, "aten::convolution"));
+  }
+}
+
+TEST_CASE("sums that need no cutting tell nothing, so nothing is said", "[verdict]") {
+  Recorded recorded;
+  for (std::vector<float>* values : {&recorded.a, &recorded.b}) {
+    for (float& value : *values) value = value < 0 ? -1.0F : 1.0F;
+  }
+  const Tensor ampere = recorded.output(emulated("sm_80", MmaType::bf16));
+  const Tensor hopper = recorded.output(emulated("sm_90", MmaType::bf16));
+  CHECK_FALSE(recorded.explained(ampere, kAmpere, hopper, kHopper));
+}
+
+}  // namespace
+}  // namespace reprobench
