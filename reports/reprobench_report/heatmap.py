@@ -59,10 +59,13 @@ def grid_of(cells: list[dict[str, Any]]) -> Grid:
     rows: dict[tuple[str, ...], Row] = {}
     for cell in cells:
         at = cell["coordinates"]
-        key = (at.get("suite", ""), at.get("workload", ""), *(at.get(name, "") for name in knobs))
+        # A cell that several hosts ran has a row a host; all others share one.
+        host = at.get("host", "") if "@" in cell["slug"] else ""
+        key = (at.get("suite", ""), at.get("workload", ""), *(at.get(name, "") for name in knobs), host)
         if key not in rows:
+            names = [*knobs, "host"]
             shown = [
-                value if name == "precision" else f"{name} {value}" for name, value in zip(knobs, key[2:]) if value
+                value if name == "precision" else f"{name} {value}" for name, value in zip(names, key[2:]) if value
             ]
             rows[key] = Row(key[0], key[1], shown)
         exact = Column(at.get("device", ""), at.get("stack", ""))

@@ -18,6 +18,7 @@ from markupsafe import Markup
 from . import escape, svg
 from .environment import component_names, differences, witnesses
 from .heatmap import grid_of, letters
+from .hosts import hosts_of, shared_cells
 from .load import OUTCOMES, Run
 from .overview import comparisons, dimension_counts, in_order, outcome_counts, reference_stacks, skip_groups
 from .partings import partings, squeezed
@@ -85,6 +86,9 @@ def report_html(run: Run) -> str:
         "dimensions": dimension_counts(cells),
         "comparisons": comparisons(cells),
         "references": reference_stacks(cells),
+        "hosts": hosts_of(run),
+        "shared": shared_cells(run),
+        "max_shared": MAX_EXPANDABLE,
         "skips": skip_groups(cells),
         "grid": grid_of(cells),
         "cards": wanted[:MAX_CARDS],

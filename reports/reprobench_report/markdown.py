@@ -11,6 +11,7 @@ from typing import Any
 
 from .escape import markdown as text
 from .escape import markdown_code as code
+from .hosts import SharedCell, hosts_of, shared_cells
 from .load import OUTCOMES, Run
 from .overview import comparisons, dimension_counts, skip_groups
 from .pairs import Pair, Side, operator_table, pairs_of
@@ -87,6 +88,20 @@ def _passed_row(cell: dict[str, Any]) -> str:
     return f"| {text(cell['slug'])} | {', '.join(values)} |\n"
 
 
+def _host_rows(run: Run) -> Iterable[str]:
+    for host in hosts_of(run):
+        outcomes = ", ".join(f"{count} {name}" for name, count in host.outcomes.items())
+        yield (
+            f"| {text(host.label)} | {text(host.devices)} | {text(host.facts['cpu_model'])} "
+            f"| {text(host.facts['driver'] or 'none')} | {outcomes or '–'} |\n"
+        )
+
+
+def _shared_row(shared: SharedCell) -> str:
+    outcomes = ", ".join(f"{text(host)} {cell['outcome']}" for host, cell in shared.entries)
+    return f"| {shared.word} | {text(shared.slug)} | {outcomes} | {text(shared.sentence) or '–'} |\n"
+
+
 def _side(side: Side, other: Side) -> str:
     return text(" ".join([side.stack, *(() if side.knobs == other.knobs else side.knobs)]))
 
@@ -161,6 +176,8 @@ def summary_md(run: Run) -> str:
     operator_lines = budget.take(_operator_lines(pairs))
     problem = [f"The comparisons of this run are not shown: {text(run.comparisons_problem)}\n\n"]
     problem = budget.take(problem if run.comparisons_problem else [])
+    host_rows = budget.take(_host_rows(run))
+    shared_rows = budget.take(_shared_row(shared) for shared in shared_cells(run))
     check_rows = budget.take(_check_row(cell, check) for cell in findings for check in cell["checks"])
     passed_rows = budget.take(_passed_row(cell) for cell in passed)
 
@@ -170,6 +187,11 @@ def summary_md(run: Run) -> str:
         out += f"{table}\n{''.join(finding_rows)}\n"
         header = "| Cell | Check | Measured | Threshold | Ratio | Noise | Margin | n | Status |"
         out += _folded(f"Checks of the {len(findings)} cells above", header, check_rows)
+    if host_rows:
+        table = "\n".join(_table("| Host | Devices | CPU | Driver | Cells |", [])[:2])
+        out += f"### Hosts\n\n{table}\n{''.join(host_rows)}\n"
+    if shared_rows:
+        out += _folded("Cells that several hosts ran", "| Bits | Cell | Outcomes | Why |", shared_rows)
     if pairs:
         header = "| Bits | Workload | Stack | Against | First difference | Steps | fp64 | Suspect |"
         table = "\n".join(_table(header, [])[:2])

@@ -9,7 +9,7 @@ from typing import Any
 from .load import DIMENSIONS, Run
 
 # Coordinates that name a cell's place in the matrix; the others are knobs.
-PLACE = ("suite", "workload", "stack", "device", "world_size")
+PLACE = ("suite", "workload", "stack", "device", "world_size", "host")
 
 
 @dataclass
