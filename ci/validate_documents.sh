@@ -23,7 +23,7 @@ run second
 mkdir "$work/documents"
 "$reprobench" --store "$work/store" plan --matrix matrix/v2.9.yaml --json >"$work/documents/plan.json"
 "$reprobench" --store "$work/store" list metrics --json >"$work/documents/list.json"
-"$reprobench" --store "$work/store" describe suite determinism >"$work/documents/description.json"
+"$reprobench" --store "$work/store" describe stack torch-2.9.0-cu128 >"$work/documents/description.json"
 "$reprobench" --store "$work/store" stack list --json >"$work/documents/stacks.json"
 "$reprobench" --store "$work/store" doctor --json >"$work/documents/doctor.json" || [ $? -eq 1 ]
 "$reprobench" --store "$work/store" version --json >"$work/documents/version.json"

@@ -7,6 +7,7 @@
 
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/plan/coverage.hpp"
 #include "matrix/verdict/metrics.hpp"
 
 namespace reprobench {
@@ -72,8 +73,20 @@ Entries suite_entries(const Project& project) {
   return entries;
 }
 
+json coverage_json(const StackSpec& stack, const CompatFacts& facts) {
+  json list = json::array();
+  for (const DeviceCoverage& coverage : coverage_of_stack(stack, facts)) {
+    list.push_back({{"device", coverage.device},
+                    {"compute", to_string(coverage.compute)},
+                    {"collectives", to_string(coverage.collectives)},
+                    {"driver_at_least", coverage.driver_at_least}});
+  }
+  return list;
+}
+
 Entries stack_entries(const Project& project) {
   Entries entries;
+  const CompatFacts facts = project.facts();
   const StackCatalog catalog = project.catalog();
   for (const auto& [name, spec] : catalog.stacks) {
     const StackAvailability& availability = catalog.availability.at(name);
@@ -87,6 +100,7 @@ Entries stack_entries(const Project& project) {
                         {"components", spec.components},
                         {"cxx11_abi", spec.cxx11_abi},
                         {"cxx_standard", spec.cxx_standard},
+                        {"coverage", coverage_json(spec, facts)},
                         {"state", state}}});
   }
   return entries;

@@ -10,7 +10,9 @@
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
+#include "matrix/contract/device_facts.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/plan/host_facts.hpp"
 #include "matrix/provision/stack_store.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -170,12 +172,31 @@ class Comparer {
     return sides_of_stacks(options_.measured, options_.expected, options_.workload, capability, replays);
   }
 
+  // A replay needs the devices of both sides here; a merged run also holds cells of devices that other hosts have.
+  std::string missing_device(const SidePair& pair) const {
+    for (const ComparedSide* side : {&pair.first, &pair.second}) {
+      const std::string& device = side->request.device;
+      const bool is_here = device == "cpu" || std::any_of(host_.gpus.begin(), host_.gpus.end(), [&](const auto& gpu) {
+                             return device_class(gpu.compute_capability) == device;
+                           });
+      if (!is_here) return device;
+    }
+    return "";
+  }
+
   CellComparison compare_pair(SidePair& pair, ReplayRunner& replays) const {
     auto& [measured, expected] = pair;
     read_trace_of(measured);
     read_trace_of(expected);
-    CellComparison comparison = compare_cells(measured, expected, options_.explain, replays);
+    ExplainSettings settings = options_.explain;
+    const std::string missing = missing_device(pair);
+    if (!missing.empty()) settings.explain = false;
+    CellComparison comparison = compare_cells(measured, expected, settings, replays);
     if (comparison.word != "differs") return comparison;
+    if (!missing.empty()) {
+      if (options_.explain.explain) comparison.sentence += "; not replayed: this host has no " + missing;
+      return comparison;
+    }
     if (options_.trajectory) {
       const auto around = envelope_around(expected, options_.members, false, project_, replays, terminal_);
       comparison.trajectory = judge_trajectory(*measured.attempt.trace, *expected.attempt.trace, around.envelope);
@@ -200,6 +221,7 @@ class Comparer {
   const Terminal& terminal_;
   Project project_;
   std::map<std::string, StackSpec> specs_;
+  HostFacts host_ = detect_host();
   bool is_run_ = false;
   bool is_stacks_ = false;
   std::filesystem::path run_folder_;

@@ -5,12 +5,39 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
+#include "matrix/contract/trace.hpp"
 
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+constexpr const char* kDeviceMatrix = R"(schema: 1
+name: devices
+suites: [determinism, throughput]
+axes:
+  stack: [torch-2.9.0-cu128]
+  device: [cpu, sm_90]
+reference: {device: cpu}
+)";
+
+// A file of checked lines with every `from` made `to`.
+void rewrite_lines(const fs::path& path, const std::string& from, const std::string& to) {
+  std::istringstream lines(read_file(path));
+  std::string text;
+  std::int64_t seq = 0;
+  for (std::string line; std::getline(lines, line);) {
+    for (auto at = line.find(from); at != std::string::npos; at = line.find(from, at + to.size())) {
+      line.replace(at, from.size(), to);
+    }
+    json body = json::parse(line);
+    body.erase("seq");
+    body.erase("crc32c");
+    text += trace_line(body, seq++);
+  }
+  std::ofstream(path) << text;
+}
 
 // Two runs of one matrix: in `second` the candidate behaves as asked.
 class TwoRuns {
@@ -115,6 +142,63 @@ TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one h
     CHECK(check.at("status") == "inconclusive");
     CHECK(check.at("sentence").get<std::string>().find("@beta does not repeat its own bits") != std::string::npos);
   }
+}
+
+// The run as a host with an H100 would have left it, which skips the CPU: its cells have another device and id.
+void move_to_gpu(const fs::path& run) {
+  json plan = json::parse(read_file(run / "plan.json"));
+  plan["host"]["host_name"] = "gpu-host";
+  plan["host"]["gpus"] = {{{"name", "NVIDIA H100"}, {"compute_capability", "9.0"}, {"memory_bytes", 1}}};
+  std::map<std::string, std::string> ids;
+  std::map<std::string, std::string> id_of_slug;
+  for (const json& cell : plan["cells"]) id_of_slug[cell["slug"]] = cell["cell_id"];
+  for (const auto& [slug, id] : id_of_slug) {
+    const auto device = slug.rfind("-cpu");
+    if (device != std::string::npos) ids[id] = id_of_slug.at(slug.substr(0, device) + "-sm_90");
+  }
+  for (json& cell : plan["cells"]) {
+    const bool on_cpu = cell["request"]["device"] == "cpu";
+    cell["skip"] = on_cpu ? json{{"rule", "by-hand"}, {"reason", "kept for another host"}} : json(nullptr);
+  }
+  std::ofstream(run / "plan.json") << plan.dump();
+  for (const auto& [cpu, gpu] : ids) {
+    fs::rename(run / "cells" / cpu, run / "cells" / gpu);
+    for (const auto& attempt : fs::directory_iterator(run / "cells" / gpu)) {
+      for (const char* name : {"result.json", "request.json"}) {
+        json document = json::parse(read_file(attempt.path() / name));
+        document["cell_id"] = gpu;
+        std::ofstream(attempt.path() / name) << document.dump();
+      }
+      rewrite_lines(attempt.path() / "trace.jsonl", cpu, gpu);
+    }
+    rewrite_lines(run / "journal.jsonl", cpu, gpu);
+  }
+}
+
+TEST_CASE("cells of a GPU host meet the CPU cells of another, and speed is not compared across", "[e2e]") {
+  const Workplace place;
+  std::ofstream(place / "matrix.yaml") << kDeviceMatrix;
+  const auto run = [&](const char* name) {
+    const auto result =
+        call({kBinary, "--store", place / "store", "run", "--no-report", "--matrix", place / "matrix.yaml", "--out",
+              place / name, "--worker", "torch-2.9.0-cu128=" + kFakeWorker + " --do ok"});
+    INFO(result.out << result.err);
+    CHECK(result.exit_code == 0);
+    return (place / name).string();
+  };
+  const std::string cpu = run("cpu-run");
+  const std::string gpu = run("gpu-run");
+  move_to_gpu(gpu);
+  const auto merged = call({kBinary, "--store", place / "store", "merge", "--json", "--no-report", cpu, "gpu=" + gpu,
+                            "--out", place / "merged"});
+  INFO(merged.out << merged.err);
+  const auto cells = cells_by_slug(json::parse(merged.out));
+  const json& on_gpu = cells.at("determinism-mlp-torch-2.9.0-cu128-sm_90");
+  CHECK(on_gpu.at("coordinates").at("host") == "gpu");
+  CHECK(on_gpu.at("reference_cell_id") == cells.at("determinism-mlp-torch-2.9.0-cu128-cpu").at("cell_id"));
+  CHECK(check_of(on_gpu, "numerics.by_construction_mismatches").at("status") == "passed");
+  CHECK(check_of(cells.at("throughput-mlp-torch-2.9.0-cu128-sm_90"), "throughput.step_time").at("reason") ==
+        "not_comparable");
 }
 
 TEST_CASE("merging again changes nothing, and another merge does not go over it", "[e2e]") {

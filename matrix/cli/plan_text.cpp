@@ -1,9 +1,13 @@
 #include "matrix/cli/plan_text.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "matrix/plan/coverage.hpp"
 
 namespace reprobench {
 
@@ -29,6 +33,23 @@ std::string skipped_by_reason(const Plan& plan) {
   std::string text;
   for (const auto& [reason, count] : reasons) {
     text += fmt::format("skipped  {} ({} cell{})\n", reason, count, count == 1 ? "" : "s");
+  }
+  return text;
+}
+
+std::string coverage_text(const Plan& plan, const std::map<std::string, StackSpec>& stacks, const CompatFacts& facts) {
+  std::map<std::string, std::set<std::string>> devices;  // by stack
+  for (const PlannedCell& planned : plan.cells) {
+    const CellRequest& request = planned.cell.request;
+    if (request.device != "cpu") devices[request.stack].insert(request.device);
+  }
+  std::string text;
+  for (const auto& [stack, wanted] : devices) {
+    text += fmt::format("coverage {}:", stack);
+    for (const DeviceCoverage& coverage : coverage_of_stack(stacks.at(stack), facts)) {
+      if (wanted.count(coverage.device) > 0) text += fmt::format(" {} {};", coverage.device, to_string(coverage));
+    }
+    text.back() = '\n';
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "matrix/cli/terminal.hpp"
+#include "matrix/plan/compat_facts.hpp"
 #include "matrix/plan/plan.hpp"
 
 namespace reprobench {
@@ -13,6 +14,10 @@ std::string plan_headline(const Plan& plan);
 
 // One line a runnable cell, then the skipped ones counted by rule and reason.
 std::string plan_table(const Plan& plan, const Terminal& terminal);
+
+// What of each stack runs on the classes of GPUs the plan names: "coverage torch-2.9.0-cu128: sm_90 compute native,
+// collectives native", one line a stack.
+std::string coverage_text(const Plan& plan, const std::map<std::string, StackSpec>& stacks, const CompatFacts& facts);
 
 // "device-class: needs a GPU of class sm_90, this host has none (40 cells)", one line a distinct reason.
 std::string skipped_by_reason(const Plan& plan);

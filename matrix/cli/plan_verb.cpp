@@ -19,11 +19,13 @@ std::function<ExitCode()> declare_plan(CLI::App& app, Context& context) {
   add_selection_options(app, options->selection);
   app.add_flag("--json", options->json, "The plan as one JSON document (schema: plan)");
   return [options, &context] {
-    const SelectedPlan selected = make_plan(Project(context.store), options->selection);
+    const Project project(context.store);
+    const SelectedPlan selected = make_plan(project, options->selection);
     if (options->json) {
       context.terminal.out(to_json(selected.plan).dump(2) + "\n");
     } else {
-      context.terminal.out(plan_table(selected.plan, context.terminal));
+      context.terminal.out(plan_table(selected.plan, context.terminal) +
+                           coverage_text(selected.plan, project.stacks(), project.facts()));
     }
     return selected.plan.cells.empty() ? ExitCode::nothing_ran : ExitCode::passed;
   };

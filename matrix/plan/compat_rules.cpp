@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/plan/coverage.hpp"
 #include "matrix/plan/dotted_version.hpp"
 
 namespace reprobench {
@@ -17,12 +18,6 @@ bool on_cpu(const Situation& s) { return s.cell.request.device == "cpu"; }
 std::string component(const Situation& s, const char* name) {
   const auto found = s.stack.components.find(name);
   return found == s.stack.components.end() ? "" : found->second;
-}
-
-// "sm_90" -> "9.0", "sm_120" -> "12.0"
-std::string compute_capability(const std::string& device) {
-  const std::string digits = device.substr(3);
-  return digits.substr(0, digits.size() - 1) + "." + digits.back();
 }
 
 std::string device_class(const GpuFacts& gpu) {
@@ -131,23 +126,12 @@ Finding more_threads_than_cores(const Situation& s) {
   return fmt::format("{} threads on {} cores", wanted, s.host.cores);
 }
 
-bool has_cubin(const WheelFacts& wheel, const std::string& capability) {
-  const auto wanted = version_numbers(capability);
-  return std::any_of(wheel.kernels_of.begin(), wheel.kernels_of.end(), [&](const std::string& entry) {
-    const auto numbers = version_numbers(entry);
-    return numbers.size() == 2 && numbers[0] == wanted[0] && numbers[1] <= wanted[1];
-  });
-}
+DeviceCoverage coverage(const Situation& s) { return coverage_on(s.cell.request.device, s.stack, s.wheel, s.facts); }
 
 // PTX is compiled by the driver, which must be at least as new as the toolkit that made it. Without a driver the rule
 // on device classes decides.
-bool has_usable_ptx(const Situation& s, const std::string& capability) {
-  const bool carried =
-      std::any_of(s.wheel->kernels_of.begin(), s.wheel->kernels_of.end(), [&](const std::string& entry) {
-        return entry.find("+PTX") != std::string::npos && !version_less(capability, entry);
-      });
-  const std::string needed = s.facts.driver_of_toolkit(toolkit_of(s));
-  return carried && (s.host.driver.empty() || needed.empty() || !version_less(s.host.driver, needed));
+bool driver_compiles_ptx(const Situation& s, const std::string& needed) {
+  return s.host.driver.empty() || needed.empty() || !version_less(s.host.driver, needed);
 }
 
 Finding no_kernel_image(const Situation& s) {
@@ -157,9 +141,17 @@ Finding no_kernel_image(const Situation& s) {
   }
   if (s.wheel == nullptr || s.wheel->kernels_of.empty()) return std::nullopt;
   const std::string capability = compute_capability(s.cell.request.device);
-  if (has_cubin(*s.wheel, capability) || has_usable_ptx(s, capability)) return std::nullopt;
+  const DeviceCoverage found = coverage(s);
+  if (found.compute == Coverage::native) return std::nullopt;
+  if (found.compute == Coverage::ptx && driver_compiles_ptx(s, found.driver_at_least)) return std::nullopt;
   return fmt::format("the torch {} {} wheel has no kernels for compute capability {}; it has them for {}",
                      s.wheel->torch, s.wheel->variant, capability, fmt::join(s.wheel->kernels_of, " "));
+}
+
+Finding no_collective_kernel(const Situation& s) {
+  if (on_cpu(s) || s.cell.request.world_size <= 1 || coverage(s).compute != Coverage::ptx) return std::nullopt;
+  return fmt::format("{} reaches {} through PTX alone, and NCCL carries none: compute runs there, collectives do not",
+                     s.stack.name, s.cell.request.device);
 }
 
 Finding kernels_not_verified(const Situation& s) {
@@ -240,6 +232,7 @@ constexpr CompatRule kRules[] = {
     // id                      effect        asks
     {"no-wheel", Effect::skip, &no_wheel},
     {"no-kernel-image", Effect::skip, &no_kernel_image},
+    {"no-collective-kernel", Effect::skip, &no_collective_kernel},
     {"knob-needs-gpu", Effect::skip, &knob_needs_gpu},
     {"tf32-needs-sm80", Effect::skip, &tf32_needs_sm80},
     {"graph-needs-step-trace", Effect::skip, &graph_needs_step_trace},

@@ -1,0 +1,35 @@
+// Which code of a stack runs on a class of GPUs, by what is known of its wheel. Compute and collectives have words of
+// their own: the driver compiles the PTX of torch's kernels for a newer GPU, but NCCL carries machine code alone, so
+// there every collective ends with "named symbol not found".
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "matrix/contract/device_facts.hpp"
+#include "matrix/plan/compat_facts.hpp"
+#include "matrix/spec/stack_spec.hpp"
+
+namespace reprobench {
+
+struct DeviceCoverage {
+  std::string device;                        // "sm_90"
+  Coverage compute = Coverage::unknown;      // torch's own kernels
+  Coverage collectives = Coverage::unknown;  // NCCL, which is taken to be built for the GPUs its wheel is built for
+  std::string driver_at_least;  // of `ptx`: the driver of the toolkit that made it; an older one cannot compile it
+};
+
+// "sm_90" -> "9.0", "sm_120" -> "12.0"
+std::string compute_capability(const std::string& device);
+
+// `wheel`: the stack's row; null for system stacks and for wheels the facts do not know.
+DeviceCoverage coverage_on(const std::string& device, const StackSpec& stack, const WheelFacts* wheel,
+                           const CompatFacts& facts);
+
+// The same of every class of GPU from Volta on, in ascending order.
+std::vector<DeviceCoverage> coverage_of_stack(const StackSpec& stack, const CompatFacts& facts);
+
+// "compute ptx (driver 570.124.06 or newer), collectives none"
+std::string to_string(const DeviceCoverage& coverage);
+
+}  // namespace reprobench
