@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 ci/layers.sh
-mapfile -t sources < <(git ls-files '*.cpp' '*.hpp')
+mapfile -t sources < <(git ls-files '*.cpp' '*.hpp' '*.cu')
 if command -v clang-format >/dev/null; then
   clang-format --dry-run --Werror "${sources[@]}"
   echo "lint: formatting is clean"

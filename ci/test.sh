@@ -71,6 +71,7 @@ step "build" build ci
 for name in "${unit_tests[@]}"; do
   if [ -x "build-ci/bin/${name}_test" ]; then step "$name" "build-ci/bin/${name}_test"; fi
 done
+step "kernels for every architecture" ci/kernel_test.sh build-ci
 # Without the public package its tests are skipped, and say so.
 "$python" -m pip install --quiet --root-user-action=ignore --no-deps --require-hashes --upgrade --target build-ci/python -r ci/test-requirements.txt ||
   echo "test: the Python package safetensors could not be installed" >&2

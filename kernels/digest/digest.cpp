@@ -67,7 +67,9 @@ std::string to_hex(const Digest& digest) {
   return text;
 }
 
-Digest block_digest(std::span<const std::byte> block) {
+namespace {
+
+DigestLanes lane_sums(std::span<const std::byte> block) {
   static const SumWords kSumWords = fastest_sum_words();
   const std::size_t words = block.size() / sizeof(std::uint64_t);
   const std::size_t rest = block.size() % sizeof(std::uint64_t);
@@ -79,17 +81,38 @@ Digest block_digest(std::span<const std::byte> block) {
     sums.lane[0] += mixed.lane[0];
     sums.lane[1] += mixed.lane[1];
   }
-  const DigestLanes digest = finish_block(sums, block.size());
-  return {digest.lane[0], digest.lane[1]};
+  return sums;
 }
 
-Digest tensor_digest(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> bytes) {
+DigestBuilder tensor_builder(std::string_view dtype, std::span<const std::int64_t> shape) {
   DigestBuilder builder;
   builder.append(dtype).append(shape.size());
   for (const std::int64_t size : shape) builder.append(static_cast<std::uint64_t>(size));
+  return builder;
+}
+
+}  // namespace
+
+Digest block_digest(std::span<const std::byte> block) {
+  const DigestLanes digest = finish_block(lane_sums(block), block.size());
+  return {digest.lane[0], digest.lane[1]};
+}
+
+std::uint64_t one_lane_block_digest(std::span<const std::byte> block) {
+  return finish_one_lane(lane_sums(block).lane[0], block.size());
+}
+
+Digest tensor_digest(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> bytes) {
+  DigestBuilder builder = tensor_builder(dtype, shape);
   for (std::size_t offset = 0; offset < bytes.size(); offset += kDigestBlockBytes) {
     builder.append(block_digest(bytes.subspan(offset, std::min(kDigestBlockBytes, bytes.size() - offset))));
   }
+  return builder.finish();
+}
+
+Digest tensor_digest(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const Digest> blocks) {
+  DigestBuilder builder = tensor_builder(dtype, shape);
+  for (const Digest& block : blocks) builder.append(block);
   return builder.finish();
 }
 

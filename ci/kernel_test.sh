@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Compiles every kernel for every architecture with the NVRTC of three stacks, without a GPU, and compares registers and
+# spills with kernels/budget.csv. The wheels are those of the stacks' lock files, hash-checked; they stay in the build
+# folder. What each kernel uses is left in kernel_resources.csv there.
+#
+#   ci/kernel_test.sh [BUILD_FOLDER]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=${1:-build-ci}
+stacks=(torch-2.1.0-cu121 torch-2.9.0-cu128 torch-2.15.0-cu132)
+python=$(command -v /usr/bin/python3 || command -v python3)
+libraries=()
+
+# fetch STACK: the stack's NVRTC wheel, unpacked; a lock file is a list of pip requirements, one a line.
+fetch() {
+  local folder=$build/nvrtc/$1
+  [ -e "$folder/complete" ] && return
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  grep -E '^nvidia-cuda-nvrtc(-cu[0-9]+)?==' "matrix/stacks/$1.lock" >"$folder/requirement.txt"
+  "$python" -m pip download --quiet --require-hashes --no-deps --dest "$folder" --requirement "$folder/requirement.txt"
+  "$python" -m zipfile -e "$folder"/*.whl "$folder"
+  rm "$folder"/*.whl
+  touch "$folder/complete"
+}
+
+for stack in "${stacks[@]}"; do
+  fetch "$stack"
+  libraries+=("$(find "$PWD/$build/nvrtc/$stack" -name 'libnvrtc.so.*' | head -n 1)")
+done
+[ -x "$build/bin/kernel_check" ] || cmake --build "$build" --target kernel_check
+
+resources=$build/kernel_resources.csv
+echo "nvrtc,architecture,kernel,registers,stack_bytes,spill_bytes,shared_bytes" >"$resources"
+REPROBENCH_NVRTC=$(IFS=:; echo "${libraries[*]}") REPROBENCH_KERNEL_RESOURCES=$resources "$build/bin/kernel_check"

@@ -1,0 +1,31 @@
+// A shared library opened at run time. It stays open for the life of the process: CUDA's libraries keep threads and
+// state that outlive a dlclose.
+#pragma once
+
+#include <string>
+
+namespace reprobench {
+
+class SharedLibrary {
+ public:
+  // By path or soname; nothing is thrown, see `opened`.
+  explicit SharedLibrary(const std::string& name);
+
+  bool opened() const { return handle_ != nullptr; }
+  const std::string& error() const { return error_; }  // of the loader, where it was not opened
+
+  // False, and the pointer null, where there is no such symbol.
+  template <class Function>
+  bool bind(const char* symbol, Function& function) const {
+    function = reinterpret_cast<Function>(find(symbol));
+    return function != nullptr;
+  }
+
+ private:
+  void* find(const char* symbol) const;
+
+  void* handle_;
+  std::string error_;
+};
+
+}  // namespace reprobench

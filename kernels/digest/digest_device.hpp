@@ -1,0 +1,54 @@
+// Digests of tensors in device memory: one launch for a list, one copy back, no wait in between.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/device/device_kernels.hpp"
+#include "kernels/device/device_memory.hpp"
+#include "kernels/digest/digest.hpp"
+#include "kernels/digest/digest_kernels.hpp"
+
+namespace reprobench {
+
+// A contiguous tensor's bytes, at any alignment.
+struct DeviceBytes {
+  DevicePointer<const unsigned char> data;
+  std::uint64_t byte_count = 0;
+};
+
+struct DigestLayout {
+  std::vector<DigestSpan> spans;
+  std::uint64_t block_count = 0;
+};
+
+DigestLayout lay_out_digest(std::span<const DeviceBytes> tensors);
+
+// Buffers for one list of tensors at a time, kept between calls. `kernels` outlives it.
+class DeviceDigest {
+ public:
+  explicit DeviceDigest(DeviceKernels& kernels);
+
+  // Enqueues the digests of all tensors and their copy to the host; returns at once. The tensors may change again when
+  // the stream has come this far. Throws std::logic_error if the results of the call before were not taken.
+  void enqueue(std::span<const DeviceBytes> tensors, DeviceStream stream);
+
+  // Waits for the stream of `enqueue`; for each tensor, in order, the digests of its blocks, which equal block_digest
+  // of the same bytes. They stay valid until the next `enqueue`.
+  std::vector<std::span<const Digest>> take();
+
+ private:
+  void enqueue_blocks();
+
+  DeviceKernels& kernels_;
+  DigestLayout layout_;
+  DeviceStream stream_ = nullptr;
+  bool pending_ = false;
+  DeviceBuffer<DigestSpan> spans_;
+  PinnedBuffer<DigestSpan> spans_on_host_;
+  DeviceBuffer<DigestLanes> digests_;
+  PinnedBuffer<Digest> digests_on_host_;
+};
+
+}  // namespace reprobench
