@@ -10,7 +10,6 @@ cd "$(dirname "$0")/.."
 build=${1:-build-ci}
 stacks=(torch-2.1.0-cu121 torch-2.9.0-cu128 torch-2.15.0-cu132)
 python=$(command -v /usr/bin/python3 || command -v python3)
-libraries=()
 
 # fetch STACK: the stack's NVRTC wheel, unpacked; a lock file is a list of pip requirements, one a line.
 fetch() {
@@ -25,12 +24,25 @@ fetch() {
   touch "$folder/complete"
 }
 
-for stack in "${stacks[@]}"; do
-  fetch "$stack"
-  libraries+=("$(find "$PWD/$build/nvrtc/$stack" -name 'libnvrtc.so.*' | head -n 1)")
-done
+for stack in "${stacks[@]}"; do fetch "$stack"; done
 [ -x "$build/bin/kernel_check" ] || cmake --build "$build" --target kernel_check
 
-resources=$build/kernel_resources.csv
-echo "nvrtc,architecture,kernel,registers,stack_bytes,spill_bytes,shared_bytes" >"$resources"
-REPROBENCH_NVRTC=$(IFS=:; echo "${libraries[*]}") REPROBENCH_KERNEL_RESOURCES=$resources "$build/bin/kernel_check"
+# One process for each compiler: a compilation uses one core.
+running=()
+for stack in "${stacks[@]}"; do
+  rm -f "$build/nvrtc/$stack.csv"
+  REPROBENCH_NVRTC=$(find "$PWD/$build/nvrtc/$stack" -name 'libnvrtc.so.*' | head -n 1) \
+    REPROBENCH_KERNEL_RESOURCES=$build/nvrtc/$stack.csv "$build/bin/kernel_check" >"$build/nvrtc/$stack.log" 2>&1 &
+  running+=($!)
+done
+failed=0
+for i in "${!stacks[@]}"; do
+  wait "${running[$i]}" || failed=1
+  echo "NVRTC of ${stacks[$i]}:"
+  cat "$build/nvrtc/${stacks[$i]}.log"
+done
+{
+  echo "nvrtc,architecture,kernel,registers,stack_bytes,spill_bytes,shared_bytes"
+  for stack in "${stacks[@]}"; do cat "$build/nvrtc/$stack.csv"; done
+} >"$build/kernel_resources.csv"
+exit "$failed"

@@ -2,6 +2,7 @@
 // launched on any stream. Safe to use from several threads.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -49,6 +50,18 @@ class DeviceKernels {
   template <class Kernel>
   std::uint32_t resident_blocks() {
     return resident_blocks(function(Kernel::kModule, Kernel::kName), Kernel::kThreads);
+  }
+
+  // The grid of such a kernel for work of `pieces` pieces, one a block at a time; at least one block.
+  template <class Kernel>
+  std::uint32_t blocks_for(std::uint64_t pieces) {
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(std::max<std::uint64_t>(1, pieces), resident_blocks<Kernel>()));
+  }
+  // Likewise, one piece a thread at a time.
+  template <class Kernel>
+  std::uint32_t blocks_for_threads(std::uint64_t pieces) {
+    return blocks_for<Kernel>((pieces + Kernel::kThreads - 1) / Kernel::kThreads);
   }
 
  private:

@@ -6,7 +6,7 @@
 //     static constexpr char kModule[] = "digest";       // the folder
 //     static constexpr char kName[] = "digest_blocks";  // the function
 //     static constexpr uint32_t kThreads = 256;         // of a block
-//     using Signature = void(DevicePointer<const DigestSpan>, uint32_t, DevicePointer<DigestLanes>);
+//     using Signature = void(DevicePointer<const TensorSpan>, uint32_t, DevicePointer<DigestLanes>);
 //   };
 //
 // and the `.cu` file checks its function against it (RB_CHECK_KERNEL in device_code.hpp).

@@ -6,8 +6,8 @@
 namespace reprobench {
 namespace {
 
-using Spans = DevicePointer<const DigestSpan>;
-using WritableSpans = DevicePointer<DigestSpan>;
+using Spans = DevicePointer<const TensorSpan>;
+using WritableSpans = DevicePointer<TensorSpan>;
 using Lanes = DevicePointer<DigestLanes>;
 
 static_assert(LaunchableWith<DigestBlocks, Spans, std::uint32_t, std::uint64_t, Lanes>);
@@ -19,7 +19,7 @@ static_assert(!LaunchableWith<DigestBlocks, Spans, std::uint32_t, std::uint64_t,
 static_assert(!LaunchableWith<DigestBlocks, Spans, int, std::uint64_t, Lanes>, "integers are not converted");
 static_assert(!LaunchableWith<DigestBlocks, Spans, std::uint64_t, std::uint32_t, Lanes>, "nor swapped");
 static_assert(!LaunchableWith<DigestBlocks, Spans, std::uint32_t, std::uint64_t>, "nothing may be left out");
-static_assert(!LaunchableWith<DigestBlocks, const DigestSpan*, std::uint32_t, std::uint64_t, Lanes>,
+static_assert(!LaunchableWith<DigestBlocks, const TensorSpan*, std::uint32_t, std::uint64_t, Lanes>,
               "a host pointer is no device pointer");
 static_assert(!std::is_constructible_v<DevicePointer<float>, DevicePointer<const float>>);
 static_assert(!std::is_convertible_v<std::uint64_t, DevicePointer<float>>, "an address becomes a pointer by name only");

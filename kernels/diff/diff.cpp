@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 
 #include "kernels/diff/float_format.hpp"
@@ -197,6 +198,37 @@ double element_value(ElementType type, std::uint64_t bits) {
       return Fp8E5m2::value(static_cast<std::uint8_t>(bits));
     default:
       return std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+namespace {
+
+template <class Format>
+std::optional<std::uint64_t> distance_in(std::uint64_t bits_a, std::uint64_t bits_b) {
+  const auto a = static_cast<typename Format::Word>(bits_a);
+  const auto b = static_cast<typename Format::Word>(bits_b);
+  if (Format::is_nan(a) || Format::is_nan(b)) return std::nullopt;
+  return Format::ulp_distance(a, b);
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> ulp_distance(ElementType type, std::uint64_t bits_a, std::uint64_t bits_b) {
+  switch (type) {
+    case ElementType::fp64:
+      return distance_in<Fp64>(bits_a, bits_b);
+    case ElementType::fp32:
+      return distance_in<Fp32>(bits_a, bits_b);
+    case ElementType::bf16:
+      return distance_in<Bf16>(bits_a, bits_b);
+    case ElementType::fp16:
+      return distance_in<Fp16>(bits_a, bits_b);
+    case ElementType::fp8_e4m3fn:
+      return distance_in<Fp8E4m3fn>(bits_a, bits_b);
+    case ElementType::fp8_e5m2:
+      return distance_in<Fp8E5m2>(bits_a, bits_b);
+    default:
+      return std::nullopt;
   }
 }
 

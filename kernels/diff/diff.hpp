@@ -23,6 +23,9 @@ bool is_floating(ElementType type);
 // The element with these bits; NaN for raw types.
 double element_value(ElementType type, std::uint64_t bits);
 
+// Of two elements, as in ElementPair.
+std::optional<std::uint64_t> ulp_distance(ElementType type, std::uint64_t bits_a, std::uint64_t bits_b);
+
 inline constexpr std::size_t kDiffBlockBytes = 64 << 10;  // the block of the digest tree
 
 struct ElementPair {

@@ -1,10 +1,7 @@
-// The floating-point formats as bit fields: sign, magnitude, value.
+// The floating-point formats as bit fields: sign, magnitude, value. Shared by host and device code.
 #pragma once
 
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
+#include "kernels/portable.hpp"
 
 namespace reprobench {
 
@@ -15,7 +12,7 @@ struct FloatFormat {
   using Word = WordType;
   static constexpr Word kMagnitude = static_cast<Word>(~Word{0}) >> 1;
   static constexpr Word kInfinity =
-      static_cast<Word>(((std::uint64_t{1} << exponent_bits) - 1) << mantissa_bits);  // where there is one
+      static_cast<Word>(((uint64_t{1} << exponent_bits) - 1) << mantissa_bits);  // where there is one
   static constexpr Word kFirstNotFinite = has_infinity ? kInfinity : kMagnitude;
 
   static constexpr Word magnitude(Word bits) { return bits & kMagnitude; }
@@ -28,23 +25,22 @@ struct FloatFormat {
   // which one exact multiplication puts right, subnormals included.
   static double finite_value(Word bits) {
     if constexpr (sizeof(Word) == 8) {
-      return std::bit_cast<double>(bits);
+      return bits_to_double(bits);
     } else if constexpr (sizeof(Word) == 4) {
-      return static_cast<double>(std::bit_cast<float>(bits));
+      return static_cast<double>(bits_to_float(bits));
     } else {
-      constexpr std::uint64_t kBias = (std::uint64_t{1} << (exponent_bits - 1)) - 1;
-      constexpr double kScale = std::bit_cast<double>((2046 - kBias) << 52);
-      const std::uint64_t moved = static_cast<std::uint64_t>(magnitude(bits)) << (52 - mantissa_bits);
-      const double value = std::bit_cast<double>(moved) * kScale;
+      constexpr uint64_t kBias = (uint64_t{1} << (exponent_bits - 1)) - 1;
+      const double kScale = bits_to_double((2046 - kBias) << 52);
+      const uint64_t moved = static_cast<uint64_t>(magnitude(bits)) << (52 - mantissa_bits);
+      const double value = bits_to_double(moved) * kScale;
       return is_negative(bits) ? -value : value;
     }
   }
 
   static double value(Word bits) {
     if (is_finite(bits)) return finite_value(bits);
-    if (is_nan(bits)) return std::numeric_limits<double>::quiet_NaN();
-    constexpr double kInf = std::numeric_limits<double>::infinity();
-    return is_negative(bits) ? -kInf : kInf;
+    if (is_nan(bits)) return bits_to_double(0x7ff8'0000'0000'0000);
+    return bits_to_double(is_negative(bits) ? 0xfff0'0000'0000'0000 : 0x7ff0'0000'0000'0000);
   }
 
   // Steps from one element to the other in sign-magnitude order; cannot overflow.
@@ -56,11 +52,11 @@ struct FloatFormat {
   }
 };
 
-using Fp64 = FloatFormat<std::uint64_t, 11, 52, true>;
-using Fp32 = FloatFormat<std::uint32_t, 8, 23, true>;
-using Bf16 = FloatFormat<std::uint16_t, 8, 7, true>;
-using Fp16 = FloatFormat<std::uint16_t, 5, 10, true>;
-using Fp8E4m3fn = FloatFormat<std::uint8_t, 4, 3, false>;
-using Fp8E5m2 = FloatFormat<std::uint8_t, 5, 2, true>;
+using Fp64 = FloatFormat<uint64_t, 11, 52, true>;
+using Fp32 = FloatFormat<uint32_t, 8, 23, true>;
+using Bf16 = FloatFormat<uint16_t, 8, 7, true>;
+using Fp16 = FloatFormat<uint16_t, 5, 10, true>;
+using Fp8E4m3fn = FloatFormat<uint8_t, 4, 3, false>;
+using Fp8E5m2 = FloatFormat<uint8_t, 5, 2, true>;
 
 }  // namespace reprobench

@@ -104,17 +104,6 @@ __device__ DigestLanes block_sums(DigestLanes sums, DigestLanes* shared) {
   return sums;
 }
 
-// The last span that begins at or before `block`: the one that holds it, since empty spans begin where the next does.
-__device__ uint32_t span_of(const DigestSpan* spans, uint32_t span_count, uint64_t block) {
-  uint32_t low = 0;
-  uint32_t high = span_count;
-  while (high - low > 1) {
-    const uint32_t middle = low + (high - low) / 2;
-    (spans[middle].first_block <= block ? low : high) = middle;
-  }
-  return low;
-}
-
 __device__ inline void store(DigestLanes* digests, uint64_t index, DigestLanes sums, uint64_t byte_count) {
   digests[index] = finish_block(sums, byte_count);
 }
@@ -123,17 +112,17 @@ __device__ inline void store(uint64_t* digests, uint64_t index, DigestLanes sums
 }
 
 template <bool kBothLanes, class Result>
-__device__ void digest_run(const DigestSpan* spans, uint32_t span_count, uint64_t block_count, Result* digests,
+__device__ void digest_run(const TensorSpan* spans, uint32_t span_count, uint64_t block_count, Result* digests,
                            DigestLanes (*shared)[kThreads / kWarp]) {
   uint64_t block = block_count * blockIdx.x / gridDim.x;
   const uint64_t end = block_count * (blockIdx.x + 1) / gridDim.x;
   if (block == end) return;
-  uint32_t at = span_of(spans, span_count, block);
+  uint32_t at = span_of_piece(spans, span_count, block);
   // Two rows of shared memory in turn: a barrier lies between two uses of the same row.
   for (uint32_t row = 0; block < end; ++block, row ^= 1) {
-    while (at + 1 < span_count && spans[at + 1].first_block <= block) ++at;
-    const uint64_t offset = (block - spans[at].first_block) * kDigestKernelBlockBytes;
-    const uint64_t rest = spans[at].byte_count - offset;
+    while (at + 1 < span_count && spans[at + 1].first_piece <= block) ++at;
+    const uint64_t offset = (block - spans[at].first_piece) * kDigestKernelBlockBytes;
+    const uint64_t rest = spans[at].length - offset;
     const uint32_t byte_count = rest < kDigestKernelBlockBytes ? static_cast<uint32_t>(rest) : kDigestKernelBlockBytes;
     const DigestLanes sums =
         block_sums<kBothLanes>(thread_sums<kBothLanes>(spans[at].data + offset, byte_count), shared[row]);
@@ -144,14 +133,14 @@ __device__ void digest_run(const DigestSpan* spans, uint32_t span_count, uint64_
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    digest_blocks(DevicePointer<const DigestSpan> spans, uint32_t span_count, uint64_t block_count,
+    digest_blocks(DevicePointer<const TensorSpan> spans, uint32_t span_count, uint64_t block_count,
                   DevicePointer<DigestLanes> digests) {
   __shared__ DigestLanes shared[2][kThreads / kWarp];
   digest_run<true>(spans, span_count, block_count, digests, shared);
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    digest_blocks_one_lane(DevicePointer<const DigestSpan> spans, uint32_t span_count, uint64_t block_count,
+    digest_blocks_one_lane(DevicePointer<const TensorSpan> spans, uint32_t span_count, uint64_t block_count,
                            DevicePointer<uint64_t> digests) {
   __shared__ DigestLanes shared[2][kThreads / kWarp];
   digest_run<false>(spans, span_count, block_count, digests, shared);

@@ -41,10 +41,8 @@ void DeviceDigest::enqueue_blocks() {
   const auto staged = spans_on_host_.first(layout_.spans.size());
   std::copy(layout_.spans.begin(), layout_.spans.end(), staged.begin());
   spans_.copy_from(staged, stream_);
-  const auto blocks = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(layout_.block_count, kernels_.resident_blocks<DigestBlocks>()));
-  kernels_.launch<DigestBlocks>(stream_, blocks, spans_.data(), static_cast<std::uint32_t>(layout_.spans.size()),
-                                layout_.block_count, digests_.data());
+  kernels_.launch<DigestBlocks>(stream_, kernels_.blocks_for<DigestBlocks>(layout_.block_count), spans_.data(),
+                                static_cast<std::uint32_t>(layout_.spans.size()), layout_.block_count, digests_.data());
   const auto results = digests_on_host_.first(layout_.block_count);
   digests_.copy_to({reinterpret_cast<DigestLanes*>(results.data()), results.size()}, stream_);
 }
@@ -55,8 +53,8 @@ std::vector<std::span<const Digest>> DeviceDigest::take() {
   std::vector<std::span<const Digest>> of_tensors;
   const auto all = digests_on_host_.first(layout_.block_count);
   for (std::size_t i = 0; i < layout_.spans.size(); ++i) {
-    const std::uint64_t begin = layout_.spans[i].first_block;
-    const std::uint64_t end = i + 1 < layout_.spans.size() ? layout_.spans[i + 1].first_block : layout_.block_count;
+    const std::uint64_t begin = layout_.spans[i].first_piece;
+    const std::uint64_t end = i + 1 < layout_.spans.size() ? layout_.spans[i + 1].first_piece : layout_.block_count;
     of_tensors.push_back(all.subspan(begin, end - begin));
   }
   return of_tensors;

@@ -19,7 +19,7 @@ struct DeviceBytes {
 };
 
 struct DigestLayout {
-  std::vector<DigestSpan> spans;
+  std::vector<TensorSpan> spans;
   std::uint64_t block_count = 0;
 };
 
@@ -45,8 +45,8 @@ class DeviceDigest {
   DigestLayout layout_;
   DeviceStream stream_ = nullptr;
   bool pending_ = false;
-  DeviceBuffer<DigestSpan> spans_;
-  PinnedBuffer<DigestSpan> spans_on_host_;
+  DeviceBuffer<TensorSpan> spans_;
+  PinnedBuffer<TensorSpan> spans_on_host_;
   DeviceBuffer<DigestLanes> digests_;
   PinnedBuffer<Digest> digests_on_host_;
 };

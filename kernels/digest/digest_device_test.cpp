@@ -79,7 +79,7 @@ TEST_CASE("the one-lane kernel equals its CPU twin", "[digest][device]") {
   memory.copy_from(bytes, nullptr);
   const DeviceBytes tensors[] = {{memory.data(), bytes.size()}};
   const DigestLayout layout = lay_out_digest(tensors);
-  DeviceBuffer<DigestSpan> spans(device.context(), 1);
+  DeviceBuffer<TensorSpan> spans(device.context(), 1);
   spans.copy_from(layout.spans, nullptr);
   DeviceBuffer<std::uint64_t> digests(device.context(), layout.block_count);
   device.kernels().launch<DigestBlocksOneLane>(nullptr, 2, spans.data(), std::uint32_t{1}, layout.block_count,

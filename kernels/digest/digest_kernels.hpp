@@ -2,27 +2,20 @@
 #pragma once
 
 #include "kernels/device/device_pointer.hpp"
+#include "kernels/device/tensor_list.hpp"
 #include "kernels/digest/word_mix.hpp"
 
 namespace reprobench {
 
 constexpr uint32_t kDigestKernelBlockBytes = 64 * 1024;
 
-// One tensor of a launch. The spans of a launch are in order: `first_block` is how many digest blocks those before it
-// have. Any alignment and length; an empty tensor has no block.
-struct DigestSpan {
-  DevicePointer<const unsigned char> data;
-  uint64_t byte_count;
-  uint64_t first_block;
-};
-
-// The block digests of all spans, one after the other.
+// The block digests of all spans, one after the other. A piece is a digest block, a length is in bytes.
 struct DigestBlocks {
   static constexpr char kModule[] = "digest";
   static constexpr char kName[] = "digest_blocks";
   static constexpr uint32_t kThreads = 256;
   // spans, how many, blocks of all spans, digests
-  using Signature = void(DevicePointer<const DigestSpan>, uint32_t, uint64_t, DevicePointer<DigestLanes>);
+  using Signature = void(DevicePointer<const TensorSpan>, uint32_t, uint64_t, DevicePointer<DigestLanes>);
 };
 
 // As DigestBlocks with one lane of 64 bits: fewer operations a word, for devices whose memory outruns their integers.
@@ -30,7 +23,7 @@ struct DigestBlocksOneLane {
   static constexpr char kModule[] = "digest";
   static constexpr char kName[] = "digest_blocks_one_lane";
   static constexpr uint32_t kThreads = 256;
-  using Signature = void(DevicePointer<const DigestSpan>, uint32_t, uint64_t, DevicePointer<uint64_t>);
+  using Signature = void(DevicePointer<const TensorSpan>, uint32_t, uint64_t, DevicePointer<uint64_t>);
 };
 
 }  // namespace reprobench

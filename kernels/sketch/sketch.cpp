@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/digest/word_mix.hpp"
+#include "kernels/sketch/sketch_kernels.hpp"
 
 namespace reprobench {
 namespace {
@@ -17,11 +17,17 @@ double to_double(Bfloat16 value) {
   return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16));
 }
 
-// One sign bit for each of the 64 elements of row `row`.
-std::uint64_t signs(std::uint64_t row) { return mix_word(row, kDigestSalt).lane[0]; }
+static_assert(kSketchSums == kSketchColumns);
 
-// What accumulates over the rows, one lane a column.
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// What accumulates over the rows of a segment, one lane a column.
 struct Lanes {
+  Lanes() {
+    std::fill(std::begin(min), std::end(min), kInfinity);
+    std::fill(std::begin(max), std::end(max), -kInfinity);
+  }
+
   double sum[kSketchSums] = {};
   double square[kSketchSums] = {};
   double signed_sum[kSketchSums] = {};
@@ -60,7 +66,7 @@ template <class T>
     double wide[kSketchSums];
     for (std::size_t j = 0; j < kSketchSums; ++j) wide[j] = to_double(values[row * kSketchSums + j]);
     if (!all_finite(wide)) return row - first;
-    add_row(wide, signs(row), lanes);
+    add_row(wide, sketch_signs(row), lanes);
   }
   return rows - first;
 }
@@ -98,52 +104,73 @@ std::size_t add_rows(const T* values, std::size_t first, std::size_t rows, Lanes
 
 // A row that is short or holds elements that are not finite, which are counted and left out.
 template <class T>
-void add_ragged_row(std::span<const T> row_values, std::uint64_t row_signs, Lanes& lanes, Sketch& result) {
+void add_ragged_row(std::span<const T> row_values, std::uint64_t row_signs, Lanes& lanes, SketchPart& total) {
   for (std::size_t j = 0; j < row_values.size(); ++j) {
     const double x = to_double(row_values[j]);
     if (!std::isfinite(x)) {
-      ++(std::isnan(x) ? result.nan_count : result.inf_count);
+      ++(std::isnan(x) ? total.nan_count : total.inf_count);
       continue;
     }
-    lanes.min[j] = std::min(lanes.min[j], x);
-    lanes.max[j] = std::max(lanes.max[j], x);
+    lanes.min[j] = x < lanes.min[j] ? x : lanes.min[j];
+    lanes.max[j] = x > lanes.max[j] ? x : lanes.max[j];
     lanes.sum[j] += x;
     lanes.square[j] += x * x;
     lanes.signed_sum[j] += (row_signs >> j & 1) != 0 ? x : -x;
   }
 }
 
+// The sum of the columns, pairwise, neighbours first.
+double sum_of_columns(double (&column)[kSketchSums]) {
+  for (std::size_t width = kSketchSums / 2; width > 0; width /= 2) {
+    for (std::size_t j = 0; j < width; ++j) column[j] = column[2 * j] + column[2 * j + 1];
+  }
+  return column[0];
+}
+
+void add_segment(Lanes& lanes, SketchPart& total) {
+  total.sum += sum_of_columns(lanes.sum);
+  total.squares += sum_of_columns(lanes.square);
+  for (std::size_t j = 0; j < kSketchSums; ++j) {
+    total.signed_sums[j] += lanes.signed_sum[j];
+    total.min = lanes.min[j] < total.min ? lanes.min[j] : total.min;
+    total.max = lanes.max[j] > total.max ? lanes.max[j] : total.max;
+  }
+}
+
 template <class T>
 Sketch sketch_of(std::span<const T> values) {
-  Sketch result;
-  result.count = static_cast<std::int64_t>(values.size());
-  Lanes lanes;
-  std::fill(std::begin(lanes.min), std::end(lanes.min), std::numeric_limits<double>::infinity());
-  std::fill(std::begin(lanes.max), std::end(lanes.max), -std::numeric_limits<double>::infinity());
-  const std::size_t whole_rows = values.size() / kSketchSums;
-  for (std::size_t row = 0; row * kSketchSums < values.size();) {
-    row += add_rows(values.data(), row, whole_rows, lanes);
-    if (row * kSketchSums >= values.size()) break;
-    const std::size_t width = std::min(kSketchSums, values.size() - row * kSketchSums);
-    add_ragged_row(values.subspan(row * kSketchSums, width), signs(row), lanes, result);
-    ++row;
+  SketchPart total{0, 0, kInfinity, -kInfinity, 0, 0, {}};
+  for (std::size_t begin = 0; begin < values.size(); begin += kSketchSegment) {
+    Lanes lanes;
+    const std::size_t end = std::min(begin + kSketchSegment, values.size());
+    const std::size_t whole_rows = end / kSketchSums;
+    for (std::size_t row = begin / kSketchSums; row * kSketchSums < end;) {
+      row += add_rows(values.data(), row, whole_rows, lanes);
+      if (row * kSketchSums >= end) break;
+      const std::size_t width = std::min(kSketchSums, end - row * kSketchSums);
+      add_ragged_row(values.subspan(row * kSketchSums, width), sketch_signs(row), lanes, total);
+      ++row;
+    }
+    add_segment(lanes, total);
   }
-  double sum_of_squares = 0;
-  for (std::size_t j = 0; j < kSketchSums; ++j) {
-    result.sum += lanes.sum[j];
-    sum_of_squares += lanes.square[j];
-    result.signed_sums[j] = lanes.signed_sum[j];
-  }
-  result.l2 = std::sqrt(sum_of_squares);
-  result.min = *std::min_element(std::begin(lanes.min), std::end(lanes.min));
-  result.max = *std::max_element(std::begin(lanes.max), std::end(lanes.max));
-  if (result.nan_count + result.inf_count == result.count) {
-    result.min = result.max = std::numeric_limits<double>::quiet_NaN();
-  }
-  return result;
+  return finish_sketch(total, static_cast<std::int64_t>(values.size()));
 }
 
 }  // namespace
+
+Sketch finish_sketch(const SketchPart& total, std::int64_t count) {
+  Sketch result;
+  result.count = count;
+  result.nan_count = static_cast<std::int64_t>(total.nan_count);
+  result.inf_count = static_cast<std::int64_t>(total.inf_count);
+  const bool any_finite = result.nan_count + result.inf_count != count;
+  result.min = any_finite ? total.min : std::numeric_limits<double>::quiet_NaN();
+  result.max = any_finite ? total.max : std::numeric_limits<double>::quiet_NaN();
+  result.sum = total.sum;
+  result.l2 = std::sqrt(total.squares);
+  std::copy(std::begin(total.signed_sums), std::end(total.signed_sums), result.signed_sums.begin());
+  return result;
+}
 
 Sketch sketch(std::span<const float> values) { return sketch_of(values); }
 Sketch sketch(std::span<const double> values) { return sketch_of(values); }
@@ -162,7 +189,7 @@ Sketch sketch_of_ones(std::int64_t count, std::span<const std::int64_t> position
   for (const std::int64_t position : positions) {
     const auto index = static_cast<std::uint64_t>(position);
     const std::size_t j = index % kSketchSums;
-    result.signed_sums[j] += (signs(index / kSketchSums) >> j & 1) != 0 ? 1 : -1;
+    result.signed_sums[j] += (sketch_signs(index / kSketchSums) >> j & 1) != 0 ? 1 : -1;
   }
   return result;
 }

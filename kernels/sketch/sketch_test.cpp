@@ -1,11 +1,13 @@
 #include "kernels/sketch/sketch.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "ci/catch.hpp"
 #include "kernels/philox/philox.hpp"
+#include "kernels/sketch/sketch_kernels.hpp"
 
 namespace reprobench {
 namespace {
@@ -102,6 +104,41 @@ TEST_CASE("the sketch of ones at positions is that of the whole tensor of zeros 
   CHECK(s.sum == expected.sum);
   CHECK(s.l2 == expected.l2);
   CHECK(s.signed_sums == expected.signed_sums);
+}
+
+// The order of sketch_kernels.hpp, written for reading: segments, in them columns, in those rows.
+TEST_CASE("a sketch adds up in the order that it documents, bit for bit", "[sketch]") {
+  for (const std::size_t count : {1u, 100u, 16'384u, 16'385u, 50'000u}) {
+    const auto values = bells(count, 21);
+    double sum = 0;
+    double squares = 0;
+    std::vector<double> signed_sums(64);
+    for (std::size_t segment = 0; segment < count; segment += 16'384) {
+      std::vector<double> column_sums(64);
+      std::vector<double> column_squares(64);
+      std::vector<double> column_signed(64);
+      for (std::size_t i = segment; i < std::min<std::size_t>(segment + 16'384, count); ++i) {
+        const double x = double(values[i]);
+        const bool plus = (sketch_signs(i / 64) >> i % 64 & 1) != 0;
+        column_sums[i % 64] += x;
+        column_squares[i % 64] += x * x;
+        column_signed[i % 64] += plus ? x : -x;
+      }
+      for (std::size_t step = 1; step < 64; step *= 2) {
+        for (std::size_t j = 0; j < 64; j += 2 * step) {
+          column_sums[j] += column_sums[j + step];
+          column_squares[j] += column_squares[j + step];
+        }
+      }
+      sum += column_sums[0];
+      squares += column_squares[0];
+      for (std::size_t j = 0; j < 64; ++j) signed_sums[j] += column_signed[j];
+    }
+    const Sketch s = sketch(values);
+    CHECK(s.sum == sum);
+    CHECK(s.l2 == std::sqrt(squares));
+    CHECK(std::equal(signed_sums.begin(), signed_sums.end(), s.signed_sums.begin()));
+  }
 }
 
 TEST_CASE("one flipped element of a mask is counted as one", "[sketch]") {
