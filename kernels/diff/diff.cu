@@ -10,22 +10,6 @@ namespace {
 constexpr uint32_t kThreads = DiffKernel::kThreads;
 constexpr uint32_t kWarps = kThreads / kWarp;
 
-template <class WordType>
-struct RawFormat {
-  using Word = WordType;
-};
-
-template <class Format>
-constexpr bool kFloating = true;
-template <class Word>
-constexpr bool kFloating<RawFormat<Word>> = false;
-
-template <class Word>
-struct alignas(16) Vector {
-  static constexpr uint32_t kElements = 16 / sizeof(Word);
-  Word element[kElements];
-};
-
 __device__ inline uint32_t bucket_of(uint64_t ulp) { return 64 - static_cast<uint32_t>(leading_zeros(ulp)); }
 
 __device__ inline void keep_larger(DiffCounts& counts, uint64_t element, uint64_t ulp) {
@@ -37,22 +21,10 @@ __device__ inline void keep_larger(DiffCounts& counts, uint64_t element, uint64_
   }
 }
 
+// Counts a pair whose bits differ.
 template <class Format>
-__device__ void add_float_pair(typename Format::Word a, typename Format::Word b, uint64_t element, DiffSums& sums,
-                               DiffCounts& counts, uint32_t& equal, uint32_t* histogram) {
-  const bool finite = Format::is_finite(a) && Format::is_finite(b);
-  if (finite) {
-    const double y = Format::finite_value(b);
-    const double difference = Format::finite_value(a) - y;
-    const double size = difference < 0 ? -difference : difference;
-    sums.difference_squares += difference * difference;
-    sums.reference_squares += y * y;
-    sums.max_abs = size > sums.max_abs ? size : sums.max_abs;
-  }
-  if (a == b) {
-    equal += finite;
-    return;
-  }
+__device__ void count_different(typename Format::Word a, typename Format::Word b, uint64_t element, DiffCounts& counts,
+                                uint32_t* histogram) {
   ++counts.differing;
   counts.first = element < counts.first ? element : counts.first;
   const bool nan_a = Format::is_nan(a);
@@ -62,6 +34,7 @@ __device__ void add_float_pair(typename Format::Word a, typename Format::Word b,
     return;
   }
   const uint64_t ulp = Format::ulp_distance(a, b);
+  const bool finite = Format::is_finite(a) && Format::is_finite(b);
   counts.inf_mismatches += !finite;
   counts.zero_signs += ulp == 0;
   if (!finite) return;
@@ -72,41 +45,61 @@ __device__ void add_float_pair(typename Format::Word a, typename Format::Word b,
 template <class Format>
 __device__ inline void add_pair(typename Format::Word a, typename Format::Word b, uint64_t element, DiffSums& sums,
                                 DiffCounts& counts, uint32_t& equal, uint32_t* histogram) {
-  if constexpr (kFloating<Format>) {
-    add_float_pair<Format>(a, b, element, sums, counts, equal, histogram);
-  } else if (a != b) {
-    ++counts.differing;
-    counts.first = element < counts.first ? element : counts.first;
+  const bool finite = Format::is_finite(a) && Format::is_finite(b);
+  const double x = finite ? Format::finite_value(a) : 0.0;
+  const double y = finite ? Format::finite_value(b) : 0.0;
+  const double difference = x - y;
+  const double size = difference < 0 ? -difference : difference;
+  sums.difference_squares += difference * difference;
+  sums.reference_squares += y * y;
+  sums.max_abs = size > sums.max_abs ? size : sums.max_abs;
+  if (a != b) {
+    count_different<Format>(a, b, element, counts, histogram);
+  } else {
+    equal += finite;
   }
 }
 
-// This thread's elements of the block that begins at element `first` of `count` in all.
+// Sixteen bytes of elements from `values` on, of which `count` are left; the missing ones are zero.
+template <class Word>
+__device__ WordPair load_pair(const Word* values, uint64_t count, bool wide) {
+  constexpr uint32_t kElements = sizeof(WordPair) / sizeof(Word);
+  if (wide && count >= kElements) return *reinterpret_cast<const WordPair*>(values);
+  WordPair pair = {{0, 0}};
+  for (uint32_t i = 0; i < kElements && i < count; ++i) {
+    const uint64_t bits = static_cast<uint64_t>(values[i]) << 8 * (i * sizeof(Word) % 8);
+    pair.word[0] |= i < kElements / 2 ? bits : 0;
+    pair.word[1] |= i < kElements / 2 ? 0 : bits;
+  }
+  return pair;
+}
+
+// This thread's elements of the block that begins at element `first` of `count` in all. The loop over elements is not
+// unrolled: for the narrow types that would be sixteen copies of it.
 template <class Format>
 __device__ void add_block(const typename Format::Word* a, const typename Format::Word* b, uint64_t first,
                           uint64_t count, bool wide, DiffSums& sums, DiffCounts& counts, uint32_t& equal,
                           uint32_t* histogram) {
   using Word = typename Format::Word;
-  constexpr uint32_t kElements = Vector<Word>::kElements;
-  constexpr uint32_t kVectors = kDiffKernelBlockBytes / 16;
+  constexpr uint32_t kElements = sizeof(WordPair) / sizeof(Word);
+  constexpr uint32_t kPairs = kDiffKernelBlockBytes / sizeof(WordPair);
 #pragma unroll 1
-  for (uint32_t v = threadIdx.x; v < kVectors; v += kThreads) {
-    const uint64_t at = first + v * kElements;
+  for (uint32_t p = threadIdx.x; p < kPairs; p += kThreads) {
+    const uint64_t at = first + p * kElements;
     if (at >= count) return;
-    Vector<Word> of_a = {};
-    Vector<Word> of_b = {};
-    if (wide && at + kElements <= count) {
-      of_a = *reinterpret_cast<const Vector<Word>*>(a + at);
-      of_b = *reinterpret_cast<const Vector<Word>*>(b + at);
-    } else {
-      for (uint32_t i = 0; i < kElements && at + i < count; ++i) {
-        of_a.element[i] = a[at + i];
-        of_b.element[i] = b[at + i];
+    WordPair of_a = load_pair(a + at, count - at, wide);
+    WordPair of_b = load_pair(b + at, count - at, wide);
+#pragma unroll 1
+    for (uint32_t i = 0; i < kElements && at + i < count; ++i) {
+      if (i == kElements / 2) {
+        of_a.word[0] = of_a.word[1];
+        of_b.word[0] = of_b.word[1];
       }
-    }
-#pragma unroll
-    for (uint32_t i = 0; i < kElements; ++i) {
-      if (at + i < count) {
-        add_pair<Format>(of_a.element[i], of_b.element[i], at + i, sums, counts, equal, histogram);
+      add_pair<Format>(static_cast<Word>(of_a.word[0]), static_cast<Word>(of_b.word[0]), at + i, sums, counts, equal,
+                       histogram);
+      if constexpr (sizeof(Word) < 8) {
+        of_a.word[0] >>= 8 * sizeof(Word);
+        of_b.word[0] >>= 8 * sizeof(Word);
       }
     }
   }
@@ -165,10 +158,8 @@ __device__ void diff_run(const unsigned char* bytes_a, const unsigned char* byte
   for (uint64_t block = blocks * blockIdx.x / gridDim.x; block < end; ++block) {
     DiffSums sums = {0, 0, 0};
     add_block<Format>(a, b, block * kBlockElements, count, wide, sums, counts, equal, shared.histogram);
-    if constexpr (kFloating<Format>) {
-      combine_threads(sums, shared.sums);
-      if (threadIdx.x == 0) block_sums[block] = sums;
-    }
+    combine_threads(sums, shared.sums);
+    if (threadIdx.x == 0) block_sums[block] = sums;
   }
   if (equal != 0) atomicAdd(&shared.histogram[0], equal);
   combine_threads(counts, shared.counts);
@@ -194,10 +185,27 @@ RB_DIFF_KERNEL(diff_bf16, Bf16)
 RB_DIFF_KERNEL(diff_fp16, Fp16)
 RB_DIFF_KERNEL(diff_fp8_e4m3fn, Fp8E4m3fn)
 RB_DIFF_KERNEL(diff_fp8_e5m2, Fp8E5m2)
-RB_DIFF_KERNEL(diff_raw8, RawFormat<uint8_t>)
-RB_DIFF_KERNEL(diff_raw16, RawFormat<uint16_t>)
-RB_DIFF_KERNEL(diff_raw32, RawFormat<uint32_t>)
-RB_DIFF_KERNEL(diff_raw64, RawFormat<uint64_t>)
+// Elements without an arithmetic: bytes are compared, and an element counts once however many of its bytes differ.
+extern "C" __global__ void __launch_bounds__(kThreads)
+    diff_raw(DevicePointer<const unsigned char> a, DevicePointer<const unsigned char> b, uint64_t count,
+             uint32_t element_bytes, DevicePointer<DiffCounts> all_counts) {
+  __shared__ DiffCounts shared[kThreads];
+  DiffCounts counts = {0, 0, 0, 0, 0, kNoElement, kNoElement, 0};
+  const uint64_t stride = static_cast<uint64_t>(gridDim.x) * kThreads;
+#pragma unroll 1
+  for (uint64_t i = static_cast<uint64_t>(blockIdx.x) * kThreads + threadIdx.x; i < count; i += stride) {
+    uint32_t differing_bits = 0;
+#pragma unroll 1
+    for (uint32_t k = 0; k < element_bytes; ++k) {
+      differing_bits |= static_cast<uint32_t>(a[i * element_bytes + k] ^ b[i * element_bytes + k]);
+    }
+    if (differing_bits == 0) continue;
+    ++counts.differing;
+    counts.first = i < counts.first ? i : counts.first;
+  }
+  combine_threads(counts, shared);
+  if (threadIdx.x == 0) all_counts[blockIdx.x] = counts;
+}
 
 RB_CHECK_KERNEL(diff_fp64, DiffFp64);
 RB_CHECK_KERNEL(diff_fp32, DiffFp32);
@@ -205,9 +213,6 @@ RB_CHECK_KERNEL(diff_bf16, DiffBf16);
 RB_CHECK_KERNEL(diff_fp16, DiffFp16);
 RB_CHECK_KERNEL(diff_fp8_e4m3fn, DiffFp8E4m3fn);
 RB_CHECK_KERNEL(diff_fp8_e5m2, DiffFp8E5m2);
-RB_CHECK_KERNEL(diff_raw8, DiffRaw8);
-RB_CHECK_KERNEL(diff_raw16, DiffRaw16);
-RB_CHECK_KERNEL(diff_raw32, DiffRaw32);
-RB_CHECK_KERNEL(diff_raw64, DiffRaw64);
+RB_CHECK_KERNEL(diff_raw, DiffRaw);
 
 }  // namespace reprobench

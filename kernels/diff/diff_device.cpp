@@ -43,6 +43,17 @@ Parts run(DeviceKernels& kernels, std::uint64_t blocks, const Operands& on) {
   return parts;
 }
 
+Parts run_raw(DeviceKernels& kernels, std::size_t element_bytes, const Operands& on) {
+  const std::uint32_t grid = kernels.blocks_for_threads<DiffRaw>(on.element_count);
+  DeviceBuffer<DiffCounts> counts(kernels.context(), grid);
+  kernels.launch<DiffRaw>(on.stream, grid, on.a, on.b, on.element_count, static_cast<std::uint32_t>(element_bytes),
+                          counts.data());
+  Parts parts{{}, std::vector<DiffCounts>(grid), std::vector<std::uint64_t>(kDiffHistogram)};
+  counts.copy_to(parts.counts, on.stream);
+  kernels.context().synchronize(on.stream);
+  return parts;
+}
+
 struct KernelRow {
   ElementType type;
   Parts (*run)(DeviceKernels&, std::uint64_t, const Operands&);
@@ -55,10 +66,6 @@ constexpr KernelRow kKernels[] = {
     {ElementType::fp16, &run<DiffFp16>},
     {ElementType::fp8_e4m3fn, &run<DiffFp8E4m3fn>},
     {ElementType::fp8_e5m2, &run<DiffFp8E5m2>},
-    {ElementType::raw8, &run<DiffRaw8>},
-    {ElementType::raw16, &run<DiffRaw16>},
-    {ElementType::raw32, &run<DiffRaw32>},
-    {ElementType::raw64, &run<DiffRaw64>},
 };
 
 std::uint64_t read_element(DeviceKernels& kernels, DevicePointer<const unsigned char> data, std::uint64_t index,
@@ -103,7 +110,9 @@ Difference diff(DeviceKernels& kernels, ElementType type, DevicePointer<const un
   const Operands on{a, b, element_count, stream};
   const auto* row = std::find_if(std::begin(kKernels), std::end(kKernels),
                                  [&](const KernelRow& candidate) { return candidate.type == type; });
-  const Parts parts = row->run(kernels, (element_count + block_elements - 1) / block_elements, on);
+  const Parts parts = row == std::end(kKernels)
+                          ? run_raw(kernels, bytes, on)
+                          : row->run(kernels, (element_count + block_elements - 1) / block_elements, on);
   const DiffCounts counts = folded(parts.counts);
 
   Difference result;

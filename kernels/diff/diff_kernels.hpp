@@ -56,17 +56,14 @@ struct DiffFp8E4m3fn : DiffKernel {
 struct DiffFp8E5m2 : DiffKernel {
   static constexpr char kName[] = "diff_fp8_e5m2";
 };
-struct DiffRaw8 : DiffKernel {
-  static constexpr char kName[] = "diff_raw8";
-};
-struct DiffRaw16 : DiffKernel {
-  static constexpr char kName[] = "diff_raw16";
-};
-struct DiffRaw32 : DiffKernel {
-  static constexpr char kName[] = "diff_raw32";
-};
-struct DiffRaw64 : DiffKernel {
-  static constexpr char kName[] = "diff_raw64";
+
+// Integers, booleans and the like: bits alone. The tensors, elements, bytes of one, the counts of each thread block.
+struct DiffRaw {
+  static constexpr char kModule[] = "diff";
+  static constexpr char kName[] = "diff_raw";
+  static constexpr uint32_t kThreads = 256;
+  using Signature = void(DevicePointer<const unsigned char>, DevicePointer<const unsigned char>, uint64_t, uint32_t,
+                         DevicePointer<DiffCounts>);
 };
 
 }  // namespace reprobench

@@ -8,6 +8,8 @@ namespace reprobench {
 namespace {
 
 constexpr uint32_t kRowsInFlight = 16;
+// Leaves 64 registers a thread, which is enough; left to itself the compiler spills for more blocks on some devices.
+constexpr uint32_t kBlocksAMultiprocessor = 16;
 constexpr uint32_t kWarps = kSketchColumns / kWarp;
 
 struct Bf16Bits {
@@ -153,28 +155,28 @@ __device__ T folded(const T* field, uint64_t parts, T value, Fold fold) {
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(kSketchColumns)
+extern "C" __global__ void __launch_bounds__(kSketchColumns, kBlocksAMultiprocessor)
     sketch_fp32(DevicePointer<const TensorSpan> spans, uint32_t span_count, uint64_t segment_count,
                 DevicePointer<SketchPart> parts) {
   __shared__ Column shared[2][kWarps];
   sketch_run<float>(spans, span_count, segment_count, parts, shared);
 }
 
-extern "C" __global__ void __launch_bounds__(kSketchColumns)
+extern "C" __global__ void __launch_bounds__(kSketchColumns, kBlocksAMultiprocessor)
     sketch_fp64(DevicePointer<const TensorSpan> spans, uint32_t span_count, uint64_t segment_count,
                 DevicePointer<SketchPart> parts) {
   __shared__ Column shared[2][kWarps];
   sketch_run<double>(spans, span_count, segment_count, parts, shared);
 }
 
-extern "C" __global__ void __launch_bounds__(kSketchColumns)
+extern "C" __global__ void __launch_bounds__(kSketchColumns, kBlocksAMultiprocessor)
     sketch_bf16(DevicePointer<const TensorSpan> spans, uint32_t span_count, uint64_t segment_count,
                 DevicePointer<SketchPart> parts) {
   __shared__ Column shared[2][kWarps];
   sketch_run<Bf16Bits>(spans, span_count, segment_count, parts, shared);
 }
 
-extern "C" __global__ void __launch_bounds__(kSketchColumns)
+extern "C" __global__ void __launch_bounds__(kSketchColumns, kBlocksAMultiprocessor)
     sketch_int64(DevicePointer<const TensorSpan> spans, uint32_t span_count, uint64_t segment_count,
                  DevicePointer<SketchPart> parts) {
   __shared__ Column shared[2][kWarps];

@@ -42,6 +42,12 @@ int call_in_context(const char* function, Body body) {
               [&](FakeDevice& device) { return t_current_context == nullptr ? kInvalidContext : body(device); });
 }
 
+// A copy of nothing may name no memory.
+int copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes != 0) std::memmove(to, from, bytes);
+  return 0;
+}
+
 const EmulatedKernel* kernel_named(std::string_view name) {
   for (const EmulatedKernel& kernel : emulated_kernels()) {
     if (kernel.name == name) return &kernel;
@@ -278,17 +284,18 @@ RB_EXPORT int cuMemFreeHost(void* memory) {
 
 RB_EXPORT int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void*) {
   return call_in_context("cuMemcpyHtoDAsync_v2",
-                         [&](FakeDevice&) { return std::memcpy(reinterpret_cast<void*>(to), from, bytes), 0; });
+                         [&](FakeDevice&) { return reprobench::simt::copy(reinterpret_cast<void*>(to), from, bytes); });
 }
 
 RB_EXPORT int cuMemcpyDtoHAsync_v2(void* to, std::uint64_t from, std::size_t bytes, void*) {
-  return call_in_context("cuMemcpyDtoHAsync_v2",
-                         [&](FakeDevice&) { return std::memcpy(to, reinterpret_cast<const void*>(from), bytes), 0; });
+  return call_in_context("cuMemcpyDtoHAsync_v2", [&](FakeDevice&) {
+    return reprobench::simt::copy(to, reinterpret_cast<const void*>(from), bytes);
+  });
 }
 
 RB_EXPORT int cuMemcpyDtoDAsync_v2(std::uint64_t to, std::uint64_t from, std::size_t bytes, void*) {
   return call_in_context("cuMemcpyDtoDAsync_v2", [&](FakeDevice&) {
-    return std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes), 0;
+    return reprobench::simt::copy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
   });
 }
 
