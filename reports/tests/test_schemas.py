@@ -57,7 +57,7 @@ SAMPLES = {
         "stderr_bytes": 0,
     }],
     "capability": [{
-        **_head("capability"), "torch_version": "2.9.0", "devices": ["cpu"],
+        **_head("capability"), "torch_version": "2.9.0", "devices": ["cpu"], "gpus": [], "gpu_problem": "no driver",
         "knobs": [{"name": "precision", "values": ["fp32"], "reason": "no bf16"}],
         "workloads": [{"model": "mlp", "summary": "two layers", "presets": [{"name": "digits", "parameters": 1, "batch_size": 32}]}],
         "fingerprint": FINGERPRINT,
