@@ -28,6 +28,12 @@ void DeviceContext::bind() const {
   if (current != context_) driver_.check(driver_.context_set_current(context_), "cuCtxSetCurrent");
 }
 
+bool DeviceContext::try_bind() const noexcept {
+  CuContext current = nullptr;
+  if (driver_.context_current(&current) != 0) return false;
+  return current == context_ || driver_.context_set_current(context_) == 0;
+}
+
 int DeviceContext::attribute(CuDeviceAttribute attribute) const {
   int value = 0;
   driver_.check(driver_.device_attribute(&value, attribute, device_), "cuDeviceGetAttribute");

@@ -25,6 +25,8 @@ class DeviceContext {
 
   // Contexts are bound to threads: every call below binds the calling thread first, cheaply where it is bound already.
   void bind() const;
+  // False where that fails, as after a fault: for destructors, which then leave to the process's end what it holds.
+  bool try_bind() const noexcept;
 
   int attribute(CuDeviceAttribute attribute) const;
   // Waits for everything on this context; a kernel's fault surfaces here at the latest.

@@ -77,6 +77,26 @@ TEST_CASE("device memory that does not fit is refused, and the device goes on", 
   CHECK_NOTHROW(digest_something(device));
 }
 
+TEST_CASE("memory is given back also where no context is current, as on another thread", "[device]") {
+  EmulatedDevice device;
+  const CudaDriver& driver = device.context().driver();
+  const auto free_bytes = [&] {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    device.context().bind();
+    driver.check(driver.memory_info(&free, &total), "cuMemGetInfo");
+    return free;
+  };
+  const std::size_t before = free_bytes();
+  {
+    const DeviceBuffer<unsigned char> memory(device.context(), 4096);
+    const PinnedBuffer<unsigned char> pinned(device.context(), 4096);
+    CHECK(free_bytes() == before - 4096);
+    driver.check(driver.context_set_current(nullptr), "cuCtxSetCurrent");
+  }
+  CHECK(free_bytes() == before);
+}
+
 TEST_CASE("a refused launch does not harm the next one", "[device]") {
   EmulatedDevice device("fail=cuLaunchKernel:1:701");
   CHECK(code_of([&] { digest_something(device); }) == DeviceErrorCode::launch_failed);

@@ -5,6 +5,7 @@
 namespace reprobench {
 
 DeviceKernels::~DeviceKernels() {
+  if (!context_.try_bind()) return;
   for (const auto& [name, module] : modules_) context_.driver().module_unload(module);
 }
 

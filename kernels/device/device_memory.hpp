@@ -55,7 +55,7 @@ class DeviceBuffer {
 
  private:
   void release() {
-    if (count_ != 0) context_->driver().free(address_);
+    if (count_ != 0 && context_->try_bind()) context_->driver().free(address_);
     count_ = 0;
     address_ = 0;
   }
@@ -89,7 +89,7 @@ class PinnedBuffer {
 
  private:
   void release() {
-    if (count_ != 0) context_->driver().free_host(data_);
+    if (count_ != 0 && context_->try_bind()) context_->driver().free_host(data_);
     count_ = 0;
   }
 

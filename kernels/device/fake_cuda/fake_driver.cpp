@@ -227,7 +227,7 @@ RB_EXPORT int cuModuleLoadData(void** module, const void* image) {
 }
 
 RB_EXPORT int cuModuleUnload(void* module) {
-  return call("cuModuleUnload", [&](FakeDevice&) { return delete static_cast<std::string*>(module), 0; });
+  return call_in_context("cuModuleUnload", [&](FakeDevice&) { return delete static_cast<std::string*>(module), 0; });
 }
 
 RB_EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) {
@@ -271,7 +271,7 @@ RB_EXPORT int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
 }
 
 RB_EXPORT int cuMemFree_v2(std::uint64_t address) {
-  return call("cuMemFree_v2", [&](FakeDevice& d) { return d.release(reinterpret_cast<void*>(address)); });
+  return call_in_context("cuMemFree_v2", [&](FakeDevice& d) { return d.release(reinterpret_cast<void*>(address)); });
 }
 
 RB_EXPORT int cuMemAllocHost_v2(void** memory, std::size_t bytes) {
@@ -279,7 +279,7 @@ RB_EXPORT int cuMemAllocHost_v2(void** memory, std::size_t bytes) {
 }
 
 RB_EXPORT int cuMemFreeHost(void* memory) {
-  return call("cuMemFreeHost", [&](FakeDevice& d) { return d.release(memory); });
+  return call_in_context("cuMemFreeHost", [&](FakeDevice& d) { return d.release(memory); });
 }
 
 RB_EXPORT int cuMemcpyHtoDAsync_v2(std::uint64_t to, const void* from, std::size_t bytes, void*) {
