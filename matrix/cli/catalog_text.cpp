@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "matrix/contract/knob.hpp"
+#include "matrix/contract/probe.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/plan/coverage.hpp"
 #include "matrix/verdict/metrics.hpp"
@@ -46,15 +47,11 @@ Entries suite_entries(const Project& project) {
   Entries entries;
   for (const auto& [name, suite] : project.suites()) {
     json workloads = json::array();
-    for (const WorkloadRequest& workload : suite.workloads) {
-      workloads.push_back({{"model", workload.model},
-                           {"preset", workload.preset},
-                           {"steps", workload.steps},
-                           {"batch_size", workload.batch_size}});
-    }
+    for (const WorkloadRequest& workload : suite.workloads) workloads.push_back(to_json(workload));
     json thresholds = json::array();
     for (const ThresholdRule& rule : suite.thresholds) {
       thresholds.push_back({{"metric", rule.metric},
+                            {"of", rule.of.text()},
                             {"bound", rule.bound ? rule.bound->text : ""},
                             {"gate", rule.gate == Gate::armed ? "armed" : "record_only"},
                             {"where", rule.where.text()},
@@ -106,17 +103,42 @@ Entries stack_entries(const Project& project) {
   return entries;
 }
 
+std::vector<std::string> suites_that_run(const std::map<std::string, SuiteSpec>& suites, std::string_view workload) {
+  std::vector<std::string> users;
+  for (const auto& [name, suite] : suites) {
+    const bool uses = std::ranges::any_of(suite.workloads,
+                                          [&](const WorkloadRequest& request) { return request.name() == workload; });
+    if (uses) users.push_back(name);
+  }
+  return users;
+}
+
+Entries probe_entries(const Project& project) {
+  const auto suites = project.suites();
+  Entries entries;
+  for (const ProbeInfo& probe : probes()) {
+    const std::vector<std::string> users = suites_that_run(suites, probe.name);
+    json operations = json::array();
+    for (const ProbeOperation& operation : probe.operations) {
+      operations.push_back({{"name", operation.name}, {"unit", operation.unit}, {"summary", operation.summary}});
+    }
+    const std::string summary = fmt::format("{}; in the suites {}", probe.summary, fmt::join(users, ", "));
+    entries.push_back({std::string(probe.name),
+                       summary,
+                       {{"summary", summary},
+                        {"suites", users},
+                        {"presets", std::vector<std::string>(probe.presets.begin(), probe.presets.end())},
+                        {"operations", std::move(operations)}}});
+  }
+  return entries;
+}
+
 // A workload's shape is known to the workers; what every checkout knows is its name and which suites run it.
 Entries workload_entries(const Project& project) {
   const auto suites = project.suites();
   Entries entries;
   for (const std::string& model : project.vocabulary().models) {
-    std::vector<std::string> users;
-    for (const auto& [name, suite] : suites) {
-      const bool uses = std::any_of(suite.workloads.begin(), suite.workloads.end(),
-                                    [&](const WorkloadRequest& workload) { return workload.model == model; });
-      if (uses) users.push_back(name);
-    }
+    const std::vector<std::string> users = suites_that_run(suites, model);
     CatalogEntry entry{model, fmt::format("in the suites {}", fmt::join(users, ", ")), {{"suites", users}}};
     const StackStore store = project.stack_store();
     for (const auto& [stack_name, spec] : project.stacks()) {
@@ -146,11 +168,9 @@ struct Kind {
   Entries (*entries)(const Project&);
 };
 
-constexpr Kind kKinds[] = {{"workload", "workloads", &workload_entries},
-                           {"stack", "stacks", &stack_entries},
-                           {"knob", "knobs", &knob_entries},
-                           {"metric", "metrics", &metric_entries},
-                           {"suite", "suites", &suite_entries}};
+constexpr Kind kKinds[] = {{"workload", "workloads", &workload_entries}, {"probe", "probes", &probe_entries},
+                           {"stack", "stacks", &stack_entries},          {"knob", "knobs", &knob_entries},
+                           {"metric", "metrics", &metric_entries},       {"suite", "suites", &suite_entries}};
 
 const Kind& kind_called(const std::string& name) {
   for (const Kind& kind : kKinds) {

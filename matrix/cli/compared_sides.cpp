@@ -39,6 +39,7 @@ std::string pairing_key(const Cell& cell) {
 // The first attempt of a cell that trained to its end or to a loss that is not finite.
 std::optional<ComparedSide> side_of(const RunRecord& run, std::size_t index) {
   const Cell& cell = run.plan.cells[index].cell;
+  if (cell.request.workload.is_probe()) return std::nullopt;  // no step to compare; its measurements are judged
   for (const AttemptRecord& attempt : run.cells[index].attempts) {
     const bool is_whole = attempt.end == AttemptEnd::completed;
     if (!is_whole && !non_finite_step(attempt)) continue;

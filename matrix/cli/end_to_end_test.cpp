@@ -31,6 +31,30 @@ json candidate_cell(const json& verdict) {
   return {};
 }
 
+TEST_CASE("probes run from suite to verdict, and what is wrong with a device fails by name", "[e2e]") {
+  struct Row {
+    const char* suites;
+    const char* candidate;
+    int exit_code;
+    const char* reason;
+  };
+  const Row row = GENERATE(
+      Row{"device_smoke, device_memory, device_compute, device_stress", "ok", 0, "all_checks_passed"},
+      Row{"device_smoke", "wrong_result", 1, "device.wrong_results"},
+      Row{"device_memory", "slow_triad=5", 1, "device.bandwidth_share"},
+      Row{"device_stress", "flipped_bit", 1, "device.stress_mismatches"}, Row{"device_stress", "crash", 1, "crash"});
+  CAPTURE(row.suites, row.candidate);
+  const Workplace place;
+  CHECK(call(place.run_command(row.suites, row.candidate)).exit_code == row.exit_code);
+  const json cell = candidate_cell(place.verdict());
+  CHECK(cell.at("reason") == row.reason);
+  if (std::string(row.candidate) == "crash") return;
+  const SubprocessResult explained =
+      call({kBinary, "--store", place / "store", "explain", cell.at("slug").get<std::string>()});
+  CHECK(explained.exit_code == 0);
+  CHECK_THAT(explained.out, Catch::Contains("measurements") && Catch::Contains("samples"));
+}
+
 TEST_CASE("a run in which everything holds ends with 0 and writes verdict, JUnit and index", "[e2e]") {
   const Workplace place;
   const auto result = call(place.run_command("smoke, determinism", "ok"));

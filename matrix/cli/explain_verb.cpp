@@ -36,9 +36,10 @@ const json& find_cell(const json& verdict, const std::string& wanted) {
 std::string number_or_dash(const json& value) { return value.is_null() ? "-" : value.dump(); }
 
 std::string check_text(const json& check) {
-  std::string text =
-      fmt::format("{} · {}{}\n", check.at("metric").get<std::string>(), check.at("status").get<std::string>(),
-                  check.at("gate") == "record_only" ? " (record only: decides nothing)" : "");
+  std::string text = fmt::format("{}{} · {}{}\n", check.at("metric").get<std::string>(),
+                                 check.contains("of") ? " of " + check.at("of").get<std::string>() : "",
+                                 check.at("status").get<std::string>(),
+                                 check.at("gate") == "record_only" ? " (record only: decides nothing)" : "");
   text += fmt::format("    {}\n", printable(check.at("sentence").get<std::string>()));
   text += fmt::format("    bound      {}   set at {}\n", check.at("bound").get<std::string>(),
                       check.at("origin").get<std::string>());
@@ -63,6 +64,42 @@ std::string check_text(const json& check) {
   return text;
 }
 
+std::string labelled(const json& measurement) {
+  std::string text = measurement.at("operation").get<std::string>();
+  for (const auto& [name, value] : measurement.at("labels").items()) {
+    text += fmt::format(" {}={}", name, value.get<std::string>());
+  }
+  return text;
+}
+
+// One operation of a probe with every sample it took.
+std::string measurement_text(const json& measurement) {
+  std::string text = fmt::format("  repeat {} {} · {}\n", measurement.at("repeat").dump(), labelled(measurement),
+                                 measurement.at("status").get<std::string>());
+  const auto finding = measurement.at("finding").get<std::string>();
+  if (!finding.empty()) text += fmt::format("    {}\n", printable(finding));
+  if (!measurement.at("error_rel").is_null()) {
+    text += fmt::format("    error      {} against fp64, bound {}\n", measurement.at("error_rel").dump(),
+                        measurement.at("error_bound_rel").dump());
+  }
+  if (const json& compared = measurement.at("results_compared"); compared != 0) {
+    text += fmt::format("    repeated   {} results compared with the first, {} differ\n", compared.dump(),
+                        measurement.at("results_differing").dump());
+  }
+  if (!measurement.at("peak").is_null()) {
+    text += fmt::format("    peak       {} {} ({})\n", measurement.at("peak").dump(),
+                        measurement.at("unit").get<std::string>(), measurement.at("peak_source").get<std::string>());
+  }
+  std::string samples;
+  for (const json& sample : measurement.at("samples")) {
+    samples += sample.is_number() ? fmt::format(" {:.5g}", sample.get<double>()) : " " + sample.get<std::string>();
+  }
+  if (!samples.empty()) {
+    text += fmt::format("    samples   {} {}\n", samples, measurement.at("unit").get<std::string>());
+  }
+  return text;
+}
+
 std::string cell_text(const json& cell, const json& checks) {
   std::string text = fmt::format("{}  {}\n", cell.at("cell_id").get<std::string>(), cell.at("slug").get<std::string>());
   text += fmt::format("{} · {}: {}\n", cell.at("outcome").get<std::string>(), cell.at("reason").get<std::string>(),
@@ -80,6 +117,10 @@ std::string cell_text(const json& cell, const json& checks) {
                         injected.empty() ? "" : "  planted: " + injected);
   }
   for (const json& check : checks) text += check_text(check);
+  if (cell.contains("measurements")) {
+    text += "measurements\n";
+    for (const json& measurement : cell.at("measurements")) text += measurement_text(measurement);
+  }
   return text + fmt::format("reproduce: {}\n", cell.at("reproduce").get<std::string>());
 }
 

@@ -28,7 +28,7 @@ class Selection {
     const bool named =
         options_.cells.empty() || std::any_of(options_.cells.begin(), options_.cells.end(),
                                               [&](const std::string& wanted) { return names_cell(wanted, cell); });
-    return named && contains(options_.stacks, request.stack) && contains(options_.workloads, request.workload.model) &&
+    return named && contains(options_.stacks, request.stack) && contains(options_.workloads, request.workload.name()) &&
            contains(options_.devices, request.device) && filter_.matches(cell.coordinates);
   }
 
@@ -84,7 +84,7 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options) {
                   "Only cells for which this holds: \"device == cpu and precision != fp32\"")
       ->type_name("EXPR");
   verb.add_option("--stack", options.stacks, "Only cells of this stack and their references")->type_name("NAME");
-  verb.add_option("--workload", options.workloads, "Only cells of this model")->type_name("NAME");
+  verb.add_option("--workload", options.workloads, "Only cells of this model or probe")->type_name("NAME");
   verb.add_option("--device", options.devices, "Only cells of this device class")->type_name("CLASS");
   verb.add_option("--reference", options.reference, "Compare with this stack instead of the matrix's")
       ->type_name("STACK");

@@ -13,10 +13,14 @@ enum class Better { lower, higher };
 
 struct MetricInfo {
   std::string_view name;  // "throughput.step_time"
-  std::string_view unit;  // "ns", "bytes", "1/s", "rel" (a ratio), "count", "step"
+  std::string_view unit;  // "ns", "bytes", "1/s", "rel" (a ratio), "count", "step", "GB/s", "TFLOP/s"
   Better better = Better::lower;
   Dimension dimension = Dimension::numerics;
   std::string_view summary;
+  // For metrics of a probe's measurements: the unit of the operations a threshold's `of` may name, "any" for all of
+  // them. Empty: of a training, and `of` is refused.
+  std::string_view operation_unit = {};
+  bool is_share = false;  // a threshold says of what with `to`
 };
 
 }  // namespace reprobench

@@ -1,5 +1,7 @@
 #include "matrix/contract/request.hpp"
 
+#include <algorithm>
+
 #include "matrix/contract/json_field.hpp"
 
 namespace reprobench {
@@ -14,14 +16,24 @@ std::optional<TraceLevel> trace_level_from(std::string_view word) {
   return std::nullopt;
 }
 
-constexpr InjectionKind kInjectionKinds[] = {
-    {"weight_ulp", true},       {"weight_nan", true},     {"weight_huge", true},        {"weight_sign", true},
-    {"gradient_ulp", true},     {"moment_ulp", true},     {"adam_epsilon", false},      {"skip_update", false},
-    {"stale_batch", false},     {"wrong_batch", false},   {"sample_repeated", false},   {"sample_dropped", false},
-    {"reduction_order", false}, {"tf32", false},          {"accumulate_16_bit", false}, {"layer_norm_epsilon", false},
-    {"gelu_scale", false},      {"softmax_scale", false}, {"atomic_add", true}};
+constexpr InjectionKind kInjectionKinds[] = {{"weight_ulp", true},          {"weight_nan", true},
+                                             {"weight_huge", true},         {"weight_sign", true},
+                                             {"gradient_ulp", true},        {"moment_ulp", true},
+                                             {"adam_epsilon", false},       {"skip_update", false},
+                                             {"stale_batch", false},        {"wrong_batch", false},
+                                             {"sample_repeated", false},    {"sample_dropped", false},
+                                             {"reduction_order", false},    {"tf32", false},
+                                             {"accumulate_16_bit", false},  {"layer_norm_epsilon", false},
+                                             {"gelu_scale", false},         {"softmax_scale", false},
+                                             {"atomic_add", true},          {"result_bit", false, true},
+                                             {"result_wrong", false, true}, {"operation_slow", false, true}};
 
 std::span<const InjectionKind> injection_kinds() { return kInjectionKinds; }
+
+bool is_of_probe(const Injection& injection) {
+  return std::ranges::any_of(kInjectionKinds,
+                             [&](const InjectionKind& kind) { return kind.name == injection.kind && kind.of_probe; });
+}
 
 json to_json(const Injection& injection) {
   return {
@@ -39,17 +51,19 @@ std::int64_t last_step_of(const CellRequest& request) {
   return request.replay ? request.replay->last_step : request.workload.steps;
 }
 
+json to_json(const WorkloadRequest& workload) {
+  if (workload.is_probe()) {
+    return {{"probe", workload.probe}, {"preset", workload.preset}, {"samples", workload.samples}};
+  }
+  return {{"model", workload.model},
+          {"preset", workload.preset},
+          {"steps", workload.steps},
+          {"batch_size", workload.batch_size}};
+}
+
 json canonical_request(const CellRequest& request) {
-  return {{"suite", request.suite},
-          {"workload",
-           {{"model", request.workload.model},
-            {"preset", request.workload.preset},
-            {"steps", request.workload.steps},
-            {"batch_size", request.workload.batch_size}}},
-          {"stack", request.stack},
-          {"device", request.device},
-          {"world_size", request.world_size},
-          {"knobs", request.knobs},
+  return {{"suite", request.suite},           {"workload", to_json(request.workload)}, {"stack", request.stack},
+          {"device", request.device},         {"world_size", request.world_size},      {"knobs", request.knobs},
           {"trace", to_string(request.trace)}};
 }
 
@@ -63,17 +77,29 @@ json to_json(const CellRequest& request) {
   result["poison_allocator"] = request.poison_allocator;
   result["inject"] = request.inject ? to_json(*request.inject) : json(nullptr);
   if (request.replay) result["replay"] = to_json(*request.replay);
+  if (request.peaks) result["peaks"] = to_json(*request.peaks);
   return result;
+}
+
+WorkloadRequest workload_request_from_json(const json& object) {
+  WorkloadRequest workload;
+  workload.preset = required<std::string>("request", object, "preset");
+  if (object.contains("probe")) {
+    workload.probe = required<std::string>("request", object, "probe");
+    workload.samples = required<std::int64_t>("request", object, "samples");
+    if (workload.probe.empty()) throw ContractError("request: `probe` is empty");
+  } else {
+    workload.model = required<std::string>("request", object, "model");
+    workload.steps = required<std::int64_t>("request", object, "steps");
+    workload.batch_size = required<std::int64_t>("request", object, "batch_size");
+  }
+  return workload;
 }
 
 CellRequest canonical_request_from_json(const json& object) {
   CellRequest request;
   request.suite = required<std::string>("request", object, "suite");
-  const json workload = required<json>("request", object, "workload");
-  request.workload.model = required<std::string>("request", workload, "model");
-  request.workload.preset = required<std::string>("request", workload, "preset");
-  request.workload.steps = required<std::int64_t>("request", workload, "steps");
-  request.workload.batch_size = required<std::int64_t>("request", workload, "batch_size");
+  request.workload = workload_request_from_json(required<json>("request", object, "workload"));
   request.stack = required<std::string>("request", object, "stack");
   request.device = required<std::string>("request", object, "device");
   request.world_size = required<int>("request", object, "world_size");
@@ -96,6 +122,8 @@ CellRequest request_from_json(const json& object) {
   if (!inject.is_null()) request.inject = injection_from_json(inject);
   const auto replay = object.find("replay");
   if (replay != object.end()) request.replay = replay_from_json(*replay);
+  const auto peaks = object.find("peaks");
+  if (peaks != object.end()) request.peaks = device_peaks_from_json(*peaks);
   return request;
 }
 

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/device_peaks.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/replay.hpp"
 
@@ -19,13 +20,20 @@ namespace reprobench {
 // `tensor`: every tensor of every step.
 enum class TraceLevel { step, tensor };
 
-// The model and the loop, equal for every stack. Shapes and hyper-parameters that are not here
-// belong to the model's preset.
+// What is done, equal for every stack: the training of a model, or a probe of the device. Shapes and hyper-parameters
+// that are not here belong to the preset.
 struct WorkloadRequest {
-  std::string model;   // a folder of models/
-  std::string preset;  // one of the presets that model declares
+  std::string model;   // a folder of models/; empty for a probe
+  std::string preset;  // one of the presets that the model or the probe declares
   std::int64_t steps = 0;
   std::int64_t batch_size = 0;
+  std::string probe = {};    // a row of probe.cpp; empty for a training, which has no other trace of this field
+  std::int64_t samples = 0;  // of a probe: timed samples of every operation
+
+  bool is_probe() const { return !probe.empty(); }
+  const std::string& name() const { return is_probe() ? probe : model; }
+  // What an injection's `step` counts: steps of a training, samples of a probe.
+  std::int64_t repetitions() const { return is_probe() ? samples : steps; }
 };
 
 // A planted fault, to show that a detector goes red. It belongs to an attempt, not to the cell:
@@ -39,11 +47,16 @@ struct Injection {
 
 struct InjectionKind {
   std::string_view name;
-  bool names_parameter;  // `tensor` is a parameter, `element` one of its elements
+  bool names_parameter;   // `tensor` is a parameter, `element` one of its elements
+  bool of_probe = false;  // planted in a probe: `tensor` names one of its operations
 };
 
-// What the worker can plant: its tables (suites/worker/faults.cpp, operator_fault.cpp) have a function for each.
+// What the worker can plant: its tables (suites/worker/faults.cpp, operator_fault.cpp, probes/probe_fault.cpp) have a
+// function for each.
 std::span<const InjectionKind> injection_kinds();
+
+// True for the kinds of probes, false for those of trainings and unknown ones.
+bool is_of_probe(const Injection& injection);
 
 struct CellRequest {
   std::string cell_id;
@@ -60,12 +73,14 @@ struct CellRequest {
   bool poison_allocator = false;  // freshly allocated memory is filled with a pattern, so a read before write shows
   std::optional<Injection> inject;
   std::optional<Replay> replay;
+  std::optional<DevicePeaks> peaks;  // of the GPU the cell was planned for; nothing for a CPU or an unknown GPU
 };
 
 // The steps an attempt does: the replay's, or all of the workload's.
 std::int64_t first_step_of(const CellRequest& request);
 std::int64_t last_step_of(const CellRequest& request);
 
+nlohmann::json to_json(const WorkloadRequest& workload);
 nlohmann::json to_json(const CellRequest& request);
 
 // Throws ContractError naming the field.

@@ -78,6 +78,9 @@ json to_json(const CellResult& result) {
   object["start_to_first_step_ns"] = result.start_to_first_step_ns;
   object["knobs_resolved"] = result.knobs_resolved;
   object["fingerprint"] = to_json(result.fingerprint);
+  for (const ProbeMeasurement& measurement : result.measurements) {
+    object["measurements"].push_back(to_json(measurement));
+  }
   return object;
 }
 
@@ -102,6 +105,11 @@ CellResult result_from_json(const json& object) {
   result.start_to_first_step_ns = required<std::int64_t>("result", object, "start_to_first_step_ns");
   result.knobs_resolved = required<KnobValues>("result", object, "knobs_resolved");
   result.fingerprint = fingerprint_from_json(required<json>("result", object, "fingerprint"));
+  if (object.contains("measurements")) {
+    for (const json& measurement : required<std::vector<json>>("result", object, "measurements")) {
+      result.measurements.push_back(probe_measurement_from_json(measurement));
+    }
+  }
   return result;
 }
 

@@ -166,6 +166,12 @@ json to_json(const TensorsRecord& tensors) {
   return {{"kind", tensors.is_final ? "final" : "tensors"}, {"step", tensors.step}, {"tensors", std::move(list)}};
 }
 
+json measurement_line(const ProbeMeasurement& measurement) {
+  json line = to_json(measurement);
+  line["kind"] = "measurement";
+  return line;
+}
+
 TensorsRecord tensors_record_from_json(const json& object) {
   TensorsRecord result;
   result.step = required<std::int64_t>("trace", object, "step");

@@ -8,8 +8,9 @@
 //   {"kind":"tensors", ...}  level `tensor`: the tensors of one step in execution order, before the
 //   step's own line
 //   {"kind":"step", ...}     every step: StepRecord
+//   {"kind":"measurement", ...}  of a probe, which has no steps: one ProbeMeasurement
 //   {"kind":"final", ...}    once, last: the state after the last step, one TensorRecord a
-//   parameter and optimiser slot
+//   parameter and optimiser slot; of a probe without tensors
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/probe_measurement.hpp"
 #include "matrix/contract/request.hpp"
 
 namespace reprobench {
@@ -103,6 +105,7 @@ struct TensorsRecord {
 nlohmann::json to_json(const TraceHeader& header);
 nlohmann::json to_json(const StepRecord& step);
 nlohmann::json to_json(const TensorsRecord& tensors);
+nlohmann::json measurement_line(const ProbeMeasurement& measurement);  // read by probe_measurement_from_json
 
 // All of them throw ContractError naming the field.
 TraceHeader trace_header_from_json(const nlohmann::json& json);

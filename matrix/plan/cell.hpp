@@ -17,6 +17,7 @@ struct CellThreshold {
   Gate gate = Gate::armed;
   Bound bound;
   Mark mark;  // where the bound was set
+  MeasurementSelection of = {};
 };
 
 struct Cell {

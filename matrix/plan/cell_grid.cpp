@@ -31,13 +31,14 @@ std::string slug_part(const std::string& name, const std::string& value) {
 
 std::string workload_name(const SuiteSpec& suite, const WorkloadRequest& workload) {
   const auto alike = [&](auto same) { return std::count_if(suite.workloads.begin(), suite.workloads.end(), same); };
-  if (alike([&](const WorkloadRequest& other) { return other.model == workload.model; }) == 1) return workload.model;
-  const std::string with_preset = fmt::format("{}.{}", workload.model, workload.preset);
+  if (alike([&](const WorkloadRequest& other) { return other.name() == workload.name(); }) == 1) return workload.name();
+  const std::string with_preset = fmt::format("{}.{}", workload.name(), workload.preset);
   if (alike([&](const WorkloadRequest& other) {
-        return other.model == workload.model && other.preset == workload.preset;
+        return other.name() == workload.name() && other.preset == workload.preset;
       }) == 1) {
     return with_preset;
   }
+  if (workload.is_probe()) return fmt::format("{}.n{}", with_preset, workload.samples);
   return fmt::format("{}.s{}b{}", with_preset, workload.steps, workload.batch_size);
 }
 
@@ -131,7 +132,8 @@ Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
                       {"stack", request.stack},
                       {"device", request.device},
                       {"world_size", world_size}};
-  cell.slug = fmt::format("{}-{}-{}-{}", suite.name, source.name, request.stack, request.device);
+  const std::string what = suite.name == source.name ? suite.name : fmt::format("{}-{}", suite.name, source.name);
+  cell.slug = fmt::format("{}-{}-{}", what, request.stack, request.device);
   const auto add_to_slug = [&](const std::string& name, const std::string& value) {
     cell.slug += '-';
     cell.slug += slug_part(name, value);

@@ -17,10 +17,16 @@ std::string text_with_knobs(const CellRequest& request, const KnobValues& knobs)
   json.key("suite").string(request.suite);
   json.key("trace").string(to_string(request.trace));
   json.key("workload").open('{');
-  json.key("batch_size").integer(request.workload.batch_size);
-  json.key("model").string(request.workload.model);
-  json.key("preset").string(request.workload.preset);
-  json.key("steps").integer(request.workload.steps);
+  if (request.workload.is_probe()) {
+    json.key("preset").string(request.workload.preset);
+    json.key("probe").string(request.workload.probe);
+    json.key("samples").integer(request.workload.samples);
+  } else {
+    json.key("batch_size").integer(request.workload.batch_size);
+    json.key("model").string(request.workload.model);
+    json.key("preset").string(request.workload.preset);
+    json.key("steps").integer(request.workload.steps);
+  }
   json.close('}');
   json.key("world_size").integer(request.world_size).close('}');
   return json.text();

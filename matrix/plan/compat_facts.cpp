@@ -1,5 +1,7 @@
 #include "matrix/plan/compat_facts.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "matrix/contract/json_field.hpp"
@@ -48,6 +50,27 @@ void add_architecture_end(CompatFacts& facts, const json& row) {
                                      branch_number(required<std::string>(kFactsDocument, row, "last_driver"))});
 }
 
+// One direction of 16 lanes: 8 GT/s a lane in generation 3, twice that in each later one, 128 of 130 bits payload.
+double pcie_x16_gb_per_s(int generation) { return std::ldexp(8.0 * 16 / 8 * 128 / 130, generation - 3); }
+
+void add_device_peaks(CompatFacts& facts, const json& row) {
+  DevicePeaks peaks;
+  peaks.gpu = required<std::string>(kFactsDocument, row, "gpu");
+  peaks.memory_gb_per_s = required<double>(kFactsDocument, row, "mem_bw_gbs");
+  const json rates = required<json>(kFactsDocument, row, "tflops_dense");
+  for (const auto& [dtype, rate] : rates.items()) {
+    if (rate.is_number() && dtype != "int8") peaks.tflop_per_s[dtype] = rate.get<double>();
+  }
+  const double nvlink_both_ways = known_or<double>(row, "nvlink_gbs_bidir", 0);
+  if (nvlink_both_ways > 0) peaks.nvlink_gb_per_s = nvlink_both_ways / 2;
+  const int pcie = known_or<int>(row, "pcie_gen", 0);
+  if (pcie >= 3) peaks.host_link_gb_per_s = pcie_x16_gb_per_s(pcie);
+  for (const std::string& name : required<std::vector<std::string>>(kFactsDocument, row, "device_names")) {
+    peaks.device_name = name;
+    facts.device_peaks.push_back(peaks);
+  }
+}
+
 }  // namespace
 
 const WheelFacts* CompatFacts::find_wheel(const std::string& torch_line, const std::string& variant) const {
@@ -63,6 +86,11 @@ std::vector<std::string> CompatFacts::variants_of(const std::string& torch_line)
     if (wheel.torch == torch_line) variants.push_back(wheel.variant);
   }
   return variants;
+}
+
+const DevicePeaks* CompatFacts::find_peaks(const std::string& device_name) const {
+  const auto found = std::ranges::find(device_peaks, device_name, &DevicePeaks::device_name);
+  return found == device_peaks.end() ? nullptr : &*found;
 }
 
 std::string CompatFacts::driver_of_toolkit(const std::string& toolkit) const {
@@ -90,6 +118,7 @@ CompatFacts compat_facts_from_json(const json& object) {
         required<std::string>(kFactsDocument, row, "min_driver");
   }
   for (const json& row : required<json>(kFactsDocument, object, "arch_support_end")) add_architecture_end(facts, row);
+  for (const json& row : required<json>(kFactsDocument, object, "gpus")) add_device_peaks(facts, row);
   return facts;
 }
 

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/device_peaks.hpp"
+
 namespace reprobench {
 
 // One x86_64 Linux wheel of torch.
@@ -36,10 +38,14 @@ struct CompatFacts {
   std::map<std::string, std::string> toolkit_driver;  // toolkit "12.8.1" -> the driver it installs, "570.124.06"
   std::map<int, std::string> driver_floor;            // CUDA major -> lowest driver that runs it at all
   std::vector<ArchitectureEnd> architecture_ends;     // only those that have ended
+  std::vector<DevicePeaks> device_peaks;              // one for every name a driver gives a GPU
 
   // The row of a wheel; null if there is none.
   const WheelFacts* find_wheel(const std::string& torch_line, const std::string& variant) const;
   std::vector<std::string> variants_of(const std::string& torch_line) const;
+
+  // The data sheet of a GPU by the name its driver gives it, exactly: a MIG slice has another; null if there is none.
+  const DevicePeaks* find_peaks(const std::string& device_name) const;
 
   // The driver a toolkit installs, "12.8" meaning its first release; empty if unknown.
   std::string driver_of_toolkit(const std::string& toolkit) const;

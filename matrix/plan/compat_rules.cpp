@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/contract/device_facts.hpp"
 #include "matrix/plan/coverage.hpp"
 #include "matrix/plan/dotted_version.hpp"
 
@@ -20,15 +21,9 @@ std::string component(const Situation& s, const char* name) {
   return found == s.stack.components.end() ? "" : found->second;
 }
 
-std::string device_class(const GpuFacts& gpu) {
-  std::string digits = gpu.compute_capability;
-  digits.erase(std::remove(digits.begin(), digits.end(), '.'), digits.end());
-  return "sm_" + digits;
-}
-
 int gpus_of_class(const Situation& s) {
   return static_cast<int>(std::count_if(s.host.gpus.begin(), s.host.gpus.end(), [&](const GpuFacts& gpu) {
-    return device_class(gpu) == s.cell.request.device;
+    return device_class(gpu.compute_capability) == s.cell.request.device;
   }));
 }
 
@@ -163,7 +158,8 @@ Finding kernels_not_verified(const Situation& s) {
 Finding device_class_missing(const Situation& s) {
   if (on_cpu(s) || gpus_of_class(s) > 0) return std::nullopt;
   std::vector<std::string> present;
-  for (const GpuFacts& gpu : s.host.gpus) present.push_back(fmt::format("{} ({})", device_class(gpu), gpu.name));
+  for (const GpuFacts& gpu : s.host.gpus)
+    present.push_back(fmt::format("{} ({})", device_class(gpu.compute_capability), gpu.name));
   if (present.empty()) return fmt::format("needs a GPU of class {}, this host has none", s.cell.request.device);
   return fmt::format("needs a GPU of class {}, this host has {}", s.cell.request.device, fmt::join(present, ", "));
 }

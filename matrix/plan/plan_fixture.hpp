@@ -23,6 +23,14 @@ inline Vocabulary test_vocabulary() {
       {"memory.peak_rss", "bytes", Better::lower, Dimension::memory, ""},
       {"memory.device_peak", "bytes", Better::lower, Dimension::memory, ""},
       {"memory.rss_growth", "bytes", Better::lower, Dimension::memory, ""},
+      {"device.wrong_results", "count", Better::lower, Dimension::numerics, "", "any"},
+      {"device.stress_mismatches", "count", Better::lower, Dimension::numerics, "", "any"},
+      {"device.bandwidth", "GB/s", Better::higher, Dimension::memory, "", "GB/s"},
+      {"device.bandwidth_share", "rel", Better::higher, Dimension::memory, "", "GB/s", true},
+      {"device.flop_rate", "TFLOP/s", Better::higher, Dimension::throughput, "", "TFLOP/s"},
+      {"device.flop_share", "rel", Better::higher, Dimension::throughput, "", "TFLOP/s", true},
+      {"device.latency", "ns", Better::lower, Dimension::throughput, "", "ns"},
+      {"device.capacity", "bytes", Better::higher, Dimension::memory, "", "bytes"},
   };
   return {kMetrics, {"gpt2", "mlp"}};
 }

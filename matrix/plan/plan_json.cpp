@@ -83,7 +83,9 @@ void write_threshold(JsonText& out, const CellThreshold& threshold) {
   out.key("limit").raw(json_number(threshold.bound.limit).dump());
   out.key("text").string(threshold.bound.text);
   out.key("vs_reference").flag(threshold.bound.vs_reference).close('}');
-  out.key("origin").string(to_string(threshold.mark)).close('}');
+  out.key("origin").string(to_string(threshold.mark));
+  if (!threshold.of.empty()) out.key("of").raw(to_json(threshold.of).dump());
+  out.close('}');
 }
 
 CellThreshold threshold_from(const json& object) {
@@ -94,7 +96,9 @@ CellThreshold threshold_from(const json& object) {
           gate_from(required<std::string>(kPlanDocument, object, "gate")),
           {bound_kind_from(required<std::string>(kPlanDocument, bound, "kind")), *limit,
            required<std::string>(kPlanDocument, bound, "text"), required<bool>(kPlanDocument, bound, "vs_reference")},
-          mark_from(required<std::string>(kPlanDocument, object, "origin"))};
+          mark_from(required<std::string>(kPlanDocument, object, "origin")),
+          object.contains("of") ? measurement_selection_from_json(required<json>(kPlanDocument, object, "of"))
+                                : MeasurementSelection{}};
 }
 
 void write_injections(JsonText& out, const std::map<int, Injection>& injections) {
@@ -111,6 +115,7 @@ void write_cell(JsonText& out, const PlannedCell& planned) {
   out.key("slug").string(cell.slug);
   out.key("coordinates").texts(cell.coordinates);
   out.key("request").raw(canonical_text(cell.request));
+  if (cell.request.peaks) out.key("peaks").raw(to_json(*cell.request.peaks).dump());
   out.key("reference_cell_id");
   cell.reference_cell_id ? out.string(*cell.reference_cell_id) : out.null();
   out.key("required").flag(cell.required);
@@ -174,6 +179,9 @@ PlannedCell planned_cell_from_json(const json& object) {
   PlannedCell planned;
   Cell& cell = planned.cell;
   cell.request = canonical_request_from_json(required<json>(kPlanDocument, object, "request"));
+  if (object.contains("peaks")) {
+    cell.request.peaks = device_peaks_from_json(required<json>(kPlanDocument, object, "peaks"));
+  }
   cell.request.cell_id = required<std::string>(kPlanDocument, object, "cell_id");
   cell.slug = required<std::string>(kPlanDocument, object, "slug");
   cell.coordinates = required<Coordinates>(kPlanDocument, object, "coordinates");

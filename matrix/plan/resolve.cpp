@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/device_facts.hpp"
 #include "matrix/plan/compat_rules.hpp"
 #include "matrix/plan/expand.hpp"
 #include "matrix/spec/diagnostics.hpp"
@@ -34,6 +35,17 @@ void apply_rules(const Situation& situation, PlannedCell& planned) {
   }
 }
 
+// The data sheet of the GPU a probe will find: of the host's first one of the class.
+void attach_peaks(Cell& cell, const CompatFacts& facts, const HostFacts& host) {
+  if (!cell.request.workload.is_probe()) return;
+  for (const GpuFacts& gpu : host.gpus) {
+    if (device_class(gpu.compute_capability) != cell.request.device) continue;
+    const DevicePeaks* peaks = facts.find_peaks(gpu.name);
+    if (peaks != nullptr) cell.request.peaks = *peaks;
+    return;
+  }
+}
+
 // What every cell of one stack shares.
 struct StackSituation {
   const StackSpec& stack;
@@ -61,6 +73,7 @@ void resolve_in_place(std::vector<PlannedCell>& cells, const StackCatalog& catal
   for (PlannedCell& planned : cells) {
     const StackSituation& of_stack = situations.at(planned.cell.request.stack);
     apply_rules({planned.cell, of_stack.stack, of_stack.availability, of_stack.wheel, facts, host}, planned);
+    attach_peaks(planned.cell, facts, host);
   }
 }
 

@@ -7,17 +7,25 @@
 namespace reprobench {
 namespace {
 
-// Of several rules the last one that selects a cell holds. A rule without a bound changes the gate of the bound that
-// holds so far; true if it did anything.
-bool apply_rule(const ThresholdRule& rule, std::vector<CellThreshold>& thresholds) {
-  const auto found = std::find_if(thresholds.begin(), thresholds.end(),
-                                  [&](const CellThreshold& threshold) { return threshold.metric == rule.metric; });
-  if (!rule.bound) {
-    if (found == thresholds.end()) return false;
-    found->gate = rule.gate;
-    return true;
+// A rule without a bound: changes the gate of the bounds that hold so far; one without `of` those of every operation.
+bool apply_gate(const ThresholdRule& rule, std::vector<CellThreshold>& thresholds) {
+  bool any = false;
+  for (CellThreshold& threshold : thresholds) {
+    if (threshold.metric != rule.metric || (!rule.of.empty() && threshold.of != rule.of)) continue;
+    threshold.gate = rule.gate;
+    any = true;
   }
-  CellThreshold threshold{rule.metric, rule.gate, *rule.bound, rule.mark};
+  return any;
+}
+
+// Of several rules for the same metric and operation the last one that selects a cell holds; true if this one did
+// anything.
+bool apply_rule(const ThresholdRule& rule, std::vector<CellThreshold>& thresholds) {
+  if (!rule.bound) return apply_gate(rule, thresholds);
+  const auto found = std::find_if(thresholds.begin(), thresholds.end(), [&](const CellThreshold& threshold) {
+    return threshold.metric == rule.metric && threshold.of == rule.of;
+  });
+  CellThreshold threshold{rule.metric, rule.gate, *rule.bound, rule.mark, rule.of};
   if (found == thresholds.end()) {
     thresholds.push_back(std::move(threshold));
   } else {
@@ -66,7 +74,9 @@ void RuleUse::apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec&
   }
   for (std::size_t i = 0; i < matrix_.inject.size(); ++i) {
     const InjectRule& rule = matrix_.inject[i];
-    const bool happens = rule.repeat < cell.repeat && rule.injection.step <= cell.request.workload.steps;
+    const WorkloadRequest& workload = cell.request.workload;
+    const bool happens = rule.repeat < cell.repeat && rule.injection.step <= workload.repetitions() &&
+                         is_of_probe(rule.injection) == workload.is_probe();
     if (!happens || !rule.where.matches(coordinates)) continue;
     injected_[i] = true;
     cell.injections[rule.repeat] = rule.injection;

@@ -124,6 +124,22 @@ Judgement judge_nonzero(const AttemptRecord& record, const fs::path& folder) {
           with_circumstances(fmt::format("exit code {}", *record.exit->exit_code), record, folder)};
 }
 
+// A probe's measurements stand in the trace as they arose and in the result; a training has none.
+std::string measurement_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
+  const auto texts = [](const std::vector<ProbeMeasurement>& measurements) {
+    std::vector<std::string> lines;
+    for (const ProbeMeasurement& measurement : measurements) lines.push_back(to_json(measurement).dump());
+    return lines;
+  };
+  if (texts(result.measurements) != texts(trace.measurements)) {
+    return fmt::format("result.json: its {} measurements are not the {} of the trace", result.measurements.size(),
+                       trace.measurements.size());
+  }
+  if (request.workload.is_probe() == !trace.measurements.empty()) return "";
+  return request.workload.is_probe() ? "trace.jsonl: the probe recorded no measurement"
+                                     : "trace.jsonl: measurements of a probe in a training";
+}
+
 // What is missing from the positive proof of a finished run (reliability rule R5); empty: nothing.
 std::string proof_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
   if (!trace.problem.empty()) return trace.problem;
@@ -134,8 +150,8 @@ std::string proof_gap(const CellResult& result, const Trace& trace, const CellRe
                        last_step_of(request));
   }
   if (steps != asked) return fmt::format("trace.jsonl: {} steps, asked for {}", steps, asked);
-  // Header, steps, tensor records and the final state are all the lines there are.
-  const std::int64_t lines = 1 + steps + static_cast<std::int64_t>(trace.tensors.size());
+  // Header, steps, tensor records and the final state, or a probe's measurements, are all the lines there are.
+  const std::int64_t lines = 1 + steps + static_cast<std::int64_t>(trace.tensors.size() + trace.measurements.size());
   if (result.trace_lines != lines) {
     return fmt::format("trace.jsonl: {} lines, result.json counts {}", lines, result.trace_lines);
   }
@@ -147,7 +163,7 @@ std::string proof_gap(const CellResult& result, const Trace& trace, const CellRe
                        trace.header.workload_digest);
   }
   if (trace.header.level != request.trace) return "trace.jsonl: recorded at another level than asked for";
-  return "";
+  return measurement_gap(result, trace, request);
 }
 
 Judgement judge(const AttemptRecord& record, const fs::path& folder, const CellRequest& request,

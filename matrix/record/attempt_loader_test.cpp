@@ -70,6 +70,47 @@ TEST_CASE("each missing piece of proof keeps an attempt from being completed", "
   CHECK(attempt.detail == expected);
 }
 
+// The same attempt as one of a probe: measurements take the place of steps.
+void turn_into_probe(SampleAttempt& sample) {
+  sample.request.workload = {"", "base", 0, 0, "device_memory", 1};
+  ProbeMeasurement triad;
+  triad.operation = "triad";
+  triad.unit = "GB/s";
+  triad.status = MeasurementStatus::measured;
+  triad.samples = {12.5};
+  sample.lines = {sample.lines.front(), measurement_line(triad), to_json(TensorsRecord{0, true, {}})};
+  sample.result.measurements = {triad};
+  sample.result.steps_completed = 0;
+  sample.result.trace_lines = 3;
+}
+
+TEST_CASE("a probe is completed by its measurements, in the trace and the result alike", "[record]") {
+  AttemptFolder scene;
+  turn_into_probe(scene.sample);
+  const AttemptRecord good = scene.load();
+  CHECK(good.detail == "exit code 0");
+  CHECK(good.end == AttemptEnd::completed);
+  CHECK(good.result->measurements.front().samples == std::vector{12.5});
+  scene.sample.result.measurements.front().samples = {99};
+  CHECK(scene.load().detail == "result.json: its 1 measurements are not the 1 of the trace");
+  scene.sample.result.measurements.clear();
+  scene.sample.lines.erase(scene.sample.lines.begin() + 1);
+  scene.sample.result.trace_lines = 2;
+  const AttemptRecord empty = scene.load();
+  CHECK(empty.end == AttemptEnd::contract);
+  CHECK(empty.detail == "trace.jsonl: the probe recorded no measurement");
+}
+
+TEST_CASE("a training that records measurements breaks the contract", "[record]") {
+  AttemptFolder scene;
+  SampleAttempt probe;
+  turn_into_probe(probe);
+  scene.sample.lines.insert(scene.sample.lines.begin() + 1, probe.lines[1]);
+  scene.sample.result.trace_lines += 1;
+  scene.sample.result.measurements = probe.result.measurements;
+  CHECK(scene.load().detail == "trace.jsonl: measurements of a probe in a training");
+}
+
 TEST_CASE("without a valid exit record of this attempt it is lost", "[record]") {
   AttemptFolder scene;
   scene.load();

@@ -18,6 +18,7 @@ struct Trace {
   TraceHeader header;
   std::vector<StepRecord> steps;
   std::vector<TensorsRecord> tensors;  // in file order, the final state last
+  std::vector<ProbeMeasurement> measurements;
   std::string problem;  // empty: complete; else "trace.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
 };
 

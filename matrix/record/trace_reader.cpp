@@ -22,6 +22,7 @@ class TraceBuilder {
       if (has_final_) return "`" + kind + "` comes after the final state";
       if (kind == "step") return accept_step(body);
       if (kind == "tensors" || kind == "final") return accept_tensors(body);
+      if (kind == "measurement") return accept_measurement(body);
       return "unknown kind `" + kind + "`";
     } catch (const std::exception& error) {
       // A document of the wrong shape; the contract's message names the field.
@@ -60,6 +61,12 @@ class TraceBuilder {
     }
     has_final_ = tensors.is_final;
     trace_.tensors.push_back(std::move(tensors));
+    return "";
+  }
+
+  std::string accept_measurement(const json& body) {
+    if (!trace_.steps.empty()) return "a measurement among the steps of a training";
+    trace_.measurements.push_back(probe_measurement_from_json(body));
     return "";
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "matrix/contract/probe.hpp"
 #include "matrix/spec/coordinate.hpp"
 #include "matrix/spec/knob_reader.hpp"
 #include "matrix/spec/limits_reader.hpp"
@@ -36,12 +37,43 @@ void read_count(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
   assign(workload.*member, read_integer(entry.key, entry.value, scope, 1, kMostSteps));
 }
 
+void report_unknown(const char* what, const YamlNode& node, const std::vector<std::string>& known, Scope& scope) {
+  scope.diagnostics.error(node.mark, "RB009", fmt::format("unknown {} `{}`", what, node.text),
+                          did_you_mean(node.text, known));
+}
+
+void read_probe(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+  auto name = read_name(entry.key, entry.value, scope);
+  if (!name) return;
+  if (find_probe(*name) == nullptr) report_unknown("probe", entry.value, probe_names(), scope);
+  workload.probe = std::move(*name);
+}
+
+// Presets of models are known to the workers only; those of probes are in the contract.
+void check_probe_preset(const WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
+  const ProbeInfo* probe = find_probe(workload.probe);
+  if (probe == nullptr || workload.preset.empty()) return;
+  const std::vector<std::string> presets(probe->presets.begin(), probe->presets.end());
+  if (std::find(presets.begin(), presets.end(), workload.preset) != presets.end()) return;
+  report_unknown("preset", *map.find("preset"), presets, scope);
+}
+
+void read_preset(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+  assign(workload.preset, read_name(entry.key, entry.value, scope));
+}
+
+constexpr Field<WorkloadRequest> kProbeFields[] = {
+    {"probe", kRequired, &read_probe},
+    {"preset", kRequired, &read_preset},
+    {"samples", kRequired,
+     [](WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+       assign(workload.samples, read_integer(entry.key, entry.value, scope, 1, kMostSamples));
+     }},
+};
+
 constexpr Field<WorkloadRequest> kWorkloadFields[] = {
     {"model", kRequired, &read_model},
-    {"preset", kRequired,
-     [](WorkloadRequest& workload, const Entry& entry, Scope& scope) {
-       assign(workload.preset, read_name(entry.key, entry.value, scope));
-     }},
+    {"preset", kRequired, &read_preset},
     {"steps", kRequired, &read_count<&WorkloadRequest::steps>},
     {"batch_size", kRequired, &read_count<&WorkloadRequest::batch_size>},
 };
@@ -55,7 +87,12 @@ void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
   for (const YamlNode& item : entry.value.items) {
     if (!is_map_or_reported("workloads", item, scope)) continue;
     WorkloadRequest workload;
-    read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
+    if (item.find("probe") != nullptr) {
+      read_fields<WorkloadRequest>(workload, item, kProbeFields, scope);
+      check_probe_preset(workload, item, scope);
+    } else {
+      read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
+    }
     draft.suite.workloads.push_back(std::move(workload));
   }
 }

@@ -16,6 +16,7 @@ namespace reprobench {
 // More than these in a file is taken for a slip of the keyboard (RB021).
 inline constexpr std::int64_t kMostSteps = 100'000'000;
 inline constexpr std::int64_t kMostRepeats = 1'000;
+inline constexpr std::int64_t kMostSamples = 10'000;
 
 // Durations of one attempt; all measured on CLOCK_MONOTONIC (reliability rule R3).
 struct TimeLimits {

@@ -6,12 +6,19 @@
 //     - {max_regression: 10%, vs: reference, where: {device: cpu}}
 //     - {gate: record_only, where: "stack == torch-2.1.0-cu121"}     # evaluated and shown, decides nothing
 // Of several rules the last one that selects a cell holds for it.
+//
+// A probe measures many things; `of` names the operation, alone or with labels, and every `of` is a check of its own:
+//   device.bandwidth_share:
+//     - {min: 0.92, of: triad, to: peak}                               # of the data sheet
+//     - {min: 1.0, of: {operation: triad, size: 4GiB}, to: copy}       # of another operation, labelled alike
+//     - {min: 0.3, of: triad, to: measured_peak, where: {device: cpu}} # of the best operation, labelled alike
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "matrix/contract/probe_measurement.hpp"
 #include "matrix/spec/selector.hpp"
 
 namespace reprobench {
@@ -33,6 +40,7 @@ struct Bound {
 
 struct ThresholdRule {
   std::string metric;
+  MeasurementSelection of;  // empty: the metric is of a training, or of all a probe measured
   Gate gate = Gate::armed;
   std::optional<Bound> bound;  // nothing: only the gate of an earlier rule changes
   Selector where;

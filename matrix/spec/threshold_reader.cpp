@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "matrix/spec/measurement_reader.hpp"
 #include "matrix/spec/scalar.hpp"
 #include "matrix/spec/selection_reader.hpp"
 
@@ -31,13 +32,26 @@ std::optional<double> fraction_or_percent(std::string_view suffix) {
   if (suffix == "%") return 0.01;
   return no_suffix(suffix);
 }
+std::optional<double> bandwidth(std::string_view suffix) {
+  if (suffix == "TB/s") return 1000.0;
+  return suffix == "GB/s" ? std::optional(1.0) : std::nullopt;
+}
+std::optional<double> flop_rate(std::string_view suffix) {
+  if (suffix == "GFLOP/s") return 0.001;
+  return suffix == "TFLOP/s" ? std::optional(1.0) : std::nullopt;
+}
 std::optional<double> percent(std::string_view suffix) { return suffix == "%" ? std::optional(0.01) : std::nullopt; }
 
 constexpr LimitNotation kNotations[] = {
-    {"ns", "5ms", &time_unit_ns, false}, {"bytes", "512MiB", &size_unit_bytes, false},
-    {"1/s", "1000", &no_suffix, false},  {"rel", "1e-5", &fraction_or_percent, false},
-    {"count", "0", &no_suffix, false},   {"step", "1", &no_suffix, false},
+    {"ns", "5ms", &time_unit_ns, false},
+    {"bytes", "512MiB", &size_unit_bytes, false},
+    {"1/s", "1000", &no_suffix, false},
+    {"rel", "1e-5", &fraction_or_percent, false},
+    {"count", "0", &no_suffix, false},
+    {"step", "1", &no_suffix, false},
     {"loss", "2.5", &no_suffix, true},
+    {"GB/s", "300GB/s", &bandwidth, false},
+    {"TFLOP/s", "100TFLOP/s", &flop_rate, false},
 };
 constexpr LimitNotation kRegressionNotation = {"", "5%", &percent, false};
 
@@ -126,6 +140,14 @@ constexpr Field<RuleDraft> kRuleFields[] = {
     {kBoundKinds[3].key, kOptional, &read_bound<3>},
     {"vs", kOptional, &read_vs},
     {"gate", kOptional, &read_gate},
+    {"of", kOptional,
+     [](RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
+       read_of(*draft.metric, draft.rule.of, entry, scope);
+     }},
+    {"to", kOptional,
+     [](RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
+       read_to(*draft.metric, draft.rule.of, entry, scope);
+     }},
     {"where", kOptional,
      [](RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
        draft.rule.where = read_selector(entry.value, scope);
@@ -145,6 +167,10 @@ void check_bounds(const RuleDraft& draft, const YamlNode& map, Scope& scope) {
   if (map.find("max_regression") != nullptr && map.find("vs") == nullptr) {
     scope.diagnostics.error(map.find("max_regression")->mark, "RB035", "`max_regression` is relative to nothing",
                             "add `vs: reference`");
+  }
+  if (draft.metric->is_share && draft.bounds > 0 && map.find("to") == nullptr) {
+    scope.diagnostics.error(mark, "RB018", fmt::format("`{}` is a share of something", draft.rule.metric),
+                            "add `to: peak`, `to: measured_peak` or an operation");
   }
   if (draft.bounds == 0 && map.find("vs") != nullptr) {
     scope.diagnostics.error(map.find("vs")->mark, "RB018", "`vs` belongs to a bound, and this rule has none");
@@ -170,6 +196,7 @@ void check_contradictions(const std::vector<ThresholdRule>& rules, Scope& scope)
     for (std::size_t earlier = 0; earlier < later; ++earlier) {
       const bool both_bound = rules[earlier].bound && rules[later].bound;
       if (!both_bound || rules[earlier].where.text() != rules[later].where.text()) continue;
+      if (rules[earlier].of != rules[later].of) continue;
       scope.diagnostics.error(rules[later].mark, "RB039",
                               fmt::format("contradicts the rule at {}:{}: same metric, same cells",
                                           rules[earlier].mark.line, rules[earlier].mark.column));

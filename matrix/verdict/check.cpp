@@ -21,15 +21,23 @@ struct Values {
   std::string missing;  // sentence, if an attempt has no value
 };
 
-Values values_of(const Metric& metric, const CellEvidence& cell) {
+Measurement value_of(const Metric& metric, const AttemptRecord& attempt, const MeasurementSelection& of) {
+  if (metric.of_measurements != nullptr) return metric.of_measurements(attempt, of);
+  const auto value = metric.of_attempt(attempt);
+  return value ? Measurement{value, std::nullopt, ""} : Measurement{std::nullopt, std::nullopt, "did not record it"};
+}
+
+Values values_of(const Metric& metric, const CellEvidence& cell, const MeasurementSelection& of) {
   Values values;
   for (const AttemptRecord& attempt : cell.repeats) {
-    const auto value = metric.of_attempt(attempt);
-    if (!value) {
-      values.missing = fmt::format("repeat {} of {} did not record it", attempt.repeat, cell.slug);
+    const Measurement measurement = value_of(metric, attempt, of);
+    if (!measurement.value) {
+      values.missing = metric.of_attempt != nullptr
+                           ? fmt::format("repeat {} of {} {}", attempt.repeat, cell.slug, measurement.missing)
+                           : measurement.missing;
       return values;
     }
-    values.of_attempts.push_back(*value);
+    values.of_attempts.push_back(*measurement.value);
   }
   return values;
 }
@@ -137,9 +145,10 @@ void judge_regression(CheckResult& check, const Metric& metric, const Bound& bou
   }
 }
 
-void evaluate_of_attempts(CheckResult& check, const Metric& metric, const Bound& bound, const CellEvidence& cell,
-                          const CellEvidence* reference) {
-  const Values measured = values_of(metric, cell);
+void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellThreshold& threshold,
+                          const CellEvidence& cell, const CellEvidence* reference) {
+  const Bound& bound = threshold.bound;
+  const Values measured = values_of(metric, cell, threshold.of);
   if (!measured.missing.empty()) return leave_undecided(check, "missing_metric", measured.missing);
   check.samples = static_cast<int>(measured.of_attempts.size());
   const double value = aggregated(metric, measured.of_attempts);
@@ -150,7 +159,7 @@ void evaluate_of_attempts(CheckResult& check, const Metric& metric, const Bound&
 
   check.measured = value;
   if (!std::isfinite(value)) return reject_not_finite(check);
-  const Values expected = values_of(metric, *reference);
+  const Values expected = values_of(metric, *reference, threshold.of);
   if (!expected.missing.empty()) return leave_undecided(check, "missing_metric", expected.missing);
   check.reference = aggregated(metric, expected.of_attempts);
   if (expected.of_attempts.size() != measured.of_attempts.size()) {
@@ -212,6 +221,7 @@ CheckResult described(const CellThreshold& threshold) {
   check.bound = threshold.bound.text;
   check.limit = threshold.bound.limit;
   check.origin = to_string(threshold.mark);
+  check.of = threshold.of.text();
   if (const Metric* metric = find_metric(threshold.metric)) {
     check.dimension = metric->info.dimension;
     check.unit = metric->info.unit;
@@ -250,11 +260,12 @@ CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, c
                      "the BLAS in use is netlib's reference code; its speed judges no stack");
   }
   CheckResult check = described(threshold);
-  if (metric->of_attempt != nullptr) {
-    evaluate_of_attempts(check, *metric, threshold.bound, cell, expected);
+  if (metric->of_cell == nullptr) {
+    evaluate_of_attempts(check, *metric, threshold, cell, expected);
   } else {
     evaluate_of_cell(check, *metric, threshold.bound, cell, expected);
   }
+  if (!check.of.empty()) check.sentence = fmt::format("{}: {}", check.of, check.sentence);
   return check;
 }
 

@@ -157,6 +157,9 @@ class Judge {
     }
     verdict.workload_digest = *workload_digest;
     const CellEvidence evidence = load_evidence(planned.cell, repeats);
+    for (const AttemptRecord& attempt : evidence.repeats) {
+      if (!attempt.result->measurements.empty()) verdict.measurements[attempt.repeat] = attempt.result->measurements;
+    }
     evaluate_checks(planned.cell, evidence, verdict);
     if (auto diverged = non_finite_loss(evidence)) return conclude(verdict, std::move(*diverged));
     return conclude(verdict, from_checks(verdict.checks));

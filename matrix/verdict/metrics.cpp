@@ -6,6 +6,7 @@
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/divergence.hpp"
+#include "matrix/verdict/probe_metrics.hpp"
 
 namespace reprobench {
 namespace {
@@ -113,6 +114,16 @@ constexpr auto kHigher = Better::higher;
 constexpr auto kPaired = Aggregate::median_paired;
 constexpr auto kWorst = Aggregate::worst;
 
+constexpr Metric of_probe(const MetricInfo& info,
+                          Measurement (*of_measurements)(const AttemptRecord&, const MeasurementSelection&),
+                          Aggregate aggregate) {
+  Metric metric;
+  metric.info = info;
+  metric.of_measurements = of_measurements;
+  metric.aggregate = aggregate;
+  return metric;
+}
+
 // clang-format off
 constexpr Metric kMetrics[] = {
     // name, unit, better, dimension, what it says; of one attempt, or of the cell; how attempts become one value
@@ -129,6 +140,15 @@ constexpr Metric kMetrics[] = {
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
     {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &rss_growth_bytes, nullptr, kWorst},
     {{"memory.device_peak",            "bytes", kLower,  memory,     "largest sum of the device allocator's live blocks"},                     &device_peak_bytes, nullptr, kWorst},
+    // Of probes: those measurements that `of` names, among the operations of this unit; how a cell's attempts become one.
+    of_probe({"device.wrong_results",     "count",   kLower,  numerics,   "measurements of a probe whose result was wrong", "any"}, &wrong_results, kWorst),
+    of_probe({"device.stress_mismatches", "count",   kLower,  numerics,   "repetitions whose result was not that of the first, bit for bit", "any"}, &differing_results, kWorst),
+    of_probe({"device.bandwidth",         "GB/s",    kHigher, memory,     "best bandwidth of an operation over its sizes", "GB/s"}, &best_bandwidth_gb_per_s, kPaired),
+    of_probe({"device.bandwidth_share",   "rel",     kHigher, memory,     "best bandwidth of an operation as a share of `to`", "GB/s", true}, &best_bandwidth_share, kPaired),
+    of_probe({"device.flop_rate",         "TFLOP/s", kHigher, throughput, "best rate of an operation over its shapes", "TFLOP/s"}, &best_flop_rate_tflop_per_s, kPaired),
+    of_probe({"device.flop_share",        "rel",     kHigher, throughput, "best rate of an operation as a share of `to`", "TFLOP/s", true}, &best_flop_share, kPaired),
+    of_probe({"device.latency",           "ns",      kLower,  throughput, "least time of an operation over its sizes", "ns"}, &best_latency_ns, kPaired),
+    of_probe({"device.capacity",          "bytes",   kHigher, memory,     "memory that was filled, read back and right", "bytes"}, &verified_bytes, kWorst),
 };
 // clang-format on
 

@@ -45,12 +45,14 @@ enum class Against {
 
 struct Metric {
   MetricInfo info;
-  // Exactly one of the two is set: a value of one attempt, or a value that needs several attempts or the reference.
+  // Exactly one of the three is set: a value of one attempt, a value that needs several attempts or the reference, or a
+  // value of those measurements of one attempt that a threshold is about.
   std::optional<double> (*of_attempt)(const AttemptRecord& attempt) = nullptr;
   Measurement (*of_cell)(const CellEvidence& cell, const CellEvidence* reference) = nullptr;
   Aggregate aggregate = Aggregate::worst;
   Against against = Against::nothing;  // whose evidence of_cell is called with, whatever the bound says
   bool compares_bits = false;          // class A: across devices and hosts only equal fingerprints promise them
+  Measurement (*of_measurements)(const AttemptRecord& attempt, const MeasurementSelection& of) = nullptr;
 };
 
 std::span<const Metric> metrics();

@@ -28,6 +28,7 @@ struct Divergence {
 // One metric of one cell against its threshold.
 struct CheckResult {
   std::string metric;
+  std::string of;  // which of a probe's measurements, "triad to peak"; empty for a training, or for all of them
   Dimension dimension = Dimension::numerics;
   std::string unit;
   Better better = Better::lower;
@@ -74,7 +75,8 @@ struct CellVerdict {
   std::vector<CheckResult> checks;
   std::vector<std::string> notes;
   std::string workload_digest;
-  std::string chain;      // of repeat 0
+  std::string chain;                                          // of repeat 0
+  std::map<int, std::vector<ProbeMeasurement>> measurements;  // of a probe, by repeat
   std::string reproduce;  // "reprobench run --matrix matrix/v2.9.yaml --cell 3f9c1e0a7b52"
 };
 

@@ -24,27 +24,29 @@ json to_json(const Divergence& divergence) {
 }
 
 json to_json(const CheckResult& check) {
-  return {{"metric", check.metric},
-          {"dimension", to_string(check.dimension)},
-          {"unit", check.unit},
-          {"better", check.better == Better::lower ? "lower" : "higher"},
-          {"gate", check.gate == Gate::armed ? "armed" : "record_only"},
-          {"status", to_string(check.status)},
-          {"reason", check.reason},
-          {"sentence", check.sentence},
-          {"measured", optional_number(check.measured)},
-          {"reference", optional_number(check.reference)},
-          {"ratio", optional_number(check.ratio)},
-          {"ratio_low", optional_number(check.ratio_low)},
-          {"ratio_high", optional_number(check.ratio_high)},
-          {"noise_rel", optional_number(check.noise_rel)},
-          {"samples", check.samples},
-          {"bound", check.bound},
-          {"limit", json_number(check.limit)},
-          {"origin", check.origin},
-          {"margin_rel", optional_number(check.margin_rel)},
-          {"gain", check.gain},
-          {"divergence", check.divergence ? to_json(*check.divergence) : json(nullptr)}};
+  json object = {{"metric", check.metric},
+                 {"dimension", to_string(check.dimension)},
+                 {"unit", check.unit},
+                 {"better", check.better == Better::lower ? "lower" : "higher"},
+                 {"gate", check.gate == Gate::armed ? "armed" : "record_only"},
+                 {"status", to_string(check.status)},
+                 {"reason", check.reason},
+                 {"sentence", check.sentence},
+                 {"measured", optional_number(check.measured)},
+                 {"reference", optional_number(check.reference)},
+                 {"ratio", optional_number(check.ratio)},
+                 {"ratio_low", optional_number(check.ratio_low)},
+                 {"ratio_high", optional_number(check.ratio_high)},
+                 {"noise_rel", optional_number(check.noise_rel)},
+                 {"samples", check.samples},
+                 {"bound", check.bound},
+                 {"limit", json_number(check.limit)},
+                 {"origin", check.origin},
+                 {"margin_rel", optional_number(check.margin_rel)},
+                 {"gain", check.gain},
+                 {"divergence", check.divergence ? to_json(*check.divergence) : json(nullptr)}};
+  if (!check.of.empty()) object["of"] = check.of;
+  return object;
 }
 
 json to_json(const AttemptSummary& attempt) {
@@ -60,21 +62,34 @@ json list_of(const std::vector<T>& items) {
   return list;
 }
 
+json measurements_json(const CellVerdict& cell) {
+  json list = json::array();
+  for (const auto& [repeat, measurements] : cell.measurements) {
+    for (const ProbeMeasurement& measurement : measurements) {
+      list.push_back(to_json(measurement));
+      list.back()["repeat"] = repeat;
+    }
+  }
+  return list;
+}
+
 json to_json(const CellVerdict& cell) {
-  return {{"cell_id", cell.cell_id},
-          {"slug", cell.slug},
-          {"coordinates", cell.coordinates},
-          {"outcome", to_string(cell.outcome)},
-          {"reason", cell.reason},
-          {"sentence", cell.sentence},
-          {"required", cell.required},
-          {"reference_cell_id", cell.reference_cell_id ? json(*cell.reference_cell_id) : json(nullptr)},
-          {"attempts", list_of(cell.attempts)},
-          {"checks", list_of(cell.checks)},
-          {"notes", cell.notes},
-          {"workload_digest", cell.workload_digest},
-          {"chain", cell.chain},
-          {"reproduce", cell.reproduce}};
+  json object = {{"cell_id", cell.cell_id},
+                 {"slug", cell.slug},
+                 {"coordinates", cell.coordinates},
+                 {"outcome", to_string(cell.outcome)},
+                 {"reason", cell.reason},
+                 {"sentence", cell.sentence},
+                 {"required", cell.required},
+                 {"reference_cell_id", cell.reference_cell_id ? json(*cell.reference_cell_id) : json(nullptr)},
+                 {"attempts", list_of(cell.attempts)},
+                 {"checks", list_of(cell.checks)},
+                 {"notes", cell.notes},
+                 {"workload_digest", cell.workload_digest},
+                 {"chain", cell.chain},
+                 {"reproduce", cell.reproduce}};
+  if (!cell.measurements.empty()) object["measurements"] = measurements_json(cell);
+  return object;
 }
 
 json to_json(const StackEnvironment& environment) {

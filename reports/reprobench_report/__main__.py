@@ -13,6 +13,7 @@ from .csv_export import checks_csv
 from .html import report_html
 from .load import ReportError, load_run
 from .markdown import summary_md
+from .measurements import has_measurements, measurements_csv
 
 # Exit codes of the coordinator (matrix/contract/exit_code.hpp) that a report can end with.
 EXIT_STORE = 5
@@ -37,6 +38,8 @@ def write_reports(run_folder: Path, out_folder: Path) -> list[Path]:
     """All of them are rendered before the first is written, so a failure leaves the old set whole."""
     run = load_run(run_folder)
     contents = {"report.html": report_html(run), "summary.md": summary_md(run), "checks.csv": checks_csv(run)}
+    if has_measurements(run):
+        contents["measurements.csv"] = measurements_csv(run)
     out_folder.mkdir(parents=True, exist_ok=True)
     paths = [out_folder / name for name in contents]
     for path, content in zip(paths, contents.values(), strict=True):

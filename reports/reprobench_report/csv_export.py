@@ -16,7 +16,7 @@ from .load import Run
 _COORDINATES = ("suite", "workload", "stack", "device", "world_size")
 _NUMBERS = ("measured", "reference", "ratio", "ratio_low", "ratio_high", "noise_rel", "samples", "limit", "margin_rel")
 _CHECK = (
-    "dimension", "metric", "unit", "better", "gate", "status", "reason", "measured", "reference", "ratio", "ratio_low",
+    "dimension", "metric", "of", "unit", "better", "gate", "status", "reason", "measured", "reference", "ratio", "ratio_low",
     "ratio_high", "noise_rel", "samples", "bound", "limit", "margin_rel", "gain", "origin", "sentence",
 )  # fmt: skip
 _DIVERGENCE = ("step", "tensor", "role", "against", "measured_digest", "expected_digest")

@@ -20,6 +20,7 @@ from .environment import component_names, differences, witnesses
 from .heatmap import grid_of, letters
 from .hosts import hosts_of, shared_cells
 from .load import OUTCOMES, Run
+from .measurements import check_name, measured_cells
 from .overview import comparisons, dimension_counts, in_order, outcome_counts, reference_stacks, skip_groups
 from .partings import partings, squeezed
 from .quantity import duration, exact, finite, human, percent, significant
@@ -39,9 +40,10 @@ def _anchor(cell: dict[str, Any], index: int) -> str:
     return f"c-{identifier}" if re.fullmatch(r"[0-9A-Za-z_-]{1,64}", identifier) else f"cell-{index}"
 
 
-def _bound_kinds(run: Run) -> dict[tuple[str, str], str]:
+def _bound_kinds(run: Run) -> dict[tuple[str, str, str], str]:
+    """By cell, metric and where it was set: a probe may have several thresholds of one metric."""
     return {
-        (cell["cell_id"], threshold["metric"]): threshold["bound"]["kind"]
+        (cell["cell_id"], threshold["metric"], threshold["origin"]): threshold["bound"]["kind"]
         for cell in run.plan["cells"]
         for threshold in cell["thresholds"]
     }
@@ -66,7 +68,7 @@ def _environment() -> jinja2.Environment:
 def report_html(run: Run) -> str:
     verdict, plan, cells = run.verdict, run.plan, run.cells
     kinds = _bound_kinds(run)
-    steps = {cell["cell_id"]: cell["request"]["workload"]["steps"] for cell in plan["cells"]}
+    steps = {cell["cell_id"]: cell["request"]["workload"].get("steps", 0) for cell in plan["cells"]}
     wanted = sorted((c for c in cells if c["outcome"] in _WANTED), key=lambda c: _WANTED.index(c["outcome"]))
     passed = [cell for cell in cells if cell["outcome"] == "passed"]
     expandable = passed if len(passed) <= MAX_EXPANDABLE else []
@@ -100,9 +102,13 @@ def report_html(run: Run) -> str:
         "differences": differences(verdict["environments"], reference_stacks(cells)),
         "witnesses": witnesses,
         "letters": letters,
+        "measured": measured_cells(run),
+        "check_name": check_name,
         "in_order": in_order,
         "anchor": lambda cell: anchors[id(cell)],
-        "bullet": lambda cell, check: svg.bullet(check, kinds.get((cell["cell_id"], check["metric"]), "")),
+        "bullet": lambda cell, check: svg.bullet(
+            check, kinds.get((cell["cell_id"], check["metric"], check["origin"]), "")
+        ),
         "strip": lambda cell, step: svg.step_strip(step, steps.get(cell["cell_id"], 0)),
         "outcome_bar": svg.outcome_bar,
         "human": human,

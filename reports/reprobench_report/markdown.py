@@ -13,6 +13,7 @@ from .escape import markdown as text
 from .escape import markdown_code as code
 from .hosts import SharedCell, hosts_of, shared_cells
 from .load import OUTCOMES, Run
+from .measurements import Row, check_name, measured_cells
 from .overview import comparisons, dimension_counts, skip_groups
 from .pairs import Pair, Side, operator_table, pairs_of
 from .quantity import duration, human, percent, significant
@@ -72,7 +73,7 @@ def _check_row(cell: dict[str, Any], check: dict[str, Any]) -> str:
     ratio = "–" if check["ratio"] is None else f"× {significant(float(check['ratio']))}"
     gate = " (record only)" if check["gate"] == "record_only" else ""
     return (
-        f"| {text(cell['slug'])} | {text(check['metric'])}{gate} | {_measured(check)} "
+        f"| {text(cell['slug'])} | {text(check_name(check))}{gate} | {_measured(check)} "
         f"| {text(check['bound'])} ({text(check['origin'])}) | {ratio} | {percent(check['noise_rel'])} "
         f"| {percent(check['margin_rel'], signed=True)} | {check['samples']} "
         f"| {check['status']}: {text(check['reason'])} |\n"
@@ -81,7 +82,7 @@ def _check_row(cell: dict[str, Any], check: dict[str, Any]) -> str:
 
 def _passed_row(cell: dict[str, Any]) -> str:
     values = (
-        f"{text(check['metric'])} {_measured(check)}" + (" gain" if check["gain"] else "")
+        f"{text(check_name(check))} {_measured(check)}" + (" gain" if check["gain"] else "")
         for check in cell["checks"]
         if check["measured"] is not None
     )
@@ -100,6 +101,15 @@ def _host_rows(run: Run) -> Iterable[str]:
 def _shared_row(shared: SharedCell) -> str:
     outcomes = ", ".join(f"{text(host)} {cell['outcome']}" for host, cell in shared.entries)
     return f"| {shared.word} | {text(shared.slug)} | {outcomes} | {text(shared.sentence) or '–'} |\n"
+
+
+def _measurement_row(cell: dict[str, Any], row: Row) -> str:
+    status = row.measurement["status"]
+    result = row.correct if status == "measured" else f"{status}: {row.correct}"
+    return (
+        f"| {text(cell['slug'])} | {text(row.operation)} {text(row.labels)} | {text(row.value)} | {text(row.spread)} "
+        f"| {row.share} | {text(result)} |\n"
+    )
 
 
 def _side(side: Side, other: Side) -> str:
@@ -179,6 +189,7 @@ def summary_md(run: Run) -> str:
     host_rows = budget.take(_host_rows(run))
     shared_rows = budget.take(_shared_row(shared) for shared in shared_cells(run))
     check_rows = budget.take(_check_row(cell, check) for cell in findings for check in cell["checks"])
+    measurement_rows = budget.take(_measurement_row(cell, row) for cell, rows in measured_cells(run) for row in rows)
     passed_rows = budget.take(_passed_row(cell) for cell in passed)
 
     out = head
@@ -197,6 +208,9 @@ def summary_md(run: Run) -> str:
         table = "\n".join(_table(header, [])[:2])
         out += f"### Where the stacks part\n\n{table}\n{''.join(pair_rows)}\n{''.join(operator_lines)}"
     out += "".join(problem)
+    if measurement_rows:
+        header = "| Cell | Operation | Median | Least to most | Of peak | Result |"
+        out += _folded("What the device gave", header, measurement_rows)
     if skips:
         header = "| Rule | Reason | Cells | Required |"
         out += _folded(f"{run.verdict['totals']['skipped']} cells not run", header, skip_rows)

@@ -35,6 +35,10 @@ TENSOR = {
 ELEMENT_PAIR = {
     "index": 1, "measured": {"value": 1.0, "bits": "3f800000"}, "reference": {"value": None, "bits": "3f"}, "ulp": None,
 }  # fmt: skip
+MEASUREMENT = {
+    "operation": "gemm", "labels": {"dtype": "bf16"}, "unit": "TFLOP/s", "status": "measured", "finding": "", "error_rel": 2.9e-3,
+    "error_bound_rel": "nan", "results_compared": 0, "results_differing": 0, "samples": [0.5, "inf"], "peak": None, "peak_source": "",
+}  # fmt: skip
 SAMPLES = {
     "verdict": [golden_run.documents()["verdict"]],
     "plan": [golden_run.documents()["plan"]],
@@ -44,12 +48,17 @@ SAMPLES = {
         "workload": {"model": "mlp", "preset": "digits", "steps": 10, "batch_size": 32}, "stack": "system", "device": "cpu",
         "world_size": 1, "knobs": {"precision": "fp32"}, "trace": "step", "poison_allocator": False,
         "inject": {"kind": "weight_ulp", "step": 2, "tensor": "fc1.weight", "element": 5},
+    }, {
+        **_head("request"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "repeat": 0, "attempt": 0, "suite": "device_memory",
+        "workload": {"probe": "device_memory", "preset": "base", "samples": 10}, "stack": "system", "device": "sm_90",
+        "world_size": 1, "knobs": {"precision": "fp32"}, "trace": "step", "poison_allocator": False, "inject": None,
+        "peaks": {"gpu": "H100 SXM", "device_name": "NVIDIA H100 80GB HBM3", "memory_gb_per_s": 3350, "tflop_per_s": {"bf16": 989}},
     }],
     "result": [{
         **_head("result"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd",
         "failure": {"cause": "exception", "detail": "no such preset", "step": 0}, "workload_digest": "", "steps_completed": 0,
         "chain": "", "trace_lines": 1, "peak_rss_bytes": 1, "peak_allocated_bytes": -1, "peak_reserved_bytes": -1,
-        "start_to_first_step_ns": 0, "knobs_resolved": {}, "fingerprint": FINGERPRINT,
+        "start_to_first_step_ns": 0, "knobs_resolved": {}, "fingerprint": FINGERPRINT, "measurements": [MEASUREMENT],
     }],
     "exit": [{
         **_head("exit"), "nonce": "00112233aabbccdd", "exit_code": None, "signal": 11, "launch_error": "", "stopped_by": "runner",
@@ -70,6 +79,7 @@ SAMPLES = {
             step_time_ns=150000, phases={"data_ns": 1, "forward_ns": 1, "backward_ns": 1, "optimizer_ns": 1}, rss_bytes=-1,
             allocated_bytes=-1, root=DIGEST, chain=DIGEST, events={"relu_active": 1733},
         ),
+        _trace_line("measurement", **MEASUREMENT),
         _trace_line("final", step=1, tensors=[]),
     ],
     "snapshot_comparison": [{

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "suites/fake_worker/synthetic_probe.hpp"
 #include "suites/fake_worker/synthetic_training.hpp"
 
 namespace reprobench {
@@ -145,6 +146,16 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   }
 }
 
+void probe(const CellRequest& request, const Behaviour& behaviour, TraceWriter& trace, CellResult& result) {
+  trace.append(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace}));
+  for (ProbeMeasurement& measurement : synthetic_measurements(request, behaviour)) {
+    trace.append(measurement_line(measurement));
+    result.measurements.push_back(std::move(measurement));
+    if (result.measurements.size() == 1) half_way(behaviour, 1);
+  }
+  trace.append(to_json(TensorsRecord{0, true, {}}));
+}
+
 }  // namespace
 
 Fingerprint fake_fingerprint(const std::string& stack) {
@@ -170,7 +181,12 @@ int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs
   result.peak_rss_bytes = training.peak_rss_bytes();
   result.start_to_first_step_ns = behaviour.does("drop_metric") ? 0 : 50'000'000;
   try {
-    train(request, behaviour, training, trace, result);
+    if (request.workload.is_probe()) {
+      result.workload_digest = synthetic_probe_digest(request);
+      probe(request, behaviour, trace, result);
+    } else {
+      train(request, behaviour, training, trace, result);
+    }
   } catch (const std::exception& error) {
     result.failure = WorkerFailure{"exception", error.what(), result.steps_completed};
   }

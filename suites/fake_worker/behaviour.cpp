@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 28> kWords = {"ok",
+constexpr std::array<std::string_view, 31> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -37,7 +37,10 @@ constexpr std::array<std::string_view, 28> kWords = {"ok",
                                                      "wrong_version",
                                                      "truncated_trace",
                                                      "setsid_child",
-                                                     "close_stdout"};
+                                                     "close_stdout",
+                                                     "slow_triad",
+                                                     "wrong_result",
+                                                     "flipped_bit"};
 
 double parse_value(const std::string& word, const std::string& text) {
   std::size_t used = 0;
@@ -75,7 +78,7 @@ Behaviour behaviour_from_script(const std::string& script, const CellRequest& re
   const auto entries = nlohmann::ordered_json::parse(script, nullptr, /*allow_exceptions=*/false);
   if (!entries.is_object()) throw ContractError("script: not a JSON object");
   const auto precision = request.knobs.find("precision");
-  const std::string subject = request.cell_id + " " + request.suite + "-" + request.workload.model + "-" +
+  const std::string subject = request.cell_id + " " + request.suite + "-" + request.workload.name() + "-" +
                               request.stack + "-" + request.device + "-" +
                               (precision == request.knobs.end() ? "" : precision->second);
   for (const auto& [key, behaviour] : entries.items()) {

@@ -6,6 +6,9 @@
 //   drift=K                from step K (default 2) on, bits that differ between repeats
 //   nan=K                  from step K (default 2) on, the loss is NaN
 //   slow=FACTOR            step times scaled: 1.1 plants 10 % slower, 0.9 plants 10 % faster
+//   slow_triad=FACTOR      of a probe: the triad's rate divided
+//   wrong_result           of a probe: its first operation's result is wrong
+//   flipped_bit            of a probe: one repetition differs from the first
 //   rss=FACTOR             resident set scaled
 //   drop_metric            no memory and start-up figures
 //   different_workload     another workload_digest

@@ -7,6 +7,7 @@
 #include "kernels/device/device_error.hpp"
 #include "matrix/contract/version.hpp"
 #include "suites/worker/cuda_backend.hpp"
+#include "suites/worker/probes/probe.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/result_file.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -38,13 +39,18 @@ std::string one_line(std::string text) {
   return text;
 }
 
-void train(const std::filesystem::path& request_path, const std::filesystem::path& data_folder, CellResult& result) {
+void run_workload(const std::filesystem::path& request_path, const std::filesystem::path& data_folder,
+                  CellResult& result) {
   const json document = read_json(request_path);
   result.cell_id = text_field(document, "cell_id");
   result.nonce = text_field(document, "nonce");
   const CellRequest request = request_from_json(document);
   const std::filesystem::path folder = request_path.has_parent_path() ? request_path.parent_path() : ".";
-  run_training(request, folder, data_folder, result);
+  if (request.workload.is_probe()) {
+    run_probe(request, folder, result);
+  } else {
+    run_training(request, folder, data_folder, result);
+  }
 }
 
 }  // namespace
@@ -55,7 +61,7 @@ bool run_attempt(const std::filesystem::path& request_path, const std::filesyste
     result.failure = WorkerFailure{cause, one_line(detail), result.steps_completed};
   };
   try {
-    train(request_path, data_folder, result);
+    run_workload(request_path, data_folder, result);
   } catch (const RunFailure& failure) {
     fail(failure.cause(), failure.what());
   } catch (const ContractError& error) {

@@ -67,6 +67,14 @@ std::unique_ptr<PendingReadback> finished(Readback readback) {
   return std::make_unique<FinishedReadback>(std::move(readback));
 }
 
+std::optional<DeviceFacts> fingerprint_of(const ComputeDevice& device) {
+  DeviceFacts facts = device.facts();
+  if (facts.name.empty()) return std::nullopt;
+  facts.uuid.clear();
+  facts.pci_bus_id.clear();
+  return facts;
+}
+
 std::unique_ptr<ComputeDevice> open_cpu() { return std::make_unique<Cpu>(); }
 
 DeviceOptions device_options_of(const KnobValues& resolved) {

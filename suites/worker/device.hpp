@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -115,5 +116,8 @@ std::unique_ptr<ComputeDevice> open_device(const std::string& name, const Device
 std::vector<DeviceFacts> visible_devices(std::string& problem);
 
 std::unique_ptr<ComputeDevice> open_cpu();
+
+// What a fingerprint says of the device: nothing of the CPU, and of a GPU what two cards of one model share.
+std::optional<DeviceFacts> fingerprint_of(const ComputeDevice& device);
 
 }  // namespace reprobench

@@ -1,5 +1,6 @@
 #include "suites/worker/process_facts.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -54,6 +55,18 @@ std::int64_t peak_resident_bytes() {
   const std::string kilobytes = value_of("/proc/self/status", "VmHWM");
   if (kilobytes.empty()) throw std::runtime_error("/proc/self/status has no VmHWM");
   return std::stoll(kilobytes) * 1024;
+}
+
+std::int64_t available_memory_bytes() {
+  const std::string kilobytes = value_of("/proc/meminfo", "MemAvailable");
+  if (kilobytes.empty()) throw std::runtime_error("/proc/meminfo has no MemAvailable");
+  const std::int64_t of_machine = std::stoll(kilobytes) * 1024;
+  std::int64_t most = 0;
+  std::int64_t used = 0;
+  // "max" where the group has no limit; then nothing is read.
+  if (!(std::ifstream("/sys/fs/cgroup/memory.max") >> most)) return of_machine;
+  if (!(std::ifstream("/sys/fs/cgroup/memory.current") >> used)) return of_machine;
+  return std::min(of_machine, std::max<std::int64_t>(0, most - used));
 }
 
 const char* cpu_model() {

@@ -14,6 +14,10 @@ std::int64_t since_process_start_ns();
 std::int64_t resident_bytes();
 std::int64_t peak_resident_bytes();
 
+// What this process may still take without anything being swapped or killed: of the machine, or of its control group
+// where that is less.
+std::int64_t available_memory_bytes();
+
 // "AMD EPYC ...", empty if the kernel does not name it.
 const char* cpu_model();
 

@@ -203,8 +203,7 @@ void run_steps(Run& run, Telemetry telemetry) {
     }
     if (telemetry == Telemetry::on) record_step(run, step, outcome);
     run.replay.after_step(step, run.recorder.chain());
-    if (stop_requested != 0 && step < last) {
-      stop_requested = 0;
+    if (step < last && take_stop_request()) {
       complete_steps(run, 0);
       throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
     }
@@ -222,15 +221,6 @@ void close_record(const StepRecorder& recorder, const ComputeDevice& device, Tra
   trace.write();
   result.chain = to_hex(recorder.chain());
   result.trace_lines = trace.lines();
-}
-
-// Two cards of one model are one kind of device.
-std::optional<DeviceFacts> fingerprint_of(const ComputeDevice& device) {
-  DeviceFacts facts = device.facts();
-  if (facts.name.empty()) return std::nullopt;
-  facts.uuid.clear();
-  facts.pci_bus_id.clear();
-  return facts;
 }
 
 }  // namespace
@@ -275,5 +265,11 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
 }
 
 void request_stop() { stop_requested = 1; }
+
+bool take_stop_request() {
+  const bool asked = stop_requested != 0;
+  stop_requested = 0;
+  return asked;
+}
 
 }  // namespace reprobench

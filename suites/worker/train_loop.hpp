@@ -23,4 +23,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
 // Asks the running loop to end after its step; it then throws RunFailure "interrupted". Safe in a signal handler.
 void request_stop();
 
+// Whether that was asked since the last call.
+bool take_stop_request();
+
 }  // namespace reprobench

@@ -1,0 +1,27 @@
+// The data sheet of the GPU a cell was planned for: the denominators of "share of peak". Taken from
+// matrix/facts/compat-facts.json by the coordinator and handed to the worker, which knows no facts of its own.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace reprobench {
+
+struct DevicePeaks {
+  std::string gpu;                            // the row of the facts, "H100 SXM"
+  std::string device_name;                    // as the driver names it, "NVIDIA H100 80GB HBM3"
+  double memory_gb_per_s = 0;                 // 1 GB = 1e9 bytes
+  std::map<std::string, double> tflop_per_s;  // by dtype ("fp32", "tf32", "bf16", "fp16", "fp8"), dense
+  std::optional<double> nvlink_gb_per_s;      // one direction
+  std::optional<double> host_link_gb_per_s;   // PCIe x16 of the card's generation, one direction, without its protocol
+};
+
+nlohmann::json to_json(const DevicePeaks& peaks);
+
+// Throws ContractError naming the field.
+DevicePeaks device_peaks_from_json(const nlohmann::json& json);
+
+}  // namespace reprobench

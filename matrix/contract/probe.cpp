@@ -1,0 +1,89 @@
+#include "matrix/contract/probe.hpp"
+
+#include <algorithm>
+
+namespace reprobench {
+namespace {
+
+constexpr std::string_view kBase[] = {"base"};
+constexpr std::string_view kBaseAndLong[] = {"base", "long"};
+
+constexpr ProbeOperation kSmoke[] = {
+    {"device", "count", "devices of the kind that the process sees, the first of them named"},
+    {"matmul", "ns", "a product of two 1000 x 1000 matrices of random fp32 numbers"},
+    {"launch", "ns", "the smallest operation, one after the other: launch latency on a GPU, dispatch on a CPU"},
+    {"fp32_rounding", "bits", "significand bits of an fp32 operand that a product keeps: 24 is IEEE, 11 TF32, 8 bf16"},
+    {"accumulation", "count", "how many ones a product of 16-bit operands can count: a wide accumulator counts all"},
+    {"tensor_core_matmul", "TFLOP/s", "a product in a reduced precision, fast enough only for tensor cores"},
+};
+
+constexpr ProbeOperation kMemory[] = {
+    {"init", "GB/s", "a = s: one stream written"},
+    {"copy", "GB/s", "a = b: one stream read, one written"},
+    {"scale", "GB/s", "a = s b: one stream read, one written"},
+    {"add", "GB/s", "a = b + c: two streams read, one written"},
+    {"triad", "GB/s", "a = b + s c: two streams read, one written"},
+    {"read_sum", "GB/s", "the sum of a: one stream read"},
+    {"host_to_device", "GB/s", "a transfer from the host's memory"},
+    {"device_to_host", "GB/s", "a transfer to the host's memory"},
+    {"peer", "GB/s", "a transfer to another device"},
+    {"unified", "GB/s", "a triad in memory that host and device share, never more of it than is free"},
+    {"pointer_chase", "ns", "a load whose address is the result of the load before"},
+    {"capacity", "bytes",
+     "memory that was allocated, filled with its own addresses and their complement, and read back"},
+};
+
+constexpr ProbeOperation kCompute[] = {
+    {"gemm", "TFLOP/s", "a matrix product of random numbers"},
+    {"conv", "TFLOP/s", "a convolution of random images with 3 x 3 filters"},
+    {"attention", "TFLOP/s", "scaled dot product attention of random queries, keys and values"},
+};
+
+constexpr ProbeOperation kStress[] = {
+    {"repeated_gemm", "TFLOP/s",
+     "one matrix product for as long as the preset says, every result compared with the first"},
+};
+
+constexpr ProbeInfo kProbes[] = {
+    {"device_smoke", "is the device there, does it compute, and at the precision asked for?", kBase, kSmoke},
+    {"device_memory", "bandwidth in every direction, latency, capacity", kBase, kMemory},
+    {"device_compute", "products, convolutions and attention against fp64, and how fast", kBase, kCompute},
+    {"device_stress", "the same product again and again: are all results equal, bit for bit?", kBaseAndLong, kStress},
+};
+
+constexpr std::string_view kLabels[] = {"dtype", "shape", "size", "memory", "library"};
+
+}  // namespace
+
+std::span<const ProbeInfo> probes() { return kProbes; }
+
+const ProbeInfo* find_probe(std::string_view name) {
+  const auto found = std::ranges::find(kProbes, name, &ProbeInfo::name);
+  return found == std::end(kProbes) ? nullptr : &*found;
+}
+
+const ProbeOperation* find_probe_operation(std::string_view name) {
+  for (const ProbeInfo& probe : kProbes) {
+    const auto found = std::ranges::find(probe.operations, name, &ProbeOperation::name);
+    if (found != probe.operations.end()) return &*found;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> probe_names() {
+  std::vector<std::string> names;
+  for (const ProbeInfo& probe : kProbes) names.emplace_back(probe.name);
+  return names;
+}
+
+std::vector<std::string> probe_operation_names() {
+  std::vector<std::string> names;
+  for (const ProbeInfo& probe : kProbes) {
+    for (const ProbeOperation& operation : probe.operations) names.emplace_back(operation.name);
+  }
+  return names;
+}
+
+std::span<const std::string_view> measurement_labels() { return kLabels; }
+
+}  // namespace reprobench

@@ -1,0 +1,43 @@
+// Probes: workloads that are no model. A probe does a few operations on the device, checks each result before it is
+// timed, and records measurements (probe_measurement.hpp). Every probe and operation has a row in probe.cpp; its
+// function is in suites/worker/probes/.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprobench {
+
+struct ProbeOperation {
+  std::string_view name;  // "triad"
+  std::string_view unit;  // of its samples: "GB/s" (1e9 bytes), "TFLOP/s", "ns", "bytes", "bits", "count"
+  std::string_view summary;
+};
+
+struct ProbeInfo {
+  std::string_view name;  // "device_memory"
+  std::string_view summary;
+  std::span<const std::string_view> presets;
+  std::span<const ProbeOperation> operations;
+};
+
+// Of all probes, in the order users meet them. An operation of several probes has one unit.
+std::span<const ProbeInfo> probes();
+
+const ProbeInfo* find_probe(std::string_view name);
+const ProbeOperation* find_probe_operation(std::string_view name);
+
+std::vector<std::string> probe_names();
+std::vector<std::string> probe_operation_names();
+
+// What a measurement may be labelled with beside its operation.
+//   dtype   "fp64", "fp32", "tf32", "bf16", "fp16", "fp8"; of its operands
+//   shape   "1024x1024x1024": rows, columns and depth of a product; see each probe
+//   size    "64MiB": of one array, or of the memory a pointer wanders through
+//   memory  "pinned", "pageable": of the host's side of a transfer
+//   library "cublaslt": where a product does not go through LibTorch
+std::span<const std::string_view> measurement_labels();
+
+}  // namespace reprobench

@@ -1,0 +1,85 @@
+#include "matrix/contract/probe_measurement.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/probe.hpp"
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/version.hpp"
+
+namespace reprobench {
+namespace {
+
+ProbeMeasurement triad() {
+  ProbeMeasurement measurement;
+  measurement.operation = "triad";
+  measurement.labels = {{"dtype", "fp32"}, {"size", "64MiB"}};
+  measurement.unit = "GB/s";
+  measurement.status = MeasurementStatus::measured;
+  measurement.samples = {1.5, 0.1, std::numeric_limits<double>::infinity()};
+  measurement.error_rel = 1e-7;
+  measurement.peak = 3350;
+  measurement.peak_source = "H100 SXM";
+  return measurement;
+}
+
+TEST_CASE("a measurement comes back from JSON as it was, samples and infinities included", "[contract]") {
+  CHECK(probe_measurement_from_json(nlohmann::json::parse(to_json(triad()).dump())) == triad());
+}
+
+TEST_CASE("a measurement whose status and samples contradict each other is refused", "[contract]") {
+  nlohmann::json document = to_json(triad());
+  document["status"] = "wrong";
+  CHECK_THROWS_WITH(probe_measurement_from_json(document),
+                    "measurement: `samples` holds times of a result that was not right");
+  document["samples"] = nlohmann::json::array();
+  CHECK(probe_measurement_from_json(document).status == MeasurementStatus::wrong);
+  document["status"] = "measured";
+  CHECK_THROWS_WITH(probe_measurement_from_json(document),
+                    "measurement: `samples` is empty, though the status is `measured`");
+  document["status"] = "fine";
+  CHECK_THROWS_AS(probe_measurement_from_json(document), ContractError);
+}
+
+TEST_CASE("a selection takes the operation it names with the labels it names", "[contract]") {
+  CHECK(MeasurementSelection{}.selects(triad()));
+  CHECK(MeasurementSelection{"triad", {}, "copy"}.selects(triad()));
+  CHECK(MeasurementSelection{"", {{"size", "64MiB"}}, ""}.selects(triad()));
+  CHECK_FALSE(MeasurementSelection{"copy", {}, ""}.selects(triad()));
+  CHECK_FALSE(MeasurementSelection{"triad", {{"size", "1GiB"}}, ""}.selects(triad()));
+  CHECK_FALSE(MeasurementSelection{"triad", {{"memory", "pinned"}}, ""}.selects(triad()));
+  CHECK(MeasurementSelection{"gemm", {{"dtype", "bf16"}}, "peak"}.text() == "gemm dtype=bf16 to peak");
+}
+
+TEST_CASE("an operation that several probes declare has one unit, and every name is there once a probe", "[contract]") {
+  for (const ProbeInfo& probe : probes()) {
+    std::set<std::string_view> names;
+    for (const ProbeOperation& operation : probe.operations) {
+      CHECK(names.insert(operation.name).second);
+      CHECK(find_probe_operation(operation.name)->unit == operation.unit);
+    }
+    CHECK_FALSE(probe.presets.empty());
+  }
+  CHECK(find_probe("device_memry") == nullptr);
+}
+
+TEST_CASE("the request of a training knows no probe, and that of a probe no model", "[contract]") {
+  CellRequest request;
+  request.workload = {"mlp", "base", 20, 32};
+  CHECK(canonical_request(request)["workload"].dump() ==
+        R"({"batch_size":32,"model":"mlp","preset":"base","steps":20})");
+  request.workload = {"", "base", 0, 0, "device_memory", 10};
+  request.peaks = DevicePeaks{"H100 SXM", "NVIDIA H100 80GB HBM3", 3350, {{"bf16", 989}}, 450, std::nullopt};
+  CHECK(canonical_request(request)["workload"].dump() == R"({"preset":"base","probe":"device_memory","samples":10})");
+  CHECK_FALSE(canonical_request(request).contains("peaks"));
+  const CellRequest read = request_from_json(to_json(request));
+  CHECK(read.workload.name() == "device_memory");
+  CHECK(read.workload.repetitions() == 10);
+  REQUIRE(read.peaks);
+  CHECK(to_json(*read.peaks) == to_json(*request.peaks));
+}
+
+}  // namespace
+}  // namespace reprobench

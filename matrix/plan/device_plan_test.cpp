@@ -1,0 +1,109 @@
+// Probes in a plan: data sheets, thresholds by operation, and the shipped matrix of the device suites.
+#include <filesystem>
+
+#include "ci/catch.hpp"
+#include "matrix/plan/expand.hpp"
+#include "matrix/plan/plan_fixture.hpp"
+#include "matrix/plan/plan_json.hpp"
+#include "matrix/plan/resolve.hpp"
+
+using namespace reprobench;
+
+namespace {
+
+const std::filesystem::path kCheckout = REPROBENCH_SOURCE_ROOT;
+
+CompatFacts facts() { return load_compat_facts(kCheckout / "matrix" / "facts" / "compat-facts.json"); }
+
+std::vector<PlannedCell> device_plan(const HostFacts& host) {
+  std::map<std::string, SuiteSpec> suites;
+  for (const char* name : {"device_smoke", "device_memory", "device_compute", "device_stress"}) {
+    suites.emplace(name,
+                   load_suite((kCheckout / "suites" / "definitions" / name).string() + ".yaml", test_vocabulary()));
+  }
+  const MatrixSpec matrix = load_matrix((kCheckout / "matrix" / "device.yaml").string(), test_vocabulary());
+  const StackCatalog catalog{load_stacks((kCheckout / "matrix" / "stacks").string()), {}};
+  return plan_cells(matrix, suites, catalog, facts(), host);
+}
+
+const PlannedCell& cell_of(const std::vector<PlannedCell>& cells, const std::string& slug) {
+  for (const PlannedCell& planned : cells) {
+    if (planned.cell.slug == slug) return planned;
+  }
+  throw std::runtime_error("no cell " + slug);
+}
+
+constexpr const char* kMemoryOnHopper = "device_memory-torch-2.9.0-cu128-sm_90";
+
+}  // namespace
+
+TEST_CASE("a data sheet is found by exactly the name a driver gives the GPU", "[plan]") {
+  const CompatFacts known = facts();
+  const DevicePeaks* h200 = known.find_peaks("NVIDIA H200");
+  REQUIRE(h200 != nullptr);
+  CHECK(h200->memory_gb_per_s == 4800);
+  CHECK(h200->tflop_per_s.at("bf16") == 989);
+  CHECK(*h200->nvlink_gb_per_s == 450);
+  CHECK(*h200->host_link_gb_per_s == Approx(63.0).epsilon(0.01));
+  CHECK(known.find_peaks("NVIDIA A100-SXM4-80GB")->memory_gb_per_s == 2039);
+  CHECK(known.find_peaks("NVIDIA A10")->gpu == "A10");
+  CHECK(known.find_peaks("Tesla T4")->tflop_per_s.count("bf16") == 0);
+  CHECK(known.find_peaks("NVIDIA H100 80GB HBM3 MIG 1g.10gb") == nullptr);
+  CHECK(known.find_peaks("NVIDIA") == nullptr);
+}
+
+TEST_CASE("a probe's cell carries the data sheet of the host's GPU, and its id does not depend on it", "[plan]") {
+  const auto hopper = device_plan(gpu_host("NVIDIA H100 80GB HBM3", "9.0", "570.124.06"));
+  const auto unheard_of = device_plan(gpu_host("NVIDIA Unheard Of", "9.0", "570.124.06"));
+  const PlannedCell& known = cell_of(hopper, kMemoryOnHopper);
+  REQUIRE(known.cell.request.peaks);
+  CHECK(known.cell.request.peaks->gpu == "H100 SXM");
+  CHECK_FALSE(cell_of(unheard_of, kMemoryOnHopper).cell.request.peaks);
+  CHECK_FALSE(cell_of(hopper, "device_memory-torch-2.9.0-cu128-cpu").cell.request.peaks);
+  CHECK(known.cell.request.cell_id == cell_of(unheard_of, kMemoryOnHopper).cell.request.cell_id);
+}
+
+TEST_CASE("a probe's cell comes back from a plan file with its data sheet and thresholds", "[plan]") {
+  const auto cells = device_plan(gpu_host("NVIDIA H100 80GB HBM3", "9.0", "570.124.06"));
+  const PlannedCell& planned = cell_of(cells, kMemoryOnHopper);
+  const PlannedCell read = planned_cell_from_json(to_json(planned));
+  CHECK(to_json(read) == to_json(planned));
+  CHECK(read.cell.request.peaks->memory_gb_per_s == 3350);
+  CHECK(read.cell.thresholds.size() == planned.cell.thresholds.size());
+  CHECK(read.cell.request.workload.probe == "device_memory");
+}
+
+TEST_CASE("of a metric every operation keeps its own bound, and a gate without `of` is for all of them", "[plan]") {
+  const SuiteSpec suite = parse_suite(
+      "schema: 1\nname: smoke\nworkloads: [{probe: device_memory, preset: base, samples: 2}]\nthresholds:\n"
+      "  device.bandwidth:\n    - {min: 100GB/s, of: triad}\n    - {min: 200GB/s, of: copy}\n",
+      "smoke.yaml", test_vocabulary());
+  const auto thresholds_with = [&](const std::string& more) {
+    const MatrixSpec matrix = parse_test_matrix("axes:\n  stack: [s]\n  device: [cpu]\n" + more);
+    return expand(matrix, {{"smoke", suite}}).at(0).thresholds;
+  };
+  const auto plain = thresholds_with("");
+  REQUIRE(plain.size() == 2);
+  const auto stricter = thresholds_with("thresholds:\n  device.bandwidth: {min: 150GB/s, of: triad}\n");
+  REQUIRE(stricter.size() == 2);
+  CHECK(stricter[0].bound.limit == 150);
+  CHECK(stricter[1].bound.limit == 200);
+  const auto of_triad = thresholds_with("thresholds:\n  device.bandwidth: {gate: record_only, of: triad}\n");
+  CHECK(of_triad[0].gate == Gate::record_only);
+  CHECK(of_triad[1].gate == Gate::armed);
+  for (const CellThreshold& threshold : thresholds_with("thresholds:\n  device.bandwidth: {gate: record_only}\n")) {
+    CHECK(threshold.gate == Gate::record_only);
+  }
+}
+
+TEST_CASE("the device matrix runs on the CPU of a host without a GPU, for five stacks", "[plan]") {
+  int runnable = 0;
+  for (const PlannedCell& planned : device_plan(cpu_host())) {
+    CHECK(planned.skip.has_value() == (planned.cell.request.device != "cpu"));
+    runnable += planned.skip ? 0 : 1;
+    for (const CellThreshold& threshold : planned.cell.thresholds) {
+      if (!planned.skip) CHECK(threshold.of.share_of != kDataSheetPeak);
+    }
+  }
+  CHECK(runnable == 20);
+}

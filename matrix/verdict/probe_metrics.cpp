@@ -1,0 +1,141 @@
+#include "matrix/verdict/probe_metrics.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "matrix/stats/robust.hpp"
+
+namespace reprobench {
+namespace {
+
+using Selected = std::vector<const ProbeMeasurement*>;
+
+Measurement no_value(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
+Measurement value(double value) { return {value, std::nullopt, ""}; }
+
+std::string what_of(const MeasurementSelection& of) {
+  MeasurementSelection operation = of;
+  operation.share_of.clear();
+  return operation.empty() ? "anything" : operation.text();
+}
+
+// Of one unit (empty: any) and with that status, among those a threshold is about.
+Selected selected(const AttemptRecord& attempt, const MeasurementSelection& of, std::string_view unit,
+                  bool (*fits)(const ProbeMeasurement&)) {
+  Selected result;
+  for (const ProbeMeasurement& measurement : attempt.result->measurements) {
+    if (!of.selects(measurement) || (!unit.empty() && measurement.unit != unit) || !fits(measurement)) continue;
+    result.push_back(&measurement);
+  }
+  return result;
+}
+
+bool is_any(const ProbeMeasurement&) { return true; }
+bool is_measured(const ProbeMeasurement& measurement) { return measurement.status == MeasurementStatus::measured; }
+bool is_done(const ProbeMeasurement& measurement) { return measurement.status != MeasurementStatus::unsupported; }
+
+// Why nothing that was asked for can be judged: it was not measured, could not be, or was wrong.
+Measurement nothing_selected(const AttemptRecord& attempt, const MeasurementSelection& of, std::string_view unit) {
+  const Selected all = selected(attempt, of, unit, &is_any);
+  if (all.empty()) return no_value(fmt::format("the probe measured no {}", what_of(of)));
+  const auto wrong =
+      std::ranges::find(all, MeasurementStatus::wrong, [](const ProbeMeasurement* one) { return one->status; });
+  const ProbeMeasurement& reason = wrong == all.end() ? *all.front() : **wrong;
+  return no_value(fmt::format("{} was not timed: {}", reason.operation, reason.finding));
+}
+
+double value_of(const ProbeMeasurement& measurement) { return median(measurement.samples); }
+
+Measurement best_of(const AttemptRecord& attempt, const MeasurementSelection& of, std::string_view unit,
+                    Better better) {
+  const Selected measured = selected(attempt, of, unit, &is_measured);
+  if (measured.empty()) return nothing_selected(attempt, of, unit);
+  std::vector<double> values;
+  for (const ProbeMeasurement* measurement : measured) values.push_back(value_of(*measurement));
+  const auto [least, most] = std::ranges::minmax(values);
+  return value(better == Better::lower ? least : most);
+}
+
+Measurement sum_of(const AttemptRecord& attempt, const MeasurementSelection& of,
+                   const std::function<std::int64_t(const ProbeMeasurement&)>& count) {
+  const Selected done = selected(attempt, of, "", &is_done);
+  if (done.empty()) return nothing_selected(attempt, of, "");
+  std::int64_t sum = 0;
+  for (const ProbeMeasurement* measurement : done) sum += count(*measurement);
+  return value(static_cast<double>(sum));
+}
+
+std::map<std::string, std::string> without_shape(std::map<std::string, std::string> labels) {
+  labels.erase("shape");
+  return labels;
+}
+
+// What a measurement is divided by, in its unit; nothing if there is none.
+std::optional<double> denominator(const AttemptRecord& attempt, const ProbeMeasurement& measurement,
+                                  const std::string& share_of) {
+  if (share_of == kDataSheetPeak) return measurement.peak;
+  std::optional<double> best;
+  for (const ProbeMeasurement& other : attempt.result->measurements) {
+    if (!is_measured(other) || other.unit != measurement.unit) continue;
+    const bool comparable = share_of == kMeasuredPeak
+                                ? without_shape(other.labels) == without_shape(measurement.labels)
+                                : other.operation == share_of && other.labels == measurement.labels;
+    if (comparable) best = std::max(best.value_or(0), value_of(other));
+  }
+  return best;
+}
+
+Measurement best_share(const AttemptRecord& attempt, const MeasurementSelection& of, std::string_view unit) {
+  const Selected measured = selected(attempt, of, unit, &is_measured);
+  if (measured.empty()) return nothing_selected(attempt, of, unit);
+  std::optional<double> best;
+  for (const ProbeMeasurement* measurement : measured) {
+    const auto whole = denominator(attempt, *measurement, of.share_of);
+    if (whole && *whole > 0) best = std::max(best.value_or(0), value_of(*measurement) / *whole);
+  }
+  if (best) return value(*best);
+  if (of.share_of == kDataSheetPeak) {
+    const auto& device = attempt.result->fingerprint.device;
+    return no_value(
+        fmt::format("the facts have no peak of {} for {}", device ? device->name : "this CPU", what_of(of)));
+  }
+  return no_value(fmt::format("no {} was measured that {} could be a share of", of.share_of, what_of(of)));
+}
+
+}  // namespace
+
+Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return sum_of(attempt, of, [](const ProbeMeasurement& one) { return one.status == MeasurementStatus::wrong; });
+}
+
+Measurement differing_results(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return sum_of(attempt, of, [](const ProbeMeasurement& one) { return one.results_differing; });
+}
+
+Measurement best_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return best_of(attempt, of, "GB/s", Better::higher);
+}
+
+Measurement best_flop_rate_tflop_per_s(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return best_of(attempt, of, "TFLOP/s", Better::higher);
+}
+
+Measurement best_latency_ns(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return best_of(attempt, of, "ns", Better::lower);
+}
+
+Measurement verified_bytes(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return best_of(attempt, of, "bytes", Better::higher);
+}
+
+Measurement best_bandwidth_share(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return best_share(attempt, of, "GB/s");
+}
+
+Measurement best_flop_share(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return best_share(attempt, of, "TFLOP/s");
+}
+
+}  // namespace reprobench

@@ -1,0 +1,27 @@
+// Metrics over what a probe measured (contract/probe_measurement.hpp). The value of one measurement is the median of
+// its samples; of several that a threshold selects the best one counts for rates, shares and latencies, and all of them
+// for results that are wrong.
+#pragma once
+
+#include "matrix/verdict/metrics.hpp"
+
+namespace reprobench {
+
+// Measurements whose result was wrong.
+Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelection& of);
+
+// Repetitions whose result was not that of the first, bit for bit.
+Measurement differing_results(const AttemptRecord& attempt, const MeasurementSelection& of);
+
+Measurement best_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
+Measurement best_flop_rate_tflop_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
+Measurement best_latency_ns(const AttemptRecord& attempt, const MeasurementSelection& of);
+Measurement verified_bytes(const AttemptRecord& attempt, const MeasurementSelection& of);
+
+// The best share of what `of.share_of` names: the data sheet's peak; the best any operation of that unit reached with
+// the same labels but for `shape`; or another operation with the same labels. Missing where there is nothing to divide
+// by.
+Measurement best_bandwidth_share(const AttemptRecord& attempt, const MeasurementSelection& of);
+Measurement best_flop_share(const AttemptRecord& attempt, const MeasurementSelection& of);
+
+}  // namespace reprobench

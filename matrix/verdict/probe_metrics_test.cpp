@@ -1,0 +1,127 @@
+#include "matrix/verdict/probe_metrics.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/verdict/judge.hpp"
+#include "matrix/verdict/sample_run.hpp"
+
+namespace reprobench {
+namespace {
+
+ProbeMeasurement measured(const std::string& operation, const std::string& unit, const std::string& size,
+                          std::vector<double> samples) {
+  ProbeMeasurement measurement;
+  measurement.operation = operation;
+  measurement.labels = {{"size", size}};
+  measurement.unit = unit;
+  measurement.status = MeasurementStatus::measured;
+  measurement.samples = std::move(samples);
+  return measurement;
+}
+
+ProbeMeasurement not_timed(const std::string& operation, MeasurementStatus status, const std::string& finding) {
+  ProbeMeasurement measurement = measured(operation, "GB/s", "64MiB", {});
+  measurement.status = status;
+  measurement.finding = finding;
+  return measurement;
+}
+
+// A card that copies at 3000 and does a triad at `triad` GB/s in memory, faster in its caches.
+AttemptRecord memory_attempt(double triad) {
+  AttemptRecord attempt = sample::attempt(0, 1000);
+  attempt.result->measurements = {measured("copy", "GB/s", "64MiB", {2990, 3000, 3100}),
+                                  measured("triad", "GB/s", "64MiB", {triad - 10, triad, triad + 500}),
+                                  measured("copy", "GB/s", "1MiB", {9000}),
+                                  measured("triad", "GB/s", "1MiB", {8000}),
+                                  measured("pointer_chase", "ns", "64MiB", {600}),
+                                  measured("pointer_chase", "ns", "1MiB", {200})};
+  for (ProbeMeasurement& measurement : attempt.result->measurements) {
+    if (measurement.unit == "GB/s" && measurement.labels["size"] == "64MiB") measurement.peak = 3350;
+  }
+  return attempt;
+}
+
+const MeasurementSelection kTriad{"triad", {{"size", "64MiB"}}, ""};
+MeasurementSelection triad_to(const std::string& whole) { return {"triad", {{"size", "64MiB"}}, whole}; }
+
+TEST_CASE("a rate is the median of its samples, and the best of what is selected", "[verdict]") {
+  const AttemptRecord attempt = memory_attempt(3100);
+  CHECK(*best_bandwidth_gb_per_s(attempt, kTriad).value == 3100);
+  CHECK(*best_bandwidth_gb_per_s(attempt, {"triad", {}, ""}).value == 8000);
+  CHECK(*best_latency_ns(attempt, {}).value == 200);
+  CHECK(*best_latency_ns(attempt, {"", {{"size", "64MiB"}}, ""}).value == 600);
+}
+
+TEST_CASE("a share is of the data sheet, of another operation labelled alike, or of the best one", "[verdict]") {
+  const AttemptRecord attempt = memory_attempt(3100);
+  CHECK(*best_bandwidth_share(attempt, triad_to("peak")).value == Approx(3100.0 / 3350));
+  CHECK(*best_bandwidth_share(attempt, triad_to("copy")).value == Approx(3100.0 / 3000));
+  CHECK(*best_bandwidth_share(attempt, triad_to("measured_peak")).value == 1);
+  CHECK(*best_bandwidth_share(memory_attempt(1500), triad_to("measured_peak")).value == 0.5);
+}
+
+TEST_CASE("a share of something unknown is missing, with the reason", "[verdict]") {
+  const AttemptRecord attempt = memory_attempt(3100);
+  CHECK(best_bandwidth_share(attempt, {"triad", {{"size", "1MiB"}}, "peak"}).missing ==
+        "the facts have no peak of this CPU for triad size=1MiB");
+  CHECK(best_bandwidth_share(attempt, triad_to("scale")).missing ==
+        "no scale was measured that triad size=64MiB could be a share of");
+  CHECK(best_bandwidth_gb_per_s(attempt, {"peer", {}, ""}).missing == "the probe measured no peer");
+}
+
+TEST_CASE("what is wrong or cannot be done has no rate, and only the wrong is counted", "[verdict]") {
+  AttemptRecord attempt = memory_attempt(3100);
+  attempt.result->measurements = {not_timed("triad", MeasurementStatus::wrong, "2 of 4 elements are wrong"),
+                                  not_timed("peer", MeasurementStatus::unsupported, "there is one device")};
+  CHECK(*wrong_results(attempt, {}).value == 1);
+  CHECK(best_bandwidth_gb_per_s(attempt, {"triad", {}, ""}).missing ==
+        "triad was not timed: 2 of 4 elements are wrong");
+  CHECK(wrong_results(attempt, {"peer", {}, ""}).missing == "peer was not timed: there is one device");
+}
+
+TEST_CASE("differing repetitions are added up", "[verdict]") {
+  AttemptRecord attempt = memory_attempt(3100);
+  attempt.result->measurements[0].results_compared = 100;
+  CHECK(*differing_results(attempt, {}).value == 0);
+  attempt.result->measurements[0].results_differing = 3;
+  CHECK(*differing_results(attempt, {}).value == 3);
+}
+
+CellThreshold of_triad(double share, const std::string& whole) {
+  CellThreshold threshold = sample::threshold("device.bandwidth_share", Bound::Kind::min, share, false);
+  threshold.of = triad_to(whole);
+  return threshold;
+}
+
+CellVerdict judged(const AttemptRecord& attempt, std::vector<CellThreshold> thresholds) {
+  RunRecord run = sample::run(1, 1, std::move(thresholds));
+  sample::candidate(run).attempts = {attempt};
+  return sample::candidate(judge(run));
+}
+
+TEST_CASE("a triad over its bounds passes, a slow one fails with operation and share", "[verdict]") {
+  const std::vector<CellThreshold> goals = {of_triad(0.92, "peak"), of_triad(1.0, "copy")};
+  const CellVerdict good = judged(memory_attempt(3100), goals);
+  CHECK(good.outcome == Outcome::passed);
+  CHECK(good.measurements.at(0).size() == 6);
+  const CellVerdict slow = judged(memory_attempt(2800), goals);
+  CHECK(slow.outcome == Outcome::failed);
+  REQUIRE(slow.checks.size() == 2);
+  CHECK(slow.checks[0].of == "triad size=64MiB to peak");
+  CHECK(slow.checks[0].sentence == "triad size=64MiB to peak: 0.836 < 0.92");
+  CHECK(slow.checks[1].sentence == "triad size=64MiB to copy: 0.933 < 1");
+}
+
+TEST_CASE("on a device without a data sheet a share of peak is inconclusive, never passed", "[verdict]") {
+  AttemptRecord attempt = memory_attempt(3100);
+  for (ProbeMeasurement& measurement : attempt.result->measurements) measurement.peak.reset();
+  attempt.result->fingerprint.device = DeviceFacts{};
+  attempt.result->fingerprint.device->name = "NVIDIA Unheard Of";
+  const CellVerdict verdict = judged(attempt, {of_triad(0.92, "peak")});
+  CHECK(verdict.outcome == Outcome::inconclusive);
+  CHECK(verdict.checks[0].reason == "missing_metric");
+  CHECK(verdict.checks[0].sentence ==
+        "triad size=64MiB to peak: the facts have no peak of NVIDIA Unheard Of for triad size=64MiB");
+}
+
+}  // namespace
+}  // namespace reprobench

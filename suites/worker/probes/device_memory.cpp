@@ -1,0 +1,168 @@
+// Bandwidth in every direction, latency and capacity of the device's memory.
+//
+// The streams are those of J. D. McCalpin's STREAM benchmark with init and read-sum at the ends. Their numbers are
+// whole and small, so every result is exact in any order of summation and is compared with one computed element by
+// element on the host. Traffic counts the streams the operation must move, not what a cache adds (write-allocate).
+#include <algorithm>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/sum.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros_like.h>
+
+#include "suites/worker/probes/capacity.hpp"
+#include "suites/worker/probes/pointer_chase.hpp"
+#include "suites/worker/probes/probe.hpp"
+#include "suites/worker/probes/probe_run.hpp"
+#include "suites/worker/process_facts.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+constexpr float kFactor = 3;
+constexpr std::size_t kFewestLoads = 1 << 16;
+
+std::string size_text(std::int64_t bytes) {
+  if (bytes >= 1024 * kMiB && bytes % (1024 * kMiB) == 0) return std::to_string(bytes / (1024 * kMiB)) + "GiB";
+  if (bytes >= kMiB) return std::to_string(bytes / kMiB) + "MiB";
+  return std::to_string(bytes / 1024) + "KiB";
+}
+
+// From within a CPU's caches to well beyond them; on a GPU beyond its L2 of up to 126 MB.
+std::vector<std::int64_t> stream_sizes(const ProbeRun& run) {
+  if (run.on_cpu()) return {1 * kMiB, 16 * kMiB, 128 * kMiB};
+  return {64 * kMiB, 512 * kMiB, 4096 * kMiB};
+}
+
+// What one operation of a set of streams makes of element i, computed on the host by plain C++.
+template <class Element>
+at::Tensor filled_on_host(std::int64_t count, Element element) {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = element(i);
+  return at::from_blob(values.data(), {count}, at::kFloat).clone();
+}
+
+void measure_streams(ProbeRun& run, std::int64_t bytes) {
+  const std::int64_t count = bytes / 4;
+  const Labels labels = {{"dtype", "fp32"}, {"size", size_text(bytes)}};
+  const at::Tensor b = run.random_whole("stream.b", count);
+  const at::Tensor c = run.random_whole("stream.c", count);
+  const at::Tensor host_b = b.to(at::kCPU);
+  const at::Tensor host_c = c.to(at::kCPU);
+  const auto* x = static_cast<const float*>(host_b.data_ptr());
+  const auto* y = static_cast<const float*>(host_c.data_ptr());
+  at::Tensor a = at::empty_like(b);
+  at::Tensor total = at::empty_like(b[0]);
+  const at::Tensor factor = at::tensor(kFactor, b.options());
+  const auto measure = [&](const char* name, int streams, const std::function<at::Tensor()>& work, auto element) {
+    run.measure({name, labels, static_cast<double>(streams) * static_cast<double>(bytes), work,
+                 [&](const at::Tensor& result) { return equal_to(result, filled_on_host(count, element)); }});
+  };
+  measure(
+      "init", 1, [&] { return a.fill_(kFactor); }, [](std::size_t) { return kFactor; });
+  measure(
+      "copy", 2, [&] { return a.copy_(b); }, [&](std::size_t i) { return x[i]; });
+  measure(
+      "scale", 2, [&] { return at::mul_out(a, b, factor); }, [&](std::size_t i) { return kFactor * x[i]; });
+  measure(
+      "add", 3, [&] { return at::add_out(a, b, c); }, [&](std::size_t i) { return x[i] + y[i]; });
+  measure(
+      "triad", 3, [&] { return at::add_out(a, b, c, kFactor); }, [&](std::size_t i) { return x[i] + kFactor * y[i]; });
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += x[i];
+  run.measure({"read_sum", labels, static_cast<double>(bytes), [&] { return at::sum_out(total, b, at::IntArrayRef{}); },
+               [&](const at::Tensor& result) { return equal_to(result, at::scalar_tensor(sum, at::kFloat)); }});
+}
+
+void measure_transfer(ProbeRun& run, const std::string& operation, bool pinned) {
+  const std::int64_t bytes = 256 * kMiB;
+  const Labels labels = {{"memory", pinned ? "pinned" : "pageable"}, {"size", size_text(bytes)}};
+  const at::Tensor content = run.random_whole("transfer", bytes / 4);
+  at::Tensor on_device = at::empty_like(content);
+  at::Tensor in_host = content.to(at::kCPU);
+  if (pinned) in_host = in_host.pin_memory();
+  const bool to_device = operation == "host_to_device";
+  if (!to_device) {
+    on_device.copy_(content);
+    in_host.zero_();
+  }
+  run.measure({operation, labels, static_cast<double>(bytes),
+               [&] {
+                 return to_device ? on_device.copy_(in_host, /*non_blocking=*/true)
+                                  : in_host.copy_(on_device, /*non_blocking=*/true);
+               },
+               [&](const at::Tensor& result) {
+                 run.compute().synchronize();
+                 return equal_to(result, content);
+               }});
+}
+
+void measure_transfers(ProbeRun& run) {
+  for (const char* operation : {"host_to_device", "device_to_host"}) {
+    for (const bool pinned : {true, false}) {
+      if (run.on_cpu()) {
+        run.cannot(operation, {{"memory", pinned ? "pinned" : "pageable"}}, "a CPU is its own host");
+      } else {
+        measure_transfer(run, operation, pinned);
+      }
+    }
+  }
+  run.cannot("peer", {}, run.on_cpu() ? "a CPU has no peer" : "a process is shown one GPU");
+  run.cannot("unified", {}, run.on_cpu() ? "a CPU's memory is its own" : "this worker allocates no managed memory");
+}
+
+void measure_latency(ProbeRun& run) {
+  if (!run.on_cpu()) return run.cannot("pointer_chase", {}, "this worker has no pointer chase for a GPU");
+  for (const std::int64_t bytes : {std::int64_t{16} << 10, std::int64_t{256} << 10, 4 * kMiB, 64 * kMiB}) {
+    const ChaseBlock block(run.seed(), static_cast<std::size_t>(bytes));
+    // Whole turns, which end where they began; enough of them for the rest of a call to weigh nothing.
+    const std::size_t loads = std::max(block.lines(), kFewestLoads / block.lines() * block.lines());
+    std::uint32_t end = 0;
+    at::Tensor arrived = at::tensor(std::int64_t{-1});
+    run.measure({"pointer_chase",
+                 {{"size", size_text(bytes)}},
+                 static_cast<double>(loads),
+                 [&] {
+                   end = block.walk(end, loads);
+                   return arrived.fill_(static_cast<std::int64_t>(end));
+                 },
+                 [&](const at::Tensor& result) { return equal_to(result, at::zeros_like(result)); }});
+  }
+}
+
+// A bounded share of what is free, because other processes live here too.
+void measure_capacity(ProbeRun& run) {
+  const std::int64_t bytes = std::min(available_memory_bytes() / 8, 512 * kMiB);
+  std::vector<at::Tensor> blocks = allocate_blocks(run.device(), bytes);
+  if (blocks.empty()) return run.cannot("capacity", {}, "too little memory is free");
+  CapacityFinding worst;
+  for (const bool complemented : {false, true}) {
+    write_addresses(blocks, complemented);
+    if (const Injection* fault = run.planted("result_bit", "capacity"); fault != nullptr && !complemented) {
+      blocks[0][fault->element % blocks[0].numel()].bitwise_xor_(1);
+    }
+    const CapacityFinding finding = verify_addresses(blocks, complemented);
+    if (!complemented || finding.wrong_words > worst.wrong_words) worst = finding;
+  }
+  const std::string sentence =
+      worst.wrong_words == 0 ? "" : std::to_string(worst.wrong_words) + " words are wrong: " + worst.first_wrong;
+  run.observe("capacity", {}, static_cast<double>(worst.verified_bytes), {worst.wrong_words == 0, sentence});
+}
+
+}  // namespace
+
+void probe_device_memory(ProbeRun& run) {
+  for (const std::int64_t bytes : stream_sizes(run)) measure_streams(run, bytes);
+  measure_transfers(run);
+  measure_latency(run);
+  measure_capacity(run);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,117 @@
+// Is the device there, does it compute, and at the precision that was asked for?
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+
+#include "suites/worker/float32_precision.hpp"
+#include "suites/worker/probes/error_bound.hpp"
+#include "suites/worker/probes/exact_product.hpp"
+#include "suites/worker/probes/probe.hpp"
+#include "suites/worker/probes/probe_run.hpp"
+#include "suites/worker/probes/rounding.hpp"
+#include "suites/worker/process_facts.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kSide = 1000;  // of the product everyone knows
+constexpr std::int64_t kTensorCoreSide = 4096;
+constexpr std::int64_t kOnes = 4096;  // more than 16-bit accumulators can count: bf16 stops at 256, fp16 at 2048
+constexpr int kIeeeBits = 24;
+constexpr int kTf32Bits = 11;
+
+void see_device(ProbeRun& run) {
+  const DeviceFacts facts = run.compute().facts();
+  const std::string name = run.on_cpu() ? cpu_model() : facts.name;
+  run.observe("device", {}, 1, {!name.empty(), name.empty() ? "the device has no name" : name});
+}
+
+void multiply(ProbeRun& run) {
+  const at::Tensor a = run.random_normal("smoke.a", {kSide, kSide});
+  const at::Tensor b = run.random_normal("smoke.b", {kSide, kSide});
+  const at::Tensor exact = exact_product(a, b);
+  at::Tensor product = at::zeros({kSide, kSide}, a.options());
+  set_tf32(false);
+  run.measure(
+      {"matmul",
+       {{"dtype", "fp32"}, {"shape", "1000x1000x1000"}},
+       1,
+       [&] { return at::mm_out(product, a, b); },
+       [&](const at::Tensor& result) { return close_to(result, exact, product_error_bound_rel("fp32", kSide)); }});
+}
+
+void launch(ProbeRun& run) {
+  at::Tensor sum = at::zeros({1}, at::TensorOptions(run.device()));
+  const at::Tensor one = at::ones({1}, sum.options());
+  run.measure({"launch",
+               {},
+               1,
+               [&] { return at::add_out(sum, one, one); },
+               [&](const at::Tensor& result) { return equal_to(result, one.add(one)); }});
+}
+
+// With TF32 off a product is IEEE; with it on a device that has it rounds the operands, which shows its tensor cores.
+void round_operands(ProbeRun& run, const std::string& dtype, int expected_bits) {
+  set_tf32(dtype == "tf32");
+  const at::Tensor operand = rounding_probe_operand().to(run.device());
+  // Wide enough for a library to take the kernels it takes for large products.
+  const at::Tensor rows = operand.view({-1, 1}).expand({-1, 64}).contiguous();
+  at::Tensor selector = at::zeros({64, 64}, operand.options());
+  selector.select(0, 0).fill_(1);
+  const int bits = kept_significand_bits(at::mm(rows, selector).select(1, 0));
+  set_tf32(false);
+  run.observe("fp32_rounding", {{"dtype", dtype}}, bits,
+              {bits == expected_bits, std::to_string(bits) + " significand bits of an operand are kept, " +
+                                          std::to_string(expected_bits) + " expected"});
+}
+
+void accumulate(ProbeRun& run, at::ScalarType type, const std::string& dtype) {
+  const at::Tensor ones = at::ones({64, kOnes}, at::TensorOptions(run.device()).dtype(type));
+  const at::Tensor expected = at::ones({64, 64}, at::TensorOptions(run.device())).mul(kOnes);
+  try {
+    const at::Tensor counted = at::mm(ones, ones.t()).to(at::kFloat);
+    run.observe("accumulation", {{"dtype", dtype}}, counted.min().item<double>(), equal_to(counted, expected));
+  } catch (const c10::Error& error) {
+    run.cannot("accumulation", {{"dtype", dtype}}, "LibTorch multiplies no " + dtype + " on this device");
+  }
+}
+
+void time_tensor_cores(ProbeRun& run, at::ScalarType type, const std::string& dtype) {
+  const Labels labels = {{"dtype", dtype}, {"shape", "4096x4096x4096"}};
+  if (run.on_cpu()) return run.cannot("tensor_core_matmul", labels, "a CPU has no tensor cores");
+  set_tf32(dtype == "tf32");
+  const at::Tensor a = run.random_normal("smoke.tensor_core.a", {kTensorCoreSide, kTensorCoreSide});
+  const at::Tensor b = run.random_normal("smoke.tensor_core.b", {kTensorCoreSide, kTensorCoreSide});
+  const at::Tensor exact = exact_product(a, b);
+  const at::Tensor x = a.to(type);
+  const at::Tensor y = b.to(type);
+  at::Tensor product = at::zeros({kTensorCoreSide, kTensorCoreSide}, x.options());
+  const auto side = static_cast<double>(kTensorCoreSide);
+  run.measure({"tensor_core_matmul", labels, 2 * side * side * side, [&] { return at::mm_out(product, x, y); },
+               [&](const at::Tensor& result) {
+                 return close_to(result, exact, product_error_bound_rel(dtype, kTensorCoreSide));
+               }});
+  set_tf32(false);
+}
+
+}  // namespace
+
+void probe_device_smoke(ProbeRun& run) {
+  see_device(run);
+  multiply(run);
+  launch(run);
+  round_operands(run, "fp32", kIeeeBits);
+  if (run.on_cpu()) {
+    run.cannot("fp32_rounding", {{"dtype", "tf32"}}, "a CPU has no TF32");
+  } else {
+    round_operands(run, "tf32", kTf32Bits);
+  }
+  accumulate(run, at::kBFloat16, "bf16");
+  accumulate(run, at::kHalf, "fp16");
+  time_tensor_cores(run, at::kFloat, "tf32");
+  time_tensor_cores(run, at::kBFloat16, "bf16");
+}
+
+}  // namespace reprobench

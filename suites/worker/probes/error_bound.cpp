@@ -1,0 +1,31 @@
+#include "suites/worker/probes/error_bound.hpp"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace reprobench {
+namespace {
+
+struct DtypeBound {
+  std::string_view dtype;
+  double unit_rel;  // bound = unit_rel sqrt(depth) + operands_rel
+  double operands_rel;
+};
+constexpr DtypeBound kDtypeBounds[] = {{"fp64", 0x1p-53, 0}, {"fp32", 0x1p-24, 0}, {"tf32", 0, 1.5e-3},
+                                       {"bf16", 0, 6e-3},    {"fp16", 0, 1e-3},    {"fp8", 0, 8e-2}};
+
+}  // namespace
+
+double product_error_bound_rel(std::string_view dtype, std::int64_t depth) {
+  for (const DtypeBound& row : kDtypeBounds) {
+    if (row.dtype == dtype) return row.unit_rel * std::sqrt(static_cast<double>(depth)) + row.operands_rel;
+  }
+  throw std::invalid_argument("no error bound for `" + std::string(dtype) + "`");
+}
+
+double attention_error_bound_rel(std::string_view dtype, std::int64_t head_width, std::int64_t keys) {
+  return product_error_bound_rel(dtype, head_width) + product_error_bound_rel(dtype, keys);
+}
+
+}  // namespace reprobench

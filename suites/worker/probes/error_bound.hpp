@@ -1,0 +1,25 @@
+// What a correct product may differ from fp64: relative L2 distances.
+//
+// u_p is half a unit in the last place of 1 at precision p. A product that adds K terms serially in fp32 is off by
+// about 0.30 sqrt(K) 2^-24 and one that adds them in blocks by less, so sqrt(K) 2^-24 holds for every order of
+// summation and fails for a lost term or a shorter accumulator. In a reduced precision the rounding of the operands
+// outweighs it: it costs 0.42 u_p for each operand and the result, 2.9e-4 for TF32, 3.6e-4 for fp16, 2.9e-3 for
+// bf16, 3.7e-2 for E4M3, and the bounds are about twice that or more.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace reprobench {
+
+// Of a product over `depth` terms whose operands were rounded to `dtype`: "fp64", "fp32", "tf32", "bf16", "fp16",
+// "fp8". The depth of a convolution is input channels x kernel height x kernel width. Throws std::invalid_argument for
+// another word.
+double product_error_bound_rel(std::string_view dtype, std::int64_t depth);
+
+// Of attention: two products one after the other, over the width of a head and over the keys, whose errors add. Between
+// them stands a softmax, where the absolute error of a logit becomes the relative error of a weight; with operands of
+// variance 1 logits are of order 1, so it adds no factor.
+double attention_error_bound_rel(std::string_view dtype, std::int64_t head_width, std::int64_t keys);
+
+}  // namespace reprobench

@@ -1,0 +1,91 @@
+#include "suites/worker/probes/probe.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "kernels/digest/digest.hpp"
+#include "matrix/contract/probe.hpp"
+#include "suites/worker/knobs.hpp"
+#include "suites/worker/probes/probe_run.hpp"
+#include "suites/worker/run_failure.hpp"
+
+namespace reprobench {
+namespace {
+
+struct ProbeRow {
+  std::string_view name;
+  void (*run)(ProbeRun& run);
+};
+constexpr ProbeRow kProbeRows[] = {
+    {"device_smoke", &probe_device_smoke},
+    {"device_memory", &probe_device_memory},
+    {"device_compute", &probe_device_compute},
+    {"device_stress", &probe_device_stress},
+};
+
+// Changes whenever a probe does other work for the same request.
+constexpr std::string_view kProbeShape = "probes 1";
+
+const ProbeRow& probe_named(const WorkloadRequest& workload) {
+  const auto row = std::ranges::find(kProbeRows, workload.probe, &ProbeRow::name);
+  const ProbeInfo* info = find_probe(workload.probe);
+  if (row == std::end(kProbeRows) || info == nullptr) {
+    throw RunFailure("bad_request", "there is no probe `" + workload.probe + "`");
+  }
+  if (std::ranges::find(info->presets, workload.preset) == info->presets.end()) {
+    throw RunFailure("bad_request", "probe `" + workload.probe + "` has no preset `" + workload.preset + "`");
+  }
+  return *row;
+}
+
+void check_probe_request(const CellRequest& request) {
+  if (request.workload.samples < 1) throw RunFailure("bad_request", "`samples` is not positive");
+  if (request.world_size != 1) throw RunFailure("unsupported", "a probe has `world_size` 1");
+  if (request.replay) throw RunFailure("bad_request", "a probe has no steps to replay");
+  if (request.inject && !is_of_probe(*request.inject)) {
+    throw RunFailure("bad_request", "`" + request.inject->kind + "` is planted in trainings");
+  }
+}
+
+// Sizes differ between a CPU and a GPU, so the kind of device is part of the work.
+Digest probe_digest(const CellRequest& request, std::uint64_t seed) {
+  DigestBuilder builder;
+  builder.append(kProbeShape).append(request.workload.probe).append(request.workload.preset);
+  builder.append(static_cast<std::uint64_t>(request.workload.samples)).append(seed);
+  return builder.append(request.device == "cpu" ? "cpu" : "gpu").finish();
+}
+
+}  // namespace
+
+void run_probe(const CellRequest& request, const std::filesystem::path& folder, CellResult& result) {
+  result.knobs_resolved = apply_knobs(request.knobs);
+  check_probe_request(request);
+  const ProbeRow& row = probe_named(request.workload);
+  const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
+  result.workload_digest = to_hex(probe_digest(request, seed));
+  result.chain = result.workload_digest;
+  const std::unique_ptr<ComputeDevice> device = open_device(request.device, device_options_of(result.knobs_resolved));
+  result.fingerprint.device = fingerprint_of(*device);
+  if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
+  TraceWriter trace(folder / "trace.jsonl");
+  trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace}));
+  trace.write();
+  const auto close = [&] {
+    trace.write();
+    result.trace_lines = trace.lines();
+    const DeviceMemory memory = device->memory();
+    result.peak_allocated_bytes = memory.peak_allocated_bytes;
+    result.peak_reserved_bytes = memory.peak_reserved_bytes;
+  };
+  try {
+    ProbeRun run(request, seed, *device, trace, result);
+    row.run(run);
+    trace.add(to_json(TensorsRecord{0, true, {}}));
+  } catch (...) {
+    close();
+    throw;
+  }
+  close();
+}
+
+}  // namespace reprobench

@@ -1,0 +1,24 @@
+// The probes by name (contract/probe.hpp), and the run of one. To add a probe: a row in contract/probe.cpp with its
+// operations, a file here, and a row in probe.cpp.
+#pragma once
+
+#include <filesystem>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/result.hpp"
+
+namespace reprobench {
+
+class ProbeRun;
+
+// One file each.
+void probe_device_smoke(ProbeRun& run);
+void probe_device_memory(ProbeRun& run);
+void probe_device_compute(ProbeRun& run);
+void probe_device_stress(ProbeRun& run);
+
+// Runs the request's probe and fills in `result` as it goes; writes FOLDER/trace.jsonl. Throws RunFailure with its
+// cause, or whatever LibTorch throws.
+void run_probe(const CellRequest& request, const std::filesystem::path& folder, CellResult& result);
+
+}  // namespace reprobench

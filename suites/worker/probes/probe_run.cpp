@@ -1,0 +1,205 @@
+#include "suites/worker/probes/probe_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/util/Exception.h>
+
+#include "matrix/contract/number.hpp"
+#include "matrix/contract/probe.hpp"
+#include "models/initial_values.hpp"
+#include "suites/worker/process_facts.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/train_loop.hpp"
+
+namespace reprobench {
+namespace {
+
+// A sample is a block of calls of at least this long, so that the clock costs nothing beside it.
+constexpr double kShortestSampleNs = 2e6;
+constexpr std::int64_t kMostCallsPerSample = 1'000'000;
+constexpr std::int64_t kSlowdownOfPlantedFault = 10;
+
+at::Tensor tensor_of(const std::vector<float>& values, const std::vector<std::int64_t>& shape, at::Device device) {
+  return at::from_blob(const_cast<float*>(values.data()), shape, at::kFloat).clone().to(device);
+}
+
+// LibTorch's words for an operation that has no kernel for a type on this device.
+bool is_not_implemented(const std::string& what) {
+  return what.find("not implemented") != std::string::npos || what.find("not supported") != std::string::npos ||
+         what.find("Could not run") != std::string::npos;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// A fault that only a check of results can find: one element becomes another number altogether.
+void spoil(at::Tensor& result, std::int64_t element) {
+  at::Tensor flat = result.view({-1});
+  flat[element % flat.numel()] += 1e6;
+}
+
+}  // namespace
+
+double in_unit(const std::string& unit, double amount, double time_ns) {
+  if (unit == "GB/s") return amount / time_ns;
+  if (unit == "TFLOP/s") return amount / time_ns / 1e3;
+  if (unit == "ns") return time_ns / amount;
+  throw std::invalid_argument("`" + unit + "` is no unit of something timed");
+}
+
+std::optional<double> data_sheet_peak(const DevicePeaks& peaks, const ProbeMeasurement& measurement) {
+  if (measurement.unit == "TFLOP/s") {
+    const auto dtype = measurement.labels.find("dtype");
+    const auto rate =
+        dtype == measurement.labels.end() ? peaks.tflop_per_s.end() : peaks.tflop_per_s.find(dtype->second);
+    return rate == peaks.tflop_per_s.end() ? std::nullopt : std::optional(rate->second);
+  }
+  if (measurement.unit != "GB/s") return std::nullopt;
+  if (measurement.operation == "host_to_device" || measurement.operation == "device_to_host") {
+    return peaks.host_link_gb_per_s;
+  }
+  if (measurement.operation == "peer") return peaks.nvlink_gb_per_s;
+  return peaks.memory_gb_per_s;
+}
+
+Correctness equal_to(const at::Tensor& result, const at::Tensor& expected) {
+  if (result.sizes() != expected.sizes()) return {false, "the result has another shape"};
+  const at::Tensor differs = result.ne(expected.to(result.device()));
+  const std::int64_t count = differs.sum().item<std::int64_t>();
+  if (count == 0) return {true};
+  const std::int64_t first = differs.view({-1}).to(at::kByte).argmax().item<std::int64_t>();
+  const auto element = [&](const at::Tensor& tensor) {
+    return json_number(tensor.view({-1})[first].item<double>()).dump();
+  };
+  return {false, std::to_string(count) + " of " + std::to_string(result.numel()) +
+                     " elements are wrong, the first at " + std::to_string(first) + ": " + element(result) +
+                     " instead of " + element(expected)};
+}
+
+Correctness close_to(const at::Tensor& result, const at::Tensor& exact, double bound_rel) {
+  const at::Tensor wide = result.to(at::kDouble);
+  const double error_rel = wide.sub(exact).norm().div(exact.norm()).item<double>();
+  Correctness correctness{error_rel <= bound_rel, "", error_rel, bound_rel};  // not so for NaN
+  if (!correctness.right) {
+    correctness.finding = "off by " + json_number(error_rel).dump() + " from fp64, relative L2; at most " +
+                          json_number(bound_rel).dump() + " is rounding";
+  }
+  return correctness;
+}
+
+ProbeRun::ProbeRun(const CellRequest& request, std::uint64_t seed, ComputeDevice& device, TraceWriter& trace,
+                   CellResult& result)
+    : request_(request), seed_(seed), device_(device), trace_(trace), result_(result) {
+  // The plan was made for the host's first GPU of the class; another one has another data sheet.
+  if (request.peaks && request.peaks->device_name == device.facts().name) peaks_ = request.peaks;
+}
+
+c10::Device ProbeRun::device() const { return device_.where(); }
+
+at::Tensor ProbeRun::random_normal(const std::string& name, const std::vector<std::int64_t>& shape) const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : shape) count *= extent;
+  return tensor_of(initial_values(seed_, name, static_cast<std::size_t>(count), 1.0f), shape, device());
+}
+
+at::Tensor ProbeRun::random_whole(const std::string& name, std::int64_t count) const {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  const std::uint32_t tensor = tensor_id(name);
+  for (std::size_t i = 0; i < values.size(); i += 4) {
+    const PhiloxBlock block = keyed_block(seed_, tensor, 0, i / 4);
+    for (std::size_t lane = 0; lane < std::min<std::size_t>(4, values.size() - i); ++lane) {
+      values[i + lane] = static_cast<float>(block.word[lane] % 17) - 8.0f;
+    }
+  }
+  return tensor_of(values, {count}, device());
+}
+
+double ProbeRun::time_ns(const std::function<at::Tensor()>& work, std::int64_t calls) {
+  // A step's timer has five marks; what counts lies between the first, set last of four, and the fifth.
+  const std::unique_ptr<StepTimer> timer = device_.start_step();
+  for (const StepMark mark : {StepMark::loaded, StepMark::forwarded, StepMark::differentiated, StepMark::begin}) {
+    timer->mark(mark);
+  }
+  for (std::int64_t call = 0; call < calls; ++call) work();
+  timer->mark(StepMark::updated);
+  return static_cast<double>(timer->take().total_ns);
+}
+
+ProbeMeasurement ProbeRun::blank(const std::string& operation, const Labels& labels) const {
+  const ProbeOperation* row = find_probe_operation(operation);
+  if (row == nullptr) throw std::invalid_argument("no probe declares an operation `" + operation + "`");
+  ProbeMeasurement measurement;
+  measurement.operation = operation;
+  measurement.labels = labels;
+  measurement.unit = row->unit;
+  if (peaks_) measurement.peak = data_sheet_peak(*peaks_, measurement);
+  if (measurement.peak) measurement.peak_source = peaks_->gpu;
+  return measurement;
+}
+
+const Injection* ProbeRun::planted(const std::string& kind, const std::string& operation) const {
+  const auto& inject = request_.inject;
+  const bool acts = inject && inject->kind == kind && (inject->tensor.empty() || inject->tensor == operation);
+  return acts ? &*inject : nullptr;
+}
+
+void ProbeRun::measure(const Operation& operation) {
+  ProbeMeasurement measurement = blank(operation.name, operation.labels);
+  try {
+    at::Tensor result = operation.work();
+    if (const Injection* fault = planted("result_wrong", operation.name)) spoil(result, fault->element);
+    const Correctness correctness = operation.check(result);
+    measurement.status = correctness.right ? MeasurementStatus::measured : MeasurementStatus::wrong;
+    measurement.finding = correctness.finding;
+    measurement.error_rel = correctness.error_rel;
+    measurement.error_bound_rel = correctness.bound_rel;
+  } catch (const c10::Error& error) {
+    if (!is_not_implemented(error.what_without_backtrace())) throw;
+    return cannot(operation.name, operation.labels, first_line(error.what_without_backtrace()));
+  }
+  if (measurement.status == MeasurementStatus::measured) measurement.samples = samples_of(operation, measurement.unit);
+  add(std::move(measurement));
+}
+
+std::vector<double> ProbeRun::samples_of(const Operation& operation, const std::string& unit) {
+  const double once_ns = std::max(1.0, time_ns(operation.work, 1));  // the call of the check has warmed everything
+  const auto calls =
+      std::clamp<std::int64_t>(std::llround(std::ceil(kShortestSampleNs / once_ns)), 1, kMostCallsPerSample);
+  const std::int64_t done = planted("operation_slow", operation.name) ? calls * kSlowdownOfPlantedFault : calls;
+  std::vector<double> samples;
+  for (std::int64_t sample = 0; sample < request_.workload.samples; ++sample) {
+    const double sample_ns = std::max(1.0, time_ns(operation.work, done));
+    samples.push_back(in_unit(unit, operation.amount, sample_ns / static_cast<double>(calls)));
+    if (take_stop_request()) throw RunFailure("interrupted", "asked to stop while timing " + operation.name);
+  }
+  return samples;
+}
+
+void ProbeRun::observe(const std::string& operation, const Labels& labels, double value,
+                       const Correctness& correctness) {
+  ProbeMeasurement measurement = blank(operation, labels);
+  measurement.status = correctness.right ? MeasurementStatus::measured : MeasurementStatus::wrong;
+  measurement.finding = correctness.finding;
+  if (correctness.right) measurement.samples = {value};
+  add(std::move(measurement));
+}
+
+void ProbeRun::cannot(const std::string& operation, const Labels& labels, const std::string& why) {
+  ProbeMeasurement measurement = blank(operation, labels);
+  measurement.finding = why;
+  add(std::move(measurement));
+}
+
+void ProbeRun::add(ProbeMeasurement measurement) {
+  trace_.add(measurement_line(measurement));
+  trace_.write();
+  if (result_.measurements.empty()) result_.start_to_first_step_ns = since_process_start_ns();
+  result_.measurements.push_back(std::move(measurement));
+  if (take_stop_request())
+    throw RunFailure("interrupted", "asked to stop after " + result_.measurements.back().operation);
+}
+
+}  // namespace reprobench

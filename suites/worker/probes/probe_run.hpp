@@ -1,0 +1,107 @@
+// One run of one probe: an operation is done once and its result checked; only a right result is timed. Every sample is
+// kept. Each measurement becomes a line of the trace as soon as it is there, which is also the worker's heartbeat.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/result.hpp"
+#include "suites/worker/device.hpp"
+#include "suites/worker/trace_writer.hpp"
+
+namespace at {
+class Tensor;
+}
+namespace c10 {
+struct Device;
+}
+
+namespace reprobench {
+
+using Labels = std::map<std::string, std::string>;
+
+// Whether a result is what it should be.
+struct Correctness {
+  bool right = false;
+  std::string finding = {};              // what is wrong with it, or what was seen
+  std::optional<double> error_rel = {};  // against fp64, with its bound
+  std::optional<double> bound_rel = {};
+};
+
+// Equal in every element, or the number and place of those that are not.
+Correctness equal_to(const at::Tensor& result, const at::Tensor& expected);
+
+// Relative L2 distance of `result` to `exact` (fp64) within the bound.
+Correctness close_to(const at::Tensor& result, const at::Tensor& exact, double bound_rel);
+
+// What a probe hands over to be checked and timed.
+struct Operation {
+  std::string name;  // a row of contract/probe.cpp, which gives the unit
+  Labels labels = {};
+  double amount = 1;  // of one call: bytes moved, floating-point operations, or (unit ns) dependent steps
+  std::function<at::Tensor()> work;                            // does it once and returns its result
+  std::function<Correctness(const at::Tensor& result)> check;  // of that result
+};
+
+class ProbeRun {
+ public:
+  // All references must outlive it.
+  ProbeRun(const CellRequest& request, std::uint64_t seed, ComputeDevice& device, TraceWriter& trace,
+           CellResult& result);
+  ProbeRun(const ProbeRun&) = delete;
+  ProbeRun& operator=(const ProbeRun&) = delete;
+
+  const CellRequest& request() const { return request_; }
+  ComputeDevice& compute() const { return device_; }
+  c10::Device device() const;
+  std::uint64_t seed() const { return seed_; }
+  bool on_cpu() const { return request_.device == "cpu"; }
+
+  // Random numbers that are the same on every stack: of variance 1, or whole and within +-8, whose sums and small
+  // multiples are exact in fp32 in any order. fp32 on the device.
+  at::Tensor random_normal(const std::string& name, const std::vector<std::int64_t>& shape) const;
+  at::Tensor random_whole(const std::string& name, std::int64_t count) const;
+
+  // Checks it, and if it is right takes the samples that were asked for. An operation that LibTorch does not implement
+  // becomes a measurement that says so. Throws RunFailure "interrupted" between samples if the worker was asked to
+  // stop.
+  void measure(const Operation& operation);
+
+  // Something that was seen rather than timed: one sample, in the operation's unit.
+  void observe(const std::string& operation, const Labels& labels, double value, const Correctness& correctness);
+
+  void cannot(const std::string& operation, const Labels& labels, const std::string& why);
+
+  // Time of `calls` calls, one after the other: on the device, between two points of its queue.
+  double time_ns(const std::function<at::Tensor()>& work, std::int64_t calls);
+
+  // The fault planted in this operation, or null. At which sample (from 1) it happens is its `step`.
+  const Injection* planted(const std::string& kind, const std::string& operation) const;
+
+  void add(ProbeMeasurement measurement);
+
+  // A measurement with its operation's unit and the data sheet's peak, where that is known of the device in use.
+  ProbeMeasurement blank(const std::string& operation, const Labels& labels) const;
+
+ private:
+  std::vector<double> samples_of(const Operation& operation, const std::string& unit);
+
+  const CellRequest& request_;
+  std::uint64_t seed_;
+  ComputeDevice& device_;
+  std::optional<DevicePeaks> peaks_;
+  TraceWriter& trace_;
+  CellResult& result_;
+};
+
+// The data sheet's value for an operation in a unit: of its memory, its links, or its arithmetic for the label `dtype`.
+std::optional<double> data_sheet_peak(const DevicePeaks& peaks, const ProbeMeasurement& measurement);
+
+// A rate in the operation's unit from the time of one call.
+double in_unit(const std::string& unit, double amount, double time_ns);
+
+}  // namespace reprobench

@@ -1,0 +1,136 @@
+// Whole probes on the CPU, with and without a planted fault.
+#include "suites/worker/probes/probe.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/probe.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/temporary_folder.hpp"
+
+namespace reprobench {
+namespace {
+
+CellRequest request_of(const std::string& probe) {
+  CellRequest request;
+  request.cell_id = "3f9c1e0a7b52";
+  request.nonce = "0123456789abcdef";
+  request.workload = {"", "base", 0, 0, probe, 2};
+  request.device = "cpu";
+  request.knobs = with_defaults({});
+  return request;
+}
+
+std::vector<ProbeMeasurement> measurements_of(const CellRequest& request) {
+  const TemporaryFolder folder;
+  CellResult result;
+  run_probe(request, folder.path(), result);
+  CHECK(result.trace_lines == static_cast<std::int64_t>(result.measurements.size()) + 2);
+  return result.measurements;
+}
+
+const ProbeMeasurement& find(const std::vector<ProbeMeasurement>& measurements, const MeasurementSelection& wanted) {
+  for (const ProbeMeasurement& measurement : measurements) {
+    if (wanted.selects(measurement)) return measurement;
+  }
+  throw std::runtime_error("no measurement of " + wanted.text());
+}
+
+TEST_CASE("every probe measures all the operations it declares, none of them wrongly, every sample kept", "[probe]") {
+  const std::string probe = GENERATE("device_smoke", "device_memory", "device_compute", "device_stress");
+  const auto measurements = measurements_of(request_of(probe));
+  std::set<std::string> seen;
+  for (const ProbeMeasurement& measurement : measurements) {
+    CAPTURE(probe, measurement.operation, measurement.labels, measurement.finding);
+    seen.insert(measurement.operation);
+    CHECK(measurement.status != MeasurementStatus::wrong);
+    CHECK_FALSE(measurement.peak);
+    if (measurement.status == MeasurementStatus::unsupported) {
+      CHECK_FALSE(measurement.finding.empty());
+    } else if (measurement.unit == "GB/s" || measurement.unit == "TFLOP/s" || measurement.unit == "ns") {
+      CHECK(measurement.samples.size() == 2);
+      CHECK(measurement.samples.front() > 0);
+    }
+  }
+  for (const ProbeOperation& operation : find_probe(probe)->operations) CHECK(seen.count(std::string(operation.name)));
+}
+
+TEST_CASE("a wrong result is found and not timed, and leaves the others alone", "[probe]") {
+  CellRequest request = request_of("device_memory");
+  const std::string operation = GENERATE("triad", "copy", "read_sum", "pointer_chase");
+  request.inject = Injection{"result_wrong", 1, operation, 5};
+  for (const ProbeMeasurement& measurement : measurements_of(request)) {
+    CAPTURE(measurement.operation, measurement.finding);
+    CHECK((measurement.status == MeasurementStatus::wrong) == (measurement.operation == operation));
+    if (measurement.operation == operation) CHECK(measurement.samples.empty());
+  }
+}
+
+TEST_CASE("one wrong element of a product is found in every type by its distance to fp64", "[probe]") {
+  CellRequest request = request_of("device_compute");
+  request.inject = Injection{"result_wrong", 1, "gemm", 7};
+  for (const ProbeMeasurement& measurement : measurements_of(request)) {
+    CAPTURE(measurement.labels, measurement.finding);
+    if (measurement.operation != "gemm" || measurement.status == MeasurementStatus::unsupported) continue;
+    CHECK(measurement.status == MeasurementStatus::wrong);
+    CHECK_FALSE(*measurement.error_rel <= *measurement.error_bound_rel);
+  }
+}
+
+TEST_CASE("a single flipped bit among thousands of products is found, with its place", "[probe]") {
+  CellRequest request = request_of("device_stress");
+  const ProbeMeasurement clean = measurements_of(request).front();
+  CHECK(clean.results_compared > 1);
+  CHECK(clean.results_differing == 0);
+  request.inject = Injection{"result_bit", 2, "repeated_gemm", 4711};
+  const ProbeMeasurement flipped = measurements_of(request).front();
+  CHECK(flipped.results_differing == 1);
+  CHECK(flipped.finding == "in sample 2 1 of 65536 elements differ from the first product, the first at 4711");
+}
+
+TEST_CASE("a memory cell that holds something else is found at its address", "[probe]") {
+  CellRequest request = request_of("device_memory");
+  request.inject = Injection{"result_bit", 1, "capacity", 12345};
+  const ProbeMeasurement capacity = find(measurements_of(request), {"capacity", {}, ""});
+  CHECK(capacity.status == MeasurementStatus::wrong);
+  CHECK(capacity.finding == "1 words are wrong: word 12345 holds 12344 instead of 12345");
+}
+
+TEST_CASE("an operation made ten times slower shows it", "[probe]") {
+  CellRequest request = request_of("device_memory");
+  request.workload.samples = 5;
+  request.inject = Injection{"operation_slow", 1, "triad", 0};
+  const auto measurements = measurements_of(request);
+  const auto best = [&](const char* operation) {
+    const auto& samples = find(measurements, {operation, {{"size", "1MiB"}}, ""}).samples;
+    return *std::max_element(samples.begin(), samples.end());
+  };
+  CHECK(best("triad") < best("add") / 3);
+}
+
+TEST_CASE("a probe refuses what it cannot run, and says why", "[probe]") {
+  const auto cause = [](const CellRequest& request) {
+    const TemporaryFolder folder;
+    CellResult result;
+    try {
+      run_probe(request, folder.path(), result);
+    } catch (const RunFailure& failure) {
+      return failure.cause();
+    }
+    return std::string("none");
+  };
+  CHECK(cause(request_of("device_memry")) == "bad_request");
+  CellRequest request = request_of("device_smoke");
+  request.workload.preset = "big";
+  CHECK(cause(request) == "bad_request");
+  request = request_of("device_smoke");
+  request.inject = Injection{"weight_ulp", 1, "fc1.weight", 0};
+  CHECK(cause(request) == "bad_request");
+  request = request_of("device_smoke");
+  request.device = "sm_90";
+  CHECK(cause(request) == "unsupported");
+}
+
+}  // namespace
+}  // namespace reprobench
