@@ -63,7 +63,7 @@ count() {
 build() { cmake --preset "$1" && cmake --build --preset "$1"; }
 
 python=$(command -v /usr/bin/python3 || command -v python3)
-unit_tests=(contract spec plan stats record verdict simt kernels models provision exec cli)
+unit_tests=(contract spec device plan stats record verdict simt kernels models provision exec cli)
 
 ci/packages.sh test
 step "lint" ci/lint.sh

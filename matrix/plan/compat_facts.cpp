@@ -119,6 +119,12 @@ CompatFacts compat_facts_from_json(const json& object) {
   }
   for (const json& row : required<json>(kFactsDocument, object, "arch_support_end")) add_architecture_end(facts, row);
   for (const json& row : required<json>(kFactsDocument, object, "gpus")) add_device_peaks(facts, row);
+  const json forward = required<json>(kFactsDocument, object, "forward_compat");
+  for (const json& row : required<json>(kFactsDocument, forward, "branches")) {
+    facts.forward_compat[required<std::string>(kFactsDocument, row, "cuda")] =
+        required<std::vector<std::string>>(kFactsDocument, row, "driver_branches");
+  }
+  facts.data_center_gpus = required<std::vector<std::string>>(kFactsDocument, forward, "data_center_gpus");
   return facts;
 }
 

@@ -39,6 +39,9 @@ struct CompatFacts {
   std::map<int, std::string> driver_floor;            // CUDA major -> lowest driver that runs it at all
   std::vector<ArchitectureEnd> architecture_ends;     // only those that have ended
   std::vector<DevicePeaks> device_peaks;              // one for every name a driver gives a GPU
+  std::map<std::string, std::vector<std::string>>
+      forward_compat;  // CUDA "12.6" -> driver branches on which its cuda-compat package is supported, "535.86"
+  std::vector<std::string> data_center_gpus;  // words of their names, "H100": cuda-compat is for these alone
 
   // The row of a wheel; null if there is none.
   const WheelFacts* find_wheel(const std::string& torch_line, const std::string& variant) const;

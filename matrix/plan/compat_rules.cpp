@@ -23,7 +23,7 @@ std::string component(const Situation& s, const char* name) {
 
 int gpus_of_class(const Situation& s) {
   return static_cast<int>(std::count_if(s.host.gpus.begin(), s.host.gpus.end(), [&](const GpuFacts& gpu) {
-    return device_class(gpu.compute_capability) == s.cell.request.device;
+    return device_class(gpu) == s.cell.request.device && unusable_because(gpu).empty();
   }));
 }
 
@@ -158,8 +158,10 @@ Finding kernels_not_verified(const Situation& s) {
 Finding device_class_missing(const Situation& s) {
   if (on_cpu(s) || gpus_of_class(s) > 0) return std::nullopt;
   std::vector<std::string> present;
-  for (const GpuFacts& gpu : s.host.gpus)
-    present.push_back(fmt::format("{} ({})", device_class(gpu.compute_capability), gpu.name));
+  for (const GpuFacts& gpu : s.host.gpus) {
+    const std::string unusable = unusable_because(gpu);
+    present.push_back(fmt::format("{} ({}{}{})", device_class(gpu), gpu.name, unusable.empty() ? "" : "; ", unusable));
+  }
   if (present.empty()) return fmt::format("needs a GPU of class {}, this host has none", s.cell.request.device);
   return fmt::format("needs a GPU of class {}, this host has {}", s.cell.request.device, fmt::join(present, ", "));
 }

@@ -10,7 +10,6 @@
 
 #include "matrix/contract/json_field.hpp"
 #include "matrix/plan/host_text.hpp"
-#include "matrix/plan/nvml.hpp"
 
 namespace reprobench {
 namespace {
@@ -32,13 +31,61 @@ int usable_cores() {
   return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
 }
 
+// Absent from documents that were written before the field was.
+template <class T>
+T if_present(const json& object, const char* key, T unknown) {
+  return object.contains(key) ? required<T>(kHostDocument, object, key) : unknown;
+}
+
 json to_json(const GpuFacts& gpu) {
-  return {{"name", gpu.name}, {"compute_capability", gpu.compute_capability}, {"memory_bytes", gpu.memory_bytes}};
+  return {{"name", gpu.name},
+          {"compute_capability", gpu.compute_capability},
+          {"memory_bytes", gpu.memory_bytes},
+          {"uuid", gpu.uuid},
+          {"pci_bus_id", gpu.pci_bus_id},
+          {"cuda_cores", gpu.cuda_cores},
+          {"max_sm_clock_mhz", gpu.max_sm_clock_mhz},
+          {"max_memory_clock_mhz", gpu.max_memory_clock_mhz},
+          {"application_sm_clock_mhz", gpu.application_sm_clock_mhz},
+          {"power_limit_mw", gpu.power_limit_mw},
+          {"ecc", gpu.ecc},
+          {"mig", gpu.mig},
+          {"persistence", gpu.persistence},
+          {"compute_mode", gpu.compute_mode},
+          {"max_pcie_generation", gpu.max_pcie_generation},
+          {"max_pcie_lanes", gpu.max_pcie_lanes},
+          {"nvlinks_active", gpu.nvlinks_active}};
+}
+
+GpuFacts gpu_facts_from_json(const json& object) {
+  GpuFacts gpu;
+  gpu.name = required<std::string>(kHostDocument, object, "name");
+  gpu.compute_capability = required<std::string>(kHostDocument, object, "compute_capability");
+  gpu.memory_bytes = required<std::int64_t>(kHostDocument, object, "memory_bytes");
+  const auto text = [&](const char* key) { return if_present<std::string>(object, key, ""); };
+  const auto number = [&](const char* key) { return if_present<std::int64_t>(object, key, 0); };
+  gpu.uuid = text("uuid");
+  gpu.pci_bus_id = text("pci_bus_id");
+  gpu.cuda_cores = number("cuda_cores");
+  gpu.max_sm_clock_mhz = number("max_sm_clock_mhz");
+  gpu.max_memory_clock_mhz = number("max_memory_clock_mhz");
+  gpu.application_sm_clock_mhz = number("application_sm_clock_mhz");
+  gpu.power_limit_mw = number("power_limit_mw");
+  gpu.ecc = text("ecc");
+  gpu.mig = text("mig");
+  gpu.persistence = text("persistence");
+  gpu.compute_mode = text("compute_mode");
+  gpu.max_pcie_generation = number("max_pcie_generation");
+  gpu.max_pcie_lanes = number("max_pcie_lanes");
+  gpu.nvlinks_active = number("nvlinks_active");
+  return gpu;
 }
 
 }  // namespace
 
-HostFacts detect_host() {
+HostFacts detect_host() { return detect_host(detect_gpus()); }
+
+HostFacts detect_host(const GpuInventory& gpus) {
   HostFacts host;
   utsname system{};
   if (uname(&system) == 0) {
@@ -53,9 +100,9 @@ HostFacts detect_host() {
   host.cpu_isa = cpu.isa;
   host.cores = usable_cores();
   host.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  GpuInventory inventory = detect_gpus();
-  host.driver = std::move(inventory.driver);
-  host.gpus = std::move(inventory.gpus);
+  host.driver = gpus.driver;
+  host.driver_cuda = gpus.driver_cuda;
+  host.gpus = gpus.gpus;
   return host;
 }
 
@@ -72,6 +119,7 @@ json to_json(const HostFacts& host) {
           {"cores", host.cores},
           {"memory_bytes", host.memory_bytes},
           {"driver", host.driver},
+          {"driver_cuda", host.driver_cuda},
           {"gpus", std::move(gpus)}};
 }
 
@@ -88,10 +136,9 @@ HostFacts host_facts_from_json(const json& object) {
   host.cores = required<int>(kHostDocument, object, "cores");
   host.memory_bytes = required<std::int64_t>(kHostDocument, object, "memory_bytes");
   host.driver = text("driver");
+  host.driver_cuda = if_present<std::string>(object, "driver_cuda", "");
   for (const json& gpu : required<json>(kHostDocument, object, "gpus")) {
-    host.gpus.push_back({required<std::string>(kHostDocument, gpu, "name"),
-                         required<std::string>(kHostDocument, gpu, "compute_capability"),
-                         required<std::int64_t>(kHostDocument, gpu, "memory_bytes")});
+    host.gpus.push_back(gpu_facts_from_json(gpu));
   }
   return host;
 }

@@ -7,13 +7,9 @@
 
 #include <nlohmann/json.hpp>
 
-namespace reprobench {
+#include "matrix/device/gpu_reading.hpp"
 
-struct GpuFacts {
-  std::string name;
-  std::string compute_capability;  // "9.0"
-  std::int64_t memory_bytes = 0;
-};
+namespace reprobench {
 
 struct HostFacts {
   std::string host_name;
@@ -25,12 +21,14 @@ struct HostFacts {
   std::vector<std::string> cpu_isa;  // subset of "avx2", "avx512"
   int cores = 1;                     // this process may use
   std::int64_t memory_bytes = 0;
-  std::string driver;  // "570.124.06"; empty without an NVIDIA driver
+  std::string driver;       // "570.124.06"; empty without an NVIDIA driver
+  std::string driver_cuda;  // "12.8": the newest CUDA that driver knows
   std::vector<GpuFacts> gpus;
 };
 
 // From /proc, uname, os-release and, where libnvidia-ml.so.1 can be opened, NVML.
 HostFacts detect_host();
+HostFacts detect_host(const GpuInventory& gpus);  // what was asked of NVML already
 
 nlohmann::json to_json(const HostFacts& host);
 HostFacts host_facts_from_json(const nlohmann::json& json);

@@ -1,66 +1,35 @@
 #include "matrix/plan/host_facts.hpp"
 
-#include <cstring>
-
 #include "ci/catch.hpp"
 #include "matrix/plan/dotted_version.hpp"
 #include "matrix/plan/host_text.hpp"
-#include "matrix/plan/nvml.hpp"
 
 using namespace reprobench;
 
-namespace {
-
-// A machine with three GPUs, the second of which does not answer.
-NvmlFunctions fake_nvml() {
-  NvmlFunctions nvml;
-  nvml.init = [] { return 0; };
-  nvml.shutdown = [] { return 0; };
-  nvml.driver_version = [](char* text, unsigned) {
-    std::strcpy(text, "570.124.06");
-    return 0;
-  };
-  nvml.device_count = [](unsigned* count) {
-    *count = 3;
-    return 0;
-  };
-  nvml.device_by_index = [](unsigned index, NvmlFunctions::Device* device) {
-    *device = reinterpret_cast<NvmlFunctions::Device>(static_cast<std::uintptr_t>(index + 1));
-    return index == 1 ? 15 : 0;  // NVML_ERROR_GPU_IS_LOST
-  };
-  nvml.device_name = [](NvmlFunctions::Device, char* text, unsigned) {
-    std::strcpy(text, "NVIDIA H100 80GB HBM3");
-    return 0;
-  };
-  nvml.compute_capability = [](NvmlFunctions::Device, int* major, int* minor) {
-    *major = 9;
-    *minor = 0;
-    return 0;
-  };
-  nvml.memory = [](NvmlFunctions::Device, NvmlFunctions::Memory* memory) {
-    *memory = {85'520'809'984, 1, 2};
-    return 0;
-  };
-  return nvml;
+TEST_CASE("GPUs and their driver survive the host's document", "[plan]") {
+  HostFacts host = detect_host({"570.124.06", "12.8", {}, {}, {}, {}});
+  GpuFacts gpu;
+  gpu.name = "NVIDIA H100 80GB HBM3";
+  gpu.compute_capability = "9.0";
+  gpu.memory_bytes = 85'520'809'984;
+  gpu.uuid = "GPU-a";
+  gpu.ecc = "on";
+  gpu.nvlinks_active = 18;
+  host.gpus = {gpu};
+  const HostFacts back = host_facts_from_json(to_json(host));
+  CHECK(to_json(back) == to_json(host));
+  CHECK(back.driver_cuda == "12.8");
+  CHECK(back.gpus.at(0).uuid == "GPU-a");
+  CHECK(back.gpus.at(0).nvlinks_active == 18);
 }
 
-}  // namespace
-
-TEST_CASE("GPUs come with name, capability and memory; one that does not answer is left out", "[plan]") {
-  const GpuInventory inventory = read_gpus(fake_nvml());
-  CHECK(inventory.driver == "570.124.06");
-  REQUIRE(inventory.gpus.size() == 2);
-  CHECK(inventory.gpus[0].name == "NVIDIA H100 80GB HBM3");
-  CHECK(inventory.gpus[0].compute_capability == "9.0");
-  CHECK(inventory.gpus[0].memory_bytes == 85'520'809'984);
-}
-
-TEST_CASE("a driver that does not start is no driver", "[plan]") {
-  NvmlFunctions nvml = fake_nvml();
-  nvml.init = [] { return 9; };  // NVML_ERROR_DRIVER_NOT_LOADED
-  const GpuInventory inventory = read_gpus(nvml);
-  CHECK(inventory.driver.empty());
-  CHECK(inventory.gpus.empty());
+TEST_CASE("a host's document from before GPUs had identities is still read", "[plan]") {
+  nlohmann::json document = to_json(detect_host({}));
+  document.erase("driver_cuda");
+  document["gpus"] = {{{"name", "NVIDIA A100"}, {"compute_capability", "8.0"}, {"memory_bytes", 1}}};
+  const HostFacts host = host_facts_from_json(document);
+  CHECK(host.gpus.at(0).compute_capability == "8.0");
+  CHECK(host.gpus.at(0).uuid.empty());
 }
 
 TEST_CASE("this host is described and survives its document", "[plan]") {

@@ -63,7 +63,14 @@ inline HostFacts gpu_host(const std::string& name, const std::string& compute_ca
                           int count = 1) {
   HostFacts host = cpu_host();
   host.driver = driver;
-  for (int i = 0; i < count; ++i) host.gpus.push_back({name, compute_capability, std::int64_t{80} << 30});
+  GpuFacts gpu;
+  gpu.name = name;
+  gpu.compute_capability = compute_capability;
+  gpu.memory_bytes = std::int64_t{80} << 30;
+  for (int i = 0; i < count; ++i) {
+    gpu.uuid = "GPU-" + std::to_string(i);
+    host.gpus.push_back(gpu);
+  }
   return host;
 }
 
