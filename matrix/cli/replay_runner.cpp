@@ -46,6 +46,7 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
   Plan plan;
   plan.matrix = "replay";
   for (const ReplayTask& task : tasks) plan.cells.push_back(cell_of(task));
+  plan.host = detect_host();
   RunInfo info;
   info.run_id = new_run_id();
   info.started_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");

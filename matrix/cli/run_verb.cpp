@@ -16,6 +16,7 @@
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/executor.hpp"
+#include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/local_launcher.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/verdict/judge.hpp"
@@ -73,6 +74,8 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   const InterruptHandler interrupts;
   ExecutionOptions execution = options.execution;
   execution.interrupt = &interrupts.count();
+  NvmlTelemetry telemetry;
+  execution.telemetry = &telemetry;
   RunProgress progress(selected.plan, terminal);
   LocalLauncher launcher(project.shepherd());
   const MonotonicClock clock;

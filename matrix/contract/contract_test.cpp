@@ -102,7 +102,7 @@ TEST_CASE("every outcome, end and dimension is found by its word", "[contract]")
   for (int i = 0; i <= static_cast<int>(Outcome::unfinished); ++i) {
     CHECK(outcome_from(to_string(static_cast<Outcome>(i))) == static_cast<Outcome>(i));
   }
-  for (int i = 0; i <= static_cast<int>(AttemptEnd::interrupted); ++i) {
+  for (int i = 0; i <= static_cast<int>(AttemptEnd::gpu_hw); ++i) {
     CHECK(attempt_end_from(to_string(static_cast<AttemptEnd>(i))) == static_cast<AttemptEnd>(i));
   }
   for (int i = 0; i <= static_cast<int>(Dimension::communication); ++i) {
@@ -112,7 +112,7 @@ TEST_CASE("every outcome, end and dimension is found by its word", "[contract]")
 }
 
 TEST_CASE("only a completed attempt is nobody's fault", "[contract]") {
-  for (int i = 0; i <= static_cast<int>(AttemptEnd::interrupted); ++i) {
+  for (int i = 0; i <= static_cast<int>(AttemptEnd::gpu_hw); ++i) {
     const auto end = static_cast<AttemptEnd>(i);
     CHECK((side_of(end) == Side::none) == (end == AttemptEnd::completed));
   }

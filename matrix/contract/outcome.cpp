@@ -14,7 +14,7 @@ struct EndRow {
   std::string_view word;
   Side side;
 };
-constexpr std::array<EndRow, 14> kEnds = {{{"completed", Side::none},
+constexpr std::array<EndRow, 16> kEnds = {{{"completed", Side::none},
                                            {"nonzero", Side::product},
                                            {"crash", Side::product},
                                            {"cuda_oom", Side::product},
@@ -27,12 +27,14 @@ constexpr std::array<EndRow, 14> kEnds = {{{"completed", Side::none},
                                            {"launch", Side::infra},
                                            {"store", Side::infra},
                                            {"lost", Side::infra},
-                                           {"interrupted", Side::user}}};
+                                           {"interrupted", Side::user},
+                                           {"xid", Side::product},
+                                           {"gpu_hw", Side::infra}}};
 
 static_assert(static_cast<std::size_t>(Outcome::unfinished) + 1 == kOutcomes.size());
 static_assert(static_cast<std::size_t>(CheckStatus::inconclusive) + 1 == kCheckStatuses.size());
 static_assert(static_cast<std::size_t>(Dimension::communication) + 1 == kDimensions.size());
-static_assert(static_cast<std::size_t>(AttemptEnd::interrupted) + 1 == kEnds.size());
+static_assert(static_cast<std::size_t>(AttemptEnd::gpu_hw) + 1 == kEnds.size());
 
 template <class Enum, std::size_t N>
 std::optional<Enum> find_word(const std::array<std::string_view, N>& words, std::string_view word) {

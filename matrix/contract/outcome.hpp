@@ -35,6 +35,8 @@ enum class AttemptEnd {
   store,         // the attempt's folder could not be written
   lost,          // no exit record: shepherd or runner died
   interrupted,   // stopped by the user
+  xid,           // the program made the GPU report an error of the application class (xid.hpp)
+  gpu_hw,        // the GPU or its driver failed: an Xid of the device class, or the GPU no longer answers
 };
 
 // Who is to blame for an end: `product` fails the cell, `infra` is retried and then errors it,

@@ -1,9 +1,12 @@
 #include "matrix/exec/attempt_environment.hpp"
 
+#include "matrix/exec/gpu_pool.hpp"
+
 namespace reprobench {
 
 std::map<std::string, std::string> attempt_environment(const CellRequest& request, const std::filesystem::path& folder,
-                                                       const std::map<std::string, std::string>& of_stack) {
+                                                       const std::map<std::string, std::string>& of_stack,
+                                                       const std::vector<GpuFacts>& gpus) {
   std::map<std::string, std::string> environment = {{"PATH", "/usr/local/bin:/usr/bin:/bin"},
                                                     {"LANG", "C.UTF-8"},
                                                     {"TZ", "UTC"},
@@ -13,6 +16,10 @@ std::map<std::string, std::string> attempt_environment(const CellRequest& reques
   for (const auto& [name, value] : knob_environment(request.knobs)) environment[name] = value;
   // glibc fills memory it hands out with the complement of this byte, 0x5a, and freed memory with 0xa5.
   if (request.poison_allocator) environment["MALLOC_PERTURB_"] = "165";
+  if (!gpus.empty()) {
+    environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
+    environment["CUDA_VISIBLE_DEVICES"] = visible_devices(gpus);
+  }
   return environment;
 }
 

@@ -5,13 +5,17 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "matrix/contract/request.hpp"
+#include "matrix/device/gpu_facts.hpp"
 
 namespace reprobench {
 
-// `of_stack`: what the stack's worker needs; the knobs' variables win over it.
+// `of_stack`: what the stack's worker needs; the knobs' variables win over it. `gpus`: those the attempt may use, in
+// the order it sees them; none: the variables that choose among them are not set.
 std::map<std::string, std::string> attempt_environment(const CellRequest& request, const std::filesystem::path& folder,
-                                                       const std::map<std::string, std::string>& of_stack);
+                                                       const std::map<std::string, std::string>& of_stack,
+                                                       const std::vector<GpuFacts>& gpus);
 
 }  // namespace reprobench

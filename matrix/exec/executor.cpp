@@ -12,6 +12,7 @@
 #include "matrix/contract/number.hpp"
 #include "matrix/exec/attempt_environment.hpp"
 #include "matrix/exec/attempt_watch.hpp"
+#include "matrix/exec/gpu_desk.hpp"
 #include "matrix/exec/schedule.hpp"
 
 namespace reprobench {
@@ -46,6 +47,7 @@ struct RunningAttempt {
   std::string folder;  // relative to the run directory
   AttemptHandle handle = 0;
   AttemptWatch watch;
+  AttemptGpus gpus;
 };
 
 class Execution {
@@ -58,7 +60,8 @@ class Execution {
         clock_(clock),
         run_(run),
         options_(options),
-        observer_(observer) {
+        observer_(observer),
+        desk_(plan.host, options.telemetry) {
     for (const PlannedCell& planned : plan.cells) {
       records_.push_back({planned.cell.request.cell_id, {}});
       repeats_left_.push_back(planned.skip ? 0 : planned.cell.repeat);
@@ -99,13 +102,14 @@ class Execution {
   void launch_what_may_run();
   bool may_run_beside_others(const Task& task) const;
   CellRequest request_of(const Task& task) const;
-  void launch(const Task& task);
+  void launch(const Task& task, AttemptGpus gpus);
+  void give_up(const Task& task, const std::string& reason);
   milliseconds until_next_timer() const;
   void take(const LaunchEvent& event);
   void watch_running();
   void conclude(std::size_t index, std::optional<AttemptEnd> cause);
   void record(const Task& task, const CellRequest& request, AttemptRecord attempt);
-  void retry_or_close(const Task& task, AttemptEnd end);
+  void retry_or_close(const Task& task, const AttemptRecord& attempt);
   void abandon();
   std::vector<CellRecord> finished_records();
 
@@ -117,6 +121,7 @@ class Execution {
   const ExecutionOptions& options_;
   const ExecutionObserver& observer_;
 
+  GpuDesk desk_;
   std::deque<Task> waiting_;  // in order; retries stand in front once they are due
   std::vector<RunningAttempt> running_;
   std::vector<CellRecord> records_;
@@ -133,15 +138,29 @@ bool Execution::may_run_beside_others(const Task& task) const {
   return !cell_of(task).exclusive && !others_are_exclusive && static_cast<int>(running_.size()) < options_.jobs;
 }
 
+// What waits for a GPU that is in use is overtaken by what needs none or another.
 void Execution::launch_what_may_run() {
-  while (!launches_no_more()) {
-    const nanoseconds now = clock_.now();
-    const auto next =
-        std::find_if(waiting_.begin(), waiting_.end(), [&](const Task& task) { return task.not_before <= now; });
-    if (next == waiting_.end() || !may_run_beside_others(*next)) return;
-    const Task task = *next;
-    waiting_.erase(next);
-    launch(task);
+  for (std::size_t i = 0; i < waiting_.size() && !launches_no_more();) {
+    const Task task = waiting_[i];
+    if (task.not_before > clock_.now()) {
+      ++i;
+      continue;
+    }
+    if (!may_run_beside_others(task)) return;
+    const Cell& cell = cell_of(task);
+    const std::string hopeless = desk_.hopeless_because(cell);
+    std::optional<AttemptGpus> gpus;
+    if (hopeless.empty() && !(gpus = desk_.try_take(cell))) {
+      ++i;
+      continue;
+    }
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (gpus) {
+      launch(task, std::move(*gpus));
+    } else {
+      give_up(task, hopeless);
+    }
+    i = 0;  // an attempt that could not start may have put another in front
   }
 }
 
@@ -157,7 +176,16 @@ CellRequest Execution::request_of(const Task& task) const {
   return request;
 }
 
-void Execution::launch(const Task& task) {
+// An attempt on record that was never launched: its cell is errored, not forgotten.
+void Execution::give_up(const Task& task, const std::string& reason) {
+  const CellRequest request = request_of(task);
+  const std::string folder = run_.begin_attempt(request).lexically_relative(run_.folder()).string();
+  AttemptRecord attempt = load_attempt(run_.folder().string(), folder, request, AttemptEnd::gpu_hw);
+  attempt.detail = reason;
+  record(task, request, std::move(attempt));
+}
+
+void Execution::launch(const Task& task, AttemptGpus gpus) {
   const Cell& cell = cell_of(task);
   const WorkerCommand& worker = workers_.at(cell.request.stack);
   LaunchRequest launch;
@@ -166,14 +194,18 @@ void Execution::launch(const Task& task) {
   launch.command = worker.command;
   launch.command.insert(launch.command.end(), {"run", (launch.folder / "request.json").string()});
   launch.command.insert(launch.command.end(), worker.arguments.begin(), worker.arguments.end());
-  launch.environment = attempt_environment(launch.request, launch.folder, worker.environment);
+  launch.environment = attempt_environment(launch.request, launch.folder, worker.environment, gpus.lease.gpus());
   launch.grace = cell.limits.grace;
   const std::string folder = launch.folder.lexically_relative(run_.folder()).string();
   if (observer_.attempt_started) observer_.attempt_started(cell, launch.request);
+  desk_.watch(gpus, launch.request, launch.folder);
   try {
     const AttemptHandle handle = launcher_.start(launch);
-    running_.push_back({task, launch.request, folder, handle, AttemptWatch(cell.limits, clock_.now())});
+    running_.push_back(
+        {task, launch.request, folder, handle, AttemptWatch(cell.limits, clock_.now()), std::move(gpus)});
   } catch (const std::system_error& error) {
+    desk_.stop_watching(gpus);
+    desk_.give_back(gpus);
     AttemptRecord attempt = load_attempt(run_.folder().string(), folder, launch.request, AttemptEnd::launch);
     attempt.detail = error.what();
     record(task, launch.request, std::move(attempt));
@@ -216,16 +248,20 @@ void Execution::watch_running() {
 }
 
 void Execution::conclude(std::size_t index, std::optional<AttemptEnd> cause) {
-  const RunningAttempt ended = std::move(running_[index]);
+  RunningAttempt ended = std::move(running_[index]);
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+  const bool is_left_behind = ended.watch.is_given_up(clock_.now());
+  if (is_left_behind) desk_.quarantine(ended.gpus, "a process on it survived 8 KILLs");
+  desk_.stop_watching(ended.gpus);
+  desk_.give_back(ended.gpus);
   const auto stopped_as = ended.watch.stopped_as() ? ended.watch.stopped_as() : cause;
   AttemptRecord attempt = load_attempt(run_.folder().string(), ended.folder, ended.request, stopped_as);
-  if (ended.watch.stopped_as()) {
+  if (attempt.end == ended.watch.stopped_as()) {
     attempt.detail = ended.watch.detail();
     if (attempt.trace && !attempt.trace->steps.empty()) {
       attempt.detail += fmt::format("; last step {}", attempt.trace->steps.size());
     }
-    if (ended.watch.is_given_up(clock_.now())) attempt.detail += "; still alive after 8 KILLs, left behind";
+    if (is_left_behind) attempt.detail += "; still alive after 8 KILLs, left behind";
   }
   record(ended.task, ended.request, std::move(attempt));
 }
@@ -234,14 +270,15 @@ void Execution::record(const Task& task, const CellRequest& request, AttemptReco
   run_.end_attempt(request, attempt.end, attempt.detail);
   if (side_of(attempt.end) == Side::product) failed_cells_.insert(task.cell_index);
   if (observer_.attempt_ended) observer_.attempt_ended(cell_of(task), attempt);
-  const AttemptEnd end = attempt.end;
   attempt.trace.reset();  // it stays on disk; a run of thousands of cells must fit in memory
   records_[task.cell_index].attempts.push_back(std::move(attempt));
-  retry_or_close(task, end);
+  const AttemptRecord& recorded = records_[task.cell_index].attempts.back();
+  desk_.note(cell_of(task), recorded);
+  retry_or_close(task, recorded);
 }
 
-void Execution::retry_or_close(const Task& task, AttemptEnd end) {
-  if (side_of(end) == Side::infra && task.attempt < options_.infra_retries) {
+void Execution::retry_or_close(const Task& task, const AttemptRecord& attempt) {
+  if (task.attempt < options_.infra_retries && desk_.is_worth_retrying(cell_of(task), attempt)) {
     const int doublings = std::min(task.attempt, kLongestBackoffDoublings);
     Task again = task;
     again.attempt += 1;

@@ -2,7 +2,8 @@
 //
 // Order: repeats go round-robin over the cells that are compared with each other, so that every measurement has its
 // partner seconds away. Exclusive cells (timings) run alone; others up to `jobs` at a time. Infrastructure ends are
-// retried with a reason on record (at most twice); a product's end never is (reliability rule R6).
+// retried with a reason on record (at most twice); a product's end never is (reliability rule R6). A timed attempt
+// whose GPU was throttled, contended or changed its clock is measured again, likewise at most twice.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <map>
 #include <string>
 
+#include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/launcher.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -37,6 +39,7 @@ struct ExecutionOptions {
   int infra_retries = 2;
   std::chrono::milliseconds retry_backoff{5'000};  // doubles with every retry
   const std::atomic<int>* interrupt = nullptr;
+  Telemetry* telemetry = nullptr;  // watches the GPUs of every attempt that has some; null: nobody does
 };
 
 // How a stack's cells are run on this host.

@@ -185,6 +185,26 @@ Judgement judge(const AttemptRecord& record, const fs::path& folder, const CellR
   return {AttemptEnd::completed, "exit code 0"};
 }
 
+// A program that upset the GPU may end in any of these ways, or not notice at all.
+bool may_hide_an_xid(AttemptEnd end) {
+  return end == AttemptEnd::completed || end == AttemptEnd::nonzero || end == AttemptEnd::crash ||
+         end == AttemptEnd::worker_error || end == AttemptEnd::contract;
+}
+
+// A device fault explains every end but the user's own; an error of the application class only one that nobody of us
+// brought about, since killing a program on the GPU reports some of them too (reliability rule R12).
+void blame_gpu(Judgement& judgement, const TelemetrySummary& telemetry, bool was_stopped) {
+  const auto fault = worst_fault(telemetry);
+  if (!fault) return;
+  if (fault->is_device && side_of(judgement.end) != Side::user) {
+    judgement = {AttemptEnd::gpu_hw, fault->sentence + "; " + judgement.detail};
+  } else if (!fault->is_device && !was_stopped && may_hide_an_xid(judgement.end)) {
+    judgement = {AttemptEnd::xid, fault->sentence + "; " + judgement.detail};
+  } else {
+    judgement.detail += "; " + fault->sentence;
+  }
+}
+
 std::string describe_stop(AttemptEnd end, const AttemptRecord& record, const fs::path& folder) {
   switch (end) {
     case AttemptEnd::timeout:
@@ -229,14 +249,15 @@ AttemptRecord load_attempt(const std::string& run_folder, const std::string& att
   Trace trace = read_trace(folder / "trace.jsonl", request.cell_id, request.nonce, first_step_of(request));
   if (trace.problem != "trace.jsonl: missing") record.trace = std::move(trace);
 
-  if (stopped_as) {
-    record.end = *stopped_as;
-    record.detail = describe_stop(*stopped_as, record, folder);
-    return record;
+  if (const auto telemetry = read_telemetry(folder / "telemetry.jsonl", request.nonce)) {
+    record.telemetry = summarise_telemetry(*telemetry);
   }
-  const Judgement judgement = judge(record, folder, request, exit.problem, result.problem);
+
+  Judgement judgement = stopped_as ? Judgement{*stopped_as, describe_stop(*stopped_as, record, folder)}
+                                   : judge(record, folder, request, exit.problem, result.problem);
+  if (record.telemetry) blame_gpu(judgement, *record.telemetry, stopped_as.has_value());
   record.end = judgement.end;
-  record.detail = judgement.detail;
+  record.detail = std::move(judgement.detail);
   return record;
 }
 

@@ -11,6 +11,7 @@
 #include "matrix/contract/result.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/plan/plan.hpp"
+#include "matrix/record/telemetry_summary.hpp"
 
 namespace reprobench {
 
@@ -32,7 +33,8 @@ struct AttemptRecord {
       detail;  // one sentence: "exit code 3", "SIGSEGV", "result.json: cell_id 9f3c.. does not match expected 71aa.."
   std::optional<ExitRecord> exit;
   std::optional<CellResult> result;
-  std::optional<Trace> trace;  // nothing: still on disk (trace_reader.hpp)
+  std::optional<Trace> trace;                 // nothing: still on disk (trace_reader.hpp)
+  std::optional<TelemetrySummary> telemetry;  // nothing: it had no GPU
 };
 
 struct CellRecord {

@@ -8,6 +8,7 @@
 #include "matrix/stats/paired_ratio.hpp"
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
+#include "matrix/verdict/gpu_validity.hpp"
 
 namespace reprobench {
 namespace {
@@ -258,6 +259,10 @@ CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, c
       (has_reference_blas(cell) || (expected != nullptr && has_reference_blas(*expected)))) {
     return undecided(threshold, "reference_blas",
                      "the BLAS in use is netlib's reference code; its speed judges no stack");
+  }
+  if (metric->info.dimension == Dimension::throughput) {
+    if (const auto doubt = doubt_about_times(cell, expected))
+      return undecided(threshold, doubt->reason, doubt->sentence);
   }
   CheckResult check = described(threshold);
   if (metric->of_cell == nullptr) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/number.hpp"
+#include "matrix/record/repeated_faults.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/verdict/bitwise.hpp"
@@ -51,8 +52,10 @@ bool is_unsupported(const AttemptRecord& attempt) {
          attempt.result->failure->cause == "unsupported";
 }
 
-// The outcome that attempts alone decide, worst first; nothing if every repeat completed.
-std::optional<Ended> ended_early(const std::vector<const AttemptRecord*>& last) {
+// The outcome that attempts alone decide, worst first; nothing if every repeat completed. A device fault that followed
+// the stack to a second device is the stack's.
+std::optional<Ended> ended_early(const std::vector<const AttemptRecord*>& last, const std::string& stack,
+                                 const RepeatedFaults& faults) {
   const AttemptRecord* product = nullptr;
   const AttemptRecord* unsupported = nullptr;
   const AttemptRecord* infra = nullptr;
@@ -62,14 +65,17 @@ std::optional<Ended> ended_early(const std::vector<const AttemptRecord*>& last) 
       unfinished = true;
     } else if (is_unsupported(*attempt)) {
       unsupported = attempt;
-    } else if (side_of(attempt->end) == Side::product) {
+    } else if (side_of(attempt->end) == Side::product || faults.is_of_stack(stack, *attempt)) {
       if (product == nullptr) product = attempt;
     } else if (side_of(attempt->end) == Side::infra) {
       infra = attempt;
     }
   }
-  const auto from = [](Outcome outcome, const AttemptRecord& attempt, std::string reason) {
-    return Ended{outcome, std::move(reason), fmt::format("repeat {}: {}", attempt.repeat, attempt.detail)};
+  const auto from = [&](Outcome outcome, const AttemptRecord& attempt, std::string reason) {
+    const bool followed = faults.is_of_stack(stack, attempt);
+    return Ended{outcome, std::move(reason),
+                 fmt::format("repeat {}: {}{}", attempt.repeat, attempt.detail,
+                             followed ? "; the same on a second GPU, so it is held against the stack" : "")};
   };
   if (product != nullptr) return from(Outcome::failed, *product, std::string(to_string(product->end)));
   if (infra != nullptr) return from(Outcome::errored, *infra, std::string(to_string(infra->end)));
@@ -131,6 +137,12 @@ class Judge {
       if (id != planned.cell.request.cell_id) on_hosts_[id].push_back(&planned);
       if (planned.cell.reference_cell_id) references_.insert(*planned.cell.reference_cell_id);
     }
+    for (const CellRecord& record : run.cells) {
+      const auto planned = planned_.find(record.cell_id);
+      if (planned == planned_.end()) continue;
+      const std::string stack = stack_and_driver(planned->second->cell);
+      for (const AttemptRecord& attempt : record.attempts) faults_.add(stack, attempt);
+    }
   }
 
   CellVerdict judge_cell(const PlannedCell& planned) {
@@ -142,7 +154,7 @@ class Judge {
     }
     summarise_attempts(planned.cell, *record, verdict);
     const auto repeats = last_attempts(planned.cell, *record);
-    const auto early = ended_early(repeats);
+    const auto early = ended_early(repeats, stack_and_driver(planned.cell), faults_);
     if (early) {
       for (const CellThreshold& threshold : planned.cell.thresholds) {
         verdict.checks.push_back(undecided(threshold, "incomplete_repeats", early->sentence));
@@ -166,6 +178,17 @@ class Judge {
   }
 
  private:
+  // Under which a device fault on two GPUs is no accident; in a merged run drivers may differ.
+  std::string stack_and_driver(const Cell& cell) const {
+    const auto label = cell.coordinates.find("host");
+    for (const PlanHost& host : run_.plan.hosts) {
+      if (label != cell.coordinates.end() && host.label == label->second) {
+        return cell.request.stack + " " + host.facts.driver;
+      }
+    }
+    return cell.request.stack + " " + run_.plan.host.driver;
+  }
+
   const CellRecord* record_of(const std::string& cell_id) const {
     const auto found = records_.find(cell_id);
     return found == records_.end() ? nullptr : found->second;
@@ -194,7 +217,8 @@ class Judge {
   static void summarise_attempts(const Cell& cell, const CellRecord& record, CellVerdict& verdict) {
     for (const AttemptRecord& attempt : record.attempts) {
       verdict.attempts.push_back({attempt.repeat, attempt.attempt, attempt.end, attempt.detail, attempt.folder,
-                                  attempt.result ? attempt.result->chain : "", injected_text(cell, attempt.repeat)});
+                                  attempt.result ? attempt.result->chain : "", injected_text(cell, attempt.repeat),
+                                  attempt.telemetry});
     }
   }
 
@@ -247,7 +271,9 @@ class Judge {
     for (const PlannedCell& planned : run_.plan.cells) {
       const Cell& cell = planned.cell;
       const CellRecord* record = record_of(cell.request.cell_id);
-      if (planned.skip || record == nullptr || ended_early(last_attempts(cell, *record))) continue;
+      if (planned.skip || record == nullptr ||
+          ended_early(last_attempts(cell, *record), stack_and_driver(cell), faults_))
+        continue;
       const int rank = (references_.count(cell.request.cell_id) > 0 ? 2 : 0) + (cell.request.device == "cpu" ? 1 : 0);
       const auto [known, is_new] = anchors_.try_emplace(workload_key(cell.request), Anchor{&planned, rank});
       if (!is_new && rank > known->second.rank) known->second = {&planned, rank};
@@ -295,7 +321,7 @@ class Judge {
     const Cell& reference = planned.cell;
     const CellRecord* record = record_of(reference.request.cell_id);
     const auto repeats = last_attempts(reference, *record);
-    if (const auto early = ended_early(repeats)) {
+    if (const auto early = ended_early(repeats, stack_and_driver(reference), faults_)) {
       return {nullptr, "reference_failed",
               fmt::format("its reference {} is {}: {}", reference.slug, to_string(early->outcome), early->sentence)};
     }
@@ -312,6 +338,7 @@ class Judge {
   const RunRecord& run_;
   RecordById records_;
   CellById planned_;
+  RepeatedFaults faults_;
   std::set<std::string> references_;
   std::unordered_map<std::string, std::vector<const PlannedCell*>> on_hosts_;  // by id without host
   struct Anchor {

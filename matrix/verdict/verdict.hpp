@@ -59,7 +59,8 @@ struct AttemptSummary {
   std::string detail;
   std::string folder;
   std::string chain;
-  std::string injected;  // the planted fault, "weight_ulp at step 20, fc1.weight[5]"; empty: none
+  std::string injected;                       // the planted fault, "weight_ulp at step 20, fc1.weight[5]"; empty: none
+  std::optional<TelemetrySummary> telemetry;  // of its GPUs; nothing: it had none
 };
 
 struct CellVerdict {

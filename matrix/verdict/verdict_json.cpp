@@ -1,5 +1,6 @@
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/verdict/telemetry_json.hpp"
 #include "matrix/verdict/verdict.hpp"
 
 namespace reprobench {
@@ -50,9 +51,14 @@ json to_json(const CheckResult& check) {
 }
 
 json to_json(const AttemptSummary& attempt) {
-  return {{"repeat", attempt.repeat},    {"attempt", attempt.attempt}, {"end", to_string(attempt.end)},
-          {"detail", attempt.detail},    {"folder", attempt.folder},   {"chain", attempt.chain},
-          {"injected", attempt.injected}};
+  return {{"repeat", attempt.repeat},
+          {"attempt", attempt.attempt},
+          {"end", to_string(attempt.end)},
+          {"detail", attempt.detail},
+          {"folder", attempt.folder},
+          {"chain", attempt.chain},
+          {"injected", attempt.injected},
+          {"telemetry", attempt.telemetry ? reprobench::to_json(*attempt.telemetry) : json(nullptr)}};
 }
 
 template <class T>

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "suites/fake_worker/fake_gpu.hpp"
 #include "suites/fake_worker/synthetic_probe.hpp"
 #include "suites/fake_worker/synthetic_training.hpp"
 
@@ -136,8 +137,13 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
     if (request.trace == TraceLevel::tensor) trace.append(to_json(training.tensors()));
     trace.append(to_json(training.advance()));
     result.steps_completed = step;
-    if (step == middle) half_way(behaviour, step);
+    if (behaviour.does("paced"))
+      std::this_thread::sleep_for(milliseconds(static_cast<int>(behaviour.value("paced", 20))));
+    if (step != middle) continue;
+    upset_gpu(behaviour, request);
+    half_way(behaviour, step);
   }
+  calm_gpu(behaviour);
   const nlohmann::json final_state = to_json(training.final_state());
   if (behaviour.does("truncated_trace")) {
     trace.cut(final_state);

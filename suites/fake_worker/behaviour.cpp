@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 31> kWords = {"ok",
+constexpr std::array<std::string_view, 38> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -40,7 +40,14 @@ constexpr std::array<std::string_view, 31> kWords = {"ok",
                                                      "close_stdout",
                                                      "slow_triad",
                                                      "wrong_result",
-                                                     "flipped_bit"};
+                                                     "flipped_bit",
+                                                     "paced",
+                                                     "xid",
+                                                     "clock_events",
+                                                     "foreign_pid",
+                                                     "gpu_lost",
+                                                     "nvml_hang",
+                                                     "once"};
 
 double parse_value(const std::string& word, const std::string& text) {
   std::size_t used = 0;

@@ -23,6 +23,11 @@
 //   leak  setsid_child     leaves a child; one in a session of its own, forked twice
 //   flood=BYTES            prints that much before the first step
 //   close_stdout           closes stdout and stderr first
+//   paced=MS               so long after every step, so that somebody can watch
+//   xid=N  clock_events=BITS  foreign_pid=PID  gpu_lost  nvml_hang=MS       device trouble after half the steps,
+//   through
+//                          the fake libnvidia-ml (fake_gpu.hpp); the second and third pass with the training
+//   once                   the device trouble only in the first attempt of a repeat
 #pragma once
 
 #include <map>

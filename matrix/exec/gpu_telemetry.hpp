@@ -1,0 +1,55 @@
+// Watching an attempt's GPUs while it runs: what they do goes to telemetry.jsonl in the attempt's folder. Read-only
+// towards the card, and never in the way of the attempt: a library that is missing or hangs costs the telemetry alone.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "matrix/contract/telemetry.hpp"
+#include "matrix/device/nvml_library.hpp"
+
+namespace reprobench {
+
+// Of one attempt. Destroying it without stop() leaves the file without its end, as after a kill.
+class TelemetryRecording {
+ public:
+  virtual ~TelemetryRecording() = default;
+
+  // Takes a last reading and closes the file. Comes back even if the library does not.
+  virtual void stop() = 0;
+};
+
+// The seam between the executor and the GPUs.
+class Telemetry {
+ public:
+  virtual ~Telemetry() = default;
+
+  // Begins telemetry.jsonl in `folder`. Throws StoreError if it cannot be made.
+  virtual std::unique_ptr<TelemetryRecording> start(const TelemetryHeader& header,
+                                                    const std::filesystem::path& folder) = 0;
+};
+
+struct TelemetrySettings {
+  std::string library = nvml_library_path();
+  std::string kernel_log = "/dev/kmsg";  // where Xids are read if NVML has no events
+  std::chrono::milliseconds period{100};
+  std::chrono::milliseconds patience{2'000};  // with a library that does not answer
+};
+
+// Through NVML, on one thread of its own for all attempts.
+class NvmlTelemetry : public Telemetry {
+ public:
+  explicit NvmlTelemetry(TelemetrySettings settings = {});
+  ~NvmlTelemetry() override;
+
+  std::unique_ptr<TelemetryRecording> start(const TelemetryHeader& header,
+                                            const std::filesystem::path& folder) override;
+
+ private:
+  TelemetrySettings settings_;
+  std::shared_ptr<struct SamplerState> state_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,229 @@
+#include "matrix/record/telemetry_summary.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "matrix/contract/clock_event.hpp"
+#include "matrix/contract/xid.hpp"
+
+namespace reprobench {
+namespace {
+
+using Samples = std::vector<const TelemetrySample*>;
+
+// Twice the 2 to 3 % by which boost clocks wander under a steady load; a step time moves about as much as its clock.
+constexpr double kLargestClockDrift_rel = 0.05;
+constexpr std::size_t kFewestForDrift = 8;
+constexpr std::size_t kSeriesPoints = 48;
+constexpr std::int64_t kLongestGapPeriods = 10;
+
+// From the first reading after the trace began to the first one at its final length. An attempt that trained between
+// two readings is judged by all of them: better a good sample called invalid than the other way round.
+Samples while_training(const TelemetryRecord& record) {
+  Samples all;
+  std::int64_t longest = 0;
+  for (const TelemetrySample& sample : record.samples) {
+    all.push_back(&sample);
+    longest = std::max(longest, sample.trace_bytes);
+  }
+  const auto begun = [](const TelemetrySample* sample) { return sample->trace_bytes > 0; };
+  const auto first = std::find_if(all.begin(), all.end(), begun);
+  auto last = std::find_if(all.begin(), all.end(), [&](const auto* sample) { return sample->trace_bytes == longest; });
+  // The other GPUs' readings of that moment belong to it.
+  const auto gpus = static_cast<std::ptrdiff_t>(record.header.gpus.size());
+  last += std::min(gpus, std::distance(last, all.end()));
+  if (first == all.end() || first >= last) return all;
+  return {first, last};
+}
+
+bool is_throttled(const TelemetrySample& sample) {
+  return invalidating_events(static_cast<std::uint64_t>(sample[Quantity::clock_events].value_or(0))) != 0;
+}
+
+// A process that cannot be seen from here is somebody else's if our own can be seen, or if there is more than the one
+// that must be ours.
+bool has_stranger(const TelemetrySample& sample) {
+  return !sample.foreign_pids.empty() || sample.hidden_pids.size() > (sample.own_pids.empty() ? 1u : 0u);
+}
+
+// A process of ours that ends between two questions looks hidden once, so a stranger must stay for two readings.
+std::set<const TelemetrySample*> contended(const Samples& samples) {
+  std::set<const TelemetrySample*> found;
+  std::map<int, const TelemetrySample*> before;  // by GPU
+  for (const TelemetrySample* sample : samples) {
+    const TelemetrySample*& previous = before[sample->gpu];
+    if (!sample->foreign_pids.empty()) found.insert(sample);
+    if (has_stranger(*sample) && previous != nullptr && has_stranger(*previous)) found.insert({sample, previous});
+    previous = sample;
+  }
+  return found;
+}
+
+bool is_counter(Quantity quantity) {
+  return quantity == Quantity::power_violation_ns || quantity == Quantity::thermal_violation_ns;
+}
+
+std::optional<TelemetryRange> range_of(const Samples& samples, Quantity quantity) {
+  std::vector<std::int64_t> values;
+  std::map<int, std::int64_t> first_of_gpu;
+  for (const TelemetrySample* sample : samples) {
+    const auto value = (*sample)[quantity];
+    if (!value) continue;
+    const std::int64_t origin = first_of_gpu.emplace(sample->gpu, *value).first->second;
+    values.push_back(is_counter(quantity) ? std::max<std::int64_t>(*value - origin, 0) : *value);
+  }
+  if (values.empty()) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  return TelemetryRange{values.front(), values[values.size() / 2], values.back()};
+}
+
+// Largest relative move of the SM clock's median from the first half of the training to the second, over the GPUs. The
+// first tenth is left out, as it is from the step times.
+double clock_drift_rel(const Samples& samples, std::size_t gpus) {
+  double drift_rel = 0;
+  for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
+    Samples of_gpu;
+    for (const TelemetrySample* sample : samples) {
+      if (static_cast<std::size_t>(sample->gpu) == gpu && (*sample)[Quantity::sm_clock_mhz]) of_gpu.push_back(sample);
+    }
+    of_gpu.erase(of_gpu.begin(), of_gpu.begin() + static_cast<std::ptrdiff_t>(of_gpu.size() / 10));
+    if (of_gpu.size() < kFewestForDrift) continue;
+    const auto middle = of_gpu.begin() + static_cast<std::ptrdiff_t>(of_gpu.size() / 2);
+    const auto early = static_cast<double>(range_of({of_gpu.begin(), middle}, Quantity::sm_clock_mhz)->median);
+    const auto late = static_cast<double>(range_of({middle, of_gpu.end()}, Quantity::sm_clock_mhz)->median);
+    if (std::max(early, late) > 0) drift_rel = std::max(drift_rel, std::abs(early - late) / std::max(early, late));
+  }
+  return drift_rel;
+}
+
+std::string hole_in(const TelemetryRecord& record) {
+  if (!record.problem.empty()) return record.problem;
+  if (!record.end) return "it ends before the attempt does: the coordinator died";
+  if (!record.end->problem.empty()) return record.end->problem;
+  if (record.samples.empty()) return "no reading was taken";
+  std::map<int, std::int64_t> last_of_gpu;
+  for (const TelemetrySample& sample : record.samples) {
+    const auto [last, is_first] = last_of_gpu.emplace(sample.gpu, sample.at_ns);
+    const std::int64_t gap_ns = sample.at_ns - last->second;
+    if (gap_ns > kLongestGapPeriods * record.header.period_ns) {
+      return fmt::format("no reading for {:.1f} s", static_cast<double>(gap_ns) / 1e9);
+    }
+    last->second = sample.at_ns;
+  }
+  return "";
+}
+
+void say_why_invalid(TelemetrySummary& summary, const Samples& training, std::size_t contended_samples) {
+  std::uint64_t bits = 0;
+  for (const TelemetrySample* sample : training) {
+    bits |= static_cast<std::uint64_t>((*sample)[Quantity::clock_events].value_or(0));
+  }
+  const auto thermal_ns = summary[Quantity::thermal_violation_ns];
+  const double drift_rel = clock_drift_rel(training, summary.gpus.size());
+  if (const auto throttling = invalidating_events(bits); throttling != 0) {
+    summary.invalid_reason = "throttled";
+    summary.invalid_sentence = fmt::format(
+        "the GPU held itself back: {} in {} of {} readings", fmt::join(clock_event_words(throttling), ", "),
+        std::count_if(training.begin(), training.end(), [](const auto* sample) { return is_throttled(*sample); }),
+        training.size());
+  } else if (thermal_ns && thermal_ns->most > 0) {
+    summary.invalid_reason = "throttled";
+    summary.invalid_sentence = fmt::format("the GPU was held back by its temperature for {:.1f} ms",
+                                           static_cast<double>(thermal_ns->most) / 1e6);
+  } else if (contended_samples > 0) {
+    summary.invalid_reason = "contended";
+    summary.invalid_sentence = fmt::format(
+        "another process computed on the GPU in {} of {} readings{}", contended_samples, training.size(),
+        summary.foreign_pids.empty() ? std::string() : fmt::format(": pid {}", fmt::join(summary.foreign_pids, ", ")));
+  } else if (drift_rel > kLargestClockDrift_rel) {
+    summary.invalid_reason = "clock";
+    summary.invalid_sentence =
+        fmt::format("the SM clock moved by {:.1f} % between the halves of the training", drift_rel * 100);
+  }
+}
+
+std::vector<TelemetryPoint> series_of(const TelemetryRecord& record,
+                                      const std::set<const TelemetrySample*>& invalidated) {
+  Samples first_gpu;
+  for (const TelemetrySample& sample : record.samples) {
+    if (sample.gpu == 0) first_gpu.push_back(&sample);
+  }
+  std::vector<TelemetryPoint> points;
+  const std::size_t count = std::min(kSeriesPoints, first_gpu.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const TelemetrySample& sample = *first_gpu[count < 2 ? 0 : i * (first_gpu.size() - 1) / (count - 1)];
+    points.push_back({sample.at_ns, sample[Quantity::sm_clock_mhz], sample[Quantity::temperature_c],
+                      sample[Quantity::power_mw], sample[Quantity::utilisation_percent],
+                      invalidated.count(&sample) > 0});
+  }
+  return points;
+}
+
+}  // namespace
+
+TelemetrySummary summarise_telemetry(const TelemetryRecord& record) {
+  TelemetrySummary summary;
+  summary.gpus = record.header.gpus;
+  summary.events = record.events;
+  summary.problem = hole_in(record);
+  summary.samples = static_cast<std::int64_t>(record.samples.size());
+
+  const Samples training = while_training(record);
+  summary.training_samples = static_cast<std::int64_t>(training.size());
+  std::set<const TelemetrySample*> invalidated = contended(training);
+  const std::size_t contended_samples = invalidated.size();
+  std::set<std::int64_t> strangers;
+  std::int64_t capped = 0;
+  for (const TelemetrySample* sample : training) {
+    const auto bits = static_cast<std::uint64_t>((*sample)[Quantity::clock_events].value_or(0));
+    for (const std::string& word : clock_event_words(bits)) ++summary.clock_events[word];
+    if ((bits & kSwPowerCap) != 0) ++capped;
+    if (is_throttled(*sample)) invalidated.insert(sample);
+    strangers.insert(sample->foreign_pids.begin(), sample->foreign_pids.end());
+  }
+  summary.invalidated_samples = static_cast<std::int64_t>(invalidated.size());
+  if (!training.empty()) summary.power_cap_share = static_cast<double>(capped) / static_cast<double>(training.size());
+  summary.foreign_pids = {strangers.begin(), strangers.end()};
+  for (std::size_t i = 0; i < kQuantities; ++i) summary.ranges[i] = range_of(training, static_cast<Quantity>(i));
+  say_why_invalid(summary, training, contended_samples);
+  summary.series = series_of(record, invalidated);
+  return summary;
+}
+
+std::vector<GpuFault> faults_of(const TelemetrySummary& telemetry) {
+  std::vector<GpuFault> faults;
+  for (const TelemetryEvent& event : telemetry.events) {
+    GpuFault fault;
+    fault.uuid = telemetry.gpus[static_cast<std::size_t>(event.gpu)].uuid;
+    fault.is_device = event.kind != TelemetryEventKind::xid || class_of_xid(event.code) == XidClass::device;
+    switch (event.kind) {
+      case TelemetryEventKind::xid:
+        fault.fault = fmt::format("xid {}", event.code);
+        fault.sentence = fmt::format("{} on {}", describe_xid(event.code), fault.uuid);
+        break;
+      case TelemetryEventKind::lost:
+        fault.fault = "lost";
+        fault.sentence = fmt::format("{} is lost: it no longer answers", fault.uuid);
+        break;
+      case TelemetryEventKind::wait_error:
+        fault.fault = fmt::format("nvml wait error {}", event.code);
+        fault.sentence = fmt::format("NVML's event channel broke with error {}, so faults of {} would go unseen",
+                                     event.code, fault.uuid);
+        break;
+    }
+    faults.push_back(std::move(fault));
+  }
+  return faults;
+}
+
+std::optional<GpuFault> worst_fault(const TelemetrySummary& telemetry) {
+  const std::vector<GpuFault> faults = faults_of(telemetry);
+  if (faults.empty()) return std::nullopt;
+  const auto of_device = std::find_if(faults.begin(), faults.end(), [](const GpuFault& f) { return f.is_device; });
+  return of_device == faults.end() ? faults.front() : *of_device;
+}
+
+}  // namespace reprobench

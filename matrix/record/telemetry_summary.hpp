@@ -1,0 +1,84 @@
+// What the readings of an attempt's GPUs come to: ranges, why a time measured meanwhile is not valid, and who is to
+// blame for a device error. Pure; the same from a run that just ended and from its files years later.
+//
+// A time is invalid, the check that rests on it inconclusive, and the card left alone (reliability rule R11):
+//   throttled   the card held itself back: an invalidating clocks event bit (contract/clock_event.hpp), or time lost to
+//               temperature by the violation counter
+//   contended   another process computed on the GPU
+//   clock       the SM clock's median moved by more than 5 % between the halves of the training
+// Only readings from the time the trace grew count, that is, while the attempt trained.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/telemetry.hpp"
+
+namespace reprobench {
+
+// telemetry.jsonl as values.
+struct TelemetryRecord {
+  TelemetryHeader header;
+  std::vector<TelemetrySample> samples;
+  std::vector<TelemetryEvent> events;
+  std::optional<TelemetryEnd> end;
+  std::string problem;  // of the file: "telemetry.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
+};
+
+struct TelemetryRange {
+  std::int64_t least = 0;
+  std::int64_t median = 0;
+  std::int64_t most = 0;
+};
+
+// A few of the readings, evenly chosen, for a chart. Of the attempt's first GPU.
+struct TelemetryPoint {
+  std::int64_t at_ns = 0;
+  std::optional<std::int64_t> sm_clock_mhz;
+  std::optional<std::int64_t> temperature_c;
+  std::optional<std::int64_t> power_mw;
+  std::optional<std::int64_t> utilisation_percent;
+  bool invalidated = false;
+};
+
+struct TelemetrySummary {
+  std::vector<TelemetryGpu> gpus;
+  std::int64_t samples = 0;
+  std::int64_t training_samples = 0;                              // those that count
+  std::int64_t invalidated_samples = 0;                           // of these, taken while throttled or contended
+  std::array<std::optional<TelemetryRange>, kQuantities> ranges;  // of those that count; the counters as their growth
+  std::map<std::string, std::int64_t> clock_events;               // word -> in how many of those that count
+  double power_cap_share = 0;                                     // of those that count
+  std::vector<std::int64_t> foreign_pids;
+  std::vector<TelemetryEvent> events;  // over the whole attempt
+  std::string invalid_reason;          // empty: valid, as far as can be told
+  std::string invalid_sentence;
+  std::string problem;  // empty: complete; else why the telemetry is absent or has holes
+  std::vector<TelemetryPoint> series;
+
+  std::optional<TelemetryRange> operator[](Quantity quantity) const {
+    return ranges[static_cast<std::size_t>(quantity)];
+  }
+};
+
+// Nothing if the file does not exist: the attempt had no GPU. Never throws for what it holds.
+std::optional<TelemetryRecord> read_telemetry(const std::filesystem::path& path, const std::string& nonce);
+
+TelemetrySummary summarise_telemetry(const TelemetryRecord& record);
+
+// An event of an attempt as an accusation.
+struct GpuFault {
+  bool is_device = false;  // the device's fault and not the program's (rule R12)
+  std::string fault;       // "xid 79", "lost", "nvml wait error 999": what a second device must repeat (rule R8)
+  std::string uuid;        // of the GPU
+  std::string sentence;    // "Xid 79 (GPU has fallen off the bus) on GPU-…"
+};
+std::vector<GpuFault> faults_of(const TelemetrySummary& telemetry);
+
+// The first of the device's, else the first; nothing if there is none.
+std::optional<GpuFault> worst_fault(const TelemetrySummary& telemetry);
+
+}  // namespace reprobench

@@ -1,0 +1,22 @@
+// Whether times measured on a GPU can be judged at all. What invalidates them never fails a cell and never touches its
+// numerics (reliability rule R11).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "matrix/verdict/metrics.hpp"
+
+namespace reprobench {
+
+struct TimeDoubt {
+  std::string reason;  // "throttled", "contended", "clock", "no_telemetry"
+  std::string sentence;
+};
+
+// `reference`: the cell it is compared with, or null. Between the two, being held at the power limit in more than a
+// quarter of the readings more (or less) is `throttled`; a median SM clock more than 5 % apart is `clock`, unless both
+// were at the power limit, where the clock is what the load of the stack makes it.
+std::optional<TimeDoubt> doubt_about_times(const CellEvidence& cell, const CellEvidence* reference);
+
+}  // namespace reprobench

@@ -1,0 +1,168 @@
+#include "matrix/verdict/gpu_validity.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/verdict/judge.hpp"
+#include "matrix/verdict/sample_run.hpp"
+
+namespace reprobench {
+namespace {
+
+using sample::candidate;
+using sample::threshold;
+
+const std::vector<CellThreshold> kSpeedAndBits = {
+    threshold("throughput.step_time", Bound::Kind::max_regression, 0.05, true),
+    threshold("numerics.repeat_mismatches", Bound::Kind::equal, 0, false)};
+
+TelemetrySummary healthy(const std::string& uuid = "GPU-a") {
+  TelemetrySummary telemetry;
+  telemetry.gpus = {{uuid, "00000000:3B:00.0", "NVIDIA H100 80GB HBM3"}};
+  telemetry.samples = telemetry.training_samples = 20;
+  telemetry.ranges[static_cast<std::size_t>(Quantity::sm_clock_mhz)] = TelemetryRange{1'900, 1'980, 1'980};
+  return telemetry;
+}
+
+// Seven pairs of equal speed on a healthy GPU, which pass.
+RunRecord gpu_run() {
+  RunRecord run = sample::run(7, 1.0, kSpeedAndBits);
+  for (CellRecord& cell : run.cells) {
+    for (AttemptRecord& attempt : cell.attempts) {
+      attempt.telemetry = healthy();
+      attempt.result->fingerprint.device_name = "NVIDIA H100 80GB HBM3";
+    }
+  }
+  return run;
+}
+
+void set_clock(CellRecord& cell, std::int64_t clock_mhz) {
+  for (AttemptRecord& attempt : cell.attempts) {
+    attempt.telemetry->ranges[static_cast<std::size_t>(Quantity::sm_clock_mhz)] =
+        TelemetryRange{clock_mhz, clock_mhz, clock_mhz};
+  }
+}
+
+void set_power_cap(CellRecord& cell, double share) {
+  for (AttemptRecord& attempt : cell.attempts) attempt.telemetry->power_cap_share = share;
+}
+
+const CheckResult& speed(const RunVerdict& verdict) { return candidate(verdict).checks.at(0); }
+const CheckResult& bits(const RunVerdict& verdict) { return candidate(verdict).checks.at(1); }
+
+TEST_CASE("times measured on a healthy, watched GPU are judged", "[verdict][gpu]") {
+  const RunVerdict verdict = judge(gpu_run());
+  CHECK(speed(verdict).status == CheckStatus::passed);
+  CHECK(candidate(verdict).outcome == Outcome::passed);
+}
+
+TEST_CASE("one invalid repeat makes the speed inconclusive with its reason and leaves the numerics alone",
+          "[verdict][gpu]") {
+  const auto reason = GENERATE(std::string("throttled"), std::string("contended"), std::string("clock"));
+  const bool of_reference = GENERATE(false, true);
+  RunRecord run = gpu_run();
+  CellRecord& cell = of_reference ? run.cells[0] : run.cells[1];
+  cell.attempts[3].telemetry->invalid_reason = reason;
+  cell.attempts[3].telemetry->invalid_sentence = "because";
+  const RunVerdict verdict = judge(run);
+  CHECK(speed(verdict).status == CheckStatus::inconclusive);
+  CHECK(speed(verdict).reason == reason);
+  CHECK(speed(verdict).sentence.find("because") != std::string::npos);
+  CHECK(bits(verdict).status == CheckStatus::passed);
+  CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+}
+
+TEST_CASE("a slow cell on a throttled GPU is inconclusive, not failed", "[verdict][gpu]") {
+  RunRecord run = sample::run(7, 1.5, kSpeedAndBits);
+  CHECK(candidate(judge(run)).outcome == Outcome::failed);
+  for (AttemptRecord& attempt : candidate(run).attempts) {
+    attempt.telemetry = healthy();
+    attempt.telemetry->invalid_reason = "throttled";
+  }
+  CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
+}
+
+TEST_CASE("times on a GPU that nobody could watch are inconclusive", "[verdict][gpu]") {
+  RunRecord run = gpu_run();
+  SECTION("NVML hung") { candidate(run).attempts[0].telemetry->problem = "NVML has not answered for 2.0 s"; }
+  SECTION("there is no telemetry at all") { candidate(run).attempts[0].telemetry.reset(); }
+  const RunVerdict verdict = judge(run);
+  CHECK(speed(verdict).status == CheckStatus::inconclusive);
+  CHECK(speed(verdict).reason == "no_telemetry");
+  CHECK(bits(verdict).status == CheckStatus::passed);
+}
+
+TEST_CASE("a cell of the CPU needs no telemetry", "[verdict][gpu]") {
+  CHECK(speed(judge(sample::run(7, 1.0, kSpeedAndBits))).status == CheckStatus::passed);
+}
+
+TEST_CASE("the power limit is compared between the arms", "[verdict][gpu]") {
+  RunRecord run = gpu_run();
+  set_power_cap(candidate(run), 0.8);
+  CHECK(speed(judge(run)).reason == "throttled");
+  set_power_cap(run.cells[0], 0.7);
+  CHECK(speed(judge(run)).status == CheckStatus::passed);
+}
+
+TEST_CASE("arms at different clocks are not compared, unless both were at the power limit", "[verdict][gpu]") {
+  RunRecord run = gpu_run();
+  set_clock(candidate(run), 1'980 * 96 / 100);
+  CHECK(speed(judge(run)).status == CheckStatus::passed);
+  set_clock(candidate(run), 1'980 * 90 / 100);
+  CHECK(speed(judge(run)).reason == "clock");
+  set_power_cap(run.cells[0], 0.9);
+  set_power_cap(run.cells[1], 0.9);
+  CHECK(speed(judge(run)).status == CheckStatus::passed);
+}
+
+AttemptRecord device_fault(int repeat, int attempt, const std::string& uuid, int xid) {
+  AttemptRecord record;
+  record.repeat = repeat;
+  record.attempt = attempt;
+  record.end = AttemptEnd::gpu_hw;
+  record.detail = "Xid";
+  record.telemetry = healthy(uuid);
+  record.telemetry->events = {{0, 0, TelemetryEventKind::xid, xid}};
+  return record;
+}
+
+TEST_CASE("F43: a device fault errors its cell; on two GPUs under one stack it fails it", "[verdict][gpu]") {
+  RunRecord run = gpu_run();
+  auto& attempts = candidate(run).attempts;
+  attempts.push_back(device_fault(6, 1, "GPU-a", 79));
+  CHECK(candidate(judge(run)).outcome == Outcome::errored);
+  CHECK(candidate(judge(run)).reason == "gpu_hw");
+
+  SECTION("another fault on the second GPU is no repetition") {
+    attempts.push_back(device_fault(6, 2, "GPU-b", 62));
+    CHECK(candidate(judge(run)).outcome == Outcome::errored);
+  }
+  SECTION("twice on one GPU is that GPU") {
+    attempts.push_back(device_fault(6, 2, "GPU-a", 79));
+    CHECK(candidate(judge(run)).outcome == Outcome::errored);
+  }
+  SECTION("the same on the second GPU is the stack") {
+    attempts.push_back(device_fault(6, 2, "GPU-b", 79));
+    const RunVerdict verdict = judge(run);
+    CHECK(candidate(verdict).outcome == Outcome::failed);
+    CHECK(candidate(verdict).reason == "gpu_hw");
+    CHECK(candidate(verdict).sentence.find("held against the stack") != std::string::npos);
+    CHECK(verdict.exit_code == ExitCode::failed);
+  }
+  SECTION("the same on the second GPU under another stack is not") {
+    run.cells[0].attempts.push_back(device_fault(6, 1, "GPU-b", 79));
+    CHECK(candidate(judge(run)).outcome == Outcome::errored);
+  }
+}
+
+TEST_CASE("an attempt's telemetry is part of the verdict's document", "[verdict][gpu]") {
+  RunRecord run = gpu_run();
+  candidate(run).attempts[0].telemetry->clock_events = {{"hw_slowdown", 3}};
+  const nlohmann::json document = to_json(judge(run));
+  const auto& telemetry = document.at("cells").at(1).at("attempts").at(0).at("telemetry");
+  CHECK(telemetry.at("gpus").at(0).at("uuid") == "GPU-a");
+  CHECK(telemetry.at("clock_events").at("hw_slowdown") == 3);
+  CHECK(telemetry.at("ranges").at("sm_clock_mhz").at("median") == 1'980);
+  CHECK(to_json(judge(sample::run(2, 1.0, {}))).at("cells").at(1).at("attempts").at(0).at("telemetry").is_null());
+}
+
+}  // namespace
+}  // namespace reprobench
