@@ -24,6 +24,7 @@ from .measurements import check_name, measured_cells
 from .overview import comparisons, dimension_counts, in_order, outcome_counts, reference_stacks, skip_groups
 from .partings import partings, squeezed
 from .quantity import duration, exact, finite, human, percent, significant
+from .telemetry import MAX_ROWS, clock_chart, telemetry_rows
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
@@ -111,6 +112,9 @@ def report_html(run: Run) -> str:
         ),
         "strip": lambda cell, step: svg.step_strip(step, steps.get(cell["cell_id"], 0)),
         "outcome_bar": svg.outcome_bar,
+        "telemetry": telemetry_rows(run),
+        "telemetry_limit": MAX_ROWS,
+        "clock_chart": clock_chart,
         "human": human,
         "exact": exact,
         "finite": finite,
@@ -119,7 +123,9 @@ def report_html(run: Run) -> str:
         "duration": duration,
     }
     parts = partings(run, environment, context)
-    sheets = ["style.css", "partings.css"] if parts["shown"] else ["style.css"]
+    sheets = ["style.css"]
+    sheets += ["partings.css"] if parts["shown"] else []
+    sheets += ["telemetry.css"] if context["telemetry"] else []
     style = "".join(_minified((_TEMPLATES / sheet).read_text(encoding="utf-8")) for sheet in sheets)
     text = environment.get_template("report.html.j2").render(
         **context,

@@ -17,6 +17,7 @@ from .measurements import Row, check_name, measured_cells
 from .overview import comparisons, dimension_counts, skip_groups
 from .pairs import Pair, Side, operator_table, pairs_of
 from .quantity import duration, human, percent, significant
+from .telemetry import TelemetryRow, telemetry_rows
 
 BUDGET_BYTES = 900_000
 
@@ -140,6 +141,14 @@ def _operator_lines(pairs: list[Pair]) -> Iterable[str]:
             yield f"Operators that differ, {stacks}: {', '.join(names[:_OPERATORS_NAMED])}{more}.\n\n"
 
 
+def _telemetry_row(row: TelemetryRow) -> str:
+    return (
+        f"| {row.word} | {text(row.cell['slug'])} r{row.attempt['repeat']}a{row.attempt['attempt']} | {text(row.gpus)} "
+        f"| {row.of('sm_clock_mhz')} | {row.of('temperature_c')} | {row.of('power_mw', 1000)} | {text(row.clock_events)} "
+        f"| {row.telemetry['invalidated_samples']} of {row.telemetry['training_samples']} | {text(row.sentence) or '–'} |\n"
+    )
+
+
 class _Budget:
     """Counts the bytes of what is written and of the lines still to come, so that the whole never exceeds the limit."""
 
@@ -188,6 +197,8 @@ def summary_md(run: Run) -> str:
     problem = budget.take(problem if run.comparisons_problem else [])
     host_rows = budget.take(_host_rows(run))
     shared_rows = budget.take(_shared_row(shared) for shared in shared_cells(run))
+    telemetry = telemetry_rows(run)
+    telemetry_lines = budget.take(_telemetry_row(row) for row in telemetry)
     check_rows = budget.take(_check_row(cell, check) for cell in findings for check in cell["checks"])
     measurement_rows = budget.take(_measurement_row(cell, row) for cell, rows in measured_cells(run) for row in rows)
     passed_rows = budget.take(_passed_row(cell) for cell in passed)
@@ -211,6 +222,11 @@ def summary_md(run: Run) -> str:
     if measurement_rows:
         header = "| Cell | Operation | Median | Least to most | Of peak | Result |"
         out += _folded("What the device gave", header, measurement_rows)
+    if telemetry:
+        header = "| Telemetry | Attempt | GPU | SM clock, MHz | Temperature, °C | Power, W | Clocks events | Invalidated | Why |"
+        objections = sum(row.word != "valid" for row in telemetry)
+        summary = f"GPUs of {len(telemetry)} attempt{'s' if len(telemetry) > 1 else ''}, {objections} with an objection"
+        out += _folded(summary, header, telemetry_lines)
     if skips:
         header = "| Rule | Reason | Cells | Required |"
         out += _folded(f"{run.verdict['totals']['skipped']} cells not run", header, skip_rows)

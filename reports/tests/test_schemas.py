@@ -6,6 +6,7 @@ import re
 import unittest
 
 import golden_run
+import telemetry_samples
 
 from reprobench_report.schema_check import compiled, first_problem
 
@@ -21,6 +22,13 @@ DIGEST = "0123456789abcdef" * 2
 
 def _trace_line(kind, **fields):
     return {"kind": kind, "seq": 0, "crc32c": "0badf00d", **fields}
+
+
+def _verdict_with_telemetry():
+    verdict = golden_run.documents()["verdict"]
+    verdict["cells"][1]["attempts"][0]["telemetry"] = telemetry_samples.faulty()
+    verdict["cells"][1]["attempts"][1]["telemetry"] = None
+    return verdict
 
 
 def _head(name):
@@ -40,7 +48,7 @@ MEASUREMENT = {
     "error_bound_rel": "nan", "results_compared": 0, "results_differing": 0, "samples": [0.5, "inf"], "peak": None, "peak_source": "",
 }  # fmt: skip
 SAMPLES = {
-    "verdict": [golden_run.documents()["verdict"]],
+    "verdict": [golden_run.documents()["verdict"], _verdict_with_telemetry()],
     "plan": [golden_run.documents()["plan"]],
     "run": [golden_run.documents()["run"]],
     "request": [{
@@ -105,6 +113,19 @@ SAMPLES = {
         }],
         "not_resolved": ["gradient/w"],
     }],
+    "telemetry": [
+        {
+            **_head("telemetry"),
+            **_trace_line("header", cell_id="c", nonce="n", period_ns=100_000_000, gpus=telemetry_samples.HEALTHY["gpus"]),
+        },
+        _trace_line(
+            "sample", at_ns=5, gpu=0, trace_bytes=0, sm_clock_mhz=1980, memory_clock_mhz=2619, temperature_c=None, power_mw=1,
+            power_limit_mw=1, utilisation_percent=0, memory_used_bytes=0, power_violation_ns=0, thermal_violation_ns=0,
+            ecc_uncorrected=0, ecc_uncorrected_ever=1, pcie_generation=5, pcie_lanes=16, process_memory_bytes=1, clock_events=8, own_pids=[4242], foreign_pids=[], hidden_pids=[],
+        ),
+        _trace_line("event", at_ns=6, gpu=0, event="xid", code=79),
+        _trace_line("end", samples=1, events=1, absent=["nvmlDeviceGetMigMode"], problem=""),
+    ],
     "journal": [
         {**_head("journal"), **_trace_line("header", run_id="r-1")},
         _trace_line("begin", cell_id="c", repeat=0, attempt=0, nonce="n", folder="cells/c/r0a0.n"),

@@ -35,6 +35,7 @@ def main() -> int:
             files += [(attempt / f"{name}.json", name) for name in ("request", "result", "exit")]
         lines = [(run / "journal.jsonl", "journal")]
         lines += [(path, "trace") for path in sorted(run.glob("cells/*/*/trace.jsonl"))[:2]]
+        lines += [(path, "telemetry") for path in sorted(run.glob("cells/*/*/telemetry.jsonl"))[:2]]
     for path, name in files:
         text = path.read_text()
         if json.loads(text)["schema"] != f"reprobench/{name}":
