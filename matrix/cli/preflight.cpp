@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "matrix/cli/gpu_situation_probe.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/plan/host_facts.hpp"
 
@@ -13,12 +14,13 @@ namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
-using Lines = std::vector<PreflightLine>;
+using Lines = PreflightLines;
 
 constexpr double kGigabyte = 1e9;
 
 struct Preflight {
   const Project& project;
+  GpuInventory gpus;
   HostFacts host;
 };
 
@@ -35,16 +37,8 @@ void check_host(const Preflight& preflight, Lines& lines) {
 }
 
 void check_gpu(const Preflight& preflight, Lines& lines) {
-  const HostFacts& host = preflight.host;
-  if (host.driver.empty()) {
-    lines.push_back({Finding::ok, "gpu", "no NVIDIA driver; GPU cells will be skipped", ""});
-    return;
-  }
-  for (const GpuFacts& gpu : host.gpus) {
-    lines.push_back({Finding::ok, "gpu",
-                     fmt::format("{}, compute capability {}, {:.0f} GB, driver {}", gpu.name, gpu.compute_capability,
-                                 static_cast<double>(gpu.memory_bytes) / kGigabyte, host.driver),
-                     ""});
+  for (PreflightLine& line : check_gpus(probe_gpus(preflight.project, preflight.gpus))) {
+    lines.push_back(std::move(line));
   }
 }
 
@@ -132,7 +126,8 @@ std::string_view to_string(Finding finding) {
 }
 
 Lines preflight(const Project& project) {
-  const Preflight state{project, detect_host()};
+  const GpuInventory gpus = detect_gpus();
+  const Preflight state{project, gpus, detect_host(gpus)};
   Lines lines;
   for (const auto check : kChecks) check(state, lines);
   return lines;

@@ -1,24 +1,16 @@
-// Read-only checks of this host and its stacks, each with a remedy: one row a check in preflight.cpp.
+// Read-only checks of this host and its stacks, each with a remedy: one row a check in preflight.cpp; those of the
+// GPUs are in gpu_preflight.hpp.
 #pragma once
 
-#include <string>
-#include <vector>
+#include <string_view>
 
+#include "matrix/cli/preflight_line.hpp"
 #include "matrix/cli/project.hpp"
 
 namespace reprobench {
 
-enum class Finding { ok, warn, fail };
-
-struct PreflightLine {
-  Finding finding = Finding::ok;
-  std::string check;   // "compiler"
-  std::string detail;  // what was found, with numbers
-  std::string remedy;  // empty for ok
-};
-
 std::string_view to_string(Finding finding);
 
-std::vector<PreflightLine> preflight(const Project& project);
+PreflightLines preflight(const Project& project);
 
 }  // namespace reprobench
