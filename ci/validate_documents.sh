@@ -2,7 +2,7 @@
 # Every document the command line prints and every file of a run directory against the shipped JSON Schemas.
 #
 #   ci/validate_documents.sh build-ci/bin/reprobench
-# The run is made with the fake worker that lies beside the binary.
+# The runs are made with the fake worker and the fake libnvidia-ml that lie beside the binary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,16 @@ run() {
 run run
 run second
 "$reprobench" --store "$work/store" merge "a=$work/run" "b=$work/second" --out "$work/merged" || [ $? -eq 1 ]
+
+# A GPU cell, on a machine that the fake libnvidia-ml plays.
+cat >"$work/machine.json" <<'EOF'
+{"gpus": [{"uuid": "GPU-a", "name": "NVIDIA H100 80GB HBM3", "sm_clock_mhz": 1980, "clock_events": 4, "temperature_c": 45, "pids": [1]}],
+ "commands": [{"at_ms": 50, "gpu": "GPU-a", "xid": 31}]}
+EOF
+sed 's/device: .*/device: [sm_90]/; /^required/,$d' matrix/smoke.yaml >"$work/gpu.yaml"
+REPROBENCH_NVML_LIBRARY=$(dirname "$reprobench")/libreprobench-fake-nvml.so REPROBENCH_FAKE_NVML=$work/machine.json REPROBENCH_LOCK_DIR=$work \
+  "$reprobench" --store "$work/store" run --matrix "$work/gpu.yaml" --out "$work/gpu_run" --worker "torch-2.9.0-cu128=$fake_worker --do paced=20" \
+  --worker "torch-2.8.0-cu128=$fake_worker --do paced=20" || [ $? -eq 1 ]
 
 mkdir "$work/documents"
 "$reprobench" --store "$work/store" plan --matrix matrix/v2.9.yaml --json >"$work/documents/plan.json"
@@ -39,3 +49,5 @@ compare "$golden/written_here.safetensors" "$golden/written_by_the_public_packag
 export PYTHONDONTWRITEBYTECODE=1
 "$python" reports/tests/validate_documents.py "$work/documents" "$work/run"
 "$python" reports/tests/validate_documents.py "$work/documents" "$work/merged"
+ls "$work"/gpu_run/cells/*/*/telemetry.jsonl >/dev/null
+"$python" reports/tests/validate_documents.py "$work/documents" "$work/gpu_run"
