@@ -47,8 +47,7 @@ constexpr std::array<std::string_view, 38> kWords = {"ok",
                                                      "foreign_pid",
                                                      "gpu_lost",
                                                      "nvml_hang",
-                                                     "once",
-                                                     "flipped_bit"};
+                                                     "once"};
 
 double parse_value(const std::string& word, const std::string& text) {
   std::size_t used = 0;
