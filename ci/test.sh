@@ -86,6 +86,7 @@ if [ "$quick" = no ]; then
   done
   step "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   step "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
+  step "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
 fi
 
 for name in "${failures[@]}"; do echo "failed: $name"; done

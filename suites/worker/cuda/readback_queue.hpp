@@ -1,5 +1,5 @@
-// Digests of tensors on the GPU, and one number, fetched while later work runs: a kernel reads each tensor where it lies
-// and 16 bytes for every 64 KiB come back.
+// Digests of tensors on the GPU, and one number, fetched while later work runs: a kernel reads each tensor where it
+// lies and 16 bytes for every 64 KiB come back.
 #pragma once
 
 #include <memory>
