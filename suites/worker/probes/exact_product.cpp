@@ -36,7 +36,7 @@ double worst_element_error_rel(const at::Tensor& product, const at::Tensor& a, c
     }
     const double got = host[row][column].item<double>();
     const double distance = static_cast<double>(std::abs(got - sum) / std::sqrt(left_squares * right_squares));
-    worst = distance <= worst ? worst : distance;  // a NaN is kept
+    if (!std::isnan(worst) && !(distance <= worst)) worst = distance;  // a NaN comes in and stays
   }
   return worst;
 }
