@@ -27,6 +27,10 @@ if [ -z "$reprobench" ]; then
   cmake --build --preset release >/dev/null
   reprobench=build/bin/reprobench
 fi
+if ! "$reprobench" plan --matrix matrix/gpu.yaml --filter 'device != cpu' | grep '^runnable' >/dev/null; then
+  echo "gpu: no cell of matrix/gpu.yaml finds its GPU on this host; \`reprobench doctor\` says what is here" >&2
+  exit 4
+fi
 store=$out/store
 mkdir -p "$out"
 "$reprobench" --store "$store" stack install "$stack" --with-gpu
@@ -39,8 +43,6 @@ mkdir -p "$out"
 status=0
 timeout --signal=INT --kill-after=60 420 "$reprobench" --store "$store" run --matrix matrix/gpu.yaml --stack "$stack" \
   --out "$out/run" || status=$?
-[ "$status" -eq 4 ] && exit 4
-
 # Sums by atomic operations differ from run to run on a GPU: the same training with one gradient added up that way has to
 # be found unequal to itself.
 control=0

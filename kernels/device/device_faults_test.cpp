@@ -109,7 +109,7 @@ TEST_CASE("after a fault inside a kernel nothing works any more, and the code sa
         std::pair(719, DeviceErrorCode::illegal_address), std::pair(214, DeviceErrorCode::device_lost)}) {
     CAPTURE(result);
     EmulatedDevice device;
-    EmulatedDevice::script("fail=cuStreamSynchronize:1:" + std::to_string(result));
+    EmulatedDevice::script("fail=cuEventSynchronize:1:" + std::to_string(result));
     CHECK(code_of([&] { digest_something(device); }) == code);
     CHECK(is_sticky(code));
     CHECK(code_of([&] { digest_something(device); }) == code);
@@ -128,6 +128,12 @@ TEST_CASE("an architecture without code is told before a launch", "[device]") {
     CHECK(code_of([&] { digest_something(device); }) == DeviceErrorCode::no_kernel_image);
     CHECK_NOTHROW(digest_something(device));
   }
+}
+
+TEST_CASE("taking digests waits for their own event, never for the whole stream", "[device]") {
+  EmulatedDevice device;
+  EmulatedDevice::script("fail=cuStreamSynchronize:1:700");
+  CHECK_NOTHROW(digest_something(device));
 }
 
 TEST_CASE("results have to be taken before the next list is enqueued", "[device]") {

@@ -22,7 +22,14 @@ DeviceDigest::DeviceDigest(DeviceKernels& kernels)
       spans_(kernels.context()),
       spans_on_host_(kernels.context()),
       digests_(kernels.context()),
-      digests_on_host_(kernels.context()) {}
+      digests_on_host_(kernels.context()) {
+  constexpr unsigned kWithoutTime = 2;  // CU_EVENT_DISABLE_TIMING
+  kernels.context().bind();
+  kernels.context().driver().check(kernels.context().driver().event_create(&arrived_, kWithoutTime), "cuEventCreate");
+}
+
+// A failure to destroy an event changes nothing for anybody.
+DeviceDigest::~DeviceDigest() { static_cast<void>(kernels_.context().driver().event_destroy(arrived_)); }
 
 void DeviceDigest::enqueue(std::span<const DeviceBytes> tensors, DeviceStream stream) {
   if (pending_) throw std::logic_error("DeviceDigest: the results of the call before were not taken");
@@ -45,10 +52,14 @@ void DeviceDigest::enqueue_blocks() {
                                 static_cast<std::uint32_t>(layout_.spans.size()), layout_.block_count, digests_.data());
   const auto results = digests_on_host_.first(layout_.block_count);
   digests_.copy_to({reinterpret_cast<DigestLanes*>(results.data()), results.size()}, stream_);
+  kernels_.context().driver().check(kernels_.context().driver().event_record(arrived_, stream_), "cuEventRecord");
 }
 
 std::vector<std::span<const Digest>> DeviceDigest::take() {
-  if (pending_ && layout_.block_count != 0) kernels_.context().synchronize(stream_);
+  if (pending_ && layout_.block_count != 0) {
+    kernels_.context().bind();
+    kernels_.context().driver().check(kernels_.context().driver().event_synchronize(arrived_), "cuEventSynchronize");
+  }
   pending_ = false;
   std::vector<std::span<const Digest>> of_tensors;
   const auto all = digests_on_host_.first(layout_.block_count);

@@ -29,13 +29,16 @@ DigestLayout lay_out_digest(std::span<const DeviceBytes> tensors);
 class DeviceDigest {
  public:
   explicit DeviceDigest(DeviceKernels& kernels);
+  ~DeviceDigest();
+  DeviceDigest(const DeviceDigest&) = delete;
+  DeviceDigest& operator=(const DeviceDigest&) = delete;
 
   // Enqueues the digests of all tensors and their copy to the host; returns at once. The tensors may change again when
   // the stream has come this far. Throws std::logic_error if the results of the call before were not taken.
   void enqueue(std::span<const DeviceBytes> tensors, DeviceStream stream);
 
-  // Waits for the stream of `enqueue`; for each tensor, in order, the digests of its blocks, which equal block_digest
-  // of the same bytes. They stay valid until the next `enqueue`.
+  // Waits for what `enqueue` queued, not for later work in its stream; for each tensor, in order, the digests of its
+  // blocks, which equal block_digest of the same bytes. They stay valid until the next `enqueue`.
   std::vector<std::span<const Digest>> take();
 
  private:
@@ -44,6 +47,7 @@ class DeviceDigest {
   DeviceKernels& kernels_;
   DigestLayout layout_;
   DeviceStream stream_ = nullptr;
+  CuEvent arrived_ = nullptr;
   bool pending_ = false;
   DeviceBuffer<TensorSpan> spans_;
   PinnedBuffer<TensorSpan> spans_on_host_;

@@ -18,8 +18,10 @@ namespace reprobench {
 
 // Why a worker could not finish: any throw ends here.
 struct WorkerFailure {
-  std::string cause;      // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom",
-                          // "bad_request"
+  // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom", "bad_request", "interrupted"; of a GPU
+  // "no_driver", "driver_too_old", "no_device", "device_lost", "no_kernel_image", "kernel_rejected", "illegal_address",
+  // "launch_failed", "device_assert", "cuda_error"
+  std::string cause;
   std::string detail;     // the exception's text, one line
   std::int64_t step = 0;  // 0 before the first step
 };

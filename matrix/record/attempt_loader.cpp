@@ -87,9 +87,23 @@ struct Judgement {
   std::string detail;
 };
 
+struct FailureEnd {
+  std::string_view cause;
+  AttemptEnd end;
+};
+
+// Causes that say more than that the worker caught something. A host without the GPU that the plan saw could not launch
+// the cell; whoever took the GPU away, the stack did not.
+constexpr FailureEnd kFailureEnds[] = {{"cuda_oom", AttemptEnd::cuda_oom},
+                                       {"host_oom", AttemptEnd::host_oom},
+                                       {"device_lost", AttemptEnd::gpu_hw},
+                                       {"no_driver", AttemptEnd::launch},
+                                       {"no_device", AttemptEnd::launch}};
+
 AttemptEnd end_of_failure(const std::string& cause) {
-  if (cause == "cuda_oom") return AttemptEnd::cuda_oom;
-  if (cause == "host_oom") return AttemptEnd::host_oom;
+  for (const FailureEnd& row : kFailureEnds) {
+    if (row.cause == cause) return row.end;
+  }
   return AttemptEnd::worker_error;
 }
 

@@ -147,6 +147,11 @@ TEST_CASE("a worker's own account of its failure decides its class", "[record]")
   const auto [cause, end] = GENERATE(table<std::string, AttemptEnd>({{"exception", AttemptEnd::worker_error},
                                                                      {"non_finite_loss", AttemptEnd::worker_error},
                                                                      {"cuda_oom", AttemptEnd::cuda_oom},
+                                                                     {"illegal_address", AttemptEnd::worker_error},
+                                                                     {"no_kernel_image", AttemptEnd::worker_error},
+                                                                     {"device_lost", AttemptEnd::gpu_hw},
+                                                                     {"no_driver", AttemptEnd::launch},
+                                                                     {"no_device", AttemptEnd::launch},
                                                                      {"host_oom", AttemptEnd::host_oom}}));
   const auto exit_code = GENERATE(0, 1);
   AttemptFolder scene;

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "suites/worker/cuda_backend.hpp"
+#include "suites/worker/process_facts.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
 
@@ -58,6 +59,7 @@ class Cpu final : public ComputeDevice {
 
   std::size_t steps_in_flight() const override { return 1; }
   DeviceMemory memory() const override { return {}; }
+  std::int64_t free_bytes() const override { return available_memory_bytes(); }
   DeviceFacts facts() const override { return {}; }
 };
 

@@ -28,6 +28,8 @@ struct Device;
 
 namespace reprobench {
 
+class DeviceKernels;
+
 // What the device's allocator says; -1 where there is none to ask.
 struct DeviceMemory {
   std::int64_t allocated_bytes = -1;
@@ -96,6 +98,14 @@ class ComputeDevice {
   virtual std::size_t steps_in_flight() const = 0;
 
   virtual DeviceMemory memory() const = 0;
+
+  // What other allocations may still take where tensors lie: of the card, or of the host.
+  virtual std::int64_t free_bytes() const = 0;
+
+  // This project's own kernels, and the stream (CUstream, as a bare pointer) that the run's work goes to; null on the
+  // CPU.
+  virtual DeviceKernels* kernels() { return nullptr; }
+  virtual void* stream() const { return nullptr; }
 
   // What the fingerprint says of a GPU; empty on the CPU.
   virtual DeviceFacts facts() const = 0;

@@ -93,6 +93,16 @@ class Cuda final : public ComputeDevice {
     return {allocated.current, reserved.current, allocated.peak, reserved.peak};
   }
 
+  DeviceKernels* kernels() override { return &readbacks_.kernels(); }
+  void* stream() const override { return c10::cuda::getCurrentCUDAStream().stream(); }
+
+  std::int64_t free_bytes() const override {
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    check_cuda(cudaMemGetInfo(&free_bytes, &total_bytes), "asking for free memory");
+    return static_cast<std::int64_t>(free_bytes);
+  }
+
   DeviceFacts facts() const override { return facts_; }
 
  private:

@@ -16,11 +16,11 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "kernels/latency/latency_device.hpp"
 #include "suites/worker/probes/capacity.hpp"
 #include "suites/worker/probes/pointer_chase.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
-#include "suites/worker/process_facts.hpp"
 
 namespace reprobench {
 namespace {
@@ -38,7 +38,7 @@ std::string size_text(std::int64_t bytes) {
 // From within a CPU's caches to well beyond them; on a GPU beyond its L2 of up to 126 MB.
 std::vector<std::int64_t> stream_sizes(const ProbeRun& run) {
   if (run.on_cpu()) return {1 * kMiB, 16 * kMiB, 128 * kMiB};
-  return {64 * kMiB, 512 * kMiB, 4096 * kMiB};
+  return {64 * kMiB, 512 * kMiB, 1024 * kMiB};
 }
 
 // What one operation of a set of streams makes of element i, computed on the host by plain C++.
@@ -118,8 +118,19 @@ void measure_transfers(ProbeRun& run) {
   run.cannot("unified", {}, run.on_cpu() ? "a CPU's memory is its own" : "this worker allocates no managed memory");
 }
 
-void measure_latency(ProbeRun& run) {
-  if (!run.on_cpu()) return run.cannot("pointer_chase", {}, "this worker has no pointer chase for a GPU");
+// From a multiprocessor's own cache through the L2 to the memory behind it.
+void chase_on_gpu(ProbeRun& run) {
+  constexpr std::uint64_t kSteps = 1 << 16;
+  for (const std::int64_t bytes : {std::int64_t{64} << 10, 8 * kMiB, 512 * kMiB}) {
+    const AccessLatency latency =
+        measure_latency(*run.compute().kernels(), static_cast<std::uint64_t>(bytes), kSteps, run.compute().stream());
+    run.observe("pointer_chase", {{"size", size_text(bytes)}}, latency.time_ns,
+                {latency.correct, latency.correct ? "" : "the chase ended elsewhere than on the host"});
+  }
+}
+
+void chase(ProbeRun& run) {
+  if (!run.on_cpu()) return chase_on_gpu(run);
   for (const std::int64_t bytes : {std::int64_t{16} << 10, std::int64_t{256} << 10, 4 * kMiB, 64 * kMiB}) {
     const ChaseBlock block(run.seed(), static_cast<std::size_t>(bytes));
     // Whole turns, which end where they began; enough of them for the rest of a call to weigh nothing.
@@ -139,7 +150,8 @@ void measure_latency(ProbeRun& run) {
 
 // A bounded share of what is free, because other processes live here too.
 void measure_capacity(ProbeRun& run) {
-  const std::int64_t bytes = std::min(available_memory_bytes() / 8, 512 * kMiB);
+  const std::int64_t most = run.on_cpu() ? 512 * kMiB : 8192 * kMiB;
+  const std::int64_t bytes = std::min(run.compute().free_bytes() / 8, most);
   std::vector<at::Tensor> blocks = allocate_blocks(run.device(), bytes);
   if (blocks.empty()) return run.cannot("capacity", {}, "too little memory is free");
   CapacityFinding worst;
@@ -161,7 +173,7 @@ void measure_capacity(ProbeRun& run) {
 void probe_device_memory(ProbeRun& run) {
   for (const std::int64_t bytes : stream_sizes(run)) measure_streams(run, bytes);
   measure_transfers(run);
-  measure_latency(run);
+  chase(run);
   measure_capacity(run);
 }
 
