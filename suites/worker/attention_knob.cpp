@@ -44,10 +44,10 @@ KnobSupport support_attention(const Knob& knob) {
 #endif
 }
 
-constexpr KnobRow kRows[] = {{"attention", &apply_attention, &support_attention}};
+constexpr KnobRow kAttentionRows[] = {{"attention", &apply_attention, &support_attention}};
 
 }  // namespace
 
-std::span<const KnobRow> attention_knob_rows() { return kRows; }
+std::span<const KnobRow> attention_knob_rows() { return kAttentionRows; }
 
 }  // namespace reprobench

@@ -24,14 +24,14 @@ std::filesystem::path cubin_folder() {
   return unknown ? std::filesystem::path() : worker.parent_path() / "cubins";
 }
 
-struct TensorHeader {
-  std::string dtype;
-  std::vector<std::int64_t> shape;
-};
-
 }  // namespace
 
 struct ReadbackQueue::Slot {
+  struct TensorHeader {
+    std::string dtype;
+    std::vector<std::int64_t> shape;
+  };
+
   explicit Slot(DeviceKernels& kernels) : digest(kernels), scalar_bytes(kernels.context(), sizeof(double)) {
     check_cuda(cudaEventCreateWithFlags(&scalar_came, cudaEventDisableTiming), "making an event");
   }
@@ -59,7 +59,7 @@ class ReadbackQueue::Pending final : public PendingReadback {
     check_cuda(cudaEventSynchronize(slot_->scalar_came), "waiting for the loss");
     const auto blocks = slot_->digest.take();
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const TensorHeader& header = slot_->headers[i];
+      const Slot::TensorHeader& header = slot_->headers[i];
       readback.digests.push_back(tensor_digest(header.dtype, header.shape, blocks[i]));
     }
     const unsigned char* bytes = slot_->scalar_bytes.first(sizeof(double)).data();
