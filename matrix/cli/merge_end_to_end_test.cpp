@@ -78,7 +78,7 @@ std::map<std::string, json> cells_by_slug(const json& verdict) {
   return cells;
 }
 
-TEST_CASE("merging two runs makes an ordinary run directory with the cells of both", "[e2e]") {
+TEST_CASE("merging two runs makes an ordinary run directory with the cells of both", "[e2e][merge]") {
   const TwoRuns runs("drift=5");
   const auto result = runs.merge();
   INFO(result.out << result.err);
@@ -114,7 +114,7 @@ json check_of(const json& cell, const std::string& metric) {
   return {};
 }
 
-TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one host has no such check", "[e2e]") {
+TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one host has no such check", "[e2e][merge]") {
   const std::string metric = "numerics.host_mismatches";
   const auto candidate_on = [](const json& verdict, const std::string& host) {
     return cells_by_slug(verdict).at("determinism-mlp-torch-2.9.0-cu128-cpu@" + host);
@@ -175,7 +175,7 @@ void move_to_gpu(const fs::path& run) {
   }
 }
 
-TEST_CASE("cells of a GPU host meet the CPU cells of another, and speed is not compared across", "[e2e]") {
+TEST_CASE("cells of a GPU host meet the CPU cells of another, and speed is not compared across", "[e2e][merge]") {
   const Workplace place;
   std::ofstream(place / "matrix.yaml") << kDeviceMatrix;
   const auto run = [&](const char* name) {
@@ -201,7 +201,7 @@ TEST_CASE("cells of a GPU host meet the CPU cells of another, and speed is not c
         "not_comparable");
 }
 
-TEST_CASE("merging again changes nothing, and another merge does not go over it", "[e2e]") {
+TEST_CASE("merging again changes nothing, and another merge does not go over it", "[e2e][merge]") {
   const TwoRuns runs;
   CHECK(runs.merge().exit_code == 0);
   const auto stamp = fs::last_write_time(runs.out() / "verdict.json");
@@ -213,14 +213,14 @@ TEST_CASE("merging again changes nothing, and another merge does not go over it"
   CHECK(other.err.find("which is not made of these") != std::string::npos);
 }
 
-TEST_CASE("what a killed merge left behind is in nobody's way", "[e2e]") {
+TEST_CASE("what a killed merge left behind is in nobody's way", "[e2e][merge]") {
   const TwoRuns runs;
   fs::create_directories(runs.place_ / ".merged.merging" / "cells" / "half");
   CHECK(runs.merge().exit_code == 0);
   CHECK_FALSE(fs::exists(runs.out() / "cells" / "half"));
 }
 
-TEST_CASE("runs that cannot be merged end with 2 or 5, name the reason and leave nothing", "[e2e]") {
+TEST_CASE("runs that cannot be merged end with 2 or 5, name the reason and leave nothing", "[e2e][merge]") {
   const TwoRuns runs("ok", "smoke");
   int expected = 2;
   std::string why;

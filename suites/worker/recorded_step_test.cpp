@@ -52,7 +52,7 @@ class LateDevice final : public ComputeDevice {
 
  private:
   struct Late final : PendingReadback {
-    explicit Late(std::unique_ptr<PendingReadback> inner) : inner(std::move(inner)) {}
+    explicit Late(std::unique_ptr<PendingReadback> prompt) : inner(std::move(prompt)) {}
     Readback take() override {
       --pending;
       return inner->take();
@@ -60,7 +60,7 @@ class LateDevice final : public ComputeDevice {
     std::unique_ptr<PendingReadback> inner;
   };
   struct Repeated final : RecordedWork {
-    explicit Repeated(std::function<void()> work) : work(std::move(work)) {}
+    explicit Repeated(std::function<void()> recorded) : work(std::move(recorded)) {}
     void replay() override { work(); }
     std::function<void()> work;
   };
