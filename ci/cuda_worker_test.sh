@@ -43,7 +43,11 @@ worker=$(find "$(folder_of "$stack")/workers" -name reprobench-worker -print -qu
 field() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$1" "$2"; }
 loaded=$(field "$work/describe.json" '[c["loaded"] for c in v["fingerprint"]["components"] if c["name"] in ("cuda", "cudnn", "nccl")]')
 [ "$loaded" = "['13.0', '9.19.0', '2.28.9']" ] || fail "it loaded CUDA, cuDNN and NCCL $loaded"
-[ "$(field "$work/describe.json" 'v["gpus"]')" != "[]" ] && { echo "cuda worker: a GPU is here; ci/gpu.sh goes on"; exit 0; }
+if [ "$(field "$work/describe.json" 'v["gpus"]')" != "[]" ]; then
+  "build-ci/worker-$stack/bin/backend_test" "[gpu]"
+  echo "cuda worker: a GPU is here; ci/gpu.sh goes on"
+  exit 0
+fi
 
 cat >"$work/request.json" <<JSON
 $("$python" - "$work/describe.json" <<'PYTHON'

@@ -47,6 +47,15 @@ divergence='[k["divergence"] for c in v["cells"] for k in c["checks"] if k["stat
 expect "the step that was named" 20 "$(field "$work/planted" "${divergence}[\"step\"]")"
 expect "the tensor that was named" fc1.weight "$(field "$work/planted" "${divergence}[\"tensor\"]")"
 
+# A fault in every repeat alike is no difference between them: the CPU adds the scattered shares in turn. On a GPU the same
+# faults are the negative control of ci/gpu.sh.
+scattered=()
+for repeat in 0 1 2; do
+  scattered+=(--inject "kind=atomic_add,repeat=$repeat,step=2,tensor=fc1.weight,element=0,precision=fp32,suite=determinism,workload=mlp")
+done
+run "$work/scattered" "${scattered[@]}"
+expect "the verdict of three processes that add in the same order" passed "$(field "$work/scattered" 'v["word"]')"
+
 run "$work/again"
 expect "the verdict without the fault" passed "$(field "$work/again" 'v["word"]')"
 same='[(c["cell_id"], c["chain"]) for c in v["cells"]]'

@@ -114,7 +114,8 @@ json check_of(const json& cell, const std::string& metric) {
   return {};
 }
 
-TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one host has no such check", "[e2e][merge]") {
+TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one host has no such check",
+          "[e2e][merge]") {
   const std::string metric = "numerics.host_mismatches";
   const auto candidate_on = [](const json& verdict, const std::string& host) {
     return cells_by_slug(verdict).at("determinism-mlp-torch-2.9.0-cu128-cpu@" + host);

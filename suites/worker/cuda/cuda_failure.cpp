@@ -59,8 +59,11 @@ void check_cuda(int error, const char* what) {
 // gave up; the error itself it does not keep.
 std::string cuda_failure_cause(const std::string& text) {
   if (text.find("CUDA out of memory") != std::string::npos) return "cuda_oom";
+  const auto error = text.find("CUDA error: ");
   for (const CauseRow& row : kCauses) {
-    if (text.find(cudaGetErrorString(row.error)) != std::string::npos) return row.cause;
+    if (error != std::string::npos && text.find(cudaGetErrorString(row.error), error) != std::string::npos) {
+      return row.cause;
+    }
   }
   for (const char* library : {"CUDA error", "CUBLAS_STATUS", "CUDNN_STATUS", "cuDNN error", "NCCL error"}) {
     if (text.find(library) != std::string::npos) return "cuda_error";
