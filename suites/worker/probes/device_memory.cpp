@@ -16,9 +16,9 @@
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros_like.h>
 
+#include "kernels/latency/chain.hpp"
 #include "kernels/latency/latency_device.hpp"
 #include "suites/worker/probes/capacity.hpp"
-#include "suites/worker/probes/pointer_chase.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 constexpr float kFactor = 3;
-constexpr std::size_t kFewestLoads = 1 << 16;
+constexpr std::uint64_t kFewestLoads = 1 << 16;
 
 std::string size_text(std::int64_t bytes) {
   if (bytes >= 1024 * kMiB && bytes % (1024 * kMiB) == 0) return std::to_string(bytes / (1024 * kMiB)) + "GiB";
@@ -131,17 +131,19 @@ void chase_on_gpu(ProbeRun& run) {
 
 void chase(ProbeRun& run) {
   if (!run.on_cpu()) return chase_on_gpu(run);
+  constexpr std::uint64_t kLineBytes = 64;
   for (const std::int64_t bytes : {std::int64_t{16} << 10, std::int64_t{256} << 10, 4 * kMiB, 64 * kMiB}) {
-    const ChaseBlock block(run.seed(), static_cast<std::size_t>(bytes));
+    const std::uint64_t lines = static_cast<std::uint64_t>(bytes) / kLineBytes;
+    const auto chain = make_chain(lines, kLineBytes / sizeof(std::uint64_t), static_cast<std::uint32_t>(run.seed()));
     // Whole turns, which end where they began; enough of them for the rest of a call to weigh nothing.
-    const std::size_t loads = std::max(block.lines(), kFewestLoads / block.lines() * block.lines());
-    std::uint32_t end = 0;
+    const std::uint64_t loads = std::max(lines, kFewestLoads / lines * lines);
+    std::uint64_t end = 0;
     at::Tensor arrived = at::tensor(std::int64_t{-1});
     run.measure({"pointer_chase",
                  {{"size", size_text(bytes)}},
                  static_cast<double>(loads),
                  [&] {
-                   end = block.walk(end, loads);
+                   end = walk_chain(chain, end, loads);
                    return arrived.fill_(static_cast<std::int64_t>(end));
                  },
                  [&](const at::Tensor& result) { return equal_to(result, at::zeros_like(result)); }});

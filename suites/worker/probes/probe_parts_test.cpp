@@ -10,7 +10,6 @@
 #include "suites/worker/probes/capacity.hpp"
 #include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/exact_product.hpp"
-#include "suites/worker/probes/pointer_chase.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/rounding.hpp"
 
@@ -60,21 +59,6 @@ TEST_CASE("a NaN is never close to anything", "[probe]") {
   at::Tensor result = exact.clone();
   result[1] = std::nan("");
   CHECK_FALSE(close_to(result, exact, 1e9).right);
-}
-
-TEST_CASE("a pointer chase is one cycle through all lines", "[probe]") {
-  const auto next = single_cycle(1, 1000);
-  std::uint32_t at = 0;
-  std::size_t turns = 0;
-  do {
-    at = next[at];
-    ++turns;
-  } while (at != 0 && turns < 2000);
-  CHECK(turns == 1000);
-  const ChaseBlock block(1, 64'000);
-  CHECK(block.lines() == 1000);
-  CHECK(block.walk(0, 1000) == 0);
-  CHECK(block.walk(0, 999) != 0);
 }
 
 TEST_CASE("an address pattern finds the one word that is not its own address", "[probe]") {
