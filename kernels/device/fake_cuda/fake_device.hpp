@@ -6,7 +6,9 @@
 // It is read from $REPROBENCH_FAKE_CUDA when the library is loaded, and from fake_cuda_script.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <list>
 #include <map>
 #include <mutex>
 #include <string>
@@ -24,6 +26,9 @@ struct ScriptedFailure {
 
 class FakeDevice {
  public:
+  using Event = std::chrono::steady_clock::time_point;  // of its last record
+  struct Stream {};
+
   static FakeDevice& instance();
 
   // Starts over: properties, failures and call counts; memory and modules stay. Throws std::invalid_argument.
@@ -43,6 +48,9 @@ class FakeDevice {
   int blocks_per_multiprocessor = 2;
   std::size_t memory_bytes = std::size_t{256} << 20;
   Order order = Order::forward;
+  // The device owns them: once its context is lost none can be destroyed, and they go with the process.
+  std::list<Event> events;
+  std::list<Stream> streams;
   std::mutex mutex;  // held during every call: the emulator is single-threaded
 
  private:

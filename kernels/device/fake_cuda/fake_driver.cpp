@@ -305,25 +305,33 @@ RB_EXPORT int cuMemsetD8Async(std::uint64_t to, unsigned char value, std::size_t
 }
 
 RB_EXPORT int cuStreamCreate(void** stream, unsigned) {
-  return call_in_context("cuStreamCreate", [&](FakeDevice&) { return *stream = new int, 0; });
+  return call_in_context("cuStreamCreate",
+                         [&](FakeDevice& device) { return *stream = &device.streams.emplace_back(), 0; });
 }
 
 RB_EXPORT int cuStreamDestroy_v2(void* stream) {
-  return call("cuStreamDestroy_v2", [&](FakeDevice&) { return delete static_cast<int*>(stream), 0; });
+  return call("cuStreamDestroy_v2", [&](FakeDevice& device) {
+    device.streams.remove_if([&](const FakeDevice::Stream& each) { return &each == stream; });
+    return 0;
+  });
 }
 
 RB_EXPORT int cuStreamSynchronize(void*) {
   return call_in_context("cuStreamSynchronize", [](FakeDevice&) { return 0; });
 }
 
-using Event = std::chrono::steady_clock::time_point;
+using Event = FakeDevice::Event;
 
 RB_EXPORT int cuEventCreate(void** event, unsigned) {
-  return call_in_context("cuEventCreate", [&](FakeDevice&) { return *event = new Event, 0; });
+  return call_in_context("cuEventCreate",
+                         [&](FakeDevice& device) { return *event = &device.events.emplace_back(), 0; });
 }
 
 RB_EXPORT int cuEventDestroy_v2(void* event) {
-  return call("cuEventDestroy_v2", [&](FakeDevice&) { return delete static_cast<Event*>(event), 0; });
+  return call("cuEventDestroy_v2", [&](FakeDevice& device) {
+    device.events.remove_if([&](const Event& each) { return &each == event; });
+    return 0;
+  });
 }
 
 RB_EXPORT int cuEventRecord(void* event, void*) {
