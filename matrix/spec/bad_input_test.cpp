@@ -160,7 +160,8 @@ const std::vector<Row>& value_rows() {
       {"device", matrix_with_axes("  stack: [a]\n  device: [cuda]\n"),
        "m.yaml:6:12: error[RB019]: `device` must be cpu or a GPU class such as sm_90, got `cuda`"},
       {"knob value", matrix_with_axes("  stack: [a]\n  precision: [fp23]\n"),
-       "m.yaml:6:15: error[RB019]: `precision` must be one of fp32, bf16, fp64, got `fp23`; did you mean `fp32`?"},
+       "m.yaml:6:15: error[RB019]: `precision` must be one of fp32, bf16, fp16, fp64, got `fp23`; did you mean "
+       "`fp32`?"},
       {"axis name", matrix_with_axes("  stack: [a]\n  presicion: [fp32]\n"),
        "m.yaml:6:3: error[RB009]: unknown axis `presicion`; did you mean `precision`?"},
       {"where name", matrix_with("required: [{devise: cpu}]\n"),

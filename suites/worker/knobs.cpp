@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include <ATen/autocast_mode.h>
+#include <torch/version.h>
 
 #include "suites/worker/knob_row.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -55,6 +56,17 @@ void switch_autocast(Device device, Type type, Flag on) {
   }
 }
 
+at::ScalarType narrow_type(Precision precision) { return precision == Precision::fp16 ? at::kHalf : at::kBFloat16; }
+
+// Its CPU kernels for fp16 came one by one; from 2.4 on autocast accepts the type there.
+void check_autocast([[maybe_unused]] Precision precision, [[maybe_unused]] bool on_cpu) {
+#if TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 4)
+  if (precision == Precision::fp16 && on_cpu) {
+    throw RunFailure("unsupported", "fp16 on a CPU needs LibTorch 2.4");
+  }
+#endif
+}
+
 }  // namespace
 
 KnobSupport support_everything(const Knob& knob) {
@@ -87,6 +99,7 @@ std::vector<KnobSupport> knob_support() {
 Precision precision_of(const KnobValues& values) {
   const std::string& value = values.at("precision");
   if (value == "bf16") return Precision::bf16;
+  if (value == "fp16") return Precision::fp16;
   return value == "fp64" ? Precision::fp64 : Precision::fp32;
 }
 
@@ -96,14 +109,18 @@ ModelSettings model_settings_of(const KnobValues& values) {
 }
 
 AutocastScope::AutocastScope(Precision precision, const c10::Device& device)
-    : active_(precision == Precision::bf16), on_cpu_(device.is_cpu()) {
-  if (active_) switch_autocast(on_cpu_ ? at::kCPU : at::kCUDA, at::kBFloat16, true);
+    : precision_(precision), on_cpu_(device.is_cpu()) {
+  if (!active()) return;
+  check_autocast(precision_, on_cpu_);
+  switch_autocast(on_cpu_ ? at::kCPU : at::kCUDA, narrow_type(precision_), true);
 }
 
 AutocastScope::~AutocastScope() {
-  if (!active_) return;
-  switch_autocast(on_cpu_ ? at::kCPU : at::kCUDA, at::kBFloat16, false);
-  at::autocast::clear_cache();  // its bfloat16 copies of the weights are those of this step
+  if (!active()) return;
+  switch_autocast(on_cpu_ ? at::kCPU : at::kCUDA, narrow_type(precision_), false);
+  at::autocast::clear_cache();  // its 16-bit copies of the weights are those of this step
 }
+
+bool AutocastScope::active() const { return precision_ == Precision::bf16 || precision_ == Precision::fp16; }
 
 }  // namespace reprobench

@@ -21,7 +21,8 @@ std::vector<KnobSupport> knob_support();
 Precision precision_of(const KnobValues& values);
 ModelSettings model_settings_of(const KnobValues& values);
 
-// While it lives, the device's operations run in bfloat16 over fp32 weights; nothing for other precisions.
+// While it lives, the device's operations run in bf16 or fp16 over fp32 weights; nothing for other precisions. Throws
+// RunFailure "unsupported" where the stack cannot.
 class AutocastScope {
  public:
   AutocastScope(Precision precision, const c10::Device& device);
@@ -30,7 +31,9 @@ class AutocastScope {
   AutocastScope& operator=(const AutocastScope&) = delete;
 
  private:
-  bool active_;
+  bool active() const;
+
+  Precision precision_;
   bool on_cpu_;
 };
 

@@ -95,8 +95,20 @@ void run_forward(const Run& run, StepContext& context, StepOutcome& outcome) {
     const AutocastScope autocast(run.precision, run.device.where());
     outcome.output = run.model.forward(run.batches.input(), context);
   }
-  const bool widen = outcome.output.scalar_type() == at::kBFloat16;
+  const at::ScalarType type = outcome.output.scalar_type();
+  const bool widen = type == at::kBFloat16 || type == at::kHalf;
   outcome.loss = run.model.loss(widen ? outcome.output.to(at::kFloat) : outcome.output, run.batches.target());
+}
+
+// Gradients smaller than fp16's least number would be lost on their way through the network, so the loss is scaled and
+// the gradients are scaled back (Micikevicius et al. 2018, "Mixed Precision Training", section 3.2). A constant power
+// of two is exact and the same on every stack; should it overflow, the loss becomes NaN and ends the run.
+constexpr double kFp16LossScale = 1024;
+
+void run_backward(const Run& run, StepOutcome& outcome) {
+  if (run.precision != Precision::fp16) return outcome.loss.backward();
+  outcome.loss.mul(kFp16LossScale).backward();
+  run.state.scale_gradients(1 / kFp16LossScale);
 }
 
 // One timed step. Gradients of the step before are dropped in its data phase, so the recorder can still read them.
@@ -112,7 +124,7 @@ StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
   run_forward(run, context, outcome);
   timer.mark(StepMark::forwarded);
   run.replay.enter_pass("backward");
-  outcome.loss.backward();
+  run_backward(run, outcome);
   run.fault_acts(FaultPhase::after_backward, step);
   timer.mark(StepMark::differentiated);
   run.replay.enter_pass("optimizer");
@@ -148,7 +160,7 @@ class RecordedStep {
   void compute() {
     run_.state.clear_gradients();
     run_forward(run_, context_, recorded_);
-    recorded_.loss.backward();
+    run_backward(run_, recorded_);
     run_.state.apply_update();
   }
 

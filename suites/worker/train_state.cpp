@@ -90,6 +90,13 @@ void TrainState::clear_gradients() {
   for (Slot& slot : slots_) slot.parameter.mutable_grad() = at::Tensor();
 }
 
+void TrainState::scale_gradients(double factor) {
+  const c10::NoGradGuard no_grad;
+  for (Slot& slot : slots_) {
+    if (slot.parameter.grad().defined()) slot.parameter.mutable_grad().mul_(factor);
+  }
+}
+
 // The bias corrections are folded into step size and epsilon, as at the end of section 2 of the Adam paper: two passes
 // over the parameters less than the textbook order.
 void TrainState::begin_update() {

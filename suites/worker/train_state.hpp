@@ -19,11 +19,11 @@ struct Device;
 
 namespace reprobench {
 
-enum class Precision { fp32, bf16, fp64 };
+enum class Precision { fp32, bf16, fp16, fp64 };
 
 class TrainState {
  public:
-  // Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 keeps fp32 parameters.
+  // Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 and fp16 keep fp32 parameters.
   TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision,
              const c10::Device& device);
   ~TrainState();
@@ -38,6 +38,9 @@ class TrainState {
   const at::Tensor& exp_avg_square(std::size_t index) const;  // and second
 
   void clear_gradients();
+
+  // Every gradient there is, times `factor`.
+  void scale_gradients(double factor);
 
   // One step of Adam on every parameter that has a gradient: what the host computes, then what tensors do. The second
   // half can be recorded if the step's two numbers lie on the device.
