@@ -90,6 +90,11 @@ std::string measurement_text(const json& measurement) {
     text += fmt::format("    peak       {} {} ({})\n", measurement.at("peak").dump(),
                         measurement.at("unit").get<std::string>(), measurement.at("peak_source").get<std::string>());
   }
+  if (const json& kernels = measurement.at("kernels"); !kernels.empty()) {
+    const auto algorithm = measurement.at("algorithm").get<std::string>();
+    text += fmt::format("    done by    {}\n", algorithm.empty() ? "kernels that tell no algorithm" : algorithm);
+    for (const json& kernel : kernels) text += fmt::format("               {}\n", printable(kernel.get<std::string>()));
+  }
   std::string samples;
   for (const json& sample : measurement.at("samples")) {
     samples += sample.is_number() ? fmt::format(" {:.5g}", sample.get<double>()) : " " + sample.get<std::string>();

@@ -14,6 +14,7 @@ constexpr ProbeOperation kSmoke[] = {
     {"launch", "ns", "the smallest operation, one after the other: launch latency on a GPU, dispatch on a CPU"},
     {"fp32_rounding", "bits", "significand bits of an fp32 operand that a product keeps: 24 is IEEE, 11 TF32, 8 bf16"},
     {"accumulation", "count", "how many ones a product of 16-bit operands can count: a wide accumulator counts all"},
+    {"collective", "count", "an all-reduce of one rank: does the stack's NCCL start and have kernels for this GPU?"},
     {"tensor_core_matmul", "TFLOP/s", "a product in a reduced precision, fast enough only for tensor cores"},
 };
 
@@ -24,6 +25,8 @@ constexpr ProbeOperation kMemory[] = {
     {"add", "GB/s", "a = b + c: two streams read, one written"},
     {"triad", "GB/s", "a = b + s c: two streams read, one written"},
     {"read_sum", "GB/s", "the sum of a: one stream read"},
+    {"ordered_sum", "GB/s", "the sum of a in the order that gives every device the same bits: one stream read"},
+    {"digest", "GB/s", "the digests of a's blocks, which every device must find alike: one stream read"},
     {"host_to_device", "GB/s", "a transfer from the host's memory"},
     {"device_to_host", "GB/s", "a transfer to the host's memory"},
     {"peer", "GB/s", "a transfer to another device"},

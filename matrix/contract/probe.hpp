@@ -37,7 +37,7 @@ std::vector<std::string> probe_operation_names();
 //   shape   "1024x1024x1024": rows, columns and depth of a product; see each probe
 //   size    "64MiB": of one array, or of the memory a pointer wanders through
 //   memory  "pinned", "pageable": of the host's side of a transfer
-//   library "cublaslt": where a product does not go through LibTorch
+//   library "cublaslt", "reprobench": where an operation does not go through LibTorch
 std::span<const std::string_view> measurement_labels();
 
 }  // namespace reprobench

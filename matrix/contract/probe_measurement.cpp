@@ -79,7 +79,9 @@ json to_json(const ProbeMeasurement& measurement) {
           {"results_differing", measurement.results_differing},
           {"samples", std::move(samples)},
           {"peak", number_or_null(measurement.peak)},
-          {"peak_source", measurement.peak_source}};
+          {"peak_source", measurement.peak_source},
+          {"algorithm", measurement.algorithm},
+          {"kernels", measurement.kernels}};
 }
 
 ProbeMeasurement probe_measurement_from_json(const json& object) {
@@ -96,6 +98,8 @@ ProbeMeasurement probe_measurement_from_json(const json& object) {
   measurement.samples = samples_from(object);
   measurement.peak = number_or_none(object, "peak");
   measurement.peak_source = required<std::string>(kMeasurementName, object, "peak_source");
+  measurement.algorithm = required<std::string>(kMeasurementName, object, "algorithm");
+  measurement.kernels = required<std::vector<std::string>>(kMeasurementName, object, "kernels");
   if (measurement.status == MeasurementStatus::measured && measurement.samples.empty()) {
     reject_measurement("samples", "is empty, though the status is `measured`");
   }

@@ -35,6 +35,11 @@ struct ProbeMeasurement {
   // The data sheet's, in `unit`; nothing if it is unknown.
   std::optional<double> peak;
   std::string peak_source;  // "H100 SXM, fp32"
+  // How the library did it: a word of suites/worker/probes/library_algorithm.cpp, empty where the kernels tell nothing;
+  // and those kernels, in order, as the library names them (on a CPU the operators that ran). Seen in a call of its
+  // own.
+  std::string algorithm;
+  std::vector<std::string> kernels;
 
   friend bool operator==(const ProbeMeasurement&, const ProbeMeasurement&) = default;
 };

@@ -23,6 +23,7 @@ inline Vocabulary test_vocabulary() {
       {"memory.peak_rss", "bytes", Better::lower, Dimension::memory, ""},
       {"memory.device_peak", "bytes", Better::lower, Dimension::memory, ""},
       {"memory.rss_growth", "bytes", Better::lower, Dimension::memory, ""},
+      {"device.changed_algorithms", "count", Better::lower, Dimension::numerics, ""},
       {"device.wrong_results", "count", Better::lower, Dimension::numerics, "", "any"},
       {"device.stress_mismatches", "count", Better::lower, Dimension::numerics, "", "any"},
       {"device.bandwidth", "GB/s", Better::higher, Dimension::memory, "", "GB/s"},

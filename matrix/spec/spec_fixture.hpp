@@ -16,6 +16,7 @@ inline Vocabulary spec_test_vocabulary() {
       {"throughput.step_time", "ns", Better::lower, Dimension::throughput, ""},
       {"throughput.samples", "1/s", Better::higher, Dimension::throughput, ""},
       {"memory.peak_rss", "bytes", Better::lower, Dimension::memory, ""},
+      {"device.changed_algorithms", "count", Better::lower, Dimension::numerics, ""},
       {"device.wrong_results", "count", Better::lower, Dimension::numerics, "", "any"},
       {"device.bandwidth", "GB/s", Better::higher, Dimension::memory, "", "GB/s"},
       {"device.bandwidth_share", "rel", Better::higher, Dimension::memory, "", "GB/s", true},

@@ -208,6 +208,7 @@ void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bou
   check.divergence = measurement.divergence;
   if (!measurement.value) return leave_undecided(check, "missing_metric", measurement.missing);
   judge_absolute(check, bound, *measurement.value);
+  if (!measurement.finding.empty()) check.sentence += "; " + measurement.finding;
   if (metric.compares_bits && check.status == CheckStatus::failed) excuse_other_bits(check, metric, cell, *reference);
 }
 

@@ -96,6 +96,12 @@ Measurement host_mismatches(const CellEvidence& cell, const CellEvidence* other)
   return differing_steps(*cell.repeats[0].trace, *other->repeats[0].trace, other->slug);
 }
 
+// Another class of GPU has other kernels, and a fault that was planted in a repeat changes no library's choice.
+Measurement changed_algorithms(const CellEvidence& cell, const CellEvidence* reference) {
+  if (cell.device != reference->device) return missing("a library chooses anew for every class of device");
+  return changed_algorithms_between(*cell.repeats[0].result, *reference->repeats[0].result);
+}
+
 Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
   const auto distance = gradient_distance_rel(*cell.repeats[0].trace, *reference->repeats[0].trace, 1);
   if (!distance) return missing("step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`");
@@ -143,6 +149,7 @@ constexpr Metric kMetrics[] = {
     // Of probes: those measurements that `of` names, among the operations of this unit; how a cell's attempts become one.
     of_probe({"device.wrong_results",     "count",   kLower,  numerics,   "measurements of a probe whose result was wrong", "any"}, &wrong_results, kWorst),
     of_probe({"device.stress_mismatches", "count",   kLower,  numerics,   "repetitions whose result was not that of the first, bit for bit", "any"}, &differing_results, kWorst),
+    {{"device.changed_algorithms",     "count", kLower,  numerics,   "operations for which the library took another algorithm than the reference's"}, nullptr, &changed_algorithms, kWorst, Against::reference},
     of_probe({"device.bandwidth",         "GB/s",    kHigher, memory,     "best bandwidth of an operation over its sizes", "GB/s"}, &best_bandwidth_gb_per_s, kPaired),
     of_probe({"device.bandwidth_share",   "rel",     kHigher, memory,     "best bandwidth of an operation as a share of `to`", "GB/s", true}, &best_bandwidth_share, kPaired),
     of_probe({"device.flop_rate",         "TFLOP/s", kHigher, throughput, "best rate of an operation over its shapes", "TFLOP/s"}, &best_flop_rate_tflop_per_s, kPaired),

@@ -25,7 +25,8 @@ struct CellEvidence {
 struct Measurement {
   std::optional<double> value;
   std::optional<Divergence> divergence;
-  std::string missing;  // sentence; set if and only if `value` is not
+  std::string missing;       // sentence; set if and only if `value` is not
+  std::string finding = {};  // what was counted, for the check's sentence
 };
 
 // How the values of several attempts become one, and how they meet the reference's.

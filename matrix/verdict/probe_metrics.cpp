@@ -106,6 +106,27 @@ Measurement best_share(const AttemptRecord& attempt, const MeasurementSelection&
 
 }  // namespace
 
+Measurement changed_algorithms_between(const CellResult& measured, const CellResult& expected) {
+  int known = 0;
+  int changed = 0;
+  std::string first;
+  for (const ProbeMeasurement& ours : measured.measurements) {
+    const auto theirs = std::ranges::find_if(expected.measurements, [&](const ProbeMeasurement& one) {
+      return one.operation == ours.operation && one.labels == ours.labels;
+    });
+    if (ours.algorithm.empty() || theirs == expected.measurements.end() || theirs->algorithm.empty()) continue;
+    ++known;
+    if (ours.algorithm == theirs->algorithm) continue;
+    if (++changed > 1) continue;
+    first = fmt::format("{} by {}, the reference's by {}", MeasurementSelection{ours.operation, ours.labels, ""}.text(),
+                        ours.algorithm, theirs->algorithm);
+  }
+  if (known == 0) return no_value("no operation's algorithm is known on both sides");
+  Measurement counted = value(changed);
+  if (changed > 0) counted.finding = changed == 1 ? first : fmt::format("first {}", first);
+  return counted;
+}
+
 Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelection& of) {
   return sum_of(attempt, of, [](const ProbeMeasurement& one) { return one.status == MeasurementStatus::wrong; });
 }

@@ -8,6 +8,10 @@
 namespace reprobench {
 
 // Measurements whose result was wrong.
+// How many operations, labelled alike on both sides, were done by another algorithm; the first of them is named. Those
+// whose algorithm is not known on both sides do not count; no value where that is all of them.
+Measurement changed_algorithms_between(const CellResult& measured, const CellResult& expected);
+
 Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelection& of);
 
 // Repetitions whose result was not that of the first, bit for bit.

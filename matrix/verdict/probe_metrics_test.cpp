@@ -86,6 +86,50 @@ TEST_CASE("differing repetitions are added up", "[verdict]") {
   CHECK(*differing_results(attempt, {}).value == 3);
 }
 
+CellResult with_algorithms(const std::string& of_bf16, const std::string& of_fp16) {
+  CellResult result;
+  for (const auto& [dtype, algorithm] : {std::pair("bf16", of_bf16), std::pair("fp16", of_fp16)}) {
+    ProbeMeasurement measurement = measured("conv", "TFLOP/s", "64MiB", {400});
+    measurement.labels = {{"dtype", dtype}};
+    measurement.algorithm = algorithm;
+    result.measurements.push_back(measurement);
+  }
+  return result;
+}
+
+TEST_CASE("another algorithm than the reference's is counted and named, an unknown one is not", "[verdict]") {
+  const CellResult reference = with_algorithms("implicit_gemm", "implicit_gemm");
+  CHECK(*changed_algorithms_between(reference, reference).value == 0);
+  CHECK(changed_algorithms_between(reference, reference).finding.empty());
+  const Measurement one = changed_algorithms_between(with_algorithms("implicit_gemm", "winograd"), reference);
+  CHECK(*one.value == 1);
+  CHECK(one.finding == "conv dtype=fp16 by winograd, the reference's by implicit_gemm");
+  const Measurement both = changed_algorithms_between(with_algorithms("fft", "winograd"), reference);
+  CHECK(*both.value == 2);
+  CHECK(both.finding == "first conv dtype=bf16 by fft, the reference's by implicit_gemm");
+  CHECK(*changed_algorithms_between(with_algorithms("", "implicit_gemm"), reference).value == 0);
+  CHECK(changed_algorithms_between(with_algorithms("", ""), reference).missing ==
+        "no operation's algorithm is known on both sides");
+}
+
+TEST_CASE("a check of algorithms says which operation changed, and refuses another class of device", "[verdict]") {
+  RunRecord run = sample::run(1, 1, {sample::threshold("device.changed_algorithms", Bound::Kind::max, 0, false)});
+  sample::candidate(run).attempts[0].result->measurements = with_algorithms("fft", "fft").measurements;
+  for (CellRecord& record : run.cells) {
+    if (record.cell_id != sample::kReferenceId) continue;
+    record.attempts[0].result->measurements = with_algorithms("fft", "implicit_gemm").measurements;
+  }
+  const CheckResult changed = sample::candidate(judge(run)).checks.at(0);
+  CHECK(changed.status == CheckStatus::failed);
+  CHECK(changed.sentence == "1 > 0; conv dtype=fp16 by fft, the reference's by implicit_gemm");
+  for (PlannedCell& planned : run.plan.cells) {
+    if (planned.cell.request.cell_id == sample::kReferenceId) planned.cell.request.device = "sm_80";
+  }
+  const CheckResult elsewhere = sample::candidate(judge(run)).checks.at(0);
+  CHECK(elsewhere.status == CheckStatus::inconclusive);
+  CHECK(elsewhere.sentence == "a library chooses anew for every class of device");
+}
+
 CellThreshold of_triad(double share, const std::string& whole) {
   CellThreshold threshold = sample::threshold("device.bandwidth_share", Bound::Kind::min, share, false);
   threshold.of = triad_to(whole);

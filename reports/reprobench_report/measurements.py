@@ -29,6 +29,7 @@ class Row:
     spread: str  # least and most
     share: str  # of the data sheet's peak
     correct: str
+    algorithm: str  # and how the library did it
 
 
 def has_measurements(run: Run) -> bool:
@@ -46,7 +47,8 @@ def _correct(measurement: dict[str, Any]) -> str:
     if measurement["results_compared"]:
         return f"{measurement['results_differing']} of {measurement['results_compared']} repetitions differ"
     if measurement["error_rel"] is not None:
-        return f"{human(measurement['error_rel'], 'rel')} to fp64, at most {human(measurement['error_bound_rel'], 'rel')}"
+        error = f"{human(measurement['error_rel'], 'rel')} to fp64, at most {human(measurement['error_bound_rel'], 'rel')}"
+        return f"{error}; {measurement['finding']}" if measurement["finding"] else error
     return measurement["finding"] or "exact"
 
 
@@ -63,6 +65,7 @@ def row_of(measurement: dict[str, Any]) -> Row:
         f"{human(min(samples), unit)} to {human(max(samples), unit)}" if len(samples) > 1 else "–",
         percent(median / peak) if median is not None and peak else "–",
         _correct(measurement),
+        measurement["algorithm"],
     )
 
 
@@ -81,7 +84,7 @@ def measurements_csv(run: Run) -> str:
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow([
         "run_id", "cell_id", "slug", "repeat", "operation", *_LABELS, "unit", "status", "sample", "value", "peak", "error_rel",
-        "error_bound_rel", "results_compared", "results_differing", "finding",
+        "error_bound_rel", "results_compared", "results_differing", "finding", "algorithm", "kernels",
     ])  # fmt: skip
     for cell in run.cells:
         for one in cell.get("measurements", []):
@@ -93,5 +96,6 @@ def measurements_csv(run: Run) -> str:
             samples = [(str(number), repr(value)) for number, value in enumerate(one["samples"], 1)] or [("", "")]
             for number, value in samples:
                 texts = [escape.csv_text(text) for text in start]
-                writer.writerow([*texts, number, value, *end, escape.csv_text(one["finding"])])
+                how = [escape.csv_text(text) for text in (one["finding"], one["algorithm"], "; ".join(one["kernels"]))]
+                writer.writerow([*texts, number, value, *end, *how])
     return out.getvalue()

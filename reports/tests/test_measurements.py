@@ -14,6 +14,7 @@ TRIAD = {
     "repeat": 0, "operation": "triad", "labels": {"dtype": "fp32", "size": "1GiB"}, "unit": "GB/s", "status": "measured",
     "finding": "", "error_rel": None, "error_bound_rel": None, "results_compared": 0, "results_differing": 0,
     "samples": [3000.5, 3100.0, 3200.0], "peak": 3350.0, "peak_source": "H100 SXM",
+    "algorithm": "", "kernels": [],
 }  # fmt: skip
 WRONG = {**TRIAD, "operation": "copy", "status": "wrong", "finding": "2 of 4 elements are <wrong>", "samples": []}
 GEMM = {

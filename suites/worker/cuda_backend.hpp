@@ -1,10 +1,15 @@
 // What a worker built with CUDA adds (cuda/), and what one built without says instead (without_cuda/).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "suites/worker/device.hpp"
+
+namespace at {
+class Tensor;
+}
 
 namespace reprobench {
 
@@ -14,5 +19,24 @@ std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOp
 // The cause, in the words of a result, behind the text of an exception that LibTorch threw because CUDA failed; empty
 // if CUDA has nothing to do with it.
 std::string cuda_failure_cause(const std::string& text);
+
+// Of `count` fp32 numbers, undefined ones, in managed memory that GPU and host share. Throws RunFailure.
+at::Tensor unified_tensor(std::int64_t count);
+
+// A product that goes to cuBLASLt directly, so that its choice of algorithm and its speed can be held against what
+// LibTorch makes of it.
+struct CublasLtProduct {
+  std::function<at::Tensor()> multiply;  // into the same tensor each time; null where it cannot be done
+  std::string algorithm;                 // what its heuristic chose, in cuBLASLt's own numbers; or why there is none
+};
+
+// Of `a` (rows, depth) and `b` (depth, columns), contiguous, of one type, on the GPU: fp64, fp32, bf16 or fp16, added
+// up in fp32 but for fp64. `tf32` lets fp32 operands be rounded. Throws RunFailure.
+CublasLtProduct cublaslt_product(const at::Tensor& a, const at::Tensor& b, bool tf32);
+
+// `values` (fp32, on the GPU) times two, by an all-reduce of NCCL with a single rank. Multiplying makes NCCL run a
+// kernel of its own where a plain sum of one rank would be a copy. Throws RunFailure "collective_error" with NCCL's
+// words, "unsupported" where this worker has no NCCL.
+at::Tensor doubled_by_collective(const at::Tensor& values);
 
 }  // namespace reprobench

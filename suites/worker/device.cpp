@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "suites/worker/cuda_backend.hpp"
+#include "suites/worker/innermost_operators.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
@@ -52,6 +53,9 @@ class Cpu final : public ComputeDevice {
     return finished(std::move(readback));
   }
 
+  Digest digest(const at::Tensor& tensor) override { return digest_of(tensor); }
+  Sketch sketch(const at::Tensor& tensor) override { return sketch_of(tensor); }
+
   bool records_steps() const override { return false; }
   std::unique_ptr<RecordedWork> record(const std::function<void()>&) override {
     throw RunFailure("unsupported", "the CPU records no work");
@@ -60,6 +64,7 @@ class Cpu final : public ComputeDevice {
   std::size_t steps_in_flight() const override { return 1; }
   DeviceMemory memory() const override { return {}; }
   std::int64_t free_bytes() const override { return available_memory_bytes(); }
+  std::vector<std::string> launched_by(const std::function<void()>& work) override { return innermost_operators(work); }
   DeviceFacts facts() const override { return {}; }
 };
 

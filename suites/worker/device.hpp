@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "kernels/digest/digest.hpp"
+#include "kernels/sketch/sketch.hpp"
 #include "matrix/contract/device_facts.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/trace.hpp"
@@ -87,6 +88,10 @@ class ComputeDevice {
   // later work may overwrite them.
   virtual std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) = 0;
 
+  // Of one tensor, found where it lies; both wait for the device.
+  virtual Digest digest(const at::Tensor& tensor) = 0;
+  virtual Sketch sketch(const at::Tensor& tensor) = 0;
+
   // Whether steps are to be recorded, as the options it was opened with say.
   virtual bool records_steps() const = 0;
 
@@ -106,6 +111,10 @@ class ComputeDevice {
   // CPU.
   virtual DeviceKernels* kernels() { return nullptr; }
   virtual void* stream() const { return nullptr; }
+
+  // Runs `work` to its end, watched, and returns what it came to, in order: the kernels on a GPU, by the names their
+  // library gave them; the innermost operators of LibTorch on the CPU. Empty where nothing can watch.
+  virtual std::vector<std::string> launched_by(const std::function<void()>& work) = 0;
 
   // What the fingerprint says of a GPU; empty on the CPU.
   virtual DeviceFacts facts() const = 0;

@@ -31,6 +31,8 @@ class LateDevice final : public ComputeDevice {
     return std::make_unique<Late>(cpu_->read_back(tensors, scalar));
   }
 
+  Digest digest(const at::Tensor& tensor) override { return cpu_->digest(tensor); }
+  Sketch sketch(const at::Tensor& tensor) override { return cpu_->sketch(tensor); }
   bool records_steps() const override { return records_; }
   std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override {
     ++recordings;
@@ -39,6 +41,7 @@ class LateDevice final : public ComputeDevice {
   std::size_t steps_in_flight() const override { return 4; }
   DeviceMemory memory() const override { return {100, 200, 300, 400}; }
   std::int64_t free_bytes() const override { return 500; }
+  std::vector<std::string> launched_by(const std::function<void()>& work) override { return cpu_->launched_by(work); }
   DeviceFacts facts() const override {
     DeviceFacts facts;
     facts.name = "Pretended";

@@ -172,9 +172,9 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
 
 void StepRecorder::add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor) {
   const auto sizes = tensor.sizes();
-  TensorRecord record{std::string(name),         role, dtype_name(tensor), {sizes.begin(), sizes.end()},
-                      to_hex(digest_of(tensor)), {}};
-  if (with_sketches_) record.sketch = sketch_of(tensor);
+  TensorRecord record{
+      std::string(name), role, dtype_name(tensor), {sizes.begin(), sizes.end()}, to_hex(device_.digest(tensor)), {}};
+  if (with_sketches_) record.sketch = to_record(device_.sketch(tensor));
   tensors_.tensors.push_back(std::move(record));
 }
 

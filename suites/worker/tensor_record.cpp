@@ -104,7 +104,7 @@ std::int64_t not_finite_count(const at::Tensor& tensor) {
   }
 }
 
-TensorSketch sketch_of(const at::Tensor& tensor) { return to_record(sketch_by_type(on_host(tensor))); }
+Sketch sketch_of(const at::Tensor& tensor) { return sketch_by_type(on_host(tensor)); }
 
 ExactValue exact_value(const at::Tensor& scalar) {
   const at::Tensor here = on_host(scalar);

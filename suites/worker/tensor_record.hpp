@@ -25,7 +25,7 @@ ExactValue exact_value(const at::Tensor& scalar);
 // Elements that are NaN or infinite; 0 for integers.
 std::int64_t not_finite_count(const at::Tensor& tensor);
 
-TensorSketch sketch_of(const at::Tensor& tensor);
+Sketch sketch_of(const at::Tensor& tensor);
 TensorSketch to_record(const Sketch& sketch);
 
 }  // namespace reprobench

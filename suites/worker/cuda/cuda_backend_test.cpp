@@ -2,6 +2,12 @@
 // own libraries say which devices they have kernels for, and the settings of a GPU are taken.
 #include "suites/worker/cuda_backend.hpp"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
 #include <c10/util/Exception.h>
 #include <cuda_runtime_api.h>
 
@@ -10,6 +16,7 @@
 #include "suites/worker/cuda/cuda_probe.hpp"
 #include "suites/worker/cuda/unified_memory.hpp"
 #include "suites/worker/knobs.hpp"
+#include "suites/worker/probes/library_algorithm.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
@@ -81,6 +88,72 @@ TEST_CASE("without a usable GPU opening one fails with a word for the reason", "
     CHECK(failure.cause() == word);
   }
   CHECK((word == "no_driver" || word == "no_device" || word == "driver_too_old"));
+}
+
+// What follows needs a GPU: ci/cuda_worker_test.sh runs it where one is.
+
+std::unique_ptr<ComputeDevice> first_gpu() {
+  std::string problem;
+  return open_cuda(device_class(visible_devices(problem).at(0).compute_capability), {});
+}
+
+TEST_CASE("a tensor's digest and sketch on the GPU are those of its copy on the host", "[.gpu]") {
+  const auto gpu = first_gpu();
+  const auto cpu = open_cpu();
+  for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kLong, at::kByte}) {
+    for (const std::int64_t count : {1, 1000, 100'003}) {
+      const at::Tensor here = at::randn({count}).mul(50).to(type);
+      const at::Tensor there = here.to(gpu->where());
+      CAPTURE(at::toString(type), count);
+      CHECK(gpu->digest(there) == cpu->digest(here));
+      CHECK(gpu->sketch(there).signed_sums == cpu->sketch(here).signed_sums);
+      CHECK(gpu->sketch(there).l2 == cpu->sketch(here).l2);
+    }
+  }
+  const at::Tensor transposed = at::randn({30, 50}).t();
+  CHECK(gpu->digest(transposed.to(gpu->where())) == cpu->digest(transposed));
+}
+
+TEST_CASE("the kernels of a product and a convolution are seen by name, copies are not", "[.gpu]") {
+  const auto gpu = first_gpu();
+  const at::Tensor a = at::randn({512, 512}).to(gpu->where());
+  const at::Tensor images = at::randn({8, 32, 16, 16}).to(gpu->where());
+  const at::Tensor filters = at::randn({32, 32, 3, 3}).to(gpu->where());
+  const auto warm = [&] { at::conv2d(images, filters, {}, 1, 1); };
+  warm();
+  CHECK_FALSE(library_algorithm(gpu->launched_by([&] { at::mm(a, a); })).empty());
+  CHECK_FALSE(library_algorithm(gpu->launched_by(warm)).empty());
+  CHECK(gpu->launched_by([&] { a.clone(); }).empty());
+  CHECK(gpu->launched_by([] {}).empty());
+}
+
+TEST_CASE("cuBLASLt itself gives the product of LibTorch's matrices", "[.gpu]") {
+  const auto gpu = first_gpu();
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kBFloat16, at::kHalf}) {
+    CAPTURE(at::toString(type));
+    // Whole numbers: exact in every type, in any order.
+    const at::Tensor a = at::randint(-4, 5, {96, 64}).to(gpu->where(), type);
+    const at::Tensor b = at::randint(-4, 5, {64, 160}).to(gpu->where(), type);
+    const CublasLtProduct product = cublaslt_product(a, b, /*tf32=*/false);
+    REQUIRE(product.multiply);
+    CHECK(at::equal(product.multiply().to(at::kDouble),
+                    at::mm(a.to(at::kDouble), b.to(at::kDouble)).to(type).to(at::kDouble)));
+    CHECK(product.algorithm.find("algorithm ") == 0);
+  }
+}
+
+TEST_CASE("a collective of one rank multiplies by two", "[.gpu]") {
+  const auto gpu = first_gpu();
+  const at::Tensor values = at::randn({100'000}).to(gpu->where());
+  CHECK(at::equal(doubled_by_collective(values), values.mul(2)));
+}
+
+TEST_CASE("unified memory holds what the GPU wrote", "[.gpu]") {
+  const auto gpu = first_gpu();
+  at::Tensor values = unified_tensor(1000);
+  values.fill_(3);
+  gpu->synchronize();
+  CHECK(static_cast<const float*>(values.data_ptr())[999] == 3);
 }
 
 TEST_CASE("unified memory counts nothing before it is used", "[cuda]") {

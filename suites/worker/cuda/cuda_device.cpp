@@ -15,8 +15,10 @@
 #include "suites/worker/cuda/cuda_failure.hpp"
 #include "suites/worker/cuda/cuda_probe.hpp"
 #include "suites/worker/cuda/event_pool.hpp"
+#include "suites/worker/cuda/launched_kernels.hpp"
 #include "suites/worker/cuda/readback_queue.hpp"
 #include "suites/worker/cuda/recorded_graph.hpp"
+#include "suites/worker/cuda/tensor_contents.hpp"
 #include "suites/worker/cuda/unified_memory.hpp"
 #include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -80,6 +82,8 @@ class Cuda final : public ComputeDevice {
   std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) override {
     return readbacks_.begin(tensors, scalar);
   }
+  Digest digest(const at::Tensor& tensor) override { return contents_.digest(tensor); }
+  Sketch sketch(const at::Tensor& tensor) override { return contents_.sketch(tensor); }
   bool records_steps() const override { return stream_.has_value(); }
   std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override { return capture_graph(work); }
   std::size_t steps_in_flight() const override { return kStepsInFlight; }
@@ -103,6 +107,8 @@ class Cuda final : public ComputeDevice {
     return static_cast<std::int64_t>(free_bytes);
   }
 
+  std::vector<std::string> launched_by(const std::function<void()>& work) override { return launched_kernels(work); }
+
   DeviceFacts facts() const override { return facts_; }
 
  private:
@@ -110,6 +116,7 @@ class Cuda final : public ComputeDevice {
   bool unified_;
   EventPool events_;
   ReadbackQueue readbacks_;
+  TensorContents contents_{readbacks_.kernels()};
   std::optional<c10::cuda::CUDAStreamGuard> stream_;
 };
 

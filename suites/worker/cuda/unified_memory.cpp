@@ -5,10 +5,13 @@
 #include <mutex>
 #include <vector>
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/from_blob.h>
 #include <cuda_runtime_api.h>
 #include <torch/csrc/cuda/CUDAPluggableAllocator.h>
 
 #include "suites/worker/cuda/cuda_failure.hpp"
+#include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
@@ -93,6 +96,13 @@ void use_unified_memory() {
       [](std::size_t bytes, int, cudaStream_t) { return blocks().take(bytes); },
       [](void* block, std::size_t, int, cudaStream_t) { blocks().give_back(block); });
   torch::cuda::CUDAPluggableAllocator::changeCurrentAllocator(allocator);
+}
+
+at::Tensor unified_tensor(std::int64_t count) {
+  void* block = blocks().take(static_cast<std::size_t>(count) * sizeof(float));
+  return at::from_blob(
+      block, {count}, [](void* memory) { blocks().give_back(memory); },
+      at::TensorOptions(at::Device(at::kCUDA, 0)).dtype(at::kFloat));
 }
 
 DeviceMemory unified_memory() { return blocks().memory(); }

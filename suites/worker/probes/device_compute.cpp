@@ -13,6 +13,7 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 #endif
 
+#include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/float32_precision.hpp"
 #include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/exact_product.hpp"
@@ -22,6 +23,8 @@
 
 namespace reprobench {
 namespace {
+
+constexpr bool kShowsAlgorithm = true;
 
 struct Dtype {
   const char* name;
@@ -61,6 +64,28 @@ class Tf32Scope {
   Tf32Scope& operator=(const Tf32Scope&) = delete;
 };
 
+struct Operands {
+  at::Tensor a;
+  at::Tensor b;
+  bool tf32;
+};
+
+// The same product without LibTorch between: what remains of a difference is the library's.
+void measure_cublaslt(ProbeRun& run, Labels labels, double flop, const Operands& operands,
+                      const std::function<Correctness(const at::Tensor&)>& check) {
+  if (run.on_cpu()) return;
+  labels["library"] = "cublaslt";
+  const CublasLtProduct product = cublaslt_product(operands.a, operands.b, operands.tf32);
+  if (!product.multiply) return run.cannot("gemm", labels, product.algorithm);
+  run.measure({"gemm", labels, flop, product.multiply,
+               [&](const at::Tensor& result) {
+                 Correctness correctness = check(result);
+                 if (correctness.right) correctness.finding = product.algorithm;
+                 return correctness;
+               },
+               kShowsAlgorithm});
+}
+
 void measure_products(ProbeRun& run, const ProductShape& shape) {
   const std::string text = shape_text({shape.rows, shape.columns, shape.depth});
   const at::Tensor a = run.random_normal("gemm.a." + text, {shape.rows, shape.depth});
@@ -85,7 +110,8 @@ void measure_products(ProbeRun& run, const ProductShape& shape) {
       const double error = worst_element_error_rel(result, a, b, 256);
       return Correctness{error <= bound, error <= bound ? "" : "off from long double", error, bound};
     };
-    run.measure({"gemm", labels, flop, [&] { return at::mm_out(product, x, y); }, check});
+    run.measure({"gemm", labels, flop, [&] { return at::mm_out(product, x, y); }, check, kShowsAlgorithm});
+    measure_cublaslt(run, labels, flop, {x, y, dtype.tf32}, check);
   }
 }
 
@@ -99,8 +125,8 @@ void measure_fp8_product(ProbeRun& run, const ProductShape& shape) {
   const at::Tensor exact = exact_product(a, b);
   const double bound = product_error_bound_rel("fp8", shape.depth);
   const double flop = 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns * shape.depth);
-  run.measure(
-      {"gemm", labels, flop, multiply, [&](const at::Tensor& result) { return close_to(result, exact, bound); }});
+  run.measure({"gemm", labels, flop, multiply, [&](const at::Tensor& result) { return close_to(result, exact, bound); },
+               kShowsAlgorithm});
 }
 
 void measure_convolutions(ProbeRun& run) {
@@ -125,7 +151,7 @@ void measure_convolutions(ProbeRun& run) {
     const at::Tensor w = filters.to(dtype.type);
     const double bound = product_error_bound_rel(dtype.name, depth);
     run.measure({"conv", labels, flop, [&] { return convolve(x, w); },
-                 [&](const at::Tensor& result) { return close_to(result, exact, bound); }});
+                 [&](const at::Tensor& result) { return close_to(result, exact, bound); }, kShowsAlgorithm});
   }
 }
 
@@ -165,7 +191,7 @@ void measure_attention(ProbeRun& run) {
     const std::array<at::Tensor, 3> of_dtype = {q.to(dtype.type), k.to(dtype.type), v.to(dtype.type)};
     const double bound = attention_error_bound_rel(dtype.name, width, tokens);
     run.measure({"attention", labels, flop, [&] { return attention(of_dtype[0], of_dtype[1], of_dtype[2]); },
-                 [&](const at::Tensor& result) { return close_to(result, exact, bound); }});
+                 [&](const at::Tensor& result) { return close_to(result, exact, bound); }, kShowsAlgorithm});
   }
 }
 

@@ -18,7 +18,9 @@
 
 #include "kernels/latency/chain.hpp"
 #include "kernels/latency/latency_device.hpp"
+#include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/probes/capacity.hpp"
+#include "suites/worker/probes/kernel_streams.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 
@@ -115,7 +117,36 @@ void measure_transfers(ProbeRun& run) {
     }
   }
   run.cannot("peer", {}, run.on_cpu() ? "a CPU has no peer" : "a process is shown one GPU");
-  run.cannot("unified", {}, run.on_cpu() ? "a CPU's memory is its own" : "this worker allocates no managed memory");
+}
+
+// Once its pages have come to the card, a triad there should cost what it costs in the card's own memory.
+void measure_unified(ProbeRun& run) {
+  if (run.on_cpu()) return run.cannot("unified", {}, "a CPU's memory is its own");
+  const std::int64_t bytes = std::min(256 * kMiB, run.compute().free_bytes() / 8);
+  const std::int64_t count = bytes / 4;
+  const at::Tensor content = run.random_whole("unified", count);
+  const at::Tensor b = unified_tensor(count).copy_(content);
+  const at::Tensor c = unified_tensor(count).copy_(content);
+  at::Tensor a = unified_tensor(count);
+  const at::Tensor host = content.to(at::kCPU);
+  const auto* x = static_cast<const float*>(host.data_ptr());
+  run.measure({"unified",
+               {{"dtype", "fp32"}, {"size", size_text(bytes)}},
+               3.0 * static_cast<double>(bytes),
+               [&] { return at::add_out(a, b, c, kFactor); },
+               [&](const at::Tensor& result) {
+                 return equal_to(result, filled_on_host(count, [&](std::size_t i) { return x[i] + kFactor * x[i]; }));
+               }});
+}
+
+void measure_own_kernels(ProbeRun& run) {
+  if (run.on_cpu()) {
+    for (const char* operation : {"ordered_sum", "digest"}) {
+      run.cannot(operation, {}, "the CPU's own is what a GPU's is checked against");
+    }
+    return;
+  }
+  for (const std::int64_t bytes : stream_sizes(run)) measure_kernel_streams(run, bytes, size_text(bytes));
 }
 
 // From a multiprocessor's own cache through the L2 to the memory behind it.
@@ -174,7 +205,9 @@ void measure_capacity(ProbeRun& run) {
 
 void probe_device_memory(ProbeRun& run) {
   for (const std::int64_t bytes : stream_sizes(run)) measure_streams(run, bytes);
+  measure_own_kernels(run);
   measure_transfers(run);
+  measure_unified(run);
   chase(run);
   measure_capacity(run);
 }

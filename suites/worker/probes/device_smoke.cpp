@@ -5,6 +5,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
+#include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/float32_precision.hpp"
 #include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/exact_product.hpp"
@@ -12,6 +13,7 @@
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/rounding.hpp"
 #include "suites/worker/process_facts.hpp"
+#include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
 namespace {
@@ -78,6 +80,18 @@ void accumulate(ProbeRun& run, at::ScalarType type, const std::string& dtype) {
   }
 }
 
+void ask_collective(ProbeRun& run) {
+  if (run.on_cpu()) return run.cannot("collective", {}, "NCCL is for GPUs");
+  const at::Tensor values = run.random_whole("smoke.collective", 1 << 20);
+  try {
+    run.observe("collective", {}, 1, equal_to(doubled_by_collective(values), values.mul(2)));
+  } catch (const RunFailure& failure) {
+    if (failure.cause() == "unsupported") return run.cannot("collective", {}, failure.what());
+    if (failure.cause() != "collective_error") throw;
+    run.observe("collective", {}, 0, {false, failure.what()});
+  }
+}
+
 void time_tensor_cores(ProbeRun& run, at::ScalarType type, const std::string& dtype) {
   const Labels labels = {{"dtype", dtype}, {"shape", "4096x4096x4096"}};
   if (run.on_cpu()) return run.cannot("tensor_core_matmul", labels, "a CPU has no tensor cores");
@@ -110,6 +124,7 @@ void probe_device_smoke(ProbeRun& run) {
   }
   accumulate(run, at::kBFloat16, "bf16");
   accumulate(run, at::kHalf, "fp16");
+  ask_collective(run);
   time_tensor_cores(run, at::kFloat, "tf32");
   time_tensor_cores(run, at::kBFloat16, "bf16");
 }

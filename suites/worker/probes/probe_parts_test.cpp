@@ -3,13 +3,17 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/eye.h>
+#include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 
 #include "ci/catch.hpp"
+#include "suites/worker/innermost_operators.hpp"
 #include "suites/worker/probes/capacity.hpp"
 #include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/exact_product.hpp"
+#include "suites/worker/probes/library_algorithm.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/rounding.hpp"
 
@@ -59,6 +63,45 @@ TEST_CASE("a NaN is never close to anything", "[probe]") {
   at::Tensor result = exact.clone();
   result[1] = std::nan("");
   CHECK_FALSE(close_to(result, exact, 1e9).right);
+}
+
+TEST_CASE("a convolution's algorithm is told by the kernels it launched", "[probe]") {
+  const auto told = [](std::vector<std::string> kernels) { return std::string(library_algorithm(kernels)); };
+  CHECK(
+      told(
+          {"sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize256x128x64_warpgroupsize2x1x1"}) ==
+      "implicit_gemm");
+  CHECK(
+      told({"void cutlass_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16_128x128_32x4_nhwc_align8>"}) ==
+      "implicit_gemm");
+  CHECK(told({"ampere_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1"}) == "winograd");
+  // Its middle is a plain product, and what surrounds it gives it away.
+  CHECK(told({"void cudnn::winograd_nonfused::winogradForwardData4x4<float, float>", "ampere_sgemm_128x64_nn",
+              "void cudnn::winograd_nonfused::winogradForwardOutput4x4<float, float>"}) == "winograd");
+  CHECK(told({"void fft2d_r2c_32x32<float, false, 1u, false>", "ampere_cgemm_32x32_tn",
+              "void fft2d_c2r_32x32<float, false, false, 1u, false, false>"}) == "fft");
+  CHECK(told({"void at::native::im2col_kernel<float>", "ampere_sgemm_32x128_nn"}) == "im2col_gemm");
+  CHECK(told({"void cudnn::cnn::conv2d_grouped_direct_kernel<false, true>"}) == "direct");
+}
+
+TEST_CASE("attention's backend and a product's kind are told likewise, and nothing is guessed", "[probe]") {
+  const auto told = [](std::vector<std::string> kernels) { return std::string(library_algorithm(kernels)); };
+  CHECK(told({"void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>"}) == "flash");
+  CHECK(told({"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x64"}) == "flash_cudnn");
+  CHECK(told({"fmha_cutlassF_bf16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel)"}) == "mem_efficient");
+  CHECK(told({"sm80_xmma_gemm_f32f32_tf32f32", "void (anonymous namespace)::softmax_warp_forward<float>",
+              "ampere_sgemm_128x64_nn"}) == "unfused");
+  CHECK(told({"nvjet_hsh_256x128_64x4_2x1_v_bz_coopB_NNT"}) == "gemm");
+  CHECK(told({"ampere_sgemm_32x32_sliced1x4_tn", "void cublasLt::splitKreduce_kernel<32, 16, int, float>"}) ==
+        "split_k_gemm");
+  CHECK(told({"void some_new_kernel<float>"}).empty());
+  CHECK(told({}).empty());
+}
+
+TEST_CASE("the operators that do the work are those that call no other", "[probe]") {
+  const at::Tensor a = at::ones({4, 4});
+  const auto names = innermost_operators([&] { at::matmul(a, a.t()).softmax(-1); });
+  CHECK(names == std::vector<std::string>{"aten::mm", "aten::_softmax"});
 }
 
 TEST_CASE("an address pattern finds the one word that is not its own address", "[probe]") {

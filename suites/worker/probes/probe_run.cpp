@@ -11,6 +11,7 @@
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/probe.hpp"
 #include "models/initial_values.hpp"
+#include "suites/worker/probes/library_algorithm.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/train_loop.hpp"
@@ -161,6 +162,11 @@ void ProbeRun::measure(const Operation& operation) {
     return cannot(operation.name, operation.labels, first_line(error.what_without_backtrace()));
   }
   if (measurement.status == MeasurementStatus::measured) measurement.samples = samples_of(operation, measurement.unit);
+  if (operation.shows_algorithm) {
+    // After the samples: watching kernels slows them, and a profiler may not let go of all of them again.
+    measurement.kernels = device_.launched_by([&] { operation.work(); });
+    measurement.algorithm = library_algorithm(measurement.kernels);
+  }
   add(std::move(measurement));
 }
 

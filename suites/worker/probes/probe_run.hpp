@@ -45,6 +45,7 @@ struct Operation {
   double amount = 1;  // of one call: bytes moved, floating-point operations, or (unit ns) dependent steps
   std::function<at::Tensor()> work;                            // does it once and returns its result
   std::function<Correctness(const at::Tensor& result)> check;  // of that result
+  bool shows_algorithm = false;                                // a library chooses how it is done, and the kernels tell
 };
 
 class ProbeRun {

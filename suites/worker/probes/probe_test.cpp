@@ -56,6 +56,18 @@ TEST_CASE("every probe measures all the operations it declares, none of them wro
   for (const ProbeOperation& operation : find_probe(probe)->operations) CHECK(seen.count(std::string(operation.name)));
 }
 
+TEST_CASE("what a library chooses to do is recorded with the kernels that show it", "[probe]") {
+  for (const ProbeMeasurement& measurement : measurements_of(request_of("device_compute"))) {
+    CAPTURE(measurement.operation, measurement.labels, measurement.kernels);
+    if (measurement.status != MeasurementStatus::measured) continue;
+    CHECK_FALSE(measurement.kernels.empty());
+    CHECK_FALSE(measurement.algorithm.empty());
+  }
+  for (const ProbeMeasurement& measurement : measurements_of(request_of("device_smoke"))) {
+    CHECK(measurement.kernels.empty());
+  }
+}
+
 TEST_CASE("a wrong result is found and not timed, and leaves the others alone", "[probe]") {
   CellRequest request = request_of("device_memory");
   const std::string operation = GENERATE("triad", "copy", "read_sum", "pointer_chase");

@@ -1,3 +1,5 @@
+#include <ATen/core/Tensor.h>
+
 #include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/run_failure.hpp"
 
@@ -18,5 +20,11 @@ std::vector<DeviceFacts> visible_devices(std::string& problem) {
 }
 
 std::string cuda_failure_cause(const std::string&) { return ""; }
+
+at::Tensor unified_tensor(std::int64_t) { throw RunFailure("unsupported", kProblem); }
+
+CublasLtProduct cublaslt_product(const at::Tensor&, const at::Tensor&, bool) { return {nullptr, kProblem}; }
+
+at::Tensor doubled_by_collective(const at::Tensor&) { throw RunFailure("unsupported", kProblem); }
 
 }  // namespace reprobench

@@ -1,0 +1,64 @@
+#include "suites/worker/probes/library_algorithm.hpp"
+
+#include <algorithm>
+
+namespace reprobench {
+namespace {
+
+struct NamedAlgorithm {
+  std::string_view fragment;  // of a kernel's name
+  std::string_view algorithm;
+};
+
+// The first row that any kernel shows decides: Winograd and FFT convolutions and unfused attention contain plain
+// products, so their own kernels stand before those. From the kernels of cuDNN 8 and 9, CUTLASS, cuBLAS and LibTorch;
+// the last rows are LibTorch's operators on a CPU.
+constexpr NamedAlgorithm kAlgorithms[] = {
+    {"winograd", "winograd"},
+    {"Winograd", "winograd"},
+    {"fft1d_", "fft"},
+    {"fft2d_", "fft"},
+    {"_sdpa_", "flash_cudnn"},
+    {"flash_fwd", "flash"},
+    {"flash_attn", "flash"},
+    {"fmha_cutlass", "mem_efficient"},
+    {"implicit_gemm", "implicit_gemm"},
+    {"implicit_convolve", "implicit_gemm"},
+    {"scudnn", "implicit_gemm"},
+    {"884cudnn", "implicit_gemm"},
+    {"1688cudnn", "implicit_gemm"},
+    {"16816cudnn", "implicit_gemm"},
+    {"fprop", "implicit_gemm"},
+    {"conv2d_grouped_direct", "direct"},
+    {"conv_depthwise", "direct"},
+    {"im2col", "im2col_gemm"},
+    {"oftmax", "unfused"},
+    {"splitK", "split_k_gemm"},
+    {"splitk", "split_k_gemm"},
+    {"stream_k", "stream_k_gemm"},
+    {"streamk", "stream_k_gemm"},
+    {"gemv", "gemv"},
+    {"gemm", "gemm"},
+    {"nvjet", "gemm"},
+    {"cutlass", "gemm"},
+    {"aten::mkldnn_convolution", "onednn"},
+    {"aten::_nnpack_spatial_convolution", "nnpack"},
+    {"aten::_slow_conv2d_forward", "im2col_gemm"},
+    {"aten::thnn_conv2d", "im2col_gemm"},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", "flash"},
+    {"aten::mm", "gemm"},
+    {"aten::addmm", "gemm"},
+    {"aten::bmm", "gemm"},
+};
+
+}  // namespace
+
+std::string_view library_algorithm(std::span<const std::string> kernels) {
+  for (const NamedAlgorithm& row : kAlgorithms) {
+    const auto shows = [&](const std::string& kernel) { return kernel.find(row.fragment) != std::string::npos; };
+    if (std::ranges::any_of(kernels, shows)) return row.algorithm;
+  }
+  return "";
+}
+
+}  // namespace reprobench
