@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""The same trainings as models/mlp and models/gpt2, as people write them in PyTorch: what a step costs in Python.
+
+Eager, or compiled with --compile. The batch lies on the device already, which favours this side. Prints one JSON line with
+the median step time after warm-up; ci/compare_torch.sh sets it against our worker on the same libraries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Mlp(nn.Module):
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(784, hidden)
+        self.fc2 = nn.Linear(hidden, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.fc2(functional.relu(self.fc1(images)))
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.ln_1 = nn.LayerNorm(width)
+        self.c_attn = nn.Linear(width, 3 * width)
+        self.attn_proj = nn.Linear(width, width)
+        self.ln_2 = nn.LayerNorm(width)
+        self.c_fc = nn.Linear(width, 4 * width)
+        self.mlp_proj = nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor, future: torch.Tensor) -> torch.Tensor:
+        batch, context, width = x.shape
+
+        def heads_of(part: torch.Tensor) -> torch.Tensor:
+            return part.view(batch, context, self.heads, width // self.heads).transpose(1, 2)
+
+        query, key, value = (heads_of(part) for part in self.c_attn(self.ln_1(x)).split(width, dim=2))
+        # Written out, as models/gpt2 does it unless the knob `attention` says otherwise.
+        scores = (query @ key.transpose(-2, -1)) * (1 / math.sqrt(width // self.heads))
+        weights = functional.softmax(scores.masked_fill(future, -math.inf), dim=-1)
+        x = x + self.attn_proj((weights @ value).transpose(1, 2).reshape(batch, context, width))
+        return x + self.mlp_proj(functional.gelu(self.c_fc(self.ln_2(x)), approximate="tanh"))
+
+
+class Gpt2(nn.Module):
+    def __init__(self, layers: int, width: int, heads: int, context: int, vocabulary: int) -> None:
+        super().__init__()
+        self.wte = nn.Embedding(vocabulary, width)
+        self.wpe = nn.Embedding(context, width)
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width)
+        self.register_buffer("future", torch.ones(context, context, dtype=torch.bool).triu(1))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
+        for block in self.blocks:
+            x = block(x, self.future)
+        return functional.linear(self.ln_f(x), self.wte.weight)
+
+
+# MODEL/PRESET: network, learning rate and betas, shape and range of the input, of the target.
+WORKLOADS = {
+    "mlp/base": (lambda: Mlp(128), 1e-3, (0.9, 0.999)),
+    "mlp/small": (lambda: Mlp(16), 1e-3, (0.9, 0.999)),
+    "gpt2/tiny": (lambda: Gpt2(4, 128, 4, 64, 256), 1e-3, (0.9, 0.999)),
+    "gpt2/124m": (lambda: Gpt2(12, 768, 12, 1024, 50257), 6e-4, (0.9, 0.95)),
+}
+
+
+def batch_of(model: nn.Module, size: int) -> tuple[torch.Tensor, torch.Tensor]:
+    if isinstance(model, Mlp):
+        return torch.rand(size, 784), torch.randint(10, (size,))
+    context, vocabulary = model.wpe.num_embeddings, model.wte.num_embeddings
+    return torch.randint(vocabulary, (size, context)), torch.randint(vocabulary, (size, context))
+
+
+class StepTimes:
+    """Events on a GPU, where the host runs ahead; the clock on a CPU."""
+
+    def __init__(self, on_gpu: bool) -> None:
+        self.on_gpu = on_gpu
+        self.marks: list = []
+
+    def mark(self) -> None:
+        if self.on_gpu:
+            event = torch.cuda.Event(enable_timing=True)
+            event.record()
+            self.marks.append(event)
+        else:
+            self.marks.append(time.perf_counter_ns())
+
+    def between_ns(self) -> list[float]:
+        if self.on_gpu:
+            torch.cuda.synchronize()
+            return [a.elapsed_time(b) * 1e6 for a, b in zip(self.marks, self.marks[1:])]
+        return [float(b - a) for a, b in zip(self.marks, self.marks[1:])]
+
+
+def train(arguments: argparse.Namespace) -> list[float]:
+    build, rate, betas = WORKLOADS[arguments.workload]
+    model = build()
+    inputs, targets = (tensor.to(arguments.device) for tensor in batch_of(model, arguments.batch_size))
+    model = model.to(arguments.device)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=betas)
+    forward = torch.compile(model) if arguments.compile else model
+    narrow = arguments.precision == "bf16"
+    times = StepTimes(arguments.device == "cuda")
+    times.mark()
+    for _ in range(arguments.steps):
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast(arguments.device, torch.bfloat16, enabled=narrow):
+            output = forward(inputs)
+        loss = functional.cross_entropy(output.float().view(-1, output.shape[-1]), targets.view(-1))
+        loss.backward()
+        optimizer.step()
+        times.mark()
+    if not math.isfinite(loss.item()):
+        raise SystemExit("torch_step: the loss is not a finite number")
+    return times.between_ns()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workload", choices=sorted(WORKLOADS))
+    parser.add_argument("--batch-size", type=int, required=True)
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
+    parser.add_argument("--compile", action="store_true")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    times_ns = train(arguments)[max(arguments.steps // 10, 3) :]
+    print(json.dumps({"torch": torch.__version__, "git": torch.version.git_version, "steps": len(times_ns),
+                      "step_time_ns": statistics.median(times_ns)}))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
