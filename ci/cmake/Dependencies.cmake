@@ -23,6 +23,8 @@ if(REPROBENCH_BUILD_TESTS)
   else()
     add_library(reprobench_catch_main STATIC "${PROJECT_SOURCE_DIR}/ci/catch_main.cpp")
     target_link_libraries(reprobench_catch_main PUBLIC Catch2::Catch2)
+    # All of Catch2 is compiled here. Optimising it takes longer than every test program together gains from it.
+    target_compile_options(reprobench_catch_main PRIVATE -O0)
   endif()
 endif()
 if(REPROBENCH_BUILD_BENCHMARKS)

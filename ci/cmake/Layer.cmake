@@ -1,3 +1,16 @@
+# reprobench_even_unity(TARGET): where sources are compiled together, in batches of one size. The preset's batch size is the
+# largest; a last batch of one file would cost nearly as much as a full one, and every core should have its share.
+function(reprobench_even_unity target)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(NOT CMAKE_UNITY_BUILD OR NOT CMAKE_UNITY_BUILD_BATCH_SIZE)
+    return()
+  endif()
+  math(EXPR batches "(${count} + ${CMAKE_UNITY_BUILD_BATCH_SIZE} - 1) / ${CMAKE_UNITY_BUILD_BATCH_SIZE}")
+  math(EXPR batch_size "(${count} + ${batches} - 1) / ${batches}")
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${batch_size})
+endfunction()
+
 # reprobench_layer(NAME DEPENDS ... LINKS ...): the folder this is called from is one layer.
 #
 # The file name decides what a source is: `*_test.cpp` goes into the layer's Catch2 binary `NAME_test`, `*_bench.cpp` into its
@@ -15,6 +28,7 @@ function(reprobench_layer name)
 
   if(sources)
     add_library(reprobench_${name} STATIC ${sources})
+    reprobench_even_unity(reprobench_${name})
     target_link_libraries(reprobench_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LINKS}
       PRIVATE $<BUILD_INTERFACE:reprobench_build_interface>)
     target_include_directories(reprobench_${name} PUBLIC "${PROJECT_SOURCE_DIR}")
@@ -26,6 +40,7 @@ function(reprobench_layer name)
 
   if(REPROBENCH_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
+    reprobench_even_unity(${name}_test)
     target_link_libraries(${name}_test PRIVATE reprobench_${name} reprobench_catch_main reprobench_build_interface)
     target_compile_definitions(${name}_test PRIVATE REPROBENCH_SOURCE_ROOT="${PROJECT_SOURCE_DIR}"
       REPROBENCH_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")

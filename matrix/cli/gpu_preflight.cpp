@@ -17,7 +17,7 @@ namespace {
 using Lines = PreflightLines;
 using enum Finding;
 
-constexpr double kGigabyte = 1e9;
+constexpr double kBytesPerGigabyte = 1e9;
 constexpr const char* kDriver = "driver";
 constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 
@@ -116,7 +116,7 @@ Lines check_nvml(const GpuSituation& s) {
     lines.push_back(
         {ok, "gpu",
          fmt::format("{}, compute capability {}, {:.0f} GB, driver {}, {}", gpu.name, gpu.compute_capability,
-                     static_cast<double>(gpu.memory_bytes) / kGigabyte, s.inventory.driver, gpu.uuid),
+                     static_cast<double>(gpu.memory_bytes) / kBytesPerGigabyte, s.inventory.driver, gpu.uuid),
          ""});
   }
   if (!s.inventory.absent.empty()) {

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kDocument = "telemetry";
+constexpr const char* kTelemetryDocument = "telemetry";
 constexpr std::int64_t kNoBound = std::int64_t{1} << 62;
 
 // By Quantity. The bounds are far beyond any card and only tell a number from garbage.
@@ -34,7 +34,7 @@ static_assert(static_cast<std::size_t>(TelemetryEventKind::wait_error) + 1 == kE
 
 template <class T>
 T field(const json& object, const char* key) {
-  return required<T>(kDocument, object, key);
+  return required<T>(kTelemetryDocument, object, key);
 }
 
 std::int64_t not_negative(const json& object, const char* key) {
@@ -54,7 +54,7 @@ const QuantityInfo& info_of(Quantity quantity) { return kQuantityInfos[static_ca
 std::string_view to_string(TelemetryEventKind kind) { return kEventWords[static_cast<std::size_t>(kind)]; }
 
 json to_json(const TelemetryHeader& header) {
-  json object = document(kDocument);
+  json object = document(kTelemetryDocument);
   object["kind"] = "header";
   object["cell_id"] = header.cell_id;
   object["nonce"] = header.nonce;
@@ -67,7 +67,7 @@ json to_json(const TelemetryHeader& header) {
 }
 
 TelemetryHeader telemetry_header_from_json(const json& object) {
-  require_document(object, kDocument);
+  require_document(object, kTelemetryDocument);
   TelemetryHeader header;
   header.cell_id = field<std::string>(object, "cell_id");
   header.nonce = field<std::string>(object, "nonce");

@@ -7,7 +7,7 @@
 namespace reprobench {
 namespace {
 
-CompatFacts shipped_facts() {
+CompatFacts load_shipped_facts() {
   return load_compat_facts(std::string(REPROBENCH_SOURCE_ROOT) + "/matrix/facts/compat-facts.json");
 }
 
@@ -20,7 +20,7 @@ StackSpec stack_of(const std::string& torch, const std::string& cuda) {
 }
 
 std::string coverage_of_class(const StackSpec& stack, const std::string& device) {
-  for (const DeviceCoverage& coverage : coverage_of_stack(stack, shipped_facts())) {
+  for (const DeviceCoverage& coverage : coverage_of_stack(stack, load_shipped_facts())) {
     if (coverage.device == device) return to_string(coverage);
   }
   return "";
@@ -35,9 +35,9 @@ TEST_CASE("machine code of a class or of a lower one of its major version is nat
 }
 
 TEST_CASE("PTX alone serves compute with a new enough driver, and collectives never", "[plan]") {
-  WheelFacts wheel = *shipped_facts().find_wheel("2.8", "cu129");
+  WheelFacts wheel = *load_shipped_facts().find_wheel("2.8", "cu129");
   wheel.kernels_of = {"8.0", "9.0+PTX"};
-  const DeviceCoverage coverage = coverage_on("sm_120", stack_of("2.8.0+cu129", "12.9"), &wheel, shipped_facts());
+  const DeviceCoverage coverage = coverage_on("sm_120", stack_of("2.8.0+cu129", "12.9"), &wheel, load_shipped_facts());
   CHECK(to_string(coverage) == "compute ptx (driver 575.57.08 or newer), collectives none");
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("a cell of several ranks is refused where collectives have no code, on
   const StackCatalog catalog{{{"s", stack_of("2.8.0+cu129", "12.9")}}, {}};
   const auto planned = [&](int ranks) {
     cell.request.world_size = ranks;
-    return resolve({cell}, catalog, shipped_facts(), gpu_host("later", "13.0", "580.95.05", 2)).at(0);
+    return resolve({cell}, catalog, load_shipped_facts(), gpu_host("later", "13.0", "580.95.05", 2)).at(0);
   };
   CHECK_FALSE(planned(1).skip);
   REQUIRE(planned(2).skip);

@@ -22,7 +22,7 @@ void add_map(std::vector<SideDifference>& differences, const std::string& prefix
   for (const auto& [name, values] : merged) add(differences, prefix + name, values.first, values.second);
 }
 
-std::map<std::string, std::string> loaded_versions(const Fingerprint& fingerprint) {
+std::map<std::string, std::string> known_versions(const Fingerprint& fingerprint) {
   std::map<std::string, std::string> versions;
   for (const ComponentVersion& component : fingerprint.components) {
     versions[component.name] = component.loaded.empty() ? component.compiled : component.loaded;
@@ -73,7 +73,7 @@ std::vector<SideDifference> side_differences(const CellRequest& measured_request
   std::vector<SideDifference> differences;
   add(differences, "planted fault", planted(measured_request), planted(expected_request));
   add_map(differences, "knob ", measured_request.knobs, expected_request.knobs);
-  add_map(differences, "", loaded_versions(measured.fingerprint), loaded_versions(expected.fingerprint));
+  add_map(differences, "", known_versions(measured.fingerprint), known_versions(expected.fingerprint));
   add(differences, "blas provider", measured.fingerprint.blas_provider, expected.fingerprint.blas_provider);
   add(differences, "vector instructions", measured.fingerprint.cpu_capability, expected.fingerprint.cpu_capability);
   // Asked for alike and come to otherwise: a consequence of the stack, and the last thing to suspect.
