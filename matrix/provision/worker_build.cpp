@@ -84,8 +84,6 @@ std::vector<std::string> configure_command(const std::string& cmake, const Worke
       fmt::format("-DREPROBENCH_CXX11_ABI={}", build.cxx11_abi),
       fmt::format("-DREPROBENCH_WITH_CUDA={}", build.with_cuda ? "ON" : "OFF")};
   if (!find_in_path("ninja").empty()) command.insert(command.end(), {"-G", "Ninja"});
-  const std::string ccache = find_in_path("ccache");
-  if (!ccache.empty()) command.push_back("-DCMAKE_CXX_COMPILER_LAUNCHER=" + ccache);
   return command;
 }
 

@@ -110,7 +110,8 @@ TEST_CASE("operator calls repeat, cover all passes and name the module they work
   for (std::size_t i = 0; i < calls.size(); ++i) {
     CHECK(again[i].name == calls[i].name);
     // Memory that is taken over unwritten may hold anything; where inputs are equal outputs must be.
-    if (again[i].inputs == calls[i].inputs) CHECK(again[i].outputs == calls[i].outputs);
+    // One expression: LibTorch's logging offers to print any vector, and these elements have no text.
+    if (again[i].inputs == calls[i].inputs) CHECK((again[i].outputs == calls[i].outputs));
   }
 }
 
