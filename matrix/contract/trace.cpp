@@ -20,6 +20,13 @@ constexpr std::size_t kChecksumTail = kChecksumKey.size() + 8 + 2;  // 8 digits,
   throw ContractError(std::string("trace: `") + key + "` " + what);
 }
 
+// The field where it stands: a line holds thousands of numbers, and required<json> would copy each of them.
+const json& required_field(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) reject(key, "is missing");
+  return *found;
+}
+
 std::string required_digest(const json& object, const char* key) {
   auto digest = required<std::string>("trace", object, key);
   const bool well_formed = digest.size() == 32 && digest.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -28,13 +35,13 @@ std::string required_digest(const json& object, const char* key) {
 }
 
 double required_number(const json& object, const char* key) {
-  const auto value = number_from_json(required<json>("trace", object, key));
+  const auto value = number_from_json(required_field(object, key));
   if (!value) reject(key, "is not a number");
   return *value;
 }
 
-json required_exact_float(const json& object, const char* key) {
-  json value = required<json>("trace", object, key);
+const json& required_exact_float(const json& object, const char* key) {
+  const json& value = required_field(object, key);
   if (!exact_float_from_json(value)) reject(key, "is not an exact float, or its bits and value disagree");
   return value;
 }
@@ -55,7 +62,8 @@ TensorSketch sketch_from_json(const json& object) {
   sketch.max = required_number(object, "max");
   sketch.sum = required_number(object, "sum");
   sketch.l2 = required_number(object, "l2");
-  const auto sums = required<std::vector<json>>("trace", object, "signed_sums");
+  const json& sums = required_field(object, "signed_sums");
+  if (!sums.is_array()) reject("signed_sums", "has the wrong type");
   if (sums.size() != sketch.signed_sums.size()) reject("signed_sums", "does not hold 64 numbers");
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const auto value = number_from_json(sums[i]);
@@ -142,13 +150,13 @@ StepRecord step_record_from_json(const json& object) {
   StepRecord step;
   step.step = required<std::int64_t>("trace", object, "step");
   step.loss = required_exact_float(object, "loss");
-  step.grad_norm = required<json>("trace", object, "grad_norm");
+  step.grad_norm = required_field(object, "grad_norm");
   if (!step.grad_norm.is_null()) step.grad_norm = required_exact_float(object, "grad_norm");
   step.learning_rate = required_number(object, "learning_rate");
   step.samples = required<std::int64_t>("trace", object, "samples");
   step.step_time_ns = required<std::int64_t>("trace", object, "step_time_ns");
   if (step.step_time_ns <= 0) reject("step_time_ns", "is not positive");
-  const json phases = required<json>("trace", object, "phases");
+  const json& phases = required_field(object, "phases");
   step.phases = {
       required<std::int64_t>("trace", phases, "data_ns"), required<std::int64_t>("trace", phases, "forward_ns"),
       required<std::int64_t>("trace", phases, "backward_ns"), required<std::int64_t>("trace", phases, "optimizer_ns")};
@@ -156,7 +164,7 @@ StepRecord step_record_from_json(const json& object) {
   step.allocated_bytes = required<std::int64_t>("trace", object, "allocated_bytes");
   step.root = required_digest(object, "root");
   step.chain = required_digest(object, "chain");
-  step.events = required<json>("trace", object, "events");
+  step.events = required_field(object, "events");
   return step;
 }
 
@@ -176,7 +184,7 @@ TensorsRecord tensors_record_from_json(const json& object) {
   TensorsRecord result;
   result.step = required<std::int64_t>("trace", object, "step");
   result.is_final = required<std::string>("trace", object, "kind") == "final";
-  const json list = required<json>("trace", object, "tensors");
+  const json& list = required_field(object, "tensors");
   if (!list.is_array()) reject("tensors", "is not a list");
   for (const json& tensor : list) result.tensors.push_back(tensor_from_json(tensor));
   return result;
