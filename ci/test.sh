@@ -13,23 +13,57 @@ passed=0
 failed=0
 skipped=0
 failures=()
+cores=$(nproc)
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
 
-# step NAME COMMAND...: one line when it passes, all of its output when it fails.
-step() {
-  local name=$1 log start
-  shift
-  log=$(mktemp)
-  start=$SECONDS
-  if "$@" >"$log" 2>&1; then
+# report NAME LOG: one line when it passed, all of its output when it failed.
+report() {
+  local name=$1 log=$2 status seconds
+  read -r status seconds <"$log.end"
+  if [ "$status" -eq 0 ]; then
     count "$log" 1 0
-    echo "ok      $name  $((SECONDS - start)) s"
+    echo "ok      $name  $seconds s"
   else
     count "$log" 0 1
     failures+=("$name")
-    echo "FAILED  $name  $((SECONDS - start)) s"
+    echo "FAILED  $name  $seconds s"
     tail -n 100 "$log"
   fi
-  rm -f "$log"
+}
+
+# timed LOG COMMAND...: runs it into LOG and leaves `STATUS SECONDS` in LOG.end.
+timed() {
+  local log=$1 start=$SECONDS status=0
+  shift
+  "$@" >"$log" 2>&1 || status=$?
+  echo "$status $((SECONDS - start))" >"$log.end"
+}
+
+# step NAME COMMAND...: alone on the machine, for what takes all cores or depends on time.
+step() {
+  local log
+  log=$(mktemp -p "$logs")
+  timed "$log" "${@:2}"
+  report "$1" "$log"
+}
+
+# beside NAME COMMAND...: together with the other steps of its group, as many at a time as there are cores. A group ends
+# with `together`, which reports its steps in the order they were named.
+group=()
+beside() {
+  local log
+  log=$(mktemp -p "$logs")
+  while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do wait -n || true; done
+  timed "$log" "${@:2}" &
+  group+=("$1" "$log")
+}
+together() {
+  wait
+  while [ "${#group[@]}" -gt 0 ]; do
+    report "${group[0]}" "${group[1]}"
+    group=("${group[@]:2}")
+  done
 }
 
 # Adds up what a runner's closing lines say: Catch2, unittest. A step without such a line counts as one case.
@@ -63,28 +97,37 @@ count() {
 build() { cmake --preset "$1" && cmake --build --preset "$1"; }
 
 python=$(command -v /usr/bin/python3 || command -v python3)
-unit_tests=(contract spec device plan stats record verdict simt kernels models provision exec cli)
+# Longest first, so that none is left running alone at the end. exec measures time and has the machine to itself.
+unit_tests=(cli provision kernels simt record verdict plan stats models spec device contract)
+
+# unit_tests_of BUILD SUFFIX ARGUMENT...: every test program of that build folder.
+unit_tests_of() {
+  local name
+  for name in "${unit_tests[@]}"; do
+    if [ -x "$1/bin/${name}_test" ]; then beside "$name$2" "$1/bin/${name}_test" "${@:3}"; fi
+  done
+}
 
 ci/packages.sh test
 step "lint" ci/lint.sh
 step "build" build ci
-for name in "${unit_tests[@]}"; do
-  if [ -x "build-ci/bin/${name}_test" ]; then step "$name" "build-ci/bin/${name}_test"; fi
-done
-step "kernels for every architecture" ci/kernel_test.sh build-ci
 # Without the public package its tests are skipped, and say so.
 "$python" -m pip install --quiet --root-user-action=ignore --no-deps --require-hashes --upgrade --target build-ci/python -r ci/test-requirements.txt ||
   echo "test: the Python package safetensors could not be installed" >&2
 export PYTHONPATH=$PWD/build-ci/python
-step "reports" env PYTHONDONTWRITEBYTECODE=1 "$python" -m unittest discover -s reports/tests
-step "documents against their schemas" ci/validate_documents.sh build-ci/bin/reprobench
+beside "reports" env PYTHONDONTWRITEBYTECODE=1 "$python" -m unittest discover -s reports/tests
+beside "documents against their schemas" ci/validate_documents.sh build-ci/bin/reprobench
+unit_tests_of build-ci ""
+together
+step "exec" build-ci/bin/exec_test
+step "kernels for every architecture" ci/kernel_test.sh build-ci
 
 if [ "$quick" = no ]; then
   step "build with address and undefined-behaviour sanitizers" build asan
-  for name in "${unit_tests[@]}"; do
-    # A merge reads every trace of two runs, which under sanitizers takes minutes a case; what it is made of is run in its layers.
-    if [ -x "build-asan/bin/${name}_test" ]; then step "$name, sanitized" "build-asan/bin/${name}_test" "~[merge]"; fi
-  done
+  # A merge reads every trace of two runs, which is slow under sanitizers; what it is made of is run in its layers.
+  unit_tests_of build-asan ", sanitized" "~[merge]"
+  together
+  step "exec, sanitized" build-asan/bin/exec_test
   step "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   step "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
   step "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
