@@ -1,6 +1,8 @@
 // Reading a field of a document: the value, or a ContractError that names document and field.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -18,6 +20,22 @@ T required(const char* document, const nlohmann::json& object, const char* key) 
   } catch (const nlohmann::json::exception&) {
     throw ContractError(std::string(document) + ": `" + key + "` has the wrong type");
   }
+}
+
+// Nothing where a document that is older than the field lacks it.
+template <class T>
+std::optional<T> optional_field(const char* document, const nlohmann::json& object, const char* key) {
+  return object.contains(key) ? std::optional(required<T>(document, object, key)) : std::nullopt;
+}
+
+// The same for a moment or a duration: never negative, and no more than every reader of JSON keeps exactly.
+inline std::optional<std::int64_t> optional_time(const char* document, const nlohmann::json& object, const char* key) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 53;
+  const auto value = optional_field<std::int64_t>(document, object, key);
+  if (value && (*value < 0 || *value > kLargest)) {
+    throw ContractError(std::string(document) + ": `" + key + "` is no time");
+  }
+  return value;
 }
 
 }  // namespace reprobench

@@ -63,6 +63,7 @@ json to_json(const TelemetryHeader& header) {
   for (const TelemetryGpu& gpu : header.gpus) {
     object["gpus"].push_back({{"uuid", gpu.uuid}, {"pci_bus_id", gpu.pci_bus_id}, {"name", gpu.name}});
   }
+  if (header.monotonic_us) object["monotonic_us"] = *header.monotonic_us;
   return object;
 }
 
@@ -76,6 +77,7 @@ TelemetryHeader telemetry_header_from_json(const json& object) {
     header.gpus.push_back(
         {field<std::string>(gpu, "uuid"), field<std::string>(gpu, "pci_bus_id"), field<std::string>(gpu, "name")});
   }
+  header.monotonic_us = optional_time(kDocument, object, "monotonic_us");
   return header;
 }
 

@@ -30,6 +30,9 @@ struct TelemetryHeader {
   std::string nonce;
   std::int64_t period_ns = 0;
   std::vector<TelemetryGpu> gpus;  // in the order of CUDA_VISIBLE_DEVICES
+  // CLOCK_MONOTONIC when the file began, as in the trace's header: so readings and steps have one clock. Nothing: a
+  // file older than the field.
+  std::optional<std::int64_t> monotonic_us{};
 };
 
 // What is read of a GPU. To add one: a row in telemetry.cpp (word, bound) and in device/gpu_reading.cpp (how to ask).

@@ -115,6 +115,7 @@ json to_json(const TraceHeader& header) {
   result["nonce"] = header.nonce;
   result["workload_digest"] = header.workload_digest;
   result["level"] = to_string(header.level);
+  if (header.monotonic_us) result["monotonic_us"] = *header.monotonic_us;
   return result;
 }
 
@@ -123,27 +124,29 @@ TraceHeader trace_header_from_json(const json& object) {
   const auto level = trace_level_from(required<std::string>("trace", object, "level"));
   if (!level) reject("level", "is neither `step` nor `tensor`");
   return {required<std::string>("trace", object, "cell_id"), required<std::string>("trace", object, "nonce"),
-          required_digest(object, "workload_digest"), *level};
+          required_digest(object, "workload_digest"), *level, optional_time("trace", object, "monotonic_us")};
 }
 
 json to_json(const StepRecord& step) {
-  return {{"kind", "step"},
-          {"step", step.step},
-          {"loss", step.loss},
-          {"grad_norm", step.grad_norm},
-          {"learning_rate", step.learning_rate},
-          {"samples", step.samples},
-          {"step_time_ns", step.step_time_ns},
-          {"phases",
-           {{"data_ns", step.phases.data_ns},
-            {"forward_ns", step.phases.forward_ns},
-            {"backward_ns", step.phases.backward_ns},
-            {"optimizer_ns", step.phases.optimizer_ns}}},
-          {"rss_bytes", step.rss_bytes},
-          {"allocated_bytes", step.allocated_bytes},
-          {"root", step.root},
-          {"chain", step.chain},
-          {"events", step.events}};
+  json result = {{"kind", "step"},
+                 {"step", step.step},
+                 {"loss", step.loss},
+                 {"grad_norm", step.grad_norm},
+                 {"learning_rate", step.learning_rate},
+                 {"samples", step.samples},
+                 {"step_time_ns", step.step_time_ns},
+                 {"phases",
+                  {{"data_ns", step.phases.data_ns},
+                   {"forward_ns", step.phases.forward_ns},
+                   {"backward_ns", step.phases.backward_ns},
+                   {"optimizer_ns", step.phases.optimizer_ns}}},
+                 {"rss_bytes", step.rss_bytes},
+                 {"allocated_bytes", step.allocated_bytes},
+                 {"root", step.root},
+                 {"chain", step.chain},
+                 {"events", step.events}};
+  if (step.ended_ns) result["ended_ns"] = *step.ended_ns;
+  return result;
 }
 
 StepRecord step_record_from_json(const json& object) {
@@ -165,6 +168,7 @@ StepRecord step_record_from_json(const json& object) {
   step.root = required_digest(object, "root");
   step.chain = required_digest(object, "chain");
   step.events = required_field(object, "events");
+  step.ended_ns = optional_time("trace", object, "ended_ns");
   return step;
 }
 

@@ -33,6 +33,9 @@ struct TraceHeader {
   std::string nonce;
   std::string workload_digest;  // 32 hex digits; cells with different ones are not comparable
   TraceLevel level = TraceLevel::step;
+  // CLOCK_MONOTONIC when the trace began, the clock that telemetry.jsonl's header names too. In microseconds, because
+  // nanoseconds pass 2^53 after 104 days without a reboot. Nothing: a worker older than the field.
+  std::optional<std::int64_t> monotonic_us{};
 };
 
 struct PhaseTimes {
@@ -55,6 +58,7 @@ struct StepRecord {
   std::string root;                   // digest of all this step digested, 32 hex digits
   std::string chain;  // digest of the previous chain and this root: differs from the first difference on
   nlohmann::json events = nlohmann::json::object();  // discrete events by name, for example {"relu_active": 1733}
+  std::optional<std::int64_t> ended_ns;  // since `monotonic_us`: when the device was done with the last phase
 };
 
 // Roles in the order a step meets them.

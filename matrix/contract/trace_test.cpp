@@ -46,6 +46,24 @@ TEST_CASE("a step survives the trace bit for bit", "[contract]") {
   CHECK(to_json(back) == to_json(some_step()));
 }
 
+TEST_CASE("a step says when it ended, or is of a worker that did not", "[contract]") {
+  StepRecord step = some_step();
+  CHECK_FALSE(step_record_from_json(to_json(step)).ended_ns);
+  step.ended_ns = 7'000'000'123;
+  CHECK(step_record_from_json(to_json(step)).ended_ns == 7'000'000'123);
+  TraceHeader header{"aaa", "0011", kDigest, TraceLevel::step};
+  CHECK_FALSE(trace_header_from_json(to_json(header)).monotonic_us);
+  header.monotonic_us = 86'400'000'000;
+  CHECK(trace_header_from_json(to_json(header)).monotonic_us == 86'400'000'000);
+}
+
+TEST_CASE("B53 B56: a time before the start, or one that readers of JSON would round, is refused", "[contract]") {
+  const std::int64_t time_ns = GENERATE(std::int64_t{-1}, (std::int64_t{1} << 53) + 1);
+  StepRecord step = some_step();
+  step.ended_ns = time_ns;
+  CHECK_THROWS_WITH(step_record_from_json(to_json(step)), "trace: `ended_ns` is no time");
+}
+
 TEST_CASE("tensors with sketches survive the trace", "[contract]") {
   TensorsRecord tensors;
   tensors.step = 1;

@@ -15,7 +15,10 @@ TelemetryFile::TelemetryFile(const std::filesystem::path& path, const TelemetryH
     : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600)),
       started_(std::chrono::steady_clock::now()) {
   if (!file_.is_open()) throw StoreError(path.string() + ": " + std::generic_category().message(errno));
-  append_line(to_json(header));
+  using std::chrono::microseconds;
+  TelemetryHeader begun = header;
+  begun.monotonic_us = std::chrono::duration_cast<microseconds>(started_.time_since_epoch()).count();
+  append_line(to_json(begun));
 }
 
 std::int64_t TelemetryFile::age_ns() const {

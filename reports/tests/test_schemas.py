@@ -88,6 +88,15 @@ SAMPLES = {
             step_time_ns=150000, phases={"data_ns": 1, "forward_ns": 1, "backward_ns": 1, "optimizer_ns": 1}, rss_bytes=-1,
             allocated_bytes=-1, root=DIGEST, chain=DIGEST, events={"relu_active": 1733},
         ),
+        {
+            **_head("trace"),
+            **_trace_line("header", cell_id="c", nonce="n", workload_digest=DIGEST, level="step", monotonic_us=86_400_000_000),
+        },
+        _trace_line(
+            "step", step=1, loss={"value": 1.5, "bits": "3fc00000"}, grad_norm=None, learning_rate=0.001, samples=32,
+            step_time_ns=150000, phases={"data_ns": 1, "forward_ns": 1, "backward_ns": 1, "optimizer_ns": 1}, rss_bytes=-1,
+            allocated_bytes=-1, root=DIGEST, chain=DIGEST, events={}, ended_ns=150001,
+        ),
         _trace_line("measurement", **MEASUREMENT),
         _trace_line("final", step=1, tensors=[]),
     ],
@@ -118,6 +127,10 @@ SAMPLES = {
         {
             **_head("telemetry"),
             **_trace_line("header", cell_id="c", nonce="n", period_ns=100_000_000, gpus=telemetry_samples.HEALTHY["gpus"]),
+        },
+        {
+            **_head("telemetry"),
+            **_trace_line("header", cell_id="c", nonce="n", period_ns=100_000_000, gpus=[], monotonic_us=86_400_000_000),
         },
         _trace_line(
             "sample", at_ns=5, gpu=0, trace_bytes=0, sm_clock_mhz=1980, memory_clock_mhz=2619, temperature_c=None, power_mw=1,

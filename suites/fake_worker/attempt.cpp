@@ -130,12 +130,17 @@ void write_result(const fs::path& folder, const CellResult& result, const Behavi
 void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTraining& training, TraceWriter& trace,
            CellResult& result) {
   using std::chrono::milliseconds;
-  trace.append(to_json(TraceHeader{request.cell_id, request.nonce, training.workload_digest(), request.trace}));
+  const auto began = std::chrono::steady_clock::now();
+  TraceHeader header{request.cell_id, request.nonce, training.workload_digest(), request.trace};
+  header.monotonic_us = std::chrono::duration_cast<std::chrono::microseconds>(began.time_since_epoch()).count();
+  trace.append(to_json(header));
   const std::int64_t middle = (request.workload.steps + 1) / 2;
   for (std::int64_t step = 1; step <= request.workload.steps || behaviour.does("trickle"); ++step) {
     if (behaviour.does("trickle")) std::this_thread::sleep_for(milliseconds(20));
     if (request.trace == TraceLevel::tensor) trace.append(to_json(training.tensors()));
-    trace.append(to_json(training.advance()));
+    StepRecord record = training.advance();
+    record.ended_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count();
+    trace.append(to_json(record));
     result.steps_completed = step;
     if (behaviour.does("paced"))
       std::this_thread::sleep_for(milliseconds(static_cast<int>(behaviour.value("paced", 20))));

@@ -20,7 +20,9 @@ class CpuStepTimer final : public StepTimer {
  public:
   void mark(StepMark mark) override { marks_[static_cast<std::size_t>(mark)] = Clock::now(); }
 
-  StepTimes take() override { return {between(0, 4), {between(0, 1), between(1, 2), between(2, 3), between(3, 4)}}; }
+  StepTimes take() override {
+    return {between(0, 4), {between(0, 1), between(1, 2), between(2, 3), between(3, 4)}, marks_.back()};
+  }
 
  private:
   std::int64_t between(std::size_t from, std::size_t to) const {

@@ -5,6 +5,7 @@
 // when the call returns. One thread, one device a process.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -42,6 +43,7 @@ struct DeviceMemory {
 struct StepTimes {
   std::int64_t total_ns = 0;
   PhaseTimes phases;
+  std::chrono::steady_clock::time_point ended;  // when the device passed the last mark, not when the host heard of it
 };
 
 // The five points in time between which the four phases of a step lie, in this order.

@@ -1,5 +1,6 @@
 // The loop's dealings with a device that runs behind the host, and with steps that are recorded once: on a device that
 // pretends both, in host memory.
+#include <chrono>
 #include <deque>
 #include <fstream>
 
@@ -99,6 +100,7 @@ CellRequest some_request(std::int64_t steps) {
 
 struct Ran {
   CellResult result;
+  nlohmann::json header;
   std::vector<nlohmann::json> steps;
 };
 
@@ -109,6 +111,7 @@ Ran run_on(OpenDevice open, const CellRequest& request) {
   std::ifstream trace(folder.path() / "trace.jsonl");
   for (std::string line; std::getline(trace, line);) {
     nlohmann::json record = nlohmann::json::parse(line);
+    if (record["kind"] == "header") ran.header = record;
     if (record["kind"] == "step") ran.steps.push_back(std::move(record));
   }
   return ran;
@@ -128,6 +131,22 @@ TEST_CASE("a device that lags behind gives the same trace as one that does not",
   CHECK(late.result.steps_completed == 60);
   CHECK(LateDevice::most_pending == 4);
   CHECK(LateDevice::pending == 0);
+}
+
+TEST_CASE("a step's time stamp is that of its end, however late it was read back", "[worker]") {
+  const OpenDevice open = GENERATE(&open_device, &open_late);
+  const auto before = std::chrono::steady_clock::now();
+  const Ran ran = run_on(open, some_request(60));
+  const auto after = std::chrono::steady_clock::now();
+  const std::int64_t began_us = ran.header.at("monotonic_us");
+  CHECK(began_us >= std::chrono::duration_cast<std::chrono::microseconds>(before.time_since_epoch()).count());
+  std::int64_t last_ns = 0;
+  for (const nlohmann::json& step : ran.steps) {
+    const std::int64_t ended_ns = step.at("ended_ns");
+    CHECK(ended_ns - step.at("step_time_ns").get<std::int64_t>() >= last_ns);  // one step after the other
+    last_ns = ended_ns;
+  }
+  CHECK(began_us * 1'000 + last_ns <= std::chrono::nanoseconds(after.time_since_epoch()).count());
 }
 
 TEST_CASE("a device's memory and kind reach the result, without what tells two cards of a kind apart", "[worker]") {

@@ -32,6 +32,7 @@ struct StepMeasurement {
   Digest root;
   Digest chain;
   std::map<std::string, std::int64_t> events;
+  std::int64_t ended_ns = 0;
 };
 
 void append_step_line(std::string& text, const StepMeasurement& step, std::int64_t seq);

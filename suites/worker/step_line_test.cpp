@@ -21,6 +21,7 @@ StepMeasurement full_step() {
   step.root = {1, 2};
   step.chain = {3, 4};
   step.events = {{"relu_active", 1733}, {"other", 0}};
+  step.ended_ns = 7'000'000'123;
   return step;
 }
 
@@ -38,6 +39,7 @@ nlohmann::json document_of(const StepMeasurement& step) {
   record.root = to_hex(step.root);
   record.chain = to_hex(step.chain);
   for (const auto& [name, count] : step.events) record.events[name] = count;
+  record.ended_ns = step.ended_ns;
   return to_json(record);
 }
 

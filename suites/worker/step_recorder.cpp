@@ -106,6 +106,7 @@ StepMeasurement StepRecorder::complete_oldest() {
   const StepTimes times = captured.timer->take();
   measured.step_time_ns = times.total_ns;
   measured.phases = times.phases;
+  measured.ended_ns = trace_.age_ns(times.ended);
   const Readback readback = captured.readback->take();
   measured.loss = readback.scalar;
   measured.root = root_of(captured, readback.digests);

@@ -21,6 +21,14 @@ TraceWriter::TraceWriter(const std::filesystem::path& path)
 
 TraceWriter::~TraceWriter() { close(file_); }
 
+std::int64_t TraceWriter::monotonic_us() const {
+  return std::chrono::duration_cast<std::chrono::microseconds>(began_.time_since_epoch()).count();
+}
+
+std::int64_t TraceWriter::age_ns(std::chrono::steady_clock::time_point moment) const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(moment - began_).count();
+}
+
 void TraceWriter::add(const nlohmann::json& body) { waiting_ += trace_line(body, seq_++); }
 
 void TraceWriter::add(const StepMeasurement& step) { append_step_line(waiting_, step, seq_++); }

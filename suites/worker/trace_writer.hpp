@@ -31,8 +31,13 @@ class TraceWriter {
 
   std::int64_t lines() const { return seq_; }
 
+  // The moment that the times in the file count from, for its header.
+  std::int64_t monotonic_us() const;
+  std::int64_t age_ns(std::chrono::steady_clock::time_point moment) const;
+
  private:
   int file_ = -1;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::int64_t seq_ = 0;
   std::string waiting_;
   std::chrono::steady_clock::time_point last_write_;

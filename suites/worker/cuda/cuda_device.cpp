@@ -1,6 +1,8 @@
 // A GPU as the train loop sees it: events in LibTorch's current stream, its caching allocator's counters, and digests
 // that come back while later steps run.
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -31,9 +33,16 @@ constexpr int kDevice = 0;  // the coordinator shows a process the one GPU it ma
 // Enough to keep the queue full while the host reads a step back; little enough that a NaN is seen soon.
 constexpr std::size_t kStepsInFlight = 8;
 
+// One moment on both clocks, so that what the device did can be said on the host's. They drift apart by some tens of
+// millionths: a few hundredths of a second in the longest attempts, less than the time between two telemetry readings.
+struct CommonMoment {
+  cudaEvent_t event = nullptr;
+  std::chrono::steady_clock::time_point host;
+};
+
 class CudaStepTimer final : public StepTimer {
  public:
-  explicit CudaStepTimer(EventPool& pool) : pool_(pool) {
+  CudaStepTimer(EventPool& pool, const CommonMoment& common) : pool_(pool), common_(common) {
     for (cudaEvent_t& event : marks_) event = pool_.take();
   }
   ~CudaStepTimer() override {
@@ -47,17 +56,22 @@ class CudaStepTimer final : public StepTimer {
 
   StepTimes take() override {
     check_cuda(cudaEventSynchronize(marks_.back()), "waiting for a step");
-    return {between(0, 4), {between(0, 1), between(1, 2), between(2, 3), between(3, 4)}};
+    const auto seen = std::chrono::steady_clock::now();
+    const auto ended = common_.host + std::chrono::nanoseconds(elapsed_ns(common_.event, marks_.back()));
+    return {between(0, 4), {between(0, 1), between(1, 2), between(2, 3), between(3, 4)}, std::min(ended, seen)};
   }
 
  private:
-  std::int64_t between(std::size_t from, std::size_t to) const {
+  std::int64_t between(std::size_t from, std::size_t to) const { return elapsed_ns(marks_[from], marks_[to]); }
+
+  static std::int64_t elapsed_ns(cudaEvent_t from, cudaEvent_t to) {
     float milliseconds = 0;  // resolution about half a microsecond
-    check_cuda(cudaEventElapsedTime(&milliseconds, marks_[from], marks_[to]), "reading an event");
+    check_cuda(cudaEventElapsedTime(&milliseconds, from, to), "reading an event");
     return static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6);
   }
 
   EventPool& pool_;
+  const CommonMoment& common_;
   std::array<cudaEvent_t, kStepMarks> marks_{};
 };
 
@@ -76,9 +90,16 @@ class Cuda final : public ComputeDevice {
     if (options.records_steps) stream_.emplace(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, kDevice));
   }
 
+  ~Cuda() override {
+    if (common_.event != nullptr) events_.give_back(common_.event);
+  }
+
   c10::Device where() const override { return {at::kCUDA, kDevice}; }
   void synchronize() override { check_cuda(cudaDeviceSynchronize(), "waiting for the device"); }
-  std::unique_ptr<StepTimer> start_step() override { return std::make_unique<CudaStepTimer>(events_); }
+  std::unique_ptr<StepTimer> start_step() override {
+    if (common_.event == nullptr) meet_clocks();
+    return std::make_unique<CudaStepTimer>(events_, common_);
+  }
   std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) override {
     return readbacks_.begin(tensors, scalar);
   }
@@ -112,9 +133,18 @@ class Cuda final : public ComputeDevice {
   DeviceFacts facts() const override { return facts_; }
 
  private:
+  // Waits for the device, so only before the first step.
+  void meet_clocks() {
+    common_.event = events_.take();
+    check_cuda(cudaEventRecord(common_.event, c10::cuda::getCurrentCUDAStream().stream()), "recording an event");
+    check_cuda(cudaEventSynchronize(common_.event), "waiting for an event");
+    common_.host = std::chrono::steady_clock::now();
+  }
+
   DeviceFacts facts_;
   bool unified_;
   EventPool events_;
+  CommonMoment common_;
   ReadbackQueue readbacks_;
   TensorContents contents_{readbacks_.kernels()};
   std::optional<c10::cuda::CUDAStreamGuard> stream_;
