@@ -92,6 +92,8 @@ TEST_CASE("a healthy attempt gets one GPU by its UUID, and its telemetry is comp
   CHECK(telemetry[Quantity::power_mw]->most == 350'000);
   CHECK(telemetry[Quantity::thermal_violation_ns]->most == 0);  // its growth, not its level
   CHECK(telemetry.series.size() == static_cast<std::size_t>(telemetry.samples));
+  CHECK(telemetry.timed_steps == 3);  // of six
+  CHECK(telemetry.left_out.empty());
 }
 
 TEST_CASE("a cell of the CPU has no telemetry and is told of no GPU", "[exec][process][gpu]") {
@@ -209,6 +211,26 @@ TEST_CASE("F44: bits that say nothing against a measurement are recorded and do 
   REQUIRE(attempts.at(0).telemetry);
   CHECK(attempts[0].telemetry->invalid_reason.empty());
   CHECK(attempts[0].telemetry->clock_events.count(word) == 1);
+}
+
+TEST_CASE("F44: steps and readings share a clock, so what passes costs steps and not the attempt",
+          "[exec][process][gpu]") {
+  GpuScene scene(machine_with({"GPU-a"}));
+  Cell cell = scene.cell("aaa", "clock_events=8,brief,paced=30");
+  cell.request.workload.steps = 60;
+  cell.exclusive = true;
+  const auto records = scene.run({cell});
+  REQUIRE(records[0].attempts.size() == 1);  // not measured again
+  const TelemetrySummary& telemetry = records[0].attempts[0].telemetry.value();
+  CHECK(telemetry.invalid_reason.empty());
+  CHECK(telemetry.timed_steps == 50);
+  REQUIRE(telemetry.left_out.size() == 1);
+  // After step 30, half-way, and at most one reading and a period further.
+  CHECK(telemetry.left_out[0].first > 20);
+  CHECK(telemetry.left_out[0].first <= 31);
+  CHECK(telemetry.left_out[0].last >= 31);
+  CHECK(telemetry.left_out[0].last < 45);
+  CHECK(telemetry.left_out[0].reason == "throttled");
 }
 
 TEST_CASE("a timed attempt that was throttled is measured again", "[exec][process][gpu]") {

@@ -264,7 +264,7 @@ AttemptRecord load_attempt(const std::string& run_folder, const std::string& att
   if (trace.problem != "trace.jsonl: missing") record.trace = std::move(trace);
 
   if (const auto telemetry = read_telemetry(folder / "telemetry.jsonl", request.nonce)) {
-    record.telemetry = summarise_telemetry(*telemetry);
+    record.telemetry = summarise_telemetry(*telemetry, record.trace ? &*record.trace : nullptr);
   }
 
   Judgement judgement = stopped_as ? Judgement{*stopped_as, describe_stop(*stopped_as, record, folder)}

@@ -8,27 +8,28 @@
 
 #include "matrix/contract/clock_event.hpp"
 #include "matrix/contract/xid.hpp"
+#include "matrix/record/invalid_readings.hpp"
+#include "matrix/record/timed_steps.hpp"
 
 namespace reprobench {
 namespace {
 
-using Samples = std::vector<const TelemetrySample*>;
-
-// Twice the 2 to 3 % by which boost clocks wander under a steady load; a step time moves about as much as its clock.
-constexpr double kLargestClockDrift_rel = 0.05;
-constexpr std::size_t kFewestForDrift = 8;
+// As few as a sign interval of 95 % takes (stats/paired_ratio.hpp).
+constexpr std::int64_t kFewestSteps = 6;
 constexpr std::size_t kSeriesPoints = 48;
-constexpr std::int64_t kLongestGapPeriods = 10;
+
+Readings all_readings(const TelemetryRecord& record) {
+  Readings all;
+  for (const TelemetrySample& sample : record.samples) all.push_back(&sample);
+  return all;
+}
 
 // From the first reading after the trace began to the first one at its final length. An attempt that trained between
 // two readings is judged by all of them: better a good sample called invalid than the other way round.
-Samples while_training(const TelemetryRecord& record) {
-  Samples all;
+Readings while_trace_grew(const TelemetryRecord& record) {
+  const Readings all = all_readings(record);
   std::int64_t longest = 0;
-  for (const TelemetrySample& sample : record.samples) {
-    all.push_back(&sample);
-    longest = std::max(longest, sample.trace_bytes);
-  }
+  for (const TelemetrySample& sample : record.samples) longest = std::max(longest, sample.trace_bytes);
   const auto begun = [](const TelemetrySample* sample) { return sample->trace_bytes > 0; };
   const auto first = std::find_if(all.begin(), all.end(), begun);
   auto last = std::find_if(all.begin(), all.end(), [&](const auto* sample) { return sample->trace_bytes == longest; });
@@ -39,34 +40,20 @@ Samples while_training(const TelemetryRecord& record) {
   return {first, last};
 }
 
-bool is_throttled(const TelemetrySample& sample) {
-  return invalidating_events(static_cast<std::uint64_t>(sample[Quantity::clock_events].value_or(0))) != 0;
-}
-
-// A process that cannot be seen from here is somebody else's if our own can be seen, or if there is more than the one
-// that must be ours.
-bool has_stranger(const TelemetrySample& sample) {
-  return !sample.foreign_pids.empty() || sample.hidden_pids.size() > (sample.own_pids.empty() ? 1u : 0u);
-}
-
-// A process of ours that ends between two questions looks hidden once, so a stranger must stay for two readings.
-std::set<const TelemetrySample*> contended(const Samples& samples) {
-  std::set<const TelemetrySample*> found;
-  std::map<int, const TelemetrySample*> before;  // by GPU
-  for (const TelemetrySample* sample : samples) {
-    const TelemetrySample*& previous = before[sample->gpu];
-    if (!sample->foreign_pids.empty()) found.insert(sample);
-    if (has_stranger(*sample) && previous != nullptr && has_stranger(*previous)) found.insert({sample, previous});
-    previous = sample;
-  }
-  return found;
+// Of the steps that count, and those that say something about their first and last moment.
+Readings during(const std::vector<Period>& spans, const TelemetryRecord& record) {
+  const std::int64_t from_ns = spans[warm_up_steps(spans.size())].from_ns - record.header.period_ns;
+  const std::int64_t to_ns = spans.back().to_ns + record.header.period_ns;
+  Readings found = all_readings(record);
+  std::erase_if(found, [&](const auto* reading) { return reading->at_ns < from_ns || reading->at_ns > to_ns; });
+  return found.empty() ? all_readings(record) : found;
 }
 
 bool is_counter(Quantity quantity) {
   return quantity == Quantity::power_violation_ns || quantity == Quantity::thermal_violation_ns;
 }
 
-std::optional<TelemetryRange> range_of(const Samples& samples, Quantity quantity) {
+std::optional<TelemetryRange> range_of(const Readings& samples, Quantity quantity) {
   std::vector<std::int64_t> values;
   std::map<int, std::int64_t> first_of_gpu;
   for (const TelemetrySample* sample : samples) {
@@ -82,10 +69,10 @@ std::optional<TelemetryRange> range_of(const Samples& samples, Quantity quantity
 
 // Largest relative move of the SM clock's median from the first half of the training to the second, over the GPUs. The
 // first tenth is left out, as it is from the step times.
-double clock_drift_rel(const Samples& samples, std::size_t gpus) {
+double clock_drift_rel(const Readings& samples, std::size_t gpus) {
   double drift_rel = 0;
   for (std::size_t gpu = 0; gpu < gpus; ++gpu) {
-    Samples of_gpu;
+    Readings of_gpu;
     for (const TelemetrySample* sample : samples) {
       if (static_cast<std::size_t>(sample->gpu) == gpu && (*sample)[Quantity::sm_clock_mhz]) of_gpu.push_back(sample);
     }
@@ -116,7 +103,12 @@ std::string hole_in(const TelemetryRecord& record) {
   return "";
 }
 
-void say_why_invalid(TelemetrySummary& summary, const Samples& training, std::size_t contended_samples) {
+std::string moved_clock(double drift_rel) {
+  return fmt::format("the SM clock moved by {:.1f} % between the halves of the training", drift_rel * 100);
+}
+
+// Of an attempt that does not say when its steps ran.
+void say_why_invalid(TelemetrySummary& summary, const Readings& training, std::size_t contended_samples) {
   std::uint64_t bits = 0;
   for (const TelemetrySample* sample : training) {
     bits |= static_cast<std::uint64_t>((*sample)[Quantity::clock_events].value_or(0));
@@ -140,14 +132,70 @@ void say_why_invalid(TelemetrySummary& summary, const Samples& training, std::si
         summary.foreign_pids.empty() ? std::string() : fmt::format(": pid {}", fmt::join(summary.foreign_pids, ", ")));
   } else if (drift_rel > kLargestClockDrift_rel) {
     summary.invalid_reason = "clock";
-    summary.invalid_sentence =
-        fmt::format("the SM clock moved by {:.1f} % between the halves of the training", drift_rel * 100);
+    summary.invalid_sentence = moved_clock(drift_rel);
+  }
+}
+
+std::string circumstances(const std::string& reason, const TelemetrySummary& summary, const Readings& all) {
+  std::uint64_t bits = 0;
+  for (const TelemetrySample* sample : all) {
+    bits |= static_cast<std::uint64_t>((*sample)[Quantity::clock_events].value_or(0));
+  }
+  const auto words = clock_event_words(invalidating_events(bits));
+  if (reason == "throttled" && words.empty()) return " (time lost to temperature)";
+  if (reason == "throttled") return fmt::format(" ({})", fmt::join(words, ", "));
+  if (reason == "clock") return fmt::format(" (over {:.0f} % off its median)", kLargestClockDrift_rel * 100);
+  return summary.foreign_pids.empty() ? "" : fmt::format(" (pid {})", fmt::join(summary.foreign_pids, ", "));
+}
+
+// The readings that say something about steps that are left out are none of those that the rest is judged by.
+Readings outside(const InvalidPeriods& invalid, const Readings& readings) {
+  Readings rest = readings;
+  std::erase_if(rest, [&](const TelemetrySample* reading) {
+    return std::any_of(invalid.begin(), invalid.end(), [&](const auto& of_reason) {
+      return std::any_of(of_reason.second.begin(), of_reason.second.end(), [&](const Period& period) {
+        return period.from_ns <= reading->at_ns && reading->at_ns <= period.to_ns;
+      });
+    });
+  });
+  return rest;
+}
+
+// Which steps do not count, and whether enough of the others are left to judge the attempt by.
+void leave_steps_out(TelemetrySummary& summary, const TelemetryRecord& record, const Trace& trace,
+                     const std::vector<Period>& spans, const Readings& training) {
+  const Readings all = all_readings(record);
+  const InvalidPeriods invalid = invalid_periods(all, training, record.header.period_ns);
+  summary.timed_steps = static_cast<std::int64_t>(spans.size() - warm_up_steps(spans.size()));
+  summary.left_out = steps_in(invalid, trace, spans);
+  std::int64_t left_out = 0;
+  std::int64_t most = 0;
+  std::string worst;
+  std::vector<std::string> reasons;
+  for (const auto& [reason, steps] : count_of_left_out(summary)) {
+    left_out += steps;
+    if (steps > most) worst = reason;
+    most = std::max(most, steps);
+    reasons.push_back(fmt::format("{} {}{}", steps, reason, circumstances(reason, summary, all)));
+  }
+  const std::int64_t remaining = summary.timed_steps - left_out;
+  const double drift_rel = clock_drift_rel(outside(invalid, training), summary.gpus.size());
+  if (left_out > 0) {
+    summary.left_out_sentence =
+        fmt::format("{} of {} steps left out: {}", left_out, summary.timed_steps, fmt::join(reasons, ", "));
+  }
+  if (left_out > 0 && (remaining < kFewestSteps || remaining < left_out)) {
+    summary.invalid_reason = worst;
+    summary.invalid_sentence = fmt::format("too few steps remain: {}", summary.left_out_sentence);
+  } else if (drift_rel > kLargestClockDrift_rel) {
+    summary.invalid_reason = "clock";
+    summary.invalid_sentence = moved_clock(drift_rel);
   }
 }
 
 std::vector<TelemetryPoint> series_of(const TelemetryRecord& record,
                                       const std::set<const TelemetrySample*>& invalidated) {
-  Samples first_gpu;
+  Readings first_gpu;
   for (const TelemetrySample& sample : record.samples) {
     if (sample.gpu == 0) first_gpu.push_back(&sample);
   }
@@ -164,16 +212,17 @@ std::vector<TelemetryPoint> series_of(const TelemetryRecord& record,
 
 }  // namespace
 
-TelemetrySummary summarise_telemetry(const TelemetryRecord& record) {
+TelemetrySummary summarise_telemetry(const TelemetryRecord& record, const Trace* trace) {
   TelemetrySummary summary;
   summary.gpus = record.header.gpus;
   summary.events = record.events;
   summary.problem = hole_in(record);
   summary.samples = static_cast<std::int64_t>(record.samples.size());
 
-  const Samples training = while_training(record);
+  const auto spans = trace == nullptr ? std::nullopt : spans_of_steps(*trace, record);
+  const Readings training = spans ? during(*spans, record) : while_trace_grew(record);
   summary.training_samples = static_cast<std::int64_t>(training.size());
-  std::set<const TelemetrySample*> invalidated = contended(training);
+  std::set<const TelemetrySample*> invalidated = contended_readings(training);
   const std::size_t contended_samples = invalidated.size();
   std::set<std::int64_t> strangers;
   std::int64_t capped = 0;
@@ -188,9 +237,19 @@ TelemetrySummary summarise_telemetry(const TelemetryRecord& record) {
   if (!training.empty()) summary.power_cap_share = static_cast<double>(capped) / static_cast<double>(training.size());
   summary.foreign_pids = {strangers.begin(), strangers.end()};
   for (std::size_t i = 0; i < kQuantities; ++i) summary.ranges[i] = range_of(training, static_cast<Quantity>(i));
-  say_why_invalid(summary, training, contended_samples);
+  if (spans) {
+    leave_steps_out(summary, record, *trace, *spans, training);
+  } else {
+    say_why_invalid(summary, training, contended_samples);
+  }
   summary.series = series_of(record, invalidated);
   return summary;
+}
+
+std::map<std::string, std::int64_t> count_of_left_out(const TelemetrySummary& telemetry) {
+  std::map<std::string, std::int64_t> counts;
+  for (const LeftOutSteps& steps : telemetry.left_out) counts[steps.reason] += steps.last - steps.first + 1;
+  return counts;
 }
 
 std::vector<GpuFault> faults_of(const TelemetrySummary& telemetry) {

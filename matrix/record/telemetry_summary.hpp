@@ -5,8 +5,11 @@
 //   throttled   the card held itself back: an invalidating clocks event bit (contract/clock_event.hpp), or time lost to
 //               temperature by the violation counter
 //   contended   another process computed on the GPU
-//   clock       the SM clock's median moved by more than 5 % between the halves of the training
-// Only readings from the time the trace grew count, that is, while the attempt trained.
+//   clock       the SM clock's median moved by more than 5 % between the halves of the training, or, where steps have
+//               time stamps, it stayed that far off its median
+// Only readings from the time that the attempt trained count. Where the trace says when each step ended, what is
+// invalid is the steps meanwhile: they are left out, and the attempt stands on the others. Otherwise, and where fewer
+// than half of the steps or fewer than six would remain, it is the attempt.
 #pragma once
 
 #include <filesystem>
@@ -28,6 +31,11 @@ struct TelemetryRecord {
   std::string problem;  // of the file: "telemetry.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
 };
 
+inline constexpr std::int64_t kLongestGapPeriods = 10;  // a longer silence is a hole
+
+// A whole attempt's trace (run_record.hpp).
+struct Trace;
+
 struct TelemetryRange {
   std::int64_t least = 0;
   std::int64_t median = 0;
@@ -44,6 +52,13 @@ struct TelemetryPoint {
   bool invalidated = false;
 };
 
+// Steps whose times do not count, `first` to `last`.
+struct LeftOutSteps {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::string reason;  // "throttled", "contended", "clock"
+};
+
 struct TelemetrySummary {
   std::vector<TelemetryGpu> gpus;
   std::int64_t samples = 0;
@@ -56,7 +71,10 @@ struct TelemetrySummary {
   std::vector<TelemetryEvent> events;  // over the whole attempt
   std::string invalid_reason;          // empty: valid, as far as can be told
   std::string invalid_sentence;
-  std::string problem;  // empty: complete; else why the telemetry is absent or has holes
+  std::int64_t timed_steps = 0;        // after the warm-up, those left out included; 0: it is not known when steps ran
+  std::vector<LeftOutSteps> left_out;  // ascending
+  std::string left_out_sentence;       // empty: none was
+  std::string problem;                 // empty: complete; else why the telemetry is absent or has holes
   std::vector<TelemetryPoint> series;
 
   std::optional<TelemetryRange> operator[](Quantity quantity) const {
@@ -67,7 +85,11 @@ struct TelemetrySummary {
 // Nothing if the file does not exist: the attempt had no GPU. Never throws for what it holds.
 std::optional<TelemetryRecord> read_telemetry(const std::filesystem::path& path, const std::string& nonce);
 
-TelemetrySummary summarise_telemetry(const TelemetryRecord& record);
+// `trace`: of the same attempt; null if it left none.
+TelemetrySummary summarise_telemetry(const TelemetryRecord& record, const Trace* trace = nullptr);
+
+// How many steps were left out, by reason.
+std::map<std::string, std::int64_t> count_of_left_out(const TelemetrySummary& telemetry);
 
 // An event of an attempt as an accusation.
 struct GpuFault {

@@ -8,28 +8,18 @@
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/xid.hpp"
 #include "matrix/record/sample_attempt.hpp"
+#include "matrix/record/sample_readings.hpp"
 
 namespace reprobench {
 namespace {
-
-constexpr std::int64_t kPeriod_ns = 100'000'000;
-
-void set(TelemetrySample& sample, Quantity quantity, std::int64_t value) {
-  sample.values[static_cast<std::size_t>(quantity)] = value;
-}
 
 // Readings of one GPU: two before the trace begins, `training` while it grows, two after its last byte.
 TelemetryRecord recorded(int training = 20) {
   TelemetryRecord record;
   record.header = {"aaa", "0011", kPeriod_ns, {{"GPU-a", "00000000:3B:00.0", "NVIDIA H100"}}};
   for (int i = 0; i < training + 4; ++i) {
-    TelemetrySample sample;
-    sample.at_ns = i * kPeriod_ns;
+    TelemetrySample sample = healthy_reading(i);
     sample.trace_bytes = std::clamp(i - 1, 0, training) * 100;
-    sample.own_pids = {4'242};
-    set(sample, Quantity::sm_clock_mhz, 1'980);
-    set(sample, Quantity::clock_events, 0);
-    set(sample, Quantity::thermal_violation_ns, 7);
     record.samples.push_back(sample);
   }
   record.end = TelemetryEnd{training + 4, 0, {}, ""};
@@ -163,6 +153,7 @@ TEST_CASE("the file gives back what was written, and says what is wrong with one
   const TemporaryFolder folder;
   const auto path = folder.path / "telemetry.jsonl";
   TelemetryRecord record = recorded(3);
+  record.header.monotonic_us = GENERATE(std::optional<std::int64_t>(), std::optional<std::int64_t>(86'400'000'000));
   record.events = {{5, 0, TelemetryEventKind::lost, 15}};
   const std::string text = text_of(record);
   std::ofstream(path) << text;

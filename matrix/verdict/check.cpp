@@ -216,6 +216,13 @@ bool has_reference_blas(const CellEvidence& cell) {
   return cell.repeats.front().result->fingerprint.blas_provider == kReferenceBlas;
 }
 
+void say_what_was_left_out(CheckResult& check, const CellEvidence& cell, const CellEvidence* reference) {
+  const std::string here = steps_left_out(cell);
+  const std::string there = reference == nullptr ? "" : steps_left_out(*reference);
+  if (!here.empty()) check.sentence += "; " + here;
+  if (!there.empty()) check.sentence += fmt::format("; of {}: {}", reference->slug, there);
+}
+
 CheckResult described(const CellThreshold& threshold) {
   CheckResult check;
   check.metric = threshold.metric;
@@ -271,6 +278,7 @@ CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, c
   } else {
     evaluate_of_cell(check, *metric, threshold.bound, cell, expected);
   }
+  if (metric->is_of_steps) say_what_was_left_out(check, cell, expected);
   if (!check.of.empty()) check.sentence = fmt::format("{}: {}", check.of, check.sentence);
   return check;
 }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "matrix/stats/robust.hpp"
 
@@ -80,6 +81,24 @@ std::optional<TimeDoubt> doubt_about_times(const CellEvidence& cell, const CellE
   if (reference == nullptr) return std::nullopt;
   if (auto doubt = doubt_about(*reference)) return doubt;
   return doubt_about_pair(cell, *reference);
+}
+
+std::string steps_left_out(const CellEvidence& cell) {
+  std::int64_t timed = 0;
+  std::int64_t left_out = 0;
+  std::map<std::string, std::int64_t> by_reason;
+  for (const AttemptRecord& attempt : cell.repeats) {
+    if (!attempt.telemetry) continue;
+    timed += attempt.telemetry->timed_steps;
+    for (const auto& [reason, steps] : count_of_left_out(*attempt.telemetry)) {
+      left_out += steps;
+      by_reason[reason] += steps;
+    }
+  }
+  if (left_out == 0) return "";
+  std::vector<std::string> parts;
+  for (const auto& [reason, steps] : by_reason) parts.push_back(fmt::format("{} {}", steps, reason));
+  return fmt::format("{} of {} steps left out ({})", left_out, timed, fmt::join(parts, ", "));
 }
 
 }  // namespace reprobench

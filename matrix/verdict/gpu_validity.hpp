@@ -19,4 +19,7 @@ struct TimeDoubt {
 // were at the power limit, where the clock is what the load of the stack makes it.
 std::optional<TimeDoubt> doubt_about_times(const CellEvidence& cell, const CellEvidence* reference);
 
+// "40 of 18900 steps left out (30 throttled, 10 contended)", over the repeats of a cell; empty: none was.
+std::string steps_left_out(const CellEvidence& cell);
+
 }  // namespace reprobench

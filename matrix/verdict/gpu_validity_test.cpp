@@ -70,6 +70,24 @@ TEST_CASE("one invalid repeat makes the speed inconclusive with its reason and l
   CHECK(candidate(verdict).outcome == Outcome::inconclusive);
 }
 
+TEST_CASE("steps that are left out are counted in the sentence and not in the time", "[verdict][gpu]") {
+  RunRecord run = gpu_run();
+  for (AttemptRecord& attempt : candidate(run).attempts) {
+    for (std::size_t i = 14; i < 18; ++i) attempt.trace->steps[i].step_time_ns *= 3;  // steps 15 to 18 of 20
+    for (std::size_t i = 10; i < 13; ++i) attempt.trace->steps[i].step_time_ns *= 3;  // steps 11 to 13
+  }
+  CHECK(speed(judge(run)).status == CheckStatus::failed);
+  for (AttemptRecord& attempt : candidate(run).attempts) {
+    attempt.telemetry->timed_steps = 10;
+    attempt.telemetry->left_out = {{11, 13, "contended"}, {15, 18, "throttled"}};
+  }
+  CHECK(speed(judge(run)).status == CheckStatus::passed);
+  CHECK(speed(judge(run)).sentence.find("; 49 of 70 steps left out (21 contended, 28 throttled)") != std::string::npos);
+  CHECK(bits(judge(run)).sentence.find("left out") == std::string::npos);
+  std::swap(run.cells[0].attempts, run.cells[1].attempts);
+  CHECK(speed(judge(run)).sentence.find(": 49 of 70 steps left out") != std::string::npos);
+}
+
 TEST_CASE("a slow cell on a throttled GPU is inconclusive, not failed", "[verdict][gpu]") {
   RunRecord run = sample::run(7, 1.5, kSpeedAndBits);
   CHECK(candidate(judge(run)).outcome == Outcome::failed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "matrix/contract/number.hpp"
+#include "matrix/record/timed_steps.hpp"
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/divergence.hpp"
@@ -13,15 +14,8 @@ namespace {
 
 using MaybeValue = std::optional<double>;
 
-// Steps that pay for first touches of memory and lazy initialisation: a tenth, at least ten where there are enough.
-std::size_t warm_up_steps(std::size_t steps) { return std::min(std::max<std::size_t>(steps / 10, 10), steps / 2); }
-
 MaybeValue median_step_time_ns(const AttemptRecord& attempt) {
-  const auto& steps = attempt.trace->steps;
-  std::vector<double> times_ns;
-  for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {
-    times_ns.push_back(static_cast<double>(steps[i].step_time_ns));
-  }
+  const std::vector<double> times_ns = timed_steps_ns(attempt);
   if (times_ns.empty()) return std::nullopt;
   return median(times_ns);
 }
@@ -130,6 +124,15 @@ constexpr Metric of_probe(const MetricInfo& info,
   return metric;
 }
 
+constexpr Metric of_steps(const MetricInfo& info, MaybeValue (*of_attempt)(const AttemptRecord&)) {
+  Metric metric;
+  metric.info = info;
+  metric.of_attempt = of_attempt;
+  metric.aggregate = kPaired;
+  metric.is_of_steps = true;
+  return metric;
+}
+
 // clang-format off
 constexpr Metric kMetrics[] = {
     // name, unit, better, dimension, what it says; of one attempt, or of the cell; how attempts become one value
@@ -140,8 +143,8 @@ constexpr Metric kMetrics[] = {
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
     {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, Against::reference},
     {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst},
-    {{"throughput.step_time",          "ns",    kLower,  throughput, "median time of a training step after warm-up"},                          &median_step_time_ns, nullptr, kPaired},
-    {{"throughput.samples",            "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s, nullptr, kPaired},
+    of_steps({"throughput.step_time",  "ns",    kLower,  throughput, "median time of a training step after warm-up"},                          &median_step_time_ns),
+    of_steps({"throughput.samples",    "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s),
     {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
     {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &rss_growth_bytes, nullptr, kWorst},

@@ -54,6 +54,7 @@ struct Metric {
   Against against = Against::nothing;  // whose evidence of_cell is called with, whatever the bound says
   bool compares_bits = false;          // class A: across devices and hosts only equal fingerprints promise them
   Measurement (*of_measurements)(const AttemptRecord& attempt, const MeasurementSelection& of) = nullptr;
+  bool is_of_steps = false;  // over the times of steps, of which telemetry may leave some out
 };
 
 std::span<const Metric> metrics();

@@ -53,6 +53,9 @@ json to_json(const TelemetrySummary& telemetry) {
           {"faults", std::move(faults)},
           {"invalid_reason", telemetry.invalid_reason},
           {"invalid_sentence", telemetry.invalid_sentence},
+          {"timed_steps", telemetry.timed_steps},
+          {"steps_left_out", count_of_left_out(telemetry)},
+          {"left_out_sentence", telemetry.left_out_sentence},
           {"problem", telemetry.problem},
           {"series", std::move(series)}};
 }

@@ -145,7 +145,8 @@ def _telemetry_row(row: TelemetryRow) -> str:
     return (
         f"| {row.word} | {text(row.cell['slug'])} r{row.attempt['repeat']}a{row.attempt['attempt']} | {text(row.gpus)} "
         f"| {row.of('sm_clock_mhz')} | {row.of('temperature_c')} | {row.of('power_mw', 1000)} | {text(row.clock_events)} "
-        f"| {row.telemetry['invalidated_samples']} of {row.telemetry['training_samples']} | {text(row.sentence) or '–'} |\n"
+        f"| {row.telemetry['invalidated_samples']} of {row.telemetry['training_samples']} | {row.steps_left_out} "
+        f"| {text(row.sentence) or '–'} |\n"
     )
 
 
@@ -223,7 +224,10 @@ def summary_md(run: Run) -> str:
         header = "| Cell | Operation | Median | Least to most | Of peak | Result |"
         out += _folded("What the device gave", header, measurement_rows)
     if telemetry:
-        header = "| Telemetry | Attempt | GPU | SM clock, MHz | Temperature, °C | Power, W | Clocks events | Invalidated | Why |"
+        header = (
+            "| Telemetry | Attempt | GPU | SM clock, MHz | Temperature, °C | Power, W | Clocks events "
+            "| Readings invalidated | Steps left out | Why |"
+        )
         objections = sum(row.word != "valid" for row in telemetry)
         summary = f"GPUs of {len(telemetry)} attempt{'s' if len(telemetry) > 1 else ''}, {objections} with an objection"
         out += _folded(summary, header, telemetry_lines)

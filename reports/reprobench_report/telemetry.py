@@ -31,18 +31,26 @@ class TelemetryRow:
         """One word for the attempt, worst first."""
         if self.telemetry["faults"]:
             return "device fault" if any(fault["device"] for fault in self.telemetry["faults"]) else "xid"
-        return self.telemetry["invalid_reason"] or ("incomplete" if self.telemetry["problem"] else "valid")
+        if self.telemetry["invalid_reason"] or self.telemetry["problem"]:
+            return self.telemetry["invalid_reason"] or "incomplete"
+        return "valid in part" if self.telemetry.get("steps_left_out") else "valid"
 
     @property
     def word_class(self) -> str:
         """The outcome whose colour the word has."""
-        return {"valid": "passed", "xid": "failed", "device fault": "errored"}.get(self.word, "inconclusive")
+        return {"valid": "passed", "valid in part": "passed", "xid": "failed", "device fault": "errored"}.get(self.word, "inconclusive")
 
     @property
     def sentence(self) -> str:
         said = [fault["sentence"] for fault in self.telemetry["faults"]]
-        said += [self.telemetry["invalid_sentence"], self.telemetry["problem"]]
+        said += [self.telemetry["invalid_sentence"] or self.telemetry.get("left_out_sentence", ""), self.telemetry["problem"]]
         return "; ".join(part for part in said if part)
+
+    @property
+    def steps_left_out(self) -> str:
+        """ "22 of 180"; a dash where the run does not say when its steps ran."""
+        timed = self.telemetry.get("timed_steps", 0)
+        return f"{sum(self.telemetry['steps_left_out'].values())} of {timed}" if timed else "–"
 
     @property
     def gpus(self) -> str:
@@ -63,7 +71,7 @@ class TelemetryRow:
         return ", ".join(f"{word} {count} of {total}" for word, count in words) or "none"
 
 
-_ORDER = ("device fault", "xid", "throttled", "contended", "clock", "incomplete", "valid")
+_ORDER = ("device fault", "xid", "throttled", "contended", "clock", "incomplete", "valid in part", "valid")
 
 
 def telemetry_rows(run: Run) -> list[TelemetryRow]:

@@ -23,7 +23,7 @@ HEALTHY = {
         "utilisation_percent": _range(90, 97, 99), "memory_used_bytes": _range(1 << 30, 3 << 30, 3 << 30),
     },
     "clock_events": {"sw_power_cap": 2}, "power_cap_share": 0.1, "foreign_pids": [], "faults": [], "invalid_reason": "",
-    "invalid_sentence": "", "problem": "", "series": [_point(i, 1980 - 5 * (i % 3)) for i in range(24)],
+    "invalid_sentence": "", "timed_steps": 2700, "steps_left_out": {}, "left_out_sentence": "", "problem": "", "series": [_point(i, 1980 - 5 * (i % 3)) for i in range(24)],
 }  # fmt: skip
 
 
@@ -37,9 +37,22 @@ def throttled():
     return telemetry
 
 
+def throttled_for_a_moment():
+    telemetry = throttled()
+    telemetry |= {"invalid_reason": "", "invalid_sentence": "", "steps_left_out": {"throttled": 810}}
+    telemetry["left_out_sentence"] = "810 of 2700 steps left out: 810 throttled (hw_thermal_slowdown)"
+    return telemetry
+
+
+def without_time_stamps():
+    """Of a verdict before steps had them."""
+    telemetry = throttled()
+    return {key: telemetry[key] for key in telemetry if key not in ("timed_steps", "steps_left_out", "left_out_sentence")}
+
+
 def absent():
     telemetry = copy.deepcopy(HEALTHY)
-    telemetry |= {"samples": 0, "training_samples": 0, "ranges": {}, "clock_events": {}, "power_cap_share": 0, "series": []}
+    telemetry |= {"samples": 0, "training_samples": 0, "ranges": {}, "clock_events": {}, "power_cap_share": 0, "series": [], "timed_steps": 0}
     telemetry["problem"] = "NVML has not answered for 2.0 s"
     return telemetry
 

@@ -50,6 +50,20 @@ class Telemetry(unittest.TestCase):
             self.assertIn(shown, text)
         self.assertIn("telemetry", page.attributes("id"))
 
+    def test_steps_that_were_left_out_are_counted_with_their_reason(self):
+        row, healthy = telemetry_rows(_run_with(telemetry_samples.HEALTHY, telemetry_samples.throttled_for_a_moment()))
+        self.assertEqual((row.word, row.word_class, row.steps_left_out), ("valid in part", "passed", "810 of 2700"))
+        self.assertEqual((healthy.word, healthy.sentence, healthy.steps_left_out), ("valid", "", "0 of 2700"))
+        run = _run_with(telemetry_samples.throttled_for_a_moment())
+        for report in (report_html(run), summary_md(run).replace("\\", "")):
+            self.assertIn("810 of 2700 steps left out: 810 throttled (hw_thermal_slowdown)", report)
+
+    def test_a_verdict_from_before_steps_had_time_stamps_is_shown(self):
+        run = _run_with(telemetry_samples.without_time_stamps(), telemetry_samples.absent())
+        self.assertEqual([row.steps_left_out for row in telemetry_rows(run)], ["–", "–"])
+        for report in (report_html(run), summary_md(run)):
+            self.assertIn("the GPU held itself back", report)
+
     def test_the_chart_marks_the_readings_that_were_invalidated(self):
         bad, good = telemetry_rows(_run_with(telemetry_samples.throttled(), telemetry_samples.HEALTHY))
         self.assertEqual(clock_chart(bad).count("v5"), 6)

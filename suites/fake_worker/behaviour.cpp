@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 38> kWords = {"ok",
+constexpr std::array<std::string_view, 39> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -47,7 +47,8 @@ constexpr std::array<std::string_view, 38> kWords = {"ok",
                                                      "foreign_pid",
                                                      "gpu_lost",
                                                      "nvml_hang",
-                                                     "once"};
+                                                     "once",
+                                                     "brief"};
 
 double parse_value(const std::string& word, const std::string& text) {
   std::size_t used = 0;

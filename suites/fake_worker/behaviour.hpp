@@ -28,6 +28,7 @@
 //   through
 //                          the fake libnvidia-ml (fake_gpu.hpp); the second and third pass with the training
 //   once                   the device trouble only in the first attempt of a repeat
+//   brief                  the device trouble passes after a few readings
 #pragma once
 
 #include <map>

@@ -37,6 +37,7 @@ void upset_gpu(const Behaviour& behaviour, const CellRequest& request) {
     upset = false;
   }
   if (upset) std::this_thread::sleep_for(kAFewReadings);
+  if (behaviour.does("brief")) calm_gpu(behaviour);
 }
 
 void calm_gpu(const Behaviour& behaviour) {

@@ -1,0 +1,37 @@
+// Which readings of an attempt's GPUs speak against a time measured meanwhile, and for how long (reliability rule R11).
+#pragma once
+
+#include <map>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "matrix/contract/telemetry.hpp"
+
+namespace reprobench {
+
+using Readings = std::vector<const TelemetrySample*>;
+
+// Twice the 2 to 3 % by which boost clocks wander under a steady load; a step time moves about as much as its clock.
+inline constexpr double kLargestClockDrift_rel = 0.05;
+inline constexpr std::size_t kFewestForDrift = 8;
+
+bool is_throttled(const TelemetrySample& reading);
+
+// Taken while another process computed on the GPU.
+std::set<const TelemetrySample*> contended_readings(const Readings& readings);
+
+// On the telemetry's clock.
+struct Period {
+  std::int64_t from_ns = 0;
+  std::int64_t to_ns = 0;
+};
+
+// By reason; each list ascending and without overlaps. A reading speaks for the time from the one before it to the one
+// after it, and for a sampling period either side at the least. `throttled` and `contended` from all readings; `clock`,
+// where the SM clock stayed more than 5 % off its median for four readings, from those of the training alone, since a
+// GPU without work clocks down.
+using InvalidPeriods = std::map<std::string_view, std::vector<Period>>;
+InvalidPeriods invalid_periods(const Readings& all, const Readings& training, std::int64_t period_ns);
+
+}  // namespace reprobench

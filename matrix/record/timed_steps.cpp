@@ -1,0 +1,78 @@
+#include "matrix/record/timed_steps.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace reprobench {
+namespace {
+
+constexpr std::array<std::string_view, 3> kWorstFirst = {"throttled", "contended", "clock"};
+constexpr std::int64_t kLongestApart_us = 1'000'000'000'000;  // eleven days; clocks further apart are not one clock
+
+bool touches(const std::vector<Period>& periods, const Period& span) {
+  const auto first =
+      std::lower_bound(periods.begin(), periods.end(), span.from_ns,
+                       [](const Period& period, std::int64_t from_ns) { return period.to_ns < from_ns; });
+  return first != periods.end() && first->from_ns <= span.to_ns;
+}
+
+std::string_view reason_against(const InvalidPeriods& invalid, const Period& span) {
+  for (const std::string_view reason : kWorstFirst) {
+    const auto periods = invalid.find(reason);
+    if (periods != invalid.end() && touches(periods->second, span)) return reason;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::size_t warm_up_steps(std::size_t steps) { return std::min(std::max<std::size_t>(steps / 10, 10), steps / 2); }
+
+std::optional<std::vector<Period>> spans_of_steps(const Trace& trace, const TelemetryRecord& telemetry) {
+  if (!trace.header.monotonic_us || !telemetry.header.monotonic_us) return std::nullopt;
+  if (trace.steps.empty() || telemetry.samples.empty()) return std::nullopt;
+  const std::int64_t apart_us = *trace.header.monotonic_us - *telemetry.header.monotonic_us;
+  if (std::abs(apart_us) > kLongestApart_us) return std::nullopt;
+  const std::int64_t last_ns = telemetry.samples.back().at_ns + kLongestGapPeriods * telemetry.header.period_ns;
+  std::vector<Period> spans;
+  for (const StepRecord& step : trace.steps) {
+    if (!step.ended_ns) return std::nullopt;
+    const std::int64_t to_ns = *step.ended_ns + apart_us * 1'000;
+    if (to_ns < 0 || to_ns > last_ns || to_ns < step.step_time_ns) return std::nullopt;
+    spans.push_back({to_ns - step.step_time_ns, to_ns});
+  }
+  return spans;
+}
+
+std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& trace,
+                                   const std::vector<Period>& spans) {
+  std::vector<LeftOutSteps> left_out;
+  for (std::size_t i = warm_up_steps(spans.size()); i < spans.size(); ++i) {
+    const std::string_view reason = reason_against(invalid, spans[i]);
+    if (reason.empty()) continue;
+    const std::int64_t step = trace.steps[i].step;
+    if (!left_out.empty() && left_out.back().reason == reason && left_out.back().last + 1 == step) {
+      left_out.back().last = step;
+    } else {
+      left_out.push_back({step, step, std::string(reason)});
+    }
+  }
+  return left_out;
+}
+
+std::vector<double> timed_steps_ns(const AttemptRecord& attempt) {
+  static const std::vector<LeftOutSteps> kNone;
+  const auto& left_out = attempt.telemetry ? attempt.telemetry->left_out : kNone;
+  const auto& steps = attempt.trace->steps;
+  std::vector<double> times_ns;
+  auto next = left_out.begin();
+  for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {
+    while (next != left_out.end() && next->last < steps[i].step) ++next;
+    if (next != left_out.end() && next->first <= steps[i].step) continue;
+    times_ns.push_back(static_cast<double>(steps[i].step_time_ns));
+  }
+  return times_ns;
+}
+
+}  // namespace reprobench

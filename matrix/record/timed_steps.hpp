@@ -1,0 +1,26 @@
+// Which steps of an attempt say how fast it was: those after the warm-up that its GPU was not throttled, contended or
+// off its clock in.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "matrix/record/invalid_readings.hpp"
+#include "matrix/record/run_record.hpp"
+
+namespace reprobench {
+
+// Steps that pay for first touches of memory and lazy initialisation: a tenth, at least ten where there are enough.
+std::size_t warm_up_steps(std::size_t steps);
+
+// When each step ran, on the telemetry's clock. Nothing if a file is older than its time stamps, or if they cannot be
+// of one clock: a worker on another host, or in a time namespace.
+std::optional<std::vector<Period>> spans_of_steps(const Trace& trace, const TelemetryRecord& telemetry);
+
+// Those steps after the warm-up that touch an invalid period, the first of their reasons in the order throttled,
+// contended, clock.
+std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& trace, const std::vector<Period>& spans);
+
+std::vector<double> timed_steps_ns(const AttemptRecord& attempt);
+
+}  // namespace reprobench

@@ -1,0 +1,190 @@
+#include "matrix/record/timed_steps.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/record/sample_readings.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kStep_ns = 10'000'000;
+constexpr std::int64_t kBoot_us = 86'400'000'000;
+constexpr std::int64_t kFirstStep_ns = 3 * kPeriod_ns;  // on the telemetry's clock
+constexpr int kSteps = 200;                             // of which 20 warm up, so 180 count: from 0.5 s to 2.3 s
+
+// 26 readings of a healthy GPU, ten a second, around 200 steps of 10 ms.
+struct Attempt {
+  Attempt() {
+    telemetry.header = {"aaa", "0011", kPeriod_ns, {{"GPU-a", "00000000:3B:00.0", "NVIDIA H100"}}, kBoot_us};
+    for (int i = 0; i < 26; ++i) {
+      TelemetrySample sample = healthy_reading(i);
+      sample.trace_bytes = 10 * i;
+      telemetry.samples.push_back(sample);
+    }
+    telemetry.end = TelemetryEnd{26, 0, {}, ""};
+    record.trace = Trace{};
+    record.trace->header.monotonic_us = kBoot_us + kFirstStep_ns / 1'000;
+    for (int number = 1; number <= kSteps; ++number) {
+      StepRecord step;
+      step.step = number;
+      step.step_time_ns = kStep_ns;
+      step.ended_ns = number * kStep_ns;
+      record.trace->steps.push_back(step);
+    }
+  }
+
+  // Readings `first` to `last` say that the GPU was throttled.
+  void throttle(std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i <= last; ++i) set(telemetry.samples[i], Quantity::clock_events, 8);
+  }
+
+  const TelemetrySummary& summary() {
+    record.telemetry = summarise_telemetry(telemetry, &*record.trace);
+    return *record.telemetry;
+  }
+
+  TelemetryRecord telemetry;
+  AttemptRecord record;
+};
+
+std::int64_t left_out(const TelemetrySummary& summary, const std::string& reason) {
+  const auto counts = count_of_left_out(summary);
+  return counts.count(reason) == 0 ? 0 : counts.at(reason);
+}
+
+TEST_CASE("on a healthy GPU every step after the warm-up counts", "[record][gpu]") {
+  Attempt attempt;
+  const TelemetrySummary& summary = attempt.summary();
+  CHECK(summary.timed_steps == 180);
+  CHECK(summary.left_out.empty());
+  CHECK(summary.left_out_sentence.empty());
+  CHECK(summary.invalid_reason.empty());
+  CHECK(timed_steps_ns(attempt.record).size() == 180);
+}
+
+TEST_CASE("readings count from the first step that counts to the last, a period either side", "[record][gpu]") {
+  Attempt attempt;
+  CHECK(attempt.summary().training_samples == 21);  // 0.4 s to 2.4 s
+  set(attempt.telemetry.samples[0], Quantity::sm_clock_mhz, 345);
+  CHECK(attempt.summary()[Quantity::sm_clock_mhz]->least == 1'980);
+}
+
+TEST_CASE("one throttled reading costs the steps within a period of it and not the attempt", "[record][gpu]") {
+  Attempt attempt;
+  attempt.throttle(12, 12);
+  const TelemetrySummary& summary = attempt.summary();
+  CHECK(summary.invalid_reason.empty());
+  REQUIRE(summary.left_out.size() == 1);
+  // From 1.1 s to 1.3 s; a step that only touches an end is out too.
+  CHECK(summary.left_out[0].first == 80);
+  CHECK(summary.left_out[0].last == 101);
+  CHECK(summary.left_out[0].reason == "throttled");
+  CHECK(summary.left_out_sentence == "22 of 180 steps left out: 22 throttled (hw_slowdown)");
+  CHECK(timed_steps_ns(attempt.record).size() == 158);
+}
+
+TEST_CASE("the steps left out are the slow ones, so the median does not see them", "[record][gpu]") {
+  Attempt attempt;
+  attempt.throttle(10, 15);
+  for (StepRecord& step : attempt.record.trace->steps) {
+    const bool is_slow = step.step > 70 && step.step < 121;
+    if (is_slow) step.step_time_ns = kStep_ns - 1;
+  }
+  attempt.summary();
+  for (const double time_ns : timed_steps_ns(attempt.record)) CHECK(time_ns == static_cast<double>(kStep_ns));
+}
+
+TEST_CASE("throttling before the steps that count costs none of them", "[record][gpu]") {
+  Attempt attempt;
+  attempt.throttle(0, 3);  // until 0.4 s; the warm-up lasts until 0.5 s
+  CHECK(attempt.summary().left_out.empty());
+  CHECK(attempt.summary().invalid_reason.empty());
+}
+
+TEST_CASE("a reading after a silence speaks for all of the silence", "[record][gpu]") {
+  Attempt attempt;
+  attempt.throttle(12, 12);
+  auto& samples = attempt.telemetry.samples;
+  samples.erase(samples.begin() + 9, samples.begin() + 12);  // now the one before is of 0.8 s
+  CHECK(attempt.summary().left_out.at(0).first == 50);
+}
+
+TEST_CASE("the attempt is invalid where fewer than half of its steps remain", "[record][gpu]") {
+  Attempt attempt;
+  attempt.throttle(9, 15);  // 0.8 s to 1.6 s
+  CHECK(attempt.summary().invalid_reason.empty());
+  attempt.throttle(8, 17);  // 0.7 s to 1.8 s
+  CHECK(attempt.summary().invalid_reason == "throttled");
+  CHECK(attempt.summary().invalid_sentence ==
+        "too few steps remain: 112 of 180 steps left out: 112 throttled (hw_slowdown)");
+}
+
+TEST_CASE("the attempt is invalid where fewer than six steps remain", "[record][gpu]") {
+  Attempt attempt;
+  attempt.record.trace->steps.resize(20);  // ten count: 0.4 s to 0.5 s
+  attempt.telemetry.samples[6].at_ns += kPeriod_ns / 2;
+  attempt.throttle(6, 6);  // and this reading speaks for the time from 0.5 s on
+  CHECK(attempt.summary().left_out_sentence == "1 of 10 steps left out: 1 throttled (hw_slowdown)");
+  CHECK(attempt.summary().invalid_reason.empty());
+  attempt.record.trace->steps.resize(12);
+  for (StepRecord& step : attempt.record.trace->steps) *step.ended_ns += 8 * kStep_ns;  // six count, the last is out
+  CHECK(attempt.summary().invalid_reason == "throttled");
+}
+
+TEST_CASE("time lost to temperature and strangers cost steps, each under its name", "[record][gpu]") {
+  Attempt attempt;
+  auto& samples = attempt.telemetry.samples;
+  for (std::size_t i = 10; i < samples.size(); ++i) set(samples[i], Quantity::thermal_violation_ns, 5'000'007);
+  samples[20].foreign_pids = {77};
+  const TelemetrySummary& summary = attempt.summary();
+  CHECK(left_out(summary, "throttled") == 22);
+  CHECK(left_out(summary, "contended") == 22);
+  CHECK(summary.left_out_sentence ==
+        "44 of 180 steps left out: 22 contended (pid 77), 22 throttled (time lost to temperature)");
+  CHECK(summary.invalid_reason.empty());
+}
+
+TEST_CASE("a clock that stays low for a while costs those steps, one that wanders none", "[record][gpu]") {
+  Attempt attempt;
+  auto& samples = attempt.telemetry.samples;
+  for (std::size_t i = 10; i < 13; ++i) set(samples[i], Quantity::sm_clock_mhz, 1'700);
+  CHECK(attempt.summary().left_out.empty());
+  set(samples[13], Quantity::sm_clock_mhz, 1'700);
+  CHECK(left_out(attempt.summary(), "clock") == 52);  // 0.9 s to 1.4 s
+  CHECK(attempt.summary().invalid_reason.empty());
+}
+
+TEST_CASE("a clock that moves between the halves in small steps is still `clock`", "[record][gpu]") {
+  Attempt attempt;
+  auto& samples = attempt.telemetry.samples;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    set(samples[i], Quantity::sm_clock_mhz, i < 11 ? 1'980 : i < 17 ? 1'925 : 1'875);
+  }
+  CHECK(attempt.summary().left_out.empty());
+  CHECK(attempt.summary().invalid_reason == "clock");
+}
+
+TEST_CASE("without time stamps, or with those of another clock, the whole attempt is invalid", "[record][gpu]") {
+  Attempt attempt;
+  attempt.throttle(12, 12);
+  SECTION("an old trace") { attempt.record.trace->header.monotonic_us.reset(); }
+  SECTION("an old step") { attempt.record.trace->steps[7].ended_ns.reset(); }
+  SECTION("old telemetry") { attempt.telemetry.header.monotonic_us.reset(); }
+  SECTION("a clock that started later") { *attempt.record.trace->header.monotonic_us = 5'000'000; }
+  SECTION("a clock that started earlier") { *attempt.record.trace->header.monotonic_us *= 2; }
+  SECTION("an absurd clock") { *attempt.record.trace->header.monotonic_us = std::int64_t{1} << 53; }
+  SECTION("a step longer than the attempt") { attempt.record.trace->steps[7].step_time_ns = INT64_MAX; }
+  const TelemetrySummary& summary = attempt.summary();
+  CHECK(summary.timed_steps == 0);
+  CHECK(summary.left_out.empty());
+  CHECK(summary.invalid_reason == "throttled");
+  CHECK(timed_steps_ns(attempt.record).size() == 180);
+}
+
+TEST_CASE("a device fault is the attempt's, whenever its steps ran", "[record][gpu]") {
+  Attempt attempt;
+  attempt.telemetry.events = {{kPeriod_ns, 0, TelemetryEventKind::xid, 79}};
+  CHECK(worst_fault(attempt.summary())->is_device);
+}
+
+}  // namespace
+}  // namespace reprobench
