@@ -22,12 +22,29 @@ axes:
   device: [sm_90]
 )";
 
+// Without a second stack there is nothing to compare the speed with, so only what it was is on record.
+constexpr const char* kTimedMatrix = R"(schema: 1
+name: gpu
+suites: [throughput]
+axes:
+  stack: [torch-2.9.0-cu128]
+  device: [sm_90]
+thresholds:
+  throughput.step_time:
+    - {gate: record_only}
+)";
+
 // A host with this GPU, and a store.
 struct GpuHost {
-  explicit GpuHost(const json& gpu) : machine(json{{"gpus", json::array({gpu})}}) {
+  explicit GpuHost(const json& gpu, const char* matrix = kGpuMatrix) : machine(json{{"gpus", json::array({gpu})}}) {
     setenv("REPROBENCH_NVML_LIBRARY", FakeNvmlScene::library().c_str(), 1);
     setenv("REPROBENCH_LOCK_DIR", machine.folder.c_str(), 1);
-    std::ofstream(machine.folder / "matrix.yaml") << kGpuMatrix;
+    std::ofstream(machine.folder / "matrix.yaml") << matrix;
+    // An attempt's environment is its request's, so what the fake worker does to the fake GPU needs a way of its own.
+    std::ofstream(machine.folder / "worker.sh")
+        << "#!/bin/sh\nREPROBENCH_FAKE_NVML_COMMANDS=" << machine.commands().string()
+        << " exec " REPROBENCH_BINARY_DIR "/reprobench-fake-worker \"$@\"\n";
+    std::filesystem::permissions(machine.folder / "worker.sh", std::filesystem::perms::owner_all);
   }
   ~GpuHost() {
     unsetenv("REPROBENCH_NVML_LIBRARY");
@@ -43,10 +60,19 @@ struct GpuHost {
   }
 
   // The only cell's verdict after a run with the fake worker.
-  json cell() const {
-    const auto result = call({"run", "--no-report", "--json", "--matrix", machine.folder / "matrix.yaml", "--out",
-                              machine.folder / "run", "--worker",
-                              "torch-2.9.0-cu128=" REPROBENCH_BINARY_DIR "/reprobench-fake-worker --do paced=20"});
+  json cell(const std::string& behaviour = "paced=20", const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {
+        "run",
+        "--no-report",
+        "--json",
+        "--matrix",
+        machine.folder / "matrix.yaml",
+        "--out",
+        machine.folder / "run",
+        "--worker",
+        "torch-2.9.0-cu128=" + (machine.folder / "worker.sh").string() + " --do " + behaviour};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto result = call(arguments);
     INFO(result.err);
     return json::parse(result.out).at("cells").at(0);
   }
@@ -76,6 +102,41 @@ TEST_CASE("a throttled GPU is in the verdict and fails nothing", "[e2e][gpu]") {
   const json cell = GpuHost(gpu).cell();
   CHECK(cell.at("outcome") == "passed");  // the smoke suite measures no speed
   CHECK(cell.at("attempts").at(0).at("telemetry").at("invalid_reason") == "throttled");
+}
+
+const std::vector<std::string> kOneTimedCell = {"--workload", "gpt2", "--repeat", "1"};
+
+json check_named(const json& cell, const std::string& metric) {
+  for (const json& check : cell.at("checks")) {
+    if (check.at("metric") == metric) return check;
+  }
+  return {};
+}
+
+TEST_CASE("a GPU at 97 % passes the throughput suite, one at 40 % fails it", "[e2e][gpu]") {
+  const auto [percent, outcome] = GENERATE(table<int, std::string>({{97, "passed"}, {40, "failed"}}));
+  json gpu = fake_gpu("GPU-a");
+  gpu["utilisation_percent"] = percent;
+  const json cell = GpuHost(gpu, kTimedMatrix).cell("paced=50", kOneTimedCell);
+  const json check = check_named(cell, "device.utilisation");
+  REQUIRE(check.is_object());
+  INFO(check.at("sentence"));
+  CHECK(check.at("status") == outcome);
+  CHECK(check.at("measured") == Approx(percent / 100.0));
+  CHECK(cell.at("outcome") == outcome);
+}
+
+TEST_CASE("a GPU that is throttled for a moment costs the steps of that moment", "[e2e][gpu]") {
+  const GpuHost host(fake_gpu("GPU-a"), kTimedMatrix);
+  const json cell = host.cell("clock_events=8,brief,paced=40", kOneTimedCell);
+  REQUIRE(cell.at("attempts").size() == 1);  // not measured again
+  const json& telemetry = cell.at("attempts").at(0).at("telemetry");
+  CHECK(telemetry.at("invalid_reason") == "");
+  CHECK(telemetry.at("timed_steps") == 30);
+  CHECK(telemetry.at("steps_left_out").at("throttled") > 0);
+  CHECK(telemetry.at("steps_left_out").at("throttled") < 15);
+  CHECK(cell.at("outcome") == "passed");
+  CHECK(telemetry.at("left_out_sentence").get<std::string>().find("(hw_slowdown)") != std::string::npos);
 }
 
 TEST_CASE("cells skip a GPU in MIG mode and say why", "[e2e][gpu]") {

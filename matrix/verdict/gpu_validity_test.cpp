@@ -88,6 +88,42 @@ TEST_CASE("steps that are left out are counted in the sentence and not in the ti
   CHECK(speed(judge(run)).sentence.find(": 49 of 70 steps left out") != std::string::npos);
 }
 
+// A candidate whose GPU's utilisation this was, in so many readings while its steps were timed.
+RunRecord busy_run(std::int64_t percent, std::int64_t readings) {
+  RunRecord run = gpu_run();
+  run.plan.cells[1].cell.thresholds = {threshold("device.utilisation", Bound::Kind::min, 0.85, false)};
+  for (AttemptRecord& attempt : candidate(run).attempts) {
+    attempt.telemetry->training_samples = readings;
+    attempt.telemetry->ranges[static_cast<std::size_t>(Quantity::utilisation_percent)] =
+        TelemetryRange{0, percent, 100};
+  }
+  return run;
+}
+
+TEST_CASE("a GPU that idles between steps fails its utilisation", "[verdict][gpu]") {
+  CHECK(speed(judge(busy_run(85, 8))).status == CheckStatus::passed);
+  CHECK(speed(judge(busy_run(84, 8))).status == CheckStatus::failed);
+  CHECK(speed(judge(busy_run(84, 8))).measured == Approx(0.84));
+}
+
+TEST_CASE("without enough readings there is no utilisation, and the check says why", "[verdict][gpu]") {
+  RunRecord run = busy_run(97, 7);
+  std::string why = "repeat 0 trained too briefly: 7 readings of its GPU, 8 would say something";
+  SECTION("too brief") {}
+  SECTION("the driver names none") {
+    run = busy_run(97, 20);
+    why = "repeat 2 has no reading of its GPU's utilisation";
+    candidate(run).attempts[2].telemetry->ranges[static_cast<std::size_t>(Quantity::utilisation_percent)].reset();
+  }
+  SECTION("the CPU") {
+    run = sample::run(7, 1.0, run.plan.cells[1].cell.thresholds);
+    why = "repeat 0 had no GPU to read";
+  }
+  CHECK(speed(judge(run)).status == CheckStatus::inconclusive);
+  CHECK(speed(judge(run)).reason == "missing_metric");
+  CHECK(speed(judge(run)).sentence == why);
+}
+
 TEST_CASE("a slow cell on a throttled GPU is inconclusive, not failed", "[verdict][gpu]") {
   RunRecord run = sample::run(7, 1.5, kSpeedAndBits);
   CHECK(candidate(judge(run)).outcome == Outcome::failed);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "matrix/contract/number.hpp"
 #include "matrix/record/timed_steps.hpp"
 #include "matrix/stats/robust.hpp"
@@ -108,15 +110,33 @@ Measurement loss_rel(const CellEvidence& cell, const CellEvidence* reference) {
   return {distance, std::nullopt, ""};
 }
 
+// NVML averages over up to a second itself, so a handful of readings is one number.
+constexpr std::int64_t kFewestUtilisationReadings = 8;
+
+// Of the readings while the steps ran that count, so of the SMs under load and not of the start-up.
+Measurement utilisation(const AttemptRecord& attempt, const MeasurementSelection&) {
+  const auto none = [&](const std::string& why) { return missing(fmt::format("repeat {} {}", attempt.repeat, why)); };
+  if (!attempt.telemetry) return none("had no GPU to read");
+  const TelemetrySummary& telemetry = *attempt.telemetry;
+  const auto percent = telemetry[Quantity::utilisation_percent];
+  if (!percent) return none("has no reading of its GPU's utilisation");
+  const std::int64_t gpus = std::max<std::int64_t>(static_cast<std::int64_t>(telemetry.gpus.size()), 1);
+  if (telemetry.training_samples / gpus < kFewestUtilisationReadings) {
+    return none(fmt::format("trained too briefly: {} readings of its GPU, {} would say something",
+                            telemetry.training_samples / gpus, kFewestUtilisationReadings));
+  }
+  return {static_cast<double>(percent->median) / 100, std::nullopt, ""};
+}
+
 using enum Dimension;
 constexpr auto kLower = Better::lower;
 constexpr auto kHigher = Better::higher;
 constexpr auto kPaired = Aggregate::median_paired;
 constexpr auto kWorst = Aggregate::worst;
 
-constexpr Metric of_probe(const MetricInfo& info,
-                          Measurement (*of_measurements)(const AttemptRecord&, const MeasurementSelection&),
-                          Aggregate aggregate) {
+constexpr Metric with_reasons(const MetricInfo& info,
+                              Measurement (*of_measurements)(const AttemptRecord&, const MeasurementSelection&),
+                              Aggregate aggregate) {
   Metric metric;
   metric.info = info;
   metric.of_measurements = of_measurements;
@@ -149,16 +169,17 @@ constexpr Metric kMetrics[] = {
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
     {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &rss_growth_bytes, nullptr, kWorst},
     {{"memory.device_peak",            "bytes", kLower,  memory,     "largest sum of the device allocator's live blocks"},                     &device_peak_bytes, nullptr, kWorst},
+    with_reasons({"device.utilisation",       "rel",     kHigher, throughput, "median share of the time in which the GPU's SMs computed while steps were timed"}, &utilisation, kPaired),
     // Of probes: those measurements that `of` names, among the operations of this unit; how a cell's attempts become one.
-    of_probe({"device.wrong_results",     "count",   kLower,  numerics,   "measurements of a probe whose result was wrong", "any"}, &wrong_results, kWorst),
-    of_probe({"device.stress_mismatches", "count",   kLower,  numerics,   "repetitions whose result was not that of the first, bit for bit", "any"}, &differing_results, kWorst),
+    with_reasons({"device.wrong_results",     "count",   kLower,  numerics,   "measurements of a probe whose result was wrong", "any"}, &wrong_results, kWorst),
+    with_reasons({"device.stress_mismatches", "count",   kLower,  numerics,   "repetitions whose result was not that of the first, bit for bit", "any"}, &differing_results, kWorst),
     {{"device.changed_algorithms",     "count", kLower,  numerics,   "operations for which the library took another algorithm than the reference's"}, nullptr, &changed_algorithms, kWorst, Against::reference},
-    of_probe({"device.bandwidth",         "GB/s",    kHigher, memory,     "best bandwidth of an operation over its sizes", "GB/s"}, &best_bandwidth_gb_per_s, kPaired),
-    of_probe({"device.bandwidth_share",   "rel",     kHigher, memory,     "best bandwidth of an operation as a share of `to`", "GB/s", true}, &best_bandwidth_share, kPaired),
-    of_probe({"device.flop_rate",         "TFLOP/s", kHigher, throughput, "best rate of an operation over its shapes", "TFLOP/s"}, &best_flop_rate_tflop_per_s, kPaired),
-    of_probe({"device.flop_share",        "rel",     kHigher, throughput, "best rate of an operation as a share of `to`", "TFLOP/s", true}, &best_flop_share, kPaired),
-    of_probe({"device.latency",           "ns",      kLower,  throughput, "least time of an operation over its sizes", "ns"}, &best_latency_ns, kPaired),
-    of_probe({"device.capacity",          "bytes",   kHigher, memory,     "memory that was filled, read back and right", "bytes"}, &verified_bytes, kWorst),
+    with_reasons({"device.bandwidth",         "GB/s",    kHigher, memory,     "best bandwidth of an operation over its sizes", "GB/s"}, &best_bandwidth_gb_per_s, kPaired),
+    with_reasons({"device.bandwidth_share",   "rel",     kHigher, memory,     "best bandwidth of an operation as a share of `to`", "GB/s", true}, &best_bandwidth_share, kPaired),
+    with_reasons({"device.flop_rate",         "TFLOP/s", kHigher, throughput, "best rate of an operation over its shapes", "TFLOP/s"}, &best_flop_rate_tflop_per_s, kPaired),
+    with_reasons({"device.flop_share",        "rel",     kHigher, throughput, "best rate of an operation as a share of `to`", "TFLOP/s", true}, &best_flop_share, kPaired),
+    with_reasons({"device.latency",           "ns",      kLower,  throughput, "least time of an operation over its sizes", "ns"}, &best_latency_ns, kPaired),
+    with_reasons({"device.capacity",          "bytes",   kHigher, memory,     "memory that was filled, read back and right", "bytes"}, &verified_bytes, kWorst),
 };
 // clang-format on
 

@@ -47,7 +47,7 @@ enum class Against {
 struct Metric {
   MetricInfo info;
   // Exactly one of the three is set: a value of one attempt, a value that needs several attempts or the reference, or a
-  // value of those measurements of one attempt that a threshold is about.
+  // value of one attempt that says why it is missing, of a probe's over those measurements that a threshold is about.
   std::optional<double> (*of_attempt)(const AttemptRecord& attempt) = nullptr;
   Measurement (*of_cell)(const CellEvidence& cell, const CellEvidence* reference) = nullptr;
   Aggregate aggregate = Aggregate::worst;
