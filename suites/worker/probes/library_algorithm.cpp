@@ -45,7 +45,7 @@ constexpr NamedAlgorithm kAlgorithms[] = {
     {"aten::_nnpack_spatial_convolution", "nnpack"},
     {"aten::_slow_conv2d_forward", "im2col_gemm"},
     {"aten::thnn_conv2d", "im2col_gemm"},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu", "flash"},
+    {"aten::_scaled_dot_product_flash_attention", "flash"},
     {"aten::mm", "gemm"},
     {"aten::addmm", "gemm"},
     {"aten::bmm", "gemm"},
