@@ -12,14 +12,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kDocument = "device";
+constexpr const char* kDeviceDocument = "device";
 constexpr std::array<std::string_view, 4> kCoverages = {"native", "ptx", "none", "unknown"};
 
 Coverage coverage_from(const std::string& word) {
   for (std::size_t i = 0; i < kCoverages.size(); ++i) {
     if (kCoverages[i] == word) return static_cast<Coverage>(i);
   }
-  throw ContractError(std::string(kDocument) + ": `compute` is no word of coverage");
+  throw ContractError(std::string(kDeviceDocument) + ": `compute` is no word of coverage");
 }
 
 struct Architecture {
@@ -96,20 +96,20 @@ json to_json(const DeviceFacts& device) {
 
 DeviceFacts device_facts_from_json(const json& object) {
   DeviceFacts device;
-  device.name = required<std::string>(kDocument, object, "name");
-  device.compute_capability = required<std::string>(kDocument, object, "compute_capability");
-  device.uuid = required<std::string>(kDocument, object, "uuid");
-  device.sm_count = required<int>(kDocument, object, "sm_count");
-  device.memory_bytes = required<std::int64_t>(kDocument, object, "memory_bytes");
-  device.l2_bytes = required<std::int64_t>(kDocument, object, "l2_bytes");
-  device.clock_hz = required<std::int64_t>(kDocument, object, "clock_hz");
-  device.memory_clock_hz = required<std::int64_t>(kDocument, object, "memory_clock_hz");
-  device.memory_bus_bits = required<std::int64_t>(kDocument, object, "memory_bus_bits");
-  device.ecc = required<bool>(kDocument, object, "ecc");
-  device.mig = required<bool>(kDocument, object, "mig");
-  device.pci_bus_id = required<std::string>(kDocument, object, "pci_bus_id");
-  device.driver_cuda = required<std::string>(kDocument, object, "driver_cuda");
-  device.compute = coverage_from(required<std::string>(kDocument, object, "compute"));
+  device.name = required<std::string>(kDeviceDocument, object, "name");
+  device.compute_capability = required<std::string>(kDeviceDocument, object, "compute_capability");
+  device.uuid = required<std::string>(kDeviceDocument, object, "uuid");
+  device.sm_count = required<int>(kDeviceDocument, object, "sm_count");
+  device.memory_bytes = required<std::int64_t>(kDeviceDocument, object, "memory_bytes");
+  device.l2_bytes = required<std::int64_t>(kDeviceDocument, object, "l2_bytes");
+  device.clock_hz = required<std::int64_t>(kDeviceDocument, object, "clock_hz");
+  device.memory_clock_hz = required<std::int64_t>(kDeviceDocument, object, "memory_clock_hz");
+  device.memory_bus_bits = required<std::int64_t>(kDeviceDocument, object, "memory_bus_bits");
+  device.ecc = required<bool>(kDeviceDocument, object, "ecc");
+  device.mig = required<bool>(kDeviceDocument, object, "mig");
+  device.pci_bus_id = required<std::string>(kDeviceDocument, object, "pci_bus_id");
+  device.driver_cuda = required<std::string>(kDeviceDocument, object, "driver_cuda");
+  device.compute = coverage_from(required<std::string>(kDeviceDocument, object, "compute"));
   return device;
 }
 

@@ -77,7 +77,7 @@ TelemetryHeader telemetry_header_from_json(const json& object) {
     header.gpus.push_back(
         {field<std::string>(gpu, "uuid"), field<std::string>(gpu, "pci_bus_id"), field<std::string>(gpu, "name")});
   }
-  header.monotonic_us = optional_time(kDocument, object, "monotonic_us");
+  header.monotonic_us = optional_time(kTelemetryDocument, object, "monotonic_us");
   return header;
 }
 
