@@ -14,6 +14,8 @@ constexpr ProbeOperation kSmoke[] = {
     {"launch", "ns", "the smallest operation, one after the other: launch latency on a GPU, dispatch on a CPU"},
     {"fp32_rounding", "bits", "significand bits of an fp32 operand that a product keeps: 24 is IEEE, 11 TF32, 8 bf16"},
     {"accumulation", "count", "how many ones a product of 16-bit operands can count: a wide accumulator counts all"},
+    {"random_grid", "count",
+     "how many elements LibTorch draws alike on this card and on any larger one, from one seed"},
     {"collective", "count", "an all-reduce of one rank: does the stack's NCCL start and have kernels for this GPU?"},
     {"tensor_core_matmul", "TFLOP/s", "a product in a reduced precision, fast enough only for tensor cores"},
 };

@@ -20,6 +20,12 @@ std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOp
 // if CUDA has nothing to do with it.
 std::string cuda_failure_cause(const std::string& text);
 
+// Threads over which LibTorch spreads random numbers on this GPU (probes/framework_random.hpp).
+std::int64_t gpu_random_grid_threads();
+
+// `count` uniform fp32 numbers by LibTorch on the GPU, the first after its generator got this seed. Throws RunFailure.
+at::Tensor first_random_draw(std::uint64_t seed, std::int64_t count);
+
 // Of `count` fp32 numbers, undefined ones, in managed memory that GPU and host share. Throws RunFailure.
 at::Tensor unified_tensor(std::int64_t count);
 

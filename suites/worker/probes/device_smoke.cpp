@@ -1,6 +1,7 @@
 // Is the device there, does it compute, and at the precision that was asked for?
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
@@ -9,6 +10,7 @@
 #include "suites/worker/float32_precision.hpp"
 #include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/exact_product.hpp"
+#include "suites/worker/probes/framework_random.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/rounding.hpp"
@@ -80,6 +82,24 @@ void accumulate(ProbeRun& run, at::ScalarType type, const std::string& dtype) {
   }
 }
 
+// How far a seed carries from this card to others. A LibTorch that draws otherwise than predicted is no fault of it,
+// but then nothing is known.
+void draw_random(ProbeRun& run) {
+  if (run.on_cpu()) return run.cannot("random_grid", {}, "on a CPU LibTorch draws from another generator");
+  const std::int64_t grid = gpu_random_grid_threads();
+  const std::int64_t count = 5 * grid;  // every one of the four numbers of a counter, and the next counter
+  const at::Tensor drawn = first_random_draw(run.seed(), count);
+  std::vector<float> values = predicted_uniform(run.seed(), grid, count);
+  const at::Tensor predicted = at::from_blob(values.data(), {count}, at::kFloat);
+  const Correctness as_predicted = equal_to(drawn, predicted);
+  if (!as_predicted.right) {
+    return run.cannot("random_grid", {}, "LibTorch's random numbers are not as predicted: " + as_predicted.finding);
+  }
+  run.observe("random_grid", {}, static_cast<double>(grid),
+              {true, "LibTorch draws element " + std::to_string(grid) +
+                         " and later ones of a tensor otherwise than on a card with another grid"});
+}
+
 void ask_collective(ProbeRun& run) {
   if (run.on_cpu()) return run.cannot("collective", {}, "NCCL is for GPUs");
   const at::Tensor values = run.random_whole("smoke.collective", 1 << 20);
@@ -124,6 +144,7 @@ void probe_device_smoke(ProbeRun& run) {
   }
   accumulate(run, at::kBFloat16, "bf16");
   accumulate(run, at::kHalf, "fp16");
+  draw_random(run);
   ask_collective(run);
   time_tensor_cores(run, at::kFloat, "tf32");
   time_tensor_cores(run, at::kBFloat16, "bf16");

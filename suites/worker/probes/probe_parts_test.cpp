@@ -13,6 +13,7 @@
 #include "suites/worker/probes/capacity.hpp"
 #include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/exact_product.hpp"
+#include "suites/worker/probes/framework_random.hpp"
 #include "suites/worker/probes/library_algorithm.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/rounding.hpp"
@@ -102,6 +103,39 @@ TEST_CASE("the operators that do the work are those that call no other", "[probe
   const at::Tensor a = at::ones({4, 4});
   const auto names = innermost_operators([&] { at::matmul(a, a.t()).softmax(-1); });
   CHECK(names == std::vector<std::string>{"aten::mm", "aten::_softmax"});
+}
+
+TEST_CASE("LibTorch's random numbers on a GPU are predicted", "[probe]") {
+  // torch.manual_seed(0); torch.rand(8, device="cuda"), as countless public examples print it.
+  const std::vector<float> printed = {0.3990F, 0.5167F, 0.0249F, 0.9401F, 0.9459F, 0.7967F, 0.4150F, 0.8203F};
+  const std::vector<float> predicted = predicted_uniform(0, 270'336, 8);
+  for (std::size_t i = 0; i < printed.size(); ++i) CHECK(predicted[i] == Approx(printed[i]).margin(5.1e-5));
+}
+
+TEST_CASE("two cards draw the same up to the grid of the smaller one, and no further", "[probe]") {
+  struct Card {
+    const char* name;
+    int multiprocessors;
+    int threads_per_multiprocessor;
+    std::int64_t grid_threads;
+  };
+  // Multiprocessors and threads from the CUDA C++ Programming Guide's table of compute capabilities; grids as observed.
+  const Card cards[] = {{"T4", 40, 1024, 40'960},        {"H20", 78, 2048, 159'744},       {"V100", 80, 2048, 163'840},
+                        {"4090D", 114, 1536, 175'104},   {"RTX 4090", 128, 1536, 196'608}, {"A100", 108, 2048, 221'184},
+                        {"H100 SXM", 132, 2048, 270'336}};
+  std::vector<float> smaller;
+  std::int64_t smaller_grid = 0;
+  for (const Card& card : cards) {
+    CAPTURE(card.name);
+    CHECK(random_grid_threads(card.multiprocessors, card.threads_per_multiprocessor) == card.grid_threads);
+    const std::vector<float> drawn = predicted_uniform(7, card.grid_threads, 300'000);
+    if (!smaller.empty()) {
+      const auto [first, other] = std::mismatch(smaller.begin(), smaller.end(), drawn.begin());
+      CHECK(first - smaller.begin() == smaller_grid);
+    }
+    smaller = drawn;
+    smaller_grid = card.grid_threads;
+  }
 }
 
 TEST_CASE("an address pattern finds the one word that is not its own address", "[probe]") {

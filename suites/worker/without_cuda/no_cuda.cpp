@@ -21,6 +21,10 @@ std::vector<DeviceFacts> visible_devices(std::string& problem) {
 
 std::string cuda_failure_cause(const std::string&) { return ""; }
 
+std::int64_t gpu_random_grid_threads() { throw RunFailure("unsupported", kProblem); }
+
+at::Tensor first_random_draw(std::uint64_t, std::int64_t) { throw RunFailure("unsupported", kProblem); }
+
 at::Tensor unified_tensor(std::int64_t) { throw RunFailure("unsupported", kProblem); }
 
 CublasLtProduct cublaslt_product(const at::Tensor&, const at::Tensor&, bool) { return {nullptr, kProblem}; }
