@@ -103,8 +103,8 @@ class Cuda final : public ComputeDevice {
   std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) override {
     return readbacks_.begin(tensors, scalar);
   }
-  Digest digest(const at::Tensor& tensor) override { return contents_.digest(tensor); }
-  Sketch sketch(const at::Tensor& tensor) override { return contents_.sketch(tensor); }
+  Digest digest(const at::Tensor& tensor) override { return contents().digest(tensor); }
+  Sketch sketch(const at::Tensor& tensor) override { return contents().sketch(tensor); }
   bool records_steps() const override { return stream_.has_value(); }
   std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override { return capture_graph(work); }
   std::size_t steps_in_flight() const override { return kStepsInFlight; }
@@ -141,12 +141,18 @@ class Cuda final : public ComputeDevice {
     common_.host = std::chrono::steady_clock::now();
   }
 
+  // Only traces of every tensor need it.
+  TensorContents& contents() {
+    if (!contents_) contents_.emplace(readbacks_.kernels());
+    return *contents_;
+  }
+
   DeviceFacts facts_;
   bool unified_;
   EventPool events_;
   CommonMoment common_;
   ReadbackQueue readbacks_;
-  TensorContents contents_{readbacks_.kernels()};
+  std::optional<TensorContents> contents_;
   std::optional<c10::cuda::CUDAStreamGuard> stream_;
 };
 
