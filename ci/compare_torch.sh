@@ -28,7 +28,7 @@ done
 on=cuda
 [ "$device" = cpu ] && on=cpu
 release=${stack#torch-}
-"$python" -c 'import sys, torch; sys.exit(torch.__version__.split("+")[0] != sys.argv[1])' "${release%%-*}" ||
+"$python" -c 'import sys, torch; sys.exit(torch.__version__.split("+")[0] != sys.argv[1])' "${release%%-*}" 2>/dev/null ||
   { echo "compare_torch: $python imports another torch than $stack has, or none" >&2; exit 2; }
 
 work=$(mktemp -d)
@@ -45,9 +45,10 @@ YAML
 # workload, batch size and steps, as the suite trains them
 workloads=("mlp/base 32 3000" "gpt2/tiny 4 40")
 for ((pair = 0; pair < pairs; ++pair)); do
+  status=0
   "$reprobench" run --matrix "$work/matrix.yaml" --repeat 1 --no-report --out "$work/run-$pair" >"$work/log" 2>&1 || status=$?
   # A stack that is its own reference decides nothing, which is no failure here.
-  case ${status:-0} in 0 | 3) ;; *) cat "$work/log" >&2; exit 1 ;; esac
+  case $status in 0 | 3) ;; *) cat "$work/log" >&2; exit 1 ;; esac
   for workload in "${workloads[@]}"; do
     read -r name batch steps <<<"$workload"
     "$python" ci/peers/torch_step.py "$name" --batch-size "$batch" --steps "$steps" --device "$on" --precision "$precision" \

@@ -69,7 +69,7 @@ class Gpt2(nn.Module):
         return functional.linear(self.ln_f(x), self.wte.weight)
 
 
-# MODEL/PRESET: network, learning rate and betas, shape and range of the input, of the target.
+# MODEL/PRESET: network, and Adam's learning rate and betas.
 WORKLOADS = {
     "mlp/base": (lambda: Mlp(128), 1e-3, (0.9, 0.999)),
     "mlp/small": (lambda: Mlp(16), 1e-3, (0.9, 0.999)),
