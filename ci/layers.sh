@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Includes go one way (README, "Layout"). Each layer may include itself and the layers named here; anything else is an error.
+# Includes go one way; this table is where that is written down. Each layer may include itself and the layers named here;
+# anything else is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,11 +13,12 @@ allowed() {
     matrix/device) echo "matrix/device matrix/contract" ;;
     matrix/plan) echo "matrix/plan matrix/contract matrix/device matrix/spec" ;;
     matrix/record) echo "matrix/record matrix/contract matrix/plan" ;;
+    matrix/evidence) echo "matrix/evidence matrix/contract matrix/plan matrix/record" ;;
     matrix/stats) echo "matrix/stats" ;;
-    matrix/exec) echo "matrix/exec matrix/contract matrix/device matrix/plan matrix/record matrix/stats" ;;
+    matrix/exec) echo "matrix/exec matrix/contract matrix/device matrix/plan matrix/record matrix/evidence matrix/stats" ;;
     matrix/provision) echo "matrix/provision matrix/contract matrix/spec matrix/exec" ;;
-    matrix/verdict) echo "matrix/verdict matrix/contract matrix/spec matrix/record matrix/stats kernels" ;;
-    matrix/cli) echo "matrix/cli matrix/contract matrix/device matrix/spec matrix/plan matrix/record matrix/stats matrix/exec matrix/provision matrix/verdict kernels" ;;
+    matrix/verdict) echo "matrix/verdict matrix/contract matrix/spec matrix/record matrix/evidence matrix/stats kernels" ;;
+    matrix/cli) echo "matrix/cli matrix/contract matrix/device matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/exec matrix/provision matrix/verdict kernels" ;;
     suites/worker) echo "suites/worker matrix/contract models kernels" ;;
     suites/fake_nvml) echo "suites/fake_nvml matrix/device" ;;
     suites/fake_worker) echo "suites/fake_worker matrix/contract" ;;

@@ -6,6 +6,7 @@
 
 #include "matrix/cli/non_finite.hpp"
 #include "matrix/cli/stored_runs.hpp"
+#include "matrix/evidence/run_record.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/spec/nearest_name.hpp"
 

@@ -7,8 +7,8 @@
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/cli/verdict_text.hpp"
+#include "matrix/evidence/run_merge.hpp"
 #include "matrix/record/run_directory.hpp"
-#include "matrix/record/run_merge.hpp"
 #include "matrix/verdict/judge.hpp"
 
 namespace reprobench {

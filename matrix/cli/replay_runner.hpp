@@ -10,8 +10,8 @@
 #include "matrix/cli/project.hpp"
 #include "matrix/cli/terminal.hpp"
 #include "matrix/contract/request.hpp"
+#include "matrix/evidence/run_record.hpp"
 #include "matrix/exec/executor.hpp"
-#include "matrix/record/run_record.hpp"
 
 namespace reprobench {
 

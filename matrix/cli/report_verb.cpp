@@ -6,6 +6,7 @@
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/verdict_files.hpp"
+#include "matrix/evidence/run_record.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/verdict/judge.hpp"
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 
+#include "matrix/evidence/run_record.hpp"
 #include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/launcher.hpp"
 #include "matrix/record/run_directory.hpp"

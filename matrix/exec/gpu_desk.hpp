@@ -7,10 +7,10 @@
 #include <set>
 #include <string>
 
+#include "matrix/evidence/repeated_faults.hpp"
 #include "matrix/exec/gpu_pool.hpp"
 #include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/plan/plan.hpp"
-#include "matrix/record/repeated_faults.hpp"
 
 namespace reprobench {
 

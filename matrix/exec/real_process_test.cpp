@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "matrix/evidence/run_record.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/local_launcher.hpp"
 #include "matrix/exec/sample_plan.hpp"

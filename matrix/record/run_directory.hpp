@@ -15,7 +15,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/record/run_record.hpp"
+#include "matrix/contract/outcome.hpp"
+#include "matrix/contract/request.hpp"
+#include "matrix/plan/plan.hpp"
+#include "matrix/record/run_info.hpp"
 
 namespace reprobench {
 

@@ -8,7 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/record/run_record.hpp"
+#include "matrix/contract/outcome.hpp"
+#include "matrix/record/run_info.hpp"
 
 namespace reprobench {
 

@@ -1,5 +1,6 @@
+#include "matrix/record/run_info.hpp"
+
 #include "matrix/contract/json_field.hpp"
-#include "matrix/record/run_record.hpp"
 
 namespace reprobench {
 namespace {

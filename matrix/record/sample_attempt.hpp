@@ -1,16 +1,23 @@
-// For tests of this layer: a folder of one's own, and an attempt's files as a good worker leaves them.
+// For tests of this layer and of evidence: a folder of one's own, an attempt's files as a good worker leaves them, and
+// a run of it.
 #pragma once
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <stdlib.h>
 
+#include "matrix/contract/exit_record.hpp"
 #include "matrix/contract/number.hpp"
-#include "matrix/record/run_record.hpp"
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/result.hpp"
+#include "matrix/contract/trace.hpp"
+#include "matrix/plan/plan.hpp"
+#include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
 
@@ -80,5 +87,35 @@ struct SampleAttempt {
   CellResult result;
   std::vector<nlohmann::json> lines;
 };
+
+inline RunInfo sample_info() {
+  RunInfo info;
+  info.run_id = "r1";
+  info.command_line = {"reprobench", "run"};
+  info.started_utc = "2026-01-01T00:00:00Z";
+  info.reprobench_version = "0.1.0";
+  return info;
+}
+
+inline Plan sample_plan(const SampleAttempt& sample) {
+  Plan plan;
+  plan.matrix = "sample";
+  Cell cell;
+  cell.request = sample.request;
+  cell.request.nonce = "";
+  cell.slug = "smoke-mlp";
+  plan.cells.push_back({cell, std::nullopt, {}});
+  return plan;
+}
+
+// What act() threw as a StoreError.
+inline std::string what_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const StoreError& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
 
 }  // namespace reprobench

@@ -1,5 +1,6 @@
+#include "matrix/record/telemetry_reader.hpp"
+
 #include "matrix/record/plain_file.hpp"
-#include "matrix/record/telemetry_summary.hpp"
 
 namespace reprobench {
 namespace {

@@ -3,10 +3,19 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
-#include "matrix/record/run_record.hpp"
+#include "matrix/contract/trace.hpp"
 
 namespace reprobench {
+
+struct Trace {
+  TraceHeader header;
+  std::vector<StepRecord> steps;
+  std::vector<TensorsRecord> tensors;  // in file order, the final state last
+  std::vector<ProbeMeasurement> measurements;
+  std::string problem;  // empty: complete; else "trace.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
+};
 
 // Never throws for what the file holds: `problem` says what is wrong and everything before it is kept. The header must
 // be this attempt's, the steps must count from `first_step` without a gap, and the final state must close the file.

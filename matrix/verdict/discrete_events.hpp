@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/record/run_record.hpp"
+#include "matrix/evidence/run_record.hpp"
 
 namespace reprobench {
 

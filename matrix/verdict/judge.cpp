@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/number.hpp"
-#include "matrix/record/repeated_faults.hpp"
+#include "matrix/evidence/repeated_faults.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/verdict/bitwise.hpp"

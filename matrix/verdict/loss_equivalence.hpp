@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/record/run_record.hpp"
+#include "matrix/evidence/run_record.hpp"
 #include "matrix/stats/tost.hpp"
 
 namespace reprobench {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/number.hpp"
-#include "matrix/record/timed_steps.hpp"
+#include "matrix/evidence/timed_steps.hpp"
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/divergence.hpp"

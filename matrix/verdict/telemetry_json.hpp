@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/record/telemetry_summary.hpp"
+#include "matrix/evidence/telemetry_summary.hpp"
 
 namespace reprobench {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "matrix/record/run_record.hpp"
+#include "matrix/evidence/run_record.hpp"
 
 namespace reprobench {
 

@@ -11,7 +11,7 @@
 #include "matrix/contract/exit_code.hpp"
 #include "matrix/contract/metric.hpp"
 #include "matrix/contract/outcome.hpp"
-#include "matrix/record/run_record.hpp"
+#include "matrix/evidence/run_record.hpp"
 
 namespace reprobench {
 

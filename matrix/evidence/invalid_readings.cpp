@@ -1,4 +1,4 @@
-#include "matrix/record/invalid_readings.hpp"
+#include "matrix/evidence/invalid_readings.hpp"
 
 #include <algorithm>
 #include <cmath>

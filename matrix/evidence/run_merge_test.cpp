@@ -1,4 +1,4 @@
-#include "matrix/record/run_merge.hpp"
+#include "matrix/evidence/run_merge.hpp"
 
 #include "ci/catch.hpp"
 #include "matrix/record/sample_attempt.hpp"
@@ -71,7 +71,7 @@ const PlannedCell& cell_called(const RunMerge& merge, const std::string& id) {
   throw std::runtime_error("the merge has no cell " + id);
 }
 
-TEST_CASE("a cell that one host skipped and another ran is a cell that ran", "[record]") {
+TEST_CASE("a cell that one host skipped and another ran is a cell that ran", "[evidence]") {
   const std::vector<MergeSource> sources{source("r-1", "cpu-a", {kReferenceId, kCandidateId}),
                                          source("r-2", "gpu-a", {kGpuId})};
   const RunMerge merge = merge_runs(sources);
@@ -89,7 +89,7 @@ TEST_CASE("a cell that one host skipped and another ran is a cell that ran", "[r
   CHECK(merge.plan.hosts[1].runs == std::vector<std::string>{"r-2"});
 }
 
-TEST_CASE("a cell that two hosts ran is kept twice, each with the reference of its own host", "[record]") {
+TEST_CASE("a cell that two hosts ran is kept twice, each with the reference of its own host", "[evidence]") {
   const std::vector<MergeSource> sources{source("r-1", "a", {kReferenceId, kCandidateId}),
                                          source("r-2", "b", {kReferenceId, kCandidateId})};
   const RunMerge merge = merge_runs(sources);
@@ -105,7 +105,7 @@ TEST_CASE("a cell that two hosts ran is kept twice, each with the reference of i
   CHECK(merge.attempts[3].source == 1);
 }
 
-TEST_CASE("shards of one host are one host; a second run of the same cells there is told apart", "[record]") {
+TEST_CASE("shards of one host are one host; a second run of the same cells there is told apart", "[evidence]") {
   const auto merged = [](const std::vector<std::string>& second) {
     return merge_runs({source("r-1", "a", {kReferenceId}), source("r-2", "a", second)});
   };
@@ -119,7 +119,7 @@ TEST_CASE("shards of one host are one host; a second run of the same cells there
   CHECK(cell_called(twice, name_on_host(kReferenceId, "a-2")).cell.coordinates.at("host") == "a-2");
 }
 
-TEST_CASE("a merged run can be merged with a third", "[record]") {
+TEST_CASE("a merged run can be merged with a third", "[evidence]") {
   const std::vector<MergeSource> two{source("r-1", "a", {kReferenceId}), source("r-2", "b", {kReferenceId})};
   const RunMerge first = merge_runs(two);
   MergeSource inner;
@@ -140,7 +140,7 @@ TEST_CASE("a merged run can be merged with a third", "[record]") {
   CHECK_THROWS_WITH(merge_runs({inner, two[1]}), Contains("run r-2 is given twice"));
 }
 
-TEST_CASE("equal sources give an equal run id, others another", "[record]") {
+TEST_CASE("equal sources give an equal run id, others another", "[evidence]") {
   const auto id_of = [](const std::string& second) {
     return merge_runs({source("r-20260101-000000-0001", "a", {kReferenceId}), source(second, "b", {kGpuId})})
         .info.run_id;
@@ -151,7 +151,7 @@ TEST_CASE("equal sources give an equal run id, others another", "[record]") {
   CHECK(id != id_of("r-20260101-000009-0003"));
 }
 
-TEST_CASE("runs that cannot be one run are refused with the reason", "[record]") {
+TEST_CASE("runs that cannot be one run are refused with the reason", "[evidence]") {
   const MergeSource first = source("r-1", "a", {kReferenceId});
   MergeSource second = source("r-2", "b", {kReferenceId});
   std::string why;

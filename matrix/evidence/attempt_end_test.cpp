@@ -1,6 +1,9 @@
+#include "matrix/evidence/attempt_end.hpp"
+
 #include <csignal>
 
 #include "ci/catch.hpp"
+#include "matrix/evidence/run_record.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
 namespace reprobench {
@@ -19,7 +22,7 @@ struct AttemptFolder {
   SampleAttempt sample;
 };
 
-TEST_CASE("an attempt with all its proof is completed", "[record]") {
+TEST_CASE("an attempt with all its proof is completed", "[evidence]") {
   AttemptFolder scene;
   const AttemptRecord attempt = scene.load();
   CHECK(attempt.end == AttemptEnd::completed);
@@ -29,7 +32,7 @@ TEST_CASE("an attempt with all its proof is completed", "[record]") {
   CHECK(attempt.trace->steps.size() == 3);
 }
 
-TEST_CASE("each missing piece of proof keeps an attempt from being completed", "[record]") {
+TEST_CASE("each missing piece of proof keeps an attempt from being completed", "[evidence]") {
   AttemptFolder scene;
   std::string expected;
   SECTION("steps_completed") {
@@ -84,7 +87,7 @@ void turn_into_probe(SampleAttempt& sample) {
   sample.result.trace_lines = 3;
 }
 
-TEST_CASE("a probe is completed by its measurements, in the trace and the result alike", "[record]") {
+TEST_CASE("a probe is completed by its measurements, in the trace and the result alike", "[evidence]") {
   AttemptFolder scene;
   turn_into_probe(scene.sample);
   const AttemptRecord good = scene.load();
@@ -101,7 +104,7 @@ TEST_CASE("a probe is completed by its measurements, in the trace and the result
   CHECK(empty.detail == "trace.jsonl: the probe recorded no measurement");
 }
 
-TEST_CASE("a training that records measurements breaks the contract", "[record]") {
+TEST_CASE("a training that records measurements breaks the contract", "[evidence]") {
   AttemptFolder scene;
   SampleAttempt probe;
   turn_into_probe(probe);
@@ -111,7 +114,7 @@ TEST_CASE("a training that records measurements breaks the contract", "[record]"
   CHECK(scene.load().detail == "trace.jsonl: measurements of a probe in a training");
 }
 
-TEST_CASE("without a valid exit record of this attempt it is lost", "[record]") {
+TEST_CASE("without a valid exit record of this attempt it is lost", "[evidence]") {
   AttemptFolder scene;
   scene.load();
   std::filesystem::remove(scene.folder.path / "a" / "exit.json");
@@ -124,7 +127,7 @@ TEST_CASE("without a valid exit record of this attempt it is lost", "[record]") 
   CHECK(attempt.detail == "exit.json: nonce ffffffffffffffff does not match expected 0123456789abcdef");
 }
 
-TEST_CASE("an attempt that we stopped is never completed, whatever it wrote", "[record]") {
+TEST_CASE("an attempt that we stopped is never completed, whatever it wrote", "[evidence]") {
   AttemptFolder scene;
   scene.sample.exit.stopped_by = StoppedBy::runner;
   CHECK(scene.load().end == AttemptEnd::lost);
@@ -135,7 +138,7 @@ TEST_CASE("an attempt that we stopped is never completed, whatever it wrote", "[
   CHECK(scene.load(AttemptEnd::interrupted).detail == "stopped by the user; last step 3");
 }
 
-TEST_CASE("a leaked process spoils an otherwise complete attempt", "[record]") {
+TEST_CASE("a leaked process spoils an otherwise complete attempt", "[evidence]") {
   AttemptFolder scene;
   scene.sample.exit.leaked_processes = 2;
   const AttemptRecord attempt = scene.load();
@@ -143,7 +146,7 @@ TEST_CASE("a leaked process spoils an otherwise complete attempt", "[record]") {
   CHECK(attempt.detail == "2 processes were alive after the worker ended, and killed");
 }
 
-TEST_CASE("a worker's own account of its failure decides its class", "[record]") {
+TEST_CASE("a worker's own account of its failure decides its class", "[evidence]") {
   const auto [cause, end] = GENERATE(table<std::string, AttemptEnd>({{"exception", AttemptEnd::worker_error},
                                                                      {"non_finite_loss", AttemptEnd::worker_error},
                                                                      {"cuda_oom", AttemptEnd::cuda_oom},
@@ -162,7 +165,7 @@ TEST_CASE("a worker's own account of its failure decides its class", "[record]")
   CHECK(attempt.detail == cause + " at step 2: it went wrong");
 }
 
-TEST_CASE("a signal decides, though a whole result may be there", "[record]") {
+TEST_CASE("a signal decides, though a whole result may be there", "[evidence]") {
   AttemptFolder scene;
   scene.sample.exit.exit_code.reset();
   scene.sample.exit.signal = SIGSEGV;
@@ -173,7 +176,7 @@ TEST_CASE("a signal decides, though a whole result may be there", "[record]") {
   CHECK(attempt.detail == "SIGSEGV; last step 3; stderr: last ?[31mwords");
 }
 
-TEST_CASE("result.json may hold anything without harm", "[record]") {
+TEST_CASE("result.json may hold anything without harm", "[evidence]") {
   AttemptFolder scene;
   const std::string text =
       GENERATE(as<std::string>(), "", "[", "[]", "7", "{}", R"({"schema": 7})",

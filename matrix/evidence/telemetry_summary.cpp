@@ -1,4 +1,4 @@
-#include "matrix/record/telemetry_summary.hpp"
+#include "matrix/evidence/telemetry_summary.hpp"
 
 #include <algorithm>
 #include <set>
@@ -8,8 +8,8 @@
 
 #include "matrix/contract/clock_event.hpp"
 #include "matrix/contract/xid.hpp"
-#include "matrix/record/invalid_readings.hpp"
-#include "matrix/record/timed_steps.hpp"
+#include "matrix/evidence/invalid_readings.hpp"
+#include "matrix/evidence/timed_steps.hpp"
 
 namespace reprobench {
 namespace {

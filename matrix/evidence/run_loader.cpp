@@ -2,7 +2,9 @@
 #include <filesystem>
 #include <map>
 
-#include "matrix/contract/version.hpp"
+#include "matrix/evidence/attempt_end.hpp"
+#include "matrix/evidence/run_record.hpp"
+#include "matrix/plan/plan_json.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"
 
@@ -52,6 +54,26 @@ AttemptRecord load_journaled(const fs::path& run_folder, const Cell& cell, const
 }
 
 }  // namespace
+
+AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
+                           std::optional<AttemptEnd> stopped_as) {
+  AttemptFiles files = read_attempt_files(fs::path(run_folder) / attempt_folder, request);
+  AttemptRecord record;
+  record.repeat = request.repeat;
+  record.attempt = request.attempt;
+  record.nonce = request.nonce;
+  record.folder = attempt_folder;
+  if (files.telemetry) {
+    record.telemetry = summarise_telemetry(*files.telemetry, files.trace ? &*files.trace : nullptr);
+  }
+  JudgedEnd judged = judge_end(files, record.telemetry, request, stopped_as);
+  record.end = judged.end;
+  record.detail = std::move(judged.detail);
+  record.exit = std::move(files.exit.value);
+  record.result = std::move(files.result.value);
+  record.trace = std::move(files.trace);
+  return record;
+}
 
 RunRecord load_run(const std::string& run_folder) {
   const fs::path folder(run_folder);

@@ -1,4 +1,4 @@
-#include "matrix/record/run_merge.hpp"
+#include "matrix/evidence/run_merge.hpp"
 
 #include <algorithm>
 #include <map>

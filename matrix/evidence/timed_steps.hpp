@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "matrix/record/invalid_readings.hpp"
-#include "matrix/record/run_record.hpp"
+#include "matrix/evidence/invalid_readings.hpp"
+#include "matrix/evidence/run_record.hpp"
 
 namespace reprobench {
 

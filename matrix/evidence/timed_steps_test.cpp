@@ -1,7 +1,7 @@
-#include "matrix/record/timed_steps.hpp"
+#include "matrix/evidence/timed_steps.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/record/sample_readings.hpp"
+#include "matrix/evidence/sample_readings.hpp"
 
 namespace reprobench {
 namespace {
@@ -51,7 +51,7 @@ std::int64_t left_out(const TelemetrySummary& summary, const std::string& reason
   return counts.count(reason) == 0 ? 0 : counts.at(reason);
 }
 
-TEST_CASE("on a healthy GPU every step after the warm-up counts", "[record][gpu]") {
+TEST_CASE("on a healthy GPU every step after the warm-up counts", "[evidence][gpu]") {
   Attempt attempt;
   const TelemetrySummary& summary = attempt.summary();
   CHECK(summary.timed_steps == 180);
@@ -61,14 +61,14 @@ TEST_CASE("on a healthy GPU every step after the warm-up counts", "[record][gpu]
   CHECK(timed_steps_ns(attempt.record).size() == 180);
 }
 
-TEST_CASE("readings count from the first step that counts to the last, a period either side", "[record][gpu]") {
+TEST_CASE("readings count from the first step that counts to the last, a period either side", "[evidence][gpu]") {
   Attempt attempt;
   CHECK(attempt.summary().training_samples == 21);  // 0.4 s to 2.4 s
   set(attempt.telemetry.samples[0], Quantity::sm_clock_mhz, 345);
   CHECK(attempt.summary()[Quantity::sm_clock_mhz]->least == 1'980);
 }
 
-TEST_CASE("one throttled reading costs the steps within a period of it and not the attempt", "[record][gpu]") {
+TEST_CASE("one throttled reading costs the steps within a period of it and not the attempt", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(12, 12);
   const TelemetrySummary& summary = attempt.summary();
@@ -82,7 +82,7 @@ TEST_CASE("one throttled reading costs the steps within a period of it and not t
   CHECK(timed_steps_ns(attempt.record).size() == 158);
 }
 
-TEST_CASE("the steps left out are the slow ones, so the median does not see them", "[record][gpu]") {
+TEST_CASE("the steps left out are the slow ones, so the median does not see them", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(10, 15);
   for (StepRecord& step : attempt.record.trace->steps) {
@@ -93,14 +93,14 @@ TEST_CASE("the steps left out are the slow ones, so the median does not see them
   for (const double time_ns : timed_steps_ns(attempt.record)) CHECK(time_ns == static_cast<double>(kStep_ns));
 }
 
-TEST_CASE("throttling before the steps that count costs none of them", "[record][gpu]") {
+TEST_CASE("throttling before the steps that count costs none of them", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(0, 3);  // until 0.4 s; the warm-up lasts until 0.5 s
   CHECK(attempt.summary().left_out.empty());
   CHECK(attempt.summary().invalid_reason.empty());
 }
 
-TEST_CASE("a reading after a silence speaks for all of the silence", "[record][gpu]") {
+TEST_CASE("a reading after a silence speaks for all of the silence", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(12, 12);
   auto& samples = attempt.telemetry.samples;
@@ -108,7 +108,7 @@ TEST_CASE("a reading after a silence speaks for all of the silence", "[record][g
   CHECK(attempt.summary().left_out.at(0).first == 50);
 }
 
-TEST_CASE("the attempt is invalid where fewer than half of its steps remain", "[record][gpu]") {
+TEST_CASE("the attempt is invalid where fewer than half of its steps remain", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(9, 15);  // 0.8 s to 1.6 s
   CHECK(attempt.summary().invalid_reason.empty());
@@ -118,7 +118,7 @@ TEST_CASE("the attempt is invalid where fewer than half of its steps remain", "[
         "too few steps remain: 112 of 180 steps left out: 112 throttled (hw_slowdown)");
 }
 
-TEST_CASE("the attempt is invalid where fewer than six steps remain", "[record][gpu]") {
+TEST_CASE("the attempt is invalid where fewer than six steps remain", "[evidence][gpu]") {
   Attempt attempt;
   attempt.record.trace->steps.resize(20);  // ten count: 0.4 s to 0.5 s
   attempt.telemetry.samples[6].at_ns += kPeriod_ns / 2;
@@ -130,7 +130,7 @@ TEST_CASE("the attempt is invalid where fewer than six steps remain", "[record][
   CHECK(attempt.summary().invalid_reason == "throttled");
 }
 
-TEST_CASE("time lost to temperature and strangers cost steps, each under its name", "[record][gpu]") {
+TEST_CASE("time lost to temperature and strangers cost steps, each under its name", "[evidence][gpu]") {
   Attempt attempt;
   auto& samples = attempt.telemetry.samples;
   for (std::size_t i = 10; i < samples.size(); ++i) set(samples[i], Quantity::thermal_violation_ns, 5'000'007);
@@ -143,7 +143,7 @@ TEST_CASE("time lost to temperature and strangers cost steps, each under its nam
   CHECK(summary.invalid_reason.empty());
 }
 
-TEST_CASE("a clock that stays low for a while costs those steps, one that wanders none", "[record][gpu]") {
+TEST_CASE("a clock that stays low for a while costs those steps, one that wanders none", "[evidence][gpu]") {
   Attempt attempt;
   auto& samples = attempt.telemetry.samples;
   for (std::size_t i = 10; i < 13; ++i) set(samples[i], Quantity::sm_clock_mhz, 1'700);
@@ -153,7 +153,7 @@ TEST_CASE("a clock that stays low for a while costs those steps, one that wander
   CHECK(attempt.summary().invalid_reason.empty());
 }
 
-TEST_CASE("a clock that moves between the halves in small steps is still `clock`", "[record][gpu]") {
+TEST_CASE("a clock that moves between the halves in small steps is still `clock`", "[evidence][gpu]") {
   Attempt attempt;
   auto& samples = attempt.telemetry.samples;
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -163,7 +163,7 @@ TEST_CASE("a clock that moves between the halves in small steps is still `clock`
   CHECK(attempt.summary().invalid_reason == "clock");
 }
 
-TEST_CASE("without time stamps, or with those of another clock, the whole attempt is invalid", "[record][gpu]") {
+TEST_CASE("without time stamps, or with those of another clock, the whole attempt is invalid", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(12, 12);
   SECTION("an old trace") { attempt.record.trace->header.monotonic_us.reset(); }
@@ -180,7 +180,7 @@ TEST_CASE("without time stamps, or with those of another clock, the whole attemp
   CHECK(timed_steps_ns(attempt.record).size() == 180);
 }
 
-TEST_CASE("a device fault is the attempt's, whenever its steps ran", "[record][gpu]") {
+TEST_CASE("a device fault is the attempt's, whenever its steps ran", "[evidence][gpu]") {
   Attempt attempt;
   attempt.telemetry.events = {{kPeriod_ns, 0, TelemetryEventKind::xid, 79}};
   CHECK(worst_fault(attempt.summary())->is_device);

@@ -1,5 +1,6 @@
-// A run as its files tell it: the input of every judgement and report. Loading never throws for what a worker wrote;
-// broken worker output becomes the attempt's end `contract` with one sentence on what is wrong.
+// A run as its files tell it, each attempt with the end that they come to: the input of every judgement and report.
+// Loading never throws for what a worker wrote; broken worker output becomes the attempt's end `contract` with one
+// sentence on what is wrong.
 #pragma once
 
 #include <optional>
@@ -9,19 +10,12 @@
 #include "matrix/contract/exit_record.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/result.hpp"
-#include "matrix/contract/trace.hpp"
+#include "matrix/evidence/telemetry_summary.hpp"
 #include "matrix/plan/plan.hpp"
-#include "matrix/record/telemetry_summary.hpp"
+#include "matrix/record/run_info.hpp"
+#include "matrix/record/trace_reader.hpp"
 
 namespace reprobench {
-
-struct Trace {
-  TraceHeader header;
-  std::vector<StepRecord> steps;
-  std::vector<TensorsRecord> tensors;  // in file order, the final state last
-  std::vector<ProbeMeasurement> measurements;
-  std::string problem;  // empty: complete; else "trace.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
-};
 
 struct AttemptRecord {
   int repeat = 0;
@@ -41,34 +35,6 @@ struct CellRecord {
   std::string cell_id;
   std::vector<AttemptRecord> attempts;  // by repeat, then attempt
 };
-
-// A run that a merged run was made of.
-struct RunSource {
-  std::string run_id;
-  std::string host;  // label, as in plan.json
-  std::string started_utc;
-  std::string ended_utc;
-  std::int64_t duration_ns = 0;
-  bool interrupted = false;
-};
-
-struct RunInfo {
-  std::string run_id;         // "r-20261121-101502-7f3a"
-  std::string matrix_digest;  // SHA-256 of the matrix text
-  std::vector<std::string> command_line;
-  std::string started_utc;  // ISO 8601; for people, never for durations
-  std::string ended_utc;    // empty while running
-  std::int64_t duration_ns = 0;
-  bool interrupted = false;
-  std::string reprobench_version;
-  std::vector<RunSource> sources;  // of a merged run; empty: this run was run
-};
-
-// The fields alone, as run.json and verdict.json carry them; run.json adds the document head.
-nlohmann::json to_json(const RunInfo& info);
-
-// Throws ContractError naming the field.
-RunInfo run_info_from_json(const nlohmann::json& json);
 
 struct RunRecord {
   RunInfo info;

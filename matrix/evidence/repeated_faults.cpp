@@ -1,4 +1,4 @@
-#include "matrix/record/repeated_faults.hpp"
+#include "matrix/evidence/repeated_faults.hpp"
 
 namespace reprobench {
 namespace {

@@ -1,4 +1,4 @@
-#include "matrix/record/telemetry_summary.hpp"
+#include "matrix/evidence/telemetry_summary.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -7,8 +7,8 @@
 #include "matrix/contract/clock_event.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/xid.hpp"
+#include "matrix/evidence/sample_readings.hpp"
 #include "matrix/record/sample_attempt.hpp"
-#include "matrix/record/sample_readings.hpp"
 
 namespace reprobench {
 namespace {
@@ -26,7 +26,7 @@ TelemetryRecord recorded(int training = 20) {
   return record;
 }
 
-TEST_CASE("readings count from the trace's first byte to its last", "[record][gpu]") {
+TEST_CASE("readings count from the trace's first byte to its last", "[evidence][gpu]") {
   const TelemetrySummary summary = summarise_telemetry(recorded());
   CHECK(summary.samples == 24);
   CHECK(summary.training_samples == 20);
@@ -36,7 +36,7 @@ TEST_CASE("readings count from the trace's first byte to its last", "[record][gp
   CHECK_FALSE(summary[Quantity::power_mw]);
 }
 
-TEST_CASE("throttling before and after the training is recorded and does not count", "[record][gpu]") {
+TEST_CASE("throttling before and after the training is recorded and does not count", "[evidence][gpu]") {
   TelemetryRecord record = recorded();
   set(record.samples.front(), Quantity::clock_events, 8);
   set(record.samples.back(), Quantity::clock_events, 8);
@@ -46,7 +46,7 @@ TEST_CASE("throttling before and after the training is recorded and does not cou
   CHECK(summarise_telemetry(record).invalidated_samples == 1);
 }
 
-TEST_CASE("time lost to temperature between two readings shows in the violation counter", "[record][gpu]") {
+TEST_CASE("time lost to temperature between two readings shows in the violation counter", "[evidence][gpu]") {
   TelemetryRecord record = recorded();
   for (std::size_t i = 10; i < record.samples.size(); ++i) {
     set(record.samples[i], Quantity::thermal_violation_ns, 5'000'007);
@@ -57,7 +57,7 @@ TEST_CASE("time lost to temperature between two readings shows in the violation 
 }
 
 TEST_CASE("a clock that moves by more than 5 % between the halves is `clock`, one that wanders is not",
-          "[record][gpu]") {
+          "[evidence][gpu]") {
   TelemetryRecord record = recorded(40);
   for (std::size_t i = 0; i < record.samples.size(); ++i) {
     set(record.samples[i], Quantity::sm_clock_mhz, i % 2 == 0 ? 1'980 : 1'700);
@@ -70,7 +70,7 @@ TEST_CASE("a clock that moves by more than 5 % between the halves is `clock`, on
 }
 
 TEST_CASE("a process that cannot be seen is ours if it is the only one, and a stranger beside one of ours",
-          "[record][gpu]") {
+          "[evidence][gpu]") {
   TelemetryRecord record = recorded();
   for (TelemetrySample& sample : record.samples) {
     sample.own_pids.clear();
@@ -86,7 +86,7 @@ TEST_CASE("a process that cannot be seen is ours if it is the only one, and a st
   CHECK(summarise_telemetry(record).invalid_reason == "contended");
 }
 
-TEST_CASE("a process of ours that ends between two questions is no stranger", "[record][gpu]") {
+TEST_CASE("a process of ours that ends between two questions is no stranger", "[evidence][gpu]") {
   TelemetryRecord record = recorded();
   record.samples[10].hidden_pids = {77};
   CHECK(summarise_telemetry(record).invalid_reason.empty());
@@ -94,7 +94,7 @@ TEST_CASE("a process of ours that ends between two questions is no stranger", "[
   CHECK(summarise_telemetry(record).invalid_reason == "contended");
 }
 
-TEST_CASE("holes in the telemetry are named", "[record][gpu]") {
+TEST_CASE("holes in the telemetry are named", "[evidence][gpu]") {
   TelemetryRecord record = recorded();
   SECTION("a gap") {
     for (std::size_t i = 10; i < record.samples.size(); ++i) record.samples[i].at_ns += 20 * kPeriod_ns;
@@ -110,14 +110,14 @@ TEST_CASE("holes in the telemetry are named", "[record][gpu]") {
   }
 }
 
-TEST_CASE("a chart's points are spread evenly over the readings", "[record][gpu]") {
+TEST_CASE("a chart's points are spread evenly over the readings", "[evidence][gpu]") {
   const TelemetrySummary summary = summarise_telemetry(recorded(500));
   REQUIRE(summary.series.size() == 48);
   CHECK(summary.series.front().at_ns == 0);
   CHECK(summary.series.back().at_ns == 503 * kPeriod_ns);
 }
 
-TEST_CASE("an Xid is named with its GPU, and the device's comes before the program's", "[record][gpu]") {
+TEST_CASE("an Xid is named with its GPU, and the device's comes before the program's", "[evidence][gpu]") {
   TelemetryRecord record = recorded();
   record.events = {{5, 0, TelemetryEventKind::xid, 31}};
   CHECK(worst_fault(summarise_telemetry(record))->sentence == "Xid 31 (MMU fault) on GPU-a");
@@ -127,14 +127,14 @@ TEST_CASE("an Xid is named with its GPU, and the device's comes before the progr
   CHECK(worst_fault(summarise_telemetry(record))->is_device);
 }
 
-TEST_CASE("each Xid is of the class that reliability rule R12 gives it", "[record][gpu]") {
+TEST_CASE("each Xid is of the class that reliability rule R12 gives it", "[evidence][gpu]") {
   for (const int number : {13, 31, 43, 45, 68, 109}) CHECK(class_of_xid(number) == XidClass::application);
   for (const int number : {48, 62, 63, 64, 74, 79, 92, 94, 95, 119, 120, 1, 140}) {
     CHECK(class_of_xid(number) == XidClass::device);
   }
 }
 
-TEST_CASE("clock event bits are words, and an unknown one keeps its number", "[record][gpu]") {
+TEST_CASE("clock event bits are words, and an unknown one keeps its number", "[evidence][gpu]") {
   CHECK(clock_event_words(0x08 | 0x04 | 0x1000) == std::vector<std::string>{"sw_power_cap", "hw_slowdown", "0x1000"});
   CHECK(invalidating_events(0xfff) == 0xe8);
 }
@@ -149,7 +149,7 @@ std::string text_of(const TelemetryRecord& record) {
   return text;
 }
 
-TEST_CASE("the file gives back what was written, and says what is wrong with one that was altered", "[record][gpu]") {
+TEST_CASE("the file gives back what was written, and says what is wrong with one that was altered", "[evidence][gpu]") {
   const TemporaryFolder folder;
   const auto path = folder.path / "telemetry.jsonl";
   TelemetryRecord record = recorded(3);

@@ -1,4 +1,4 @@
-#include "matrix/record/timed_steps.hpp"
+#include "matrix/evidence/timed_steps.hpp"
 
 #include <algorithm>
 #include <array>

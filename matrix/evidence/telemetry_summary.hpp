@@ -12,29 +12,18 @@
 // than half of the steps or fewer than six would remain, it is the attempt.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "matrix/contract/telemetry.hpp"
+#include "matrix/record/telemetry_reader.hpp"
+#include "matrix/record/trace_reader.hpp"
 
 namespace reprobench {
 
-// telemetry.jsonl as values.
-struct TelemetryRecord {
-  TelemetryHeader header;
-  std::vector<TelemetrySample> samples;
-  std::vector<TelemetryEvent> events;
-  std::optional<TelemetryEnd> end;
-  std::string problem;  // of the file: "telemetry.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
-};
-
 inline constexpr std::int64_t kLongestGapPeriods = 10;  // a longer silence is a hole
-
-// A whole attempt's trace (run_record.hpp).
-struct Trace;
 
 struct TelemetryRange {
   std::int64_t least = 0;
@@ -81,9 +70,6 @@ struct TelemetrySummary {
     return ranges[static_cast<std::size_t>(quantity)];
   }
 };
-
-// Nothing if the file does not exist: the attempt had no GPU. Never throws for what it holds.
-std::optional<TelemetryRecord> read_telemetry(const std::filesystem::path& path, const std::string& nonce);
 
 // `trace`: of the same attempt; null if it left none.
 TelemetrySummary summarise_telemetry(const TelemetryRecord& record, const Trace* trace = nullptr);

@@ -1,0 +1,189 @@
+#include "matrix/evidence/attempt_end.hpp"
+
+#include <csignal>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+namespace {
+
+// "SIGSEGV; last step 17; stderr: terminate called ..."
+std::string with_circumstances(std::string what, const AttemptFiles& files) {
+  if (files.trace && !files.trace->steps.empty()) what += fmt::format("; last step {}", files.trace->steps.size());
+  if (!files.last_words.empty()) what += "; stderr: " + files.last_words;
+  return what;
+}
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
+}
+
+// glibc's loader ends a program it cannot link with 127 or 1 and one of these, before main() could write anything.
+bool loader_failed(const AttemptFiles& files) {
+  const std::string& words = files.last_words;
+  if (files.trace || (files.exit.value->exit_code != 127 && files.exit.value->exit_code != 1)) return false;
+  return words.find("error while loading shared libraries") != std::string::npos ||
+         words.find("symbol lookup error") != std::string::npos ||
+         (words.find("version `") != std::string::npos && words.find("not found (required by") != std::string::npos);
+}
+
+struct FailureEnd {
+  std::string_view cause;
+  AttemptEnd end;
+};
+
+// Causes that say more than that the worker caught something. A host without the GPU that the plan saw could not launch
+// the cell; whoever took the GPU away, the stack did not.
+constexpr FailureEnd kFailureEnds[] = {{"cuda_oom", AttemptEnd::cuda_oom},
+                                       {"host_oom", AttemptEnd::host_oom},
+                                       {"device_lost", AttemptEnd::gpu_hw},
+                                       {"no_driver", AttemptEnd::launch},
+                                       {"no_device", AttemptEnd::launch}};
+
+AttemptEnd end_of_failure(const std::string& cause) {
+  for (const FailureEnd& row : kFailureEnds) {
+    if (row.cause == cause) return row.end;
+  }
+  return AttemptEnd::worker_error;
+}
+
+std::string describe(const WorkerFailure& failure) {
+  const std::string where = failure.step > 0 ? fmt::format(" at step {}", failure.step) : "";
+  return fmt::format("{}{}: {}", failure.cause, where, failure.detail);
+}
+
+// Ends that the shepherd's record decides alone, or nothing if the worker returned by itself.
+std::optional<JudgedEnd> judge_exit(const AttemptFiles& files) {
+  const ExitRecord& exit = *files.exit.value;
+  if (!exit.launch_error.empty()) return JudgedEnd{AttemptEnd::launch, exit.launch_error};
+  if (exit.stopped_by == StoppedBy::runner_death) {
+    return JudgedEnd{AttemptEnd::lost, "the runner died while the worker ran"};
+  }
+  if (exit.stopped_by == StoppedBy::runner) {
+    return JudgedEnd{AttemptEnd::lost, "stopped by the runner, which died before it wrote down why"};
+  }
+  if (exit.signal) {
+    std::string what = signal_name(*exit.signal);
+    if (*exit.signal == SIGKILL) what += " that reprobench did not send (the kernel does so when memory runs out)";
+    return JudgedEnd{AttemptEnd::crash, with_circumstances(what, files)};
+  }
+  if (!exit.exit_code) return JudgedEnd{AttemptEnd::lost, "exit.json: neither exit code nor signal"};
+  return std::nullopt;
+}
+
+JudgedEnd judge_nonzero(const AttemptFiles& files) {
+  if (loader_failed(files)) return {AttemptEnd::launch, files.last_words};
+  return {AttemptEnd::nonzero, with_circumstances(fmt::format("exit code {}", *files.exit.value->exit_code), files)};
+}
+
+// A probe's measurements stand in the trace as they arose and in the result; a training has none.
+std::string measurement_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
+  const auto texts = [](const std::vector<ProbeMeasurement>& measurements) {
+    std::vector<std::string> lines;
+    for (const ProbeMeasurement& measurement : measurements) lines.push_back(to_json(measurement).dump());
+    return lines;
+  };
+  if (texts(result.measurements) != texts(trace.measurements)) {
+    return fmt::format("result.json: its {} measurements are not the {} of the trace", result.measurements.size(),
+                       trace.measurements.size());
+  }
+  if (request.workload.is_probe() == !trace.measurements.empty()) return "";
+  return request.workload.is_probe() ? "trace.jsonl: the probe recorded no measurement"
+                                     : "trace.jsonl: measurements of a probe in a training";
+}
+
+// What is missing from the positive proof of a finished run (reliability rule R5); empty: nothing.
+std::string proof_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
+  if (!trace.problem.empty()) return trace.problem;
+  const auto steps = static_cast<std::int64_t>(trace.steps.size());
+  const std::int64_t asked = last_step_of(request) - first_step_of(request) + 1;
+  if (result.steps_completed != last_step_of(request)) {
+    return fmt::format("result.json: steps_completed {} does not match the {} steps asked for", result.steps_completed,
+                       last_step_of(request));
+  }
+  if (steps != asked) return fmt::format("trace.jsonl: {} steps, asked for {}", steps, asked);
+  // Header, steps, tensor records and the final state, or a probe's measurements, are all the lines there are.
+  const std::int64_t lines = 1 + steps + static_cast<std::int64_t>(trace.tensors.size() + trace.measurements.size());
+  if (result.trace_lines != lines) {
+    return fmt::format("trace.jsonl: {} lines, result.json counts {}", lines, result.trace_lines);
+  }
+  if (steps > 0 && result.chain != trace.steps.back().chain) {
+    return fmt::format("result.json: chain {} does not match the trace's {}", result.chain, trace.steps.back().chain);
+  }
+  if (result.workload_digest != trace.header.workload_digest) {
+    return fmt::format("result.json: workload_digest {} does not match the trace's {}", result.workload_digest,
+                       trace.header.workload_digest);
+  }
+  if (trace.header.level != request.trace) return "trace.jsonl: recorded at another level than asked for";
+  return measurement_gap(result, trace, request);
+}
+
+JudgedEnd end_by_files(const AttemptFiles& files, const CellRequest& request) {
+  if (!files.exit.value) return {AttemptEnd::lost, files.exit.problem};
+  if (auto decided = judge_exit(files)) return *decided;
+  if (files.result.value && files.result.value->failure) {
+    return {end_of_failure(files.result.value->failure->cause), describe(*files.result.value->failure)};
+  }
+  if (*files.exit.value->exit_code != 0) return judge_nonzero(files);
+  if (!files.result.value) return {AttemptEnd::contract, files.result.problem};
+  if (!files.trace) return {AttemptEnd::contract, "trace.jsonl: missing"};
+  const std::string gap = proof_gap(*files.result.value, *files.trace, request);
+  if (!gap.empty()) return {AttemptEnd::contract, gap};
+  if (const int leaked = files.exit.value->leaked_processes; leaked > 0) {
+    return {AttemptEnd::leaked, fmt::format("{} {} alive after the worker ended, and killed", leaked,
+                                            leaked == 1 ? "process was" : "processes were")};
+  }
+  return {AttemptEnd::completed, "exit code 0"};
+}
+
+// A program that upset the GPU may end in any of these ways, or not notice at all.
+bool may_hide_an_xid(AttemptEnd end) {
+  return end == AttemptEnd::completed || end == AttemptEnd::nonzero || end == AttemptEnd::crash ||
+         end == AttemptEnd::worker_error || end == AttemptEnd::contract;
+}
+
+// A device fault explains every end but the user's own; an error of the application class only one that nobody of us
+// brought about, since killing a program on the GPU reports some of them too (reliability rule R12).
+void blame_gpu(JudgedEnd& judged, const TelemetrySummary& telemetry, bool was_stopped) {
+  const auto fault = worst_fault(telemetry);
+  if (!fault) return;
+  if (fault->is_device && side_of(judged.end) != Side::user) {
+    judged = {AttemptEnd::gpu_hw, fault->sentence + "; " + judged.detail};
+  } else if (!fault->is_device && !was_stopped && may_hide_an_xid(judged.end)) {
+    judged = {AttemptEnd::xid, fault->sentence + "; " + judged.detail};
+  } else {
+    judged.detail += "; " + fault->sentence;
+  }
+}
+
+std::string describe_stop(AttemptEnd end, const AttemptFiles& files) {
+  switch (end) {
+    case AttemptEnd::timeout:
+      return with_circumstances("over the total time limit", files);
+    case AttemptEnd::hang:
+      return with_circumstances("no heartbeat within the limit", files);
+    case AttemptEnd::interrupted:
+      return with_circumstances("stopped by the user", files);
+    case AttemptEnd::store:
+      return "the attempt's folder could not be written";
+    case AttemptEnd::launch:
+      return files.exit.value && !files.exit.value->launch_error.empty() ? files.exit.value->launch_error
+                                                                         : "never started";
+    default:
+      return with_circumstances(std::string(to_string(end)), files);
+  }
+}
+
+}  // namespace
+
+JudgedEnd judge_end(const AttemptFiles& files, const std::optional<TelemetrySummary>& telemetry,
+                    const CellRequest& request, std::optional<AttemptEnd> stopped_as) {
+  JudgedEnd judged =
+      stopped_as ? JudgedEnd{*stopped_as, describe_stop(*stopped_as, files)} : end_by_files(files, request);
+  if (telemetry) blame_gpu(judged, *telemetry, stopped_as.has_value());
+  return judged;
+}
+
+}  // namespace reprobench

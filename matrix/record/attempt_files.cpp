@@ -1,0 +1,78 @@
+#include "matrix/record/attempt_files.hpp"
+
+#include <fmt/format.h>
+
+#include "matrix/record/plain_file.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::int64_t kLargestExitRecordBytes = 64 << 10;
+constexpr std::int64_t kLargestResultBytes = 16 << 20;
+constexpr std::int64_t kTailBytes = 4 << 10;
+constexpr std::size_t kLongestQuoteBytes = 200;
+
+template <class Document>
+ReadDocument<Document> read_document(const fs::path& path, std::int64_t limit_bytes, Document (*from_json)(const json&)) {
+  const std::string name = path.filename().string() + ": ";
+  const auto content = read_plain_file(path, limit_bytes);
+  if (const auto* problem = std::get_if<FileProblem>(&content)) return {std::nullopt, name + problem->text};
+  const auto& text = std::get<std::string>(content);
+  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (parsed.is_discarded()) return {std::nullopt, name + fmt::format("not JSON ({} bytes)", text.size())};
+  try {
+    return {from_json(parsed), ""};
+  } catch (const std::exception& error) {
+    return {std::nullopt, name + error.what()};
+  }
+}
+
+template <class Document>
+std::string echo_problem(const char* name, const Document& document, const CellRequest& request) {
+  if (document.nonce == request.nonce) return "";
+  return fmt::format("{}: nonce {} does not match expected {}", name, document.nonce, request.nonce);
+}
+
+template <class Document>
+ReadDocument<Document> only_of(const CellRequest& request, const char* name, ReadDocument<Document> document) {
+  if (!document.value || document.value->nonce == request.nonce) return document;
+  return {std::nullopt,
+          fmt::format("{}: nonce {} does not match expected {}", name, document.value->nonce, request.nonce)};
+}
+
+std::string last_line_of_stderr(const fs::path& folder) {
+  std::string tail = read_tail(folder / "stderr.log", kTailBytes);
+  const std::size_t end = tail.find_last_not_of(" \t\r\n");
+  if (end == std::string::npos) return "";
+  tail.resize(end + 1);
+  std::string line = tail.substr(tail.find_last_of('\n') + 1).substr(0, kLongestQuoteBytes);
+  for (char& c : line) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte >= 0x7f) c = '?';
+  }
+  return line;
+}
+
+}  // namespace
+
+AttemptFiles read_attempt_files(const fs::path& folder, const CellRequest& request) {
+  AttemptFiles files;
+  files.exit = only_of(request, "exit.json",
+                       read_document(folder / "exit.json", kLargestExitRecordBytes, &exit_record_from_json));
+  auto result = read_document(folder / "result.json", kLargestResultBytes, &result_from_json);
+  if (result.value && result.value->cell_id != name_without_host(request.cell_id)) {
+    result = {std::nullopt, fmt::format("result.json: cell_id {} does not match expected {}", result.value->cell_id,
+                                        request.cell_id)};
+  }
+  files.result = only_of(request, "result.json", std::move(result));
+  Trace trace = read_trace(folder / "trace.jsonl", request.cell_id, request.nonce, first_step_of(request));
+  if (trace.problem != "trace.jsonl: missing") files.trace = std::move(trace);
+  files.telemetry = read_telemetry(folder / "telemetry.jsonl", request.nonce);
+  files.last_words = last_line_of_stderr(folder);
+  return files;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,24 @@
+// telemetry.jsonl of one attempt as values.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/telemetry.hpp"
+
+namespace reprobench {
+
+struct TelemetryRecord {
+  TelemetryHeader header;
+  std::vector<TelemetrySample> samples;
+  std::vector<TelemetryEvent> events;
+  std::optional<TelemetryEnd> end;
+  std::string problem;  // of the file: "telemetry.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
+};
+
+// Nothing if the file does not exist: the attempt had no GPU. Never throws for what it holds.
+std::optional<TelemetryRecord> read_telemetry(const std::filesystem::path& path, const std::string& nonce);
+
+}  // namespace reprobench
