@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The worker with CUDA, on a machine that needs no GPU: compiled and linked against the whole of one stack, its parts
-# compiled against the headers of an older CUDA, its tests run, and a cell for a GPU that is not there refused by name.
+# compiled against the headers of an older CUDA, neither with a header of another CUDA that this machine may have, its tests
+# run, and a cell for a GPU that is not there refused by name.
 #
 #   ci/cuda_worker_test.sh build-ci/bin/reprobench
 set -euo pipefail
@@ -15,7 +16,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 fail() { echo "cuda worker: $1" >&2; exit 1; }
-folder_of() { find "$REPROBENCH_STACKS" -maxdepth 1 -type d -name "$1-*" -print -quit; }
+# Of several installations, by earlier locks or of earlier sources, the last is the one just asked for.
+newest() { find "$@" -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-; }
+folder_of() { newest "$REPROBENCH_STACKS" -maxdepth 1 -type d -name "$1-*"; }
 configure() { # STACK BUILD EXTRA-INCLUDE-FOLDER...
   local site build=$2 include libraries
   site=$(folder_of "$1")/site
@@ -30,15 +33,26 @@ configure() { # STACK BUILD EXTRA-INCLUDE-FOLDER...
 "$reprobench" stack install "$stack" --with-gpu >/dev/null
 configure "$stack" "build-ci/worker-$stack"
 cmake --build "build-ci/worker-$stack" --target backend_test
+ci/foreign_headers.sh "build-ci/worker-$stack" "$(folder_of "$stack")"
 "build-ci/worker-$stack/bin/backend_test"
 
-# The runtime's headers come with its wheel, which every installation of the older stack has downloaded.
+# Of the older stack's GPU part the headers of runtime, compiler and CCCL are enough; a lock file is a list of pip requirements.
 "$reprobench" stack install "$older" >/dev/null
-"$python" -m zipfile -e "$REPROBENCH_STACKS"/downloads/nvidia_cuda_runtime_cu12-12.8.*.whl "$work/runtime"
-configure "$older" "build-ci/worker-$older-cuda" "$work/runtime/nvidia/cuda_runtime/include"
+headers=build-ci/headers/$older
+if [ ! -e "$headers/complete" ]; then
+  rm -rf "$headers"
+  mkdir -p "$headers"
+  grep -E '^nvidia-cuda-(runtime|nvcc|cccl)-cu12==' "matrix/stacks/$older.lock" >"$headers/requirements.txt"
+  "$python" -m pip download --quiet --require-hashes --no-deps --dest "$headers" --requirement "$headers/requirements.txt"
+  for wheel in "$headers"/*.whl; do "$python" -m zipfile -e "$wheel" "$headers"; done
+  rm -r "$headers"/*.whl "$headers"/nvidia/cuda_nvcc/{bin,nvvm}
+  touch "$headers/complete"
+fi
+configure "$older" "build-ci/worker-$older-cuda" "$PWD/$headers"/nvidia/*/include
 cmake --build "build-ci/worker-$older-cuda" --target worker_backend
+ci/foreign_headers.sh "build-ci/worker-$older-cuda" "$(folder_of "$older")" "$headers"
 
-worker=$(find "$(folder_of "$stack")/workers" -name reprobench-worker -print -quit)
+worker=$(newest "$(folder_of "$stack")/workers" -name reprobench-worker)
 "$worker" describe >"$work/describe.json"
 field() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$1" "$2"; }
 loaded=$(field "$work/describe.json" '[c["loaded"] for c in v["fingerprint"]["components"] if c["name"] in ("cuda", "cudnn", "nccl")]')

@@ -4,6 +4,10 @@
 # Downloads every wheel of the stack once (2 to 4 GB, removed afterwards) from whatever index pip is configured for, so
 # that names, sizes and SHA-256 are of the bytes seen. Needs bash and a python3 with pip, on x86_64 Linux, because pip
 # judges the wheels' own platform conditions by the machine it runs on.
+#
+# torch requires what it loads. The headers of the CUDA runtime also include crt/host_defines.h and nv/target, which no
+# wheel of the runtime has. The first comes with the compiler, in CUDA 13 as a wheel of its own, in CUDA 12 inside nvcc's;
+# NVRTC is released with the compiler, so its version says which. The second comes with CCCL, of the same CUDA.
 set -euo pipefail
 
 if [[ $# -ne 1 ]]; then
@@ -26,8 +30,21 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/lock-stack.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 platforms=()
 for glibc in {17..35}; do platforms+=(--platform "manylinux_2_${glibc}_x86_64"); done
-TMPDIR="$folder" python3 -m pip download --no-cache-dir --only-binary=:all: --implementation cp --python-version "$python" \
-  --abi "cp${python/./}" "${platforms[@]}" --platform manylinux2014_x86_64 --dest "$folder/wheels" "torch==$torch" >&2
+platforms+=(--platform manylinux2014_x86_64)
+download() { # REQUIREMENT OPTION...
+  TMPDIR="$folder" python3 -m pip download --no-cache-dir --only-binary=:all: --implementation cp --python-version "$python" \
+    --abi "cp${python/./}" "${platforms[@]}" --dest "$folder/wheels" "$@" >&2
+}
+download "torch==$torch"
+for nvrtc in "$folder"/wheels/nvidia_cuda_nvrtc*.whl; do
+  [[ -f "$nvrtc" ]] || continue # no CUDA
+  IFS=- read -r distribution version _ <<<"${nvrtc##*/}"
+  suffix=${distribution#nvidia_cuda_nvrtc} # _cu12, or none from CUDA 13 on
+  compiler=nvidia-cuda-crt
+  [[ -z "$suffix" ]] || compiler=nvidia-cuda-nvcc${suffix/_/-}
+  download --no-deps "$compiler==$version"
+  compgen -G "$folder/wheels/nvidia_cuda_cccl*.whl" >/dev/null || download --no-deps "nvidia-cuda-cccl${suffix/_/-}==${version%.*}.*"
+done
 
 python3 - "$name" "$folder/wheels" > "$stacks/$name.lock.new" <<'PYTHON'
 import hashlib, pathlib, sys

@@ -63,6 +63,29 @@ TEST_CASE("the CPU part of a lock is the wheels the stack names, and a name with
              ContainsSubstring("s.yaml:3:4: error[RB079]: the lock has no wheel of `nvidia-cudnn`"));
 }
 
+// The headers of CUDA's runtime include crt/host_defines.h, which comes with the compiler of the same release as NVRTC,
+// and nv/target, which comes with CCCL.
+TEST_CASE("a lock with CUDA has what the headers of its runtime include", "[provision]") {
+  for (const auto& [name, spec] : load_stacks(REPROBENCH_SOURCE_ROOT "/matrix/stacks")) {
+    INFO(name);
+    if (spec.source != StackSource::wheel) continue;
+    std::string nvrtc;
+    std::string compiler;
+    std::string cccl;
+    for (const LockedWheel& wheel : parse_lock(read_file(spec.lock_path), spec.lock_path)) {
+      const auto is = [&](const char* part) {
+        return wheel.distribution.starts_with(std::string("nvidia-cuda-") + part);
+      };
+      if (is("nvrtc")) nvrtc = wheel.version;
+      if (is("crt") || is("nvcc")) compiler = wheel.version;
+      if (is("cccl")) cccl = wheel.version;
+    }
+    CHECK_FALSE(nvrtc.empty());
+    CHECK(compiler == nvrtc);
+    CHECK_FALSE(cccl.empty());
+  }
+}
+
 TEST_CASE("the shipped stacks have locks that agree with them", "[provision]") {
   int wheel_stacks = 0;
   for (const auto& [name, spec] : load_stacks(REPROBENCH_SOURCE_ROOT "/matrix/stacks")) {

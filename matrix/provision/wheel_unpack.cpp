@@ -226,6 +226,8 @@ bool is_wanted(std::string_view name, bool with_gpu) {
   }
   if (name.starts_with("nvidia/")) {
     if (file.ends_with(".py")) return false;
+    // The compiler's own headers, which those of CUDA 12's runtime include. The compiler itself is never run.
+    if (name.starts_with("nvidia/cuda_nvcc/")) return with_gpu && name.starts_with("nvidia/cuda_nvcc/include/");
     return with_gpu || (name.find("/lib/") != std::string_view::npos && is_shared_library(file));
   }
   return false;

@@ -202,6 +202,10 @@ TEST_CASE("a CPU stack takes the libraries that need no GPU, headers and metadat
   CHECK(is_wanted("torch/lib/libtorch_cuda.so", true));
   CHECK_FALSE(is_wanted("nvidia/cuda_runtime/include/cuda_runtime.h", false));
   CHECK(is_wanted("nvidia/cuda_runtime/include/cuda_runtime.h", true));
+  CHECK(is_wanted("nvidia/cuda_nvcc/include/crt/host_defines.h", true));
+  CHECK_FALSE(is_wanted("nvidia/cuda_nvcc/include/crt/host_defines.h", false));
+  CHECK_FALSE(is_wanted("nvidia/cuda_nvcc/bin/ptxas", true));
+  CHECK_FALSE(is_wanted("nvidia/cuda_nvcc/nvvm/lib64/libnvvm.so", true));
   CHECK_FALSE(is_wanted("torch/lib/libtorch_python.so", true));
   CHECK_FALSE(is_wanted("torch/nn/modules/linear.py", true));
   CHECK_FALSE(is_wanted("torch/bin/protoc", true));
