@@ -18,7 +18,8 @@ allowed() {
     matrix/exec) echo "matrix/exec matrix/contract matrix/device matrix/plan matrix/record matrix/evidence matrix/stats" ;;
     matrix/provision) echo "matrix/provision matrix/contract matrix/spec matrix/exec" ;;
     matrix/verdict) echo "matrix/verdict matrix/contract matrix/spec matrix/record matrix/evidence matrix/stats kernels" ;;
-    matrix/cli) echo "matrix/cli matrix/contract matrix/device matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/exec matrix/provision matrix/verdict kernels" ;;
+    matrix/inquiry) echo "matrix/inquiry matrix/contract matrix/device matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/exec matrix/verdict kernels" ;;
+    matrix/cli) echo "matrix/cli matrix/contract matrix/device matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/exec matrix/provision matrix/verdict matrix/inquiry kernels" ;;
     suites/worker) echo "suites/worker matrix/contract models kernels" ;;
     suites/fake_nvml) echo "suites/fake_nvml matrix/device" ;;
     suites/fake_worker) echo "suites/fake_worker matrix/contract" ;;

@@ -3,10 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "matrix/cli/compared_sides.hpp"
-#include "matrix/cli/ensemble.hpp"
+#include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
+#include "matrix/inquiry/compared_sides.hpp"
+#include "matrix/inquiry/ensemble.hpp"
 #include "matrix/provision/stack_store.hpp"
 
 namespace reprobench {
@@ -44,12 +45,14 @@ ExitCode calibrate(const CalibrateOptions& options, Context& context) {
   const Project project(context.store);
   const auto specs = project.stacks();
   if (specs.count(options.stack) == 0) throw UsageError(fmt::format("there is no stack `{}`", options.stack));
-  ReplayRunner replays(project, worker_commands({options.stack}, project, {}), context.terminal);
+  ReplayHost host(project, worker_commands({options.stack}, project, {}));
+  Replays& replays = host.replays();
   const StackStore store = project.stack_store();
   const Capability capability = store.describe(store.find(specs.at(options.stack)));
   context.terminal.log(fmt::format("running {} on {}\n", options.workload.model, options.stack));
   const ComparedSide base = side_of_stack(options.stack, options.workload, capability, replays);
-  const auto measured = envelope_around(base, options.members, options.again, project, replays, context.terminal);
+  const auto announce = [&](const std::string& line) { context.terminal.log(line + "\n"); };
+  const auto measured = envelope_around(base, options.members, options.again, project.store(), replays, announce);
   replays.remove_files();
   context.terminal.out(options.json ? to_json(measured.envelope).dump(1) + "\n" : to_text(measured));
   return ExitCode::passed;

@@ -3,15 +3,16 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "matrix/cli/compared_sides.hpp"
-#include "matrix/cli/comparison.hpp"
-#include "matrix/cli/ensemble.hpp"
+#include "matrix/cli/comparison_text.hpp"
+#include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/device_facts.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/inquiry/compared_sides.hpp"
+#include "matrix/inquiry/ensemble.hpp"
 #include "matrix/plan/host_facts.hpp"
 #include "matrix/provision/stack_store.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -119,7 +120,8 @@ class Comparer {
   std::vector<CellComparison> run() {
     if (options_.seeds > 0 && !is_stacks_) throw UsageError("--seeds trains anew, so it needs two stacks");
     auto pairs = stored_pairs();
-    ReplayRunner replays(project_, workers_for(pairs), terminal_);
+    ReplayHost replay_host(project_, workers_for(pairs));
+    Replays& replays = replay_host.replays();
     if (is_stacks_) pairs.push_back(fresh_pair(replays));
     std::vector<CellComparison> comparisons;
     for (SidePair& pair : pairs) {
@@ -152,7 +154,14 @@ class Comparer {
   std::vector<SidePair> stored_pairs() const {
     if (is_stacks_) return {};
     if (is_run_) return sides_within_run(run_folder_);
-    return sides_of_runs(project_.store(), options_.measured, options_.expected);
+    return sides_of_runs(run_cells(options_.measured), run_cells(options_.expected));
+  }
+
+  // "RUN" or "RUN:CELL".
+  RunCells run_cells(const std::string& word) const {
+    const auto colon = word.rfind(':');
+    const std::string cell = colon == std::string::npos ? "" : word.substr(colon + 1);
+    return {find_run(project_.store(), word.substr(0, colon)), cell};
   }
 
   std::map<std::string, WorkerCommand> workers_for(const std::vector<SidePair>& pairs) const {
@@ -165,7 +174,7 @@ class Comparer {
     return worker_commands(needed, project_, given_workers(options_.workers));
   }
 
-  SidePair fresh_pair(ReplayRunner& replays) const {
+  SidePair fresh_pair(Replays& replays) const {
     const StackStore store = project_.stack_store();
     const Capability capability = store.describe(store.find(specs_.at(options_.expected)));
     terminal_.log(fmt::format("running {} on both stacks\n", options_.workload.model));
@@ -184,7 +193,7 @@ class Comparer {
     return "";
   }
 
-  CellComparison compare_pair(SidePair& pair, ReplayRunner& replays) const {
+  CellComparison compare_pair(SidePair& pair, Replays& replays) const {
     auto& [measured, expected] = pair;
     read_trace_of(measured);
     read_trace_of(expected);
@@ -198,14 +207,15 @@ class Comparer {
       return comparison;
     }
     if (options_.trajectory) {
-      const auto around = envelope_around(expected, options_.members, false, project_, replays, terminal_);
+      const auto around = envelope_around(expected, options_.members, false, project_.store(), replays,
+                                          [&](const std::string& line) { terminal_.log(line + "\n"); });
       comparison.trajectory = judge_trajectory(*measured.attempt.trace, *expected.attempt.trace, around.envelope);
     }
     if (options_.seeds > 0) comparison.equivalence = equivalence_of_stacks(pair, options_.seeds, replays);
     return comparison;
   }
 
-  void finish(const std::vector<CellComparison>& comparisons, ReplayRunner& replays) const {
+  void finish(const std::vector<CellComparison>& comparisons, Replays& replays) const {
     if (options_.keep) {
       terminal_.log(fmt::format("replays are in {}\n", (project_.store() / "replays").string()));
     } else {

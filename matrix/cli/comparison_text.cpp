@@ -1,6 +1,7 @@
+#include "matrix/cli/comparison_text.hpp"
+
 #include <fmt/format.h>
 
-#include "matrix/cli/comparison.hpp"
 #include "matrix/contract/number.hpp"
 
 namespace reprobench {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include "matrix/cli/replay_runner.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/inquiry/replays.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "matrix/contract/usage_error.hpp"
 #include "matrix/plan/compat_facts.hpp"
 #include "matrix/plan/resolve.hpp"
 #include "matrix/provision/stack_store.hpp"
@@ -37,12 +38,6 @@ class Project {
  private:
   std::filesystem::path root_;
   std::filesystem::path store_;
-};
-
-// A command line that cannot be carried out as given: exit code 2.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
 };
 
 // First python3 that can import `module`: $REPROBENCH_PYTHON, python3 on PATH, /usr/bin/python3. Empty if none can.

@@ -4,11 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "matrix/cli/interrupt.hpp"
 #include "matrix/cli/plan_text.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/report_process.hpp"
-#include "matrix/cli/run_identity.hpp"
 #include "matrix/cli/selection.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/verdict_files.hpp"
@@ -17,8 +15,10 @@
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/gpu_telemetry.hpp"
+#include "matrix/exec/interrupt.hpp"
 #include "matrix/exec/local_launcher.hpp"
 #include "matrix/provision/sha256.hpp"
+#include "matrix/record/run_identity.hpp"
 #include "matrix/verdict/judge.hpp"
 
 namespace reprobench {

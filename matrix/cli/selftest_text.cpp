@@ -1,10 +1,6 @@
-#include <algorithm>
+#include "matrix/cli/selftest_text.hpp"
 
 #include <fmt/format.h>
-
-#include "matrix/cli/selftest.hpp"
-#include "matrix/contract/number.hpp"
-#include "matrix/contract/version.hpp"
 
 namespace reprobench {
 namespace {
@@ -39,33 +35,6 @@ SelftestTotals totals_of(const std::vector<SelftestRow>& rows) {
 }
 
 }  // namespace
-
-nlohmann::json to_json(const std::vector<SelftestRow>& rows, const SelftestSettings& settings) {
-  nlohmann::json result = document("selftest");
-  result["stack"] = settings.stack;
-  result["steps"] = settings.steps;
-  result["batches"] = settings.batches;
-  result["state"] = settings.state;
-  result["seed"] = settings.seed;
-  result["rows"] = nlohmann::json::array();
-  for (const SelftestRow& row : rows) {
-    result["rows"].push_back({{"fault", row.fault},
-                              {"workload", row.workload},
-                              {"planted", row.planted},
-                              {"without_effect", row.without_effect},
-                              {"found", row.found},
-                              {"located", row.located},
-                              {"false_alarms", row.false_alarms},
-                              {"expected_word", row.expected_word},
-                              {"word", row.word},
-                              {"error_ratio", json_number(row.error_ratio)},
-                              {"pooled_ratio", json_number(row.pooled_ratio)},
-                              {"worst_tensor", row.worst_tensor},
-                              {"passed", row.passed},
-                              {"problem", row.problem}});
-  }
-  return result;
-}
 
 std::string to_text(const std::vector<SelftestRow>& rows, const Terminal& terminal) {
   std::string text =

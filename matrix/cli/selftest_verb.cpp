@@ -3,7 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "matrix/cli/selftest.hpp"
+#include "matrix/cli/replay_host.hpp"
+#include "matrix/cli/selftest_text.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/provision/stack_store.hpp"
@@ -37,11 +38,12 @@ ExitCode selftest(SelftestOptions options, Context& context) {
     settings.workloads.emplace_back(workload.substr(0, slash), workload.substr(slash + 1));
   }
   settings.state = std::min(settings.state, settings.steps - 1);
-  ReplayRunner replays(project, worker_commands({settings.stack}, project, {}), context.terminal);
+  ReplayHost host(project, worker_commands({settings.stack}, project, {}));
   const StackStore store = project.stack_store();
   const Capability capability = store.describe(store.find(project.stacks().at(settings.stack)));
   context.terminal.log(fmt::format("planting faults on {}\n", settings.stack));
-  const auto rows = run_selftest(settings, capability, replays, context.terminal);
+  const auto rows = run_selftest(settings, capability, host.replays(),
+                                 [&](const std::string& line) { context.terminal.status(line); });
   context.terminal.out(options.json ? to_json(rows, settings).dump(1) + "\n" : to_text(rows, context.terminal));
   const bool all_passed = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.passed; });
   return all_passed ? ExitCode::passed : ExitCode::failed;

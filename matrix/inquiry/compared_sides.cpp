@@ -1,28 +1,18 @@
-#include "matrix/cli/compared_sides.hpp"
+#include "matrix/inquiry/compared_sides.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "matrix/cli/non_finite.hpp"
-#include "matrix/cli/stored_runs.hpp"
+#include "matrix/contract/usage_error.hpp"
 #include "matrix/evidence/run_record.hpp"
+#include "matrix/inquiry/non_finite.hpp"
+#include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
-
-struct RunWord {
-  std::string run;
-  std::string cell;  // empty: all
-};
-
-RunWord split(const std::string& word) {
-  const auto colon = word.rfind(':');
-  if (colon == std::string::npos) return {word, ""};
-  return {word.substr(0, colon), word.substr(colon + 1)};
-}
 
 // What a comparison may change: the stack, the device, or the host that a merged run's cells name.
 bool is_compared_across(const std::string& coordinate) {
@@ -63,20 +53,21 @@ struct RunSide {
   ComparedSide side;
 };
 
-std::vector<RunSide> sides_of(const std::filesystem::path& store, const RunWord& word) {
-  const RunRecord run = load_run(find_run(store, word.run).string());
+std::vector<RunSide> sides_of(const RunCells& cells) {
+  const RunRecord run = load_run(cells.folder.string());
   std::vector<RunSide> sides;
   for (std::size_t i = 0; i < run.plan.cells.size(); ++i) {
     const Cell& cell = run.plan.cells[i].cell;
-    if (!word.cell.empty() && !is_called(cell, word.cell)) continue;
+    if (!cells.cell.empty() && !is_called(cell, cells.cell)) continue;
     auto side = side_of(run, i);
     if (!side) continue;
     const auto host = cell.coordinates.find("host");
     sides.push_back({pairing_key(cell), host == cell.coordinates.end() ? "" : host->second, std::move(*side)});
   }
   if (sides.empty()) {
-    throw UsageError(word.cell.empty() ? fmt::format("run {} has no completed cell", run.info.run_id)
-                                       : fmt::format("run {} has no completed cell `{}`", run.info.run_id, word.cell));
+    throw UsageError(cells.cell.empty()
+                         ? fmt::format("run {} has no completed cell", run.info.run_id)
+                         : fmt::format("run {} has no completed cell `{}`", run.info.run_id, cells.cell));
   }
   return sides;
 }
@@ -140,7 +131,7 @@ CellRequest request_of(const std::string& stack, const WorkloadChoice& choice, c
 }
 
 // Trains them side by side. A loss that is not finite is a result; any other end throws ReplayFailed.
-std::vector<ComparedSide> run_requests(const std::vector<CellRequest>& requests, ReplayRunner& replays) {
+std::vector<ComparedSide> run_requests(const std::vector<CellRequest>& requests, Replays& replays) {
   std::vector<ReplayTask> tasks;
   for (const CellRequest& request : requests) tasks.push_back({fmt::format("run-{}", tasks.size()), request});
   auto outcomes = replays.run_to_any_end(tasks);
@@ -187,26 +178,27 @@ std::vector<SidePair> sides_within_run(const std::filesystem::path& run_folder) 
   return pairs;
 }
 
-std::vector<SidePair> sides_of_runs(const std::filesystem::path& store, const std::string& a, const std::string& b) {
-  const RunWord first = split(a);
-  const RunWord second = split(b);
-  auto ours = sides_of(store, first);
-  auto theirs = sides_of(store, second);
+std::vector<SidePair> sides_of_runs(const RunCells& measured, const RunCells& expected) {
+  auto ours = sides_of(measured);
+  auto theirs = sides_of(expected);
   std::vector<SidePair> pairs;
   // Two cells named by hand are compared whatever their coordinates; the comparison itself refuses what cannot be.
-  if (!first.cell.empty() && !second.cell.empty()) {
+  if (!measured.cell.empty() && !expected.cell.empty()) {
     pairs.emplace_back(std::move(ours.front().side), std::move(theirs.front().side));
     return pairs;
   }
   for (RunSide& our : ours) {
     if (const ComparedSide* partner = partner_of(our, theirs)) pairs.emplace_back(std::move(our.side), *partner);
   }
-  if (pairs.empty()) throw UsageError(fmt::format("{} and {} have no cell in common", a, b));
+  if (pairs.empty()) {
+    throw UsageError(fmt::format("{} and {} have no cell in common", measured.folder.filename().string(),
+                                 expected.folder.filename().string()));
+  }
   return pairs;
 }
 
 SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,
-                         const Capability& capability, ReplayRunner& replays) {
+                         const Capability& capability, Replays& replays) {
   auto sides = run_requests({request_of(a, choice, choice.measured_knobs, capability),
                              request_of(b, choice, choice.expected_knobs, capability)},
                             replays);
@@ -214,11 +206,11 @@ SidePair sides_of_stacks(const std::string& a, const std::string& b, const Workl
 }
 
 ComparedSide side_of_stack(const std::string& stack, const WorkloadChoice& choice, const Capability& capability,
-                           ReplayRunner& replays) {
+                           Replays& replays) {
   return std::move(run_requests({request_of(stack, choice, choice.expected_knobs, capability)}, replays).front());
 }
 
-LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, ReplayRunner& replays) {
+LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, Replays& replays) {
   std::vector<ReplayTask> tasks;
   for (int seed = 1; seed <= seeds; ++seed) {
     for (const ComparedSide* side : {&sides.first, &sides.second}) {

@@ -1,4 +1,4 @@
-#include "matrix/cli/interrupt.hpp"
+#include "matrix/exec/interrupt.hpp"
 
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-#include "matrix/cli/selftest_table.hpp"
+#include "matrix/inquiry/selftest_table.hpp"
 
 namespace reprobench {
 namespace {

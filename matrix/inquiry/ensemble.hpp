@@ -1,8 +1,7 @@
 // Runs with one weight moved by one unit in the last place: what rounding alone makes of a training (class C).
 #pragma once
 
-#include "matrix/cli/comparison.hpp"
-#include "matrix/cli/terminal.hpp"
+#include "matrix/inquiry/comparison.hpp"
 #include "matrix/verdict/trajectory.hpp"
 
 namespace reprobench {
@@ -14,9 +13,9 @@ struct EnsembleEnvelope {
 };
 
 // The envelope around `base`, a completed run of trace level `tensor`. It is kept under STORE/baselines by what it
-// depends on: request, final bits of the base run and number of members; `again` measures it anew. Throws ReplayFailed,
-// StoreError.
-EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool again, const Project& project,
-                                 ReplayRunner& replays, const Terminal& terminal);
+// depends on: request, final bits of the base run and number of members; `again` measures it anew. Throws UsageError
+// for another level, ReplayFailed, StoreError.
+EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool again, const std::filesystem::path& store,
+                                 Replays& replays, const Announce& announce);
 
 }  // namespace reprobench

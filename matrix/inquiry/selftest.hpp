@@ -12,7 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/cli/replay_runner.hpp"
+#include "matrix/contract/capability.hpp"
+#include "matrix/inquiry/replays.hpp"
 #include "matrix/verdict/lockstep.hpp"
 
 namespace reprobench {
@@ -46,11 +47,10 @@ struct SelftestRow {
   std::string problem;  // why it did not; empty if it did
 };
 
-// Throws ReplayFailed if a clean run does not end well.
-std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability,
-                                      ReplayRunner& replays, const Terminal& terminal);
+// Throws ReplayFailed if a clean run does not end well, UsageError for a workload that the worker does not have.
+std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability, Replays& replays,
+                                      const Announce& announce);
 
 nlohmann::json to_json(const std::vector<SelftestRow>& rows, const SelftestSettings& settings);
-std::string to_text(const std::vector<SelftestRow>& rows, const Terminal& terminal);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-#include "matrix/cli/non_finite.hpp"
+#include "matrix/inquiry/non_finite.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,7 +29,7 @@ CellRequest replay_until(const ComparedSide& side, std::int64_t step, std::optio
   return request;
 }
 
-OperatorCalls operators_of(const ComparedSide& side, std::int64_t step, ReplayRunner& replays) {
+OperatorCalls operators_of(const ComparedSide& side, std::int64_t step, Replays& replays) {
   const auto outcome = replays.run_to_any_end({{"operators", replay_until(side, step, std::nullopt)}}).front();
   return read_operator_calls(outcome.folder / kOperatorsFile);
 }
@@ -77,7 +77,7 @@ std::optional<std::int64_t> non_finite_step(const AttemptRecord& attempt) {
 }
 
 std::string non_finite_sentence(const ComparedSide& side, const ComparedSide& other, std::int64_t step,
-                                ReplayRunner& replays) {
+                                Replays& replays) {
   const OperatorCalls calls = operators_of(side, step, replays);
   std::vector<OperatorRecord> healthy = calls.of_step(step - 1);
   if (step == 1) {

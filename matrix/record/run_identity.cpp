@@ -1,4 +1,4 @@
-#include "matrix/cli/run_identity.hpp"
+#include "matrix/record/run_identity.hpp"
 
 #include <random>
 

@@ -1,4 +1,4 @@
-#include "matrix/cli/explanation.hpp"
+#include "matrix/inquiry/explanation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +41,7 @@ std::string chain_at(const AttemptRecord& attempt, std::int64_t step) {
 class Explainer {
  public:
   Explainer(const ComparedSide& measured, const ComparedSide& expected, const Divergence& first,
-            const ExplainSettings& settings, ReplayRunner& replays)
+            const ExplainSettings& settings, Replays& replays)
       : measured_(measured), expected_(expected), first_(first), settings_(settings), replays_(replays) {}
 
   Explanation run(const std::vector<SideDifference>& differences) {
@@ -230,7 +230,7 @@ class Explainer {
   const ComparedSide& expected_;
   const Divergence& first_;
   const ExplainSettings& settings_;
-  ReplayRunner& replays_;
+  Replays& replays_;
   std::int64_t start_ = 1;
   std::filesystem::path measured_folder_;
   std::filesystem::path expected_folder_;
@@ -257,7 +257,7 @@ Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::
 
 Explanation explain_difference(const ComparedSide& measured, const ComparedSide& expected, const Divergence& first,
                                const std::vector<SideDifference>& differences, const ExplainSettings& settings,
-                               ReplayRunner& replays) {
+                               Replays& replays) {
   return Explainer(measured, expected, first, settings, replays).run(differences);
 }
 

@@ -1,11 +1,12 @@
-// What the two words after `compare` mean: cells of stored runs, or stacks on which a workload is run now.
+// The two sides of a comparison: cells of stored runs, or stacks on which a workload is run now.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "matrix/cli/comparison.hpp"
+#include "matrix/contract/capability.hpp"
+#include "matrix/inquiry/comparison.hpp"
 
 namespace reprobench {
 
@@ -21,11 +22,17 @@ struct WorkloadChoice {
 
 using SidePair = std::pair<ComparedSide, ComparedSide>;
 
+// The cells of a stored run, or those of one name.
+struct RunCells {
+  std::filesystem::path folder;  // the run directory
+  std::string cell;              // slug, id or the beginning of an id; empty: all
+};
+
 // Every pair of cells of two runs with equal coordinates, in merged runs those of the same host first; a cell without
-// such a partner pairs with the only one that differs in nothing but its stack, or else in nothing but its device. `a`,
-// `b`: run id or directory, each with `:CELL` or without. Traces are not read yet. Throws UsageError if nothing pairs
-// up: two runs without a common cell are never "no difference".
-std::vector<SidePair> sides_of_runs(const std::filesystem::path& store, const std::string& a, const std::string& b);
+// such a partner pairs with the only one that differs in nothing but its stack, or else in nothing but its device.
+// Traces are not read yet. Throws UsageError if nothing pairs up: two runs without a common cell are never "no
+// difference".
+std::vector<SidePair> sides_of_runs(const RunCells& measured, const RunCells& expected);
 
 // Every cell of a run and its reference cell; of a run with cells of trace level `tensor` only those. Traces are not
 // read yet. Throws UsageError if there is no pair.
@@ -36,13 +43,13 @@ void read_trace_of(ComparedSide& side);
 
 // Runs the workload on both stacks with every tensor digested. `capability` of a stack says what presets there are.
 SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,
-                         const Capability& capability, ReplayRunner& replays);
+                         const Capability& capability, Replays& replays);
 
 // The same for one stack, with the expected side's knobs.
 ComparedSide side_of_stack(const std::string& stack, const WorkloadChoice& choice, const Capability& capability,
-                           ReplayRunner& replays);
+                           Replays& replays);
 
 // Runs both sides' requests with the seeds 1 ... `seeds` and holds their loss curves against each other (class D).
-LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, ReplayRunner& replays);
+LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, Replays& replays);
 
 }  // namespace reprobench

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "matrix/cli/comparison.hpp"
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/inquiry/comparison.hpp"
 
 namespace reprobench {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "matrix/cli/comparison.hpp"
+#include "matrix/inquiry/comparison.hpp"
 
 namespace reprobench {
 
@@ -16,6 +16,6 @@ std::optional<std::int64_t> non_finite_step(const AttemptRecord& attempt);
 // One sentence: "aten::addmm in the forward of `fc1`, call 3 of step 12, made 32 values that are not finite out of
 // finite inputs: input 0 in [-0.1, 3.4e+38], ..." Throws ReplayFailed.
 std::string non_finite_sentence(const ComparedSide& side, const ComparedSide& other, std::int64_t step,
-                                ReplayRunner& replays);
+                                Replays& replays);
 
 }  // namespace reprobench

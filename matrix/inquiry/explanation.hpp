@@ -1,14 +1,14 @@
 // The replays behind `compare --explain`.
 #pragma once
 
-#include "matrix/cli/comparison.hpp"
+#include "matrix/inquiry/comparison.hpp"
 
 namespace reprobench {
 
 // `first` is where the traces part. Throws ReplayFailed.
 Explanation explain_difference(const ComparedSide& measured, const ComparedSide& expected, const Divergence& first,
                                const std::vector<SideDifference>& differences, const ExplainSettings& settings,
-                               ReplayRunner& replays);
+                               Replays& replays);
 
 // The gradients that replays with `hold_state` left in three attempt folders: of the measured side, the expected one
 // and its fp64 run.

@@ -1,4 +1,4 @@
-#include "matrix/cli/ensemble.hpp"
+#include "matrix/inquiry/ensemble.hpp"
 
 #include <functional>
 #include <numeric>
@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/usage_error.hpp"
+#include "matrix/plan/cell_id.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
@@ -37,28 +39,28 @@ ReplayTask member(const ComparedSide& base, int index) {
   return {fmt::format("member-{}", index), request};
 }
 
-std::filesystem::path file_of(const ComparedSide& base, int members, const Project& project) {
+std::filesystem::path file_of(const ComparedSide& base, int members, const std::filesystem::path& store) {
   CellRequest request = base.request;
   request.suite = "envelope";
   request.inject.reset();
-  return project.store() / "baselines" /
+  return store / "baselines" /
          fmt::format("envelope-{}-{}-{}.json", cell_id_of(request), base.attempt.result->chain.substr(0, 12), members);
 }
 
 }  // namespace
 
-EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool again, const Project& project,
-                                 ReplayRunner& replays, const Terminal& terminal) {
+EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool again, const std::filesystem::path& store,
+                                 Replays& replays, const Announce& announce) {
   if (base.request.trace != TraceLevel::tensor || base.attempt.trace->tensors.empty()) {
     throw UsageError(base.label + ": a trajectory needs a run with `trace: tensor`");
   }
   EnsembleEnvelope result;
-  result.file = file_of(base, members, project);
+  result.file = file_of(base, members, store);
   if (!again && std::filesystem::exists(result.file)) {
     result.envelope = envelope_from_json(nlohmann::json::parse(read_file(result.file)));
     return result;
   }
-  terminal.log(fmt::format("running {} members around {}\n", members, base.label));
+  announce(fmt::format("running {} members around {}", members, base.label));
   std::vector<ReplayTask> tasks;
   for (int i = 0; i < members; ++i) tasks.push_back(member(base, i));
   const auto outcomes = replays.run(tasks);

@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/diff/diff.hpp"
-#include "matrix/cli/replay_runner.hpp"
+#include "matrix/inquiry/replays.hpp"
 #include "matrix/verdict/discrete_events.hpp"
 #include "matrix/verdict/divergence.hpp"
 #include "matrix/verdict/divergence_strip.hpp"
@@ -102,10 +102,8 @@ struct ExplainSettings {
 
 // Both sides with their traces.
 CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& expected,
-                             const ExplainSettings& settings, ReplayRunner& replays);
+                             const ExplainSettings& settings, Replays& replays);
 
 nlohmann::json to_json(const CellComparison& comparison);
-std::string to_text(const CellComparison& comparison, const Terminal& terminal);
-std::string to_text(const SnapshotComparison& comparison);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-#include "matrix/cli/selftest.hpp"
+#include "matrix/inquiry/selftest.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "matrix/cli/explanation.hpp"
-#include "matrix/cli/selftest_table.hpp"
+#include "matrix/contract/usage_error.hpp"
+#include "matrix/inquiry/explanation.hpp"
+#include "matrix/inquiry/selftest_table.hpp"
 #include "matrix/verdict/divergence.hpp"
 
 namespace reprobench {
@@ -27,7 +28,7 @@ bool ends_with(const std::string& text, std::string_view tail) {
 class WorkloadTest {
  public:
   WorkloadTest(const SelftestSettings& settings, const std::string& model, const WorkloadPreset& preset,
-               ReplayRunner& replays)
+               Replays& replays)
       : settings_(settings), label_(model + "/" + preset.name), replays_(replays), random_(settings.seed) {
     clean_.workload = {model, preset.name, settings.steps, preset.batch_size};
     clean_.stack = settings.stack;
@@ -37,15 +38,15 @@ class WorkloadTest {
     is_transformer_ = model != "mlp";
   }
 
-  std::vector<SelftestRow> run(const Terminal& terminal) {
+  std::vector<SelftestRow> run(const Announce& announce) {
     run_clean();
     std::vector<SelftestRow> rows{clean_row()};
     for (const SelftestFault& fault : selftest_faults()) {
       if (fault.needs_transformer && !is_transformer_) continue;
-      terminal.status(fmt::format("{}: {}", label_, fault.kind));
+      announce(fmt::format("{}: {}", label_, fault.kind));
       rows.push_back(test(fault));
     }
-    terminal.status("");
+    announce("");
     return rows;
   }
 
@@ -237,7 +238,7 @@ class WorkloadTest {
 
   const SelftestSettings& settings_;
   std::string label_;
-  ReplayRunner& replays_;
+  Replays& replays_;
   std::mt19937_64 random_;
   CellRequest clean_;
   bool is_transformer_ = false;
@@ -260,12 +261,12 @@ const WorkloadPreset& preset_named(const Capability& capability, const std::stri
 
 }  // namespace
 
-std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability,
-                                      ReplayRunner& replays, const Terminal& terminal) {
+std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability, Replays& replays,
+                                      const Announce& announce) {
   std::vector<SelftestRow> rows;
   for (const auto& [model, preset] : settings.workloads) {
     WorkloadTest test(settings, model, preset_named(capability, model, preset), replays);
-    for (SelftestRow& row : test.run(terminal)) rows.push_back(std::move(row));
+    for (SelftestRow& row : test.run(announce)) rows.push_back(std::move(row));
     replays.remove_files();
   }
   return rows;

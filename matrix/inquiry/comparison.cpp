@@ -1,9 +1,9 @@
-#include "matrix/cli/comparison.hpp"
+#include "matrix/inquiry/comparison.hpp"
 
 #include <fmt/format.h>
 
-#include "matrix/cli/explanation.hpp"
-#include "matrix/cli/non_finite.hpp"
+#include "matrix/inquiry/explanation.hpp"
+#include "matrix/inquiry/non_finite.hpp"
 
 namespace reprobench {
 namespace {
@@ -94,7 +94,7 @@ std::optional<NonFinite> non_finite_side(const ComparedSide& measured, const Com
 }  // namespace
 
 CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& expected,
-                             const ExplainSettings& settings, ReplayRunner& replays) {
+                             const ExplainSettings& settings, Replays& replays) {
   CellComparison comparison;
   comparison.measured = measured.label;
   comparison.expected = expected.label;

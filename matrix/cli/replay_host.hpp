@@ -1,0 +1,26 @@
+// Replays on this host: the stacks' workers under the shepherd, files in the project's store.
+#pragma once
+
+#include "matrix/cli/project.hpp"
+#include "matrix/exec/local_launcher.hpp"
+#include "matrix/inquiry/replay_runner.hpp"
+
+namespace reprobench {
+
+class ReplayHost {
+ public:
+  ReplayHost(const Project& project, std::map<std::string, WorkerCommand> workers)
+      : launcher_(project.shepherd()),
+        replays_({project.store(), detect_host(), std::move(workers)}, launcher_, clock_) {}
+  ReplayHost(const ReplayHost&) = delete;
+  ReplayHost& operator=(const ReplayHost&) = delete;
+
+  Replays& replays() { return replays_; }
+
+ private:
+  LocalLauncher launcher_;
+  MonotonicClock clock_;
+  ReplayRunner replays_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,55 @@
+// The seam under every question that runs something again: a cell's steps once more, with more on record. Tests hand
+// in ScriptedReplays.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/evidence/run_record.hpp"
+
+namespace reprobench {
+
+// A replay that did not end well; the sentence says which, how, and where its logs are.
+class ReplayFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// One line on what is done now, for whoever waits; empty: it is done.
+using Announce = std::function<void(const std::string&)>;
+
+struct ReplayTask {
+  std::string purpose;  // unique among the tasks of a call: "a-operators"
+  CellRequest
+      request;  // `replay` set, or nothing for the whole cell; `inject` is planted; cell_id is given by the runner
+};
+
+struct ReplayOutcome {
+  std::filesystem::path folder;  // of the attempt, absolute
+  AttemptRecord attempt;         // with its trace, if it came to a result
+};
+
+// Throws ReplayFailed.
+void require_completed(const ReplayTask& task, const ReplayOutcome& outcome);
+
+class Replays {
+ public:
+  virtual ~Replays() = default;
+
+  // Runs all tasks side by side and returns their outcomes in order, however they ended. Throws ReplayFailed if one was
+  // not started; StoreError.
+  virtual std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks) = 0;
+
+  // Removes what replays have left: all of them, or the latest call's. Without it everything stays on disk.
+  virtual void remove_files() = 0;
+  virtual void remove_latest() = 0;
+
+  // The same as run_to_any_end for tasks that must complete: throws ReplayFailed for the first that did not.
+  std::vector<ReplayOutcome> run(const std::vector<ReplayTask>& tasks);
+};
+
+}  // namespace reprobench
