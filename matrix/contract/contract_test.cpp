@@ -16,6 +16,7 @@ CellRequest some_request() {
   CellRequest request;
   request.cell_id = "3f9c1e0a7b52";
   request.nonce = "0123456789abcdef";
+  request.rank = 1;
   request.repeat = 1;
   request.suite = "determinism";
   request.workload = {"mlp", "default", 200, 32};
@@ -23,6 +24,7 @@ CellRequest some_request() {
   request.device = "cpu";
   request.knobs = with_defaults({{"precision", "bf16"}});
   request.trace = TraceLevel::tensor;
+  request.turn_steps = 20;
   request.inject = Injection{"weight_ulp", 20, "fc1.weight", 5};
   return request;
 }
@@ -36,6 +38,8 @@ TEST_CASE("what belongs to an attempt is no part of the canonical request", "[co
   CellRequest other = some_request();
   other.cell_id = "";
   other.nonce = "ffffffffffffffff";
+  other.rank = 1;
+  other.turn_steps = 10;
   other.repeat = 2;
   other.attempt = 1;
   other.poison_allocator = true;
@@ -56,9 +60,9 @@ TEST_CASE("a request with a field of the wrong type or missing names the field",
 TEST_CASE("another major or a newer minor is refused, each with both numbers", "[contract]") {
   nlohmann::json request = to_json(some_request());
   request["version"]["minor"] = kContractVersion.minor + 1;
-  CHECK_THROWS_WITH(request_from_json(request), "request: version 1.1 cannot be read by contract 1.0");
+  CHECK_THROWS_WITH(request_from_json(request), "request: version 1.2 cannot be read by contract 1.1");
   request["version"] = {{"major", kContractVersion.major + 1}, {"minor", 0}};
-  CHECK_THROWS_WITH(request_from_json(request), "request: version 2.0 cannot be read by contract 1.0");
+  CHECK_THROWS_WITH(request_from_json(request), "request: version 2.0 cannot be read by contract 1.1");
 }
 
 TEST_CASE("a document of another schema is refused", "[contract]") {
@@ -72,6 +76,7 @@ TEST_CASE("results, exit records and capabilities survive their documents", "[co
   CellResult result;
   result.cell_id = "3f9c1e0a7b52";
   result.nonce = "0123456789abcdef";
+  result.rank = 1;
   result.failure = WorkerFailure{"exception", "out of range", 7};
   result.fingerprint.components.push_back({"torch", "2.9.0", "2.9.0+cu128", "site/torch/lib/libtorch_cpu.so"});
   result.fingerprint.libraries.push_back({"site/torch/lib/libc10.so", "00ff"});
@@ -80,6 +85,7 @@ TEST_CASE("results, exit records and capabilities survive their documents", "[co
 
   ExitRecord exit;
   exit.nonce = result.nonce;
+  exit.rank = 1;
   exit.signal = 11;
   exit.stopped_by = StoppedBy::runner;
   exit.max_rss_bytes = 1 << 20;

@@ -16,6 +16,7 @@ json optional_int(const std::optional<int>& value) { return value ? json(*value)
 json to_json(const ExitRecord& record) {
   json object = document("exit");
   object["nonce"] = record.nonce;
+  object["rank"] = record.rank;
   object["exit_code"] = optional_int(record.exit_code);
   object["signal"] = optional_int(record.signal);
   object["launch_error"] = record.launch_error;
@@ -35,6 +36,7 @@ ExitRecord exit_record_from_json(const json& object) {
   ExitRecord record;
   try {
     record.nonce = object.at("nonce").get<std::string>();
+    record.rank = object.value("rank", 0);
     if (!object.at("exit_code").is_null()) record.exit_code = object.at("exit_code").get<int>();
     if (!object.at("signal").is_null()) record.signal = object.at("signal").get<int>();
     record.launch_error = object.at("launch_error").get<std::string>();

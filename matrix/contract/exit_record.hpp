@@ -14,6 +14,7 @@ enum class StoppedBy { nobody, runner, runner_death };
 
 struct ExitRecord {
   std::string nonce;
+  int rank = 0;
   std::optional<int> exit_code;  // exactly one of exit_code and signal is set once the worker was started
   std::optional<int> signal;
   std::string launch_error;  // exec failed: errno text; empty otherwise

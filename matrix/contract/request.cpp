@@ -51,6 +51,11 @@ std::int64_t last_step_of(const CellRequest& request) {
   return request.replay ? request.replay->last_step : request.workload.steps;
 }
 
+std::optional<std::int64_t> block_of(const CellRequest& request, std::int64_t step) {
+  if (request.turn_steps <= 0) return std::nullopt;
+  return (step - first_step_of(request)) / request.turn_steps;
+}
+
 json to_json(const WorkloadRequest& workload) {
   if (workload.is_probe()) {
     return {{"probe", workload.probe}, {"preset", workload.preset}, {"samples", workload.samples}};
@@ -72,10 +77,12 @@ json to_json(const CellRequest& request) {
   result.update(canonical_request(request));
   result["cell_id"] = request.cell_id;
   result["nonce"] = request.nonce;
+  result["rank"] = request.rank;
   result["repeat"] = request.repeat;
   result["attempt"] = request.attempt;
   result["poison_allocator"] = request.poison_allocator;
   result["inject"] = request.inject ? to_json(*request.inject) : json(nullptr);
+  if (request.turn_steps > 0) result["turn_steps"] = request.turn_steps;
   if (request.replay) result["replay"] = to_json(*request.replay);
   if (request.peaks) result["peaks"] = to_json(*request.peaks);
   return result;
@@ -115,9 +122,11 @@ CellRequest request_from_json(const json& object) {
   CellRequest request = canonical_request_from_json(object);
   request.cell_id = required<std::string>("request", object, "cell_id");
   request.nonce = required<std::string>("request", object, "nonce");
+  request.rank = optional_field<int>("request", object, "rank").value_or(0);
   request.repeat = required<int>("request", object, "repeat");
   request.attempt = required<int>("request", object, "attempt");
   request.poison_allocator = required<bool>("request", object, "poison_allocator");
+  request.turn_steps = optional_field<std::int64_t>("request", object, "turn_steps").value_or(0);
   const json inject = required<json>("request", object, "inject");
   if (!inject.is_null()) request.inject = injection_from_json(inject);
   const auto replay = object.find("replay");

@@ -60,7 +60,8 @@ bool is_of_probe(const Injection& injection);
 
 struct CellRequest {
   std::string cell_id;
-  std::string nonce;  // 16 hex digits, new for every attempt; the result must echo it
+  std::string nonce;  // 16 hex digits, new for every attempt; each of its ranks must echo it
+  int rank = 0;       // which of the attempt's `world_size` processes, from 0; each must echo it
   int repeat = 0;     // which of the fresh processes of this cell, from 0
   int attempt = 0;    // retry number of that repeat, from 0
   std::string suite;
@@ -70,6 +71,7 @@ struct CellRequest {
   int world_size = 1;
   KnobValues knobs;  // complete
   TraceLevel trace = TraceLevel::step;
+  std::int64_t turn_steps = 0;    // > 0: resident; does so many steps a turn, each when it is told (turns.hpp)
   bool poison_allocator = false;  // freshly allocated memory is filled with a pattern, so a read before write shows
   std::optional<Injection> inject;
   std::optional<Replay> replay;
@@ -80,13 +82,16 @@ struct CellRequest {
 std::int64_t first_step_of(const CellRequest& request);
 std::int64_t last_step_of(const CellRequest& request);
 
+// Which turn of a resident worker a step belongs to, from 0; nothing for a worker without turns.
+std::optional<std::int64_t> block_of(const CellRequest& request, std::int64_t step);
+
 nlohmann::json to_json(const WorkloadRequest& workload);
 nlohmann::json to_json(const CellRequest& request);
 
 // Throws ContractError naming the field.
 CellRequest request_from_json(const nlohmann::json& json);
 
-// The part of a request that says what the cell is: no nonce, repeat, attempt, fault or path. Its
+// The part of a request that says what the cell is: no nonce, rank, repeat, attempt, turns, fault or path. Its
 // SHA-256 is the cell_id's hash.
 nlohmann::json canonical_request(const CellRequest& request);
 

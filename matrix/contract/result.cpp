@@ -64,6 +64,7 @@ json to_json(const CellResult& result) {
   json object = document("result");
   object["cell_id"] = result.cell_id;
   object["nonce"] = result.nonce;
+  object["rank"] = result.rank;
   object["failure"] =
       result.failure
           ? json{{"cause", result.failure->cause}, {"detail", result.failure->detail}, {"step", result.failure->step}}
@@ -89,6 +90,7 @@ CellResult result_from_json(const json& object) {
   CellResult result;
   result.cell_id = required<std::string>("result", object, "cell_id");
   result.nonce = required<std::string>("result", object, "nonce");
+  result.rank = optional_field<int>("result", object, "rank").value_or(0);
   const json failure = required<json>("result", object, "failure");
   if (!failure.is_null()) {
     result.failure = WorkerFailure{required<std::string>("result", failure, "cause"),

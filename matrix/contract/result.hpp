@@ -59,6 +59,7 @@ struct Fingerprint {
 struct CellResult {
   std::string cell_id;
   std::string nonce;
+  int rank = 0;
   std::optional<WorkerFailure> failure;  // nothing: all steps done
   std::string workload_digest;           // empty if the failure came first
   std::int64_t steps_completed = 0;

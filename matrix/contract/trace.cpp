@@ -113,6 +113,7 @@ json to_json(const TraceHeader& header) {
   result["kind"] = "header";
   result["cell_id"] = header.cell_id;
   result["nonce"] = header.nonce;
+  result["rank"] = header.rank;
   result["workload_digest"] = header.workload_digest;
   result["level"] = to_string(header.level);
   if (header.monotonic_us) result["monotonic_us"] = *header.monotonic_us;
@@ -124,7 +125,8 @@ TraceHeader trace_header_from_json(const json& object) {
   const auto level = trace_level_from(required<std::string>("trace", object, "level"));
   if (!level) reject("level", "is neither `step` nor `tensor`");
   return {required<std::string>("trace", object, "cell_id"), required<std::string>("trace", object, "nonce"),
-          required_digest(object, "workload_digest"), *level, optional_time("trace", object, "monotonic_us")};
+          required_digest(object, "workload_digest"),        *level,
+          optional_time("trace", object, "monotonic_us"),    optional_field<int>("trace", object, "rank").value_or(0)};
 }
 
 json to_json(const StepRecord& step) {
@@ -145,6 +147,7 @@ json to_json(const StepRecord& step) {
                  {"root", step.root},
                  {"chain", step.chain},
                  {"events", step.events}};
+  if (step.block) result["block"] = *step.block;
   if (step.ended_ns) result["ended_ns"] = *step.ended_ns;
   return result;
 }
@@ -168,6 +171,7 @@ StepRecord step_record_from_json(const json& object) {
   step.root = required_digest(object, "root");
   step.chain = required_digest(object, "chain");
   step.events = required_field(object, "events");
+  step.block = optional_field<std::int64_t>("trace", object, "block");
   step.ended_ns = optional_time("trace", object, "ended_ns");
   return step;
 }

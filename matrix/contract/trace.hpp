@@ -36,6 +36,7 @@ struct TraceHeader {
   // CLOCK_MONOTONIC when the trace began, the clock that telemetry.jsonl's header names too. In microseconds, because
   // nanoseconds pass 2^53 after 104 days without a reboot. Nothing: a worker older than the field.
   std::optional<std::int64_t> monotonic_us{};
+  int rank = 0;
 };
 
 struct PhaseTimes {
@@ -58,6 +59,8 @@ struct StepRecord {
   std::string root;                   // digest of all this step digested, 32 hex digits
   std::string chain;  // digest of the previous chain and this root: differs from the first difference on
   nlohmann::json events = nlohmann::json::object();  // discrete events by name, for example {"relu_active": 1733}
+  std::optional<std::int64_t>
+      block;  // which of the worker's turns this step belongs to, from 0; a worker without turns has none
   std::optional<std::int64_t> ended_ns;  // since `monotonic_us`: when the device was done with the last phase
 };
 

@@ -6,6 +6,8 @@
 //
 // | version | what changed |
 // | 1.0     | first    |
+// | 1.1     | an attempt is one or more ranks: `rank` in request, trace header, result and exit record; turns
+// (turns.hpp) |
 #pragma once
 
 #include <stdexcept>
@@ -20,7 +22,7 @@ struct ContractVersion {
   int minor;
 };
 
-inline constexpr ContractVersion kContractVersion{1, 0};
+inline constexpr ContractVersion kContractVersion{1, 1};
 inline constexpr const char* kProjectVersion = "0.1.0";
 
 // A document whose content breaks the contract. `what()` is one sentence that names the field.

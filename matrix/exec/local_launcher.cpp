@@ -91,6 +91,7 @@ AttemptHandle LocalLauncher::start(const LaunchRequest& request) {
   spawn.command = {state_->shepherd.string(),
                    std::to_string(kControlFd),
                    request.request.nonce,
+                   std::to_string(request.request.rank),
                    request.folder.string(),
                    std::to_string(state_->log_cap_bytes),
                    std::to_string(request.grace.count())};

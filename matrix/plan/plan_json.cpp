@@ -116,6 +116,7 @@ void write_cell(JsonText& out, const PlannedCell& planned) {
   out.key("coordinates").texts(cell.coordinates);
   out.key("request").raw(canonical_text(cell.request));
   if (cell.request.peaks) out.key("peaks").raw(to_json(*cell.request.peaks).dump());
+  if (cell.request.turn_steps > 0) out.key("turn_steps").integer(cell.request.turn_steps);
   out.key("reference_cell_id");
   cell.reference_cell_id ? out.string(*cell.reference_cell_id) : out.null();
   out.key("required").flag(cell.required);
@@ -183,6 +184,7 @@ PlannedCell planned_cell_from_json(const json& object) {
     cell.request.peaks = device_peaks_from_json(required<json>(kPlanDocument, object, "peaks"));
   }
   cell.request.cell_id = required<std::string>(kPlanDocument, object, "cell_id");
+  cell.request.turn_steps = optional_field<std::int64_t>(kPlanDocument, object, "turn_steps").value_or(0);
   cell.slug = required<std::string>(kPlanDocument, object, "slug");
   cell.coordinates = required<Coordinates>(kPlanDocument, object, "coordinates");
   const json reference = required<json>(kPlanDocument, object, "reference_cell_id");

@@ -20,19 +20,24 @@ SCHEMA_FILES = sorted((CONTRACT / "schema").glob("*.schema.json"))
 DIGEST = "0123456789abcdef" * 2
 
 
+def _current(name):
+    """A golden document as this version writes it."""
+    return {**golden_run.documents()[name], **_head(name)}
+
+
 def _trace_line(kind, **fields):
     return {"kind": kind, "seq": 0, "crc32c": "0badf00d", **fields}
 
 
 def _verdict_with_telemetry():
-    verdict = golden_run.documents()["verdict"]
+    verdict = _current("verdict")
     verdict["cells"][1]["attempts"][0]["telemetry"] = telemetry_samples.faulty()
     verdict["cells"][1]["attempts"][1]["telemetry"] = None
     return verdict
 
 
 def _head(name):
-    return {"schema": f"reprobench/{name}", "version": {"major": 1, "minor": 0}}
+    return {"schema": f"reprobench/{name}", "version": {"major": 1, "minor": 1}}
 
 
 FINGERPRINT = golden_run.documents()["verdict"]["environments"][0]["fingerprint"]
@@ -49,28 +54,28 @@ MEASUREMENT = {
     "algorithm": "gemm", "kernels": ["nvjet_hsh_256x128"],
 }  # fmt: skip
 SAMPLES = {
-    "verdict": [golden_run.documents()["verdict"], _verdict_with_telemetry()],
-    "plan": [golden_run.documents()["plan"]],
-    "run": [golden_run.documents()["run"]],
+    "verdict": [_current("verdict"), _verdict_with_telemetry()],
+    "plan": [_current("plan")],
+    "run": [_current("run")],
     "request": [{
-        **_head("request"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "repeat": 0, "attempt": 0, "suite": "smoke",
+        **_head("request"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "rank": 0, "repeat": 0, "attempt": 0, "suite": "smoke",
         "workload": {"model": "mlp", "preset": "digits", "steps": 10, "batch_size": 32}, "stack": "system", "device": "cpu",
-        "world_size": 1, "knobs": {"precision": "fp32"}, "trace": "step", "poison_allocator": False,
+        "world_size": 1, "knobs": {"precision": "fp32"}, "trace": "step", "turn_steps": 5, "poison_allocator": False,
         "inject": {"kind": "weight_ulp", "step": 2, "tensor": "fc1.weight", "element": 5},
     }, {
-        **_head("request"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "repeat": 0, "attempt": 0, "suite": "device_memory",
+        **_head("request"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "rank": 0, "repeat": 0, "attempt": 0, "suite": "device_memory",
         "workload": {"probe": "device_memory", "preset": "base", "samples": 10}, "stack": "system", "device": "sm_90",
         "world_size": 1, "knobs": {"precision": "fp32"}, "trace": "step", "poison_allocator": False, "inject": None,
         "peaks": {"gpu": "H100 SXM", "device_name": "NVIDIA H100 80GB HBM3", "memory_gb_per_s": 3350, "tflop_per_s": {"bf16": 989}},
     }],
     "result": [{
-        **_head("result"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd",
+        **_head("result"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "rank": 1,
         "failure": {"cause": "exception", "detail": "no such preset", "step": 0}, "workload_digest": "", "steps_completed": 0,
         "chain": "", "trace_lines": 1, "peak_rss_bytes": 1, "peak_allocated_bytes": -1, "peak_reserved_bytes": -1,
         "start_to_first_step_ns": 0, "knobs_resolved": {}, "fingerprint": FINGERPRINT, "measurements": [MEASUREMENT],
     }],
     "exit": [{
-        **_head("exit"), "nonce": "00112233aabbccdd", "exit_code": None, "signal": 11, "launch_error": "", "stopped_by": "runner",
+        **_head("exit"), "nonce": "00112233aabbccdd", "rank": 1, "exit_code": None, "signal": 11, "launch_error": "", "stopped_by": "runner",
         "leaked_processes": 0, "duration_ns": 1, "max_rss_bytes": 1, "user_ns": 1, "system_ns": 1, "stdout_bytes": 0,
         "stderr_bytes": 0,
     }],
@@ -81,7 +86,7 @@ SAMPLES = {
         "fingerprint": FINGERPRINT,
     }],
     "trace": [
-        {**_head("trace"), **_trace_line("header", cell_id="c", nonce="n", workload_digest=DIGEST, level="tensor")},
+        {**_head("trace"), **_trace_line("header", cell_id="c", nonce="n", rank=0, workload_digest=DIGEST, level="tensor")},
         _trace_line("tensors", step=1, tensors=[TENSOR]),
         _trace_line(
             "step", step=1, loss={"value": "nan", "bits": "7fc00000"}, grad_norm=None, learning_rate=0.001, samples=32,
@@ -90,12 +95,12 @@ SAMPLES = {
         ),
         {
             **_head("trace"),
-            **_trace_line("header", cell_id="c", nonce="n", workload_digest=DIGEST, level="step", monotonic_us=86_400_000_000),
+            **_trace_line("header", cell_id="c", nonce="n", rank=1, workload_digest=DIGEST, level="step", monotonic_us=86_400_000_000),
         },
         _trace_line(
             "step", step=1, loss={"value": 1.5, "bits": "3fc00000"}, grad_norm=None, learning_rate=0.001, samples=32,
             step_time_ns=150000, phases={"data_ns": 1, "forward_ns": 1, "backward_ns": 1, "optimizer_ns": 1}, rss_bytes=-1,
-            allocated_bytes=-1, root=DIGEST, chain=DIGEST, events={}, ended_ns=150001,
+            allocated_bytes=-1, root=DIGEST, chain=DIGEST, events={}, block=0, ended_ns=150001,
         ),
         _trace_line("measurement", **MEASUREMENT),
         _trace_line("final", step=1, tensors=[]),
@@ -140,10 +145,15 @@ SAMPLES = {
         _trace_line("event", at_ns=6, gpu=0, event="xid", code=79),
         _trace_line("end", samples=1, events=1, absent=["nvmlDeviceGetMigMode"], problem=""),
     ],
+    "turns": [
+        {**_head("turns"), **_trace_line("header", cell_id="c", nonce="n", rank=0)},
+        _trace_line("turn", block=0, first_step=1, last_step=5),
+    ],
     "journal": [
         {**_head("journal"), **_trace_line("header", run_id="r-1")},
         _trace_line("begin", cell_id="c", repeat=0, attempt=0, nonce="n", folder="cells/c/r0a0.n"),
         _trace_line("end", cell_id="c", repeat=0, attempt=0, nonce="n", end="completed", detail="exit code 0"),
+        _trace_line("end", cell_id="c", repeat=0, attempt=0, nonce="n", rank=1, end="crash", detail="rank 1: SIGSEGV"),
         _trace_line("finish", interrupted=False),
     ],
 }  # fmt: skip
@@ -236,7 +246,7 @@ class Schemas(unittest.TestCase):
             compiled({"type": "array", "uniqueItems": True}, {})
 
     def test_a_problem_is_named_with_its_place(self):
-        verdict = golden_run.documents()["verdict"]
+        verdict = _current("verdict")
         verdict["cells"][1]["checks"][0]["status"] = "green"
         self.assertRegex(first_problem(verdict, SCHEMAS["verdict"]), r"^cells/1/checks/0/status: 'green' is none of")
 

@@ -132,6 +132,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   using std::chrono::milliseconds;
   const auto began = std::chrono::steady_clock::now();
   TraceHeader header{request.cell_id, request.nonce, training.workload_digest(), request.trace};
+  header.rank = request.rank;
   header.monotonic_us = std::chrono::duration_cast<std::chrono::microseconds>(began.time_since_epoch()).count();
   trace.append(to_json(header));
   const std::int64_t middle = (request.workload.steps + 1) / 2;
@@ -186,6 +187,7 @@ int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs
   CellResult result;
   result.cell_id = request.cell_id;
   result.nonce = request.nonce;
+  result.rank = request.rank;
   result.knobs_resolved = request.knobs;
   result.fingerprint = fake_fingerprint(request.stack);
   result.workload_digest = training.workload_digest();

@@ -261,8 +261,8 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   const Digest workload = workload_digest(model, preset, request.workload, result.knobs_resolved, state, batches);
   result.workload_digest = to_hex(workload);
   TraceWriter trace(folder / "trace.jsonl");
-  trace.add(to_json(
-      TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace, trace.monotonic_us()}));
+  trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace,
+                                trace.monotonic_us(), request.rank}));
   trace.write();
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
   StepRecorder recorder(request.trace, request.workload.steps, replay.chain_before(), state, batches, *device, trace);

@@ -45,13 +45,14 @@ size_t format_exit_account(const ExitAccount& account, char* text, size_t size) 
   format_optional(account.signal > 0, account.signal, signal, sizeof signal);
   const int length = snprintf(
       text, size,
-      "{\"schema\":\"reprobench/exit\",\"version\":{\"major\":%d,\"minor\":%d},\"nonce\":\"%s\",\"exit_code\":%s,"
+      "{\"schema\":\"reprobench/"
+      "exit\",\"version\":{\"major\":%d,\"minor\":%d},\"nonce\":\"%s\",\"rank\":%d,\"exit_code\":%s,"
       "\"signal\":%s,\"launch_error\":\"%s\",\"stopped_by\":\"%s\",\"leaked_processes\":%d,\"duration_ns\":%" PRId64
       ",\"max_rss_bytes\":%" PRId64 ",\"user_ns\":%" PRId64 ",\"system_ns\":%" PRId64 ",\"stdout_bytes\":%" PRId64
       ",\"stderr_bytes\":%" PRId64 "}\n",
-      kContractVersion.major, kContractVersion.minor, nonce, exit_code, signal, launch_error, account.stopped_by,
-      account.leaked_processes, account.duration_ns, account.max_rss_bytes, account.user_ns, account.system_ns,
-      account.stdout_bytes, account.stderr_bytes);
+      kContractVersion.major, kContractVersion.minor, nonce, account.rank, exit_code, signal, launch_error,
+      account.stopped_by, account.leaked_processes, account.duration_ns, account.max_rss_bytes, account.user_ns,
+      account.system_ns, account.stdout_bytes, account.stderr_bytes);
   return length < 0 || static_cast<size_t>(length) >= size ? 0 : static_cast<size_t>(length);
 }
 

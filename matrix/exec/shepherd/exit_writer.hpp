@@ -8,6 +8,7 @@ namespace reprobench {
 
 struct ExitAccount {
   const char* nonce = "";
+  int rank = 0;
   int exit_code = -1;  // -1: did not exit
   int signal = 0;      // 0: was not signalled
   const char* launch_error = "";

@@ -1,6 +1,6 @@
 // reprobench-shepherd: owns one worker's process tree, and reports how it ended.
 //
-//   reprobench-shepherd CONTROL_FD NONCE FOLDER LOG_CAP_BYTES GRACE_MS COMMAND...
+//   reprobench-shepherd CONTROL_FD NONCE RANK FOLDER LOG_CAP_BYTES GRACE_MS COMMAND...
 //
 // Runs in FOLDER, with the worker's environment. CONTROL_FD is a pipe from the runner: byte `T` asks the tree to end,
 // `K` kills it, and its end means that the runner died. As subreaper it becomes parent of whatever the worker leaves
@@ -61,6 +61,7 @@ int64_t to_ns(const timeval& time) { return time.tv_sec * 1'000'000'000ll + time
 struct Arguments {
   int control_fd;
   const char* nonce;
+  int rank;
   size_t log_cap_bytes;
   int64_t grace_ns;
   char** command;
@@ -126,6 +127,7 @@ class Shepherd {
         stdout_{-1, {stdout_file, arguments.log_cap_bytes, g_stdout_tail}},
         stderr_{-1, {stderr_file, arguments.log_cap_bytes, g_stderr_tail}} {
     account_.nonce = arguments.nonce;
+    account_.rank = arguments.rank;
   }
 
   // True once the worker runs or its launch error is on record.
@@ -334,14 +336,18 @@ int run(const Arguments& arguments, const char* folder) {
 }  // namespace reprobench
 
 int main(int argc, char** argv) {
-  constexpr int kFixedArguments = 6;
+  constexpr int kFixedArguments = 7;
   if (argc <= kFixedArguments) {
-    fprintf(stderr, "usage: reprobench-shepherd CONTROL_FD NONCE FOLDER LOG_CAP_BYTES GRACE_MS COMMAND...\n");
+    fprintf(stderr, "usage: reprobench-shepherd CONTROL_FD NONCE RANK FOLDER LOG_CAP_BYTES GRACE_MS COMMAND...\n");
     return reprobench::kUsage;
   }
-  const size_t cap = strtoul(argv[4], nullptr, 10);
+  const size_t cap = strtoul(argv[5], nullptr, 10);
   const reprobench::Arguments arguments = {
-      atoi(argv[1]), argv[2], cap < 2 || cap > reprobench::kLargestLogCap ? reprobench::kLargestLogCap : cap,
-      strtol(argv[5], nullptr, 10) * reprobench::kMillisecond, argv + kFixedArguments};
-  return reprobench::run(arguments, argv[3]);
+      atoi(argv[1]),
+      argv[2],
+      atoi(argv[3]),
+      cap < 2 || cap > reprobench::kLargestLogCap ? reprobench::kLargestLogCap : cap,
+      strtol(argv[6], nullptr, 10) * reprobench::kMillisecond,
+      argv + kFixedArguments};
+  return reprobench::run(arguments, argv[4]);
 }
