@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# Include directions always; formatting, shell and clang-tidy where their tools are installed. `ci/lint.sh --tidy` adds clang-tidy.
+# Include directions, formatting and shell scripts; `ci/lint.sh --tidy` adds clang-tidy. `ci/packages.sh test` installs the tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+for tool in clang-format clang-tidy shellcheck; do
+  command -v "$tool" >/dev/null || { echo "lint: $tool is missing; run ci/packages.sh test" >&2; exit 1; }
+done
 ci/layers.sh
 mapfile -t sources < <(git ls-files '*.cpp' '*.hpp' '*.cu')
-if command -v clang-format >/dev/null; then
-  clang-format --dry-run --Werror "${sources[@]}"
-  echo "lint: formatting is clean"
-fi
-if command -v shellcheck >/dev/null; then
-  shellcheck ci/*.sh .ci/run
-  echo "lint: shell scripts are clean"
-fi
+clang-format --dry-run --Werror "${sources[@]}"
+echo "lint: formatting is clean"
+shellcheck ci/*.sh .ci/run
+echo "lint: shell scripts are clean"
 if [ "${1:-}" = --tidy ]; then
   cmake --preset dev >/dev/null
   mapfile -t coordinator < <(git ls-files 'matrix/*.cpp' ':!*_test.cpp' ':!*_bench.cpp' ':!*_fuzz.cpp')
