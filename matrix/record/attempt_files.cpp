@@ -16,7 +16,8 @@ constexpr std::int64_t kTailBytes = 4 << 10;
 constexpr std::size_t kLongestQuoteBytes = 200;
 
 template <class Document>
-ReadDocument<Document> read_document(const fs::path& path, std::int64_t limit_bytes, Document (*from_json)(const json&)) {
+ReadDocument<Document> read_document(const fs::path& path, std::int64_t limit_bytes,
+                                     Document (*from_json)(const json&)) {
   const std::string name = path.filename().string() + ": ";
   const auto content = read_plain_file(path, limit_bytes);
   if (const auto* problem = std::get_if<FileProblem>(&content)) return {std::nullopt, name + problem->text};
