@@ -98,7 +98,7 @@ build() { cmake --preset "$1" && cmake --build --preset "$1"; }
 
 python=$(command -v /usr/bin/python3 || command -v python3)
 # Longest first, so that none is left running alone at the end. exec measures time and has the machine to itself.
-unit_tests=(cli provision kernels simt record evidence verdict inquiry plan stats models spec device contract)
+unit_tests=(cli provision kernels simt record evidence verdict inquiry plan stats models spec host contract)
 
 # unit_tests_of BUILD SUFFIX ARGUMENT...: every test program of that build folder.
 unit_tests_of() {

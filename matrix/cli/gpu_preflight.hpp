@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "matrix/cli/preflight_line.hpp"
-#include "matrix/device/gpu_reading.hpp"
+#include "matrix/host/gpu_reading.hpp"
 #include "matrix/plan/compat_facts.hpp"
 
 namespace reprobench {

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ci/catch.hpp"
-#include "matrix/device/fake_nvml_scene.hpp"
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/host/fake_nvml_scene.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {

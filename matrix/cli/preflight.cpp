@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "matrix/cli/gpu_situation_probe.hpp"
+#include "matrix/contract/host_facts.hpp"
 #include "matrix/exec/subprocess.hpp"
-#include "matrix/plan/host_facts.hpp"
+#include "matrix/host/detect_host.hpp"
 
 namespace reprobench {
 namespace {

@@ -3,6 +3,7 @@
 
 #include "matrix/cli/project.hpp"
 #include "matrix/exec/local_launcher.hpp"
+#include "matrix/host/detect_host.hpp"
 #include "matrix/inquiry/replay_runner.hpp"
 
 namespace reprobench {

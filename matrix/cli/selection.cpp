@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/host/detect_host.hpp"
+
 namespace reprobench {
 namespace {
 

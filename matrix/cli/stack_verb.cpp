@@ -13,6 +13,7 @@
 #include "matrix/cli/selection.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/host/detect_host.hpp"
 
 namespace reprobench {
 namespace {

@@ -1,5 +1,5 @@
 // One GPU as the worker's CUDA runtime sees it. What the driver's management library says of the same card is a host
-// fact (plan/host_facts.hpp).
+// fact (host_facts.hpp).
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/gpu_facts.hpp"
 #include "matrix/contract/request.hpp"
-#include "matrix/device/gpu_facts.hpp"
 
 namespace reprobench {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/device/gpu_facts.hpp"
+#include "matrix/contract/gpu_facts.hpp"
 #include "matrix/record/file_descriptor.hpp"
 
 namespace reprobench {

@@ -3,11 +3,12 @@
 #include <thread>
 
 #include "ci/catch.hpp"
-#include "matrix/device/fake_nvml_scene.hpp"
-#include "matrix/device/gpu_reading.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/local_launcher.hpp"
 #include "matrix/exec/sample_plan.hpp"
+#include "matrix/host/detect_host.hpp"
+#include "matrix/host/fake_nvml_scene.hpp"
+#include "matrix/host/gpu_reading.hpp"
 
 namespace reprobench {
 namespace {

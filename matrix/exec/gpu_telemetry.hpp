@@ -8,7 +8,7 @@
 #include <string>
 
 #include "matrix/contract/telemetry.hpp"
-#include "matrix/device/nvml_library.hpp"
+#include "matrix/host/nvml_library.hpp"
 
 namespace reprobench {
 

@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 
 #include "matrix/contract/xid.hpp"
-#include "matrix/device/detached_thread.hpp"
-#include "matrix/device/gpu_reading.hpp"
-#include "matrix/device/kernel_log.hpp"
 #include "matrix/exec/process_kinship.hpp"
+#include "matrix/host/detached_thread.hpp"
+#include "matrix/host/gpu_reading.hpp"
+#include "matrix/host/kernel_log.hpp"
 
 namespace reprobench {
 namespace {

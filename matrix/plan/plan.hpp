@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/host_facts.hpp"
 #include "matrix/plan/cell.hpp"
-#include "matrix/plan/host_facts.hpp"
 #include "matrix/spec/stack_spec.hpp"
 
 namespace reprobench {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "matrix/device/nvml_api.hpp"
+#include "matrix/host/nvml_api.hpp"
 #include "suites/fake_nvml/fake_machine.hpp"
 
 namespace {

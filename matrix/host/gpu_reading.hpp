@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/gpu_facts.hpp"
 #include "matrix/contract/telemetry.hpp"
-#include "matrix/device/gpu_facts.hpp"
-#include "matrix/device/nvml_library.hpp"
+#include "matrix/host/nvml_library.hpp"
 
 namespace reprobench {
 

@@ -1,4 +1,4 @@
-#include "matrix/device/kernel_log.hpp"
+#include "matrix/host/kernel_log.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-TEST_CASE("an Xid is read from the kernel's line, by PCI address and number", "[device]") {
+TEST_CASE("an Xid is read from the kernel's line, by PCI address and number", "[host]") {
   const auto xid = parse_kernel_xid("4,1234,98765,-;NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', GPU has fallen");
   REQUIRE(xid);
   CHECK(xid->pci == "0000:3b:00");
@@ -22,13 +22,13 @@ TEST_CASE("an Xid is read from the kernel's line, by PCI address and number", "[
   }
 }
 
-TEST_CASE("NVML's bus id and the kernel's name the same card", "[device]") {
+TEST_CASE("NVML's bus id and the kernel's name the same card", "[host]") {
   CHECK(kernel_pci("00000000:3B:00.0") == "0000:3b:00");
   CHECK(kernel_pci("0000:3b:00.0") == "0000:3b:00");
   CHECK(kernel_pci("").empty());
 }
 
-TEST_CASE("only what the kernel writes from now on counts, and half a line waits for its other half", "[device]") {
+TEST_CASE("only what the kernel writes from now on counts, and half a line waits for its other half", "[host]") {
   const auto path = std::filesystem::temp_directory_path() / ("reprobench-kmsg-" + std::to_string(getpid()));
   std::ofstream file(path);
   file << "NVRM: Xid (PCI:0000:3b:00): 31, pid=1\n" << std::flush;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/device/nvml_api.hpp"
+#include "matrix/host/nvml_api.hpp"
 
 namespace reprobench {
 

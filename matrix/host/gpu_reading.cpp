@@ -1,10 +1,10 @@
-#include "matrix/device/gpu_reading.hpp"
+#include "matrix/host/gpu_reading.hpp"
 
 #include <algorithm>
 #include <future>
 #include <memory>
 
-#include "matrix/device/detached_thread.hpp"
+#include "matrix/host/detached_thread.hpp"
 
 namespace reprobench {
 namespace {

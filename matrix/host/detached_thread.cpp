@@ -1,4 +1,4 @@
-#include "matrix/device/detached_thread.hpp"
+#include "matrix/host/detached_thread.hpp"
 
 #include <thread>
 

@@ -1,7 +1,7 @@
-#include "matrix/device/gpu_reading.hpp"
+#include "matrix/host/gpu_reading.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/device/fake_nvml_scene.hpp"
+#include "matrix/host/fake_nvml_scene.hpp"
 
 namespace reprobench {
 namespace {
@@ -14,7 +14,7 @@ std::optional<std::int64_t> now(const GpuInventory& inventory, Quantity quantity
   return inventory.now.at(0)[static_cast<std::size_t>(quantity)];
 }
 
-TEST_CASE("a GPU is described by everything NVML says of it", "[device]") {
+TEST_CASE("a GPU is described by everything NVML says of it", "[host]") {
   const FakeNvmlScene scene(two_gpus());
   const GpuInventory inventory = detect_gpus(FakeNvmlScene::library());
   CHECK(inventory.driver == "570.124.06");
@@ -42,7 +42,7 @@ TEST_CASE("a GPU is described by everything NVML says of it", "[device]") {
   CHECK(unusable_because(gpu).empty());
 }
 
-TEST_CASE("every quantity is read", "[device]") {
+TEST_CASE("every quantity is read", "[host]") {
   const FakeNvmlScene scene(two_gpus());
   const GpuInventory inventory = detect_gpus(FakeNvmlScene::library());
   for (std::size_t i = 0; i < kQuantities; ++i) {
@@ -59,7 +59,7 @@ TEST_CASE("every quantity is read", "[device]") {
   CHECK(now(inventory, Quantity::thermal_violation_ns) == 7);
 }
 
-TEST_CASE("compute processes are listed, however many there are", "[device]") {
+TEST_CASE("compute processes are listed, however many there are", "[host]") {
   json script = two_gpus();
   std::vector<int> pids;
   for (int i = 0; i < 300; ++i) pids.push_back(1'000 + i);
@@ -71,7 +71,7 @@ TEST_CASE("compute processes are listed, however many there are", "[device]") {
   CHECK(inventory.pids.at(1).empty());
 }
 
-TEST_CASE("an old driver's library is asked by its older names, and what it lacks is on record", "[device]") {
+TEST_CASE("an old driver's library is asked by its older names, and what it lacks is on record", "[host]") {
   json script = two_gpus();
   script["gpus"][0]["pids"] = {4'242};
   script["gpus"][0]["clock_events"] = 8;
@@ -85,7 +85,7 @@ TEST_CASE("an old driver's library is asked by its older names, and what it lack
   CHECK(std::count(inventory.absent.begin(), inventory.absent.end(), "nvmlDeviceGetMigMode") == 1);
 }
 
-TEST_CASE("a query that fails is absent, the rest is there", "[device]") {
+TEST_CASE("a query that fails is absent, the rest is there", "[host]") {
   json script = two_gpus();
   script["failing"] = {{"nvmlDeviceGetPowerUsage", 3}, {"nvmlDeviceGetUUID", 999}};
   const FakeNvmlScene scene(script);
@@ -97,7 +97,7 @@ TEST_CASE("a query that fails is absent, the rest is there", "[device]") {
   CHECK_FALSE(unusable_because(inventory.gpus[0]).empty());
 }
 
-TEST_CASE("garbage counts as no answer", "[device]") {
+TEST_CASE("garbage counts as no answer", "[host]") {
   json script = two_gpus();
   script["garbage"] = {"nvmlDeviceGetTemperature", "nvmlDeviceGetClockInfo", "nvmlDeviceGetUtilizationRates",
                        "nvmlDeviceGetViolationStatus"};
@@ -110,7 +110,7 @@ TEST_CASE("garbage counts as no answer", "[device]") {
   CHECK(now(inventory, Quantity::power_mw) == 350'000);
 }
 
-TEST_CASE("a GPU that is lost is left out, its neighbour is not", "[device]") {
+TEST_CASE("a GPU that is lost is left out, its neighbour is not", "[host]") {
   json script = two_gpus();
   script["commands"] = json::array({{{"gpu", "GPU-a"}, {"lost", true}}});
   const FakeNvmlScene scene(script);
@@ -119,7 +119,7 @@ TEST_CASE("a GPU that is lost is left out, its neighbour is not", "[device]") {
   CHECK(inventory.gpus[0].uuid == "GPU-b");
 }
 
-TEST_CASE("no library, no driver and a driver that does not start are all no GPUs", "[device]") {
+TEST_CASE("no library, no driver and a driver that does not start are all no GPUs", "[host]") {
   CHECK(detect_gpus("libreprobench-no-such-library.so").driver.empty());
   const FakeNvmlScene scene(json{{"driver", ""}});
   CHECK(detect_gpus(FakeNvmlScene::library()).driver.empty());
@@ -129,7 +129,7 @@ TEST_CASE("no library, no driver and a driver that does not start are all no GPU
   CHECK(detect_gpus(FakeNvmlScene::library()).gpus.empty());
 }
 
-TEST_CASE("F45: a library that hangs is given up in time", "[device]") {
+TEST_CASE("F45: a library that hangs is given up in time", "[host]") {
   json script = two_gpus();
   script["commands"] = json::array({{{"hang_ms", 1'000}}});
   const FakeNvmlScene scene(script);
@@ -138,7 +138,7 @@ TEST_CASE("F45: a library that hangs is given up in time", "[device]") {
   CHECK(std::chrono::steady_clock::now() - started < std::chrono::milliseconds(600));
 }
 
-TEST_CASE("a GPU in MIG mode or with a prohibited compute mode is given to nobody, and says why", "[device]") {
+TEST_CASE("a GPU in MIG mode or with a prohibited compute mode is given to nobody, and says why", "[host]") {
   json script = two_gpus();
   script["gpus"][0]["mig"] = 1;
   script["gpus"][1]["compute_mode"] = 2;

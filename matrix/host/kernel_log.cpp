@@ -1,4 +1,4 @@
-#include "matrix/device/kernel_log.hpp"
+#include "matrix/host/kernel_log.hpp"
 
 #include <algorithm>
 #include <cctype>

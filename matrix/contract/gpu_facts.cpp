@@ -1,4 +1,4 @@
-#include "matrix/device/gpu_facts.hpp"
+#include "matrix/contract/gpu_facts.hpp"
 
 #include <algorithm>
 

@@ -1,15 +1,6 @@
-#include "matrix/plan/host_facts.hpp"
-
-#include <fstream>
-#include <sstream>
-
-#include <gnu/libc-version.h>
-#include <sched.h>
-#include <sys/utsname.h>
-#include <unistd.h>
+#include "matrix/contract/host_facts.hpp"
 
 #include "matrix/contract/json_field.hpp"
-#include "matrix/plan/host_text.hpp"
 
 namespace reprobench {
 namespace {
@@ -17,19 +8,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kHostDocument = "host";
-
-std::string content_of(const char* path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-}
 
 // Absent from documents that were written before the field was.
 template <class T>
@@ -82,29 +60,6 @@ GpuFacts gpu_facts_from_json(const json& object) {
 }
 
 }  // namespace
-
-HostFacts detect_host() { return detect_host(detect_gpus()); }
-
-HostFacts detect_host(const GpuInventory& gpus) {
-  HostFacts host;
-  utsname system{};
-  if (uname(&system) == 0) {
-    host.host_name = system.nodename;
-    host.kernel = system.release;
-    host.architecture = system.machine;
-  }
-  host.os = os_name(content_of("/etc/os-release"));
-  host.glibc = gnu_get_libc_version();
-  const CpuText cpu = cpu_text(content_of("/proc/cpuinfo"));
-  host.cpu_model = cpu.model;
-  host.cpu_isa = cpu.isa;
-  host.cores = usable_cores();
-  host.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  host.driver = gpus.driver;
-  host.driver_cuda = gpus.driver_cuda;
-  host.gpus = gpus.gpus;
-  return host;
-}
 
 json to_json(const HostFacts& host) {
   json gpus = json::array();

@@ -1,4 +1,4 @@
-#include "matrix/plan/host_text.hpp"
+#include "matrix/host/host_text.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-// What this machine is: facts a plan is resolved against, never choices. Read-only; no CUDA is started for them.
+// What a machine is: facts a plan is resolved against, never choices. This one's are found out by matrix/host.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/device/gpu_reading.hpp"
+#include "matrix/contract/gpu_facts.hpp"
 
 namespace reprobench {
 
@@ -26,11 +26,9 @@ struct HostFacts {
   std::vector<GpuFacts> gpus;
 };
 
-// From /proc, uname, os-release and, where libnvidia-ml.so.1 can be opened, NVML.
-HostFacts detect_host();
-HostFacts detect_host(const GpuInventory& gpus);  // what was asked of NVML already
-
 nlohmann::json to_json(const HostFacts& host);
+
+// Throws ContractError naming the field.
 HostFacts host_facts_from_json(const nlohmann::json& json);
 
 }  // namespace reprobench

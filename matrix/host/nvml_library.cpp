@@ -1,4 +1,4 @@
-#include "matrix/device/nvml_library.hpp"
+#include "matrix/host/nvml_library.hpp"
 
 #include <cstdlib>
 
