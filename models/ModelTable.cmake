@@ -1,13 +1,33 @@
-# reprobench_model_table(OUTPUT SOURCES): writes OUTPUT, the table of all models, from the folders that hold a model.cpp, and
-# sets SOURCES to those files. Folder NAME must define `const Model& NAME_model()`; one that does not is a link error.
-function(reprobench_model_table output sources)
-  set(root "${CMAKE_CURRENT_FUNCTION_LIST_DIR}")
-  file(GLOB files CONFIGURE_DEPENDS "${root}/*/model.cpp")
-  set(declarations "")
-  set(rows "")
-  foreach(file IN LISTS files)
+# Folders become tables. A folder without the function its file must define is a link error.
+#
+# reprobench_model_table(OUTPUT SOURCES): writes OUTPUT, the table of all models, from the folders models/NAME/ that hold a
+# model.cpp, and sets SOURCES to those files. Each must define `const Model& NAME_model()`.
+#
+# reprobench_data_set_table(OUTPUT): the same of the folders models/data/NAME/ that hold a data_set.cpp. Each must define
+# `std::unique_ptr<DataSet> open_NAME(const std::filesystem::path& data_folder, const ModelPreset& preset)`.
+#
+# Each of these files is compiled by itself even in a unity build: two models may use the same names for their own things.
+set(REPROBENCH_MODELS_ROOT "${CMAKE_CURRENT_LIST_DIR}")
+
+# Sets FILES and NAMES to those of the folders that PATTERN finds files in.
+function(reprobench_scan_folders pattern files names)
+  file(GLOB found CONFIGURE_DEPENDS "${REPROBENCH_MODELS_ROOT}/${pattern}")
+  set(found_names "")
+  foreach(file IN LISTS found)
     get_filename_component(folder "${file}" DIRECTORY)
     get_filename_component(name "${folder}" NAME)
+    list(APPEND found_names "${name}")
+  endforeach()
+  set_source_files_properties(${found} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  set(${files} ${found} PARENT_SCOPE)
+  set(${names} ${found_names} PARENT_SCOPE)
+endfunction()
+
+function(reprobench_model_table output sources)
+  reprobench_scan_folders("*/model.cpp" files names)
+  set(declarations "")
+  set(rows "")
+  foreach(name IN LISTS names)
     string(APPEND declarations "const Model& ${name}_model();\n")
     string(APPEND rows "      &${name}_model(),\n")
   endforeach()
@@ -27,4 +47,30 @@ std::span<const Model* const> models() {
 }  // namespace reprobench
 " @ONLY)
   set(${sources} ${files} PARENT_SCOPE)
+endfunction()
+
+function(reprobench_data_set_table output)
+  reprobench_scan_folders("data/*/data_set.cpp" files names)
+  set(declarations "")
+  set(rows "")
+  foreach(name IN LISTS names)
+    string(APPEND declarations
+      "std::unique_ptr<DataSet> open_${name}(const std::filesystem::path& data_folder, const ModelPreset& preset);\n")
+    string(APPEND rows "      {\"${name}\", &open_${name}},\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${output}" CONTENT
+"// Written by models/ModelTable.cmake from the folders of models/data/.
+#include \"models/data_set.hpp\"
+
+namespace reprobench {
+
+@declarations@
+std::span<const DataSetRow> data_sets() {
+  static constexpr DataSetRow kDataSets[] = {
+@rows@  };
+  return kDataSets;
+}
+
+}  // namespace reprobench
+" @ONLY)
 endfunction()

@@ -1,11 +1,15 @@
-// What the train loop knows of a data set: samples of two tensors, an input and a target. A data set is a folder of
-// models/data/ and a row in data_set.cpp.
+// What the train loop knows of a data set: how many samples there are, and the named fields of each: images, tokens,
+// labels, as many as there are. A data set is a folder models/data/NAME/ whose data_set.cpp defines
+// `std::unique_ptr<DataSet> open_NAME(const std::filesystem::path& data_folder, const ModelPreset& preset)`; CMake
+// turns the folders into the table behind data_sets().
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,9 +17,12 @@
 
 namespace reprobench {
 
+struct ModelPreset;
+
 enum class ElementType { float32, int64 };
 
-struct SampleLayout {
+struct FieldSpec {
+  std::string name;  // what a model asks its batch for, and a trace shows: "input", "image", "tokens"
   ElementType type = ElementType::float32;
   std::vector<std::int64_t> shape;  // of one sample; empty: one number
 };
@@ -24,21 +31,24 @@ class DataSet {
  public:
   virtual ~DataSet() = default;
 
-  virtual std::int64_t size() const = 0;  // samples
-  virtual SampleLayout input() const = 0;
-  virtual SampleLayout target() const = 0;
+  virtual std::int64_t size() const = 0;              // samples
+  virtual std::vector<FieldSpec> fields() const = 0;  // at least one, each name once
 
-  // Writes a sample in its layout, row-major. 0 <= sample < size().
-  virtual void copy_input(std::int64_t sample, std::byte* to) const = 0;
-  virtual void copy_target(std::int64_t sample, std::byte* to) const = 0;
+  // Writes one field of a sample, row-major. 0 <= sample < size(); `field` is its place in fields().
+  virtual void copy(std::int64_t sample, std::size_t field, std::byte* to) const = 0;
 
   // Of everything samples are made from, and of how they are cut from it.
   virtual Digest digest() const = 0;
 };
 
-// Opens the data set of that name; `context_length` is the preset's. Null if there is none of that name. Throws
-// std::runtime_error with the file and what is wrong with it.
-std::unique_ptr<DataSet> open_data_set(std::string_view name, const std::filesystem::path& data_folder,
-                                       std::int64_t context_length);
+struct DataSetRow {
+  std::string_view name;  // of the folder
+  // Cuts samples of the preset's sizes. Throws std::runtime_error with the file and what is wrong with it, or with the
+  // size that the data cannot fill.
+  std::unique_ptr<DataSet> (*open)(const std::filesystem::path& data_folder, const ModelPreset& preset);
+};
+
+// All data sets, by folder name.
+std::span<const DataSetRow> data_sets();
 
 }  // namespace reprobench

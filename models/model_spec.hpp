@@ -1,9 +1,10 @@
 // What a model is: a folder models/NAME/ whose model.cpp defines `const Model& NAME_model()`. CMake turns the folders
 // into the table behind models().
 //
-// A model declares its parameters, computes an output and a loss from them, and taps what a trace should show. It draws
-// no random number, holds no state and owns no tensor: initial weights, order and optimiser are the same code for all
-// models, so two stacks cannot differ in them. This header is torch-free; only model.cpp sees LibTorch.
+// A model declares its parameters and buffers, computes outputs and a loss from them and from a batch of named fields,
+// and taps what a trace should show. It draws no random number, holds no state and owns no tensor: initial values,
+// order, optimizer and learning rates are the same code for all models, so two stacks cannot differ in them. This
+// header is torch-free; only model.cpp sees LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -12,36 +13,23 @@
 #include <string_view>
 #include <vector>
 
+#include "models/optimizer_settings.hpp"
+
 namespace at {
 class Tensor;
 }
 
 namespace reprobench {
 
-// Adam (Kingma and Ba 2015) without weight decay.
-struct AdamSettings {
-  double learning_rate = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-};
-
 struct ModelPreset {
   std::string_view name;
-  std::int64_t parameters = 0;  // elements over all parameters
+  std::int64_t parameters = 0;  // elements over all parameters, frozen ones included; no buffers
   std::int64_t batch_size = 0;  // the usual one; a request may ask for another
-  AdamSettings optimizer;
+  OptimizerSettings optimizer = AdamSettings{};
   std::int64_t context_length = 0;  // tokens of a sample; 0: samples are no sequences
-};
-
-// GELU(x) = x Phi(x) with the normal distribution's Phi by erf, or its approximation by tanh (Hendrycks and Gimpel
-// 2016), which is the published GPT-2's.
-enum class Gelu { tanh, erf };
-
-// Those knobs of a cell that change what a model computes. Model::knobs() says which of them a model looks at.
-struct ModelSettings {
-  Gelu gelu = Gelu::tanh;
-  bool fused_attention = false;  // LibTorch's fused operator; which of its backends is a setting of the process
+  RateSchedule schedule = ConstantRate{};
+  std::int64_t image_side = 0;  // pixels; 0: the data set's own
+  std::int64_t frames = 0;      // of a clip; 0: samples have none
 };
 
 // What Model::flops_per_step() counts: two operations for every multiply-add of a matrix product, forward and backward;
@@ -54,6 +42,26 @@ struct ParameterSpec {
   std::vector<std::int64_t> shape;
   float init_scale = 0;  // standard deviation of the initial bell-shaped values
   float init_mean = 0;   // what they lie around; with scale 0 every element is this
+  bool frozen = false;   // never trained: it gets no gradient, no optimizer state and no decay
+};
+
+// State that is not trained: running statistics, which forward() overwrites in place, or a table of constants. In fp32,
+// in fp64 where the run computes in it.
+struct BufferSpec {
+  std::string name;  // "bn1.running_mean"
+  std::vector<std::int64_t> shape;
+  float initial = 0;               // of every element,
+  std::vector<float> values = {};  // unless all of them stand here, row-major
+};
+
+// The batch of a step, by the names of the data set's fields. Element types are the data set's; real numbers are fp64
+// where the run computes in it.
+class Batch {
+ public:
+  virtual ~Batch() = default;
+
+  // (B, ...) of that field. Throws std::out_of_range for a name the data set has not.
+  virtual const at::Tensor& field(std::string_view name) const = 0;
 };
 
 // What the train loop lends a model during one step.
@@ -61,12 +69,15 @@ class StepContext {
  public:
   virtual ~StepContext() = default;
   virtual const ModelPreset& preset() const = 0;
-  virtual const ModelSettings& settings() const = 0;
 
-  // Parameter by its place in Model::parameters().
+  // What a knob (matrix/contract/knob.cpp) came to. Throws std::out_of_range for an unknown name.
+  virtual std::string_view knob(std::string_view name) const = 0;
+
+  // Parameter by its place in Model::parameters(), buffer by its place in Model::buffers().
   virtual const at::Tensor& parameter(std::size_t index) const = 0;
+  virtual const at::Tensor& buffer(std::size_t index) const = 0;
 
-  // Shows `value`, and later its gradient, to the trace under `name`.
+  // Shows `value`, and later its gradient if it gets one, to the trace under `name`.
   virtual void tap(const at::Tensor& value, std::string_view name) = 0;
 
   // Discrete events, if the trace wants them. `mask`: the elements of `mask` that are not zero take part in the
@@ -74,6 +85,9 @@ class StepContext {
   virtual void mask(const at::Tensor& mask, std::string_view event) = 0;
   virtual void choice(const at::Tensor& scores, std::string_view event) = 0;
 };
+
+// What a forward pass ends in, in an order of the model's own.
+using Outputs = std::vector<at::Tensor>;
 
 class Model {
  public:
@@ -88,15 +102,15 @@ class Model {
   // covers their values.
   virtual std::span<const std::string_view> knobs() const { return {}; }
   virtual std::vector<ParameterSpec> parameters(const ModelPreset& preset) const = 0;
+  virtual std::vector<BufferSpec> buffers(const ModelPreset&) const { return {}; }
   // Of one training step, by kFlopConvention.
   virtual std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const = 0;
 
-  // input (B, ...) in the data set's type -> output: for a classifier the logits (B, classes), for a decoder
-  // (B, context, vocabulary). Taps each module's output.
-  virtual at::Tensor forward(const at::Tensor& input, StepContext& step) const = 0;
+  // For a classifier the logits (B, classes), for a decoder (B, context, vocabulary). Taps each module's output.
+  virtual Outputs forward(const Batch& batch, StepContext& step) const = 0;
 
-  // Scalar, mean over the batch.
-  virtual at::Tensor loss(const at::Tensor& output, const at::Tensor& target) const = 0;
+  // Scalar, mean over the batch. `outputs` are forward()'s, those of 16 bits widened to fp32.
+  virtual at::Tensor loss(const Outputs& outputs, const Batch& batch) const = 0;
 };
 
 // All models, by folder name.

@@ -1,6 +1,6 @@
-// Training settings a matrix can vary: one row a knob. To add one: a row here, and where it is more
-// than an environment variable, its row in suites/worker/*_knobs.cpp (the worker refuses to start
-// without it). Value `preset` follows the knob `determinism`.
+// Training settings a matrix can vary: one row a knob. To add one: a row in knob.cpp, and where it is more than an
+// environment variable or what a model reads, its row in suites/worker/*knobs.cpp (the worker refuses a knob that
+// nothing acts on). Value `preset` follows the knob `determinism`.
 #pragma once
 
 #include <map>

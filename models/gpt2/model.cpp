@@ -48,9 +48,13 @@ struct Decoder {
 };
 
 // Adam of the large preset as nanoGPT and llm.c train it.
-constexpr Decoder kTiny{{"tiny", decoder_parameters(4, 128, 64, 256), 4, {}, 64}, 4, 128, 4, 256};
+constexpr Decoder kTiny{{"tiny", decoder_parameters(4, 128, 64, 256), 4, AdamSettings{}, 64}, 4, 128, 4, 256};
 constexpr Decoder k124m{
-    {"124m", decoder_parameters(12, 768, 1024, 50257), 4, {6e-4, 0.9, 0.95, 1e-8}, 1024}, 12, 768, 12, 50257};
+    {"124m", decoder_parameters(12, 768, 1024, 50257), 4, AdamSettings{6e-4, 0.9, 0.95, 1e-8}, 1024},
+    12,
+    768,
+    12,
+    50257};
 constexpr ModelPreset kDecoderPresets[] = {kTiny.preset, k124m.preset};
 constexpr std::string_view kDecoderKnobs[] = {"gelu"};
 
@@ -88,7 +92,11 @@ at::Tensor fused_attention([[maybe_unused]] const at::Tensor& query, [[maybe_unu
 // The forward pass of one step. B: batch, T: context, C: width, H: heads, D: C / H, V: vocabulary.
 class Gpt2Pass {
  public:
-  Gpt2Pass(const Decoder& size, StepContext& step) : size_(size), step_(step) {}
+  Gpt2Pass(const Decoder& size, StepContext& step)
+      : size_(size),
+        step_(step),
+        gelu_form_(step.knob("gelu") == "tanh" ? "tanh" : "none"),
+        fuses_attention_(step.knob("attention") != "written_out") {}
 
   // tokens (B, T) int64 -> logits (B, T, V)
   at::Tensor logits(const at::Tensor& tokens) {
@@ -129,7 +137,7 @@ class Gpt2Pass {
     const at::Tensor key = heads_of(qkv.narrow(-1, size_.width, size_.width));
     const at::Tensor value = heads_of(qkv.narrow(-1, 2 * size_.width, size_.width));
 
-    if (step_.settings().fused_attention) {
+    if (fuses_attention_) {
       const at::Tensor mixed =
           fused_attention(query, key, value).transpose(1, 2).reshape({batch, context, size_.width});
       return linear(tapped(mixed, name + ".mixed"), first + kAttentionProjectionWeight, name + ".c_proj");
@@ -145,8 +153,7 @@ class Gpt2Pass {
 
   at::Tensor perceptron(const at::Tensor& x, std::size_t first, const std::string& name) {
     const at::Tensor hidden = linear(x, first + kFcWeight, name + ".c_fc");  // (B, T, 4 C)
-    const char* form = step_.settings().gelu == Gelu::tanh ? "tanh" : "none";
-    const at::Tensor active = tapped(at::gelu(hidden, form), name + ".gelu");
+    const at::Tensor active = tapped(at::gelu(hidden, gelu_form_), name + ".gelu");
     return linear(active, first + kFcProjectionWeight, name + ".c_proj");
   }
 
@@ -168,6 +175,8 @@ class Gpt2Pass {
 
   const Decoder& size_;
   StepContext& step_;
+  const char* gelu_form_;  // as at::gelu names it: the published one by tanh, or "none", which is erf
+  bool fuses_attention_;
   at::Tensor future_;  // (T, T) bool: true where a position would look ahead
 };
 
@@ -216,12 +225,12 @@ class Gpt2 final : public Model {
     return batch_size * preset.context_length * per_token;
   }
 
-  at::Tensor forward(const at::Tensor& input, StepContext& step) const override {
-    return Gpt2Pass(decoder_of(step.preset()), step).logits(input);
+  Outputs forward(const Batch& batch, StepContext& step) const override {
+    return {Gpt2Pass(decoder_of(step.preset()), step).logits(batch.field("input"))};
   }
 
-  at::Tensor loss(const at::Tensor& output, const at::Tensor& target) const override {
-    return at::cross_entropy_loss(output.flatten(0, 1), target.flatten());
+  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {
+    return at::cross_entropy_loss(outputs.front().flatten(0, 1), batch.field("target").flatten());
   }
 };
 

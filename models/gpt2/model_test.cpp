@@ -36,10 +36,20 @@ std::int64_t elements_of(const std::vector<ParameterSpec>& parameters) {
   return sum;
 }
 
+// A batch of tokens alone.
+class Tokens final : public Batch {
+ public:
+  explicit Tokens(at::Tensor tokens) : tokens_(std::move(tokens)) {}
+  const at::Tensor& field(std::string_view) const override { return tokens_; }
+
+ private:
+  at::Tensor tokens_;
+};
+
 // A step without a train loop: initial parameters, and every tap kept.
 class OneStep final : public StepContext {
  public:
-  OneStep(const ModelPreset& preset, Gelu gelu) : preset_(preset), settings_{gelu} {
+  OneStep(const ModelPreset& preset, std::string_view gelu) : preset_(preset), gelu_(gelu) {
     for (const ParameterSpec& spec : gpt2_model().parameters(preset)) {
       auto values =
           initial_values(1, spec.name, static_cast<std::size_t>(elements_of(spec)), spec.init_scale, spec.init_mean);
@@ -48,8 +58,9 @@ class OneStep final : public StepContext {
   }
 
   const ModelPreset& preset() const override { return preset_; }
-  const ModelSettings& settings() const override { return settings_; }
+  std::string_view knob(std::string_view name) const override { return name == "gelu" ? gelu_ : "written_out"; }
   const at::Tensor& parameter(std::size_t index) const override { return parameters_[index]; }
+  const at::Tensor& buffer(std::size_t index) const override { return parameters_.at(index); }  // there is none
   void tap(const at::Tensor& value, std::string_view name) override {
     CHECK(taps.emplace(std::string(name), value).second);
   }
@@ -60,9 +71,13 @@ class OneStep final : public StepContext {
 
  private:
   const ModelPreset& preset_;
-  ModelSettings settings_;
+  std::string_view gelu_;
   std::vector<at::Tensor> parameters_;
 };
+
+at::Tensor logits_of(const at::Tensor& tokens, StepContext& step) {
+  return gpt2_model().forward(Tokens(tokens), step).front();
+}
 
 at::Tensor some_tokens(const ModelPreset& preset) {
   return at::arange(2 * preset.context_length, at::kLong).remainder(97).view({2, preset.context_length});
@@ -105,12 +120,12 @@ TEST_CASE("the FLOPs of a gpt2 step are 6 N + 12 L H Q T a token", "[models]") {
 TEST_CASE("a position's logits depend on no later token", "[models]") {
   const ModelPreset& preset = preset_called("tiny");
   at::Tensor tokens = some_tokens(preset);
-  OneStep before(preset, Gelu::tanh);
-  const at::Tensor logits = gpt2_model().forward(tokens, before);
+  OneStep before(preset, "tanh");
+  const at::Tensor logits = logits_of(tokens, before);
   CHECK(logits.sizes().vec() == std::vector<std::int64_t>{2, 64, 256});
   tokens.select(1, 40).fill_(5);
-  OneStep after(preset, Gelu::tanh);
-  const at::Tensor changed = gpt2_model().forward(tokens, after);
+  OneStep after(preset, "tanh");
+  const at::Tensor changed = logits_of(tokens, after);
   CHECK(changed.narrow(1, 0, 40).equal(logits.narrow(1, 0, 40)));
   CHECK_FALSE(changed.select(1, 40).equal(logits.select(1, 40)));
   CHECK_FALSE(changed.select(1, 63).equal(logits.select(1, 63)));
@@ -118,8 +133,8 @@ TEST_CASE("a position's logits depend on no later token", "[models]") {
 
 TEST_CASE("attention weights are a distribution over the past", "[models]") {
   const ModelPreset& preset = preset_called("tiny");
-  OneStep step(preset, Gelu::tanh);
-  gpt2_model().forward(some_tokens(preset), step);
+  OneStep step(preset, "tanh");
+  logits_of(some_tokens(preset), step);
   for (const char* layer : {"h.0", "h.3"}) {
     const at::Tensor weights = step.taps.at(std::string(layer) + ".attn.softmax");
     CHECK(weights.sizes().vec() == std::vector<std::int64_t>{2, 4, 64, 64});
@@ -130,10 +145,10 @@ TEST_CASE("attention weights are a distribution over the past", "[models]") {
 
 TEST_CASE("both forms of GELU are themselves: equal at zero, close, and not the same", "[models]") {
   const ModelPreset& preset = preset_called("tiny");
-  OneStep by_tanh(preset, Gelu::tanh);
-  OneStep by_erf(preset, Gelu::erf);
-  gpt2_model().forward(some_tokens(preset), by_tanh);
-  gpt2_model().forward(some_tokens(preset), by_erf);
+  OneStep by_tanh(preset, "tanh");
+  OneStep by_erf(preset, "erf");
+  logits_of(some_tokens(preset), by_tanh);
+  logits_of(some_tokens(preset), by_erf);
   const at::Tensor input = by_tanh.taps.at("h.0.mlp.c_fc");
   CHECK(input.equal(by_erf.taps.at("h.0.mlp.c_fc")));
   const double x = input.flatten()[100].item<double>();
@@ -146,8 +161,8 @@ TEST_CASE("both forms of GELU are themselves: equal at zero, close, and not the 
 TEST_CASE("an untrained decoder is as unsure as a guess over its vocabulary", "[models]") {
   const ModelPreset& preset = preset_called("tiny");
   const at::Tensor tokens = some_tokens(preset);
-  OneStep step(preset, Gelu::tanh);
-  const at::Tensor loss = gpt2_model().loss(gpt2_model().forward(tokens, step), tokens.roll(-1, 1));
+  OneStep step(preset, "tanh");
+  const at::Tensor loss = gpt2_model().loss({logits_of(tokens, step)}, Tokens(tokens.roll(-1, 1)));
   CHECK(loss.item<double>() == Approx(std::log(256.0)).margin(0.1));
 }
 

@@ -25,8 +25,8 @@ struct Size {
 
 // He et al. 2015: sqrt(2 / fan-in) keeps the variance through a ReLU.
 constexpr float kScale1 = 0.0505076272F;  // sqrt(2 / 784)
-constexpr Size kBase{{"base", parameter_count(128), 32, {}}, 128, 0.125F};
-constexpr Size kSmall{{"small", parameter_count(16), 32, {}}, 16, 0.353553391F};
+constexpr Size kBase{{"base", parameter_count(128), 32, AdamSettings{}}, 128, 0.125F};
+constexpr Size kSmall{{"small", parameter_count(16), 32, AdamSettings{}}, 16, 0.353553391F};
 constexpr ModelPreset kPresets[] = {kBase.preset, kSmall.preset};
 
 const Size& size_of(const ModelPreset& preset) { return preset.name == kSmall.preset.name ? kSmall : kBase; }
@@ -56,20 +56,21 @@ class Mlp final : public Model {
     return 2 * batch_size * (2 * kInputs * hidden + 3 * hidden * kClasses);
   }
 
-  at::Tensor forward(const at::Tensor& input, StepContext& step) const override {
+  Outputs forward(const Batch& batch, StepContext& step) const override {
+    const at::Tensor& input = batch.field("input");                                                     // (B, 784)
     const at::Tensor hidden = at::linear(input, step.parameter(kFc1Weight), step.parameter(kFc1Bias));  // (B, hidden)
     step.tap(hidden, "fc1");
     const at::Tensor active = at::relu(hidden);
     step.tap(active, "relu");
     step.mask(active, "relu_active");
-    at::Tensor logits = at::linear(active, step.parameter(kFc2Weight), step.parameter(kFc2Bias));  // (B, 10)
+    const at::Tensor logits = at::linear(active, step.parameter(kFc2Weight), step.parameter(kFc2Bias));  // (B, 10)
     step.tap(logits, "fc2");
     step.choice(logits, "predicted_class");
-    return logits;
+    return {logits};
   }
 
-  at::Tensor loss(const at::Tensor& output, const at::Tensor& target) const override {
-    return at::cross_entropy_loss(output, target);
+  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {
+    return at::cross_entropy_loss(outputs.front(), batch.field("target"));
   }
 };
 

@@ -1,24 +1,24 @@
 #include "suites/worker/batch_source.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
-#include "models/data_set.hpp"
 #include "models/sample_order.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
 namespace {
 
-std::unique_ptr<DataSet> open_data(const Model& model, const ModelPreset& preset,
+std::unique_ptr<DataSet> open_data(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
                                    const std::filesystem::path& data_folder) {
-  auto data = open_data_set(model.dataset(), data_folder, preset.context_length);
-  if (data == nullptr) {
+  const auto row = std::ranges::find(rows, model.dataset(), &DataSetRow::name);
+  if (row == rows.end()) {
     throw RunFailure("unsupported", "no data set is called `" + std::string(model.dataset()) + "`");
   }
-  return data;
+  return row->open(data_folder, preset);
 }
 
 SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batch_size) {
@@ -31,12 +31,12 @@ SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batc
 
 }  // namespace
 
-// One of the two tensors of a batch. Samples are written in the data set's type and widened where the run computes in
+// The tensor of one field of a batch. Samples are written in the data set's type and widened where the run computes in
 // float64, which is exact. For a GPU they are written to page-locked memory, from which it copies by itself; every
 // batch takes new memory, because LibTorch's allocator knows which copies are still to come and this program does not.
 class BatchTensor {
  public:
-  BatchTensor(const SampleLayout& layout, std::int64_t batch_size, Precision precision, const c10::Device& device)
+  BatchTensor(const FieldSpec& layout, std::int64_t batch_size, Precision precision, const c10::Device& device)
       : shape_{batch_size}, device_(device) {
     shape_.insert(shape_.end(), layout.shape.begin(), layout.shape.end());
     const bool is_real = layout.type == ElementType::float32;
@@ -74,22 +74,20 @@ class BatchTensor {
 struct BatchSource::Tensors {
   std::unique_ptr<DataSet> data;
   SampleOrder order;
-  std::span<const std::int64_t> samples;
-  BatchTensor input;
-  BatchTensor target;
+  std::int64_t batch_size;
+  std::vector<FieldSpec> fields;
+  std::vector<BatchTensor> batch = {};  // one for each field
+  std::span<const std::int64_t> samples = {};
 };
 
-BatchSource::BatchSource(const Model& model, const ModelPreset& preset, const std::filesystem::path& data_folder,
-                         std::uint64_t seed, std::int64_t batch_size, Precision precision, const c10::Device& device) {
-  auto data = open_data(model, preset, data_folder);
+BatchSource::BatchSource(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
+                         const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
+                         Precision precision, const c10::Device& device) {
+  auto data = open_data(model, preset, rows, data_folder);
   SampleOrder order = make_order(seed, data->size(), batch_size);
-  const SampleLayout input = data->input();
-  const SampleLayout target = data->target();
-  tensors_ = std::make_unique<Tensors>(Tensors{std::move(data),
-                                               std::move(order),
-                                               {},
-                                               BatchTensor(input, batch_size, precision, device),
-                                               BatchTensor(target, batch_size, precision, device)});
+  std::vector<FieldSpec> fields = data->fields();
+  tensors_ = std::make_unique<Tensors>(Tensors{std::move(data), std::move(order), batch_size, std::move(fields)});
+  for (const FieldSpec& field : tensors_->fields) tensors_->batch.emplace_back(field, batch_size, precision, device);
 }
 
 BatchSource::~BatchSource() = default;
@@ -97,18 +95,26 @@ BatchSource::~BatchSource() = default;
 void BatchSource::load(std::int64_t step) {
   Tensors& t = *tensors_;
   t.samples = t.order.batch(step);
-  t.input.begin();
-  t.target.begin();
+  for (BatchTensor& tensor : t.batch) tensor.begin();
   for (std::size_t i = 0; i < t.samples.size(); ++i) {
-    t.data->copy_input(t.samples[i], t.input.row(i));
-    t.data->copy_target(t.samples[i], t.target.row(i));
+    for (std::size_t field = 0; field < t.batch.size(); ++field) {
+      t.data->copy(t.samples[i], field, t.batch[field].row(i));
+    }
   }
-  t.input.finish();
-  t.target.finish();
+  for (const BatchTensor& tensor : t.batch) tensor.finish();
 }
 
-const at::Tensor& BatchSource::input() const { return tensors_->input.tensor(); }
-const at::Tensor& BatchSource::target() const { return tensors_->target.tensor(); }
+std::span<const FieldSpec> BatchSource::fields() const { return tensors_->fields; }
+const at::Tensor& BatchSource::tensor(std::size_t field) const { return tensors_->batch[field].tensor(); }
+
+const at::Tensor& BatchSource::field(std::string_view name) const {
+  const auto found = std::ranges::find(tensors_->fields, name, &FieldSpec::name);
+  if (found == tensors_->fields.end())
+    throw std::out_of_range("no field of the batch is called `" + std::string(name) + "`");
+  return tensor(static_cast<std::size_t>(found - tensors_->fields.begin()));
+}
+
+std::int64_t BatchSource::batch_size() const { return tensors_->batch_size; }
 std::span<const std::int64_t> BatchSource::samples() const { return tensors_->samples; }
 
 Digest BatchSource::data_digest() const { return tensors_->data->digest(); }

@@ -24,8 +24,9 @@ struct FaultSite {
   BatchSource& batches;
 };
 
-// Which element a kind needs named.
-enum class Target { none, parameter, sample };
+// What a kind acts on: nothing that is named, an optimizer with an epsilon, a sample of the batch, or an element of a
+// parameter, of one that is trained, or of what the optimizer keeps of one.
+enum class Target { none, epsilon, sample, parameter, trained, kept };
 
 struct FaultKind {
   std::string_view name;
@@ -33,6 +34,8 @@ struct FaultKind {
   Target target;
   void (*apply)(const FaultSite& site);
 };
+
+[[noreturn]] void refuse(const std::string& why) { throw RunFailure("bad_request", "inject: " + why); }
 
 template <class T, class Change>
 void change_element_of(const at::Tensor& tensor, std::int64_t element, Change change) {
@@ -80,8 +83,9 @@ void weight_sign(const FaultSite& site) {
   change_element(parameter(site), site.injection.element, [](auto value) { return -value; });
 }
 
+// What the optimizer keeps first: Adam's first moment, the momentum of SGD.
 void moment_ulp(const FaultSite& site) {
-  move_by_one_ulp(site.state.exp_avg(*site.state.index_of(site.injection.tensor)), site.injection.element);
+  move_by_one_ulp(site.state.kept(*site.state.index_of(site.injection.tensor)).front(), site.injection.element);
 }
 
 void gradient_ulp(const FaultSite& site) {
@@ -105,8 +109,8 @@ void atomic_add(const FaultSite& site) {
   gradient.copy_(sum.view_as(gradient));
 }
 
-// Ten times the usual one, from this step on.
-void adam_epsilon(const FaultSite& site) { site.state.set_epsilon(1e-7); }
+// Ten times the usual one, from this step on. Of AdamW too; SGD has none.
+void adam_epsilon(const FaultSite& site) { site.state.optimizer().set_epsilon(1e-7); }
 
 void skip_update(const FaultSite&) {}
 
@@ -123,19 +127,23 @@ void copy_row(const at::Tensor& target, std::int64_t to, const at::Tensor& sourc
 
 void sample_repeated(const FaultSite& site) {
   const std::int64_t row = site.injection.element;
-  const std::int64_t other = (row + 1) % site.batches.input().size(0);
-  copy_row(site.batches.input(), row, site.batches.input(), other);
-  copy_row(site.batches.target(), row, site.batches.target(), other);
+  const std::int64_t other = (row + 1) % site.batches.batch_size();
+  for (std::size_t field = 0; field < site.batches.fields().size(); ++field) {
+    copy_row(site.batches.tensor(field), row, site.batches.tensor(field), other);
+  }
 }
 
 // The sample is left out and the next batch's first one moves up.
 void sample_dropped(const FaultSite& site) {
   site.batches.load(site.injection.step + 1);
-  const at::Tensor input = site.batches.input().clone();
-  const at::Tensor target = site.batches.target().clone();
+  std::vector<at::Tensor> next;
+  for (std::size_t field = 0; field < site.batches.fields().size(); ++field) {
+    next.push_back(site.batches.tensor(field).select(0, 0).clone());
+  }
   site.batches.load(site.injection.step);
-  copy_row(site.batches.input(), site.injection.element, input, 0);
-  copy_row(site.batches.target(), site.injection.element, target, 0);
+  for (std::size_t field = 0; field < next.size(); ++field) {
+    site.batches.tensor(field).select(0, site.injection.element).copy_(next[field]);
+  }
 }
 
 // clang-format off
@@ -145,14 +153,14 @@ constexpr FaultKind kKinds[] = {
     {"weight_nan",      FaultPhase::before_step,       Target::parameter, &weight_nan},
     {"weight_huge",     FaultPhase::before_step,       Target::parameter, &weight_huge},
     {"weight_sign",     FaultPhase::before_step,       Target::parameter, &weight_sign},
-    {"moment_ulp",      FaultPhase::after_update,      Target::parameter, &moment_ulp},
-    {"adam_epsilon",    FaultPhase::before_step,       Target::none,      &adam_epsilon},
+    {"moment_ulp",      FaultPhase::after_update,      Target::kept,      &moment_ulp},
+    {"adam_epsilon",    FaultPhase::before_step,       Target::epsilon,   &adam_epsilon},
     {"stale_batch",     FaultPhase::after_load,        Target::none,      &stale_batch},
     {"wrong_batch",     FaultPhase::after_load,        Target::none,      &wrong_batch},
     {"sample_repeated", FaultPhase::after_load,        Target::sample,    &sample_repeated},
     {"sample_dropped",  FaultPhase::after_load,        Target::sample,    &sample_dropped},
-    {"gradient_ulp",    FaultPhase::after_backward,    Target::parameter, &gradient_ulp},
-    {"atomic_add",      FaultPhase::after_backward,    Target::parameter, &atomic_add},
+    {"gradient_ulp",    FaultPhase::after_backward,    Target::trained,   &gradient_ulp},
+    {"atomic_add",      FaultPhase::after_backward,    Target::trained,   &atomic_add},
     {"skip_update",     FaultPhase::instead_of_update, Target::none,      &skip_update},
 };
 // clang-format on
@@ -163,17 +171,25 @@ const FaultKind* find_kind(const std::string& name) {
   return found == std::end(kKinds) ? nullptr : &*found;
 }
 
-[[noreturn]] void refuse(const std::string& why) { throw RunFailure("bad_request", "inject: " + why); }
-
 void check_target(const FaultKind& kind, const FaultSite& site) {
   const auto& [name, step, tensor, element] = site.injection;
   std::int64_t count = 0;
   if (kind.target == Target::none) return;
+  if (kind.target == Target::epsilon) {
+    if (!site.state.optimizer().has_epsilon()) refuse("the model's optimizer has no epsilon");
+    return;
+  }
   if (kind.target == Target::sample) {
-    count = site.batches.input().size(0);
+    count = site.batches.batch_size();
   } else {
     const auto index = site.state.index_of(tensor);
     if (!index) refuse("the model has no parameter `" + tensor + "`");
+    if (kind.target != Target::parameter && site.state.is_frozen(*index)) {
+      refuse("`" + tensor + "` is frozen: it has no gradient and no optimizer state");
+    }
+    if (kind.target == Target::kept && site.state.kept(*index).empty()) {
+      refuse("the model's optimizer keeps nothing of a parameter");
+    }
     count = site.state.parameter(*index).numel();
   }
   if (element < 0 || element >= count) {

@@ -1,4 +1,5 @@
-// The worker's side of a knob: one row for every knob of contract/knob.cpp, in the file of its kind.
+// The worker's side of a knob: a row for every knob of contract/knob.cpp that is more than an environment variable or
+// what models read (Model::knobs()), in the file of its kind.
 #pragma once
 
 #include <span>

@@ -1,40 +1,74 @@
 #include "suites/worker/knobs.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 #include <ATen/autocast_mode.h>
 #include <torch/version.h>
 
+#include "models/model_spec.hpp"
 #include "suites/worker/knob_row.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
 namespace {
 
-// Model, TrainState, BatchSource and AutocastScope act on it.
+// TrainState, BatchSource and AutocastScope act on it.
 std::string take_as_is(const std::string& value, const KnobValues&) { return value; }
 
 constexpr KnobRow kWorkloadRows[] = {
-    {"gelu", &take_as_is, &support_everything},
     {"precision", &take_as_is, &support_everything},
     {"seed", &take_as_is, &support_everything},
 };
 
-const KnobRow& row_of(std::string_view name) {
+const KnobRow* find_row(std::string_view name) {
   const std::span<const KnobRow> kinds[] = {kWorkloadRows, attention_knob_rows(), cpu_knob_rows(), cuda_knob_rows(),
                                             determinism_knob_rows()};
   for (const auto& rows : kinds) {
     const auto found = std::find_if(rows.begin(), rows.end(), [&](const KnobRow& row) { return row.name == name; });
-    if (found != rows.end()) return *found;
+    if (found != rows.end()) return &*found;
   }
-  throw std::logic_error("knob `" + std::string(name) + "` has no row in suites/worker");
+  return nullptr;
+}
+
+bool some_model_reads(std::string_view knob) {
+  return std::ranges::any_of(
+      models(), [&](const Model* model) { return std::ranges::find(model->knobs(), knob) != model->knobs().end(); });
+}
+
+// A knob without a row is all in what models make of it, or in its environment variables, which must then be there.
+std::string take_without_row(const Knob& knob, const std::string& value, const KnobValues& all) {
+  std::map<std::string, std::string> variables;
+  knob.environment(value, variables);
+  for (const std::string_view any : knob.values) knob.environment(any, variables);
+  if (variables.empty() && !some_model_reads(knob.name)) {
+    throw std::logic_error("knob `" + std::string(knob.name) +
+                           "` does nothing: no variable, no model that reads it, no row in suites/worker");
+  }
+  for (const auto& [name, wanted] : knob_environment(all)) {
+    const char* found = std::getenv(name.c_str());
+    if (variables.count(name) != 0 && (found == nullptr || found != wanted)) {
+      throw RunFailure("bad_request", "knob `" + std::string(knob.name) + "` wants " + name + "=" + wanted);
+    }
+  }
+  return value;
+}
+
+std::string take(const Knob& knob, const std::string& value, const KnobValues& all) {
+  const KnobRow* row = find_row(knob.name);
+  return row == nullptr ? take_without_row(knob, value, all) : row->apply(value, all);
+}
+
+KnobSupport support_of(const Knob& knob) {
+  const KnobRow* row = find_row(knob.name);
+  return row == nullptr ? support_everything(knob) : row->support(knob);
 }
 
 // A default is what the stack does when nobody asks, so only a choice can be refused.
 void check_choice(const Knob& knob, const std::string& value) {
   if (value == knob.default_value || knob.values.empty()) return;
-  const KnobSupport support = row_of(knob.name).support(knob);
+  const KnobSupport support = support_of(knob);
   if (std::find(support.values.begin(), support.values.end(), value) != support.values.end()) return;
   throw RunFailure("unsupported", "knob `" + support.name + "` cannot be `" + value + "` here: " + support.reason);
 }
@@ -86,13 +120,13 @@ KnobValues apply_knobs(const KnobValues& requested) {
   }
   const KnobValues all = with_defaults(requested);
   KnobValues resolved;
-  for (const auto& [name, value] : all) resolved[name] = row_of(name).apply(value, all);
+  for (const auto& [name, value] : all) resolved[name] = take(*find_knob(name), value, all);
   return resolved;
 }
 
 std::vector<KnobSupport> knob_support() {
   std::vector<KnobSupport> result;
-  for (const Knob& knob : knobs()) result.push_back(row_of(knob.name).support(knob));
+  for (const Knob& knob : knobs()) result.push_back(support_of(knob));
   return result;
 }
 
@@ -101,11 +135,6 @@ Precision precision_of(const KnobValues& values) {
   if (value == "bf16") return Precision::bf16;
   if (value == "fp16") return Precision::fp16;
   return value == "fp64" ? Precision::fp64 : Precision::fp32;
-}
-
-ModelSettings model_settings_of(const KnobValues& values) {
-  return {.gelu = values.at("gelu") == "erf" ? Gelu::erf : Gelu::tanh,
-          .fused_attention = values.at("attention") != "written_out"};
 }
 
 AutocastScope::AutocastScope(Precision precision, const c10::Device& device)

@@ -19,7 +19,6 @@ KnobValues apply_knobs(const KnobValues& requested);
 std::vector<KnobSupport> knob_support();
 
 Precision precision_of(const KnobValues& values);
-ModelSettings model_settings_of(const KnobValues& values);
 
 // While it lives, the device's operations run in bf16 or fp16 over fp32 weights; nothing for other precisions. Throws
 // RunFailure "unsupported" where the stack cannot.

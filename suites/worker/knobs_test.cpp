@@ -19,7 +19,7 @@
 namespace reprobench {
 namespace {
 
-TEST_CASE("every knob of the contract has a row, with no value the contract lacks", "[worker]") {
+TEST_CASE("every knob of the contract is known here, with no value the contract lacks", "[worker]") {
   const auto support = knob_support();
   REQUIRE(support.size() == knobs().size());
   for (std::size_t i = 0; i < support.size(); ++i) {

@@ -44,6 +44,11 @@ ReplayRecorder::ReplayRecorder(const CellRequest& request, const std::filesystem
   if (replay.operators_from > 0 || replay.capture) {
     operators_ = std::make_unique<OperatorTrace>(folder, replay.operators_from > 0, replay.capture);
   }
+  if (replay.hold_state) {
+    for (const StateTensor& tensor : state.tensors()) {
+      if (tensor.role == TensorRole::buffer) held_buffers_.push_back(tensor.value->clone());
+    }
+  }
   write_snapshot_if_asked(replay.first_step - 1, chain_before_);
 }
 
@@ -81,7 +86,10 @@ void ReplayRecorder::end_step() {
 
 void ReplayRecorder::after_step(std::int64_t step, const Digest& chain) {
   if (!request_.replay) return;
-  if (request_.replay->hold_state) write_gradients(step);
+  if (request_.replay->hold_state) {
+    write_gradients(step);
+    put_buffers_back();
+  }
   write_snapshot_if_asked(step, chain);
 }
 
@@ -91,13 +99,21 @@ void ReplayRecorder::write_snapshot_if_asked(std::int64_t steps_done, const Dige
   write_snapshot(folder_ / snapshot_file(steps_done), state_, {steps_done, seed_, workload_, chain});
 }
 
+// A forward pass changes them although nothing is updated.
+void ReplayRecorder::put_buffers_back() const {
+  std::size_t next = 0;
+  for (const StateTensor& tensor : state_.tensors()) {
+    if (tensor.role == TensorRole::buffer) tensor.value->copy_(held_buffers_[next++]);
+  }
+}
+
 // The first step's update is part of its file.
 void ReplayRecorder::write_gradients(std::int64_t step) const {
   NamedTensors tensors;
   for (std::size_t i = 0; i < state_.size(); ++i) {
     if (state_.gradient(i).defined()) tensors.emplace_back("gradient/" + state_.name(i), state_.gradient(i));
   }
-  if (step == request_.replay->first_step) add_updates(tensors);
+  if (step == request_.replay->first_step) add_updates(step, tensors);
   write_tensors(folder_ / gradients_file(step), tensors, {{"step", std::to_string(step)}});
 }
 
@@ -105,22 +121,22 @@ void ReplayRecorder::write_gradients(std::int64_t step) const {
 // an update tells of the optimizer alone: with each side's own gradients Adam's first steps, which divide a gradient by
 // its size, would turn a rounding of an element near zero into a difference as large as the update.
 // The state is put back afterwards, bit for bit.
-void ReplayRecorder::add_updates(NamedTensors& tensors) const {
+void ReplayRecorder::add_updates(std::int64_t step, NamedTensors& tensors) const {
   const c10::NoGradGuard no_grad;
-  NamedTensors before = state_.tensors();
-  for (auto& [name, tensor] : before) tensor = tensor.clone();
-  const double beta1_power = state_.beta1_power();
-  const double beta2_power = state_.beta2_power();
-  for (std::size_t i = 0; i < state_.size(); ++i) draw_gradient(seed_, state_.name(i), state_.parameter(i));
-  state_.update();
-  for (const auto& [name, tensor] : before) {
-    if (state_.index_of(name)) tensors.emplace_back("update/" + name, state_.find(name).detach() - tensor);
+  std::vector<at::Tensor> before;
+  for (const StateTensor& tensor : state_.tensors()) before.push_back(tensor.value->clone());
+  const OptimizerNumbers numbers = state_.optimizer().numbers();
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (!state_.is_frozen(i)) draw_gradient(seed_, state_.name(i), state_.parameter(i));
   }
-  for (const auto& [name, tensor] : before) {
-    at::Tensor target = state_.find(name).detach();
-    target.copy_(tensor);
+  state_.update(step);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const StateTensor& tensor = state_.tensors()[i];
+    const bool is_trained = tensor.role == TensorRole::parameter && !state_.is_frozen(*state_.index_of(tensor.name));
+    if (is_trained) tensors.emplace_back("update/" + tensor.name, *tensor.value - before[i]);
+    tensor.value->copy_(before[i]);
   }
-  state_.set_powers(beta1_power, beta2_power);
+  state_.optimizer().set_numbers(numbers);
 }
 
 }  // namespace reprobench

@@ -40,7 +40,8 @@ class ReplayRecorder {
  private:
   void write_snapshot_if_asked(std::int64_t steps_done, const Digest& chain) const;
   void write_gradients(std::int64_t step) const;
-  void add_updates(NamedTensors& tensors) const;
+  void put_buffers_back() const;
+  void add_updates(std::int64_t step, NamedTensors& tensors) const;
 
   const CellRequest& request_;
   std::filesystem::path folder_;
@@ -48,6 +49,7 @@ class ReplayRecorder {
   Digest workload_;
   TrainState& state_;
   Digest chain_before_;
+  std::vector<at::Tensor> held_buffers_;  // of a held state, in the state's order
   std::unique_ptr<OperatorTrace> operators_;
   OperatorTrace* recording_ = nullptr;  // `operators_` during a step it records
   OperatorFault* fault_;

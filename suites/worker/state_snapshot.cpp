@@ -46,14 +46,15 @@ void restore(const std::filesystem::path& path, const TensorFile& file, const st
 }  // namespace
 
 void write_snapshot(const std::filesystem::path& path, const TrainState& state, const SnapshotPosition& position) {
-  write_tensors(path, state.tensors(),
-                {{"format", kFormat},
-                 {"steps_done", std::to_string(position.steps_done)},
-                 {"seed", std::to_string(position.seed)},
-                 {"workload_digest", to_hex(position.workload)},
-                 {"chain", to_hex(position.chain)},
-                 {"beta1_power", bits_of(state.beta1_power())},
-                 {"beta2_power", bits_of(state.beta2_power())}});
+  NamedTensors tensors;
+  for (const StateTensor& tensor : state.tensors()) tensors.emplace_back(tensor.name, *tensor.value);
+  SafetensorsMetadata metadata{{"format", kFormat},
+                               {"steps_done", std::to_string(position.steps_done)},
+                               {"seed", std::to_string(position.seed)},
+                               {"workload_digest", to_hex(position.workload)},
+                               {"chain", to_hex(position.chain)}};
+  for (const auto& [name, value] : state.optimizer().numbers()) metadata[name] = bits_of(value);
+  write_tensors(path, tensors, metadata);
 }
 
 Digest read_snapshot(const std::filesystem::path& path, TrainState& state, const SnapshotPosition& expected) {
@@ -64,10 +65,11 @@ Digest read_snapshot(const std::filesystem::path& path, TrainState& state, const
                      std::to_string(expected.steps_done));
   }
   if (field(path, file, "seed") != std::to_string(expected.seed)) refuse(path, "has another seed");
-  if (file.tensors.size() != 3 * state.size()) refuse(path, "holds the tensors of another model");
-  for (const auto& [name, tensor] : state.tensors()) restore(path, file, name, tensor);
-  state.set_powers(std::bit_cast<double>(hex_field(path, file, "beta1_power")),
-                   std::bit_cast<double>(hex_field(path, file, "beta2_power")));
+  if (file.tensors.size() != state.tensors().size()) refuse(path, "holds the tensors of another model");
+  for (const StateTensor& tensor : state.tensors()) restore(path, file, tensor.name, *tensor.value);
+  OptimizerNumbers numbers = state.optimizer().numbers();
+  for (auto& [name, value] : numbers) value = std::bit_cast<double>(hex_field(path, file, name));
+  state.optimizer().set_numbers(numbers);
   Digest chain;
   chain.high = hex_field(path, file, "chain");
   chain.low = hex_field(path, file, "chain", 16);

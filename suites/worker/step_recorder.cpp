@@ -50,14 +50,14 @@ void StepRecorder::before_step(std::int64_t step) {
   tensors_ = {step, false, {}};
   taps_.clear();
   gradients_.clear();
-  for (std::size_t i = 0; i < state_.size(); ++i)
-    add_tensor(state_.name(i), TensorRole::parameter, state_.parameter(i));
+  add_state(TensorRole::parameter);
 }
 
 void StepRecorder::tap(const at::Tensor& value, std::string_view name) {
   if (level_ == TraceLevel::step) return;
   const OperatorPause pause;
   taps_.push_back({std::string(name), value.detach(), TensorRole::forward_output});
+  if (!value.requires_grad()) return;  // made of frozen parameters alone
   value.register_hook([this, name = std::string(name)](const at::Tensor& gradient) {
     const OperatorPause in_hook;
     gradients_.push_back({name, gradient.detach()});
@@ -80,20 +80,20 @@ bool StepRecorder::measures_state(std::int64_t step) const {
   return level_ == TraceLevel::tensor || step % kStateEvery == 0 || step == steps_;
 }
 
-void StepRecorder::capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer, const at::Tensor& output,
-                           const at::Tensor& loss) {
+void StepRecorder::capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer,
+                           std::span<const at::Tensor> outputs, const at::Tensor& loss) {
   if (measures_state(measured.step)) {
     measured.grad_norm = state_.gradient_norm();
     measured.rss_bytes = resident_bytes();
     measured.allocated_bytes = device_.memory().allocated_bytes;
   }
-  Captured captured{std::move(measured), std::move(timer), nullptr, {}, {}};
+  Captured captured{std::move(measured), std::move(timer), nullptr, outputs.size(), {}, {}};
   if (level_ == TraceLevel::tensor) {
     collect_tensors(captured.measured, loss);
     captured.readback = device_.read_back({}, loss);
     captured.tensors = std::move(tensors_);
   } else {
-    captured.readback = device_.read_back(step_tensors(captured.measured.step, output, loss), loss);
+    captured.readback = device_.read_back(step_tensors(captured.measured.step, outputs, loss), loss);
     captured.samples = block_digest(std::as_bytes(batches_.samples()));
   }
   captured_.push_back(std::move(captured));
@@ -118,17 +118,14 @@ StepMeasurement StepRecorder::complete_oldest() {
   return std::move(measured);
 }
 
-// Loss, output and, where the state is measured, parameters and moments.
-std::vector<at::Tensor> StepRecorder::step_tensors(std::int64_t step, const at::Tensor& output,
+// Loss, outputs and, where it is measured, the state.
+std::vector<at::Tensor> StepRecorder::step_tensors(std::int64_t step, std::span<const at::Tensor> outputs,
                                                    const at::Tensor& loss) const {
-  std::vector<at::Tensor> tensors{loss, output};
+  std::vector<at::Tensor> tensors{loss};
+  tensors.insert(tensors.end(), outputs.begin(), outputs.end());
   if (!measures_state(step)) return tensors;
-  tensors.reserve(2 + 3 * state_.size());
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    tensors.push_back(state_.parameter(i));
-    tensors.push_back(state_.exp_avg(i));
-    tensors.push_back(state_.exp_avg_square(i));
-  }
+  tensors.reserve(tensors.size() + state_.tensors().size());
+  for (const StateTensor& tensor : state_.tensors()) tensors.push_back(*tensor.value);
   return tensors;
 }
 
@@ -140,8 +137,10 @@ Digest StepRecorder::root_of(const Captured& captured, const std::vector<Digest>
     }
     return builder_.finish();
   }
-  builder_.append(digests[0]).append(digests[1]).append(captured.samples);
-  for (std::size_t i = 2; i < digests.size(); ++i) builder_.append(digests[i]);
+  const std::size_t results = 1 + captured.outputs;  // the loss and the outputs, then the samples, then the state
+  for (std::size_t i = 0; i < results; ++i) builder_.append(digests[i]);
+  builder_.append(captured.samples);
+  for (std::size_t i = results; i < digests.size(); ++i) builder_.append(digests[i]);
   return builder_.finish();
 }
 
@@ -149,8 +148,9 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
   // The parameters that entered the step are in the list already; the batch goes before them.
   std::vector<TensorRecord> parameters = std::move(tensors_.tensors);
   tensors_.tensors.clear();
-  add_tensor("input", TensorRole::input, batches_.input());
-  add_tensor("target", TensorRole::input, batches_.target());
+  for (std::size_t i = 0; i < batches_.fields().size(); ++i) {
+    add_tensor(batches_.fields()[i].name, TensorRole::input, batches_.tensor(i));
+  }
   for (TensorRecord& parameter : parameters) tensors_.tensors.push_back(std::move(parameter));
   for (const Tapped& tapped : taps_) {
     if (tapped.role == TensorRole::forward_output) {
@@ -166,7 +166,8 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
       add_tensor(state_.name(i), TensorRole::parameter_gradient, state_.gradient(i));
     }
   }
-  add_state();
+  add_state(TensorRole::optimizer_state);
+  add_state(TensorRole::buffer);
   taps_.clear();
   gradients_.clear();
 }
@@ -199,19 +200,17 @@ void StepRecorder::add_event(const Tapped& event, StepMeasurement& measured) {
                               to_record(sketch_of_ones(event.value.numel(), positions))});
 }
 
-void StepRecorder::add_state() {
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    add_tensor(state_.name(i) + ".exp_avg", TensorRole::optimizer_state, state_.exp_avg(i));
-    add_tensor(state_.name(i) + ".exp_avg_sq", TensorRole::optimizer_state, state_.exp_avg_square(i));
+void StepRecorder::add_state(TensorRole role) {
+  for (const StateTensor& tensor : state_.tensors()) {
+    if (tensor.role == role) add_tensor(tensor.name, role, *tensor.value);
   }
 }
 
 void StepRecorder::finish() {
   with_sketches_ = true;
   tensors_ = {steps_done_, true, {}};
-  for (std::size_t i = 0; i < state_.size(); ++i)
-    add_tensor(state_.name(i), TensorRole::parameter, state_.parameter(i));
-  add_state();
+  for (const TensorRole role : {TensorRole::parameter, TensorRole::optimizer_state, TensorRole::buffer})
+    add_state(role);
   trace_.add(to_json(tensors_));
   trace_.write();
 }

@@ -4,9 +4,10 @@
 // A step is captured when its work is queued and completed when the device has done it; the recorder keeps those in
 // between, oldest first.
 //
-// Level `step`: a root over loss, output and sample indices every step; every kStateEvery steps and on the last one
-// also parameters and optimiser state, the gradient norm and the resident set. Level `tensor`: a root over every tensor
-// of the step, in the order the step meets them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last.
+// Level `step`: a root over loss, outputs and sample indices every step; every kStateEvery steps and on the last one
+// also parameters (frozen ones too), optimizer state and buffers, the gradient norm and the resident set. Level
+// `tensor`: a root over every tensor of the step, in the order the step meets them, with sketches on the steps 1, 2, 5,
+// 10, 20, 50 ... and the last.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ class StepRecorder {
   void choice(const at::Tensor& scores, std::string_view event);
 
   // `measured` comes with step, learning rate and samples; the rest is filled in here or when the step is completed.
-  void capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer, const at::Tensor& output,
+  void capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer, std::span<const at::Tensor> outputs,
                const at::Tensor& loss);
   std::size_t in_flight() const { return captured_.size(); }
 
@@ -63,15 +64,17 @@ class StepRecorder {
     StepMeasurement measured;
     std::unique_ptr<StepTimer> timer;
     std::unique_ptr<PendingReadback> readback;
+    std::size_t outputs;  // how many the model has
     Digest samples;
     TensorsRecord tensors;  // level `tensor`
   };
 
   void add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor);
   void add_event(const Tapped& event, StepMeasurement& measured);
-  void add_state();
+  void add_state(TensorRole role);
   bool measures_state(std::int64_t step) const;
-  std::vector<at::Tensor> step_tensors(std::int64_t step, const at::Tensor& output, const at::Tensor& loss) const;
+  std::vector<at::Tensor> step_tensors(std::int64_t step, std::span<const at::Tensor> outputs,
+                                       const at::Tensor& loss) const;
   void collect_tensors(StepMeasurement& measured, const at::Tensor& loss);
   Digest root_of(const Captured& captured, const std::vector<Digest>& digests);
 

@@ -23,11 +23,11 @@ namespace {
 
 volatile std::sig_atomic_t stop_requested = 0;
 
-const Model& model_named(const std::string& name) {
-  for (const Model* model : models()) {
+const Model& model_named(std::span<const Model* const> all, std::string_view name) {
+  for (const Model* model : all) {
     if (model->name() == name) return *model;
   }
-  throw RunFailure("bad_request", "there is no model `" + name + "`");
+  throw RunFailure("bad_request", "there is no model `" + std::string(name) + "`");
 }
 
 const ModelPreset& preset_named(const Model& model, const std::string& name) {
@@ -65,11 +65,14 @@ struct Run {
 // What the model sees of a step.
 class LoopContext final : public StepContext {
  public:
-  explicit LoopContext(const Run& run) : run_(run), settings_(model_settings_of(run.result.knobs_resolved)) {}
+  explicit LoopContext(const Run& run) : run_(run) {}
 
   const ModelPreset& preset() const override { return run_.preset; }
-  const ModelSettings& settings() const override { return settings_; }
+  std::string_view knob(std::string_view name) const override {
+    return run_.result.knobs_resolved.at(std::string(name));
+  }
   const at::Tensor& parameter(std::size_t index) const override { return run_.state.parameter(index); }
+  const at::Tensor& buffer(std::size_t index) const override { return run_.state.buffer(index); }
   void tap(const at::Tensor& value, std::string_view name) override {
     run_.replay.end_module(name);
     run_.recorder.tap(value, name);
@@ -79,25 +82,31 @@ class LoopContext final : public StepContext {
 
  private:
   const Run& run_;
-  ModelSettings settings_;
 };
 
 struct StepOutcome {
-  at::Tensor output;
+  Outputs outputs;
   at::Tensor loss;
   std::unique_ptr<StepTimer> timer;
 };
+
+// A loss is summed up in fp32 or wider.
+Outputs widened(Outputs outputs) {
+  for (at::Tensor& output : outputs) {
+    const at::ScalarType type = output.scalar_type();
+    if (type == at::kBFloat16 || type == at::kHalf) output = output.to(at::kFloat);
+  }
+  return outputs;
+}
 
 // Forward pass and loss.
 void run_forward(const Run& run, StepContext& context, StepOutcome& outcome) {
   run.replay.enter_pass("forward");
   {
     const AutocastScope autocast(run.precision, run.device.where());
-    outcome.output = run.model.forward(run.batches.input(), context);
+    outcome.outputs = run.model.forward(run.batches, context);
   }
-  const at::ScalarType type = outcome.output.scalar_type();
-  const bool widen = type == at::kBFloat16 || type == at::kHalf;
-  outcome.loss = run.model.loss(widen ? outcome.output.to(at::kFloat) : outcome.output, run.batches.target());
+  outcome.loss = run.model.loss(widened(outcome.outputs), run.batches);
 }
 
 // Gradients smaller than fp16's least number would be lost on their way through the network, so the loss is scaled and
@@ -128,7 +137,7 @@ StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
   run.fault_acts(FaultPhase::after_backward, step);
   timer.mark(StepMark::differentiated);
   run.replay.enter_pass("optimizer");
-  if (run.replay.updates() && !run.fault_acts(FaultPhase::instead_of_update, step)) run.state.update();
+  if (run.replay.updates() && !run.fault_acts(FaultPhase::instead_of_update, step)) run.state.update(step);
   run.fault_acts(FaultPhase::after_update, step);
   timer.mark(StepMark::updated);
   return outcome;
@@ -144,14 +153,14 @@ class RecordedStep {
     outcome.timer = run_.device.start_step();
     outcome.timer->mark(StepMark::begin);
     run_.batches.load(step);
-    run_.state.begin_update();
+    run_.state.begin_update(step);
     outcome.timer->mark(StepMark::loaded);
     if (work_ == nullptr) work_ = run_.device.record([this] { compute(); });
     work_->replay();
     for (const StepMark mark : {StepMark::forwarded, StepMark::differentiated, StepMark::updated}) {
       outcome.timer->mark(mark);
     }
-    outcome.output = recorded_.output;
+    outcome.outputs = recorded_.outputs;
     outcome.loss = recorded_.loss;
     return outcome;
   }
@@ -189,9 +198,9 @@ void complete_steps(Run& run, std::size_t limit) {
 void record_step(Run& run, std::int64_t step, StepOutcome& outcome) {
   StepMeasurement measured;
   measured.step = step;
-  measured.learning_rate = run.preset.optimizer.learning_rate;
+  measured.learning_rate = run.state.learning_rate(step);
   measured.samples = run.request.workload.batch_size;
-  run.recorder.capture(std::move(measured), std::move(outcome.timer), outcome.output, outcome.loss);
+  run.recorder.capture(std::move(measured), std::move(outcome.timer), outcome.outputs, outcome.loss);
   // A replay writes the chain into its states, so it waits for each step.
   complete_steps(run, run.request.replay ? 1 : run.device.steps_in_flight());
 }
@@ -238,10 +247,11 @@ void close_record(const StepRecorder& recorder, const ComputeDevice& device, Tra
 }  // namespace
 
 void run_training(const CellRequest& request, const std::filesystem::path& folder,
-                  const std::filesystem::path& data_folder, CellResult& result, Telemetry telemetry, OpenDevice open) {
+                  const std::filesystem::path& data_folder, CellResult& result, Telemetry telemetry, OpenDevice open,
+                  const WorkloadTables& tables) {
   result.knobs_resolved = apply_knobs(request.knobs);
   check_request(request);
-  const Model& model = model_named(request.workload.model);
+  const Model& model = model_named(tables.models, request.workload.model);
   const ModelPreset& preset = preset_named(model, request.workload.preset);
   const Precision precision = precision_of(result.knobs_resolved);
   const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
@@ -252,9 +262,10 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   }
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
-  TrainState state(model, preset, seed, precision, device->where());
+  TrainState state(model, preset, request.workload.steps, seed, precision, device->where());
   if (device->records_steps()) state.keep_step_numbers_on_device();
-  BatchSource batches(model, preset, data_folder, seed, request.workload.batch_size, precision, device->where());
+  BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,
+                      device->where());
   std::optional<Fault> fault;
   if (request.inject) fault.emplace(*request.inject, request, state, batches);
 

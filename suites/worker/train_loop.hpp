@@ -2,9 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 
 #include "matrix/contract/request.hpp"
 #include "matrix/contract/result.hpp"
+#include "models/data_set.hpp"
+#include "models/model_spec.hpp"
 #include "suites/worker/device.hpp"
 
 namespace reprobench {
@@ -12,13 +15,19 @@ namespace reprobench {
 // Switched off only by worker_bench, to weigh what recording costs: no trace, no digests.
 enum class Telemetry { on, off };
 
+// Where models and data sets are found by name: among those CMake found, or a test's own.
+struct WorkloadTables {
+  std::span<const Model* const> models = reprobench::models();
+  std::span<const DataSetRow> data_sets = reprobench::data_sets();
+};
+
 using OpenDevice = std::unique_ptr<ComputeDevice> (*)(const std::string& name, const DeviceOptions& options);
 
 // Runs the request and fills in `result` as it goes, so that after a throw it says how far the run came. Writes
 // FOLDER/trace.jsonl. Throws RunFailure with its cause, or whatever LibTorch throws.
 void run_training(const CellRequest& request, const std::filesystem::path& folder,
                   const std::filesystem::path& data_folder, CellResult& result, Telemetry telemetry = Telemetry::on,
-                  OpenDevice open = &open_device);
+                  OpenDevice open = &open_device, const WorkloadTables& tables = {});
 
 // Asks the running loop to end after its step; it then throws RunFailure "interrupted". Safe in a signal handler.
 void request_stop();

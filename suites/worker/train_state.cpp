@@ -3,30 +3,39 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linalg_vector_norm.h>
-#include <ATen/ops/sqrt.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
 #include "models/initial_values.hpp"
+#include "models/learning_rate.hpp"
 
 namespace reprobench {
 
 struct TrainState::Slot {
   std::string name;
   at::Tensor parameter;
-  at::Tensor exp_avg;
-  at::Tensor exp_avg_square;
-  at::Tensor denominator;  // scratch of update(), so that a step allocates nothing here
+  at::Tensor detached;           // the same memory, without autograd
+  std::vector<at::Tensor> kept;  // by the optimizer
+  at::Tensor scratch;            // of the optimizer, so that a step allocates nothing here
+  bool is_frozen;
+  bool decays;
 };
 
-// The two numbers of a step that change with its count: epsilon and the inverse of the step size.
+struct TrainState::Buffer {
+  std::string name;
+  at::Tensor value;
+};
+
+// What changes with the step's number, where a recorded step reads it.
 struct TrainState::StepNumbers {
-  at::Tensor on_device;  // (2), of the parameters' type; undefined: the host passes them with each call
+  at::Tensor on_device;  // undefined: the host passes them with each call
+  at::Tensor* if_defined() { return on_device.defined() ? &on_device : nullptr; }
 };
 
 namespace {
@@ -58,33 +67,76 @@ double sum_of_squares(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble ? sum_of_squares<double>(tensor) : sum_of_squares<float>(tensor);
 }
 
+at::Tensor on_device(std::span<const float> values, const std::vector<std::int64_t>& shape, Precision precision,
+                     const c10::Device& device) {
+  at::Tensor here = at::empty(shape, at::kFloat);
+  std::memcpy(here.data_ptr(), values.data(), here.nbytes());
+  return here.to(device, precision == Precision::fp64 ? at::kDouble : at::kFloat);
+}
+
+std::size_t elements_of(const std::vector<std::int64_t>& shape) {
+  std::size_t count = 1;
+  for (const std::int64_t extent : shape) count *= static_cast<std::size_t>(extent);
+  return count;
+}
+
+std::vector<float> values_of(const BufferSpec& spec) {
+  const std::size_t count = elements_of(spec.shape);
+  if (spec.values.empty()) return std::vector<float>(count, spec.initial);
+  if (spec.values.size() != count) {
+    throw std::logic_error("buffer `" + spec.name + "` has " + std::to_string(spec.values.size()) + " values for " +
+                           std::to_string(count) + " elements");
+  }
+  return spec.values;
+}
+
 }  // namespace
 
-TrainState::TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision,
-                       const c10::Device& device)
-    : adam_(preset.optimizer), numbers_(std::make_unique<StepNumbers>()) {
+TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed,
+                       Precision precision, const c10::Device& device)
+    : preset_(preset),
+      steps_(steps),
+      optimizer_(make_optimizer(preset.optimizer)),
+      numbers_(std::make_unique<StepNumbers>()) {
   for (const ParameterSpec& spec : model.parameters(preset)) {
-    at::Tensor value = at::empty(spec.shape, at::kFloat);
-    const auto initial =
-        initial_values(seed, spec.name, static_cast<std::size_t>(value.numel()), spec.init_scale, spec.init_mean);
-    std::memcpy(value.data_ptr(), initial.data(), value.nbytes());
-    value = value.to(device, precision == Precision::fp64 ? at::kDouble : at::kFloat);
-    at::Tensor exp_avg = at::zeros_like(value);
-    at::Tensor exp_avg_square = at::zeros_like(value);
-    at::Tensor denominator = at::empty_like(value);
-    value.set_requires_grad(true);
-    slots_.push_back({spec.name, value, exp_avg, exp_avg_square, denominator});
+    const auto values = initial_values(seed, spec.name, elements_of(spec.shape), spec.init_scale, spec.init_mean);
+    at::Tensor value = on_device(values, spec.shape, precision, device);
+    Slot slot{spec.name, value, value.detach(), {}, {}, spec.frozen, !spec.frozen && optimizer_->decays(spec)};
+    if (!spec.frozen) {
+      for (std::size_t i = 0; i < optimizer_->keeps().size(); ++i) slot.kept.push_back(at::zeros_like(value));
+      slot.scratch = at::empty_like(value);
+      slot.parameter.set_requires_grad(true);
+    }
+    slots_.push_back(std::move(slot));
   }
+  for (const BufferSpec& spec : model.buffers(preset)) {
+    buffers_.push_back({spec.name, on_device(values_of(spec), spec.shape, precision, device)});
+  }
+  list_tensors();
 }
 
 TrainState::~TrainState() = default;
+
+void TrainState::list_tensors() {
+  for (const Slot& slot : slots_) {
+    tensors_.push_back({slot.name, TensorRole::parameter, &slot.detached});
+    for (std::size_t i = 0; i < slot.kept.size(); ++i) {
+      const std::string kept_name = slot.name + "." + std::string(optimizer_->keeps()[i]);
+      tensors_.push_back({kept_name, TensorRole::optimizer_state, &slot.kept[i]});
+    }
+  }
+  for (const Buffer& buffer : buffers_) tensors_.push_back({buffer.name, TensorRole::buffer, &buffer.value});
+}
 
 std::size_t TrainState::size() const { return slots_.size(); }
 const std::string& TrainState::name(std::size_t index) const { return slots_[index].name; }
 const at::Tensor& TrainState::parameter(std::size_t index) const { return slots_[index].parameter; }
 const at::Tensor& TrainState::gradient(std::size_t index) const { return slots_[index].parameter.grad(); }
-const at::Tensor& TrainState::exp_avg(std::size_t index) const { return slots_[index].exp_avg; }
-const at::Tensor& TrainState::exp_avg_square(std::size_t index) const { return slots_[index].exp_avg_square; }
+bool TrainState::is_frozen(std::size_t index) const { return slots_[index].is_frozen; }
+bool TrainState::decays(std::size_t index) const { return slots_[index].decays; }
+const at::Tensor& TrainState::buffer(std::size_t index) const { return buffers_[index].value; }
+std::span<const StateTensor> TrainState::tensors() const { return tensors_; }
+std::span<const at::Tensor> TrainState::kept(std::size_t index) const { return slots_[index].kept; }
 
 void TrainState::clear_gradients() {
   for (Slot& slot : slots_) slot.parameter.mutable_grad() = at::Tensor();
@@ -97,45 +149,22 @@ void TrainState::scale_gradients(double factor) {
   }
 }
 
-// The bias corrections are folded into step size and epsilon, as at the end of section 2 of the Adam paper: two passes
-// over the parameters less than the textbook order.
-void TrainState::begin_update() {
-  beta1_power_ *= adam_.beta1;
-  beta2_power_ *= adam_.beta2;
-  const double correction = std::sqrt(1 - beta2_power_);
-  step_size_ = adam_.learning_rate * correction / (1 - beta1_power_);
-  epsilon_ = adam_.epsilon * correction;
-  if (!numbers_->on_device.defined()) return;
-  const bool for_gpu = !numbers_->on_device.device().is_cpu();
-  at::Tensor numbers = at::empty({2}, at::TensorOptions(at::kDouble).pinned_memory(for_gpu));
-  auto* values = static_cast<double*>(numbers.data_ptr());
-  values[0] = epsilon_;
-  values[1] = 1 / step_size_;
-  numbers_->on_device.copy_(numbers, /*non_blocking=*/true);
+double TrainState::learning_rate(std::int64_t step) const {
+  return reprobench::learning_rate(preset_.optimizer, preset_.schedule, step, steps_);
 }
+
+void TrainState::begin_update(std::int64_t step) { optimizer_->begin(learning_rate(step), numbers_->if_defined()); }
 
 void TrainState::apply_update() {
   const c10::NoGradGuard no_grad;
-  const at::Tensor& numbers = numbers_->on_device;
   for (Slot& slot : slots_) {
-    const at::Tensor& gradient = slot.parameter.grad();
-    if (!gradient.defined()) continue;
-    slot.exp_avg.lerp_(gradient, 1 - adam_.beta1);
-    slot.exp_avg_square.mul_(adam_.beta2).addcmul_(gradient, gradient, 1 - adam_.beta2);
-    at::sqrt_out(slot.denominator, slot.exp_avg_square);
-    if (numbers.defined()) {
-      slot.denominator.add_(numbers.select(0, 0)).mul_(numbers.select(0, 1));
-      slot.parameter.addcdiv_(slot.exp_avg, slot.denominator, -1);
-    } else {
-      slot.denominator.add_(epsilon_);
-      slot.parameter.addcdiv_(slot.exp_avg, slot.denominator, -step_size_);
-    }
+    if (!slot.parameter.grad().defined()) continue;
+    optimizer_->step({slot.parameter, slot.kept, slot.scratch, slot.decays}, numbers_->if_defined());
   }
 }
 
 void TrainState::keep_step_numbers_on_device() {
-  const at::Tensor& parameter = slots_.front().parameter;
-  numbers_->on_device = at::empty({2}, parameter.options().requires_grad(false));
+  numbers_->on_device = at::empty({Optimizer::kStepNumbers}, slots_.front().detached.options());
 }
 
 double TrainState::gradient_norm() const {
@@ -151,30 +180,6 @@ std::optional<std::size_t> TrainState::index_of(const std::string& parameter) co
       std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.name == parameter; });
   if (found == slots_.end()) return std::nullopt;
   return static_cast<std::size_t>(found - slots_.begin());
-}
-
-at::Tensor TrainState::find(const std::string& name) const {
-  for (const Slot& slot : slots_) {
-    if (name == slot.name) return slot.parameter;
-    if (name == slot.name + ".exp_avg") return slot.exp_avg;
-    if (name == slot.name + ".exp_avg_sq") return slot.exp_avg_square;
-  }
-  return {};
-}
-
-std::vector<std::pair<std::string, at::Tensor>> TrainState::tensors() const {
-  std::vector<std::pair<std::string, at::Tensor>> named;
-  for (const Slot& slot : slots_) {
-    named.emplace_back(slot.name, slot.parameter.detach());
-    named.emplace_back(slot.name + ".exp_avg", slot.exp_avg);
-    named.emplace_back(slot.name + ".exp_avg_sq", slot.exp_avg_square);
-  }
-  return named;
-}
-
-void TrainState::set_powers(double beta1_power, double beta2_power) {
-  beta1_power_ = beta1_power;
-  beta2_power_ = beta2_power;
 }
 
 }  // namespace reprobench

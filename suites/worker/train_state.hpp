@@ -1,17 +1,16 @@
-// Parameters, gradients and optimiser state of a run.
-//
-// Adam is written out in ATen operations rather than taken from torch::optim: the sequence of operations is then part
-// of the workload, equal on every stack, and a release that reorders its optimiser does not change the work.
+// Parameters, gradients, optimizer state and buffers of a run.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "matrix/contract/trace.hpp"
 #include "models/model_spec.hpp"
+#include "suites/worker/optimizer.hpp"
 
 namespace c10 {
 struct Device;
@@ -21,64 +20,77 @@ namespace reprobench {
 
 enum class Precision { fp32, bf16, fp16, fp64 };
 
+// One tensor of the state; role parameter, optimizer_state or buffer. It lives as long as its TrainState.
+struct StateTensor {
+  std::string name;  // "fc1.weight", "fc1.weight.exp_avg", "bn1.running_mean"
+  TensorRole role = TensorRole::parameter;
+  const at::Tensor* value = nullptr;  // detached
+};
+
 class TrainState {
  public:
-  // Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 and fp16 keep fp32 parameters.
-  TrainState(const Model& model, const ModelPreset& preset, std::uint64_t seed, Precision precision,
+  // For a run of `steps`. Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 and fp16 keep
+  // fp32 parameters.
+  TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed, Precision precision,
              const c10::Device& device);
   ~TrainState();
   TrainState(const TrainState&) = delete;
   TrainState& operator=(const TrainState&) = delete;
 
+  // Parameters and buffers, in the model's order.
   std::size_t size() const;
   const std::string& name(std::size_t index) const;
   const at::Tensor& parameter(std::size_t index) const;
-  const at::Tensor& gradient(std::size_t index) const;        // undefined before the first backward pass
-  const at::Tensor& exp_avg(std::size_t index) const;         // Adam's first moment
-  const at::Tensor& exp_avg_square(std::size_t index) const;  // and second
+  const at::Tensor& gradient(std::size_t index) const;  // undefined before the first backward pass, and if frozen
+  bool is_frozen(std::size_t index) const;
+  bool decays(std::size_t index) const;
+  const at::Tensor& buffer(std::size_t index) const;
+  std::optional<std::size_t> index_of(const std::string& parameter) const;
+
+  // Everything that goes on from step to step: each parameter followed by what the optimizer keeps of it, in the
+  // optimizer's order, nothing for a frozen one; then the buffers.
+  std::span<const StateTensor> tensors() const;
+
+  // What the optimizer keeps of that parameter; empty if it keeps nothing.
+  std::span<const at::Tensor> kept(std::size_t index) const;
 
   void clear_gradients();
 
   // Every gradient there is, times `factor`.
   void scale_gradients(double factor);
 
-  // One step of Adam on every parameter that has a gradient: what the host computes, then what tensors do. The second
-  // half can be recorded if the step's two numbers lie on the device.
-  void update() {
-    begin_update();
+  double learning_rate(std::int64_t step) const;  // 1-based, by the preset's schedule
+
+  // The optimizer's step on every parameter that has a gradient: what the host computes, then what tensors do. The
+  // second half can be recorded if the step's numbers lie on the device.
+  void update(std::int64_t step) {
+    begin_update(step);
     apply_update();
   }
-  void begin_update();
+  void begin_update(std::int64_t step);
   void apply_update();
   void keep_step_numbers_on_device();
 
   // L2 norm over all gradients, accumulated in fp64; on the CPU in a fixed order.
   double gradient_norm() const;
 
-  // The parameter `name`, or its moment as NAME.exp_avg or NAME.exp_avg_sq; an undefined tensor if there is none.
-  at::Tensor find(const std::string& name) const;
-  // All of these, detached, by name.
-  std::vector<std::pair<std::string, at::Tensor>> tensors() const;
-  std::optional<std::size_t> index_of(const std::string& parameter) const;
-
-  // The running products of Adam's bias corrections: the part of its state that is no tensor.
-  double beta1_power() const { return beta1_power_; }
-  double beta2_power() const { return beta2_power_; }
-  void set_powers(double beta1_power, double beta2_power);
-
-  void set_epsilon(double epsilon) { adam_.epsilon = epsilon; }
+  Optimizer& optimizer() { return *optimizer_; }
+  const Optimizer& optimizer() const { return *optimizer_; }
 
  private:
   struct Slot;
+  struct Buffer;
   struct StepNumbers;
 
-  AdamSettings adam_;
-  double beta1_power_ = 1;  // running products: pow() differs between C libraries
-  double beta2_power_ = 1;
-  double step_size_ = 0;  // of this step, with the bias corrections
-  double epsilon_ = 0;
+  void list_tensors();
+
+  const ModelPreset& preset_;
+  std::int64_t steps_;
+  std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<StepNumbers> numbers_;
   std::vector<Slot> slots_;
+  std::vector<Buffer> buffers_;
+  std::vector<StateTensor> tensors_;
 };
 
 }  // namespace reprobench

@@ -8,9 +8,10 @@
 
 namespace reprobench {
 
-// Covers names, shapes, dtypes and initial bits of the parameters, the data, how it is cut into samples and the order
-// they are seen in, hyper-parameters, the knobs that change what this model computes and the shape of the loop. `knobs`
-// are the resolved ones. Call before the first step.
+// Covers names, shapes, dtypes and initial bits of parameters and buffers, which parameters are frozen and which decay,
+// the data, its fields, how it is cut into samples and the order they are seen in, optimizer and learning rates, the
+// knobs that change what this model computes and the shape of the loop. `knobs` are the resolved ones. Call before the
+// first step.
 Digest workload_digest(const Model& model, const ModelPreset& preset, const WorkloadRequest& request,
                        const KnobValues& knobs, const TrainState& state, BatchSource& batches);
 

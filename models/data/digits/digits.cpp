@@ -1,7 +1,6 @@
 #include "models/data/digits/digits.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -32,34 +31,6 @@ constexpr std::array<Tap, kDigitSide> make_taps() {
 }
 
 constexpr auto kTaps = make_taps();
-
-class DigitSamples final : public DataSet {
- public:
-  explicit DigitSamples(Digits digits) : digits_(std::move(digits)) {}
-
-  std::int64_t size() const override { return digits_.count; }
-  SampleLayout input() const override { return {ElementType::float32, {kDigitPixels}}; }
-  SampleLayout target() const override { return {ElementType::int64, {}}; }
-
-  void copy_input(std::int64_t sample, std::byte* to) const override {
-    std::memcpy(to, digits_.images.data() + sample * kDigitPixels, kDigitPixels * sizeof(float));
-  }
-  void copy_target(std::int64_t sample, std::byte* to) const override {
-    std::memcpy(to, &digits_.labels[static_cast<std::size_t>(sample)], sizeof(std::int64_t));
-  }
-
-  Digest digest() const override {
-    const std::int64_t image_shape[] = {digits_.count, kDigitPixels};
-    const std::int64_t label_shape[] = {digits_.count};
-    return DigestBuilder()
-        .append(tensor_digest("float32", image_shape, std::as_bytes(std::span(digits_.images))))
-        .append(tensor_digest("int64", label_shape, std::as_bytes(std::span(digits_.labels))))
-        .finish();
-  }
-
- private:
-  Digits digits_;
-};
 
 }  // namespace
 
@@ -102,10 +73,6 @@ Digits load_digits(const std::filesystem::path& data_folder) {
     digits.labels.push_back(label);
   }
   return digits;
-}
-
-std::unique_ptr<DataSet> open_digits(const std::filesystem::path& data_folder, std::int64_t) {
-  return std::make_unique<DigitSamples>(load_digits(data_folder));
 }
 
 }  // namespace reprobench

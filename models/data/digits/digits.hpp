@@ -8,11 +8,8 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <vector>
-
-#include "models/data_set.hpp"
 
 namespace reprobench {
 
@@ -27,9 +24,6 @@ struct Digits {
 
 // Reads DIR/digits/digits.bin. Throws std::runtime_error that names the file and what is wrong with it.
 Digits load_digits(const std::filesystem::path& data_folder);
-
-// The same as samples: input (784) float32, target one int64. `context_length` has no meaning here.
-std::unique_ptr<DataSet> open_digits(const std::filesystem::path& data_folder, std::int64_t context_length);
 
 // One 8x8 scan with pixels 0..16 as a 28x28 image in 4096ths.
 std::array<float, kDigitPixels> scale_digit(std::span<const unsigned char, 64> scan);

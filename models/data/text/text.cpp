@@ -23,11 +23,18 @@ class TextWindows final : public DataSet {
   }
 
   std::int64_t size() const override { return count_; }
-  SampleLayout input() const override { return {ElementType::int64, {context_}}; }
-  SampleLayout target() const override { return {ElementType::int64, {context_}}; }
+  std::vector<FieldSpec> fields() const override {
+    return {{"input", ElementType::int64, {context_}}, {"target", ElementType::int64, {context_}}};
+  }
 
-  void copy_input(std::int64_t sample, std::byte* to) const override { copy(sample * context_, to); }
-  void copy_target(std::int64_t sample, std::byte* to) const override { copy(sample * context_ + 1, to); }
+  // The target begins one byte after the input.
+  void copy(std::int64_t sample, std::size_t field, std::byte* to) const override {
+    const std::int64_t first = sample * context_ + static_cast<std::int64_t>(field);
+    for (std::int64_t i = 0; i < context_; ++i) {
+      const std::int64_t token = text_[static_cast<std::size_t>(first + i)];
+      std::memcpy(to + i * std::int64_t{sizeof token}, &token, sizeof token);
+    }
+  }
 
   Digest digest() const override {
     const std::int64_t shape[] = {static_cast<std::int64_t>(text_.size())};
@@ -38,13 +45,6 @@ class TextWindows final : public DataSet {
   }
 
  private:
-  void copy(std::int64_t first, std::byte* to) const {
-    for (std::int64_t i = 0; i < context_; ++i) {
-      const std::int64_t token = text_[static_cast<std::size_t>(first + i)];
-      std::memcpy(to + i * std::int64_t{sizeof token}, &token, sizeof token);
-    }
-  }
-
   std::vector<unsigned char> text_;
   std::int64_t context_;
   std::int64_t count_;
@@ -64,7 +64,7 @@ std::vector<unsigned char> load_text(const std::filesystem::path& data_folder) {
   return bytes;
 }
 
-std::unique_ptr<DataSet> open_text(const std::filesystem::path& data_folder, std::int64_t context_length) {
+std::unique_ptr<DataSet> text_windows(const std::filesystem::path& data_folder, std::int64_t context_length) {
   return std::make_unique<TextWindows>(load_text(data_folder), context_length);
 }
 

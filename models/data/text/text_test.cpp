@@ -15,9 +15,8 @@ namespace {
 const std::filesystem::path kTextFolder = std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data";
 
 std::vector<std::int64_t> tokens(const DataSet& data, std::int64_t sample, bool target) {
-  std::vector<std::int64_t> values(static_cast<std::size_t>(data.input().shape.front()));
-  auto* to = reinterpret_cast<std::byte*>(values.data());
-  target ? data.copy_target(sample, to) : data.copy_input(sample, to);
+  std::vector<std::int64_t> values(static_cast<std::size_t>(data.fields().front().shape.front()));
+  data.copy(sample, target ? 1 : 0, reinterpret_cast<std::byte*>(values.data()));
   return values;
 }
 
@@ -33,7 +32,7 @@ TEST_CASE("the shipped text is the poem from its first line to its last, in ASCI
 }
 
 TEST_CASE("a sample's target is its input one byte on, and samples follow each other without a gap", "[models]") {
-  const auto data = open_text(kTextFolder, 16);
+  const auto data = text_windows(kTextFolder, 16);
   CHECK(data->size() == 456'837 / 16);
   CHECK(as_text(tokens(*data, 0, false)) == "Book I\n\n\nOf Man'");
   CHECK(as_text(tokens(*data, 0, true)) == "ook I\n\n\nOf Man's");
@@ -44,14 +43,14 @@ TEST_CASE("a sample's target is its input one byte on, and samples follow each o
 }
 
 TEST_CASE("the text's digest depends on how samples are cut", "[models]") {
-  CHECK(open_text(kTextFolder, 16)->digest() == open_text(kTextFolder, 16)->digest());
-  CHECK_FALSE(open_text(kTextFolder, 16)->digest() == open_text(kTextFolder, 32)->digest());
+  CHECK(text_windows(kTextFolder, 16)->digest() == text_windows(kTextFolder, 16)->digest());
+  CHECK_FALSE(text_windows(kTextFolder, 16)->digest() == text_windows(kTextFolder, 32)->digest());
 }
 
 TEST_CASE("a context the text cannot fill is refused", "[models]") {
-  CHECK(open_text(kTextFolder, 456'837)->size() == 1);
-  CHECK_THROWS_WITH(open_text(kTextFolder, 456'838), "no text sample has a context of 456838 bytes");
-  CHECK_THROWS_WITH(open_text(kTextFolder, 0), "no text sample has a context of 0 bytes");
+  CHECK(text_windows(kTextFolder, 456'837)->size() == 1);
+  CHECK_THROWS_WITH(text_windows(kTextFolder, 456'838), "no text sample has a context of 456838 bytes");
+  CHECK_THROWS_WITH(text_windows(kTextFolder, 0), "no text sample has a context of 0 bytes");
 }
 
 TEST_CASE("a text of another length is refused by name and size", "[models]") {
