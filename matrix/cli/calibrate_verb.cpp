@@ -43,7 +43,9 @@ std::string to_text(const EnsembleEnvelope& measured) {
 
 ExitCode calibrate(const CalibrateOptions& options, Context& context) {
   const Project project(context.store);
-  const auto specs = project.stacks();
+  const StackFiles files = project.stack_files();
+  files.require_readable(options.stack);
+  const auto& specs = files.stacks;
   if (specs.count(options.stack) == 0) throw UsageError(fmt::format("there is no stack `{}`", options.stack));
   ReplayHost host(project, worker_commands({options.stack}, project, {}));
   Replays& replays = host.replays();

@@ -140,6 +140,7 @@ class Comparer {
   void require_run(const std::string& word) const {
     const std::string run = word.substr(0, word.rfind(':'));
     if (std::filesystem::exists(run) || std::filesystem::exists(project_.store() / "runs" / run)) return;
+    project_.stack_files().require_readable(word);
     std::vector<std::string> names;
     for (const auto& [name, spec] : specs_) names.push_back(name);
     if (specs_.count(word) > 0)

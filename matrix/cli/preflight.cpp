@@ -84,7 +84,11 @@ void check_governor(const Preflight&, Lines& lines) {
 
 void check_stacks(const Preflight& preflight, Lines& lines) {
   const StackStore store = preflight.project.stack_store();
-  for (const auto& [name, spec] : preflight.project.stacks()) {
+  const StackFiles files = preflight.project.stack_files();
+  for (const auto& [name, error] : files.broken) {
+    lines.push_back({Finding::fail, name, error.what(), "repair the file; only what names this stack stops"});
+  }
+  for (const auto& [name, spec] : files.stacks) {
     const std::string problem = store.system_problem(spec);
     if (!problem.empty()) {
       lines.push_back({Finding::warn, name, problem, "its cells will be skipped"});
@@ -98,12 +102,18 @@ void check_stacks(const Preflight& preflight, Lines& lines) {
     }
     const Capability capability = store.describe(stack);
     const Fingerprint& fingerprint = capability.fingerprint;
+    const auto findings = find_disagreements(spec, capability, stack.folder);
+    for (const auto& [text, is_settled] : findings) {
+      lines.push_back({is_settled ? Finding::warn : Finding::fail, name, text,
+                       is_settled ? "nothing: its package is the declared one" : "reprobench stack verify " + name});
+    }
     if (fingerprint.blas_provider == "netlib") {
       lines.push_back({Finding::warn, name,
                        "its BLAS is netlib's reference code, 30 to 60 times slower than an optimised one",
                        "install libopenblas0; until then its throughput is not judged"});
       continue;
     }
+    if (!findings.empty()) continue;
     lines.push_back(
         {Finding::ok, name, fmt::format("torch {}, BLAS {}", capability.torch_version, fingerprint.blas_provider), ""});
   }

@@ -70,12 +70,13 @@ std::map<std::string, SuiteSpec> Project::suites() const {
   return suites;
 }
 
-std::map<std::string, StackSpec> Project::stacks() const { return load_stacks(root_ / "matrix" / "stacks"); }
+StackFiles Project::stack_files() const { return read_stack_files(root_ / "matrix" / "stacks"); }
 
 CompatFacts Project::facts() const { return load_compat_facts(root_ / "matrix" / "facts" / "compat-facts.json"); }
 
 StackCatalog Project::catalog() const {
-  StackCatalog catalog{stacks(), {}};
+  StackFiles files = stack_files();
+  StackCatalog catalog{std::move(files.stacks), {}, std::move(files.broken)};
   const StackStore store = stack_store();
   for (const auto& [name, spec] : catalog.stacks) {
     const InstalledStack installed = store.find(spec);

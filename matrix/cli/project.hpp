@@ -28,9 +28,10 @@ class Project {
 
   Vocabulary vocabulary() const;
   std::map<std::string, SuiteSpec> suites() const;
-  std::map<std::string, StackSpec> stacks() const;
+  StackFiles stack_files() const;
+  std::map<std::string, StackSpec> stacks() const { return stack_files().stacks; }  // those that can be read
   CompatFacts facts() const;
-  StackStore stack_store() const { return {stacks_home(), root_}; }
+  StackStore stack_store() const { return {stacks_home(), root_, shepherd()}; }
 
   // Every stack file with what this host has of it.
   StackCatalog catalog() const;

@@ -28,17 +28,18 @@ struct StackOptions {
   bool as_json = false;
 };
 
-const StackSpec& spec_called(const std::map<std::string, StackSpec>& specs, const std::string& name) {
-  const auto found = specs.find(name);
-  if (found != specs.end()) return found->second;
+const StackSpec& spec_called(const StackFiles& files, const std::string& name) {
+  files.require_readable(name);
+  const auto found = files.stacks.find(name);
+  if (found != files.stacks.end()) return found->second;
   std::vector<std::string> known;
-  for (const auto& [known_name, spec] : specs) known.push_back(known_name);
+  for (const auto& [known_name, spec] : files.stacks) known.push_back(known_name);
   throw UsageError(fmt::format("no stack is called `{}`; there are {}", name, fmt::join(known, ", ")));
 }
 
 // The stacks named on the command line, in a matrix's axis, or all of them.
 std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& project) {
-  const auto specs = project.stacks();
+  const StackFiles files = project.stack_files();
   std::vector<std::string> names = options.names;
   if (!options.matrix.empty()) {
     for (const Axis& axis : load_matrix(options.matrix, project.vocabulary()).axes) {
@@ -46,9 +47,10 @@ std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& 
     }
   }
   std::vector<StackSpec> chosen;
-  for (const std::string& name : names) chosen.push_back(spec_called(specs, name));
+  for (const std::string& name : names) chosen.push_back(spec_called(files, name));
   if (options.all) {
-    for (const auto& [name, spec] : specs) chosen.push_back(spec);
+    for (const auto& [name, broken] : files.broken) files.require_readable(name);
+    for (const auto& [name, spec] : files.stacks) chosen.push_back(spec);
   }
   if (chosen.empty())
     throw UsageError("name at least one stack, or --matrix FILE, or --all; `reprobench stack list` shows them");
@@ -153,7 +155,11 @@ ExitCode list(const StackOptions& options, const Context& context) {
   const StackStore store = project.stack_store();
   json result = document("stacks");
   result["stacks"] = json::array();
-  for (const auto& [name, spec] : project.stacks()) {
+  const StackFiles files = project.stack_files();
+  for (const auto& [name, error] : files.broken) {
+    context.terminal.error(fmt::format("{}: left out: {}\n", name, printable(error.what())));
+  }
+  for (const auto& [name, spec] : files.stacks) {
     const InstalledStack stack = store.find(spec);
     const std::string problem = store.system_problem(spec);
     const std::string state = !problem.empty()       ? "unavailable"
@@ -222,11 +228,12 @@ ExitCode verify(const StackOptions& options, const Context& context) {
   const StackStore store = project.stack_store();
   bool clean = true;
   for (const StackSpec& spec : chosen_specs(options, project)) {
-    const std::vector<std::string> findings = store.verify(store.find(spec));
-    for (const std::string& finding : findings)
-      context.terminal.out(fmt::format("{}: FAIL {}\n", spec.name, printable(finding)));
+    const std::vector<StackFinding> findings = store.verify(store.find(spec));
+    for (const auto& [text, is_settled] : findings) {
+      context.terminal.out(fmt::format("{}: {} {}\n", spec.name, is_settled ? "WARN" : "FAIL", printable(text)));
+      clean = clean && is_settled;
+    }
     if (findings.empty()) context.terminal.out(fmt::format("{}: OK\n", spec.name));
-    clean = clean && findings.empty();
   }
   return clean ? ExitCode::passed : ExitCode::failed;
 }

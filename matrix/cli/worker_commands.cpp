@@ -24,12 +24,13 @@ std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string
 std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,
                                                      std::map<std::string, WorkerCommand> workers) {
   const StackStore store = project.stack_store();
-  const auto specs = project.stacks();
+  const StackFiles files = project.stack_files();
   std::string missing;
   for (const std::string& name : stacks) {
     if (workers.count(name) > 0) continue;
-    const auto spec = specs.find(name);
-    if (spec == specs.end())
+    files.require_readable(name);
+    const auto spec = files.stacks.find(name);
+    if (spec == files.stacks.end())
       throw UsageError(fmt::format("there is no stack `{}`; see `reprobench list stacks`", name));
     const InstalledStack stack = store.find(spec->second);
     if (!stack.complete || stack.worker.empty()) missing += " " + name;

@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr int kCannotStart = 127;
 constexpr milliseconds kGrace{2'000};
+constexpr int kShepherdsControlFd = 3;  // in the shepherd
 constexpr milliseconds kLongestPoll{200};
 
 struct Pipe {
@@ -89,13 +90,23 @@ SubprocessResult run_subprocess(const SubprocessOptions& options) {
   SubprocessResult result;
   Pipe out = make_pipe();
   Pipe err = make_pipe();
+  SpawnRequest request{options.command,
+                       options.environment,
+                       options.working_directory,
+                       {{out.write_end.get(), STDOUT_FILENO}, {err.write_end.get(), STDERR_FILENO}},
+                       /*own_group=*/true};
+  Pipe control;  // its end tells the shepherd that this process is gone
+  if (!options.shepherd.empty()) {
+    control = make_pipe();
+    request.descriptors.emplace_back(control.read_end.get(), kShepherdsControlFd);
+    // Neither nonce, rank, folder nor log: it relays.
+    request.command = {
+        options.shepherd, std::to_string(kShepherdsControlFd), "-", "0", "-", "0", std::to_string(kGrace.count())};
+    request.command.insert(request.command.end(), options.command.begin(), options.command.end());
+  }
   pid_t pid = -1;
   try {
-    pid = spawn_process({options.command,
-                         options.environment,
-                         options.working_directory,
-                         {{out.write_end.get(), STDOUT_FILENO}, {err.write_end.get(), STDERR_FILENO}},
-                         /*own_group=*/true});
+    pid = spawn_process(request);
   } catch (const std::system_error& error) {
     result.exit_code = kCannotStart;
     result.launch_error = error.what();
@@ -103,6 +114,7 @@ SubprocessResult run_subprocess(const SubprocessOptions& options) {
   }
   out.write_end.reset();
   err.write_end.reset();
+  control.read_end.reset();
   std::array<Stream, 2> streams{{{std::move(out.read_end), &result.out}, {std::move(err.read_end), &result.err}}};
   Deadline deadline(pid, options.timeout);
   int status = 0;

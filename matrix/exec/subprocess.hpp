@@ -17,6 +17,9 @@ struct SubprocessOptions {
   std::optional<std::map<std::string, std::string>> environment{};  // nothing: this process's own
   std::string working_directory{};                                  // empty: this process's own
   std::chrono::milliseconds timeout{0};                             // 0: none
+  // reprobench-shepherd: the command and all it started end when this process ends, even by SIGKILL. Empty: they may
+  // outlive it.
+  std::string shepherd{};
   std::function<void(std::string_view)> on_output{};  // each chunk of stdout or stderr as it comes; may be empty
   std::size_t capture_bytes = 1 << 20;                // how much of each stream is kept
 };

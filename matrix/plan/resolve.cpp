@@ -19,6 +19,10 @@ std::vector<std::string> names_of(const StackCatalog& catalog) {
 
 void check_stack(const std::string& name, const Mark& mark, const StackCatalog& catalog, Diagnostics& diagnostics) {
   if (catalog.stacks.count(name) != 0) return;
+  if (const auto broken = catalog.broken.find(name); broken != catalog.broken.end()) {
+    diagnostics.add(broken->second);
+    return;
+  }
   diagnostics.error(mark, "RB009", fmt::format("unknown stack `{}`", name), did_you_mean(name, names_of(catalog)));
 }
 

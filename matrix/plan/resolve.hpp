@@ -23,6 +23,7 @@ struct StackAvailability {
 struct StackCatalog {
   std::map<std::string, StackSpec> stacks;
   std::map<std::string, StackAvailability> availability;
+  std::map<std::string, SpecError> broken{};  // files that are no stack: an error where one is named
 };
 
 // A stack no file defines is an error at the axis value that names it, with the nearest name. Throws SpecError.

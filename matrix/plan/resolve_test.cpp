@@ -252,6 +252,14 @@ TEST_CASE("a stack no file defines is an error where it is named, with the neare
                     "m.yaml:4:16: error[RB009]: unknown stack `torch-2.9.0-cu12`; did you mean `torch-2.9.0-cu128`?");
 }
 
+TEST_CASE("a broken stack file is an error for the matrix that names it alone", "[plan]") {
+  StackCatalog catalog{{{"torch-2.9.0-cu128", {}}}, {}};
+  catalog.broken.emplace("half-written", SpecError({{{"half-written.yaml", 3, 1}, "RB005", "not closed", ""}}));
+  CHECK_NOTHROW(check_stacks(parse_test_matrix("axes: {stack: [torch-2.9.0-cu128]}\n"), catalog));
+  CHECK_THROWS_WITH(check_stacks(parse_test_matrix("axes: {stack: [half-written, torch-2.9.0-cu128]}\n"), catalog),
+                    "half-written.yaml:3:1: error[RB005]: not closed");
+}
+
 TEST_CASE("every row of the shipped facts names its sources and a confidence", "[plan]") {
   std::ifstream in(REPROBENCH_SOURCE_ROOT "/matrix/facts/compat-facts.json");
   const nlohmann::json facts = nlohmann::json::parse(in);

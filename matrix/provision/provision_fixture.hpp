@@ -22,6 +22,8 @@
 
 namespace reprobench::test {
 
+inline const std::filesystem::path kShepherd = REPROBENCH_BINARY_DIR "/reprobench-shepherd";
+
 #if CATCH_VERSION_MAJOR >= 3
 using Catch::Matchers::ContainsSubstring;
 #else

@@ -18,7 +18,6 @@
 #include "matrix/provision/lock_file.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/provision/stack_manifest.hpp"
-#include "matrix/provision/stack_verify.hpp"
 #include "matrix/provision/system_stack.hpp"
 #include "matrix/provision/wheel_fetch.hpp"
 #include "matrix/provision/wheel_unpack.hpp"
@@ -48,11 +47,6 @@ std::vector<LockedWheel> read_lock(const StackSpec& spec) { return parse_lock(re
 
 std::string stack_digest(const StackSpec& spec) {
   return sha256_of_text(spec.text + '\0' + read_lock_text(spec)).substr(0, kDigestDigits);
-}
-
-std::string worker_key(const std::string& digest, const std::filesystem::path& source_root, const Compiler& compiler) {
-  return sha256_of_text(fmt::format("{}\n{}\n{}\n", digest, worker_sources_digest(source_root), compiler.version))
-      .substr(0, kDigestDigits);
 }
 
 std::string folder_name(const StackSpec& spec, const std::string& digest) { return spec.name + "-" + digest; }
@@ -123,10 +117,10 @@ std::filesystem::path make_staging(const std::filesystem::path& home, const std:
 // Fetches and unpacks the wheels of `spec` into `site`.
 StackManifest unpack_wheels(const StackSpec& spec, bool with_gpu, const std::filesystem::path& home,
                             const std::filesystem::path& staging, const std::filesystem::path& site,
-                            const PhaseSink& progress) {
+                            const std::filesystem::path& shepherd, const PhaseSink& progress) {
   const std::vector<LockedWheel> lock = read_lock(spec);
   const std::vector<LockedWheel> wheels = with_gpu ? lock : select_wheels(lock, spec.cpu_wheels, spec.mark);
-  fetch_wheels(wheels, spec.python, home / "downloads", staging, progress);
+  fetch_wheels(wheels, spec.python, home / "downloads", staging, shepherd, progress);
 
   StackManifest manifest;
   for (const LockedWheel& wheel : wheels) {
@@ -182,8 +176,10 @@ std::vector<std::string> library_dirs(const InstalledStack& stack, bool with_gpu
 
 }  // namespace
 
-StackStore::StackStore(std::filesystem::path home, std::filesystem::path source_root)
-    : home_(std::filesystem::absolute(home).lexically_normal()), source_root_(std::move(source_root)) {}
+StackStore::StackStore(std::filesystem::path home, std::filesystem::path source_root, std::filesystem::path shepherd)
+    : home_(std::filesystem::absolute(home).lexically_normal()),
+      source_root_(std::move(source_root)),
+      shepherd_(std::move(shepherd)) {}
 
 InstalledStack StackStore::find(const StackSpec& spec) const {
   InstalledStack stack;
@@ -193,12 +189,17 @@ InstalledStack StackStore::find(const StackSpec& spec) const {
   stack.complete = has_manifest(stack.folder);
   if (!stack.complete) return stack;
   stack.size_bytes = read_manifest(stack.folder).size_bytes;
-  const std::filesystem::path folder =
-      stack.folder / "workers" / worker_key(stack.digest, source_root_, find_compiler());
+  const std::filesystem::path folder = worker_folder(stack);
   if (!std::filesystem::exists(folder / kDescriptionName)) return stack;
   stack.worker = folder / kWorkerName;
   stack.size_bytes += static_cast<std::int64_t>(std::filesystem::file_size(stack.worker));
   return stack;
+}
+
+std::filesystem::path StackStore::worker_folder(const InstalledStack& stack) const {
+  if (sources_digest_.empty()) sources_digest_ = worker_sources_digest(source_root_);
+  const std::string key = sha256_of_text(fmt::format("{}\n{}\n", stack.digest, sources_digest_));
+  return stack.folder / "workers" / key.substr(0, kDigestDigits);
 }
 
 std::string StackStore::system_problem(const StackSpec& spec) const {
@@ -236,7 +237,7 @@ void StackStore::install_files(const InstalledStack& present, bool with_gpu, con
   const std::filesystem::path made = staging / "stack";
   std::filesystem::create_directories(made);
   if (present.spec.source == StackSource::wheel) {
-    manifest = unpack_wheels(present.spec, with_gpu, home_, staging, made / "site", progress);
+    manifest = unpack_wheels(present.spec, with_gpu, home_, staging, made / "site", shepherd_, progress);
   }
   manifest.name = present.spec.name;
   manifest.digest = present.digest;
@@ -262,10 +263,12 @@ void StackStore::install_worker(const InstalledStack& stack, bool with_gpu, cons
                           .library_dirs = library_dirs(stack, with_gpu),
                           .cxx11_abi = stack.spec.cxx11_abi,
                           .with_cuda = with_gpu && stack.spec.components.contains("cuda"),
-                          .compiler = find_compiler()};
+                          .compiler = find_compiler(),
+                          .shepherd = shepherd_};
+  // Named before it is built: sources that change meanwhile ask for another worker.
+  ScopedFolder folder(worker_folder(stack));
   const std::filesystem::path program = build_worker(build, progress);
 
-  ScopedFolder folder(stack.folder / "workers" / worker_key(stack.digest, source_root_, build.compiler));
   std::filesystem::remove_all(folder.path());
   std::filesystem::create_directories(folder.path());
   std::filesystem::rename(program, folder.path() / kWorkerName);
@@ -284,7 +287,7 @@ void StackStore::install_worker(const InstalledStack& stack, bool with_gpu, cons
 Capability StackStore::describe(const InstalledStack& stack) const {
   if (stack.worker.empty()) {
     throw ProvisionError(
-        fmt::format("{}: no worker is built for the present sources and compiler; run `reprobench "
+        fmt::format("{}: no worker is built for the present sources; run `reprobench "
                     "stack install {}`",
                     stack.spec.name, stack.spec.name));
   }
@@ -310,17 +313,21 @@ Capability StackStore::describe(const InstalledStack& stack) const {
   }
 }
 
-std::vector<std::string> StackStore::verify(const InstalledStack& stack) const {
-  if (!stack.complete) return {fmt::format("{} is not installed", stack.spec.name)};
-  std::vector<std::string> findings;
-  const auto add = [&](std::vector<std::string> more) {
-    findings.insert(findings.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+std::vector<StackFinding> StackStore::verify(const InstalledStack& stack) const {
+  if (!stack.complete) return {{fmt::format("{} is not installed", stack.spec.name)}};
+  std::vector<StackFinding> findings;
+  const auto add = [&](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) findings.push_back({text});
   };
-  if (std::string problem = system_problem(stack.spec); !problem.empty()) add({std::move(problem)});
+  const std::string problem = system_problem(stack.spec);
+  if (!problem.empty()) add({problem});
   add(find_changed_files(stack.folder / "site", read_manifest(stack.folder)));
   if (stack.spec.source == StackSource::wheel) add(find_changed_wheels(home_ / "downloads", read_lock(stack.spec)));
   try {
-    add(find_version_disagreements(stack.spec, describe(stack), stack.folder));
+    for (StackFinding& finding : find_disagreements(stack.spec, describe(stack), stack.folder)) {
+      finding.is_settled = finding.is_settled && problem.empty();
+      findings.push_back(std::move(finding));
+    }
   } catch (const ProvisionError& error) {
     add({error.what()});
   }

@@ -4,7 +4,8 @@
 //   HOME/NAME-DIGEST/            DIGEST: 12 hex digits over stack file and lock
 //     stack.json                 written last: its presence means the installation is complete
 //     site/                      unpacked wheels: torch/ nvidia/ (absent for system stacks)
-//     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack, worker sources and compiler
+//     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack and worker sources. Which
+//                                compiler built it is part of its description, and nothing but a build needs one
 //   HOME/downloads/              wheels by file name, hash-checked before every use; may be deleted at any time
 //   HOME/staging/NAME-DIGEST.*/  what an installation is making; left over only by a killed one, and then cleaned up by
 //                                the next
@@ -20,6 +21,7 @@
 #include "matrix/contract/capability.hpp"
 #include "matrix/provision/progress.hpp"
 #include "matrix/provision/provision_error.hpp"
+#include "matrix/provision/stack_verify.hpp"
 #include "matrix/spec/stack_spec.hpp"
 
 namespace reprobench {
@@ -33,10 +35,13 @@ struct InstalledStack {
   std::int64_t size_bytes = 0;
 };
 
+// Reads the worker's sources once, when it is first asked for a worker: one that lives longer does not see them change.
+// For one thread at a time.
 class StackStore {
  public:
-  // `home`: the folder above. `source_root`: the project's root, where the worker's sources are.
-  StackStore(std::filesystem::path home, std::filesystem::path source_root);
+  // `home`: the folder above. `source_root`: the project's root, where the worker's sources are. `shepherd`: under it
+  // pip and the compilers run, so that no end of this process leaves one behind.
+  StackStore(std::filesystem::path home, std::filesystem::path source_root, std::filesystem::path shepherd);
 
   InstalledStack find(const StackSpec& spec) const;
 
@@ -50,9 +55,9 @@ class StackStore {
   // Asks the installed worker what it really loaded. Throws ProvisionError.
   Capability describe(const InstalledStack& stack) const;
 
-  // Every finding where declared, compiled and loaded versions or files disagree; empty means verified. Checks wheel
-  // hashes again.
-  std::vector<std::string> verify(const InstalledStack& stack) const;
+  // Every finding where declared, compiled and loaded versions or files disagree; none that is not settled means
+  // verified. Checks wheel hashes again.
+  std::vector<StackFinding> verify(const InstalledStack& stack) const;
 
   void remove(const InstalledStack& stack) const;
 
@@ -65,8 +70,13 @@ class StackStore {
   void install_worker(const InstalledStack& stack, bool with_gpu, const std::filesystem::path& staging,
                       const PhaseSink& progress) const;
 
+  // Where a worker of the present sources is, or would be.
+  std::filesystem::path worker_folder(const InstalledStack& stack) const;
+
   std::filesystem::path home_;
   std::filesystem::path source_root_;
+  std::filesystem::path shepherd_;
+  mutable std::string sources_digest_;  // empty: not read yet
 };
 
 }  // namespace reprobench

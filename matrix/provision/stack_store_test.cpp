@@ -51,7 +51,7 @@ class SmallStack {
   std::filesystem::path source_root() const { return folder_.path() / "source"; }
   std::filesystem::path published() const { return folder_.path() / "index" / kWheelFile; }
   const StackSpec& spec() const { return spec_; }
-  StackStore store() const { return StackStore(home(), source_root()); }
+  StackStore store() const { return StackStore(home(), source_root(), kShepherd); }
 
  private:
   TemporaryFolder folder_;
@@ -70,6 +70,14 @@ std::vector<std::string> remains(const SmallStack& small) {
     }
   }
   return names;
+}
+
+// Whether a process of this host has these two words as its command.
+bool is_running(const std::string& program, const std::string& argument) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    if (read_file(entry.path() / "cmdline") == program + '\0' + argument + '\0') return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -123,13 +131,37 @@ TEST_CASE("changed worker sources need a new worker, and the unpacked stack stay
   Capability capability;
   capability.torch_version = "9.9.9+new";
   small.write_worker("std::puts(R\"json(" + to_json(capability).dump() + ")json\");");
-  CHECK(store.find(small.spec()).complete);
-  CHECK(store.find(small.spec()).worker.empty());
-  CHECK_THAT(message_of<ProvisionError>([&] { store.describe(store.find(small.spec())); }),
+  StackStore later = small.store();
+  CHECK(later.find(small.spec()).complete);
+  CHECK(later.find(small.spec()).worker.empty());
+  CHECK_THAT(message_of<ProvisionError>([&] { later.describe(later.find(small.spec())); }),
              ContainsSubstring("reprobench stack install small"));
-  const InstalledStack second = store.install(small.spec(), false, kNoProgress);
+  const InstalledStack second = later.install(small.spec(), false, kNoProgress);
   CHECK(second.worker != first.worker);
-  CHECK(store.describe(second).torch_version == "9.9.9+new");
+  CHECK(later.describe(second).torch_version == "9.9.9+new");
+}
+
+TEST_CASE("a worker that is built is found and used without any compiler", "[provision]") {
+  const SmallStack small;
+  const InstalledStack built = small.store().install(small.spec(), false, kNoProgress);
+  const TemporaryFolder folder;
+  write_file(folder.path() / "c++", "#!/bin/sh\ntouch \"$0.started\"\n");
+  std::filesystem::permissions(folder.path() / "c++", std::filesystem::perms::owner_all);
+  const ScopedVariable chosen("CXX", (folder.path() / "c++").string());
+  const ScopedVariable empty_path("PATH", folder.path().string());
+  StackStore store = small.store();
+  CHECK(store.find(small.spec()).worker == built.worker);
+  CHECK(store.describe(store.find(small.spec())).torch_version == "9.9.9");
+  CHECK(store.install(small.spec(), false, kNoProgress).worker == built.worker);
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "c++.started"));
+}
+
+TEST_CASE("the sources of the worker are read once for all stacks", "[provision]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  const InstalledStack built = store.install(small.spec(), false, kNoProgress);
+  small.write_worker("return 1;");
+  CHECK(store.find(small.spec()).worker == built.worker);
 }
 
 TEST_CASE("a worker that does not compile shows the compiler's words and leaves nothing", "[provision]") {
@@ -176,8 +208,8 @@ TEST_CASE("verify finds a changed library and a changed wheel", "[provision]") {
   write_file(small.home() / "downloads" / kWheelFile, "not the wheel");
   const auto findings = store.verify(stack);
   REQUIRE(findings.size() == 2);
-  CHECK_THAT(findings[0], ContainsSubstring("libtorch_cpu.so: SHA-256 is"));
-  CHECK_THAT(findings[1], Catch::Matchers::StartsWith(kWheelFile));
+  CHECK_THAT(findings[0].text, ContainsSubstring("libtorch_cpu.so: SHA-256 is"));
+  CHECK_THAT(findings[1].text, Catch::Matchers::StartsWith(kWheelFile));
 }
 
 TEST_CASE("a removed stack is gone and can be installed again", "[provision]") {
@@ -198,7 +230,7 @@ TEST_CASE("an installation killed at any moment counts for nothing, and the next
     REQUIRE(child >= 0);
     if (child == 0) {
       setpgid(0, 0);
-      StackStore(small.home(), small.source_root()).install(small.spec(), false, kNoProgress);
+      small.store().install(small.spec(), false, kNoProgress);
       _exit(0);
     }
     setpgid(child, child);
@@ -228,6 +260,38 @@ TEST_CASE("an installation killed at any moment counts for nothing, and the next
   CHECK(remains(small) == std::vector<std::string>{stack.folder.filename().string()});
 }
 
+TEST_CASE("no end of an installation leaves a program of its build running", "[provision]") {
+  const SmallStack small;
+  const std::string endless = fmt::format("9{}", getpid());  // seconds, and how the test knows its process again
+  write_file(small.source_root() / "suites/worker/CMakeLists.txt",
+             "cmake_minimum_required(VERSION 3.24)\nproject(worker LANGUAGES CXX)\n"
+             "add_executable(reprobench-worker main.cpp)\n"
+             "add_custom_target(endless COMMAND sleep " +
+                 endless +
+                 ")\n"
+                 "add_dependencies(reprobench-worker endless)\n");
+  for (const int signal_number : {SIGINT, SIGTERM, SIGKILL}) {
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      for (const int handled : {SIGINT, SIGTERM}) signal(handled, SIG_DFL);
+      small.store().install(small.spec(), false, kNoProgress);
+      _exit(0);
+    }
+    const auto becomes = [&](bool running) {
+      for (int i = 0; i < 600 && is_running("sleep", endless) != running; ++i) nanosleep(&kMoment, nullptr);
+      return is_running("sleep", endless) == running;
+    };
+    INFO("signal " << signal_number);
+    CHECK(becomes(true));
+    kill(child, signal_number);
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status));
+    CHECK(becomes(false));
+  }
+}
+
 TEST_CASE("two installations of one stack at once wait for each other", "[provision]") {
   const SmallStack small;
   std::vector<pid_t> children;
@@ -235,8 +299,7 @@ TEST_CASE("two installations of one stack at once wait for each other", "[provis
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      const bool complete =
-          StackStore(small.home(), small.source_root()).install(small.spec(), false, kNoProgress).complete;
+      const bool complete = small.store().install(small.spec(), false, kNoProgress).complete;
       _exit(complete ? 0 : 1);
     }
     children.push_back(child);

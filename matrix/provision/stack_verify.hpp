@@ -12,15 +12,17 @@
 
 namespace reprobench {
 
-// True if `actual` is `declared` or a more exact form of it: "12.8.90" and "12.8", "2.9.0+cu128" and "2.9.0". A local
-// part ("+cu128") counts only where both have one.
-bool agrees_with(const std::string& declared, const std::string& actual);
+struct StackFinding {
+  std::string text;
+  bool is_settled = false;  // it is so, and the stack is the declared one all the same
+};
 
-// One sentence a disagreement between what the stack file declares, what the worker or torch was built against and what
-// the worker loaded (for CUDA, cuDNN and NCCL an older release of the same major may have been built against), and for
-// a mapped library of torch or NVIDIA that lies outside the stack's own folders.
-std::vector<std::string> find_version_disagreements(const StackSpec& spec, const Capability& capability,
-                                                    const std::filesystem::path& folder);
+// What disagrees between what the stack file declares, what the worker or torch was built against and what the worker
+// loaded (spec/version_agreement.hpp, as in the verdict of a run), and every mapped library of torch or NVIDIA that
+// lies outside the stack's own folders. Settled: the patch number of a system stack's torch, which its package vouches
+// for (find_system_problem).
+std::vector<StackFinding> find_disagreements(const StackSpec& spec, const Capability& capability,
+                                             const std::filesystem::path& folder);
 
 // One sentence an unpacked library that is missing or has changed.
 std::vector<std::string> find_changed_files(const std::filesystem::path& site, const StackManifest& manifest);

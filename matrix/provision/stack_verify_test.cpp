@@ -2,6 +2,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/provision/provision_fixture.hpp"
+#include "matrix/spec/version_agreement.hpp"
 
 using namespace reprobench;
 using namespace reprobench::test;
@@ -28,20 +29,15 @@ Capability honest_capability() {
 }
 
 std::vector<std::string> findings_of(const Capability& capability) {
-  return find_version_disagreements(declared_stack(), capability, "/stacks/s");
+  std::vector<std::string> texts;
+  for (const StackFinding& finding : find_disagreements(declared_stack(), capability, "/stacks/s")) {
+    CHECK_FALSE(finding.is_settled);
+    texts.push_back(finding.text);
+  }
+  return texts;
 }
 
 }  // namespace
-
-TEST_CASE("a declared version agrees with more exact forms of itself only", "[provision]") {
-  CHECK(agrees_with("12.8", "12.8.90"));
-  CHECK(agrees_with("2.9.0+cu128", "2.9.0"));
-  CHECK(agrees_with("2.9.0+cu128", "2.9.0+cu128"));
-  CHECK_FALSE(agrees_with("2.9.0+cu128", "2.9.0+cu126"));
-  CHECK_FALSE(agrees_with("12.8", "12.80"));
-  CHECK_FALSE(agrees_with("12.8", "12"));
-  CHECK_FALSE(agrees_with("9.10.2", "9.10.1.4"));
-}
 
 TEST_CASE("a stack that is what it declares gives no finding", "[provision]") {
   CHECK(findings_of(honest_capability()).empty());
@@ -50,8 +46,7 @@ TEST_CASE("a stack that is what it declares gives no finding", "[provision]") {
 TEST_CASE("each disagreement of declared, compiled and loaded versions is one finding", "[provision]") {
   Capability capability = honest_capability();
   capability.fingerprint.components[0].compiled = "2.8.0";
-  CHECK(findings_of(capability) ==
-        std::vector<std::string>{"torch: declared 2.9.0+cu128, the worker was compiled against 2.8.0"});
+  CHECK(findings_of(capability) == std::vector<std::string>{"torch: declared 2.9.0+cu128, compiled against 2.8.0"});
 
   capability = honest_capability();
   capability.fingerprint.components[1].loaded = "12.6.77";
@@ -73,7 +68,7 @@ TEST_CASE("torch may be built against an older cuDNN of the same major, but no n
   capability.fingerprint.components[2].compiled = "9.8.0";
   CHECK(findings_of(capability).empty());
   capability.fingerprint.components[2].compiled = "9.11.0";
-  CHECK(findings_of(capability) == std::vector<std::string>{"cudnn: declared 9.10.2, torch was built against 9.11.0"});
+  CHECK(findings_of(capability) == std::vector<std::string>{"cudnn: declared 9.10.2, compiled against 9.11.0"});
   capability.fingerprint.components[2].compiled = "8.9.2";
   CHECK(findings_of(capability).size() == 1);
 }
@@ -87,17 +82,30 @@ TEST_CASE("a torch or CUDA library from elsewhere is a finding, the host's own l
   CHECK(findings_of(capability).size() == 1);
 }
 
-TEST_CASE("a system stack's patch number is left to the package, its minor is not", "[provision]") {
+TEST_CASE("a system stack's patch number is said and settled by its package, its minor is not", "[provision]") {
   StackSpec spec;
   spec.source = StackSource::system;
   spec.components = {{"torch", "1.13.1"}};
   spec.library_dirs = {"/usr/lib/x86_64-linux-gnu"};
   Capability capability;
-  capability.torch_version = "1.13.0";
-  capability.fingerprint.libraries = {{"/usr/lib/x86_64-linux-gnu/libtorch_cpu.so.1.13", ""}};
-  CHECK(find_version_disagreements(spec, capability, "/stacks/s").empty());
-  capability.torch_version = "2.1.2";
-  CHECK(find_version_disagreements(spec, capability, "/stacks/s").size() == 1);
+  const auto finding_of = [&](const std::string& version) {
+    capability.torch_version = version;
+    const std::string library = "/usr/lib/x86_64-linux-gnu/libtorch_cpu.so.1.13";
+    capability.fingerprint.components = {{"torch", version, version, library}};
+    capability.fingerprint.libraries = {{library, ""}};
+    const auto findings = find_disagreements(spec, capability, "/stacks/s");
+    REQUIRE(findings.size() == 1);
+    // The verdict of a run says the same.
+    CHECK(findings[0].text == find_version_disagreements(spec.components, capability.fingerprint).at(0).text);
+    return findings[0];
+  };
+  CHECK(
+      finding_of("1.13.0").text ==
+      "torch: declared 1.13.1, compiled against and loaded 1.13.0 from /usr/lib/x86_64-linux-gnu/libtorch_cpu.so.1.13");
+  CHECK(finding_of("1.13.0").is_settled);
+  CHECK_FALSE(finding_of("1.12.1").is_settled);
+  spec.source = StackSource::wheel;
+  CHECK_FALSE(finding_of("1.13.0").is_settled);
 }
 
 TEST_CASE("a library that was changed or removed after the installation is found", "[provision]") {

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <sstream>
 #include <thread>
@@ -180,8 +181,8 @@ std::map<std::string, std::string> pip_environment(const std::filesystem::path& 
 }
 
 void fetch_wheel(const std::string& interpreter, const LockedWheel& wheel, const std::string& python,
-                 const std::filesystem::path& downloads, const std::filesystem::path& staging, const std::string& phase,
-                 const PhaseSink& progress) {
+                 const std::filesystem::path& downloads, const std::filesystem::path& staging,
+                 const std::filesystem::path& shepherd, const std::string& phase, const PhaseSink& progress) {
   const std::filesystem::path temporary = staging / "pip";
   const std::filesystem::path arrived = staging / "wheels";
   std::filesystem::remove_all(temporary);
@@ -194,6 +195,7 @@ void fetch_wheel(const std::string& interpreter, const LockedWheel& wheel, const
   SubprocessOptions options;
   options.command = pip_command(interpreter, wheel, python, requirements, arrived);
   options.environment = pip_environment(temporary);
+  options.shepherd = shepherd.string();
   SubprocessResult result;
   {
     const DownloadWatch watch(temporary, phase, wheel.size_bytes, progress);
@@ -208,10 +210,13 @@ void fetch_wheel(const std::string& interpreter, const LockedWheel& wheel, const
   std::filesystem::rename(arrived / wheel.file, downloads / wheel.file);
 }
 
-bool has_locked_content(const LockedWheel& wheel, const std::filesystem::path& file) {
-  std::error_code missing;
-  const auto size = std::filesystem::file_size(file, missing);
-  return !missing && static_cast<std::int64_t>(size) == wheel.size_bytes && sha256_of_file(file) == wheel.sha256;
+// Why a wheel has to be fetched although a file of its name is there; empty for one that is not there or is right.
+std::string wrong_content(const LockedWheel& wheel, const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return "";
+  const std::string got = sha256_of_file(file);
+  if (got == wheel.sha256) return "";
+  return fmt::format("{}: the file in {} has SHA-256 {}, the lock says {}", wheel.file, file.parent_path().string(),
+                     got, wheel.sha256);
 }
 
 // pip keeps one temporary copy of the wheel it is downloading.
@@ -262,12 +267,16 @@ void require_locked_hash(const LockedWheel& wheel, const std::filesystem::path& 
 
 void fetch_wheels(const std::vector<LockedWheel>& wheels, const std::string& python,
                   const std::filesystem::path& downloads, const std::filesystem::path& staging,
-                  const PhaseSink& progress) {
+                  const std::filesystem::path& shepherd, const PhaseSink& progress) {
   std::filesystem::create_directories(downloads);
   std::vector<LockedWheel> missing;
+  std::map<std::string, std::string> wrong;  // by file
   for (const LockedWheel& wheel : wheels) {
     progress(fmt::format("check {}", wheel.file), -1);
-    if (!has_locked_content(wheel, downloads / wheel.file)) missing.push_back(wheel);
+    if (std::string problem = wrong_content(wheel, downloads / wheel.file); !problem.empty()) {
+      wrong.emplace(wheel.file, std::move(problem));
+    }
+    if (wrong.contains(wheel.file) || !std::filesystem::exists(downloads / wheel.file)) missing.push_back(wheel);
   }
   if (missing.empty()) return;
   require_space(missing, downloads);
@@ -277,7 +286,13 @@ void fetch_wheels(const std::vector<LockedWheel>& wheels, const std::string& pyt
     const std::string phase = fmt::format("download {} {} ({} of {}, {:.0f} MB)", wheel.distribution, wheel.version,
                                           i + 1, missing.size(), static_cast<double>(wheel.size_bytes) / kBytesPerMb);
     progress(phase, 0);
-    fetch_wheel(interpreter, wheel, python, downloads, staging, phase, progress);
+    try {
+      fetch_wheel(interpreter, wheel, python, downloads, staging, shepherd, phase, progress);
+    } catch (const ProvisionError& error) {
+      const auto damaged = wrong.find(wheel.file);
+      if (damaged == wrong.end()) throw;
+      throw ProvisionError(fmt::format("{}; fetching it again failed: {}", damaged->second, error.what()));
+    }
   }
 }
 

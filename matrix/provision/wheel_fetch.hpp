@@ -17,12 +17,12 @@ namespace reprobench {
 std::string find_python_with_pip();
 
 // Brings every wheel into `downloads` unless a file with its hash is there, one after the other; `staging` is a folder
-// only the caller uses, on the same file system. `python` is the Python version the wheels are for, "3.12". Throws
-// ProvisionError for a wrong hash (the file is removed), no network, no pip or no space; wheels fetched before that
-// stay.
+// only the caller uses, on the same file system. `shepherd` ends a download with this process. `python` is the Python
+// version the wheels are for, "3.12". Throws ProvisionError for a wrong hash (the file is removed), no network, no pip
+// or no space; wheels fetched before that stay.
 void fetch_wheels(const std::vector<LockedWheel>& wheels, const std::string& python,
                   const std::filesystem::path& downloads, const std::filesystem::path& staging,
-                  const PhaseSink& progress);
+                  const std::filesystem::path& shepherd, const PhaseSink& progress);
 
 // Throws ProvisionError and removes the file unless its content has the hash of the lock.
 void require_locked_hash(const LockedWheel& wheel, const std::filesystem::path& file);

@@ -30,9 +30,10 @@ class LocalIndex {
   // The phases that fetching went through.
   std::vector<std::string> fetch(const LockedWheel& wheel) const {
     std::vector<std::string> phases;
-    fetch_wheels({wheel}, "3.12", downloads(), folder_.path() / "staging", [&](const std::string& phase, double) {
-      if (phases.empty() || phases.back() != phase) phases.push_back(phase);
-    });
+    fetch_wheels({wheel}, "3.12", downloads(), folder_.path() / "staging", kShepherd,
+                 [&](const std::string& phase, double) {
+                   if (phases.empty() || phases.back() != phase) phases.push_back(phase);
+                 });
     return phases;
   }
 
@@ -61,6 +62,18 @@ TEST_CASE("a download that was damaged on disk is fetched again", "[provision]")
   write_file(index.downloads() / kFetchedWheel, bytes);
   index.fetch(index.wheel());
   CHECK(sha256_of_file(index.downloads() / kFetchedWheel) == index.wheel().sha256);
+}
+
+TEST_CASE("a download that was damaged on disk and cannot be fetched again is named as that", "[provision]") {
+  const LocalIndex index;
+  index.fetch(index.wheel());
+  write_file(index.downloads() / kFetchedWheel, "other bytes");
+  std::filesystem::remove(index.published());
+  const std::string message = message_of<ProvisionError>([&] { index.fetch(index.wheel()); });
+  CHECK_THAT(message,
+             Catch::Matchers::StartsWith(fmt::format(
+                 "{}: the file in {} has SHA-256 {}, the lock says {}; fetching it again failed: ", kFetchedWheel,
+                 index.downloads().string(), sha256_of_text("other bytes"), index.wheel().sha256)));
 }
 
 TEST_CASE("a wheel with another hash than the lock names file, got and expected, and does not stay", "[provision]") {

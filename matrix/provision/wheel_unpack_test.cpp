@@ -34,6 +34,41 @@ class WheelFolder {
   TemporaryFolder folder_;
 };
 
+// Little-endian fields, each a value and its width in bytes.
+std::string zip_bytes(const std::vector<std::pair<std::uint64_t, int>>& fields) {
+  std::string bytes;
+  for (const auto& [value, width] : fields) {
+    for (int i = 0; i < width; ++i) bytes += static_cast<char>(value >> (8 * i));
+  }
+  return bytes;
+}
+
+// An archive of one empty stored file whose packed size stands in the directory's zip64 field.
+std::string zip64_of_one_entry(const std::string& name, std::uint64_t packed_bytes) {
+  const auto length = name.size();
+  const std::string local =
+      zip_bytes({{0x04034b50, 4}, {45, 2}, {0, 2}, {0, 2}, {0, 4}, {0, 4}, {0, 4}, {0, 4}, {length, 2}, {0, 2}}) + name;
+  const std::string central = zip_bytes({{0x02014b50, 4},
+                                         {45, 2},
+                                         {45, 2},
+                                         {0, 2},
+                                         {0, 2},
+                                         {0, 4},
+                                         {0, 4},
+                                         {0xffffffff, 4},
+                                         {0, 4},
+                                         {length, 2},
+                                         {12, 2},
+                                         {0, 2},
+                                         {0, 2},
+                                         {0, 2},
+                                         {0, 4},
+                                         {0, 4}}) +
+                              name + zip_bytes({{1, 2}, {8, 2}, {packed_bytes, 8}});
+  return local + central +
+         zip_bytes({{0x06054b50, 4}, {0, 2}, {0, 2}, {1, 2}, {1, 2}, {central.size(), 4}, {local.size(), 4}, {0, 2}});
+}
+
 }  // namespace
 
 TEST_CASE("a good wheel is unpacked with the hash of every file", "[provision]") {
@@ -127,6 +162,18 @@ TEST_CASE("an archive that can be read in two ways is refused", "[provision][B75
   refusal = cut.refuse();
   CHECK_THAT(refusal.message, ContainsSubstring("error[RB075]: it is no complete zip archive"));
   CHECK(refusal.left.empty());
+}
+
+TEST_CASE("sizes of 64 bits that no file can have are refused, whatever they add up to", "[provision][B75]") {
+  WheelFolder wheels;
+  const std::uint64_t packed_bytes = GENERATE(std::uint64_t{1} << 62, ~std::uint64_t{0} >> 1, ~std::uint64_t{0});
+  std::filesystem::create_directories(wheels.wheel().parent_path());
+  write_file(wheels.wheel(), zip64_of_one_entry("x", packed_bytes));
+  CHECK(wheels.refuse().message ==
+        "torch.whl: error[RB075]: entry \"x\" lies outside the archive; nothing was extracted");
+
+  write_file(wheels.wheel(), zip64_of_one_entry("x", 0));
+  CHECK(wheels.refuse().message == "torch.whl: error[RB076]: it has no RECORD; nothing was extracted");
 }
 
 TEST_CASE("cutting a wheel at any length never unpacks it", "[provision][B75]") {

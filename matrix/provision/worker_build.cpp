@@ -137,6 +137,7 @@ std::filesystem::path build_worker(const WorkerBuild& build, const PhaseSink& pr
     };
     SubprocessOptions options;
     options.command = command;
+    options.shepherd = build.shepherd.string();
     options.on_output = [&](std::string_view chunk) { log.append(chunk, on_line); };
     const SubprocessResult result = run_subprocess(options);
     if (result.exit_code == 0) return;

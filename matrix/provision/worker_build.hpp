@@ -30,6 +30,7 @@ struct WorkerBuild {
   int cxx11_abi = 1;
   bool with_cuda = false;  // the folders hold CUDA too
   Compiler compiler;
+  std::filesystem::path shepherd;  // ends the build with this process
 };
 
 // Returns the program's path inside the build folder. Throws ProvisionError with the last lines of the log where the

@@ -163,6 +163,11 @@ std::vector<RawEntry> read_entries(Archive& archive, const DirectoryPlace& place
     raw.offset = u32(header, 42);
     raw.is_symlink = u16(header, 4) >> 8 == kMadeByUnix && ((u32(header, 38) >> 16) & kFileTypeMask) == kSymlinkType;
     read_zip64_extra(archive, header.substr(kDirectoryHeaderBytes + name_bytes, extra_bytes), raw);
+    // 64 bits from the archive; sums of them are safe after this.
+    for (const std::int64_t value : {raw.packed_bytes, raw.offset}) {
+      if (value >= 0 && value <= archive.size_bytes()) continue;
+      archive.fail("RB075", fmt::format("entry \"{}\" lies outside the archive", printable(raw.entry.name)));
+    }
     entries.push_back(raw);
     at += length;
   }

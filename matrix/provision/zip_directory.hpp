@@ -4,6 +4,9 @@
 // the two differ have smuggled files past checks. Here the central directory is read, held against every local header,
 // and the entries must cover the file without a gap or an overlap, so that there is only one reading of the archive.
 // (Format: PKWARE APPNOTE 6.3.)
+//
+// No library decides this: libarchive, which unpacks, tells no offsets, and libzip's strict check (ZIP_CHECKCONS
+// of 1.7.3) takes an archive that follows another one, and one with bytes between its entries and its directory.
 #pragma once
 
 #include <cstdint>

@@ -136,31 +136,46 @@ StackSpec parse_stack(const std::string& text, const std::string& file) {
 
 StackSpec load_stack(const std::string& path) { return parse_stack(read_yaml_file(path), path); }
 
-std::map<std::string, StackSpec> load_stacks(const std::string& folder) {
-  std::vector<std::string> paths;
+void StackFiles::require_readable(const std::string& name) const {
+  const auto found = broken.find(name);
+  if (found != broken.end()) throw SpecError(found->second);
+}
+
+StackFiles read_stack_files(const std::string& folder) {
+  std::vector<std::filesystem::path> paths;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".yaml") paths.push_back(entry.path().string());
+    if (entry.path().extension() == ".yaml") paths.push_back(entry.path());
   }
   if (error) throw_spec_error({folder, 0, 0}, "RB027", "cannot be read: " + error.message());
   std::sort(paths.begin(), paths.end());
 
-  Diagnostics diagnostics;
-  std::map<std::string, StackSpec> stacks;
-  for (const std::string& path : paths) {
+  StackFiles files;
+  for (const std::filesystem::path& path : paths) {
     try {
-      StackSpec stack = load_stack(path);
-      const auto [first, is_new] = stacks.emplace(stack.name, stack);
-      if (!is_new) {
-        diagnostics.error(stack.mark, "RB008",
-                          fmt::format("stack `{}` is defined twice; first in {}", stack.name, first->second.mark.file));
-      }
+      StackSpec stack = load_stack(path.string());
+      const auto [first, is_new] = files.stacks.emplace(stack.name, stack);
+      if (is_new) continue;
+      files.broken.emplace(
+          stack.name,
+          SpecError(
+              {{stack.mark, "RB008",
+                fmt::format("stack `{}` is defined twice; first in {}", stack.name, first->second.mark.file), ""}}));
     } catch (const SpecError& broken) {
-      diagnostics.add(broken);
+      files.broken.emplace(path.stem().string(), broken);
     }
   }
+  // Which of two files is meant, nobody can say.
+  for (const auto& [name, broken] : files.broken) files.stacks.erase(name);
+  return files;
+}
+
+std::map<std::string, StackSpec> load_stacks(const std::string& folder) {
+  StackFiles files = read_stack_files(folder);
+  Diagnostics diagnostics;
+  for (const auto& [name, broken] : files.broken) diagnostics.add(broken);
   diagnostics.throw_if_any();
-  return stacks;
+  return std::move(files.stacks);
 }
 
 }  // namespace reprobench

@@ -45,6 +45,19 @@ struct StackSpec {
 StackSpec parse_stack(const std::string& text, const std::string& file);
 StackSpec load_stack(const std::string& path);
 
+// The stack files of a folder, by the name of the stack. A file that cannot be read as a stack has the name of the
+// file; it is an error for whoever names that stack and for nobody else.
+struct StackFiles {
+  std::map<std::string, StackSpec> stacks;
+  std::map<std::string, SpecError> broken;
+
+  // Throws the error of the file if `name` is broken.
+  void require_readable(const std::string& name) const;
+};
+
+// Throws SpecError only if the folder itself cannot be read.
+StackFiles read_stack_files(const std::string& folder);
+
 // All stacks of a folder by name. Throws SpecError with the errors of all files.
 std::map<std::string, StackSpec> load_stacks(const std::string& folder);
 

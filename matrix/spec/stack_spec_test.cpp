@@ -1,5 +1,9 @@
 #include "matrix/spec/stack_spec.hpp"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include "ci/catch.hpp"
 
 using namespace reprobench;
@@ -70,4 +74,27 @@ TEST_CASE("the shipped stacks load, each under its file's name", "[spec]") {
   REQUIRE(stacks.count("torch-2.9.0-cu128") == 1);
   CHECK(stacks.at("torch-2.9.0-cu128").components.at("torch") == "2.9.0+cu128");
   for (const auto& [name, stack] : stacks) CHECK(stack.mark.file.find(name + ".yaml") != std::string::npos);
+}
+
+TEST_CASE("a stack file that is half written, or defined twice, stops whoever names it and nobody else", "[spec]") {
+  std::string folder = (std::filesystem::temp_directory_path() / "stack-spec-test.XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(std::filesystem::path(folder) / name) << text;
+  };
+  const std::string good = kWheelStack;
+  write("torch-2.9.0-cu128.yaml", good);
+  write("half.yaml", good.substr(0, good.size() / 2));
+  write("twice-a.yaml", with(kWheelStack, "name: torch-2.9.0-cu128", "name: twice"));
+  write("twice-b.yaml", with(kWheelStack, "name: torch-2.9.0-cu128", "name: twice"));
+  const StackFiles files = read_stack_files(folder);
+  CHECK(files.stacks.size() == 1);
+  CHECK_NOTHROW(files.require_readable("torch-2.9.0-cu128"));
+  CHECK_NOTHROW(files.require_readable("nobody"));
+  CHECK_THROWS_AS(files.require_readable("half"), SpecError);
+  CHECK(files.broken.at("half").diagnostics().at(0).mark.file == folder + "/half.yaml");
+  CHECK(files.broken.at("twice").diagnostics().at(0).what ==
+        "stack `twice` is defined twice; first in " + folder + "/twice-a.yaml");
+  CHECK_THROWS_AS(load_stacks(folder), SpecError);
+  std::filesystem::remove_all(folder);
 }

@@ -7,6 +7,9 @@
 // behind, so nothing escapes by setsid or a double fork. The last act is FOLDER/exit.json; without it the attempt
 // counts as lost.
 //
+// FOLDER `-` is for a helper program that must not outlive its caller (a build, a download): nothing is written, the
+// command's output goes on to the shepherd's own, and its exit code, or 128 + signal, becomes the shepherd's.
+//
 // It does not ask for a signal when its parent dies: that signal comes when the parent's *thread* ends, and the pipe
 // says the same about the process. The worker does ask, so that it dies with a killed shepherd.
 //
@@ -64,6 +67,7 @@ struct Arguments {
   int rank;
   size_t log_cap_bytes;
   int64_t grace_ns;
+  bool relays;  // FOLDER is `-`
   char** command;
 };
 
@@ -299,6 +303,10 @@ int Shepherd::report() {
   stderr_.drain();
   stdout_.keeper.finish();
   stderr_.keeper.finish();
+  if (arguments_.relays) {
+    if (account_.launch_error[0] != '\0') fprintf(stderr, "%s\n", account_.launch_error);
+    return account_.exit_code >= 0 ? account_.exit_code : account_.signal > 0 ? 128 + account_.signal : 127;
+  }
   account_.stdout_bytes = stdout_.keeper.total_bytes();
   account_.stderr_bytes = stderr_.keeper.total_bytes();
   return write_exit_account(account_) == 0 ? 0 : kStoreError;
@@ -318,13 +326,13 @@ int block_signals() {
 }
 
 int run(const Arguments& arguments, const char* folder) {
-  if (chdir(folder) != 0) return kStoreError;
+  if (!arguments.relays && chdir(folder) != 0) return kStoreError;
   setsid();
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   fcntl(arguments.control_fd, F_SETFD, FD_CLOEXEC);
   const int signal_fd = block_signals();
-  const int stdout_file = open_log("stdout.log");
-  const int stderr_file = open_log("stderr.log");
+  const int stdout_file = arguments.relays ? STDOUT_FILENO : open_log("stdout.log");
+  const int stderr_file = arguments.relays ? STDERR_FILENO : open_log("stderr.log");
   if (stdout_file < 0 || stderr_file < 0) return kStoreError;
   Shepherd shepherd(arguments, signal_fd, stdout_file, stderr_file);
   if (signal_fd < 0 || !shepherd.launch()) return kSystemError;
@@ -342,12 +350,15 @@ int main(int argc, char** argv) {
     return reprobench::kUsage;
   }
   const size_t cap = strtoul(argv[5], nullptr, 10);
-  const reprobench::Arguments arguments = {
-      atoi(argv[1]),
-      argv[2],
-      atoi(argv[3]),
-      cap < 2 || cap > reprobench::kLargestLogCap ? reprobench::kLargestLogCap : cap,
-      strtol(argv[6], nullptr, 10) * reprobench::kMillisecond,
-      argv + kFixedArguments};
+  const bool relays = strcmp(argv[4], "-") == 0;
+  const reprobench::Arguments arguments = {atoi(argv[1]),
+                                           argv[2],
+                                           atoi(argv[3]),
+                                           relays                                        ? SIZE_MAX
+                                           : cap < 2 || cap > reprobench::kLargestLogCap ? reprobench::kLargestLogCap
+                                                                                         : cap,
+                                           strtol(argv[6], nullptr, 10) * reprobench::kMillisecond,
+                                           relays,
+                                           argv + kFixedArguments};
   return reprobench::run(arguments, argv[4]);
 }
