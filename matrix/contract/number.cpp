@@ -61,7 +61,7 @@ std::optional<std::uint64_t> parse_hex(std::string_view digits) {
     if (c >= '0' && c <= '9') {
       digit = static_cast<std::uint64_t>(c - '0');
     } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<std::uint64_t>(c - 'a' + 10);
+      digit = 10 + static_cast<std::uint64_t>(c - 'a');
     } else {
       return std::nullopt;
     }

@@ -176,7 +176,8 @@ std::vector<std::string> library_dirs(const InstalledStack& stack, bool with_gpu
 
 }  // namespace
 
-StackStore::StackStore(std::filesystem::path home, std::filesystem::path source_root, std::filesystem::path shepherd)
+StackStore::StackStore(const std::filesystem::path& home, std::filesystem::path source_root,
+                       std::filesystem::path shepherd)
     : home_(std::filesystem::absolute(home).lexically_normal()),
       source_root_(std::move(source_root)),
       shepherd_(std::move(shepherd)) {}

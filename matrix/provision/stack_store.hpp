@@ -41,7 +41,7 @@ class StackStore {
  public:
   // `home`: the folder above. `source_root`: the project's root, where the worker's sources are. `shepherd`: under it
   // pip and the compilers run, so that no end of this process leaves one behind.
-  StackStore(std::filesystem::path home, std::filesystem::path source_root, std::filesystem::path shepherd);
+  StackStore(const std::filesystem::path& home, std::filesystem::path source_root, std::filesystem::path shepherd);
 
   InstalledStack find(const StackSpec& spec) const;
 

@@ -42,7 +42,7 @@ std::optional<TorchVersion> read_version_header(const std::filesystem::path& fil
 std::optional<TorchVersion> find_header_version(const std::vector<std::string>& include_dirs) {
   for (const std::string& folder : include_dirs) {
     for (const char* header : kVersionHeaders) {
-      if (const auto version = read_version_header(std::filesystem::path(folder) / header)) return version;
+      if (auto version = read_version_header(std::filesystem::path(folder) / header)) return version;
     }
   }
   return std::nullopt;

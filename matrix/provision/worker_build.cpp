@@ -150,7 +150,7 @@ std::filesystem::path build_worker(const WorkerBuild& build, const PhaseSink& pr
   run({cmake, "--build", build.build_folder.string(), "--target", "reprobench-worker", "--parallel",
        std::to_string(build_jobs())},
       "build worker");
-  const std::filesystem::path program = build.build_folder / "bin" / "reprobench-worker";
+  std::filesystem::path program = build.build_folder / "bin" / "reprobench-worker";
   if (!std::filesystem::exists(program)) {
     throw ProvisionError(fmt::format("{}: the build ended well but made no such program; full log: {}",
                                      program.string(), build.log_file.string()));

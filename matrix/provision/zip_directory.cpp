@@ -19,7 +19,7 @@ constexpr std::uint32_t kDirectoryHeader = 0x02014b50;
 constexpr std::uint32_t kLocalHeader = 0x04034b50;
 constexpr std::size_t kEndOfDirectoryBytes = 22;
 constexpr std::size_t kDirectoryHeaderBytes = 46;
-constexpr std::size_t kLocalHeaderBytes = 30;
+constexpr std::int64_t kLocalHeaderBytes = 30;
 constexpr std::uint16_t kHasDataDescriptor = 1 << 3;
 constexpr std::int64_t kLargestDataDescriptorBytes = 24;
 constexpr std::uint16_t kMadeByUnix = 3;
@@ -274,8 +274,7 @@ std::int64_t check_local_header(Archive& archive, const RawEntry& raw, std::int6
     archive.fail("RB075", fmt::format("entry \"{}\": local header (\"{}\") and central directory differ", shown,
                                       printable(name)));
   }
-  return raw.offset + static_cast<std::int64_t>(kLocalHeaderBytes) + u16(header, 26) + u16(header, 28) +
-         raw.packed_bytes;
+  return raw.offset + kLocalHeaderBytes + u16(header, 26) + u16(header, 28) + raw.packed_bytes;
 }
 
 void check_layout(Archive& archive, std::vector<RawEntry> entries, const DirectoryPlace& place) {
@@ -315,6 +314,7 @@ std::vector<ZipEntry> read_zip_directory(const std::filesystem::path& path, cons
   check_collisions(archive, raws);
   check_layout(archive, raws, place);
   std::vector<ZipEntry> entries;
+  entries.reserve(raws.size());
   for (const RawEntry& raw : raws) entries.push_back(raw.entry);
   return entries;
 }
