@@ -69,7 +69,7 @@ TEST_CASE("a document of another schema is refused", "[contract]") {
   nlohmann::json request = to_json(some_request());
   request["schema"] = "reprobench/result";
   CHECK_THROWS_WITH(request_from_json(request),
-                    "request: schema is `reprobench/result`, expected `reprobench/request`");
+                    "request: schema is \"reprobench/result\", expected `reprobench/request`");
 }
 
 TEST_CASE("results, exit records and capabilities survive their documents", "[contract]") {
@@ -137,6 +137,12 @@ TEST_CASE("knobs have unique names, accept their default and fill in what is lef
   CHECK(knob_environment(values).at("OMP_NUM_THREADS") == "4");
   CHECK_FALSE(accepts(*find_knob("threads"), "0"));
   CHECK_FALSE(accepts(*find_knob("threads"), "010"));
+}
+
+TEST_CASE("an exit record stopped by an unknown word is refused, not read as nobody's", "[contract]") {
+  nlohmann::json json = to_json(ExitRecord{});
+  json["stopped_by"] = "cosmic ray";
+  CHECK_THROWS_WITH(exit_record_from_json(json), "exit: nobody is called `cosmic ray` in `stopped_by`");
 }
 
 TEST_CASE("the shipped schemas carry this build's contract version", "[contract]") {

@@ -7,8 +7,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kStoppedBy[] = {"nobody", "runner", "runner_death"};
-
 json optional_int(const std::optional<int>& value) { return value ? json(*value) : json(nullptr); }
 
 }  // namespace
@@ -20,7 +18,7 @@ json to_json(const ExitRecord& record) {
   object["exit_code"] = optional_int(record.exit_code);
   object["signal"] = optional_int(record.signal);
   object["launch_error"] = record.launch_error;
-  object["stopped_by"] = kStoppedBy[static_cast<int>(record.stopped_by)];
+  object["stopped_by"] = to_string(record.stopped_by);
   object["leaked_processes"] = record.leaked_processes;
   object["duration_ns"] = record.duration_ns;
   object["max_rss_bytes"] = record.max_rss_bytes;
@@ -41,9 +39,9 @@ ExitRecord exit_record_from_json(const json& object) {
     if (!object.at("signal").is_null()) record.signal = object.at("signal").get<int>();
     record.launch_error = object.at("launch_error").get<std::string>();
     const auto stopped_by = object.at("stopped_by").get<std::string>();
-    for (int i = 0; i < 3; ++i) {
-      if (stopped_by == kStoppedBy[i]) record.stopped_by = static_cast<StoppedBy>(i);
-    }
+    const auto found = from_word<StoppedBy>(stopped_by);
+    if (!found) throw ContractError("exit: nobody is called `" + stopped_by + "` in `stopped_by`");
+    record.stopped_by = *found;
     record.leaked_processes = object.at("leaked_processes").get<int>();
     record.duration_ns = object.at("duration_ns").get<std::int64_t>();
     record.max_rss_bytes = object.at("max_rss_bytes").get<std::int64_t>();

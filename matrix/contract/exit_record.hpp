@@ -8,9 +8,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/document/words.hpp"
+
 namespace reprobench {
 
 enum class StoppedBy { nobody, runner, runner_death };
+template <>
+struct Words<StoppedBy> {
+  static constexpr std::array<std::string_view, 3> table = {"nobody", "runner", "runner_death"};
+};
 
 struct ExitRecord {
   std::string nonce;

@@ -7,24 +7,30 @@ nlohmann::json document(const std::string& name) {
           {"version", {{"major", kContractVersion.major}, {"minor", kContractVersion.minor}}}};
 }
 
-void require_document(const nlohmann::json& object, const std::string& name) {
+int require_document(const nlohmann::json& object, const std::string& name) {
   if (!object.is_object()) throw ContractError(name + ": the document is not a JSON object");
   const std::string expected = "reprobench/" + name;
-  const std::string actual = object.value("schema", "");
-  if (actual != expected) {
-    throw ContractError(name + ": schema is `" + actual + "`, expected `" + expected + "`");
+  const auto schema = object.find("schema");
+  if (schema == object.end() || *schema != expected) {
+    throw ContractError(name + ": schema is " + (schema == object.end() ? "missing" : schema->dump()) + ", expected `" +
+                        expected + "`");
   }
   const auto version = object.find("version");
-  if (version == object.end() || !version->is_object() || !version->contains("major") || !version->contains("minor")) {
-    throw ContractError(name + ": `version` with `major` and `minor` is missing");
-  }
-  const int major = version->at("major").get<int>();
-  const int minor = version->at("minor").get<int>();
-  if (major != kContractVersion.major || minor > kContractVersion.minor) {
+  const auto part = [&](const char* key) {
+    if (version == object.end() || !version->is_object() || !version->contains(key) ||
+        !version->at(key).is_number_integer()) {
+      throw ContractError(name + ": `version` with `major` and `minor` is missing");
+    }
+    return version->at(key).get<std::int64_t>();
+  };
+  const std::int64_t major = part("major");
+  const std::int64_t minor = part("minor");
+  if (major != kContractVersion.major || minor < 0 || minor > kContractVersion.minor) {
     throw ContractError(name + ": version " + std::to_string(major) + "." + std::to_string(minor) +
                         " cannot be read by contract " + std::to_string(kContractVersion.major) + "." +
                         std::to_string(kContractVersion.minor));
   }
+  return static_cast<int>(minor);
 }
 
 }  // namespace reprobench

@@ -34,7 +34,7 @@ class ContractError : public std::runtime_error {
 // {"schema": "reprobench/NAME", "version": {"major": 1, "minor": 0}}: how every document begins.
 nlohmann::json document(const std::string& name);
 
-// Throws ContractError unless `json` is a document called `name` in a version this build reads.
-void require_document(const nlohmann::json& json, const std::string& name);
+// The minor version of a document called `name`. Throws ContractError unless this build reads it.
+int require_document(const nlohmann::json& json, const std::string& name);
 
 }  // namespace reprobench

@@ -1,0 +1,34 @@
+// The words of an enum, in one table beside it: what documents, the command line and error messages call its values.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace reprobench {
+
+// Specialised beside the enum with `static constexpr std::array<std::string_view, N> table`; index = enumerator.
+template <class Enum>
+struct Words;
+
+template <class Enum>
+concept Worded = requires {
+  Words<Enum>::table;
+};
+
+template <Worded Enum>
+constexpr std::string_view to_string(Enum value) {
+  return Words<Enum>::table[static_cast<std::size_t>(value)];
+}
+
+// Nothing for any other text.
+template <Worded Enum>
+constexpr std::optional<Enum> from_word(std::string_view word) {
+  for (std::size_t i = 0; i < Words<Enum>::table.size(); ++i) {
+    if (Words<Enum>::table[i] == word) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace reprobench
