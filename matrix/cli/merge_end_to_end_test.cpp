@@ -238,7 +238,7 @@ TEST_CASE("runs that cannot be merged end with 2 or 5, name the reason and leave
   SECTION("a contract this build does not read") {
     edited("/version/major", 2);
     expected = 5;
-    why = "run: version 2.0 cannot be read by contract 1.1";
+    why = "run: version 2.1 cannot be read by contract 1.1";
   }
   SECTION("a run whose coordinator died") {
     edited("/ended_utc", "");
