@@ -125,6 +125,7 @@ if [ "$quick" = no ]; then
   step "unit tests, sanitized" unit_tests asan
   step "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   step "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
+  step "one of everything, added" ci/examples_test.sh
   step "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
 fi
 
