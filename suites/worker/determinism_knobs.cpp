@@ -63,16 +63,13 @@ std::string apply_cudnn_benchmark(const std::string& value, const KnobValues& al
   return word(at::globalContext().benchmarkCuDNN());
 }
 
-// The setter for bfloat16 came with 2.0; since 2.10 both also take whether split-K is allowed.
+// The setter for bfloat16 came with 2.0. Since 2.10 both also take whether a product may be split along its depth,
+// which stays allowed: parts of a split product are added in one order, and with splitting forbidden every 16-bit
+// product throws ("allow_splitk=False requires the cuBLASLt backend") on the plain cuBLAS that is LibTorch's default.
 template <class Context>
 void set_reduced_reduction(Context& context, bool on) {
-  if constexpr (requires { context.setAllowFP16ReductionCuBLAS(on, on); }) {
-    context.setAllowFP16ReductionCuBLAS(on, on);
-    context.setAllowBF16ReductionCuBLAS(on, on);
-  } else {
-    context.setAllowFP16ReductionCuBLAS(on);
-    if constexpr (requires { context.setAllowBF16ReductionCuBLAS(on); }) context.setAllowBF16ReductionCuBLAS(on);
-  }
+  context.setAllowFP16ReductionCuBLAS(on);
+  if constexpr (requires { context.setAllowBF16ReductionCuBLAS(on); }) context.setAllowBF16ReductionCuBLAS(on);
 }
 
 std::string apply_reduced_reduction(const std::string& value, const KnobValues& all) {

@@ -87,7 +87,13 @@ std::optional<DeviceFacts> fingerprint_of(const ComputeDevice& device) {
 std::unique_ptr<ComputeDevice> open_cpu() { return std::make_unique<Cpu>(); }
 
 DeviceOptions device_options_of(const KnobValues& resolved) {
-  return {resolved.at("cuda_graph") == "on", resolved.at("cuda_allocator") == "unified"};
+  const DeviceOptions options{resolved.at("cuda_graph") == "on", resolved.at("cuda_allocator") == "unified"};
+  if (options.records_steps && options.unified_memory) {
+    throw RunFailure("unsupported",
+                     "cuda_graph=on needs memory that can be taken during a capture, which "
+                     "cuda_allocator=unified cannot give");
+  }
+  return options;
 }
 
 std::unique_ptr<ComputeDevice> open_device(const std::string& name, const DeviceOptions& options) {

@@ -127,6 +127,7 @@ struct DeviceOptions {
   bool unified_memory = false;  // tensors lie in memory that GPU and host share, no more than the card has free
 };
 
+// Throws RunFailure "unsupported" where both are asked for: a capture allows no allocation of managed memory.
 DeviceOptions device_options_of(const KnobValues& resolved);
 
 // "cpu", or a class of GPU such as "sm_90", of which this process must see one. Throws RunFailure: "unsupported" where

@@ -31,13 +31,13 @@ std::string precision_word(Context& context, Precision (Context::*get)(Backend, 
   }
 }
 
+// The old switches first: the new ones leave them alone, and the old ones turn a new "ieee" into "none".
 template <class Context>
 void set_tf32_in(Context& context, bool on) {
+  if constexpr (requires { context.setAllowTF32CuBLAS(on); }) context.setAllowTF32CuBLAS(on);
+  if constexpr (requires { context.setAllowTF32CuDNN(on); }) context.setAllowTF32CuDNN(on);
   if constexpr (requires { &Context::setFloat32Precision; }) {
     set_precisions(context, &Context::setFloat32Precision, on);
-  } else {
-    context.setAllowTF32CuBLAS(on);
-    context.setAllowTF32CuDNN(on);
   }
 }
 

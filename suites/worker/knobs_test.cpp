@@ -1,6 +1,7 @@
 #include "suites/worker/knobs.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -12,6 +13,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "ci/catch.hpp"
+#include "suites/worker/device.hpp"
 #include "suites/worker/float32_precision.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
@@ -49,6 +51,52 @@ TEST_CASE("knobs change LibTorch's settings and come back as what they came to",
   CHECK_FALSE(context.userEnabledMkldnn());
   CHECK(loose.at("onednn") == "off");
   apply_knobs(with_defaults({}));
+}
+
+template <class Context>
+void check_reductions(Context& context, bool reduced) {
+  const auto check = [&](auto option) {
+    if constexpr (std::is_enum_v<decltype(option)>) {
+      using Option = decltype(option);
+      CHECK(option ==
+            (reduced ? Option::AllowReducedPrecisionWithSplitK : Option::DisallowReducedPrecisionAllowSplitK));
+    } else {
+      CHECK(option == reduced);
+    }
+  };
+  check(context.allowFP16ReductionCuBLAS());
+  if constexpr (requires { context.allowBF16ReductionCuBLAS(); }) check(context.allowBF16ReductionCuBLAS());
+}
+
+// Forbidding it makes plain cuBLAS, the default, refuse every product of 16-bit numbers.
+TEST_CASE("no preset forbids LibTorch to split a 16-bit product along its depth", "[worker]") {
+  for (const char* preset : {"strict", "default", "fast"}) {
+    CAPTURE(preset);
+    apply_knobs(with_defaults({{"determinism", preset}}));
+    check_reductions(at::globalContext(), std::string(preset) != "strict");
+  }
+  apply_knobs(with_defaults({}));
+}
+
+// Both old getters throw where old and new settings disagree; LibTorch 2.9 asks them before each product.
+TEST_CASE("TF32 is on or off for the old settings and the new ones alike", "[worker]") {
+  const at::Context& context = at::globalContext();
+  for (const bool on : {true, false, true, false}) {
+    set_tf32(on);
+    CHECK(context.allowTF32CuBLAS() == on);
+    CHECK(context.allowTF32CuDNN() == on);
+    for (const char* operation : {"matmul", "conv"}) CHECK(float32_precision(operation) == (on ? "tf32" : "ieee"));
+  }
+}
+
+TEST_CASE("unified memory and a CUDA graph refuse each other", "[worker]") {
+  CHECK(device_options_of(apply_knobs(with_defaults({}))).unified_memory == false);
+  KnobValues both = with_defaults({{"cuda_graph", "on"}, {"cuda_allocator", "unified"}});
+  CHECK_THROWS_WITH(
+      device_options_of(both),
+      "cuda_graph=on needs memory that can be taken during a capture, which cuda_allocator=unified cannot give");
+  both["cuda_graph"] = "off";
+  CHECK(device_options_of(both).unified_memory);
 }
 
 TEST_CASE("a knob follows the determinism preset until it is set itself", "[worker]") {

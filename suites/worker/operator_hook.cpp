@@ -3,6 +3,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -22,17 +23,45 @@ struct ShownCall : at::ObserverContext {};
 struct HookState {
   std::vector<OperatorListener*> listeners;
   std::thread::id thread;
-  std::vector<std::unique_ptr<OperatorCall>> running;  // innermost last
+  std::mutex turn;                                     // held from the start of an outermost call to its end
+  std::vector<std::unique_ptr<OperatorCall>> running;  // of the thread whose turn it is, innermost last
   std::map<std::string, OperatorTraits> traits;        // by name and overload
   std::int64_t calls = 0;
-  bool busy = false;           // a listener is at work
   std::exception_ptr failure;  // the first one of a listener
 };
 
-// RecordFunction takes plain functions.
+// What a thread is to the hook with this number: any thread may outlive one hook and meet the next.
+struct ThreadState {
+  std::uint64_t hook = 0;
+  bool differentiates = false;  // it has run a backward node
+  bool busy = false;            // a listener is at work
+  std::size_t running = 0;      // calls that were shown and have not ended
+};
+thread_local ThreadState this_thread_state;
+
+// RecordFunction takes plain functions. A call that another thread began under a hook ends before the hook does:
+// whoever made the hook waits for the backward pass.
 HookState* active_hook = nullptr;
+std::uint64_t hooks_made = 0;
 
 bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+ThreadState& state_under_hook() {
+  ThreadState& state = this_thread_state;
+  if (state.hook != hooks_made) state = {hooks_made};
+  return state;
+}
+
+// The thread that made the hook, and LibTorch's own that runs the backward nodes of a GPU: its first call is its
+// engine's, or a node. Threads that share the work of one operator make neither.
+bool is_shown(HookState& hook, ThreadState& state, const at::RecordFunction& function) {
+  if (hook.thread == std::this_thread::get_id()) return true;
+  if (function.scope() == at::RecordScope::BACKWARD_FUNCTION ||
+      starts_with(function.name(), "autograd::engine::evaluate_function")) {
+    state.differentiates = true;
+  }
+  return state.differentiates;
+}
 
 bool overwrites_self(const std::string& name) {
   for (const char* writer : {"aten::copy_", "aten::zero_", "aten::fill_", "aten::_foreach_zero_", "aten::resize_"}) {
@@ -70,8 +99,12 @@ void show(HookState& hook, const Show& to) {
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function) {
   HookState* hook = active_hook;
-  if (hook == nullptr || hook->busy || hook->thread != std::this_thread::get_id()) return nullptr;
-  hook->busy = true;
+  if (hook == nullptr) return nullptr;
+  ThreadState& state = state_under_hook();
+  if (state.busy || !is_shown(*hook, state, function)) return nullptr;
+  if (state.running == 0) hook->turn.lock();
+  ++state.running;
+  state.busy = true;
   auto call = std::make_unique<OperatorCall>();
   call->name = function.name();
   if (const auto name = function.operator_name()) call->overload = name->overload_name;
@@ -86,25 +119,29 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   call->inputs.assign(function.inputs().begin(), function.inputs().end());
   show(*hook, [&](OperatorListener& listener) { listener.started(*call); });
   hook->running.push_back(std::move(call));
-  hook->busy = false;
+  state.busy = false;
   return std::make_unique<ShownCall>();
 }
 
 void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   HookState* hook = active_hook;
-  if (hook == nullptr || context == nullptr || hook->running.empty()) return;
+  if (hook == nullptr || context == nullptr) return;
+  ThreadState& state = state_under_hook();
+  if (state.running == 0) return;
   const std::unique_ptr<OperatorCall> call = std::move(hook->running.back());
   hook->running.pop_back();
-  hook->busy = true;
+  state.busy = true;
   call->outputs = function.outputs();
   show(*hook, [&](OperatorListener& listener) { listener.ended(*call); });
-  hook->busy = false;
+  state.busy = false;
+  if (--state.running == 0) hook->turn.unlock();
 }
 
 }  // namespace
 
 OperatorHook::OperatorHook(std::vector<OperatorListener*> listeners) : handle_(0) {
   if (active_hook != nullptr) throw std::logic_error("operators are watched already");
+  ++hooks_made;
   active_hook = new HookState;
   active_hook->listeners = std::move(listeners);
   active_hook->thread = std::this_thread::get_id();
@@ -125,13 +162,9 @@ void OperatorHook::rethrow_failure() {
     std::rethrow_exception(std::exchange(active_hook->failure, nullptr));
 }
 
-OperatorPause::OperatorPause() {
-  if (active_hook != nullptr) was_busy_ = std::exchange(active_hook->busy, true);
-}
+OperatorPause::OperatorPause() : was_busy_(std::exchange(state_under_hook().busy, true)) {}
 
-OperatorPause::~OperatorPause() {
-  if (active_hook != nullptr) active_hook->busy = was_busy_;
-}
+OperatorPause::~OperatorPause() { state_under_hook().busy = was_busy_; }
 
 void visit_tensors(const at::IValue& value, const std::function<void(const at::Tensor&)>& visit) {
   if (value.isTensor()) {

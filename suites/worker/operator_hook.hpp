@@ -2,6 +2,10 @@
 //
 // One global RecordFunction callback serves all of them: they then see a call in a fixed order, and what one listener
 // does to a call's outputs is what the next one sees. Calls that listeners make themselves are not shown.
+//
+// Backward of tensors on a GPU runs on a thread of LibTorch's own while the caller waits. Its calls are shown from
+// there, and only one thread is within shown calls at any time, so listeners see one sequence of nested calls and need
+// no lock.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +49,8 @@ class OperatorListener {
   virtual void ended(OperatorCall& call) = 0;
 };
 
-// While it lives, `listeners` see the calls of the thread that made it, in their order. One at a time.
+// While it lives, `listeners` see the calls of the thread that made it and of those that run backward nodes, in their
+// order. One at a time.
 class OperatorHook {
  public:
   explicit OperatorHook(std::vector<OperatorListener*> listeners);
@@ -69,7 +74,7 @@ class OperatorPause {
   OperatorPause& operator=(const OperatorPause&) = delete;
 
  private:
-  bool was_busy_ = false;
+  bool was_busy_;
 };
 
 // Calls `visit(tensor)` for every defined tensor in `value`, also those in lists.

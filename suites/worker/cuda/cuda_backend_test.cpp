@@ -14,6 +14,7 @@
 #include "ci/catch.hpp"
 #include "suites/worker/cuda/cuda_failure.hpp"
 #include "suites/worker/cuda/cuda_probe.hpp"
+#include "suites/worker/cuda/unified_blocks.hpp"
 #include "suites/worker/cuda/unified_memory.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/probes/library_algorithm.hpp"
@@ -154,6 +155,53 @@ TEST_CASE("unified memory holds what the GPU wrote", "[.gpu]") {
   values.fill_(3);
   gpu->synchronize();
   CHECK(static_cast<const float*>(values.data_ptr())[999] == 3);
+}
+
+// A card whose managed pages nobody touches: however much is allocated, as much is free as before.
+struct UntouchedCard {
+  std::size_t free_bytes = 10 * 512;
+  int allocated = 0;
+  int released = 0;
+
+  ManagedMemory memory() {
+    return {[this] { return free_bytes; }, [this](std::size_t) { return reinterpret_cast<void*>(++allocated * 512); },
+            [this](void*) { ++released; }};
+  }
+};
+
+TEST_CASE("unified memory is bounded by all that is held, touched or not", "[cuda]") {
+  UntouchedCard card;
+  UnifiedBlocks blocks(card.memory());
+  for (int block = 0; block < 10; ++block) CHECK_NOTHROW(blocks.take(512));
+  CHECK(blocks.memory().reserved_bytes == 10 * 512);
+  try {
+    blocks.take(1);
+    FAIL("no throw");
+  } catch (const RunFailure& failure) {
+    CHECK(failure.cause() == "cuda_oom");
+  }
+}
+
+TEST_CASE("unified memory takes no more than is free at the moment", "[cuda]") {
+  UntouchedCard card;
+  UnifiedBlocks blocks(card.memory());
+  blocks.take(512);
+  card.free_bytes = 2 * 512;  // others took the rest
+  CHECK_THROWS_AS(blocks.take(3 * 512), RunFailure);
+  CHECK_NOTHROW(blocks.take(2 * 512));
+}
+
+TEST_CASE("unified memory uses a block again, and lets go of unused ones before it gives up", "[cuda]") {
+  UntouchedCard card;
+  UnifiedBlocks blocks(card.memory());
+  void* first = blocks.take(8 * 512);
+  blocks.give_back(first);
+  CHECK(blocks.take(8 * 512) == first);
+  blocks.give_back(first);
+  CHECK_NOTHROW(blocks.take(6 * 512));
+  CHECK(card.released == 1);
+  CHECK(blocks.memory().reserved_bytes == 6 * 512);
+  CHECK(blocks.memory().peak_reserved_bytes == 8 * 512);
 }
 
 TEST_CASE("unified memory counts nothing before it is used", "[cuda]") {

@@ -1,9 +1,8 @@
 // Tensors in memory that GPU and host share (knob cuda_allocator=unified).
 //
-// Asking for more than the card has free would move pages to and fro instead of failing, and has hung GPUs; so an
-// allocation beyond it is refused as out of memory. Freed blocks are kept by size and used again, because making shared
-// memory takes as long as a small step. One thread, one stream: work that still reads a block is queued before the work
-// that gets it next.
+// Asking for more than the card has free would move pages to and fro instead of failing, and has hung GPUs; so all of
+// it together is bounded by what was free at first (unified_blocks.hpp), and an allocation beyond it is refused as out
+// of memory. One stream: work that still reads a block is queued before the work that gets it next.
 #pragma once
 
 #include "suites/worker/device.hpp"
