@@ -11,7 +11,8 @@ constexpr std::string_view kBaseAndLong[] = {"base", "long"};
 constexpr ProbeOperation kSmoke[] = {
     {"device", "count", "devices of the kind that the process sees, the first of them named"},
     {"matmul", "ns", "a product of two 1000 x 1000 matrices of random fp32 numbers"},
-    {"launch", "ns", "the smallest operation, one after the other: launch latency on a GPU, dispatch on a CPU"},
+    {"launch_interval", "ns", "the smallest operation, one after the other: how often a GPU can be given work"},
+    {"launch_latency", "ns", "the smallest operation alone, until the host has seen it done"},
     {"fp32_rounding", "bits", "significand bits of an fp32 operand that a product keeps: 24 is IEEE, 11 TF32, 8 bf16"},
     {"accumulation", "count", "how many ones a product of 16-bit operands can count: a wide accumulator counts all"},
     {"random_grid", "count",

@@ -46,6 +46,19 @@ std::vector<double> samples_from(const json& object) {
   return samples;
 }
 
+json samples_json(const std::vector<double>& values) {
+  json samples = json::array();
+  for (const double value : values) samples.push_back(json_number(value));
+  return samples;
+}
+
+std::optional<std::int64_t> time_or_none(const json& object, const char* key) {
+  if (!object.contains(key)) return std::nullopt;
+  const auto time_ns = required<std::int64_t>(kMeasurementName, object, key);
+  if (time_ns < 0) reject_measurement(key, "is no time");
+  return time_ns;
+}
+
 }  // namespace
 
 std::string_view to_string(MeasurementStatus status) { return kMeasurementStatuses[static_cast<std::size_t>(status)]; }
@@ -65,23 +78,31 @@ std::string MeasurementSelection::text() const {
   return text;
 }
 
+json to_json(const ProbeProgress& progress) {
+  return {{"kind", "progress"},
+          {"operation", progress.operation},
+          {"labels", progress.labels},
+          {"samples", samples_json(progress.samples)}};
+}
+
 json to_json(const ProbeMeasurement& measurement) {
-  json samples = json::array();
-  for (const double sample : measurement.samples) samples.push_back(json_number(sample));
-  return {{"operation", measurement.operation},
-          {"labels", measurement.labels},
-          {"unit", measurement.unit},
-          {"status", to_string(measurement.status)},
-          {"finding", measurement.finding},
-          {"error_rel", number_or_null(measurement.error_rel)},
-          {"error_bound_rel", number_or_null(measurement.error_bound_rel)},
-          {"results_compared", measurement.results_compared},
-          {"results_differing", measurement.results_differing},
-          {"samples", std::move(samples)},
-          {"peak", number_or_null(measurement.peak)},
-          {"peak_source", measurement.peak_source},
-          {"algorithm", measurement.algorithm},
-          {"kernels", measurement.kernels}};
+  json result = {{"operation", measurement.operation},
+                 {"labels", measurement.labels},
+                 {"unit", measurement.unit},
+                 {"status", to_string(measurement.status)},
+                 {"finding", measurement.finding},
+                 {"error_rel", number_or_null(measurement.error_rel)},
+                 {"error_bound_rel", number_or_null(measurement.error_bound_rel)},
+                 {"results_compared", measurement.results_compared},
+                 {"results_differing", measurement.results_differing},
+                 {"samples", samples_json(measurement.samples)},
+                 {"peak", number_or_null(measurement.peak)},
+                 {"peak_source", measurement.peak_source},
+                 {"algorithm", measurement.algorithm},
+                 {"kernels", measurement.kernels}};
+  if (measurement.timed_from_ns) result["timed_from_ns"] = *measurement.timed_from_ns;
+  if (measurement.timed_to_ns) result["timed_to_ns"] = *measurement.timed_to_ns;
+  return result;
 }
 
 ProbeMeasurement probe_measurement_from_json(const json& object) {
@@ -96,6 +117,13 @@ ProbeMeasurement probe_measurement_from_json(const json& object) {
   measurement.results_compared = required<std::int64_t>(kMeasurementName, object, "results_compared");
   measurement.results_differing = required<std::int64_t>(kMeasurementName, object, "results_differing");
   measurement.samples = samples_from(object);
+  measurement.timed_from_ns = time_or_none(object, "timed_from_ns");
+  measurement.timed_to_ns = time_or_none(object, "timed_to_ns");
+  const bool has_span = measurement.timed_from_ns && measurement.timed_to_ns;
+  if (measurement.timed_from_ns.has_value() != measurement.timed_to_ns.has_value() ||
+      (has_span && *measurement.timed_to_ns < *measurement.timed_from_ns)) {
+    reject_measurement("timed_to_ns", "and `timed_from_ns` are no span of time");
+  }
   measurement.peak = number_or_none(object, "peak");
   measurement.peak_source = required<std::string>(kMeasurementName, object, "peak_source");
   measurement.algorithm = required<std::string>(kMeasurementName, object, "algorithm");

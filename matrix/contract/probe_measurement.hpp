@@ -32,6 +32,9 @@ struct ProbeMeasurement {
   std::int64_t results_compared = 0;   // results of repetitions that were held against the first, bit for bit
   std::int64_t results_differing = 0;  // and those that differed
   std::vector<double> samples;         // in `unit`, in the order they were taken
+  // When the samples were taken, since the trace's `monotonic_us`; nothing where none were, and in older traces.
+  std::optional<std::int64_t> timed_from_ns;
+  std::optional<std::int64_t> timed_to_ns;
   // The data sheet's, in `unit`; nothing if it is unknown.
   std::optional<double> peak;
   std::string peak_source;  // "H100 SXM, fp32"
@@ -42,6 +45,14 @@ struct ProbeMeasurement {
   std::vector<std::string> kernels;
 
   friend bool operator==(const ProbeMeasurement&, const ProbeMeasurement&) = default;
+};
+
+// A line of the trace, not of the result: a measurement that goes on, or that is not complete yet, with the samples it
+// has. What replaces it is the measurement itself, in a later line.
+struct ProbeProgress {
+  std::string operation;
+  std::map<std::string, std::string> labels;
+  std::vector<double> samples;
 };
 
 // Which measurements of a cell a threshold is about: all of the operation with these labels, or all there are.
@@ -63,6 +74,7 @@ inline constexpr std::string_view kMeasuredPeak = "measured_peak";
 std::string_view to_string(MeasurementStatus status);
 
 nlohmann::json to_json(const ProbeMeasurement& measurement);
+nlohmann::json to_json(const ProbeProgress& progress);
 nlohmann::json to_json(const MeasurementSelection& selection);
 
 // Both throw ContractError naming the field.

@@ -9,6 +9,7 @@
 //   step's own line
 //   {"kind":"step", ...}     every step: StepRecord
 //   {"kind":"measurement", ...}  of a probe, which has no steps: one ProbeMeasurement
+//   {"kind":"progress", ...}     of a probe: a measurement that is not complete yet, and will follow
 //   {"kind":"final", ...}    once, last: the state after the last step, one TensorRecord a
 //   parameter and optimiser slot; of a probe without tensors
 #pragma once

@@ -104,8 +104,10 @@ std::string proof_gap(const CellResult& result, const Trace& trace, const CellRe
                        last_step_of(request));
   }
   if (steps != asked) return fmt::format("trace.jsonl: {} steps, asked for {}", steps, asked);
-  // Header, steps, tensor records and the final state, or a probe's measurements, are all the lines there are.
-  const std::int64_t lines = 1 + steps + static_cast<std::int64_t>(trace.tensors.size() + trace.measurements.size());
+  // Header, steps, tensor records and the final state, or a probe's measurements and their progress, are all the lines
+  // there are.
+  const std::int64_t lines =
+      1 + steps + static_cast<std::int64_t>(trace.tensors.size() + trace.measurements.size()) + trace.progress_lines;
   if (result.trace_lines != lines) {
     return fmt::format("trace.jsonl: {} lines, result.json counts {}", lines, result.trace_lines);
   }

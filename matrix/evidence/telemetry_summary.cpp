@@ -49,6 +49,18 @@ Readings during(const std::vector<Period>& spans, const TelemetryRecord& record)
   return found.empty() ? all_readings(record) : found;
 }
 
+// Of a probe's measurements, and those that say something about their first and last moments.
+Readings near(const std::vector<Period>& spans, const TelemetryRecord& record) {
+  Readings found = all_readings(record);
+  std::erase_if(found, [&](const TelemetrySample* reading) {
+    return std::none_of(spans.begin(), spans.end(), [&](const Period& span) {
+      return span.from_ns - record.header.period_ns <= reading->at_ns &&
+             reading->at_ns <= span.to_ns + record.header.period_ns;
+    });
+  });
+  return found.empty() ? all_readings(record) : found;
+}
+
 bool is_counter(Quantity quantity) {
   return quantity == Quantity::power_violation_ns || quantity == Quantity::thermal_violation_ns;
 }
@@ -86,6 +98,18 @@ double clock_drift_rel(const Readings& samples, std::size_t gpus) {
   return drift_rel;
 }
 
+// The largest within any of these spans. From one operation of a probe to the next a clock may well move.
+double clock_drift_within_rel(const std::vector<Period>& spans, const Readings& samples, std::size_t gpus) {
+  double drift_rel = 0;
+  for (const Period& span : spans) {
+    Readings within = samples;
+    std::erase_if(within,
+                  [&](const auto* sample) { return sample->at_ns < span.from_ns || sample->at_ns > span.to_ns; });
+    drift_rel = std::max(drift_rel, clock_drift_rel(within, gpus));
+  }
+  return drift_rel;
+}
+
 std::string hole_in(const TelemetryRecord& record) {
   if (!record.problem.empty()) return record.problem;
   if (!record.end) return "it ends before the attempt does: the coordinator died";
@@ -103,18 +127,18 @@ std::string hole_in(const TelemetryRecord& record) {
   return "";
 }
 
-std::string moved_clock(double drift_rel) {
-  return fmt::format("the SM clock moved by {:.1f} % between the halves of the training", drift_rel * 100);
+std::string moved_clock(double drift_rel, const char* what) {
+  return fmt::format("the SM clock moved by {:.1f} % between the halves of {}", drift_rel * 100, what);
 }
 
-// Of an attempt that does not say when its steps ran.
-void say_why_invalid(TelemetrySummary& summary, const Readings& training, std::size_t contended_samples) {
+// Of an attempt as a whole: a probe, or a training that does not say when its steps ran. `drift_rel` is of `what`.
+void say_why_invalid(TelemetrySummary& summary, const Readings& training, std::size_t contended_samples,
+                     double drift_rel, const char* what) {
   std::uint64_t bits = 0;
   for (const TelemetrySample* sample : training) {
     bits |= static_cast<std::uint64_t>((*sample)[Quantity::clock_events].value_or(0));
   }
   const auto thermal_ns = summary[Quantity::thermal_violation_ns];
-  const double drift_rel = clock_drift_rel(training, summary.gpus.size());
   if (const auto throttling = invalidating_events(bits); throttling != 0) {
     summary.invalid_reason = "throttled";
     summary.invalid_sentence = fmt::format(
@@ -132,7 +156,7 @@ void say_why_invalid(TelemetrySummary& summary, const Readings& training, std::s
         summary.foreign_pids.empty() ? std::string() : fmt::format(": pid {}", fmt::join(summary.foreign_pids, ", ")));
   } else if (drift_rel > kLargestClockDrift_rel) {
     summary.invalid_reason = "clock";
-    summary.invalid_sentence = moved_clock(drift_rel);
+    summary.invalid_sentence = moved_clock(drift_rel, what);
   }
 }
 
@@ -189,7 +213,7 @@ void leave_steps_out(TelemetrySummary& summary, const TelemetryRecord& record, c
     summary.invalid_sentence = fmt::format("too few steps remain: {}", summary.left_out_sentence);
   } else if (drift_rel > kLargestClockDrift_rel) {
     summary.invalid_reason = "clock";
-    summary.invalid_sentence = moved_clock(drift_rel);
+    summary.invalid_sentence = moved_clock(drift_rel, "the training");
   }
 }
 
@@ -220,7 +244,10 @@ TelemetrySummary summarise_telemetry(const TelemetryRecord& record, const Trace*
   summary.samples = static_cast<std::int64_t>(record.samples.size());
 
   const auto spans = trace == nullptr ? std::nullopt : spans_of_steps(*trace, record);
-  const Readings training = spans ? during(*spans, record) : while_trace_grew(record);
+  const auto measured = trace == nullptr ? std::nullopt : spans_of_measurements(*trace, record);
+  const Readings training = spans      ? during(*spans, record)
+                            : measured ? near(*measured, record)
+                                       : while_trace_grew(record);
   summary.training_samples = static_cast<std::int64_t>(training.size());
   std::set<const TelemetrySample*> invalidated = contended_readings(training);
   const std::size_t contended_samples = invalidated.size();
@@ -239,8 +266,12 @@ TelemetrySummary summarise_telemetry(const TelemetryRecord& record, const Trace*
   for (std::size_t i = 0; i < kQuantities; ++i) summary.ranges[i] = range_of(training, static_cast<Quantity>(i));
   if (spans) {
     leave_steps_out(summary, record, *trace, *spans, training);
+  } else if (measured) {
+    say_why_invalid(summary, training, contended_samples,
+                    clock_drift_within_rel(*measured, training, summary.gpus.size()), "a measurement");
   } else {
-    say_why_invalid(summary, training, contended_samples);
+    say_why_invalid(summary, training, contended_samples, clock_drift_rel(training, summary.gpus.size()),
+                    "the training");
   }
   summary.series = series_of(record, invalidated);
   return summary;

@@ -7,7 +7,8 @@
 //   contended   another process computed on the GPU
 //   clock       the SM clock's median moved by more than 5 % between the halves of the training, or, where steps have
 //               time stamps, it stayed that far off its median
-// Only readings from the time that the attempt trained count. Where the trace says when each step ended, what is
+// Of a probe, readings from the time that its measurements were timed count, and its clock is judged within each of
+// them. Only readings from the time that the attempt trained count. Where the trace says when each step ended, what is
 // invalid is the steps meanwhile: they are left out, and the attempt stands on the others. Otherwise, and where fewer
 // than half of the steps or fewer than six would remain, it is the attempt.
 #pragma once

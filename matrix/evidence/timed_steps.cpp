@@ -25,24 +25,52 @@ std::string_view reason_against(const InvalidPeriods& invalid, const Period& spa
   return "";
 }
 
+// From the telemetry's start to the trace's; nothing if they cannot be of one clock.
+std::optional<std::int64_t> trace_began_ns(const Trace& trace, const TelemetryRecord& telemetry) {
+  if (!trace.header.monotonic_us || !telemetry.header.monotonic_us || telemetry.samples.empty()) return std::nullopt;
+  const std::int64_t apart_us = *trace.header.monotonic_us - *telemetry.header.monotonic_us;
+  if (std::abs(apart_us) > kLongestApart_us) return std::nullopt;
+  return apart_us * 1'000;
+}
+
+// The last moment that the telemetry speaks of.
+std::int64_t last_known_ns(const TelemetryRecord& telemetry) {
+  return telemetry.samples.back().at_ns + kLongestGapPeriods * telemetry.header.period_ns;
+}
+
 }  // namespace
 
 std::size_t warm_up_steps(std::size_t steps) { return std::min(std::max<std::size_t>(steps / 10, 10), steps / 2); }
 
 std::optional<std::vector<Period>> spans_of_steps(const Trace& trace, const TelemetryRecord& telemetry) {
-  if (!trace.header.monotonic_us || !telemetry.header.monotonic_us) return std::nullopt;
-  if (trace.steps.empty() || telemetry.samples.empty()) return std::nullopt;
-  const std::int64_t apart_us = *trace.header.monotonic_us - *telemetry.header.monotonic_us;
-  if (std::abs(apart_us) > kLongestApart_us) return std::nullopt;
-  const std::int64_t last_ns = telemetry.samples.back().at_ns + kLongestGapPeriods * telemetry.header.period_ns;
+  const auto began_ns = trace_began_ns(trace, telemetry);
+  if (!began_ns || trace.steps.empty()) return std::nullopt;
+  const std::int64_t last_ns = last_known_ns(telemetry);
   std::vector<Period> spans;
   for (const StepRecord& step : trace.steps) {
     if (!step.ended_ns) return std::nullopt;
-    const std::int64_t to_ns = *step.ended_ns + apart_us * 1'000;
+    const std::int64_t to_ns = *step.ended_ns + *began_ns;
     if (to_ns < 0 || to_ns > last_ns || to_ns < step.step_time_ns) return std::nullopt;
     spans.push_back({to_ns - step.step_time_ns, to_ns});
   }
   return spans;
+}
+
+std::optional<std::vector<Period>> spans_of_measurements(const Trace& trace, const TelemetryRecord& telemetry) {
+  const auto began_ns = trace_began_ns(trace, telemetry);
+  if (!began_ns) return std::nullopt;
+  const std::int64_t last_ns = last_known_ns(telemetry);
+  std::vector<Period> spans;
+  for (const ProbeMeasurement& measurement : trace.measurements) {
+    const bool is_rate = measurement.unit == "GB/s" || measurement.unit == "TFLOP/s" || measurement.unit == "ns";
+    if (measurement.samples.empty() || !is_rate) continue;
+    if (!measurement.timed_from_ns || !measurement.timed_to_ns || *measurement.timed_to_ns > last_ns)
+      return std::nullopt;
+    const Period span{*measurement.timed_from_ns + *began_ns, *measurement.timed_to_ns + *began_ns};
+    if (span.from_ns < 0 || span.to_ns > last_ns) return std::nullopt;
+    spans.push_back(span);
+  }
+  return spans.empty() ? std::nullopt : std::optional(spans);
 }
 
 std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& trace,

@@ -17,6 +17,10 @@ std::size_t warm_up_steps(std::size_t steps);
 // of one clock: a worker on another host, or in a time namespace.
 std::optional<std::vector<Period>> spans_of_steps(const Trace& trace, const TelemetryRecord& telemetry);
 
+// When each measurement of a probe was timed, likewise; those that were not timed have no span. Nothing also where none
+// was.
+std::optional<std::vector<Period>> spans_of_measurements(const Trace& trace, const TelemetryRecord& telemetry);
+
 // Those steps after the warm-up that touch an invalid period, the first of their reasons in the order throttled,
 // contended, clock.
 std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& trace, const std::vector<Period>& spans);

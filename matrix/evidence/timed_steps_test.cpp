@@ -163,6 +163,53 @@ TEST_CASE("a clock that moves between the halves in small steps is still `clock`
   CHECK(attempt.summary().invalid_reason == "clock");
 }
 
+// Two measurements of a second each: 0.3 s to 1.3 s, 1.3 s to 2.3 s.
+void turn_into_probe(Attempt& attempt) {
+  attempt.record.trace->steps.clear();
+  for (const std::int64_t from_ns : {std::int64_t{0}, std::int64_t{1'000'000'000}}) {
+    ProbeMeasurement measurement;
+    measurement.operation = from_ns == 0 ? "triad" : "gemm";
+    measurement.unit = "GB/s";
+    measurement.status = MeasurementStatus::measured;
+    measurement.samples = {1};
+    measurement.timed_from_ns = from_ns;
+    measurement.timed_to_ns = from_ns + 1'000'000'000;
+    attempt.record.trace->measurements.push_back(measurement);
+  }
+}
+
+TEST_CASE("a probe's clock is judged within each measurement, not between them", "[evidence][gpu]") {
+  Attempt attempt;
+  turn_into_probe(attempt);
+  auto& samples = attempt.telemetry.samples;
+  // Memory at one clock, arithmetic at another: 13 readings each.
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    set(samples[i], Quantity::sm_clock_mhz, samples[i].at_ns <= 1'300'000'000 ? 1'980 : 1'700);
+  }
+  CHECK(attempt.summary().invalid_reason.empty());
+  SECTION("it moves within one") {
+    for (std::size_t i = 18; i < samples.size(); ++i) set(samples[i], Quantity::sm_clock_mhz, 1'500);
+    CHECK(attempt.summary().invalid_reason == "clock");
+    CHECK(attempt.summary().invalid_sentence.ends_with("between the halves of a measurement"));
+  }
+  SECTION("a trace without time stamps is judged as a whole") {
+    for (ProbeMeasurement& one : attempt.record.trace->measurements) {
+      one.timed_from_ns.reset();
+      one.timed_to_ns.reset();
+    }
+    CHECK(attempt.summary().invalid_reason == "clock");
+  }
+}
+
+TEST_CASE("a probe is throttled by readings of its measurements, not by those before and after", "[evidence][gpu]") {
+  Attempt attempt;
+  turn_into_probe(attempt);
+  attempt.throttle(0, 1);
+  CHECK(attempt.summary().invalid_reason.empty());
+  attempt.throttle(8, 8);
+  CHECK(attempt.summary().invalid_reason == "throttled");
+}
+
 TEST_CASE("without time stamps, or with those of another clock, the whole attempt is invalid", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(12, 12);

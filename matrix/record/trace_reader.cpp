@@ -23,6 +23,7 @@ class TraceBuilder {
       if (kind == "step") return accept_step(body);
       if (kind == "tensors" || kind == "final") return accept_tensors(body);
       if (kind == "measurement") return accept_measurement(body);
+      if (kind == "progress") return accept_progress();
       return "unknown kind `" + kind + "`";
     } catch (const std::exception& error) {
       // A document of the wrong shape; the contract's message names the field.
@@ -67,6 +68,12 @@ class TraceBuilder {
   std::string accept_measurement(const json& body) {
     if (!trace_.steps.empty()) return "a measurement among the steps of a training";
     trace_.measurements.push_back(probe_measurement_from_json(body));
+    return "";
+  }
+
+  std::string accept_progress() {
+    if (!trace_.steps.empty()) return "a measurement's progress among the steps of a training";
+    ++trace_.progress_lines;
     return "";
   }
 

@@ -14,6 +14,7 @@ struct Trace {
   std::vector<StepRecord> steps;
   std::vector<TensorsRecord> tensors;  // in file order, the final state last
   std::vector<ProbeMeasurement> measurements;
+  std::int64_t progress_lines = 0;  // of a probe's measurements, which say no more than those
   std::string problem;  // empty: complete; else "trace.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
 };
 

@@ -1,12 +1,10 @@
 // Products, convolutions and attention on random numbers, over dtypes and shapes: first against fp64, then timed.
 #include <array>
-#include <cmath>
 #include <optional>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
 #include <torch/version.h>
 #if TORCH_VERSION_MAJOR >= 2
@@ -16,6 +14,7 @@
 #include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/float32_precision.hpp"
 #include "suites/worker/probes/error_bound.hpp"
+#include "suites/worker/probes/exact_attention.hpp"
 #include "suites/worker/probes/exact_product.hpp"
 #include "suites/worker/probes/fp8_product.hpp"
 #include "suites/worker/probes/probe.hpp"
@@ -25,6 +24,12 @@ namespace reprobench {
 namespace {
 
 constexpr bool kShowsAlgorithm = true;
+
+// A reference is computed where something is held against it.
+template <class Compute>
+at::Tensor reference(const ProbeRun& run, const Compute& compute) {
+  return run.watching() ? at::Tensor() : compute();
+}
 
 struct Dtype {
   const char* name;
@@ -90,7 +95,7 @@ void measure_products(ProbeRun& run, const ProductShape& shape) {
   const std::string text = shape_text({shape.rows, shape.columns, shape.depth});
   const at::Tensor a = run.random_normal("gemm.a." + text, {shape.rows, shape.depth});
   const at::Tensor b = run.random_normal("gemm.b." + text, {shape.depth, shape.columns});
-  const at::Tensor exact = exact_product(a, b);
+  const at::Tensor exact = reference(run, [&] { return exact_product(a, b); });
   const double flop = 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns * shape.depth);
   for (const Dtype& dtype : kDtypes) {
     const Labels labels = {{"dtype", dtype.name}, {"shape", text}};
@@ -122,7 +127,7 @@ void measure_fp8_product(ProbeRun& run, const ProductShape& shape) {
   const at::Tensor b = run.random_normal("gemm.b." + text, {shape.depth, shape.columns});
   const auto multiply = fp8_product(a, b);
   if (!multiply) return run.cannot("gemm", labels, "LibTorch has no product of 8-bit numbers before 2.5");
-  const at::Tensor exact = exact_product(a, b);
+  const at::Tensor exact = reference(run, [&] { return exact_product(a, b); });
   const double bound = product_error_bound_rel("fp8", shape.depth);
   const double flop = 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns * shape.depth);
   run.measure({"gemm", labels, flop, multiply, [&](const at::Tensor& result) { return close_to(result, exact, bound); },
@@ -136,7 +141,7 @@ void measure_convolutions(ProbeRun& run) {
   const at::Tensor input = run.random_normal("conv.input", {images, channels, side, side});
   const at::Tensor filters = run.random_normal("conv.filters", {channels, channels, 3, 3});
   const auto convolve = [](const at::Tensor& x, const at::Tensor& w) { return at::conv2d(x, w, {}, 1, 1); };
-  const at::Tensor exact = convolve(input.to(at::kDouble), filters.to(at::kDouble));
+  const at::Tensor exact = reference(run, [&] { return convolve(input.to(at::kDouble), filters.to(at::kDouble)); });
   const std::int64_t depth = channels * 9;
   const double flop = 2.0 * static_cast<double>(images * side * side) * static_cast<double>(channels * depth);
   for (const Dtype& dtype : kDtypes) {
@@ -153,11 +158,6 @@ void measure_convolutions(ProbeRun& run) {
     run.measure({"conv", labels, flop, [&] { return convolve(x, w); },
                  [&](const at::Tensor& result) { return close_to(result, exact, bound); }, kShowsAlgorithm});
   }
-}
-
-at::Tensor composed_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v) {
-  const at::Tensor logits = at::matmul(q, k.transpose(-2, -1)).div(std::sqrt(static_cast<double>(q.size(-1))));
-  return at::matmul(logits.softmax(-1), v);
 }
 
 // LibTorch's own where there is one (2.0 and later).
@@ -178,7 +178,7 @@ void measure_attention(ProbeRun& run) {
   const at::Tensor q = run.random_normal("attention.q", shape);
   const at::Tensor k = run.random_normal("attention.k", shape);
   const at::Tensor v = run.random_normal("attention.v", shape);
-  const at::Tensor exact = composed_attention(q.to(at::kDouble), k.to(at::kDouble), v.to(at::kDouble));
+  const at::Tensor exact = reference(run, [&] { return exact_attention(q, k, v); });
   const double flop = 4.0 * static_cast<double>(batch * heads) * static_cast<double>(tokens * tokens * width);
   for (const Dtype& dtype : kDtypes) {
     if (dtype.type == at::kDouble) continue;  // it is the reference
@@ -198,12 +198,14 @@ void measure_attention(ProbeRun& run) {
 }  // namespace
 
 void probe_device_compute(ProbeRun& run) {
-  for (const ProductShape& shape : product_shapes(run)) {
-    measure_products(run, shape);
-    measure_fp8_product(run, shape);
-  }
-  measure_convolutions(run);
-  measure_attention(run);
+  run.measure_then_watch([&] {
+    for (const ProductShape& shape : product_shapes(run)) {
+      measure_products(run, shape);
+      measure_fp8_product(run, shape);
+    }
+    measure_convolutions(run);
+    measure_attention(run);
+  });
 }
 
 }  // namespace reprobench

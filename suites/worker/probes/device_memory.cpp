@@ -23,6 +23,7 @@
 #include "suites/worker/probes/kernel_streams.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
+#include "suites/worker/probes/stream_sizes.hpp"
 
 namespace reprobench {
 namespace {
@@ -37,10 +38,8 @@ std::string size_text(std::int64_t bytes) {
   return std::to_string(bytes / 1024) + "KiB";
 }
 
-// From within a CPU's caches to well beyond them; on a GPU beyond its L2 of up to 126 MB.
 std::vector<std::int64_t> stream_sizes(const ProbeRun& run) {
-  if (run.on_cpu()) return {1 * kMiB, 16 * kMiB, 128 * kMiB};
-  return {64 * kMiB, 512 * kMiB, 1024 * kMiB};
+  return run.on_cpu() ? cpu_stream_sizes() : gpu_stream_sizes(run.compute().facts().l2_bytes);
 }
 
 // What one operation of a set of streams makes of element i, computed on the host by plain C++.
@@ -154,10 +153,11 @@ void measure_own_kernels(ProbeRun& run) {
 void chase_on_gpu(ProbeRun& run) {
   constexpr std::uint64_t kSteps = 1 << 16;
   for (const std::int64_t bytes : {std::int64_t{64} << 10, 8 * kMiB, 512 * kMiB}) {
+    const std::int64_t began_ns = run.now_ns();
     const AccessLatency latency =
         measure_latency(*run.compute().kernels(), static_cast<std::uint64_t>(bytes), kSteps, run.compute().stream());
     run.observe("pointer_chase", {{"size", size_text(bytes)}}, latency.time_ns,
-                {latency.correct, latency.correct ? "" : "the chase ended elsewhere than on the host"});
+                {latency.correct, latency.correct ? "" : "the chase ended elsewhere than on the host"}, began_ns);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/rounding.hpp"
+#include "suites/worker/probes/unsupported_operation.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/run_failure.hpp"
 
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::int64_t kSide = 1000;  // of the product everyone knows
 constexpr std::int64_t kTensorCoreSide = 4096;
+constexpr std::int64_t kSmallSide = 64;
 constexpr std::int64_t kOnes = 4096;  // more than 16-bit accumulators can count: bf16 stops at 256, fp16 at 2048
 constexpr int kIeeeBits = 24;
 constexpr int kTf32Bits = 11;
@@ -49,36 +51,44 @@ void multiply(ProbeRun& run) {
 void launch(ProbeRun& run) {
   at::Tensor sum = at::zeros({1}, at::TensorOptions(run.device()));
   const at::Tensor one = at::ones({1}, sum.options());
-  run.measure({"launch",
-               {},
-               1,
-               [&] { return at::add_out(sum, one, one); },
-               [&](const at::Tensor& result) { return equal_to(result, one.add(one)); }});
+  const auto add = [&] { return at::add_out(sum, one, one); };
+  const auto check = [&](const at::Tensor& result) { return equal_to(result, one.add(one)); };
+  run.measure({"launch_interval", {}, 1, add, check});
+  Operation alone{"launch_latency", {}, 1, add, check};
+  alone.until_seen = true;
+  run.measure(alone);
 }
 
 // With TF32 off a product is IEEE; with it on a device that has it rounds the operands, which shows its tensor cores.
 void round_operands(ProbeRun& run, const std::string& dtype, int expected_bits) {
+  const Labels labels = {{"dtype", dtype}};
+  if (run.on_cpu() && dtype == "tf32") return run.cannot("fp32_rounding", labels, "a CPU has no TF32");
+  if (const std::string why = lacks_type(run.compute().facts(), dtype); !why.empty()) {
+    return run.cannot("fp32_rounding", labels, why);
+  }
   set_tf32(dtype == "tf32");
-  const at::Tensor operand = rounding_probe_operand().to(run.device());
-  // Wide enough for a library to take the kernels it takes for large products.
-  const at::Tensor rows = operand.view({-1, 1}).expand({-1, 64}).contiguous();
-  at::Tensor selector = at::zeros({64, 64}, operand.options());
-  selector.select(0, 0).fill_(1);
-  const int bits = kept_significand_bits(at::mm(rows, selector).select(1, 0));
+  // As large as the product that is timed for its tensor cores: for a small one a library may take other kernels.
+  const std::int64_t side = run.on_cpu() ? kSmallSide : kTensorCoreSide;
+  const int bits = kept_significand_bits(rounding_product(rounding_probe_operand().to(run.device()), side));
   set_tf32(false);
-  run.observe("fp32_rounding", {{"dtype", dtype}}, bits,
+  run.observe("fp32_rounding", labels, bits,
               {bits == expected_bits, std::to_string(bits) + " significand bits of an operand are kept, " +
                                           std::to_string(expected_bits) + " expected"});
 }
 
 void accumulate(ProbeRun& run, at::ScalarType type, const std::string& dtype) {
+  const Labels labels = {{"dtype", dtype}};
+  if (const std::string why = lacks_type(run.compute().facts(), dtype); !why.empty()) {
+    return run.cannot("accumulation", labels, why);
+  }
   const at::Tensor ones = at::ones({64, kOnes}, at::TensorOptions(run.device()).dtype(type));
   const at::Tensor expected = at::ones({64, 64}, at::TensorOptions(run.device())).mul(kOnes);
   try {
     const at::Tensor counted = at::mm(ones, ones.t()).to(at::kFloat);
-    run.observe("accumulation", {{"dtype", dtype}}, counted.min().item<double>(), equal_to(counted, expected));
+    run.observe("accumulation", labels, counted.min().item<double>(), equal_to(counted, expected));
   } catch (const c10::Error& error) {
-    run.cannot("accumulation", {{"dtype", dtype}}, "LibTorch multiplies no " + dtype + " on this device");
+    if (!is_not_implemented(error.what_without_backtrace())) throw;
+    run.cannot("accumulation", labels, "LibTorch multiplies no " + dtype + " on this device");
   }
 }
 
@@ -137,11 +147,7 @@ void probe_device_smoke(ProbeRun& run) {
   multiply(run);
   launch(run);
   round_operands(run, "fp32", kIeeeBits);
-  if (run.on_cpu()) {
-    run.cannot("fp32_rounding", {{"dtype", "tf32"}}, "a CPU has no TF32");
-  } else {
-    round_operands(run, "tf32", kTf32Bits);
-  }
+  round_operands(run, "tf32", kTf32Bits);
   accumulate(run, at::kBFloat16, "bf16");
   accumulate(run, at::kHalf, "fp16");
   draw_random(run);

@@ -77,6 +77,7 @@ class StressedProduct {
     const Injection* fault = run_.planted("result_bit", "repeated_gemm");
     Mismatch worst;
     std::int64_t worst_sample = 0;
+    measurement_.timed_from_ns = run_.now_ns();
     for (std::int64_t sample = 1; sample <= samples; ++sample) {
       double busy_ns = 0;
       std::int64_t products = 0;
@@ -93,8 +94,10 @@ class StressedProduct {
         }
       }
       measurement_.samples.push_back(in_unit(measurement_.unit, flop_ * static_cast<double>(products), busy_ns));
+      run_.progress(measurement_);
       if (take_stop_request()) throw RunFailure("interrupted", "asked to stop while repeating a product");
     }
+    measurement_.timed_to_ns = run_.now_ns();
     if (worst.elements == 0) return;
     measurement_.finding = "in sample " + std::to_string(worst_sample) + " " + std::to_string(worst.elements) + " of " +
                            std::to_string(product_.numel()) + " elements differ from the first product, the first at " +

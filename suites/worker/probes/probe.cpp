@@ -24,7 +24,7 @@ constexpr ProbeRow kProbeRows[] = {
 };
 
 // Changes whenever a probe does other work for the same request.
-constexpr std::string_view kProbeShape = "probes 1";
+constexpr std::string_view kProbeShape = "probes 2";
 
 const ProbeRow& probe_named(const WorkloadRequest& workload) {
   const auto row = std::ranges::find(kProbeRows, workload.probe, &ProbeRow::name);
@@ -47,6 +47,14 @@ void check_probe_request(const CellRequest& request) {
   }
 }
 
+// LibTorch fills new memory in deterministic mode, which would be timed as part of every operation that returns a new
+// tensor. Filling makes no result more deterministic, so without a choice it is off.
+KnobValues probe_knobs(const KnobValues& requested) {
+  KnobValues knobs = with_defaults(requested);
+  if (knobs.at("deterministic_fill") == "preset") knobs["deterministic_fill"] = "off";
+  return knobs;
+}
+
 // Sizes differ between a CPU and a GPU, so the kind of device is part of the work.
 Digest probe_digest(const CellRequest& request, std::uint64_t seed) {
   DigestBuilder builder;
@@ -58,7 +66,7 @@ Digest probe_digest(const CellRequest& request, std::uint64_t seed) {
 }  // namespace
 
 void run_probe(const CellRequest& request, const std::filesystem::path& folder, CellResult& result) {
-  result.knobs_resolved = apply_knobs(request.knobs);
+  result.knobs_resolved = apply_knobs(probe_knobs(request.knobs));
   check_probe_request(request);
   const ProbeRow& row = probe_named(request.workload);
   const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
@@ -68,7 +76,8 @@ void run_probe(const CellRequest& request, const std::filesystem::path& folder, 
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   TraceWriter trace(folder / "trace.jsonl");
-  trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace}));
+  trace.add(to_json(
+      TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace, trace.monotonic_us()}));
   trace.write();
   const auto close = [&] {
     trace.write();

@@ -1,7 +1,9 @@
 // What probes are made of: bounds, references, signatures, patterns.
+#include <algorithm>
 #include <cmath>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/mm.h>
@@ -10,13 +12,17 @@
 
 #include "ci/catch.hpp"
 #include "suites/worker/innermost_operators.hpp"
+#include "suites/worker/operator_hook.hpp"
 #include "suites/worker/probes/capacity.hpp"
 #include "suites/worker/probes/error_bound.hpp"
+#include "suites/worker/probes/exact_attention.hpp"
 #include "suites/worker/probes/exact_product.hpp"
 #include "suites/worker/probes/framework_random.hpp"
 #include "suites/worker/probes/library_algorithm.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/rounding.hpp"
+#include "suites/worker/probes/stream_sizes.hpp"
+#include "suites/worker/probes/unsupported_operation.hpp"
 
 namespace reprobench {
 namespace {
@@ -44,6 +50,76 @@ TEST_CASE("the rounding signature tells IEEE, TF32 and bf16 operands apart", "[p
   CHECK(kept_significand_bits(operand.to(at::kBFloat16).to(at::kFloat)) == 8);
   // fp16 keeps 11 significand bits, as TF32 does.
   CHECK(kept_significand_bits(operand.to(at::kHalf).to(at::kFloat)) == 11);
+}
+
+TEST_CASE("a large product shows the rounding of its operands as a small one does", "[probe]") {
+  const at::Tensor operand = rounding_probe_operand();
+  CHECK(kept_significand_bits(rounding_product(operand, 23)) == 24);
+  CHECK(kept_significand_bits(rounding_product(operand, 512)) == 24);
+  CHECK(kept_significand_bits(rounding_product(operand.to(at::kBFloat16).to(at::kFloat), 64)) == 8);
+}
+
+TEST_CASE("only a missing kernel is what a device cannot do", "[probe]") {
+  CHECK(is_not_implemented("\"addmm_impl_cpu_\" not implemented for 'Float8_e4m3fn'"));
+  CHECK(is_not_implemented("Could not run 'aten::_scaled_mm' with arguments from the 'CPU' backend."));
+  CHECK(is_not_implemented("torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9"));
+  // Settings that LibTorch refuses, and libraries that fail.
+  CHECK_FALSE(is_not_implemented("allow_splitk=False requires the cuBLASLt backend"));
+  CHECK_FALSE(is_not_implemented("CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasGemmEx`"));
+  CHECK_FALSE(is_not_implemented("expandable segments are not supported on this platform"));
+}
+
+TEST_CASE("which types a GPU has is told by its compute capability", "[probe]") {
+  DeviceFacts device;
+  CHECK(lacks_type(device, "bf16").empty());  // a CPU
+  device.compute_capability = "7.5";
+  CHECK(lacks_type(device, "bf16") == "a GPU of compute capability 7.5 has no bf16; 8.0 and later have");
+  CHECK_FALSE(lacks_type(device, "tf32").empty());
+  CHECK(lacks_type(device, "fp16").empty());
+  device.compute_capability = "8.6";
+  CHECK(lacks_type(device, "bf16").empty());
+  CHECK(lacks_type(device, "fp8") == "a GPU of compute capability 8.6 has no fp8; 8.9 and later have");
+  device.compute_capability = "12.0";
+  CHECK(lacks_type(device, "fp8").empty());
+}
+
+TEST_CASE("no array of the streams fits the L2 cache of any card, nor half of it", "[probe]") {
+  constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+  for (const std::int64_t l2_bytes : {4 * kMiB, 50 * kMiB, 96 * kMiB, 126 * kMiB, 256 * kMiB}) {
+    CAPTURE(l2_bytes);
+    const auto sizes = gpu_stream_sizes(l2_bytes);
+    REQUIRE_FALSE(sizes.empty());
+    for (const std::int64_t bytes : sizes) CHECK(bytes >= 4 * l2_bytes);
+  }
+  CHECK(gpu_stream_sizes(50 * kMiB) == std::vector<std::int64_t>{256 * kMiB, 512 * kMiB, 1024 * kMiB});
+}
+
+// The largest tensor that any operator returns.
+class LargestResult final : public OperatorListener {
+ public:
+  void started(OperatorCall&) override {}
+  void ended(OperatorCall& call) override {
+    for (const c10::IValue& output : call.outputs) {
+      visit_tensors(output, [&](const at::Tensor& tensor) { elements = std::max(elements, tensor.numel()); });
+    }
+  }
+  std::int64_t elements = 0;
+};
+
+TEST_CASE("attention in fp64 is exact and never holds the weights of the whole batch", "[probe]") {
+  const at::Tensor q = at::randn({8, 2, 32, 4});
+  const at::Tensor k = at::randn({8, 2, 32, 4});
+  const at::Tensor v = at::randn({8, 2, 32, 4});
+  const at::Tensor whole = composed_attention(q.to(at::kDouble), k.to(at::kDouble), v.to(at::kDouble));
+  LargestResult largest;
+  at::Tensor exact;
+  {
+    const OperatorHook hook({&largest});
+    exact = exact_attention(q, k, v);
+    OperatorHook::rethrow_failure();
+  }
+  CHECK(close_to(exact, whole, 1e-14).right);
+  CHECK(largest.elements == 2 * 32 * 32);
 }
 
 TEST_CASE("the fp64 reference product is itself held against long double", "[probe]") {

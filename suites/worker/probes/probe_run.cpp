@@ -1,6 +1,7 @@
 #include "suites/worker/probes/probe_run.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 
@@ -12,6 +13,7 @@
 #include "matrix/contract/probe.hpp"
 #include "models/initial_values.hpp"
 #include "suites/worker/probes/library_algorithm.hpp"
+#include "suites/worker/probes/unsupported_operation.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/train_loop.hpp"
@@ -28,10 +30,9 @@ at::Tensor tensor_of(const std::vector<float>& values, const std::vector<std::in
   return at::from_blob(const_cast<float*>(values.data()), shape, at::kFloat).clone().to(device);
 }
 
-// LibTorch's words for an operation that has no kernel for a type on this device.
-bool is_not_implemented(const std::string& what) {
-  return what.find("not implemented") != std::string::npos || what.find("not supported") != std::string::npos ||
-         what.find("Could not run") != std::string::npos;
+std::string dtype_of(const Labels& labels) {
+  const auto dtype = labels.find("dtype");
+  return dtype == labels.end() ? "" : dtype->second;
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -129,6 +130,16 @@ double ProbeRun::time_ns(const std::function<at::Tensor()>& work, std::int64_t c
   return static_cast<double>(timer->take().total_ns);
 }
 
+double ProbeRun::host_time_ns(const std::function<at::Tensor()>& work, std::int64_t calls) {
+  device_.synchronize();
+  const auto began = std::chrono::steady_clock::now();
+  for (std::int64_t call = 0; call < calls; ++call) {
+    work();
+    device_.synchronize();
+  }
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began).count();
+}
+
 ProbeMeasurement ProbeRun::blank(const std::string& operation, const Labels& labels) const {
   const ProbeOperation* row = find_probe_operation(operation);
   if (row == nullptr) throw std::invalid_argument("no probe declares an operation `" + operation + "`");
@@ -148,7 +159,11 @@ const Injection* ProbeRun::planted(const std::string& kind, const std::string& o
 }
 
 void ProbeRun::measure(const Operation& operation) {
+  if (watching()) return watch(operation);
   ProbeMeasurement measurement = blank(operation.name, operation.labels);
+  if (const std::string why = lacks_type(device_.facts(), dtype_of(operation.labels)); !why.empty()) {
+    return cannot(operation.name, operation.labels, why);
+  }
   try {
     at::Tensor result = operation.work();
     if (const Injection* fault = planted("result_wrong", operation.name)) spoil(result, fault->element);
@@ -161,47 +176,92 @@ void ProbeRun::measure(const Operation& operation) {
     if (!is_not_implemented(error.what_without_backtrace())) throw;
     return cannot(operation.name, operation.labels, first_line(error.what_without_backtrace()));
   }
-  if (measurement.status == MeasurementStatus::measured) measurement.samples = samples_of(operation, measurement.unit);
-  if (operation.shows_algorithm) {
-    // After the samples: watching kernels slows them, and a profiler may not let go of all of them again.
-    measurement.kernels = device_.launched_by([&] { operation.work(); });
-    measurement.algorithm = library_algorithm(measurement.kernels);
-  }
+  if (measurement.status == MeasurementStatus::measured) take_samples(operation, measurement);
   add(std::move(measurement));
 }
 
-std::vector<double> ProbeRun::samples_of(const Operation& operation, const std::string& unit) {
-  const double once_ns = std::max(1.0, time_ns(operation.work, 1));  // the call of the check has warmed everything
+void ProbeRun::watch(const Operation& operation) {
+  if (!operation.shows_algorithm) return;
+  const auto timed = std::ranges::find_if(result_.measurements, [&](const ProbeMeasurement& one) {
+    return one.operation == operation.name && one.labels == operation.labels;
+  });
+  if (timed == result_.measurements.end() || timed->status == MeasurementStatus::unsupported) return;
+  timed->kernels = device_.launched_by([&] { operation.work(); });
+  timed->algorithm = library_algorithm(timed->kernels);
+}
+
+void ProbeRun::measure_then_watch(const std::function<void()>& operations) {
+  const auto first = static_cast<std::ptrdiff_t>(result_.measurements.size());
+  const auto write_measurements = [&] {
+    for (auto one = result_.measurements.begin() + first; one != result_.measurements.end(); ++one) {
+      trace_.add(measurement_line(*one));
+    }
+    trace_.write();
+    phase_ = Phase::each;
+  };
+  try {
+    phase_ = Phase::timing;
+    operations();
+    phase_ = Phase::watching;
+    operations();
+  } catch (...) {
+    write_measurements();
+    throw;
+  }
+  write_measurements();
+}
+
+void ProbeRun::take_samples(const Operation& operation, ProbeMeasurement& measurement) {
+  const auto time = [&](std::int64_t calls) {
+    return std::max(1.0, operation.until_seen ? host_time_ns(operation.work, calls) : time_ns(operation.work, calls));
+  };
+  const double once_ns = time(1);  // the call of the check has warmed everything
   const auto calls =
       std::clamp<std::int64_t>(std::llround(std::ceil(kShortestSampleNs / once_ns)), 1, kMostCallsPerSample);
   const std::int64_t done = planted("operation_slow", operation.name) ? calls * kSlowdownOfPlantedFault : calls;
-  std::vector<double> samples;
+  measurement.timed_from_ns = now_ns();
   for (std::int64_t sample = 0; sample < request_.workload.samples; ++sample) {
-    const double sample_ns = std::max(1.0, time_ns(operation.work, done));
-    samples.push_back(in_unit(unit, operation.amount, sample_ns / static_cast<double>(calls)));
+    const double sample_ns = time(done);
+    measurement.samples.push_back(in_unit(measurement.unit, operation.amount, sample_ns / static_cast<double>(calls)));
     if (take_stop_request()) throw RunFailure("interrupted", "asked to stop while timing " + operation.name);
   }
-  return samples;
+  measurement.timed_to_ns = now_ns();
 }
 
-void ProbeRun::observe(const std::string& operation, const Labels& labels, double value,
-                       const Correctness& correctness) {
+std::int64_t ProbeRun::now_ns() const { return trace_.age_ns(std::chrono::steady_clock::now()); }
+
+void ProbeRun::progress(const ProbeMeasurement& so_far) {
+  trace_.add(to_json(ProbeProgress{so_far.operation, so_far.labels, so_far.samples}));
+  trace_.write();
+}
+
+void ProbeRun::observe(const std::string& operation, const Labels& labels, double value, const Correctness& correctness,
+                       std::optional<std::int64_t> began_ns) {
   ProbeMeasurement measurement = blank(operation, labels);
   measurement.status = correctness.right ? MeasurementStatus::measured : MeasurementStatus::wrong;
   measurement.finding = correctness.finding;
-  if (correctness.right) measurement.samples = {value};
+  if (correctness.right) {
+    measurement.samples = {value};
+    measurement.timed_from_ns = began_ns;
+    if (began_ns) measurement.timed_to_ns = now_ns();
+  }
   add(std::move(measurement));
 }
 
 void ProbeRun::cannot(const std::string& operation, const Labels& labels, const std::string& why) {
+  if (watching()) return;
   ProbeMeasurement measurement = blank(operation, labels);
   measurement.finding = why;
   add(std::move(measurement));
 }
 
 void ProbeRun::add(ProbeMeasurement measurement) {
-  trace_.add(measurement_line(measurement));
-  trace_.write();
+  if (phase_ == Phase::each) {
+    trace_.add(measurement_line(measurement));
+    trace_.write();
+  } else {
+    progress(measurement);
+  }
   if (result_.measurements.empty()) result_.start_to_first_step_ns = since_process_start_ns();
   result_.measurements.push_back(std::move(measurement));
   if (take_stop_request())

@@ -1,5 +1,6 @@
 // One run of one probe: an operation is done once and its result checked; only a right result is timed. Every sample is
-// kept. Each measurement becomes a line of the trace as soon as it is there, which is also the worker's heartbeat.
+// kept. Each measurement becomes a line of the trace as soon as it is there, which is also the worker's heartbeat; one
+// that takes long, or is not complete yet, leaves lines of progress.
 #pragma once
 
 #include <functional>
@@ -45,7 +46,8 @@ struct Operation {
   double amount = 1;  // of one call: bytes moved, floating-point operations, or (unit ns) dependent steps
   std::function<at::Tensor()> work;                            // does it once and returns its result
   std::function<Correctness(const at::Tensor& result)> check;  // of that result
-  bool shows_algorithm = false;                                // a library chooses how it is done, and the kernels tell
+  bool shows_algorithm = false;  // a library chooses how it is done, and the kernels tell: in measure_then_watch() only
+  bool until_seen = false;       // a call is timed until the host has seen it done, by the host's clock
 };
 
 class ProbeRun {
@@ -72,8 +74,18 @@ class ProbeRun {
   // stop.
   void measure(const Operation& operation);
 
-  // Something that was seen rather than timed: one sample, in the operation's unit.
-  void observe(const std::string& operation, const Labels& labels, double value, const Correctness& correctness);
+  // Runs `operations` twice: once they are measured, then each is done once more while the kernels it launches are
+  // watched. All of the second come after all of the first, because a profiler that was attached once slows launches
+  // from then on.
+  void measure_then_watch(const std::function<void()>& operations);
+
+  // In the second of those, where nothing is checked and references are not needed.
+  bool watching() const { return phase_ == Phase::watching; }
+
+  // Something that was seen rather than timed here: one sample, in the operation's unit. `began_ns` (now_ns()) if it is
+  // a time that somebody else took since then.
+  void observe(const std::string& operation, const Labels& labels, double value, const Correctness& correctness,
+               std::optional<std::int64_t> began_ns = std::nullopt);
 
   void cannot(const std::string& operation, const Labels& labels, const std::string& why);
 
@@ -85,11 +97,21 @@ class ProbeRun {
 
   void add(ProbeMeasurement measurement);
 
+  // A line that shows that a long measurement goes on, with its samples so far.
+  void progress(const ProbeMeasurement& so_far);
+
+  // On the trace's clock.
+  std::int64_t now_ns() const;
+
   // A measurement with its operation's unit and the data sheet's peak, where that is known of the device in use.
   ProbeMeasurement blank(const std::string& operation, const Labels& labels) const;
 
  private:
-  std::vector<double> samples_of(const Operation& operation, const std::string& unit);
+  enum class Phase { each, timing, watching };
+
+  void take_samples(const Operation& operation, ProbeMeasurement& measurement);
+  void watch(const Operation& operation);
+  double host_time_ns(const std::function<at::Tensor()>& work, std::int64_t calls);
 
   const CellRequest& request_;
   std::uint64_t seed_;
@@ -97,6 +119,7 @@ class ProbeRun {
   std::optional<DevicePeaks> peaks_;
   TraceWriter& trace_;
   CellResult& result_;
+  Phase phase_ = Phase::each;
 };
 
 // The data sheet's value for an operation in a unit: of its memory, its links, or its arithmetic for the label `dtype`.

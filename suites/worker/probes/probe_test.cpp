@@ -2,6 +2,7 @@
 #include "suites/worker/probes/probe.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <set>
 
 #include "ci/catch.hpp"
@@ -26,7 +27,18 @@ std::vector<ProbeMeasurement> measurements_of(const CellRequest& request) {
   const TemporaryFolder folder;
   CellResult result;
   run_probe(request, folder.path(), result);
-  CHECK(result.trace_lines == static_cast<std::int64_t>(result.measurements.size()) + 2);
+  std::int64_t progress = 0;
+  std::vector<std::string> in_trace;
+  std::ifstream trace(folder.path() / "trace.jsonl");
+  for (std::string line; std::getline(trace, line);) {
+    const nlohmann::json body = nlohmann::json::parse(line);
+    if (body.at("kind") == "progress") ++progress;
+    if (body.at("kind") == "measurement") in_trace.push_back(to_json(probe_measurement_from_json(body)).dump());
+  }
+  std::vector<std::string> in_result;
+  for (const ProbeMeasurement& measurement : result.measurements) in_result.push_back(to_json(measurement).dump());
+  CHECK(in_trace == in_result);
+  CHECK(result.trace_lines == static_cast<std::int64_t>(result.measurements.size()) + progress + 2);
   return result.measurements;
 }
 
@@ -54,6 +66,65 @@ TEST_CASE("every probe measures all the operations it declares, none of them wro
     }
   }
   for (const ProbeOperation& operation : find_probe(probe)->operations) CHECK(seen.count(std::string(operation.name)));
+}
+
+// A file that grows is what tells a long measurement from a hang.
+TEST_CASE("a stress leaves a line in the trace with each sample", "[probe]") {
+  const TemporaryFolder folder;
+  CellResult result;
+  CellRequest request = request_of("device_stress");
+  request.workload.samples = 3;
+  run_probe(request, folder.path(), result);
+  std::ifstream trace(folder.path() / "trace.jsonl");
+  std::vector<std::size_t> samples;
+  for (std::string line; std::getline(trace, line);) {
+    const nlohmann::json body = nlohmann::json::parse(line);
+    if (body.at("kind") == "progress") samples.push_back(body.at("samples").size());
+  }
+  CHECK(samples == std::vector<std::size_t>{1, 2, 3});
+}
+
+TEST_CASE("a measurement says when it was timed, one after the other", "[probe]") {
+  std::int64_t last_ns = 0;
+  for (const ProbeMeasurement& measurement : measurements_of(request_of("device_compute"))) {
+    CAPTURE(measurement.operation, measurement.labels);
+    const bool is_timed = measurement.status == MeasurementStatus::measured;
+    CHECK(measurement.timed_from_ns.has_value() == is_timed);
+    CHECK(measurement.timed_to_ns.has_value() == is_timed);
+    if (!is_timed) continue;
+    CHECK(*measurement.timed_from_ns >= last_ns);
+    CHECK(*measurement.timed_to_ns > *measurement.timed_from_ns);
+    last_ns = *measurement.timed_to_ns;
+  }
+}
+
+// What was seen of a call is complete only after the last sample of the probe was taken.
+TEST_CASE("kernels are watched after everything was timed", "[probe]") {
+  const TemporaryFolder folder;
+  CellResult result;
+  run_probe(request_of("device_compute"), folder.path(), result);
+  std::ifstream trace(folder.path() / "trace.jsonl");
+  bool measured = false;
+  std::size_t timed = 0;
+  for (std::string line; std::getline(trace, line);) {
+    const nlohmann::json body = nlohmann::json::parse(line);
+    if (body.at("kind") == "progress") {
+      CHECK_FALSE(measured);
+      ++timed;
+    }
+    if (body.at("kind") == "measurement") measured = true;
+  }
+  CHECK(timed > 10);
+}
+
+TEST_CASE("new memory is not filled while a probe is timed, though results are deterministic", "[probe]") {
+  const TemporaryFolder folder;
+  CellResult result;
+  CellRequest request = request_of("device_stress");
+  run_probe(request, folder.path(), result);
+  CHECK(result.knobs_resolved.at("determinism") == "strict");
+  CHECK(result.knobs_resolved.at("deterministic_fill") == "off");
+  if (find(result.measurements, {"repeated_gemm", {}, ""}).samples.empty()) FAIL("nothing was timed");
 }
 
 TEST_CASE("what a library chooses to do is recorded with the kernels that show it", "[probe]") {

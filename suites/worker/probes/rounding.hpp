@@ -18,4 +18,8 @@ int kept_significand_bits(const at::Tensor& result);
 // rounding is not to nearest, into something else that is not themselves.
 at::Tensor rounding_probe_operand();
 
+// What a product of two `side` x `side` matrices (`side` at least 23) makes of the operand, on its device. Each of its
+// elements is one of the operand's times 1.
+at::Tensor rounding_product(const at::Tensor& operand, std::int64_t side);
+
 }  // namespace reprobench
