@@ -100,6 +100,40 @@ Finding tf32_needs_sm80(const Situation& s) {
                      s.cell.request.device);
 }
 
+// The floor of a precision's arithmetic: CUDA C++ Programming Guide, feature support per compute capability.
+Finding bf16_needs_sm80(const Situation& s) {
+  if (on_cpu(s) || s.cell.request.knobs.at("precision") != "bf16") return std::nullopt;
+  if (!version_less(compute_capability(s.cell.request.device), "8.0")) return std::nullopt;
+  return fmt::format("knob precision=bf16 needs a GPU of class sm_80 or later, and this cell asks for {}",
+                     s.cell.request.device);
+}
+
+// LibTorch throws "No available kernel" where the one backend that is allowed cannot do it.
+Finding fused_attention(const Situation& s) {
+  const KnobValues& knobs = s.cell.request.knobs;
+  const std::string& backend = knobs.at("attention");
+  if (on_cpu(s) || (backend != "flash" && backend != "cudnn")) return std::nullopt;
+  const std::string& precision = knobs.at("precision");
+  if (precision != "bf16" && precision != "fp16") {
+    return fmt::format("knob attention={} is for 16-bit numbers on a GPU, and precision is {}", backend, precision);
+  }
+  if (version_less(compute_capability(s.cell.request.device), "8.0")) {
+    return fmt::format("knob attention={} needs a GPU of class sm_80 or later, and this cell asks for {}", backend,
+                       s.cell.request.device);
+  }
+  if (backend == "cudnn" && knobs.at("determinism") == "strict") {
+    return "knob attention=cudnn is not deterministic in backward, and determinism=strict refuses it";
+  }
+  return std::nullopt;
+}
+
+// A capture allows no allocation of managed memory.
+Finding graph_needs_device_memory(const Situation& s) {
+  const KnobValues& knobs = s.cell.request.knobs;
+  if (knobs.at("cuda_graph") != "on" || knobs.at("cuda_allocator") != "unified") return std::nullopt;
+  return "knob cuda_graph=on cannot be captured with cuda_allocator=unified";
+}
+
 // A captured step hands out no tensors while it runs.
 Finding graph_needs_step_trace(const Situation& s) {
   if (s.cell.request.knobs.at("cuda_graph") != "on" || s.cell.request.trace == TraceLevel::step) return std::nullopt;
@@ -233,7 +267,10 @@ constexpr CompatRule kRules[] = {
     {"no-collective-kernel", Effect::skip, &no_collective_kernel},
     {"knob-needs-gpu", Effect::skip, &knob_needs_gpu},
     {"tf32-needs-sm80", Effect::skip, &tf32_needs_sm80},
+    {"bf16-needs-sm80", Effect::skip, &bf16_needs_sm80},
+    {"fused-attention", Effect::skip, &fused_attention},
     {"graph-needs-step-trace", Effect::skip, &graph_needs_step_trace},
+    {"graph-needs-device-memory", Effect::skip, &graph_needs_device_memory},
     {"device-class", Effect::skip, &device_class_missing},
     {"world-size", Effect::skip, &world_size},
     {"driver-floor", Effect::skip, &driver_floor},

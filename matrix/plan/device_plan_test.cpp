@@ -33,6 +33,7 @@ const PlannedCell& cell_of(const std::vector<PlannedCell>& cells, const std::str
   throw std::runtime_error("no cell " + slug);
 }
 
+constexpr const char* kComputeOnHopper = "device_compute-torch-2.9.0-cu128-sm_90";
 constexpr const char* kMemoryOnHopper = "device_memory-torch-2.9.0-cu128-sm_90";
 
 }  // namespace
@@ -61,6 +62,22 @@ TEST_CASE("a probe's cell carries the data sheet of the host's GPU, and its id d
   CHECK_FALSE(cell_of(unheard_of, kMemoryOnHopper).cell.request.peaks);
   CHECK_FALSE(cell_of(hopper, "device_memory-torch-2.9.0-cu128-cpu").cell.request.peaks);
   CHECK(known.cell.request.cell_id == cell_of(unheard_of, kMemoryOnHopper).cell.request.cell_id);
+}
+
+// No card was seen to reach them; tensor cores that are not used at all are another matter, and cost a factor of ten.
+TEST_CASE("shares of a data sheet that no card has shown here decide nothing yet", "[plan]") {
+  const auto cells = device_plan(gpu_host("NVIDIA H100 80GB HBM3", "9.0", "570.124.06"));
+  int shares = 0;
+  for (const char* slug : {kMemoryOnHopper, kComputeOnHopper}) {
+    for (const CellThreshold& threshold : cell_of(cells, slug).cell.thresholds) {
+      const std::string operation = threshold.of.operation;
+      if (threshold.of.share_of != kDataSheetPeak || (operation != "triad" && operation != "gemm")) continue;
+      ++shares;
+      INFO(slug << " " << threshold.of.text());
+      CHECK(threshold.gate == Gate::record_only);
+    }
+  }
+  CHECK(shares == 4);
 }
 
 TEST_CASE("a probe's cell comes back from a plan file with its data sheet and thresholds", "[plan]") {

@@ -193,6 +193,44 @@ TEST_CASE("TF32 needs a GPU that has it", "[plan]") {
   CHECK(outcome_of(c).find("tf32-needs-sm80: knob tf32=on needs a GPU of class sm_80 or later") == 0);
 }
 
+TEST_CASE("bf16 needs a GPU that has it, and is done on any CPU", "[plan]") {
+  Case c;
+  c.knobs = {{"precision", "bf16"}};
+  CHECK(outcome_of(c) == "runs");
+  c.device = "sm_75";
+  CHECK(outcome_of(c).find("bf16-needs-sm80: knob precision=bf16 needs a GPU of class sm_80 or later") == 0);
+}
+
+TEST_CASE("fused attention is planned only where LibTorch has a kernel for it", "[plan]") {
+  Case c;
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
+  c.device = "sm_90";
+  c.knobs = {{"attention", "flash"}};
+  CHECK(outcome_of(c) == "fused-attention: knob attention=flash is for 16-bit numbers on a GPU, and precision is fp32");
+  c.knobs["precision"] = "bf16";
+  CHECK(outcome_of(c) == "runs");
+  c.knobs["attention"] = "cudnn";
+  CHECK(outcome_of(c).find("fused-attention: knob attention=cudnn is not deterministic in backward") == 0);
+  c.knobs["determinism"] = "default";
+  CHECK(outcome_of(c) == "runs");
+  c.device = "sm_75";
+  c.knobs["precision"] = "fp16";
+  CHECK(outcome_of(c).find("fused-attention: knob attention=cudnn needs a GPU of class sm_80 or later") == 0);
+  c.device = "cpu";
+  c.knobs = {{"attention", "flash"}};
+  CHECK(outcome_of(c) == "runs");
+}
+
+TEST_CASE("a step cannot be captured in unified memory", "[plan]") {
+  Case c;
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
+  c.device = "sm_90";
+  c.knobs = {{"cuda_allocator", "unified"}};
+  CHECK(outcome_of(c) == "runs");
+  c.knobs["cuda_graph"] = "on";
+  CHECK(outcome_of(c).find("graph-needs-device-memory: knob cuda_graph=on") == 0);
+}
+
 TEST_CASE("every knob of the GPU is refused on the CPU, and its default is not", "[plan]") {
   for (const Knob& knob : knobs()) {
     if (knob.acts_on != ActsOn::gpu) continue;
