@@ -1,6 +1,7 @@
 #include "matrix/exec/attempt_environment.hpp"
 
 #include "matrix/exec/gpu_pool.hpp"
+#include "matrix/host/driver_folder.hpp"
 
 namespace reprobench {
 
@@ -19,6 +20,10 @@ std::map<std::string, std::string> attempt_environment(const CellRequest& reques
   if (!gpus.empty()) {
     environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
     environment["CUDA_VISIBLE_DEVICES"] = visible_devices(gpus);
+    if (const std::string driver = driver_folder(); !driver.empty()) {
+      std::string& path = environment["LD_LIBRARY_PATH"];
+      path += (path.empty() ? "" : ":") + driver;
+    }
   }
   return environment;
 }

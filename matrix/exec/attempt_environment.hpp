@@ -1,5 +1,6 @@
 // The complete environment of one attempt, built from empty: nothing of the user's shell reaches a worker, so it cannot
-// differ between two runs, and no secret ends up in a record.
+// differ between two runs, and no secret ends up in a record. One thing has to: the folder of the CUDA driver, where
+// the shell's LD_LIBRARY_PATH is what finds it; without it NVML would see a GPU that no worker can use.
 #pragma once
 
 #include <filesystem>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <system_error>
+#include <cstring>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,10 +12,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "matrix/record/run_directory.hpp"
+
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
+
+[[noreturn]] void fail_to_lock(const fs::path& path) {
+  const int error = errno;
+  throw StoreError(
+      fmt::format("{}: a GPU cannot be locked: {}; set REPROBENCH_LOCK_DIR to a folder that every user of "
+                  "this host may write to",
+                  path.string(), std::strerror(error)));
+}
 
 // An open lock, or an invalid descriptor if another runner holds it. A lock that cannot be made is an error: running on
 // regardless would time two programs at once and not know it.
@@ -28,9 +38,9 @@ FileDescriptor try_lock(const fs::path& folder, const std::string& uuid, bool ex
     lock = FileDescriptor(open(path.c_str(), kFlags | O_CREAT, 0666));
     if (lock.is_open()) fchmod(lock.get(), 0666);  // whatever the umask: the next user's runner must open it too
   }
-  if (!lock.is_open()) throw std::system_error(errno, std::generic_category(), path.string());
+  if (!lock.is_open()) fail_to_lock(path);
   if (flock(lock.get(), (exclusive ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return lock;
-  if (errno != EWOULDBLOCK) throw std::system_error(errno, std::generic_category(), path.string());
+  if (errno != EWOULDBLOCK) fail_to_lock(path);
   return FileDescriptor();
 }
 

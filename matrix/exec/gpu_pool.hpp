@@ -33,7 +33,7 @@ class GpuPool {
   GpuPool(std::vector<GpuFacts> gpus, std::filesystem::path lock_folder);
 
   // `count` free GPUs of a class ("sm_90"), the first ones of the host that are free: repeats and arms that are
-  // compared meet the same card. Nothing if they are not to be had now.
+  // compared meet the same card. Nothing if they are not to be had now. Throws StoreError where a lock cannot be made.
   std::optional<GpuLease> try_lease(const std::string& wanted_class, int count, bool exclusive);
   void give_back(const GpuLease& lease);
 

@@ -1,14 +1,21 @@
 // Attempts with GPUs, played by the fake libnvidia-ml and the fake worker: the fault list's F24 and F43 to F46. Every
 // detector has its negative control, the healthy attempt below.
+#include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include "ci/catch.hpp"
+#include "matrix/exec/attempt_environment.hpp"
 #include "matrix/exec/executor.hpp"
+#include "matrix/exec/gpu_pool.hpp"
+#include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/local_launcher.hpp"
 #include "matrix/exec/sample_plan.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
 #include "matrix/host/gpu_reading.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/record/telemetry_reader.hpp"
 
 namespace reprobench {
 namespace {
@@ -324,6 +331,69 @@ TEST_CASE("the memory of this run's processes is told apart from the device's", 
   const auto attempts = scene.attempts_of("foreign_pid=" + std::to_string(getpid()));
   CHECK((*attempts.at(0).telemetry)[Quantity::process_memory_bytes]->most == 123'456'789);
   CHECK((*attempts[0].telemetry)[Quantity::memory_used_bytes]->most == 1'000'000'000);
+}
+
+TEST_CASE("the last reading is taken after the attempt has ended, also where one is under way",
+          "[exec][process][gpu]") {
+  json script = machine_with({"GPU-a"});
+  script["failing"] = {{"nvmlEventSetCreate", 3}};  // so that only readings enter the library
+  const FakeNvmlScene machine(script);
+  const TemporaryFolder folder;
+  std::ofstream trace(folder.path / "trace.jsonl");
+  TelemetrySettings settings;
+  settings.library = FakeNvmlScene::library();
+  settings.kernel_log = "/dev/null";
+  NvmlTelemetry telemetry(settings);
+  const auto recording =
+      telemetry.start({"aaa", "0011", 100'000'000, {{"GPU-a", "00000000:3B:00.0", "NVIDIA H100"}}}, folder.path);
+  std::this_thread::sleep_for(milliseconds(250));
+  machine.command({{"hang_ms", 600}});
+  std::this_thread::sleep_for(milliseconds(300));  // a pass has read the trace's length and waits for the library
+  trace << "the attempt's last line\n" << std::flush;
+  recording->stop();
+  const auto record = read_telemetry(folder.path / "telemetry.jsonl", "0011");
+  REQUIRE(record);
+  REQUIRE(record->samples.size() > 1);
+  CHECK(record->samples.front().trace_bytes == 0);
+  CHECK(record->samples.back().trace_bytes == 24);
+}
+
+TEST_CASE("a GPU's lock that cannot be written is the store's failure, with what would help", "[exec][gpu]") {
+  GpuFacts gpu;
+  gpu.uuid = "GPU-a";
+  gpu.compute_capability = "9.0";
+  GpuPool pool({gpu}, "/proc/reprobench-no-such-folder");
+  try {
+    pool.try_lease("sm_90", 1, true);
+    FAIL("no throw");
+  } catch (const StoreError& error) {
+    CHECK(says(error.what(), "reprobench-GPU-a.lock: a GPU cannot be locked"));
+    CHECK(says(error.what(), "REPROBENCH_LOCK_DIR"));
+  }
+}
+
+TEST_CASE("a worker with a GPU is told of the driver that only LD_LIBRARY_PATH finds", "[exec][gpu]") {
+  const TemporaryFolder folder;
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("LD_LIBRARY_PATH", ("/nowhere:" + folder.path.string()).c_str(), 1);
+  CellRequest request;
+  request.knobs = with_defaults({});
+  const auto path_of = [&](const std::vector<GpuFacts>& gpus, const std::map<std::string, std::string>& of_stack) {
+    const auto environment = attempt_environment(request, "/attempt", of_stack, gpus);
+    const auto found = environment.find("LD_LIBRARY_PATH");
+    return found == environment.end() ? std::string("unset") : found->second;
+  };
+  CHECK(path_of({GpuFacts{}}, {}) == "unset");
+  std::ofstream(folder.path / "libcuda.so.1").flush();
+  CHECK(path_of({GpuFacts{}}, {}) == folder.path.string());
+  CHECK(path_of({GpuFacts{}}, {{"LD_LIBRARY_PATH", "/stack/lib"}}) == "/stack/lib:" + folder.path.string());
+  CHECK(path_of({}, {}) == "unset");
+  if (before == nullptr) {
+    unsetenv("LD_LIBRARY_PATH");
+  } else {
+    setenv("LD_LIBRARY_PATH", kept.c_str(), 1);
+  }
 }
 
 // When the attempts of a run held their GPU.

@@ -54,8 +54,9 @@ class NvmlSampler {
   void take_wait_error(nvml::Return error);
   bool note_lost(WatchedGpus& watched, std::size_t gpu);
   std::vector<Watched> watched_now();
+  std::vector<Watched> waiting_for_last_pass(const std::vector<Watched>& watched);
   bool is_hurried();
-  void finish_pass(const std::vector<Watched>& seen);
+  void finish_pass(const std::vector<Watched>& last_of);
 
   TelemetrySettings settings_;
   std::shared_ptr<SamplerState> state_;
@@ -116,8 +117,9 @@ void NvmlSampler::run() {
       const std::lock_guard lock(state_->mutex);
       if (state_->quit) return;
     }
+    const std::vector<Watched> last_of = waiting_for_last_pass(watched);
     for (const Watched& attempt : watched) read(*attempt);
-    finish_pass(watched);
+    finish_pass(last_of);
     next_pass = std::max(next_pass + settings_.period, Steady::now());
     while (Steady::now() < next_pass && !is_hurried()) take_events(kSlice);
   }
@@ -136,13 +138,19 @@ bool NvmlSampler::is_hurried() {
                                      [](const Watched& attempt) { return attempt->wants_last_pass; });
 }
 
-void NvmlSampler::finish_pass(const std::vector<Watched>& seen) {
+// Those that asked before the pass begins: what it reads of the others may be older than their request.
+std::vector<Watched> NvmlSampler::waiting_for_last_pass(const std::vector<Watched>& watched) {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Watched> waiting = watched;
+  std::erase_if(waiting, [](const Watched& attempt) { return !attempt->wants_last_pass; });
+  return waiting;
+}
+
+void NvmlSampler::finish_pass(const std::vector<Watched>& last_of) {
   // An Xid of an attempt that has just ended may be on its way.
   if (is_hurried()) take_events(milliseconds{1});
   const std::lock_guard lock(state_->mutex);
-  for (const Watched& attempt : seen) {
-    if (attempt->wants_last_pass) attempt->had_last_pass = true;
-  }
+  for (const Watched& attempt : last_of) attempt->had_last_pass = true;
   std::erase_if(state_->watched, [](const Watched& attempt) { return attempt->had_last_pass; });
   state_->changed.notify_all();
 }
