@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What a training step costs here and in Python on the same LibTorch: our throughput suite and ci/peers/torch_step.py, in
-# turn, so that both meet the same neighbours. Prints per workload how many times longer the Python step takes, the median
-# of the pairs and their range.
+# What a training step costs here and in Python on the same LibTorch, the batch included: our throughput suite and
+# ci/peers/torch_step.py, in turn, so that both meet the same neighbours. Prints per workload how many times longer the
+# Python step takes, the median of the pairs and their range.
 #
 #   ci/compare_torch.sh --stack NAME [--python PROGRAM] [--device cpu|sm_90] [--precision fp32|bf16] [--compile] [--pairs N]
 #                       [--reprobench PROGRAM]
