@@ -211,7 +211,8 @@ class Comparer {
     if (options_.trajectory) {
       const auto around = envelope_around(expected, options_.members, false, project_.store(), replays,
                                           [&](const std::string& line) { terminal_.log(line + "\n"); });
-      comparison.trajectory = judge_trajectory(*measured.attempt.trace, *expected.attempt.trace, around.envelope);
+      comparison.trajectory =
+          judge_trajectory(*measured.attempt.lead().trace, *expected.attempt.lead().trace, around.envelope);
     }
     if (options_.seeds > 0) comparison.equivalence = equivalence_of_stacks(pair, options_.seeds, replays);
     return comparison;

@@ -166,11 +166,11 @@ void move_to_gpu(const fs::path& run) {
     fs::rename(run / "cells" / cpu, run / "cells" / gpu);
     for (const auto& attempt : fs::directory_iterator(run / "cells" / gpu)) {
       for (const char* name : {"result.json", "request.json"}) {
-        json document = json::parse(read_file(attempt.path() / name));
+        json document = json::parse(read_file(attempt.path() / "rank-0" / name));
         document["cell_id"] = gpu;
-        std::ofstream(attempt.path() / name) << document.dump();
+        std::ofstream(attempt.path() / "rank-0" / name) << document.dump();
       }
-      rewrite_lines(attempt.path() / "trace.jsonl", cpu, gpu);
+      rewrite_lines(attempt.path() / "rank-0" / "trace.jsonl", cpu, gpu);
     }
     rewrite_lines(run / "journal.jsonl", cpu, gpu);
   }

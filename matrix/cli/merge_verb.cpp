@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -75,7 +76,11 @@ RunVerdict write_merged(const RunMerge& merge, const std::vector<MergeSource>& s
   RunDirectory run = RunDirectory::create(store, building, merge.info, merge.plan);
   for (const MergedAttempt& attempt : merge.attempts) {
     const fs::path source = fs::path(sources[attempt.source].run.folder) / attempt.record->folder;
-    run.adopt_attempt(attempt.request, source, attempt.record->end, attempt.record->detail);
+    const AttemptRecord& record = *attempt.record;
+    const bool names_a_rank =
+        std::any_of(record.ranks.begin(), record.ranks.end(), [](const RankRecord& rank) { return !rank.end; });
+    run.adopt_attempt(attempt.request, source, record.end, record.detail,
+                      names_a_rank ? std::optional(record.ended_by) : std::nullopt);
   }
   keep_inputs(run, sources);
   run.finish(merge.info);

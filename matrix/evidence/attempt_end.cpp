@@ -9,7 +9,7 @@ namespace reprobench {
 namespace {
 
 // "SIGSEGV; last step 17; stderr: terminate called ..."
-std::string with_circumstances(std::string what, const AttemptFiles& files) {
+std::string with_circumstances(std::string what, const RankFiles& files) {
   if (files.trace && !files.trace->steps.empty()) what += fmt::format("; last step {}", files.trace->steps.size());
   if (!files.last_words.empty()) what += "; stderr: " + files.last_words;
   return what;
@@ -21,7 +21,7 @@ std::string signal_name(int signal) {
 }
 
 // glibc's loader ends a program it cannot link with 127 or 1 and one of these, before main() could write anything.
-bool loader_failed(const AttemptFiles& files) {
+bool loader_failed(const RankFiles& files) {
   const std::string& words = files.last_words;
   if (files.trace || (files.exit.value->exit_code != 127 && files.exit.value->exit_code != 1)) return false;
   return words.find("error while loading shared libraries") != std::string::npos ||
@@ -55,7 +55,7 @@ std::string describe(const WorkerFailure& failure) {
 }
 
 // Ends that the shepherd's record decides alone, or nothing if the worker returned by itself.
-std::optional<JudgedEnd> judge_exit(const AttemptFiles& files) {
+std::optional<JudgedEnd> judge_exit(const RankFiles& files) {
   const ExitRecord& exit = *files.exit.value;
   if (!exit.launch_error.empty()) return JudgedEnd{AttemptEnd::launch, exit.launch_error};
   if (exit.stopped_by == StoppedBy::runner_death) {
@@ -73,7 +73,7 @@ std::optional<JudgedEnd> judge_exit(const AttemptFiles& files) {
   return std::nullopt;
 }
 
-JudgedEnd judge_nonzero(const AttemptFiles& files) {
+JudgedEnd judge_nonzero(const RankFiles& files) {
   if (loader_failed(files)) return {AttemptEnd::launch, files.last_words};
   return {AttemptEnd::nonzero, with_circumstances(fmt::format("exit code {}", *files.exit.value->exit_code), files)};
 }
@@ -92,6 +92,19 @@ std::string measurement_gap(const CellResult& result, const Trace& trace, const 
   if (request.workload.is_probe() == !trace.measurements.empty()) return "";
   return request.workload.is_probe() ? "trace.jsonl: the probe recorded no measurement"
                                      : "trace.jsonl: measurements of a probe in a training";
+}
+
+// A resident worker's steps say in which of its turns they were done.
+std::string block_gap(const Trace& trace, const CellRequest& request) {
+  const auto text = [](std::optional<std::int64_t> block) {
+    return block ? fmt::format("block {}", *block) : "no block";
+  };
+  for (const StepRecord& step : trace.steps) {
+    const auto asked = block_of(request, step.step);
+    if (step.block == asked) continue;
+    return fmt::format("trace.jsonl: step {} is of {}, asked for {}", step.step, text(step.block), text(asked));
+  }
+  return "";
 }
 
 // What is missing from the positive proof of a finished run (reliability rule R5); empty: nothing.
@@ -119,10 +132,13 @@ std::string proof_gap(const CellResult& result, const Trace& trace, const CellRe
                        trace.header.workload_digest);
   }
   if (trace.header.level != request.trace) return "trace.jsonl: recorded at another level than asked for";
-  return measurement_gap(result, trace, request);
+  const std::string blocks = block_gap(trace, request);
+  return blocks.empty() ? measurement_gap(result, trace, request) : blocks;
 }
 
-JudgedEnd end_by_files(const AttemptFiles& files, const CellRequest& request) {
+}  // namespace
+
+JudgedEnd judge_rank(const RankFiles& files, const CellRequest& request) {
   if (!files.exit.value) return {AttemptEnd::lost, files.exit.problem};
   if (auto decided = judge_exit(files)) return *decided;
   if (files.result.value && files.result.value->failure) {
@@ -140,27 +156,7 @@ JudgedEnd end_by_files(const AttemptFiles& files, const CellRequest& request) {
   return {AttemptEnd::completed, "exit code 0"};
 }
 
-// A program that upset the GPU may end in any of these ways, or not notice at all.
-bool may_hide_an_xid(AttemptEnd end) {
-  return end == AttemptEnd::completed || end == AttemptEnd::nonzero || end == AttemptEnd::crash ||
-         end == AttemptEnd::worker_error || end == AttemptEnd::contract;
-}
-
-// A device fault explains every end but the user's own; an error of the application class only one that nobody of us
-// brought about, since killing a program on the GPU reports some of them too (reliability rule R12).
-void blame_gpu(JudgedEnd& judged, const TelemetrySummary& telemetry, bool was_stopped) {
-  const auto fault = worst_fault(telemetry);
-  if (!fault) return;
-  if (fault->is_device && side_of(judged.end) != Side::user) {
-    judged = {AttemptEnd::gpu_hw, fault->sentence + "; " + judged.detail};
-  } else if (!fault->is_device && !was_stopped && may_hide_an_xid(judged.end)) {
-    judged = {AttemptEnd::xid, fault->sentence + "; " + judged.detail};
-  } else {
-    judged.detail += "; " + fault->sentence;
-  }
-}
-
-std::string describe_stop(AttemptEnd end, const AttemptFiles& files) {
+std::string describe_stop(AttemptEnd end, const RankFiles& files) {
   switch (end) {
     case AttemptEnd::timeout:
       return with_circumstances("over the total time limit", files);
@@ -176,16 +172,6 @@ std::string describe_stop(AttemptEnd end, const AttemptFiles& files) {
     default:
       return with_circumstances(std::string(to_string(end)), files);
   }
-}
-
-}  // namespace
-
-JudgedEnd judge_end(const AttemptFiles& files, const std::optional<TelemetrySummary>& telemetry,
-                    const CellRequest& request, std::optional<AttemptEnd> stopped_as) {
-  JudgedEnd judged =
-      stopped_as ? JudgedEnd{*stopped_as, describe_stop(*stopped_as, files)} : end_by_files(files, request);
-  if (telemetry) blame_gpu(judged, *telemetry, stopped_as.has_value());
-  return judged;
 }
 
 }  // namespace reprobench

@@ -11,11 +11,11 @@ namespace {
 
 struct AttemptFolder {
   AttemptRecord load(std::optional<AttemptEnd> stopped_as = std::nullopt) {
-    sample.write(folder.path / "a");
+    sample.write(folder.path / "a" / "rank-0");
     return load_again(stopped_as);
   }
   AttemptRecord load_again(std::optional<AttemptEnd> stopped_as = std::nullopt) {
-    return load_attempt(folder.path.string(), "a", sample.request, stopped_as);
+    return load_attempt(folder.path.string(), "a", sample.request, {stopped_as, std::nullopt});
   }
 
   TemporaryFolder folder;
@@ -26,10 +26,10 @@ TEST_CASE("an attempt with all its proof is completed", "[evidence]") {
   AttemptFolder scene;
   const AttemptRecord attempt = scene.load();
   CHECK(attempt.end == AttemptEnd::completed);
-  CHECK(attempt.exit);
-  CHECK(attempt.result);
-  REQUIRE(attempt.trace);
-  CHECK(attempt.trace->steps.size() == 3);
+  CHECK(attempt.lead().exit);
+  CHECK(attempt.lead().result);
+  REQUIRE(attempt.lead().trace);
+  CHECK(attempt.lead().trace->steps.size() == 3);
 }
 
 TEST_CASE("each missing piece of proof keeps an attempt from being completed", "[evidence]") {
@@ -93,7 +93,7 @@ TEST_CASE("a probe is completed by its measurements, in the trace and the result
   const AttemptRecord good = scene.load();
   CHECK(good.detail == "exit code 0");
   CHECK(good.end == AttemptEnd::completed);
-  CHECK(good.result->measurements.front().samples == std::vector{12.5});
+  CHECK(good.lead().result->measurements.front().samples == std::vector{12.5});
   scene.sample.result.measurements.front().samples = {99};
   CHECK(scene.load().detail == "result.json: its 1 measurements are not the 1 of the trace");
   scene.sample.result.measurements.clear();
@@ -117,9 +117,9 @@ TEST_CASE("a training that records measurements breaks the contract", "[evidence
 TEST_CASE("without a valid exit record of this attempt it is lost", "[evidence]") {
   AttemptFolder scene;
   scene.load();
-  std::filesystem::remove(scene.folder.path / "a" / "exit.json");
+  std::filesystem::remove(scene.folder.path / "a" / "rank-0" / "exit.json");
   CHECK(scene.load_again().end == AttemptEnd::lost);
-  std::ofstream(scene.folder.path / "a" / "exit.json") << "";
+  std::ofstream(scene.folder.path / "a" / "rank-0" / "exit.json") << "";
   CHECK(scene.load_again().end == AttemptEnd::lost);
   scene.sample.exit.nonce = "ffffffffffffffff";
   const AttemptRecord attempt = scene.load();
@@ -169,8 +169,8 @@ TEST_CASE("a signal decides, though a whole result may be there", "[evidence]") 
   AttemptFolder scene;
   scene.sample.exit.exit_code.reset();
   scene.sample.exit.signal = SIGSEGV;
-  std::filesystem::create_directories(scene.folder.path / "a");
-  std::ofstream(scene.folder.path / "a" / "stderr.log") << "first\nlast \x1b[31mwords\n\n";
+  std::filesystem::create_directories(scene.folder.path / "a" / "rank-0");
+  std::ofstream(scene.folder.path / "a" / "rank-0" / "stderr.log") << "first\nlast \x1b[31mwords\n\n";
   const AttemptRecord attempt = scene.load();
   CHECK(attempt.end == AttemptEnd::crash);
   CHECK(attempt.detail == "SIGSEGV; last step 3; stderr: last ?[31mwords");
@@ -182,11 +182,11 @@ TEST_CASE("result.json may hold anything without harm", "[evidence]") {
       GENERATE(as<std::string>(), "", "[", "[]", "7", "{}", R"({"schema": 7})",
                R"({"schema": "reprobench/result", "version": {"major": "x", "minor": 0}})", "\xff\xfe");
   scene.load();
-  std::ofstream(scene.folder.path / "a" / "result.json") << text;
+  std::ofstream(scene.folder.path / "a" / "rank-0" / "result.json") << text;
   const AttemptRecord attempt = scene.load_again();
   CHECK(attempt.end == AttemptEnd::contract);
   CHECK(attempt.detail.substr(0, 13) == "result.json: ");
-  CHECK_FALSE(attempt.result);
+  CHECK_FALSE(attempt.lead().result);
 }
 
 }  // namespace

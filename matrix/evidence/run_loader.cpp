@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <map>
 
-#include "matrix/evidence/attempt_end.hpp"
+#include "matrix/evidence/attempt_judge.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/plan/plan_json.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -46,33 +46,47 @@ AttemptRecord load_journaled(const fs::path& run_folder, const Cell& cell, const
   request.repeat = entry.repeat;
   request.attempt = entry.attempt;
   request.nonce = entry.nonce;
-  const auto stopped_as = known_to_runner(entry.end);
-  AttemptRecord record = load_attempt(run_folder.string(), entry.folder, request, stopped_as);
-  if (stopped_as) record.detail = entry.detail;
-  record.trace.reset();  // a run of thousands of cells must fit in memory; who needs a trace reads it again
+  const KnownEnd known{known_to_runner(entry.end), entry.rank};
+  AttemptRecord record = load_attempt(run_folder.string(), entry.folder, request, known);
+  if (known.end) record.detail = entry.detail;
+  drop_traces(record);
   return record;
 }
 
 }  // namespace
 
 AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
-                           std::optional<AttemptEnd> stopped_as) {
-  AttemptFiles files = read_attempt_files(fs::path(run_folder) / attempt_folder, request);
+                           const KnownEnd& known) {
+  const fs::path folder = fs::path(run_folder) / attempt_folder;
+  AttemptFiles files = read_attempt_files(folder, request);
   AttemptRecord record;
   record.repeat = request.repeat;
   record.attempt = request.attempt;
   record.nonce = request.nonce;
   record.folder = attempt_folder;
   if (files.telemetry) {
-    record.telemetry = summarise_telemetry(*files.telemetry, files.trace ? &*files.trace : nullptr);
+    const auto& trace = files.ranks.front().trace;
+    record.telemetry = summarise_telemetry(*files.telemetry, trace ? &*trace : nullptr);
   }
-  JudgedEnd judged = judge_end(files, record.telemetry, request, stopped_as);
-  record.end = judged.end;
-  record.detail = std::move(judged.detail);
-  record.exit = std::move(files.exit.value);
-  record.result = std::move(files.result.value);
-  record.trace = std::move(files.trace);
+  JudgedAttempt judged = judge_attempt(files, record.telemetry, request, known);
+  record.end = judged.attempt.end;
+  record.detail = std::move(judged.attempt.detail);
+  record.ended_by = judged.ended_by;
+  record.ranks.resize(files.ranks.size());
+  for (std::size_t i = 0; i < record.ranks.size(); ++i) {
+    RankRecord& rank = record.ranks[i];
+    rank.folder = rank_folder(folder, static_cast<int>(i)).lexically_relative(run_folder).string();
+    if (judged.ranks[i]) rank.end = judged.ranks[i]->end;
+    rank.detail = judged.ranks[i] ? std::move(judged.ranks[i]->detail) : "stopped because another rank had ended";
+    rank.exit = std::move(files.ranks[i].exit.value);
+    rank.result = std::move(files.ranks[i].result.value);
+    rank.trace = std::move(files.ranks[i].trace);
+  }
   return record;
+}
+
+void drop_traces(AttemptRecord& attempt) {
+  for (RankRecord& rank : attempt.ranks) rank.trace.reset();
 }
 
 RunRecord load_run(const std::string& run_folder) {

@@ -17,7 +17,7 @@ TEST_CASE("what was run and how it ended comes back from the files", "[evidence]
   {
     RunDirectory run = RunDirectory::create(store.path, std::nullopt, info, sample_plan(sample));
     folder = run.folder();
-    sample.write(run.begin_attempt(sample.request));
+    sample.write(run.begin_attempt(sample.request) / "rank-0");
     run.end_attempt(sample.request, AttemptEnd::completed, "exit code 0");
     sample.request.repeat = 1;
     sample.request.nonce = "1111111111111111";
@@ -43,7 +43,8 @@ TEST_CASE("what was run and how it ended comes back from the files", "[evidence]
   CHECK(record.cells[0].attempts[1].detail == "no end within the limit of 5 s");
   CHECK(record.cells[0].attempts[2].end == AttemptEnd::lost);
   CHECK(read_file(folder / "inputs" / "sample.yaml") == "schema: 1\n");
-  const auto request = nlohmann::json::parse(read_file(folder / record.cells[0].attempts[0].folder / "request.json"));
+  const auto request =
+      nlohmann::json::parse(read_file(folder / record.cells[0].attempts[0].lead().folder / "request.json"));
   CHECK(request_from_json(request).nonce == "0123456789abcdef");
 }
 
@@ -54,7 +55,7 @@ TEST_CASE("a journal cut in its last line loses that line alone", "[evidence]") 
   {
     RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
     folder = run.folder();
-    sample.write(run.begin_attempt(sample.request));
+    sample.write(run.begin_attempt(sample.request) / "rank-0");
   }
   const fs::path journal = folder / "journal.jsonl";
   const std::string whole = read_file(journal);

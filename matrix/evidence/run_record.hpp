@@ -10,6 +10,7 @@
 #include "matrix/contract/exit_record.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/result.hpp"
+#include "matrix/evidence/attempt_judge.hpp"
 #include "matrix/evidence/telemetry_summary.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/run_info.hpp"
@@ -17,18 +18,30 @@
 
 namespace reprobench {
 
+// One process of an attempt, with what it left.
+struct RankRecord {
+  std::string folder;             // relative to the run directory
+  std::optional<AttemptEnd> end;  // nothing: stopped because another rank ended the attempt
+  std::string detail;  // one sentence: "exit code 3", "SIGSEGV", "result.json: nonce 9f3c.. does not match ..."
+  std::optional<ExitRecord> exit;
+  std::optional<CellResult> result;
+  std::optional<Trace> trace;  // nothing: still on disk (trace_reader.hpp)
+};
+
 struct AttemptRecord {
   int repeat = 0;
   int attempt = 0;
   std::string nonce;
   std::string folder;  // relative to the run directory
   AttemptEnd end = AttemptEnd::lost;
-  std::string
-      detail;  // one sentence: "exit code 3", "SIGSEGV", "result.json: cell_id 9f3c.. does not match expected 71aa.."
-  std::optional<ExitRecord> exit;
-  std::optional<CellResult> result;
-  std::optional<Trace> trace;                 // nothing: still on disk (trace_reader.hpp)
-  std::optional<TelemetrySummary> telemetry;  // nothing: it had no GPU
+  std::string detail;  // of the rank that ended it, and with several by its name: "rank 1: SIGSEGV"
+  int ended_by = 0;    // that rank; of a completed attempt 0
+  std::vector<RankRecord> ranks = std::vector<RankRecord>(1);  // rank N at [N]; never empty
+  std::optional<TelemetrySummary> telemetry;                   // nothing: it had no GPU
+
+  const RankRecord& lead() const { return ranks.front(); }
+  RankRecord& lead() { return ranks.front(); }
+  const RankRecord& deciding() const { return ranks[static_cast<std::size_t>(ended_by)]; }
 };
 
 struct CellRecord {
@@ -44,10 +57,11 @@ struct RunRecord {
 };
 
 // Reads one attempt's folder and says how it ended. `request` is what the coordinator wrote, never what is on disk.
-// `stopped_as` is the end the executor already knows (timeout, hang, interrupted, launch, store); it wins over what the
-// files say.
 AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
-                           std::optional<AttemptEnd> stopped_as);
+                           const KnownEnd& known);
+
+// Traces stay on disk: a run of thousands of cells must fit in memory, and who needs one reads it again.
+void drop_traces(AttemptRecord& attempt);
 
 // Throws StoreError for a folder that is no run directory or whose own documents are broken.
 RunRecord load_run(const std::string& run_folder);

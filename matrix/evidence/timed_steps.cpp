@@ -92,13 +92,17 @@ std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& t
 std::vector<double> timed_steps_ns(const AttemptRecord& attempt) {
   static const std::vector<LeftOutSteps> kNone;
   const auto& left_out = attempt.telemetry ? attempt.telemetry->left_out : kNone;
-  const auto& steps = attempt.trace->steps;
+  const auto& steps = attempt.lead().trace->steps;
   std::vector<double> times_ns;
   auto next = left_out.begin();
   for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {
     while (next != left_out.end() && next->last < steps[i].step) ++next;
     if (next != left_out.end() && next->first <= steps[i].step) continue;
-    times_ns.push_back(static_cast<double>(steps[i].step_time_ns));
+    std::int64_t slowest_ns = 0;
+    for (const RankRecord& rank : attempt.ranks) {
+      slowest_ns = std::max(slowest_ns, rank.trace->steps.at(i).step_time_ns);
+    }
+    times_ns.push_back(static_cast<double>(slowest_ns));
   }
   return times_ns;
 }

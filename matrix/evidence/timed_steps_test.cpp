@@ -21,14 +21,14 @@ struct Attempt {
       telemetry.samples.push_back(sample);
     }
     telemetry.end = TelemetryEnd{26, 0, {}, ""};
-    record.trace = Trace{};
-    record.trace->header.monotonic_us = kBoot_us + kFirstStep_ns / 1'000;
+    record.lead().trace = Trace{};
+    record.lead().trace->header.monotonic_us = kBoot_us + kFirstStep_ns / 1'000;
     for (int number = 1; number <= kSteps; ++number) {
       StepRecord step;
       step.step = number;
       step.step_time_ns = kStep_ns;
       step.ended_ns = number * kStep_ns;
-      record.trace->steps.push_back(step);
+      record.lead().trace->steps.push_back(step);
     }
   }
 
@@ -38,7 +38,7 @@ struct Attempt {
   }
 
   const TelemetrySummary& summary() {
-    record.telemetry = summarise_telemetry(telemetry, &*record.trace);
+    record.telemetry = summarise_telemetry(telemetry, &*record.lead().trace);
     return *record.telemetry;
   }
 
@@ -85,7 +85,7 @@ TEST_CASE("one throttled reading costs the steps within a period of it and not t
 TEST_CASE("the steps left out are the slow ones, so the median does not see them", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(10, 15);
-  for (StepRecord& step : attempt.record.trace->steps) {
+  for (StepRecord& step : attempt.record.lead().trace->steps) {
     const bool is_slow = step.step > 70 && step.step < 121;
     if (is_slow) step.step_time_ns = kStep_ns - 1;
   }
@@ -120,13 +120,14 @@ TEST_CASE("the attempt is invalid where fewer than half of its steps remain", "[
 
 TEST_CASE("the attempt is invalid where fewer than six steps remain", "[evidence][gpu]") {
   Attempt attempt;
-  attempt.record.trace->steps.resize(20);  // ten count: 0.4 s to 0.5 s
+  attempt.record.lead().trace->steps.resize(20);  // ten count: 0.4 s to 0.5 s
   attempt.telemetry.samples[6].at_ns += kPeriod_ns / 2;
   attempt.throttle(6, 6);  // and this reading speaks for the time from 0.5 s on
   CHECK(attempt.summary().left_out_sentence == "1 of 10 steps left out: 1 throttled (hw_slowdown)");
   CHECK(attempt.summary().invalid_reason.empty());
-  attempt.record.trace->steps.resize(12);
-  for (StepRecord& step : attempt.record.trace->steps) *step.ended_ns += 8 * kStep_ns;  // six count, the last is out
+  attempt.record.lead().trace->steps.resize(12);
+  for (StepRecord& step : attempt.record.lead().trace->steps)
+    *step.ended_ns += 8 * kStep_ns;  // six count, the last is out
   CHECK(attempt.summary().invalid_reason == "throttled");
 }
 
@@ -213,13 +214,13 @@ TEST_CASE("a probe is throttled by readings of its measurements, not by those be
 TEST_CASE("without time stamps, or with those of another clock, the whole attempt is invalid", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(12, 12);
-  SECTION("an old trace") { attempt.record.trace->header.monotonic_us.reset(); }
-  SECTION("an old step") { attempt.record.trace->steps[7].ended_ns.reset(); }
+  SECTION("an old trace") { attempt.record.lead().trace->header.monotonic_us.reset(); }
+  SECTION("an old step") { attempt.record.lead().trace->steps[7].ended_ns.reset(); }
   SECTION("old telemetry") { attempt.telemetry.header.monotonic_us.reset(); }
-  SECTION("a clock that started later") { *attempt.record.trace->header.monotonic_us = 5'000'000; }
-  SECTION("a clock that started earlier") { *attempt.record.trace->header.monotonic_us *= 2; }
-  SECTION("an absurd clock") { *attempt.record.trace->header.monotonic_us = std::int64_t{1} << 53; }
-  SECTION("a step longer than the attempt") { attempt.record.trace->steps[7].step_time_ns = INT64_MAX; }
+  SECTION("a clock that started later") { *attempt.record.lead().trace->header.monotonic_us = 5'000'000; }
+  SECTION("a clock that started earlier") { *attempt.record.lead().trace->header.monotonic_us *= 2; }
+  SECTION("an absurd clock") { *attempt.record.lead().trace->header.monotonic_us = std::int64_t{1} << 53; }
+  SECTION("a step longer than the attempt") { attempt.record.lead().trace->steps[7].step_time_ns = INT64_MAX; }
   const TelemetrySummary& summary = attempt.summary();
   CHECK(summary.timed_steps == 0);
   CHECK(summary.left_out.empty());

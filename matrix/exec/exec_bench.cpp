@@ -44,14 +44,16 @@ Plan bench_plan() {
 std::vector<LaunchRequest> prepared_launches(const std::filesystem::path& store) {
   std::vector<LaunchRequest> launches;
   for (int i = 0; i < kCells; ++i) {
+    RankLaunch rank;
+    rank.request = bench_cell(i).request;
+    rank.request.nonce = "0123456789abcdef";
+    rank.folder = store / std::to_string(i);
+    std::filesystem::create_directory(rank.folder);
+    std::ofstream(rank.folder / "request.json") << to_json(rank.request).dump();
+    rank.command = {kFakeWorker, "run", (rank.folder / "request.json").string()};
+    rank.environment = attempt_environment(rank.request, rank.folder, {}, {});
     LaunchRequest launch;
-    launch.request = bench_cell(i).request;
-    launch.request.nonce = "0123456789abcdef";
-    launch.folder = store / std::to_string(i);
-    std::filesystem::create_directory(launch.folder);
-    std::ofstream(launch.folder / "request.json") << to_json(launch.request).dump();
-    launch.command = {kFakeWorker, "run", (launch.folder / "request.json").string()};
-    launch.environment = attempt_environment(launch.request, launch.folder, {});
+    launch.ranks.push_back(std::move(rank));
     launches.push_back(std::move(launch));
   }
   return launches;
@@ -77,7 +79,7 @@ void process_floor(benchmark::State& state) {
       wait_for_end(launcher);
     }
     state.PauseTiming();
-    if (!std::filesystem::exists(launches.back().folder / "exit.json")) state.SkipWithError("no exit record");
+    if (!std::filesystem::exists(launches.back().ranks[0].folder / "exit.json")) state.SkipWithError("no exit record");
     state.ResumeTiming();
   }
   state.SetItemsProcessed(state.iterations() * kCells);

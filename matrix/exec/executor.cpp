@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <deque>
 #include <set>
 #include <system_error>
 
@@ -10,10 +9,11 @@
 #include <sys/random.h>
 
 #include "matrix/contract/number.hpp"
-#include "matrix/exec/attempt_environment.hpp"
-#include "matrix/exec/attempt_watch.hpp"
-#include "matrix/exec/gpu_desk.hpp"
-#include "matrix/exec/schedule.hpp"
+#include "matrix/contract/turns.hpp"
+#include "matrix/exec/launch_request.hpp"
+#include "matrix/exec/placement.hpp"
+#include "matrix/exec/running_group.hpp"
+#include "matrix/exec/scheduler.hpp"
 
 namespace reprobench {
 namespace {
@@ -23,6 +23,7 @@ using std::chrono::nanoseconds;
 
 constexpr milliseconds kTick{200};
 constexpr milliseconds kReactionTime{100};   // how late a timer may be noticed
+constexpr milliseconds kTurnReaction{5};     // how late the end of a turn may be noticed: blocks are of 50 ms and more
 constexpr milliseconds kLastGoodbye{2'000};  // for the trees of a run that ends by an exception
 constexpr int kLongestBackoffDoublings = 10;
 
@@ -33,22 +34,6 @@ std::string new_nonce() {
   }
   return hex64(bits);
 }
-
-struct Task {
-  std::size_t cell_index = 0;
-  int repeat = 0;
-  int attempt = 0;
-  nanoseconds not_before{0};
-};
-
-struct RunningAttempt {
-  Task task;
-  CellRequest request;
-  std::string folder;  // relative to the run directory
-  AttemptHandle handle = 0;
-  AttemptWatch watch;
-  AttemptGpus gpus;
-};
 
 class Execution {
  public:
@@ -61,16 +46,14 @@ class Execution {
         run_(run),
         options_(options),
         observer_(observer),
-        desk_(plan.host, options.telemetry) {
+        scheduler_(plan, options.jobs),
+        placement_(plan.host, options.telemetry) {
     for (const PlannedCell& planned : plan.cells) {
       records_.push_back({planned.cell.request.cell_id, {}});
       repeats_left_.push_back(planned.skip ? 0 : planned.cell.repeat);
       if (!planned.skip && !workers.contains(planned.cell.request.stack)) {
         throw std::invalid_argument("no worker for stack " + planned.cell.request.stack);
       }
-    }
-    for (const ScheduledRepeat& scheduled : schedule(plan)) {
-      waiting_.push_back({scheduled.cell_index, scheduled.repeat, 0, nanoseconds{0}});
     }
   }
 
@@ -96,20 +79,24 @@ class Execution {
     const auto failed = static_cast<int>(failed_cells_.size());
     return is_interrupted() || (options_.fail_fast > 0 && failed >= options_.fail_fast);
   }
-  bool has_work() const { return !running_.empty() || (!waiting_.empty() && !launches_no_more()); }
-  const Cell& cell_of(const Task& task) const { return plan_.cells[task.cell_index].cell; }
+  bool has_work() const { return !running_.empty() || (scheduler_.has_waiting() && !launches_no_more()); }
+  const Cell& cell_of(const AttemptTask& task) const { return plan_.cells[task.cell_index].cell; }
 
   void launch_what_may_run();
-  bool may_run_beside_others(const Task& task) const;
-  CellRequest request_of(const Task& task) const;
-  void launch(const Task& task, AttemptGpus gpus);
-  void give_up(const Task& task, const std::string& reason);
+  void launch(TaskGroup tasks, GpuLease lease);
+  CellRequest request_of(const AttemptTask& task) const;
+  void launch(const AttemptTask& task, std::size_t member, RunningGroup& group);
+  void give_up(const TaskGroup& tasks, const Hopeless& hopeless);
   milliseconds until_next_timer() const;
   void take(const LaunchEvent& event);
+  bool take_end(RunningAttempt& attempt, const LaunchEvent& event);
   void watch_running();
-  void conclude(std::size_t index, std::optional<AttemptEnd> cause);
-  void record(const Task& task, const CellRequest& request, AttemptRecord attempt);
-  void retry_or_close(const Task& task, const AttemptRecord& attempt);
+  bool watch(RunningAttempt& attempt, nanoseconds now);
+  void conclude(RunningGroup& group, std::size_t index);
+  void record(RunningGroup& group, const AttemptTask& task, const CellRequest& request, AttemptRecord attempt,
+              std::optional<int> ended_by = std::nullopt);
+  void close_if_over(std::size_t index);
+  void retry_or_close(RunningGroup group);
   void abandon();
   std::vector<CellRecord> finished_records();
 
@@ -121,50 +108,33 @@ class Execution {
   const ExecutionOptions& options_;
   const ExecutionObserver& observer_;
 
-  GpuDesk desk_;
-  std::deque<Task> waiting_;  // in order; retries stand in front once they are due
-  std::vector<RunningAttempt> running_;
+  Scheduler scheduler_;
+  Placement placement_;
+  std::vector<RunningGroup> running_;
   std::vector<CellRecord> records_;
   std::vector<int> repeats_left_;  // by cell
   std::set<std::size_t> failed_cells_;
 };
 
-// An exclusive cell waits until nothing runs, and what stands behind it waits too: overtaking would let a stream of
-// small cells starve it.
-bool Execution::may_run_beside_others(const Task& task) const {
-  if (running_.empty()) return true;
-  const bool others_are_exclusive = std::any_of(
-      running_.begin(), running_.end(), [&](const RunningAttempt& attempt) { return cell_of(attempt.task).exclusive; });
-  return !cell_of(task).exclusive && !others_are_exclusive && static_cast<int>(running_.size()) < options_.jobs;
-}
-
-// What waits for a GPU that is in use is overtaken by what needs none or another.
 void Execution::launch_what_may_run() {
-  for (std::size_t i = 0; i < waiting_.size() && !launches_no_more();) {
-    const Task task = waiting_[i];
-    if (task.not_before > clock_.now()) {
-      ++i;
-      continue;
-    }
-    if (!may_run_beside_others(task)) return;
-    const Cell& cell = cell_of(task);
-    const std::string hopeless = desk_.hopeless_because(cell);
-    std::optional<AttemptGpus> gpus;
-    if (hopeless.empty() && !(gpus = desk_.try_take(cell))) {
-      ++i;
-      continue;
-    }
-    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (gpus) {
-      launch(task, std::move(*gpus));
+  while (!launches_no_more()) {
+    std::optional<Hopeless> hopeless;
+    std::optional<GpuLease> lease;
+    auto tasks = scheduler_.next(clock_.now(), [&](const TaskGroup& group) {
+      const Cell& cell = cell_of(group.members.front());
+      hopeless = placement_.hopeless_because(cell);
+      return hopeless || (lease = placement_.try_take(cell));
+    });
+    if (!tasks) return;
+    if (hopeless) {
+      give_up(*tasks, *hopeless);
     } else {
-      give_up(task, hopeless);
+      launch(std::move(*tasks), std::move(*lease));
     }
-    i = 0;  // an attempt that could not start may have put another in front
   }
 }
 
-CellRequest Execution::request_of(const Task& task) const {
+CellRequest Execution::request_of(const AttemptTask& task) const {
   const Cell& cell = cell_of(task);
   CellRequest request = cell.request;
   request.nonce = new_nonce();
@@ -176,129 +146,195 @@ CellRequest Execution::request_of(const Task& task) const {
   return request;
 }
 
-// An attempt on record that was never launched: its cell is errored, not forgotten.
-void Execution::give_up(const Task& task, const std::string& reason) {
-  const CellRequest request = request_of(task);
-  const std::string folder = run_.begin_attempt(request).lexically_relative(run_.folder()).string();
-  AttemptRecord attempt = load_attempt(run_.folder().string(), folder, request, AttemptEnd::gpu_hw);
-  attempt.detail = reason;
-  record(task, request, std::move(attempt));
+// Attempts on record that were never launched: their cells are errored, not forgotten.
+void Execution::give_up(const TaskGroup& tasks, const Hopeless& hopeless) {
+  RunningGroup group;
+  group.tasks = tasks;
+  for (const AttemptTask& task : tasks.members) {
+    const CellRequest request = request_of(task);
+    const std::string folder = run_.begin_attempt(request).lexically_relative(run_.folder()).string();
+    AttemptRecord attempt = load_attempt(run_.folder().string(), folder, request, {hopeless.end, std::nullopt});
+    attempt.detail = hopeless.reason;
+    record(group, task, request, std::move(attempt));
+  }
+  retry_or_close(std::move(group));
 }
 
-void Execution::launch(const Task& task, AttemptGpus gpus) {
+void Execution::launch(TaskGroup tasks, GpuLease lease) {
+  RunningGroup& group = running_.emplace_back();  // already here, so that an exception finds what was started
+  group.tasks = std::move(tasks);
+  group.lease = std::move(lease);
+  std::vector<std::int64_t> turns;
+  for (const AttemptTask& task : group.tasks.members) {
+    turns.push_back(count_of_turns(cell_of(task).request));
+    launch(task, turns.size() - 1, group);
+  }
+  group.order = TurnOrder(std::move(turns));
+  close_if_over(running_.size() - 1);
+}
+
+void Execution::launch(const AttemptTask& task, std::size_t member, RunningGroup& group) {
   const Cell& cell = cell_of(task);
-  const WorkerCommand& worker = workers_.at(cell.request.stack);
-  LaunchRequest launch;
-  launch.request = request_of(task);
-  launch.folder = run_.begin_attempt(launch.request);
-  launch.command = worker.command;
-  launch.command.insert(launch.command.end(), {"run", (launch.folder / "request.json").string()});
-  launch.command.insert(launch.command.end(), worker.arguments.begin(), worker.arguments.end());
-  launch.environment = attempt_environment(launch.request, launch.folder, worker.environment, gpus.lease.gpus());
-  launch.grace = cell.limits.grace;
-  const std::string folder = launch.folder.lexically_relative(run_.folder()).string();
-  if (observer_.attempt_started) observer_.attempt_started(cell, launch.request);
-  desk_.watch(gpus, launch.request, launch.folder);
+  CellRequest request = request_of(task);
+  const std::filesystem::path folder = run_.begin_attempt(request);
+  const LaunchRequest launch =
+      launch_request(request, folder, workers_.at(request.stack), group.lease.gpus(), cell.limits.grace);
+  RunningAttempt attempt{task,
+                         std::move(request),
+                         folder.lexically_relative(run_.folder()).string(),
+                         0,
+                         AttemptWatch(cell.limits, cell.request.world_size, clock_.now(), options_.queue_limit),
+                         nullptr,
+                         nullptr,
+                         member,
+                         cell.request.world_size};
+  if (attempt.request.turn_steps > 0) attempt.resident = std::make_unique<Resident>(attempt.request, folder);
+  if (observer_.attempt_started) observer_.attempt_started(cell, attempt.request);
+  attempt.telemetry = placement_.watch(group.lease, attempt.request, folder);
   try {
-    const AttemptHandle handle = launcher_.start(launch);
-    running_.push_back(
-        {task, launch.request, folder, handle, AttemptWatch(cell.limits, clock_.now()), std::move(gpus)});
+    attempt.handle = launcher_.start(launch);
+    group.attempts.push_back(std::move(attempt));
   } catch (const std::system_error& error) {
-    desk_.stop_watching(gpus);
-    desk_.give_back(gpus);
-    AttemptRecord attempt = load_attempt(run_.folder().string(), folder, launch.request, AttemptEnd::launch);
-    attempt.detail = error.what();
-    record(task, launch.request, std::move(attempt));
+    if (attempt.telemetry) attempt.telemetry->stop();
+    AttemptRecord failed =
+        load_attempt(run_.folder().string(), attempt.folder, attempt.request, {AttemptEnd::launch, std::nullopt});
+    failed.detail = error.what();
+    record(group, task, attempt.request, std::move(failed));
   }
 }
 
 milliseconds Execution::until_next_timer() const {
+  const bool has_turns =
+      std::any_of(running_.begin(), running_.end(), [](const RunningGroup& group) { return group.takes_turns(); });
+  if (has_turns) return kTurnReaction;
   if (!running_.empty()) return kReactionTime;
-  milliseconds wait = kTick;
-  const nanoseconds now = clock_.now();
-  for (const Task& task : waiting_) {
-    const nanoseconds left = std::max(task.not_before - now, nanoseconds{0});
-    wait = std::min(wait, std::chrono::ceil<milliseconds>(left));
-  }
-  return wait;
+  const auto due = scheduler_.next_due();
+  if (!due) return kTick;
+  return std::min(kTick, std::chrono::ceil<milliseconds>(std::max(*due - clock_.now(), nanoseconds{0})));
 }
 
 void Execution::take(const LaunchEvent& event) {
-  const auto found = std::find_if(running_.begin(), running_.end(),
-                                  [&](const RunningAttempt& attempt) { return attempt.handle == event.handle; });
-  if (found == running_.end()) return;  // one that was given up has ended after all
-  if (event.kind == LaunchEvent::Kind::heartbeat) {
-    found->watch.heartbeat(clock_.now());
-  } else {
-    conclude(static_cast<std::size_t>(found - running_.begin()), event.cause);
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    std::vector<RunningAttempt>& attempts = running_[i].attempts;
+    const auto found = std::find_if(attempts.begin(), attempts.end(),
+                                    [&](const RunningAttempt& attempt) { return attempt.handle == event.handle; });
+    if (found == attempts.end()) continue;  // or one that was given up has ended after all
+    if (event.kind == LaunchEvent::Kind::started) found->watch.started(event.rank, clock_.now());
+    if (event.kind == LaunchEvent::Kind::heartbeat) found->watch.heartbeat(event.rank, clock_.now());
+    if (event.kind == LaunchEvent::Kind::ended && take_end(*found, event)) {
+      conclude(running_[i], static_cast<std::size_t>(found - attempts.begin()));
+      close_if_over(i);
+    }
+    return;
   }
+}
+
+// True if it was the last rank.
+bool Execution::take_end(RunningAttempt& attempt, const LaunchEvent& event) {
+  attempt.watch.ended(event.rank);
+  attempt.ranks_running -= 1;
+  if (event.cause) attempt.watch.stop(*event.cause, "", clock_.now(), event.rank);
+  if (attempt.ranks_running > 0 && !attempt.watch.is_stopping()) {
+    CellRequest request = attempt.request;
+    request.rank = event.rank;
+    const RankFiles files = read_rank_files(run_.folder() / attempt.folder, request);
+    if (judge_rank(files, request).end != AttemptEnd::completed) attempt.watch.stop_others(event.rank, clock_.now());
+  }
+  return attempt.ranks_running == 0;
 }
 
 void Execution::watch_running() {
   const nanoseconds now = clock_.now();
   for (std::size_t i = running_.size(); i-- > 0;) {
-    RunningAttempt& attempt = running_[i];
-    AttemptWatch& watch = attempt.watch;
-    if (is_interrupted()) watch.stop(AttemptEnd::interrupted, "stopped by the user", now);
-    if (interrupt_level() >= static_cast<int>(Interrupt::stop_now)) watch.kill_now(now);
-    watch.check_limits(now);
-    if (const auto signal = watch.due_signal(now)) launcher_.stop(attempt.handle, *signal);
-    if (watch.is_given_up(now)) conclude(i, std::nullopt);
-  }
-}
-
-void Execution::conclude(std::size_t index, std::optional<AttemptEnd> cause) {
-  RunningAttempt ended = std::move(running_[index]);
-  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
-  const bool is_left_behind = ended.watch.is_given_up(clock_.now());
-  if (is_left_behind) desk_.quarantine(ended.gpus, "a process on it survived 8 KILLs");
-  desk_.stop_watching(ended.gpus);
-  desk_.give_back(ended.gpus);
-  const auto stopped_as = ended.watch.stopped_as() ? ended.watch.stopped_as() : cause;
-  AttemptRecord attempt = load_attempt(run_.folder().string(), ended.folder, ended.request, stopped_as);
-  if (attempt.end == ended.watch.stopped_as()) {
-    attempt.detail = ended.watch.detail();
-    if (attempt.trace && !attempt.trace->steps.empty()) {
-      attempt.detail += fmt::format("; last step {}", attempt.trace->steps.size());
+    RunningGroup& group = running_[i];
+    pass_turns(group, now);
+    for (std::size_t j = group.attempts.size(); j-- > 0;) {
+      if (watch(group.attempts[j], now)) conclude(group, j);
     }
-    if (is_left_behind) attempt.detail += "; still alive after 8 KILLs, left behind";
+    close_if_over(i);
   }
-  record(ended.task, ended.request, std::move(attempt));
 }
 
-void Execution::record(const Task& task, const CellRequest& request, AttemptRecord attempt) {
-  run_.end_attempt(request, attempt.end, attempt.detail);
-  if (side_of(attempt.end) == Side::product) failed_cells_.insert(task.cell_index);
-  if (observer_.attempt_ended) observer_.attempt_ended(cell_of(task), attempt);
-  attempt.trace.reset();  // it stays on disk; a run of thousands of cells must fit in memory
+// True if nobody waits for it any longer.
+bool Execution::watch(RunningAttempt& attempt, nanoseconds now) {
+  AttemptWatch& watch = attempt.watch;
+  if (is_interrupted()) watch.stop(AttemptEnd::interrupted, "stopped by the user", now);
+  if (interrupt_level() >= static_cast<int>(Interrupt::stop_now)) watch.kill_now(now);
+  watch.check_limits(now);
+  if (const auto signal = watch.due_signal(now)) launcher_.stop(attempt.handle, *signal);
+  return watch.is_given_up(now);
+}
+
+void Execution::conclude(RunningGroup& group, std::size_t index) {
+  RunningAttempt ended = std::move(group.attempts[index]);
+  group.attempts.erase(group.attempts.begin() + static_cast<std::ptrdiff_t>(index));
+  group.order.drop(ended.member);
+  const bool is_left_behind = ended.ranks_running > 0;
+  if (is_left_behind) placement_.leave_behind(group.lease, cell_of(ended.task));
+  if (ended.telemetry) ended.telemetry->stop();
+  const KnownEnd& known = ended.watch.known();
+  AttemptRecord attempt = load_attempt(run_.folder().string(), ended.folder, ended.request, known);
+  if (attempt.end == known.end && !ended.watch.detail().empty()) {
+    attempt.detail = ended.watch.detail();
+    const auto& trace = attempt.deciding().trace;
+    if (trace && !trace->steps.empty()) attempt.detail += fmt::format("; last step {}", trace->steps.size());
+  }
+  if (is_left_behind) attempt.detail += "; still alive after 8 KILLs, left behind";
+  record(group, ended.task, ended.request, std::move(attempt), known.rank);
+}
+
+// `ended_by`: the rank, where that was seen and is not to be read from the files.
+void Execution::record(RunningGroup& group, const AttemptTask& task, const CellRequest& request, AttemptRecord attempt,
+                       std::optional<int> ended_by) {
+  run_.end_attempt(request, attempt.end, attempt.detail, request.world_size > 1 ? ended_by : std::nullopt);
+  if (side_of(attempt.end) == Side::product) {
+    failed_cells_.insert(task.cell_index);
+    group.has_product_end = true;
+  }
+  const Cell& cell = cell_of(task);
+  if (observer_.attempt_ended) observer_.attempt_ended(cell, attempt);
+  drop_traces(attempt);
   records_[task.cell_index].attempts.push_back(std::move(attempt));
   const AttemptRecord& recorded = records_[task.cell_index].attempts.back();
-  desk_.note(cell_of(task), recorded);
-  retry_or_close(task, recorded);
+  placement_.note(cell, recorded);
+  if (placement_.is_worth_retrying(cell, recorded)) group.is_worth_retrying = true;
 }
 
-void Execution::retry_or_close(const Task& task, const AttemptRecord& attempt) {
-  if (task.attempt < options_.infra_retries && desk_.is_worth_retrying(cell_of(task), attempt)) {
-    const int doublings = std::min(task.attempt, kLongestBackoffDoublings);
-    Task again = task;
-    again.attempt += 1;
-    again.not_before = clock_.now() + options_.retry_backoff * (1 << doublings);
-    waiting_.push_front(again);
+void Execution::close_if_over(std::size_t index) {
+  if (!running_[index].attempts.empty()) return;
+  RunningGroup over = std::move(running_[index]);
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+  retry_or_close(std::move(over));
+}
+
+// Residents are measured against each other, so they are repeated together; never after one of them failed.
+void Execution::retry_or_close(RunningGroup group) {
+  placement_.give_back(group.lease);
+  scheduler_.ended(group.tasks);
+  const int retries = group.tasks.members.front().attempt;
+  if (group.is_worth_retrying && !group.has_product_end && retries < options_.infra_retries) {
+    const int doublings = std::min(retries, kLongestBackoffDoublings);
+    scheduler_.retry(std::move(group.tasks), clock_.now() + options_.retry_backoff * (1 << doublings));
     return;
   }
-  if (--repeats_left_[task.cell_index] == 0 && observer_.cell_ended) {
+  for (const AttemptTask& task : group.tasks.members) {
+    if (--repeats_left_[task.cell_index] > 0 || !observer_.cell_ended) continue;
     observer_.cell_ended(cell_of(task), records_[task.cell_index]);
   }
 }
 
 // The run ends by an exception (the store is gone, most likely): nothing of it may live on.
 void Execution::abandon() {
-  for (const RunningAttempt& attempt : running_) launcher_.stop(attempt.handle, StopSignal::kill);
+  std::map<AttemptHandle, int> left;  // ranks that have not ended
+  for (const RunningGroup& group : running_) {
+    for (const RunningAttempt& attempt : group.attempts) left[attempt.handle] = attempt.ranks_running;
+  }
+  for (const auto& [handle, ranks] : left) launcher_.stop(handle, StopSignal::kill);
   const nanoseconds deadline = clock_.now() + kLastGoodbye;
-  while (!running_.empty() && clock_.now() < deadline) {
+  while (!left.empty() && clock_.now() < deadline) {
     for (const LaunchEvent& event : launcher_.wait(kReactionTime)) {
-      if (event.kind != LaunchEvent::Kind::ended) continue;
-      std::erase_if(running_, [&](const RunningAttempt& attempt) { return attempt.handle == event.handle; });
+      const auto found = left.find(event.handle);
+      if (event.kind == LaunchEvent::Kind::ended && found != left.end() && --found->second == 0) left.erase(found);
     }
   }
 }

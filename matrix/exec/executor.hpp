@@ -1,9 +1,10 @@
 // Runs a plan: which attempt when, how long, how it is stopped, and what is written down about it.
 //
-// Order: repeats go round-robin over the cells that are compared with each other, so that every measurement has its
-// partner seconds away. Exclusive cells (timings) run alone; others up to `jobs` at a time. Infrastructure ends are
-// retried with a reason on record (at most twice); a product's end never is (reliability rule R6). A timed attempt
-// whose GPU was throttled, contended or changed its clock is measured again, likewise at most twice.
+// Which attempts may start is the scheduler's to say, where they run the placement's, and how the launcher's; here the
+// three meet. An attempt is over when all its ranks are: one that ends badly or hangs takes the others along, and is
+// the one that is named. Residents of a group take turns by block of steps. Infrastructure ends are retried with a
+// reason on record (at most twice); a product's end never is (reliability rule R6). A timed attempt whose GPU was
+// throttled, contended or changed its clock is measured again, likewise at most twice.
 #pragma once
 
 #include <atomic>
@@ -39,6 +40,7 @@ struct ExecutionOptions {
   int fail_fast = 0;  // stop after this many cells with a failing attempt; 0: never
   int infra_retries = 2;
   std::chrono::milliseconds retry_backoff{5'000};  // doubles with every retry
+  std::chrono::milliseconds queue_limit{0};        // how long an attempt may wait to be started; 0: for ever
   const std::atomic<int>* interrupt = nullptr;
   Telemetry* telemetry = nullptr;  // watches the GPUs of every attempt that has some; null: nobody does
 };

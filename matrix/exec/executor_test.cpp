@@ -35,7 +35,7 @@ Plan two_cells() { return sample_plan({sample_cell("aaa", "stack-a"), sample_cel
 std::vector<std::string> stacks_started(const FakeLauncher& launcher) {
   std::vector<std::string> stacks;
   for (const LaunchRequest& request : launcher.started) {
-    stacks.push_back(request.request.stack + "/" + std::to_string(request.request.repeat));
+    stacks.push_back(request.ranks[0].request.stack + "/" + std::to_string(request.ranks[0].request.repeat));
   }
   return stacks;
 }
@@ -211,25 +211,25 @@ TEST_CASE("only the last repeat is poisoned, and a fault is planted in its repea
   scene.run(plan);
   const auto& started = scene.launcher.started;
   REQUIRE(started.size() == 3);
-  CHECK_FALSE(started[0].request.poison_allocator);
-  CHECK_FALSE(started[0].environment.contains("MALLOC_PERTURB_"));
-  CHECK(started[2].request.poison_allocator);
-  CHECK(started[2].environment.at("MALLOC_PERTURB_") == "165");
-  CHECK_FALSE(started[0].request.inject);
-  CHECK(started[1].request.inject);
-  CHECK(started[0].request.nonce != started[1].request.nonce);
+  CHECK_FALSE(started[0].ranks[0].request.poison_allocator);
+  CHECK_FALSE(started[0].ranks[0].environment.contains("MALLOC_PERTURB_"));
+  CHECK(started[2].ranks[0].request.poison_allocator);
+  CHECK(started[2].ranks[0].environment.at("MALLOC_PERTURB_") == "165");
+  CHECK_FALSE(started[0].ranks[0].request.inject);
+  CHECK(started[1].ranks[0].request.inject);
+  CHECK(started[0].ranks[0].request.nonce != started[1].ranks[0].request.nonce);
 }
 
 TEST_CASE("a worker's environment is built from empty, and knobs win over the stack", "[exec]") {
   setenv("REPROBENCH_TEST_SECRET", "hunter2", 1);
   ExecutorScene scene({});
   scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
-  const auto& environment = scene.launcher.started.at(0).environment;
+  const auto& environment = scene.launcher.started.at(0).ranks[0].environment;
   CHECK_FALSE(environment.contains("REPROBENCH_TEST_SECRET"));
   CHECK(environment.at("TZ") == "UTC");
   CHECK(environment.at("LANG") == "C.UTF-8");
   CHECK(environment.at("OMP_NUM_THREADS") == "1");
-  CHECK(environment.at("HOME") == scene.launcher.started[0].folder.string());
+  CHECK(environment.at("HOME") == scene.launcher.started[0].ranks[0].folder.string());
 }
 
 TEST_CASE("when the store is lost, running attempts are killed and the error comes through", "[exec]") {
@@ -242,6 +242,141 @@ TEST_CASE("when the store is lost, running attempts are killed and the error com
   };
   CHECK_THROWS_AS(scene.run(two_cells()), StoreError);
   CHECK(scene.launcher.signals.at(0) == std::vector{SIGKILL});
+}
+
+TEST_CASE("a timed cell does not run beside a process that could not be ended, others do", "[exec]") {
+  FakeAttempt unkillable = hangs();
+  unkillable.obeys_kill = false;
+  ExecutorScene scene({unkillable});
+  Plan plan =
+      sample_plan({sample_cell("aaa", "stack-a"), sample_cell("bbb", "stack-b"), sample_cell("ccc", "stack-c")});
+  plan.cells[1].cell.exclusive = true;
+  const auto records = scene.run(plan);
+  REQUIRE(records[1].attempts.size() == 1);
+  CHECK(records[1].attempts[0].end == AttemptEnd::launch);
+  CHECK(records[1].attempts[0].detail ==
+        "nothing can be timed on this host any more: a process of smoke-mlp-stack-a-cpu-fp32 survived 8 KILLs");
+  CHECK(records[2].attempts.at(0).end == AttemptEnd::completed);
+  CHECK(scene.launcher.started.size() == 2);
+}
+
+TEST_CASE("a small cell waits for the exclusive one before it, and then for nobody", "[exec]") {
+  ExecutorScene scene({});
+  scene.options.jobs = 4;
+  Plan plan =
+      sample_plan({sample_cell("aaa", "stack-a"), sample_cell("bbb", "stack-b"), sample_cell("ccc", "stack-c")});
+  plan.cells[0].cell.exclusive = true;
+  scene.run(plan);
+  CHECK(scene.launcher.started_at[1] - scene.launcher.started_at[0] >= milliseconds(100));
+  CHECK(scene.launcher.started_at[2] == scene.launcher.started_at[1]);
+  CHECK(scene.launcher.most_at_once == 2);
+}
+
+TEST_CASE("time in a queue is no hang and no part of the total limit", "[exec][ranks]") {
+  FakeAttempt queued = finishes_ok();
+  queued.queued_for = seconds(3'600);
+  ExecutorScene scene({queued});
+  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
+  plan.cells[0].cell.limits = {seconds(5), seconds(5), seconds(20), seconds(1)};
+  const auto records = scene.run(plan);
+  REQUIRE(records[0].attempts.size() == 1);
+  CHECK(records[0].attempts[0].end == AttemptEnd::completed);
+  CHECK(scene.launcher.signals[0].empty());
+  CHECK(scene.clock.now() >= seconds(3'600));
+}
+
+TEST_CASE("what started late is held to its limits from then on", "[exec][ranks]") {
+  FakeAttempt silent = hangs();
+  silent.queued_for = seconds(3'600);
+  silent.beats_until = milliseconds(-1);
+  ExecutorScene scene({silent});
+  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
+  plan.cells[0].cell.limits = {seconds(5), seconds(5), seconds(20), seconds(1)};
+  CHECK(scene.run(plan)[0].attempts.at(0).detail == "no first heartbeat within 5 s");
+  CHECK(scene.clock.now() < seconds(3'608));
+}
+
+TEST_CASE("a queue limit ends as infrastructure, is retried and blames no stack", "[exec][ranks]") {
+  FakeAttempt queued = finishes_ok();
+  queued.queued_for = seconds(3'600);
+  ExecutorScene scene({queued});
+  scene.options.queue_limit = seconds(60);
+  const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
+  REQUIRE(records[0].attempts.size() == 2);
+  CHECK(records[0].attempts[0].end == AttemptEnd::launch);
+  CHECK(side_of(records[0].attempts[0].end) == Side::infra);
+  CHECK(records[0].attempts[0].detail == "not started within the queue limit of 60 s");
+  CHECK(records[0].attempts[1].end == AttemptEnd::completed);
+}
+
+// An attempt of two ranks that does this.
+AttemptRecord attempt_of_two(const FakeAttempt& first, const FakeAttempt& second) {
+  FakeAttempt script = first;
+  script.other_ranks = {second};
+  ExecutorScene scene({script});
+  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
+  plan.cells[0].cell.request.world_size = 2;
+  plan.cells[0].cell.limits = {seconds(5), seconds(5), seconds(60), seconds(1)};
+  scene.options.infra_retries = 0;
+  const auto records = scene.run(plan);
+  REQUIRE(records[0].attempts.size() == 1);
+  REQUIRE(records[0].attempts[0].ranks.size() == 2);
+  return records[0].attempts[0];
+}
+
+FakeAttempt after(FakeAttempt attempt, milliseconds time) {
+  attempt.ends_after = time;
+  return attempt;
+}
+
+TEST_CASE("an attempt is over when all its ranks are", "[exec][ranks]") {
+  const AttemptRecord attempt = attempt_of_two(finishes_ok(), after(finishes_ok(), milliseconds(900)));
+  CHECK(attempt.end == AttemptEnd::completed);
+  CHECK(attempt.detail == "exit code 0");
+  CHECK(attempt.ranks[1].result->rank == 1);
+}
+
+TEST_CASE("a rank that ends badly takes the others along and is the one that is named", "[exec][ranks]") {
+  const AttemptRecord attempt = attempt_of_two(runs_for_ever(), after(exits_with(3), milliseconds(500)));
+  CHECK(attempt.end == AttemptEnd::nonzero);
+  CHECK(attempt.detail == "rank 1: exit code 3; last step 6");
+  CHECK(attempt.ended_by == 1);
+  CHECK_FALSE(attempt.ranks[0].end);
+}
+
+TEST_CASE("a rank that fails because another has ended is not named", "[exec][ranks]") {
+  const AttemptRecord attempt =
+      attempt_of_two(after(exits_with(1), milliseconds(900)), after(exits_with(3), milliseconds(500)));
+  CHECK(attempt.ended_by == 1);
+  CHECK(attempt.detail == "rank 1: exit code 3; last step 6");
+  CHECK(attempt.ranks[0].end == AttemptEnd::nonzero);
+}
+
+TEST_CASE("the rank that fell silent first is the one that hangs", "[exec][ranks]") {
+  FakeAttempt waits_for_peer = hangs();
+  waits_for_peer.beats_until = milliseconds(1'500);
+  const AttemptRecord attempt = attempt_of_two(waits_for_peer, hangs());
+  CHECK(attempt.end == AttemptEnd::hang);
+  CHECK(attempt.detail == "rank 1: no heartbeat for 5 s");
+  CHECK(attempt.ended_by == 1);
+  CHECK_FALSE(attempt.ranks[0].end);
+}
+
+TEST_CASE("ranks that fall silent together are not told apart", "[exec][ranks]") {
+  const AttemptRecord attempt = attempt_of_two(hangs(), hangs());
+  CHECK(attempt.end == AttemptEnd::hang);
+  CHECK(attempt.detail == "no heartbeat for 5 s, several ranks fell silent together");
+}
+
+TEST_CASE("a rank that is done is not held to a heartbeat", "[exec][ranks]") {
+  const AttemptRecord attempt = attempt_of_two(finishes_ok(), after(runs_for_ever(), seconds(30)));
+  CHECK(attempt.end == AttemptEnd::completed);
+}
+
+TEST_CASE("a rank without files after its end is the lost one", "[exec][ranks]") {
+  const AttemptRecord attempt = attempt_of_two(runs_for_ever(), is_lost());
+  CHECK(attempt.end == AttemptEnd::lost);
+  CHECK(attempt.detail == "rank 1: exit.json: missing");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // For tests of the executor: attempts that are scripts on a clock that only moves when somebody waits.
 #pragma once
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -23,8 +24,9 @@ class FakeClock : public Clock {
   std::chrono::nanoseconds now_{0};
 };
 
-// What one attempt does: heartbeats until `quiet_after`, and an end.
+// What one attempt does, or one rank of it: heartbeats until `beats_until`, and an end. Times count from its start.
 struct FakeAttempt {
+  std::chrono::milliseconds queued_for{0};    // before it starts; of the whole attempt
   std::chrono::milliseconds ends_after{100};  // negative: never by itself
   std::chrono::milliseconds beats_until{1'000'000'000};
   bool obeys_term = true;
@@ -32,6 +34,11 @@ struct FakeAttempt {
   bool cannot_start = false;
   bool writes_files = true;  // a complete and valid attempt
   int exit_code = 0;
+  std::vector<FakeAttempt> other_ranks{};  // from rank 1 on; those beyond the last do as this one does
+
+  const FakeAttempt& rank(std::size_t number) const {
+    return number > 0 && number <= other_ranks.size() ? other_ranks[number - 1] : *this;
+  }
 };
 
 inline FakeAttempt finishes_ok() { return {}; }
@@ -75,12 +82,12 @@ class FakeLauncher : public Launcher {
     started_at.push_back(clock_.now());
     signals.emplace_back();
     if (script.cannot_start) {
-      running_.push_back({script, false});
+      running_.emplace_back();
       throw std::system_error(EAGAIN, std::generic_category(), "cannot start fake");
     }
-    running_.push_back({script, true});
+    running_.push_back({script, false, std::vector<RunningRank>(request.ranks.size())});
     int now_running = 0;
-    for (const Running& attempt : running_) now_running += attempt.is_alive ? 1 : 0;
+    for (const Running& attempt : running_) now_running += attempt.is_alive() ? 1 : 0;
     most_at_once = std::max(most_at_once, now_running);
     return static_cast<AttemptHandle>(index);
   }
@@ -89,8 +96,11 @@ class FakeLauncher : public Launcher {
     const auto index = static_cast<std::size_t>(handle);
     signals[index].push_back(signal == StopSignal::terminate ? SIGTERM : SIGKILL);
     Running& attempt = running_[index];
-    const bool obeys = signal == StopSignal::terminate ? attempt.script.obeys_term : attempt.script.obeys_kill;
-    if (attempt.is_alive && obeys) attempt.is_stopped = true;
+    for (std::size_t number = 0; number < attempt.ranks.size(); ++number) {
+      const FakeAttempt& script = attempt.script.rank(number);
+      const bool obeys = signal == StopSignal::terminate ? script.obeys_term : script.obeys_kill;
+      if (attempt.ranks[number].is_alive && obeys) attempt.ranks[number].is_stopped = true;
+    }
   }
 
   std::vector<LaunchEvent> wait(std::chrono::milliseconds timeout) override {
@@ -99,16 +109,14 @@ class FakeLauncher : public Launcher {
     std::vector<LaunchEvent> events;
     for (std::size_t i = 0; i < running_.size(); ++i) {
       Running& attempt = running_[i];
-      if (!attempt.is_alive) continue;
-      const auto age = clock_.now() - started_at[i];
-      const bool ended = attempt.script.ends_after.count() >= 0 && age >= attempt.script.ends_after;
-      if (age <= attempt.script.beats_until) {
-        events.push_back({static_cast<AttemptHandle>(i), LaunchEvent::Kind::heartbeat, std::nullopt});
+      const auto age = clock_.now() - started_at[i] - attempt.script.queued_for;
+      const bool starts = !attempt.has_started && age.count() >= 0;
+      attempt.has_started = attempt.has_started || starts;
+      for (std::size_t number = 0; number < attempt.ranks.size(); ++number) {
+        const LaunchEvent event{static_cast<AttemptHandle>(i), static_cast<int>(number), LaunchEvent::Kind::started};
+        if (starts) events.push_back(event);
+        advance(attempt, event, age, events);
       }
-      if (!ended && !attempt.is_stopped) continue;
-      attempt.is_alive = false;
-      if (attempt.script.writes_files && !attempt.is_stopped) write_files(started[i], attempt.script.exit_code);
-      events.push_back({static_cast<AttemptHandle>(i), LaunchEvent::Kind::ended, std::nullopt});
     }
     return events;
   }
@@ -120,23 +128,60 @@ class FakeLauncher : public Launcher {
   std::function<void()> on_wait;
 
  private:
-  struct Running {
-    FakeAttempt script;
-    bool is_alive = false;
+  struct RunningRank {
+    bool is_alive = true;
     bool is_stopped = false;
   };
+  struct Running {
+    FakeAttempt script{};
+    bool has_started = false;
+    std::vector<RunningRank> ranks{};
+    bool is_alive() const {
+      return std::any_of(ranks.begin(), ranks.end(), [](const RunningRank& rank) { return rank.is_alive; });
+    }
+  };
 
-  static void write_files(const LaunchRequest& launch, int exit_code) {
-    const CellRequest& request = launch.request;
+  // What a rank does at this age.
+  void advance(Running& attempt, LaunchEvent event, std::chrono::nanoseconds age, std::vector<LaunchEvent>& events) {
+    const auto number = static_cast<std::size_t>(event.rank);
+    RunningRank& rank = attempt.ranks[number];
+    if (!rank.is_alive || (!attempt.has_started && !rank.is_stopped)) return;
+    const FakeAttempt& script = attempt.script.rank(number);
+    const bool ended = script.ends_after.count() >= 0 && age >= script.ends_after;
+    event.kind = LaunchEvent::Kind::heartbeat;
+    if (attempt.has_started && age <= script.beats_until) events.push_back(event);
+    if (!ended && !rank.is_stopped) return;
+    rank.is_alive = false;
+    const RankLaunch& launch = started[static_cast<std::size_t>(event.handle)].ranks[number];
+    if (rank.is_stopped) {
+      write_exit(launch, std::nullopt, StoppedBy::runner, age);
+    } else if (script.writes_files) {
+      write_exit(launch, script.exit_code, StoppedBy::nobody, age);
+      write_files(launch);
+    }
+    event.kind = LaunchEvent::Kind::ended;
+    events.push_back(event);
+  }
+
+  static void write_exit(const RankLaunch& launch, std::optional<int> exit_code, StoppedBy stopped_by,
+                         std::chrono::nanoseconds age) {
     ExitRecord exit;
-    exit.nonce = request.nonce;
+    exit.nonce = launch.request.nonce;
+    exit.rank = launch.request.rank;
     exit.exit_code = exit_code;
+    if (!exit_code) exit.signal = SIGTERM;
+    exit.stopped_by = stopped_by;
+    exit.duration_ns = age.count();
     std::ofstream(launch.folder / "exit.json") << to_json(exit).dump();
+  }
 
+  static void write_files(const RankLaunch& launch) {
+    const CellRequest& request = launch.request;
     const std::string digest(32, 'a');
     std::ofstream trace(launch.folder / "trace.jsonl");
     std::int64_t lines = 0;
-    trace << trace_line(to_json(TraceHeader{request.cell_id, request.nonce, digest, request.trace}), lines++);
+    trace << trace_line(to_json(TraceHeader{request.cell_id, request.nonce, digest, request.trace, {}, request.rank}),
+                        lines++);
     for (std::int64_t number = 1; number <= request.workload.steps; ++number) {
       StepRecord step;
       step.step = number;
@@ -151,6 +196,7 @@ class FakeLauncher : public Launcher {
     CellResult result;
     result.cell_id = request.cell_id;
     result.nonce = request.nonce;
+    result.rank = request.rank;
     result.workload_digest = digest;
     result.steps_completed = request.workload.steps;
     result.chain = digest;

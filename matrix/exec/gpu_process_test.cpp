@@ -171,7 +171,7 @@ TEST_CASE("cells that want a GPU of which none is left are on record as given up
   CHECK(records[1].attempts[0].end == AttemptEnd::gpu_hw);
   CHECK(records[1].attempts[0].detail ==
         "1 GPU of class sm_90 wanted, 0 left; GPU-a is quarantined: Xid 79 (GPU has fallen off the bus) on GPU-a");
-  CHECK_FALSE(records[1].attempts[0].result);
+  CHECK_FALSE(records[1].attempts[0].lead().result);
 }
 
 TEST_CASE("a GPU that is lost half-way is a device fault", "[exec][process][gpu]") {

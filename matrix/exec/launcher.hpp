@@ -1,5 +1,5 @@
-// The seam between scheduling and processes: what the executor asks of whatever runs an attempt. Tests hand in a
-// FakeLauncher.
+// The seam between scheduling and processes: what the executor asks of whatever runs an attempt, be it this machine or
+// the queue of a batch system. Tests hand in a FakeLauncher.
 #pragma once
 
 #include <chrono>
@@ -16,24 +16,31 @@
 namespace reprobench {
 
 // One process tree to start.
-struct LaunchRequest {
-  CellRequest request;
-  std::filesystem::path folder;                    // the attempt's; request.json is there; the worker starts in it
+struct RankLaunch {
+  CellRequest request;                             // with its rank
+  std::filesystem::path folder;                    // the rank's; request.json is there; the worker starts in it
   std::vector<std::string> command;                // worker binary and arguments; their paths are absolute
   std::map<std::string, std::string> environment;  // complete: built from empty
-  std::chrono::milliseconds grace{10'000};         // between TERM and KILL, should the runner die meanwhile
+};
+
+// One attempt: process trees that start, and are stopped, together.
+struct LaunchRequest {
+  std::vector<RankLaunch> ranks;            // rank N at [N]; at least one
+  std::chrono::milliseconds grace{10'000};  // between TERM and KILL, should the runner die meanwhile
 };
 
 using AttemptHandle = std::int64_t;
 
 struct LaunchEvent {
   enum class Kind {
-    ended,      // the tree is gone and exit.json is written, or never will be
-    heartbeat,  // the trace grew
+    started,    // the rank's worker runs; until then it waits in a queue, however long
+    heartbeat,  // the rank's trace grew
+    ended,      // the rank's tree is gone and exit.json is written, or never will be
   };
   AttemptHandle handle = 0;
+  int rank = 0;
   Kind kind = Kind::ended;
-  std::optional<AttemptEnd> cause;  // of an end: `store` if exit.json could not be written; else the files say it
+  std::optional<AttemptEnd> cause{};  // of an end: `store` if exit.json could not be written; else the files say it
 };
 
 enum class StopSignal { terminate, kill };
@@ -42,13 +49,14 @@ class Launcher {
  public:
   virtual ~Launcher() = default;
 
-  // Starts the tree. Throws std::system_error if not even the shepherd could be started.
+  // Starts the trees, or queues them. Throws std::system_error if that could not be done; then none of them lives.
   virtual AttemptHandle start(const LaunchRequest& request) = 0;
 
-  // Sends a signal to the whole tree. Safe for a tree that has ended.
+  // Sends a signal to the trees of all ranks, or takes them out of the queue. Safe for what has ended.
   virtual void stop(AttemptHandle handle, StopSignal signal) = 0;
 
-  // Waits at most `timeout` for something to happen; also returns early when a user signal arrived.
+  // Waits at most `timeout` for something to happen; also returns early when a user signal arrived. Every rank has one
+  // `started`, before its other events, unless it ends in the queue, and one `ended`.
   virtual std::vector<LaunchEvent> wait(std::chrono::milliseconds timeout) = 0;
 };
 

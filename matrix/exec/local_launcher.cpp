@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,8 +20,9 @@
 
 namespace reprobench {
 
-struct WatchedAttempt {
+struct WatchedRank {
   AttemptHandle handle = 0;
+  int rank = 0;
   pid_t shepherd = -1;
   FileDescriptor shepherd_fd;  // pidfd: readable once the shepherd has ended
   FileDescriptor control;
@@ -52,10 +54,10 @@ void kill_process(pid_t pid, void*) { kill(pid, SIGKILL); }
 // A killed shepherd takes its worker along, but nobody else. They are all of its session unless they left it.
 void kill_orphans(pid_t shepherd) { visit_session(shepherd, kill_process, nullptr); }
 
-bool trace_grew(WatchedAttempt& attempt) {
+bool trace_grew(WatchedRank& rank) {
   struct stat status {};
-  if (stat(attempt.trace_path.c_str(), &status) != 0 || status.st_size <= attempt.trace_bytes) return false;
-  attempt.trace_bytes = status.st_size;
+  if (stat(rank.trace_path.c_str(), &status) != 0 || status.st_size <= rank.trace_bytes) return false;
+  rank.trace_bytes = status.st_size;
   return true;
 }
 
@@ -65,9 +67,12 @@ struct LocalLauncher::State {
   std::filesystem::path shepherd;
   std::int64_t log_cap_bytes = 0;
   AttemptHandle last_handle = 0;
-  std::vector<WatchedAttempt> running;
+  std::vector<WatchedRank> running;
+  std::vector<LaunchEvent> started;  // not yet told
   Steady::time_point next_heartbeat_check = Steady::now();
 
+  WatchedRank spawn(const RankLaunch& launch, std::chrono::milliseconds grace);
+  void discard(AttemptHandle handle);
   LaunchEvent take_end(std::size_t index);
   void take_heartbeats(std::vector<LaunchEvent>& events);
 };
@@ -81,34 +86,61 @@ LocalLauncher::LocalLauncher(std::filesystem::path shepherd, std::int64_t log_ca
 // Closing the control pipes tells every shepherd that the runner is gone; each stops its tree and ends.
 LocalLauncher::~LocalLauncher() = default;
 
-AttemptHandle LocalLauncher::start(const LaunchRequest& request) {
+WatchedRank LocalLauncher::State::spawn(const RankLaunch& launch, milliseconds grace) {
   int control[2];
   if (pipe2(control, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
   const FileDescriptor shepherds_end(control[0]);
-  WatchedAttempt attempt;
-  attempt.control = FileDescriptor(control[1]);
+  WatchedRank rank;
+  rank.control = FileDescriptor(control[1]);
+  rank.rank = launch.request.rank;
   SpawnRequest spawn;
-  spawn.command = {state_->shepherd.string(),
+  spawn.command = {shepherd.string(),
                    std::to_string(kControlFd),
-                   request.request.nonce,
-                   std::to_string(request.request.rank),
-                   request.folder.string(),
-                   std::to_string(state_->log_cap_bytes),
-                   std::to_string(request.grace.count())};
-  spawn.command.insert(spawn.command.end(), request.command.begin(), request.command.end());
-  spawn.environment = request.environment;
+                   launch.request.nonce,
+                   std::to_string(launch.request.rank),
+                   launch.folder.string(),
+                   std::to_string(log_cap_bytes),
+                   std::to_string(grace.count())};
+  spawn.command.insert(spawn.command.end(), launch.command.begin(), launch.command.end());
+  spawn.environment = launch.environment;
   spawn.descriptors = {{shepherds_end.get(), kControlFd}};
-  attempt.shepherd = spawn_process(spawn);
-  attempt.shepherd_fd = open_pidfd(attempt.shepherd);
-  attempt.trace_path = (request.folder / "trace.jsonl").string();
-  attempt.handle = ++state_->last_handle;
-  state_->running.push_back(std::move(attempt));
-  return state_->last_handle;
+  rank.shepherd = spawn_process(spawn);
+  rank.shepherd_fd = open_pidfd(rank.shepherd);
+  rank.trace_path = (launch.folder / "trace.jsonl").string();
+  return rank;
+}
+
+// An attempt of which not every rank could be started: those that were end with it.
+void LocalLauncher::State::discard(AttemptHandle handle) {
+  for (const WatchedRank& rank : running) {
+    if (rank.handle != handle) continue;
+    kill(rank.shepherd, SIGKILL);
+    waitpid(rank.shepherd, nullptr, 0);
+    kill_orphans(rank.shepherd);
+  }
+  std::erase_if(running, [&](const WatchedRank& rank) { return rank.handle == handle; });
+  std::erase_if(started, [&](const LaunchEvent& event) { return event.handle == handle; });
+}
+
+AttemptHandle LocalLauncher::start(const LaunchRequest& request) {
+  const AttemptHandle handle = ++state_->last_handle;
+  try {
+    for (const RankLaunch& launch : request.ranks) {
+      WatchedRank rank = state_->spawn(launch, request.grace);
+      rank.handle = handle;
+      state_->started.push_back({handle, rank.rank, LaunchEvent::Kind::started});
+      state_->running.push_back(std::move(rank));
+    }
+  } catch (const std::system_error&) {
+    state_->discard(handle);
+    throw;
+  }
+  return handle;
 }
 
 void LocalLauncher::stop(AttemptHandle handle, StopSignal signal) {
-  for (const WatchedAttempt& attempt : state_->running) {
-    if (attempt.handle != handle) continue;
+  for (const WatchedRank& rank : state_->running) {
+    if (rank.handle != handle) continue;
     const char command = signal == StopSignal::terminate ? 'T' : 'K';
     // MSG_NOSIGNAL does not exist for pipes: a shepherd that has just ended must not end this process.
     sigset_t pipe_signal;
@@ -116,7 +148,7 @@ void LocalLauncher::stop(AttemptHandle handle, StopSignal signal) {
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe_signal, &previous);
-    if (write(attempt.control.get(), &command, 1) < 0 && errno == EPIPE) {
+    if (write(rank.control.get(), &command, 1) < 0 && errno == EPIPE) {
       constexpr timespec kNow{0, 0};
       sigtimedwait(&pipe_signal, nullptr, &kNow);
     }
@@ -125,13 +157,13 @@ void LocalLauncher::stop(AttemptHandle handle, StopSignal signal) {
 }
 
 LaunchEvent LocalLauncher::State::take_end(std::size_t index) {
-  const WatchedAttempt attempt = std::move(running[index]);
+  const WatchedRank rank = std::move(running[index]);
   running.erase(running.begin() + static_cast<std::ptrdiff_t>(index));
   int status = 0;
-  while (waitpid(attempt.shepherd, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(rank.shepherd, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!WIFEXITED(status)) kill_orphans(attempt.shepherd);
-  LaunchEvent event{attempt.handle, LaunchEvent::Kind::ended, std::nullopt};
+  if (!WIFEXITED(status)) kill_orphans(rank.shepherd);
+  LaunchEvent event{rank.handle, rank.rank, LaunchEvent::Kind::ended};
   if (WIFEXITED(status) && WEXITSTATUS(status) == kShepherdStoreError) event.cause = AttemptEnd::store;
   return event;
 }
@@ -139,19 +171,19 @@ LaunchEvent LocalLauncher::State::take_end(std::size_t index) {
 void LocalLauncher::State::take_heartbeats(std::vector<LaunchEvent>& events) {
   if (Steady::now() < next_heartbeat_check) return;
   next_heartbeat_check = Steady::now() + kHeartbeatInterval;
-  for (WatchedAttempt& attempt : running) {
-    if (trace_grew(attempt)) events.push_back({attempt.handle, LaunchEvent::Kind::heartbeat, std::nullopt});
+  for (WatchedRank& rank : running) {
+    if (trace_grew(rank)) events.push_back({rank.handle, rank.rank, LaunchEvent::Kind::heartbeat});
   }
 }
 
 std::vector<LaunchEvent> LocalLauncher::wait(milliseconds timeout) {
   std::vector<pollfd> polled;
-  for (const WatchedAttempt& attempt : state_->running) polled.push_back({attempt.shepherd_fd.get(), POLLIN, 0});
-  const bool has_running = !polled.empty();
-  const milliseconds slice = has_running ? std::min(timeout, kHeartbeatInterval) : timeout;
+  for (const WatchedRank& rank : state_->running) polled.push_back({rank.shepherd_fd.get(), POLLIN, 0});
+  milliseconds slice = polled.empty() ? timeout : std::min(timeout, kHeartbeatInterval);
+  if (!state_->started.empty()) slice = milliseconds{0};
   poll(polled.data(), polled.size(), static_cast<int>(std::max<std::int64_t>(slice.count(), 0)));
 
-  std::vector<LaunchEvent> events;
+  std::vector<LaunchEvent> events = std::exchange(state_->started, {});
   state_->take_heartbeats(events);
   for (std::size_t i = polled.size(); i-- > 0;) {
     if (polled[i].revents != 0) events.push_back(state_->take_end(i));

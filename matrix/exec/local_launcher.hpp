@@ -1,4 +1,4 @@
-// Attempts as local process trees, each under a reprobench-shepherd that owns, reaps and reports it.
+// Attempts as local process trees, each rank under a reprobench-shepherd that owns, reaps and reports it.
 #pragma once
 
 #include <memory>

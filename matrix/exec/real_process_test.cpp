@@ -76,7 +76,7 @@ struct ProcessScene {
   }
 
   std::filesystem::path file_of(const AttemptRecord& attempt, const char* name) const {
-    return folder / attempt.folder / name;
+    return folder / attempt.lead().folder / name;
   }
 
   TemporaryFolder store;
@@ -95,12 +95,12 @@ TEST_CASE("a worker that does its work is completed, with an account of its reso
   ProcessScene scene;
   const AttemptRecord attempt = scene.end_of("ok");
   CHECK(attempt.end == AttemptEnd::completed);
-  REQUIRE(attempt.exit);
-  CHECK(attempt.exit->exit_code == 0);
-  CHECK(attempt.exit->leaked_processes == 0);
-  CHECK(attempt.exit->duration_ns > 0);
-  CHECK(attempt.exit->max_rss_bytes > 0);
-  CHECK(attempt.exit->stopped_by == StoppedBy::nobody);
+  REQUIRE(attempt.lead().exit);
+  CHECK(attempt.lead().exit->exit_code == 0);
+  CHECK(attempt.lead().exit->leaked_processes == 0);
+  CHECK(attempt.lead().exit->duration_ns > 0);
+  CHECK(attempt.lead().exit->max_rss_bytes > 0);
+  CHECK(attempt.lead().exit->stopped_by == StoppedBy::nobody);
 }
 
 TEST_CASE("F01: an exit code is recorded with the last line of stderr", "[exec][process]") {
@@ -148,7 +148,7 @@ TEST_CASE("F07: a flood of output is drained and cut to head and tail", "[exec][
   ProcessScene scene;
   const AttemptRecord attempt = scene.end_of("flood=100000000");
   CHECK(attempt.end == AttemptEnd::completed);
-  CHECK(attempt.exit->stdout_bytes >= 100'000'000);
+  CHECK(attempt.lead().exit->stdout_bytes >= 100'000'000);
   CHECK(std::filesystem::file_size(scene.file_of(attempt, "stdout.log")) < (4u << 20) + 100);
   CHECK(contains(read_file(scene.file_of(attempt, "stdout.log")), " bytes left out]"));
 }
@@ -162,9 +162,9 @@ TEST_CASE("F09: a worker deaf to TERM is killed after the grace", "[exec][proces
   scene.limits.heartbeat_gap = milliseconds(500);
   const AttemptRecord attempt = scene.end_of("ignore_term");
   CHECK(attempt.end == AttemptEnd::hang);
-  REQUIRE(attempt.exit);
-  CHECK(attempt.exit->signal == SIGKILL);
-  CHECK(attempt.exit->stopped_by == StoppedBy::runner);
+  REQUIRE(attempt.lead().exit);
+  CHECK(attempt.lead().exit->signal == SIGKILL);
+  CHECK(attempt.lead().exit->stopped_by == StoppedBy::runner);
 }
 
 TEST_CASE("a worker that never comes to an end is stopped at the total limit", "[exec][process]") {
@@ -172,14 +172,14 @@ TEST_CASE("a worker that never comes to an end is stopped at the total limit", "
   scene.limits.total = milliseconds(600);
   const AttemptRecord attempt = scene.end_of("trickle");
   CHECK(attempt.end == AttemptEnd::timeout);
-  CHECK(attempt.exit->signal == SIGTERM);
+  CHECK(attempt.lead().exit->signal == SIGTERM);
 }
 
 TEST_CASE("F10, F11: a child that outlives its worker is killed and the attempt is not passed", "[exec][process]") {
   const auto behaviour = GENERATE(std::string("leak"), std::string("setsid_child"));
   const AttemptRecord attempt = ProcessScene().end_of(behaviour);
   CHECK(attempt.end == AttemptEnd::leaked);
-  CHECK(attempt.exit->leaked_processes == 1);
+  CHECK(attempt.lead().exit->leaked_processes == 1);
 }
 
 TEST_CASE("F15: silence is a hang, whether from the start or half-way", "[exec][process]") {
@@ -194,7 +194,7 @@ TEST_CASE("F16: a stopped worker is a hang and dies all the same", "[exec][proce
   scene.limits.heartbeat_gap = milliseconds(500);
   const AttemptRecord attempt = scene.end_of("stop");
   CHECK(attempt.end == AttemptEnd::hang);
-  CHECK(attempt.exit->signal == SIGTERM);
+  CHECK(attempt.lead().exit->signal == SIGTERM);
 }
 
 TEST_CASE("F20: killing the shepherd ends the worker, and the attempt is lost", "[exec][process]") {
@@ -214,6 +214,25 @@ TEST_CASE("F20: killing the shepherd ends the worker, and the attempt is lost", 
   CHECK(killed);
   CHECK(attempt.end == AttemptEnd::lost);
   CHECK(attempt.detail == "exit.json: missing");
+}
+
+TEST_CASE("F20: what a worker left behind does not outlive a killed shepherd", "[exec][process]") {
+  ProcessScene scene;
+  scene.options.infra_retries = 0;
+  bool killed = false;
+  scene.observer.tick = [&] {
+    const auto processes = processes_naming(scene.store.path.string());
+    if (killed || processes.size() < 3) return;  // the shepherd, the worker and its child
+    for (const pid_t pid : processes) {
+      const auto comm = read_plain_file("/proc/" + std::to_string(pid) + "/comm", 64);
+      if (!contains(std::get<std::string>(comm), "reprobench-shep")) continue;
+      kill(pid, SIGKILL);
+      killed = true;
+    }
+  };
+  const AttemptRecord attempt = scene.end_of("early_child,hang");
+  CHECK(killed);
+  CHECK(attempt.end == AttemptEnd::lost);
 }
 
 TEST_CASE("F21: when the runner is killed, no worker is left after the grace", "[exec][process]") {
@@ -238,7 +257,7 @@ TEST_CASE("F21: when the runner is killed, no worker is left after the grace", "
   const RunRecord record = load_run((store.path / "runs" / "r-20260101-000000-0001").string());
   REQUIRE(record.cells.at(0).attempts.size() == 1);
   CHECK(record.cells[0].attempts[0].end == AttemptEnd::lost);
-  CHECK(record.cells[0].attempts[0].exit->stopped_by == StoppedBy::runner_death);
+  CHECK(record.cells[0].attempts[0].lead().exit->stopped_by == StoppedBy::runner_death);
 }
 
 TEST_CASE("F40: a worker that cannot be executed is a launch failure with the system's words", "[exec][process]") {
@@ -292,7 +311,7 @@ TEST_CASE("two runs of the fake worker give the same digests, and drift does not
   }
   RunDirectory directory = sample_run(scene.store.path, plan);
   for (const CellRecord& cell : execute(plan, scene.workers, scene.launcher, scene.clock, directory, {}, {})) {
-    for (const AttemptRecord& attempt : cell.attempts) chains[cell.cell_id].push_back(attempt.result->chain);
+    for (const AttemptRecord& attempt : cell.attempts) chains[cell.cell_id].push_back(attempt.lead().result->chain);
   }
   CHECK(chains["aaa"].at(0) == chains["aaa"].at(1));
   CHECK(chains["bbb"].at(0) != chains["bbb"].at(1));
@@ -310,9 +329,9 @@ TEST_CASE("a script chooses the behaviour by stack and repeat", "[exec][process]
   RunDirectory directory = sample_run(scene.store.path, plan);
   const auto records =
       execute(plan, {{"stack-a", worker}, {"stack-b", worker}}, scene.launcher, scene.clock, directory, {}, {});
-  CHECK(records[0].attempts.at(0).exit->exit_code == 5);
+  CHECK(records[0].attempts.at(0).lead().exit->exit_code == 5);
   CHECK(records[1].attempts.at(0).end == AttemptEnd::completed);
-  CHECK(records[1].attempts.at(1).exit->exit_code == 4);
+  CHECK(records[1].attempts.at(1).lead().exit->exit_code == 4);
 }
 
 }  // namespace

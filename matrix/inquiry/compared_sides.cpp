@@ -35,7 +35,7 @@ std::optional<ComparedSide> side_of(const RunRecord& run, std::size_t index) {
     const bool is_whole = attempt.end == AttemptEnd::completed;
     if (!is_whole && !non_finite_step(attempt)) continue;
     ComparedSide side{fmt::format("{}:{}", run.info.run_id, cell.request.cell_id), cell.request, attempt,
-                      std::filesystem::path(run.folder) / attempt.folder};
+                      std::filesystem::path(run.folder) / attempt.lead().folder};
     const auto injection = cell.injections.find(attempt.repeat);
     if (injection != cell.injections.end()) side.request.inject = injection->second;
     return side;
@@ -146,11 +146,11 @@ std::vector<ComparedSide> run_requests(const std::vector<CellRequest>& requests,
 }  // namespace
 
 void read_trace_of(ComparedSide& side) {
-  if (side.attempt.trace) return;
-  side.attempt.trace = read_trace(side.folder / "trace.jsonl", side.request.cell_id, side.attempt.nonce);
+  if (side.attempt.lead().trace) return;
+  side.attempt.lead().trace = read_trace(side.folder / "trace.jsonl", side.request.cell_id, side.attempt.nonce);
   const bool is_whole = side.attempt.end == AttemptEnd::completed;
-  if (is_whole && !side.attempt.trace->problem.empty()) {
-    throw StoreError(side.folder.string() + ": " + side.attempt.trace->problem);
+  if (is_whole && !side.attempt.lead().trace->problem.empty()) {
+    throw StoreError(side.folder.string() + ": " + side.attempt.lead().trace->problem);
   }
 }
 
@@ -224,8 +224,8 @@ LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, Replays&
   std::vector<const Trace*> measured;
   std::vector<const Trace*> expected;
   for (std::size_t i = 0; i < outcomes.size(); i += 2) {
-    measured.push_back(&*outcomes[i].attempt.trace);
-    expected.push_back(&*outcomes[i + 1].attempt.trace);
+    measured.push_back(&*outcomes[i].attempt.lead().trace);
+    expected.push_back(&*outcomes[i + 1].attempt.lead().trace);
   }
   return loss_equivalence(measured, expected);
 }

@@ -28,18 +28,19 @@ std::string not_comparable_because(const ComparedSide& measured, const ComparedS
   differ("world_size", a.world_size, b.world_size);
   for (const char* knob : {"precision", "seed"}) differ(knob, a.knobs.at(knob), b.knobs.at(knob));
   if (!fields.empty()) return fmt::format("the workloads differ: {}", fmt::join(fields, ", "));
+  if (a.world_size > 1) return fmt::format("only attempts of one rank are compared yet, these have {}", a.world_size);
   differ("trace level", to_string(a.trace), to_string(b.trace));
   if (!fields.empty()) return fmt::format("the digests are of different levels: {}", fields.front());
-  const std::string& ours = measured.attempt.result->workload_digest;
-  const std::string& theirs = expected.attempt.result->workload_digest;
+  const std::string& ours = measured.attempt.lead().result->workload_digest;
+  const std::string& theirs = expected.attempt.lead().result->workload_digest;
   if (ours != theirs) {
     return fmt::format("the workload digests differ: {} against {}; weights, data, order or loop are not the same",
                        ours, theirs);
   }
   const bool is_cut = non_finite_step(measured.attempt) || non_finite_step(expected.attempt);
-  if (!is_cut && measured.attempt.trace->steps.size() != expected.attempt.trace->steps.size()) {
-    return fmt::format("{} steps against {}", measured.attempt.trace->steps.size(),
-                       expected.attempt.trace->steps.size());
+  if (!is_cut && measured.attempt.lead().trace->steps.size() != expected.attempt.lead().trace->steps.size()) {
+    return fmt::format("{} steps against {}", measured.attempt.lead().trace->steps.size(),
+                       expected.attempt.lead().trace->steps.size());
   }
   return "";
 }
@@ -71,8 +72,8 @@ std::string sentence_of(const CellComparison& comparison) {
 
 // What the traces show beside the first difference.
 void describe_difference(CellComparison& comparison, const ComparedSide& measured, const ComparedSide& expected) {
-  const Trace& ours = *measured.attempt.trace;
-  const Trace& theirs = *expected.attempt.trace;
+  const Trace& ours = *measured.attempt.lead().trace;
+  const Trace& theirs = *expected.attempt.lead().trace;
   comparison.strip = divergence_strip(ours, theirs, comparison.trace.first->step);
   comparison.events = event_flips(ours, theirs);
   comparison.split = loss_split(ours, theirs);
@@ -99,8 +100,8 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
   comparison.measured = measured.label;
   comparison.expected = expected.label;
   comparison.workload = workload_text(measured.request);
-  comparison.differences =
-      side_differences(measured.request, *measured.attempt.result, expected.request, *expected.attempt.result);
+  comparison.differences = side_differences(measured.request, *measured.attempt.lead().result, expected.request,
+                                            *expected.attempt.lead().result);
   const std::string reason = not_comparable_because(measured, expected);
   if (!reason.empty()) {
     comparison.word = "not_comparable";
@@ -108,7 +109,7 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
     return comparison;
   }
   comparison.non_finite = non_finite_side(measured, expected);
-  comparison.trace = compare_traces(*measured.attempt.trace, *expected.attempt.trace, expected.label);
+  comparison.trace = compare_traces(*measured.attempt.lead().trace, *expected.attempt.lead().trace, expected.label);
   if (!comparison.trace.first && comparison.non_finite) {
     comparison.word = "not_comparable";
     comparison.sentence =

@@ -30,7 +30,7 @@ std::vector<const TensorRecord*> parameters_of(const Trace& trace) {
 // Member `index` moves a weight of its own, drawn from its index alone, so that the ensemble is the same every time.
 ReplayTask member(const ComparedSide& base, int index) {
   std::mt19937_64 random(static_cast<std::uint64_t>(index) + 1);
-  const auto parameters = parameters_of(*base.attempt.trace);
+  const auto parameters = parameters_of(*base.attempt.lead().trace);
   const TensorRecord& tensor = *parameters[random() % parameters.size()];
   const auto element = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(element_count(tensor)));
   CellRequest request = base.request;
@@ -44,14 +44,15 @@ std::filesystem::path file_of(const ComparedSide& base, int members, const std::
   request.suite = "envelope";
   request.inject.reset();
   return store / "baselines" /
-         fmt::format("envelope-{}-{}-{}.json", cell_id_of(request), base.attempt.result->chain.substr(0, 12), members);
+         fmt::format("envelope-{}-{}-{}.json", cell_id_of(request), base.attempt.lead().result->chain.substr(0, 12),
+                     members);
 }
 
 }  // namespace
 
 EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool again, const std::filesystem::path& store,
                                  Replays& replays, const Announce& announce) {
-  if (base.request.trace != TraceLevel::tensor || base.attempt.trace->tensors.empty()) {
+  if (base.request.trace != TraceLevel::tensor || base.attempt.lead().trace->tensors.empty()) {
     throw UsageError(base.label + ": a trajectory needs a run with `trace: tensor`");
   }
   EnsembleEnvelope result;
@@ -65,8 +66,8 @@ EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool aga
   for (int i = 0; i < members; ++i) tasks.push_back(member(base, i));
   const auto outcomes = replays.run(tasks);
   std::vector<const Trace*> traces;
-  for (const ReplayOutcome& outcome : outcomes) traces.push_back(&*outcome.attempt.trace);
-  result.envelope = envelope_of(traces, *base.attempt.trace, base.request.stack);
+  for (const ReplayOutcome& outcome : outcomes) traces.push_back(&*outcome.attempt.lead().trace);
+  result.envelope = envelope_of(traces, *base.attempt.lead().trace, base.request.stack);
   result.is_new = true;
   std::filesystem::create_directories(result.file.parent_path());
   write_file_atomically(result.file, to_json(result.envelope).dump(1) + "\n");

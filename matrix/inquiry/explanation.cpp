@@ -31,7 +31,7 @@ CellRequest replay_of(const ComparedSide& side, Replay replay) {
 }
 
 std::string chain_at(const AttemptRecord& attempt, std::int64_t step) {
-  for (const StepRecord& record : attempt.trace->steps) {
+  for (const StepRecord& record : attempt.lead().trace->steps) {
     if (record.step == step) return record.chain;
   }
   return "";
@@ -86,7 +86,8 @@ class Explainer {
   // A replay that takes another course than the run shows nothing about the run.
   void check_reproduced(const ComparedSide& side, const ReplayOutcome& outcome) {
     const std::string original = chain_at(side.attempt, first_.step);
-    if (outcome.attempt.trace->steps.empty() || outcome.attempt.trace->steps.back().chain == original) return;
+    if (outcome.attempt.lead().trace->steps.empty() || outcome.attempt.lead().trace->steps.back().chain == original)
+      return;
     result_.notes.push_back(
         fmt::format("{}: the replay did not give the run's bits up to step {}: this side is not "
                     "reproducible, and what follows is about the replay",
@@ -182,7 +183,8 @@ class Explainer {
   }
 
   bool of_other_libraries() const {
-    return measured_.attempt.result->fingerprint.blas_provider != expected_.attempt.result->fingerprint.blas_provider;
+    return measured_.attempt.lead().result->fingerprint.blas_provider !=
+           expected_.attempt.lead().result->fingerprint.blas_provider;
   }
 
   // Class B2, from the state before the difference and from every state asked for.

@@ -71,9 +71,9 @@ std::string site_text(const OperatorRecord& call) {
 }  // namespace
 
 std::optional<std::int64_t> non_finite_step(const AttemptRecord& attempt) {
-  if (!attempt.result || !attempt.result->failure) return std::nullopt;
-  if (attempt.result->failure->cause != "non_finite_loss") return std::nullopt;
-  return attempt.result->failure->step;
+  if (!attempt.lead().result || !attempt.lead().result->failure) return std::nullopt;
+  if (attempt.lead().result->failure->cause != "non_finite_loss") return std::nullopt;
+  return attempt.lead().result->failure->step;
 }
 
 std::string non_finite_sentence(const ComparedSide& side, const ComparedSide& other, std::int64_t step,

@@ -50,10 +50,10 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].attempts.empty()) throw ReplayFailed(fmt::format("replay `{}` was not started", tasks[i].purpose));
     AttemptRecord attempt = cells[i].attempts.back();
-    const std::filesystem::path folder = directory.folder() / attempt.folder;
-    if (!attempt.trace && attempt.result) {
-      attempt.trace = read_trace(folder / "trace.jsonl", plan.cells[i].cell.request.cell_id, attempt.nonce,
-                                 first_step_of(tasks[i].request));
+    const std::filesystem::path folder = directory.folder() / attempt.lead().folder;
+    if (!attempt.lead().trace && attempt.lead().result) {
+      attempt.lead().trace = read_trace(folder / "trace.jsonl", plan.cells[i].cell.request.cell_id, attempt.nonce,
+                                        first_step_of(tasks[i].request));
     }
     outcomes.push_back({folder, std::move(attempt)});
   }

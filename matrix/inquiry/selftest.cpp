@@ -63,7 +63,7 @@ class WorkloadTest {
     auto outcomes = replays_.run(tasks);
     baseline_ = std::move(outcomes.front());
     for (std::size_t i = 1; i < outcomes.size(); ++i) repeats_.push_back(std::move(outcomes[i]));
-    for (const TensorRecord& tensor : baseline_.attempt.trace->tensors.front().tensors) {
+    for (const TensorRecord& tensor : baseline_.attempt.lead().trace->tensors.front().tensors) {
       if (tensor.role != TensorRole::parameter) continue;
       parameters_.push_back({tensor.name, std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1},
                                                           std::multiplies<std::int64_t>())});
@@ -82,7 +82,7 @@ class WorkloadTest {
     row.workload = label_;
     row.planted = static_cast<int>(repeats_.size());
     for (const ReplayOutcome& repeat : repeats_) {
-      const auto comparison = compare_traces(*repeat.attempt.trace, *baseline_.attempt.trace, "");
+      const auto comparison = compare_traces(*repeat.attempt.lead().trace, *baseline_.attempt.lead().trace, "");
       if (comparison.first) ++row.false_alarms;
     }
     row.passed = row.false_alarms == 0;
@@ -154,21 +154,21 @@ class WorkloadTest {
     ++row.planted;
     const AttemptRecord& attempt = outcome.attempt;
     if (attempt.end != AttemptEnd::completed) {
-      const bool not_finite =
-          attempt.result && attempt.result->failure && attempt.result->failure->cause == "non_finite_loss";
-      const bool as_planted =
-          not_finite && fault.place == PlantedAt::end_of_run && attempt.result->failure->step == request.inject->step;
+      const bool not_finite = attempt.lead().result && attempt.lead().result->failure &&
+                              attempt.lead().result->failure->cause == "non_finite_loss";
+      const bool as_planted = not_finite && fault.place == PlantedAt::end_of_run &&
+                              attempt.lead().result->failure->step == request.inject->step;
       row.found += not_finite;
       row.located += as_planted;
       if (!as_planted) row.problem = fmt::format("ended as {}: {}", to_string(attempt.end), attempt.detail);
       return;
     }
-    if (attempt.result->workload_digest != baseline_.attempt.result->workload_digest) {
+    if (attempt.lead().result->workload_digest != baseline_.attempt.lead().result->workload_digest) {
       ++row.found;
       row.located += fault.place == PlantedAt::not_comparable;
       return;
     }
-    const auto comparison = compare_traces(*attempt.trace, *baseline_.attempt.trace, "");
+    const auto comparison = compare_traces(*attempt.lead().trace, *baseline_.attempt.lead().trace, "");
     if (!comparison.first) {
       ++row.without_effect;
       return;

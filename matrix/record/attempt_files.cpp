@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "matrix/record/plain_file.hpp"
+#include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
 namespace {
@@ -32,16 +33,15 @@ ReadDocument<Document> read_document(const fs::path& path, std::int64_t limit_by
 }
 
 template <class Document>
-std::string echo_problem(const char* name, const Document& document, const CellRequest& request) {
-  if (document.nonce == request.nonce) return "";
-  return fmt::format("{}: nonce {} does not match expected {}", name, document.nonce, request.nonce);
-}
-
-template <class Document>
 ReadDocument<Document> only_of(const CellRequest& request, const char* name, ReadDocument<Document> document) {
-  if (!document.value || document.value->nonce == request.nonce) return document;
+  if (!document.value) return document;
+  if (document.value->nonce != request.nonce) {
+    return {std::nullopt,
+            fmt::format("{}: nonce {} does not match expected {}", name, document.value->nonce, request.nonce)};
+  }
+  if (document.value->rank == request.rank) return document;
   return {std::nullopt,
-          fmt::format("{}: nonce {} does not match expected {}", name, document.value->nonce, request.nonce)};
+          fmt::format("{}: rank {} does not match expected {}", name, document.value->rank, request.rank)};
 }
 
 std::string last_line_of_stderr(const fs::path& folder) {
@@ -59,8 +59,16 @@ std::string last_line_of_stderr(const fs::path& folder) {
 
 }  // namespace
 
-AttemptFiles read_attempt_files(const fs::path& folder, const CellRequest& request) {
-  AttemptFiles files;
+fs::path rank_folder(const fs::path& attempt_folder, int rank) {
+  const fs::path folder = attempt_folder / rank_folder_name(rank);
+  // Of contract 1.0: the request lay where the coordinator makes the folders of the ranks today.
+  if (rank == 0 && !fs::exists(folder) && fs::exists(attempt_folder / "request.json")) return attempt_folder;
+  return folder;
+}
+
+RankFiles read_rank_files(const fs::path& attempt_folder, const CellRequest& request) {
+  const fs::path folder = rank_folder(attempt_folder, request.rank);
+  RankFiles files;
   files.exit = only_of(request, "exit.json",
                        read_document(folder / "exit.json", kLargestExitRecordBytes, &exit_record_from_json));
   auto result = read_document(folder / "result.json", kLargestResultBytes, &result_from_json);
@@ -69,10 +77,20 @@ AttemptFiles read_attempt_files(const fs::path& folder, const CellRequest& reque
                                         request.cell_id)};
   }
   files.result = only_of(request, "result.json", std::move(result));
-  Trace trace = read_trace(folder / "trace.jsonl", request.cell_id, request.nonce, first_step_of(request));
+  Trace trace =
+      read_trace(folder / "trace.jsonl", request.cell_id, request.nonce, first_step_of(request), request.rank);
   if (trace.problem != "trace.jsonl: missing") files.trace = std::move(trace);
-  files.telemetry = read_telemetry(folder / "telemetry.jsonl", request.nonce);
   files.last_words = last_line_of_stderr(folder);
+  return files;
+}
+
+AttemptFiles read_attempt_files(const fs::path& folder, const CellRequest& request) {
+  AttemptFiles files;
+  CellRequest of_rank = request;
+  for (of_rank.rank = 0; of_rank.rank < request.world_size; ++of_rank.rank) {
+    files.ranks.push_back(read_rank_files(folder, of_rank));
+  }
+  files.telemetry = read_telemetry(folder / "telemetry.jsonl", request.nonce);
   return files;
 }
 

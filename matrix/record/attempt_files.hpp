@@ -1,9 +1,11 @@
-// What an attempt left in its folder, as values and nothing more: how it ended is judged from them in matrix/evidence.
+// What an attempt's ranks left in their folders, as values and nothing more: how it ended is judged from them in
+// matrix/evidence.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "matrix/contract/exit_record.hpp"
 #include "matrix/contract/request.hpp"
@@ -13,23 +15,32 @@
 
 namespace reprobench {
 
-// A document of this attempt, or what is wrong with it; exactly one of the two is there.
+// A document of this rank, or what is wrong with it; exactly one of the two is there.
 template <class Document>
 struct ReadDocument {
   std::optional<Document> value;
   std::string problem;  // "result.json: missing", "result.json: cell_id 9f3c.. does not match expected 71aa.."
 };
 
-struct AttemptFiles {
+struct RankFiles {
   ReadDocument<ExitRecord> exit;
   ReadDocument<CellResult> result;
-  std::optional<Trace> trace;                // nothing: the file does not exist
-  std::optional<TelemetryRecord> telemetry;  // nothing: it had no GPU
-  std::string last_words;                    // the last line of stderr that says something, control characters as `?`
+  std::optional<Trace> trace;  // nothing: the file does not exist
+  std::string last_words;      // the last line of stderr that says something, control characters as `?`
 };
 
-// `request` is what the coordinator wrote, never what is on disk: documents that echo another nonce or cell are none of
-// this attempt's. Never throws for what the files hold.
+struct AttemptFiles {
+  std::vector<RankFiles> ranks;              // as many as the cell's world size, rank N at [N]
+  std::optional<TelemetryRecord> telemetry;  // nothing: it had no GPU
+};
+
+// Where the files of a rank are: `rank-N` in the attempt's folder, or that folder itself for the only rank of a run of
+// contract 1.0.
+std::filesystem::path rank_folder(const std::filesystem::path& attempt_folder, int rank);
+
+// `request` is what the coordinator wrote, never what is on disk: documents that echo another nonce, cell or rank are
+// none of this rank's. Never throws for what the files hold.
+RankFiles read_rank_files(const std::filesystem::path& attempt_folder, const CellRequest& request);
 AttemptFiles read_attempt_files(const std::filesystem::path& folder, const CellRequest& request);
 
 }  // namespace reprobench

@@ -157,15 +157,22 @@ void RunDirectory::journal_begin(const CellRequest& request) {
                   {"folder", attempt_folder(request)}});
 }
 
+std::string rank_folder_name(int rank) { return fmt::format("rank-{}", rank); }
+
 fs::path RunDirectory::begin_attempt(const CellRequest& request) {
   const fs::path path = make_attempt_folder(request);
-  write_new_file(path / "request.json", to_json(request).dump(1) + "\n");
+  CellRequest of_rank = request;
+  for (of_rank.rank = 0; of_rank.rank < request.world_size; ++of_rank.rank) {
+    const fs::path folder = path / rank_folder_name(of_rank.rank);
+    if (mkdir(folder.c_str(), 0700) != 0) fail("make folder", folder, errno);
+    write_new_file(folder / "request.json", to_json(of_rank).dump(1) + "\n");
+  }
   journal_begin(request);
   return path;
 }
 
 void RunDirectory::adopt_attempt(const CellRequest& request, const fs::path& source, AttemptEnd end,
-                                 const std::string& detail) {
+                                 const std::string& detail, std::optional<int> rank) {
   const fs::path path = make_attempt_folder(request);
   for (const auto& entry : fs::recursive_directory_iterator(source)) {
     const fs::path copy = path / entry.path().lexically_relative(source);
@@ -174,17 +181,16 @@ void RunDirectory::adopt_attempt(const CellRequest& request, const fs::path& sou
     if (entry.is_regular_file()) fs::copy_file(entry.path(), copy);
   }
   journal_begin(request);
-  end_attempt(request, end, detail);
+  end_attempt(request, end, detail, rank);
 }
 
-void RunDirectory::end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail) {
-  append_journal({{"kind", "end"},
-                  {"cell_id", request.cell_id},
-                  {"repeat", request.repeat},
-                  {"attempt", request.attempt},
-                  {"nonce", request.nonce},
-                  {"end", to_string(end)},
-                  {"detail", detail}});
+void RunDirectory::end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail,
+                               std::optional<int> rank) {
+  json entry = {
+      {"kind", "end"},          {"cell_id", request.cell_id}, {"repeat", request.repeat}, {"attempt", request.attempt},
+      {"nonce", request.nonce}, {"end", to_string(end)},      {"detail", detail}};
+  if (rank) entry["rank"] = *rank;
+  append_journal(std::move(entry));
 }
 
 void RunDirectory::keep_input(const std::string& name, std::string_view content) {

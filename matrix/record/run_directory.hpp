@@ -4,7 +4,9 @@
 //   STORE/runs/r-20261121-101502-7f3a/
 //     run.json  plan.json  journal.jsonl  lock  verdict.json  junit.xml
 //     inputs/            the matrix, suite and stack files as they were
-//     cells/CELL_ID/r0a0.NONCE/   request.json trace.jsonl result.json exit.json stdout.log stderr.log
+//     cells/CELL_ID/r0a0.NONCE/   telemetry.jsonl, and a folder a rank, also where there is one rank only:
+//       rank-0/   request.json trace.jsonl result.json exit.json stdout.log stderr.log, turns.jsonl of a resident
+//       worker
 //     report/            report.html summary.md checks.csv
 // Durable files are written under a temporary name, synced and renamed (reliability rule R9).
 #pragma once
@@ -37,6 +39,9 @@ std::string read_file(const std::filesystem::path& path);
 // Throws StoreError if a process is writing the run now: "run r1 is held by pid 4242 ...".
 void require_not_held(const std::filesystem::path& run_folder, const std::string& run_id);
 
+// "rank-0": a rank's folder in its attempt's.
+std::string rank_folder_name(int rank);
+
 class RunDirectory {
  public:
   // Makes STORE/runs/RUN_ID (or `folder`, if given), takes its lock and writes plan.json and run.json. Throws
@@ -50,16 +55,18 @@ class RunDirectory {
 
   const std::filesystem::path& folder() const { return folder_; }
 
-  // A new attempt folder with its request.json, and the intent in the journal, before anything is launched.
+  // A new attempt folder with the folders and request.json of its `world_size` ranks, and the intent in the journal,
+  // before anything is launched.
   std::filesystem::path begin_attempt(const CellRequest& request);
 
-  // The end of an attempt in the journal.
-  void end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail);
+  // The end of an attempt in the journal. `rank`: which of several ended it.
+  void end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail,
+                   std::optional<int> rank = std::nullopt);
 
   // An attempt of another run with all its files. They are copied: a file with two names is refused when it is read
   // (plain_file.hpp). What is no regular file is left out.
   void adopt_attempt(const CellRequest& request, const std::filesystem::path& source, AttemptEnd end,
-                     const std::string& detail);
+                     const std::string& detail, std::optional<int> rank = std::nullopt);
 
   void keep_input(const std::string& name, std::string_view content);
   void finish(const RunInfo& info);

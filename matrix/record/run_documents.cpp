@@ -30,6 +30,7 @@ std::string take_end(const json& entry, std::vector<JournaledAttempt>& attempts)
   found->end = attempt_end_from(required<std::string>("journal", entry, "end"));
   if (!found->end) return "`end` is not the end of an attempt";
   found->detail = required<std::string>("journal", entry, "detail");
+  found->rank = optional_field<int>("journal", entry, "rank");
   return "";
 }
 

@@ -27,6 +27,7 @@ struct JournaledAttempt {
   std::string folder;             // relative to the run directory
   std::optional<AttemptEnd> end;  // nothing: the runner died first
   std::string detail;
+  std::optional<int> rank;  // which of several ranks ended it
 };
 
 // Attempts in the order they began. A last line that was cut (the runner was killed while writing it) is left out;

@@ -11,8 +11,8 @@ using nlohmann::json;
 // Takes the lines of one trace in order; every member returns what is wrong with a line, or nothing.
 class TraceBuilder {
  public:
-  TraceBuilder(Trace& trace, const std::string& cell_id, const std::string& nonce, std::int64_t first_step)
-      : trace_(trace), cell_id_(cell_id), nonce_(nonce), first_step_(first_step) {}
+  TraceBuilder(Trace& trace, const std::string& cell_id, const std::string& nonce, std::int64_t first_step, int rank)
+      : trace_(trace), cell_id_(cell_id), nonce_(nonce), first_step_(first_step), rank_(rank) {}
 
   std::string accept(const json& body) {
     try {
@@ -41,6 +41,9 @@ class TraceBuilder {
       return "cell_id " + trace_.header.cell_id + " does not match expected " + cell_id_;
     }
     if (trace_.header.nonce != nonce_) return "nonce " + trace_.header.nonce + " does not match expected " + nonce_;
+    if (trace_.header.rank != rank_) {
+      return "rank " + std::to_string(trace_.header.rank) + " does not match expected " + std::to_string(rank_);
+    }
     has_header_ = true;
     return "";
   }
@@ -83,6 +86,7 @@ class TraceBuilder {
   const std::string& cell_id_;
   const std::string& nonce_;
   std::int64_t first_step_;
+  int rank_;
   bool has_header_ = false;
   bool has_final_ = false;
 };
@@ -90,9 +94,9 @@ class TraceBuilder {
 }  // namespace
 
 Trace read_trace(const std::filesystem::path& path, const std::string& cell_id, const std::string& nonce,
-                 std::int64_t first_step) {
+                 std::int64_t first_step, int rank) {
   Trace trace;
-  TraceBuilder builder(trace, cell_id, nonce, first_step);
+  TraceBuilder builder(trace, cell_id, nonce, first_step, rank);
   const LinesRead read = read_checked_lines(path, [&](const json& body) { return builder.accept(body); });
   trace.problem = read.problem;
   if (trace.problem.empty() && !builder.has_final()) {

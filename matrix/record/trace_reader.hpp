@@ -1,4 +1,4 @@
-// trace.jsonl of one attempt as values.
+// trace.jsonl of one rank as values.
 #pragma once
 
 #include <filesystem>
@@ -19,8 +19,8 @@ struct Trace {
 };
 
 // Never throws for what the file holds: `problem` says what is wrong and everything before it is kept. The header must
-// be this attempt's, the steps must count from `first_step` without a gap, and the final state must close the file.
+// be this rank's, the steps must count from `first_step` without a gap, and the final state must close the file.
 Trace read_trace(const std::filesystem::path& path, const std::string& cell_id, const std::string& nonce,
-                 std::int64_t first_step = 1);
+                 std::int64_t first_step = 1, int rank = 0);
 
 }  // namespace reprobench

@@ -71,12 +71,7 @@ void count_tensors(const TensorsRecord& ours, const TensorsRecord& theirs, const
   }
 }
 
-}  // namespace
-
-std::string not_bitwise_because(const CellEvidence& measured, const CellEvidence& expected) {
-  if (measured.device != expected.device) return fmt::format("{} against {}", measured.device, expected.device);
-  const Fingerprint& a = measured.repeats.front().result->fingerprint;
-  const Fingerprint& b = expected.repeats.front().result->fingerprint;
+std::string fingerprints_differ_in(const Fingerprint& a, const Fingerprint& b) {
   struct Fact {
     const char* what;
     std::string measured;
@@ -96,6 +91,20 @@ std::string not_bitwise_because(const CellEvidence& measured, const CellEvidence
        {std::tuple{"", loaded_versions(a), loaded_versions(b)}, std::tuple{"build of ", build_ids(a), build_ids(b)},
         std::tuple{"setting ", a.flags, b.flags}, std::tuple{"variable ", a.environment, b.environment}}) {
     const std::string difference = first_difference(what, ours, theirs);
+    if (!difference.empty()) return difference;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string not_bitwise_because(const CellEvidence& measured, const CellEvidence& expected) {
+  if (measured.device != expected.device) return fmt::format("{} against {}", measured.device, expected.device);
+  const auto& ours = measured.repeats.front().ranks;
+  const auto& theirs = expected.repeats.front().ranks;
+  if (ours.size() != theirs.size()) return fmt::format("{} ranks against {}", ours.size(), theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const std::string difference = fingerprints_differ_in(ours[i].result->fingerprint, theirs[i].result->fingerprint);
     if (!difference.empty()) return difference;
   }
   return "";
@@ -121,19 +130,22 @@ Measurement by_construction_mismatches(const CellEvidence& cell, const CellEvide
     return {std::nullopt, std::nullopt, "one process, and no other cell of this workload to hold it against"};
   }
   const AttemptRecord& expected = anchor->repeats.front();
-  const Trace theirs = constructed_part(*expected.trace);
   Measurement found{0.0, std::nullopt, ""};
   for (const AttemptRecord& attempt : cell.repeats) {
     const std::string against = is_own_anchor ? "repeat 0" : anchor->slug;
-    const Trace ours = constructed_part(*attempt.trace);
-    const TensorsRecord* our_step = first_step_of(ours);
-    const TensorsRecord* their_step = first_step_of(theirs);
-    if (our_step != nullptr && their_step != nullptr) count_tensors(*our_step, *their_step, against, found);
-    const std::string& digest = attempt.result->workload_digest;
-    if (digest == expected.result->workload_digest) continue;
+    for (std::size_t i = 0; i < std::min(attempt.ranks.size(), expected.ranks.size()); ++i) {
+      const Trace theirs = constructed_part(*expected.ranks[i].trace);
+      const Trace ours = constructed_part(*attempt.ranks[i].trace);
+      const TensorsRecord* our_step = first_step_of(ours);
+      const TensorsRecord* their_step = first_step_of(theirs);
+      if (our_step != nullptr && their_step != nullptr) count_tensors(*our_step, *their_step, against, found);
+    }
+    const std::string& digest = attempt.lead().result->workload_digest;
+    const std::string& expected_digest = expected.lead().result->workload_digest;
+    if (digest == expected_digest) continue;
     *found.value += 1;
     if (!found.divergence) {
-      found.divergence = Divergence{0, "", "workload digest", against, digest, expected.result->workload_digest};
+      found.divergence = Divergence{0, "", "workload digest", against, digest, expected_digest};
     }
   }
   return found;

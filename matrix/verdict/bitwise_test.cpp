@@ -28,7 +28,7 @@ TEST_CASE("bits are promised where everything that arithmetic depends on is equa
   CHECK(not_bitwise_because(base, evidence("b", "sm_90")) == "cpu against sm_90");
   const auto changed = [&](const auto& change) {
     CellEvidence other = evidence("b");
-    change(other.repeats.front().result->fingerprint);
+    change(other.repeats.front().lead().result->fingerprint);
     return not_bitwise_because(base, other);
   };
   CHECK(changed([](Fingerprint& f) { f.cpu_model = "other"; }) == "CPU `` against `other`");
@@ -53,8 +53,8 @@ TEST_CASE("bits are promised where everything that arithmetic depends on is equa
 TEST_CASE("the same library in another folder promises the same bits", "[verdict]") {
   CellEvidence a = evidence("a");
   CellEvidence b = evidence("b");
-  a.repeats[0].result->fingerprint.libraries = {{"/opt/one/libtorch_cpu.so", "00ff"}};
-  b.repeats[0].result->fingerprint.libraries = {{"/home/two/libtorch_cpu.so", "00ff"}};
+  a.repeats[0].lead().result->fingerprint.libraries = {{"/opt/one/libtorch_cpu.so", "00ff"}};
+  b.repeats[0].lead().result->fingerprint.libraries = {{"/home/two/libtorch_cpu.so", "00ff"}};
   CHECK(not_bitwise_because(a, b).empty());
 }
 
@@ -62,29 +62,29 @@ TEST_CASE("inputs and initial weights are held against any cell of the workload,
           "[verdict]") {
   CellEvidence anchor = evidence("a");
   CellEvidence cell = evidence("b", "sm_90");
-  anchor.repeats[0].trace->tensors = {initial("11")};
-  cell.repeats[0].trace->tensors = {initial("11")};
-  cell.repeats[0].trace->tensors[0].tensors[2].digest = "ff";
+  anchor.repeats[0].lead().trace->tensors = {initial("11")};
+  cell.repeats[0].lead().trace->tensors = {initial("11")};
+  cell.repeats[0].lead().trace->tensors[0].tensors[2].digest = "ff";
   CHECK(*by_construction_mismatches(cell, &anchor).value == 0);
-  cell.repeats[0].trace->tensors = {initial("22")};
+  cell.repeats[0].lead().trace->tensors = {initial("22")};
   const Measurement found = by_construction_mismatches(cell, &anchor);
   CHECK(*found.value == 1);
   CHECK(found.divergence->tensor == "fc1.weight");
   CHECK(found.divergence->against == "a");
-  cell.repeats[0].result->workload_digest = "another";
+  cell.repeats[0].lead().result->workload_digest = "another";
   CHECK(*by_construction_mismatches(cell, &anchor).value == 2);
 }
 
 TEST_CASE("what only one side made is a mismatch, and one process alone proves nothing", "[verdict]") {
   CellEvidence anchor = evidence("a");
   CellEvidence cell = evidence("b");
-  anchor.repeats[0].trace->tensors = {initial("11")};
-  cell.repeats[0].trace->tensors = {initial("11")};
-  cell.repeats[0].trace->tensors[0].tensors.erase(cell.repeats[0].trace->tensors[0].tensors.begin() + 1);
+  anchor.repeats[0].lead().trace->tensors = {initial("11")};
+  cell.repeats[0].lead().trace->tensors = {initial("11")};
+  cell.repeats[0].lead().trace->tensors[0].tensors.erase(cell.repeats[0].lead().trace->tensors[0].tensors.begin() + 1);
   CHECK(*by_construction_mismatches(cell, &anchor).value == 1);
   CHECK_FALSE(by_construction_mismatches(anchor, &anchor).value);
   anchor.repeats.push_back(anchor.repeats.front());
-  anchor.repeats[1].trace->tensors = {initial("33")};
+  anchor.repeats[1].lead().trace->tensors = {initial("33")};
   CHECK(*by_construction_mismatches(anchor, &anchor).value == 1);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("initial weights are held against the reference's cell, on whatever de
   RunRecord run = across({threshold("numerics.by_construction_mismatches", Bound::Kind::max, 0, false)});
   CHECK(candidate(judge(run)).outcome == Outcome::passed);
   for (AttemptRecord& attempt : candidate(run).attempts) {
-    for (TensorRecord& tensor : attempt.trace->tensors.front().tensors) {
+    for (TensorRecord& tensor : attempt.lead().trace->tensors.front().tensors) {
       if (tensor.role == TensorRole::parameter) tensor.digest = "other";
     }
   }

@@ -213,7 +213,7 @@ void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bou
 }
 
 bool has_reference_blas(const CellEvidence& cell) {
-  return cell.repeats.front().result->fingerprint.blas_provider == kReferenceBlas;
+  return cell.repeats.front().lead().result->fingerprint.blas_provider == kReferenceBlas;
 }
 
 void say_what_was_left_out(CheckResult& check, const CellEvidence& cell, const CellEvidence* reference) {

@@ -9,7 +9,7 @@ const Fingerprint* first_fingerprint(const RunRecord& run, const std::string& st
   for (std::size_t i = 0; i < run.plan.cells.size() && i < run.cells.size(); ++i) {
     if (run.plan.cells[i].cell.request.stack != stack) continue;
     for (const AttemptRecord& attempt : run.cells[i].attempts) {
-      if (attempt.end == AttemptEnd::completed && attempt.result) return &attempt.result->fingerprint;
+      if (attempt.end == AttemptEnd::completed && attempt.lead().result) return &attempt.lead().result->fingerprint;
     }
   }
   return nullptr;

@@ -17,7 +17,7 @@ std::optional<TimeDoubt> doubt_about(const CellEvidence& cell) {
   for (const AttemptRecord& attempt : cell.repeats) {
     const std::string who = fmt::format("repeat {} of {}", attempt.repeat, cell.slug);
     if (!attempt.telemetry) {
-      const bool had_gpu = attempt.result && !attempt.result->fingerprint.device_name.empty();
+      const bool had_gpu = attempt.lead().result && !attempt.lead().result->fingerprint.device_name.empty();
       if (!had_gpu) continue;
       return TimeDoubt{"no_telemetry", fmt::format("{}: nobody watched its GPU", who)};
     }

@@ -28,7 +28,7 @@ RunRecord gpu_run() {
   for (CellRecord& cell : run.cells) {
     for (AttemptRecord& attempt : cell.attempts) {
       attempt.telemetry = healthy();
-      attempt.result->fingerprint.device_name = "NVIDIA H100 80GB HBM3";
+      attempt.lead().result->fingerprint.device_name = "NVIDIA H100 80GB HBM3";
     }
   }
   return run;
@@ -73,8 +73,8 @@ TEST_CASE("one invalid repeat makes the speed inconclusive with its reason and l
 TEST_CASE("steps that are left out are counted in the sentence and not in the time", "[verdict][gpu]") {
   RunRecord run = gpu_run();
   for (AttemptRecord& attempt : candidate(run).attempts) {
-    for (std::size_t i = 14; i < 18; ++i) attempt.trace->steps[i].step_time_ns *= 3;  // steps 15 to 18 of 20
-    for (std::size_t i = 10; i < 13; ++i) attempt.trace->steps[i].step_time_ns *= 3;  // steps 11 to 13
+    for (std::size_t i = 14; i < 18; ++i) attempt.lead().trace->steps[i].step_time_ns *= 3;  // steps 15 to 18 of 20
+    for (std::size_t i = 10; i < 13; ++i) attempt.lead().trace->steps[i].step_time_ns *= 3;  // steps 11 to 13
   }
   CHECK(speed(judge(run)).status == CheckStatus::failed);
   for (AttemptRecord& attempt : candidate(run).attempts) {

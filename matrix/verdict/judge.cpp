@@ -48,8 +48,9 @@ struct Ended {
 
 // A stack that cannot do what the cell asks is no regression of it, and no pass either.
 bool is_unsupported(const AttemptRecord& attempt) {
-  return attempt.end == AttemptEnd::worker_error && attempt.result && attempt.result->failure &&
-         attempt.result->failure->cause == "unsupported";
+  const auto& result = attempt.deciding().result;
+  return attempt.end == AttemptEnd::worker_error && result && result->failure &&
+         result->failure->cause == "unsupported";
 }
 
 // The outcome that attempts alone decide, worst first; nothing if every repeat completed. A device fault that followed
@@ -85,9 +86,9 @@ std::optional<Ended> ended_early(const std::vector<const AttemptRecord*>& last, 
 }
 
 std::optional<std::string> common_workload_digest(const std::vector<const AttemptRecord*>& repeats) {
-  const std::string& first = repeats.front()->result->workload_digest;
+  const std::string& first = repeats.front()->lead().result->workload_digest;
   const bool equal = std::all_of(repeats.begin(), repeats.end(), [&](const AttemptRecord* attempt) {
-    return attempt->result->workload_digest == first;
+    return attempt->lead().result->workload_digest == first;
   });
   return equal ? std::optional(first) : std::nullopt;
 }
@@ -117,11 +118,15 @@ Ended from_checks(const std::vector<CheckResult>& checks) {
 // fails.
 std::optional<Ended> non_finite_loss(const CellEvidence& evidence) {
   for (const AttemptRecord& attempt : evidence.repeats) {
-    for (const StepRecord& step : attempt.trace->steps) {
-      const auto loss = exact_float_from_json(step.loss);
-      if (loss && std::isfinite(*loss)) continue;
-      return Ended{Outcome::failed, "non_finite_loss",
-                   fmt::format("repeat {}: the loss of step {} is not a finite number", attempt.repeat, step.step)};
+    for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+      for (const StepRecord& step : attempt.ranks[rank].trace->steps) {
+        const auto loss = exact_float_from_json(step.loss);
+        if (loss && std::isfinite(*loss)) continue;
+        const std::string which = attempt.ranks.size() > 1 ? fmt::format(", rank {}", rank) : "";
+        return Ended{
+            Outcome::failed, "non_finite_loss",
+            fmt::format("repeat {}{}: the loss of step {} is not a finite number", attempt.repeat, which, step.step)};
+      }
     }
   }
   return std::nullopt;
@@ -161,7 +166,7 @@ class Judge {
       }
       return conclude(verdict, *early);
     }
-    verdict.chain = repeats.front()->result->chain;
+    verdict.chain = repeats.front()->lead().result->chain;
     const auto workload_digest = common_workload_digest(repeats);
     if (!workload_digest) {
       return conclude(verdict, {Outcome::inconclusive, "not_comparable",
@@ -170,7 +175,8 @@ class Judge {
     verdict.workload_digest = *workload_digest;
     const CellEvidence evidence = load_evidence(planned.cell, repeats);
     for (const AttemptRecord& attempt : evidence.repeats) {
-      if (!attempt.result->measurements.empty()) verdict.measurements[attempt.repeat] = attempt.result->measurements;
+      if (!attempt.lead().result->measurements.empty())
+        verdict.measurements[attempt.repeat] = attempt.lead().result->measurements;
     }
     evaluate_checks(planned.cell, evidence, verdict);
     if (auto diverged = non_finite_loss(evidence)) return conclude(verdict, std::move(*diverged));
@@ -217,8 +223,8 @@ class Judge {
   static void summarise_attempts(const Cell& cell, const CellRecord& record, CellVerdict& verdict) {
     for (const AttemptRecord& attempt : record.attempts) {
       verdict.attempts.push_back({attempt.repeat, attempt.attempt, attempt.end, attempt.detail, attempt.folder,
-                                  attempt.result ? attempt.result->chain : "", injected_text(cell, attempt.repeat),
-                                  attempt.telemetry});
+                                  attempt.lead().result ? attempt.lead().result->chain : "",
+                                  injected_text(cell, attempt.repeat), attempt.telemetry});
     }
   }
 
@@ -262,7 +268,7 @@ class Judge {
     const Cell& anchor = anchors_.at(key).planned->cell;
     CellEvidence evidence = load_evidence(anchor, last_attempts(anchor, *record_of(anchor.request.cell_id)));
     evidence.repeats.resize(1);
-    evidence.repeats.front().trace = constructed_part(*evidence.repeats.front().trace);
+    for (RankRecord& rank : evidence.repeats.front().ranks) rank.trace = constructed_part(*rank.trace);
     return constructed_.emplace(key, std::move(evidence)).first->second;
   }
 
@@ -284,6 +290,7 @@ class Judge {
   static std::string workload_key(const CellRequest& request) {
     const WorkloadRequest& workload = request.workload;
     std::string key = fmt::format("{}/{}/{}/{}", workload.model, workload.preset, workload.steps, workload.batch_size);
+    if (request.world_size > 1) key += fmt::format("/{} ranks", request.world_size);  // each has its share of a batch
     for (const auto& [name, value] : request.knobs) key += fmt::format("/{}={}", name, value);
     return key;
   }
@@ -294,11 +301,14 @@ class Judge {
     CellEvidence evidence{cell.slug, cell.request.device, host == cell.coordinates.end() ? "" : host->second, {}};
     for (const AttemptRecord* attempt : repeats) {
       evidence.repeats.push_back(*attempt);
-      std::optional<Trace>& trace = evidence.repeats.back().trace;
-      if (trace) continue;
-      const auto path = std::filesystem::path(run_.folder) / attempt->folder / "trace.jsonl";
-      trace = read_trace(path, cell.request.cell_id, attempt->nonce, first_step_of(cell.request));
-      if (!trace->problem.empty()) throw StoreError(fmt::format("{}: {}", attempt->folder, trace->problem));
+      int number = 0;
+      for (RankRecord& rank : evidence.repeats.back().ranks) {
+        const int of_rank = number++;
+        if (rank.trace) continue;
+        const auto path = std::filesystem::path(run_.folder) / rank.folder / "trace.jsonl";
+        rank.trace = read_trace(path, cell.request.cell_id, attempt->nonce, first_step_of(cell.request), of_rank);
+        if (!rank.trace->problem.empty()) throw StoreError(fmt::format("{}: {}", rank.folder, rank.trace->problem));
+      }
     }
     return evidence;
   }

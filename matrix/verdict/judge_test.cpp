@@ -56,7 +56,7 @@ TEST_CASE("a dropped metric is inconclusive, never a pass", "[verdict]") {
 
 TEST_CASE("a metric that one of seven attempts dropped is inconclusive", "[verdict]") {
   RunRecord run = sample::run(7, 1.0, {threshold("memory.peak_rss", kRegression, 0.05, true)});
-  candidate(run).attempts[3].result->peak_rss_bytes = 0;
+  candidate(run).attempts[3].lead().result->peak_rss_bytes = 0;
   CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("an interval that reaches over the bound is inconclusive for noise", "
 
 TEST_CASE("a throughput check on netlib's reference BLAS is inconclusive", "[verdict]") {
   RunRecord run = sample::run(7, 1.0, kStepTime);
-  for (AttemptRecord& attempt : candidate(run).attempts) attempt.result->fingerprint.blas_provider = "netlib";
+  for (AttemptRecord& attempt : candidate(run).attempts) attempt.lead().result->fingerprint.blas_provider = "netlib";
   CHECK(candidate(judge(run)).reason == "reference_blas");
 }
 
@@ -97,7 +97,7 @@ TEST_CASE("three processes with equal digests pass class A", "[verdict]") {
 
 TEST_CASE("a tensor that differs in one of three processes fails the cell and is named", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kRepeats);
-  Trace& odd = *candidate(run).attempts[1].trace;
+  Trace& odd = *candidate(run).attempts[1].lead().trace;
   odd.tensors[11].tensors[0].digest = std::string(32, 'f');
   for (std::size_t i = 11; i < 20; ++i) odd.steps[i].root = std::string(31, 'f') + "0";
   const CellVerdict cell = candidate(judge(run));
@@ -113,10 +113,10 @@ TEST_CASE("a tensor that differs in one of three processes fails the cell and is
 TEST_CASE("a difference in the final state alone is seen", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kRepeats);
   for (AttemptRecord& attempt : candidate(run).attempts) {
-    TensorsRecord final_state = attempt.trace->tensors.back();
+    TensorsRecord final_state = attempt.lead().trace->tensors.back();
     final_state.is_final = true;
     if (attempt.repeat == 2) final_state.tensors[0].digest = std::string(32, 'e');
-    attempt.trace->tensors.push_back(final_state);
+    attempt.lead().trace->tensors.push_back(final_state);
   }
   const CellVerdict cell = candidate(judge(run));
   CHECK(cell.outcome == Outcome::failed);
@@ -139,7 +139,7 @@ TEST_CASE("the gradient distance to the reference is estimated from sketches", "
 
 TEST_CASE("a NaN in a gradient that the reference has not is an infinite distance", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, {threshold("numerics.first_gradient_rel", kMax, 1e-5, true)});
-  candidate(run).attempts[0].trace->tensors[0].tensors[2].sketch->nan_count = 1;
+  candidate(run).attempts[0].lead().trace->tensors[0].tensors[2].sketch->nan_count = 1;
   const CellVerdict cell = candidate(judge(run));
   CHECK(cell.outcome == Outcome::failed);
   CHECK(cell.checks.at(0).reason == "not_finite");
@@ -149,7 +149,7 @@ TEST_CASE("a NaN loss fails every rule about the loss", "[verdict]") {
   RunRecord run = sample::run(
       3, 1.0, {threshold("numerics.loss_rel", kMax, 1e-2, true), threshold("numerics.final_loss", kMax, 100, false)});
   for (AttemptRecord& attempt : candidate(run).attempts) {
-    attempt.trace->steps.back().loss = exact_float(std::numeric_limits<float>::quiet_NaN());
+    attempt.lead().trace->steps.back().loss = exact_float(std::numeric_limits<float>::quiet_NaN());
   }
   const CellVerdict cell = candidate(judge(run));
   for (const CheckResult& check : cell.checks) CHECK(check.status == CheckStatus::failed);
@@ -157,7 +157,7 @@ TEST_CASE("a NaN loss fails every rule about the loss", "[verdict]") {
 
 TEST_CASE("cells of different workloads are not compared", "[verdict]") {
   RunRecord run = sample::run(7, 1.0, kStepTime);
-  for (AttemptRecord& attempt : candidate(run).attempts) attempt.result->workload_digest = std::string(32, 'd');
+  for (AttemptRecord& attempt : candidate(run).attempts) attempt.lead().result->workload_digest = std::string(32, 'd');
   CHECK(candidate(judge(run)).reason == "not_comparable");
 }
 
@@ -207,9 +207,9 @@ TEST_CASE("an infrastructure failure that a retry mended does not count", "[verd
 TEST_CASE("what a stack does not support is inconclusive, not a regression", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kRepeats);
   candidate(run).attempts[0].end = AttemptEnd::worker_error;
-  candidate(run).attempts[0].result->failure = WorkerFailure{"unsupported", "no bf16 autocast", 0};
+  candidate(run).attempts[0].lead().result->failure = WorkerFailure{"unsupported", "no bf16 autocast", 0};
   CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
-  candidate(run).attempts[0].result->failure->cause = "exception";
+  candidate(run).attempts[0].lead().result->failure->cause = "exception";
   CHECK(candidate(judge(run)).outcome == Outcome::failed);
 }
 

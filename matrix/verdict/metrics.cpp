@@ -1,6 +1,7 @@
 #include "matrix/verdict/metrics.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -22,57 +23,119 @@ MaybeValue median_step_time_ns(const AttemptRecord& attempt) {
   return median(times_ns);
 }
 
+// Over all ranks of an attempt; nothing if one of them lacks its value. A time is the slowest rank's and device memory
+// the fullest one's; host memory and samples add up, as the ranks share the host and the batch.
+template <class Value>
+MaybeValue largest(const AttemptRecord& attempt, Value value) {
+  MaybeValue result;
+  for (const RankRecord& rank : attempt.ranks) {
+    const MaybeValue one = value(rank);
+    if (!one || std::isnan(*one)) return one;
+    result = result ? std::max(*result, *one) : *one;
+  }
+  return result;
+}
+
+template <class Value>
+MaybeValue total(const AttemptRecord& attempt, Value value) {
+  double sum = 0;
+  for (const RankRecord& rank : attempt.ranks) {
+    const MaybeValue one = value(rank);
+    if (!one) return std::nullopt;
+    sum += *one;
+  }
+  return sum;
+}
+
 MaybeValue samples_per_s(const AttemptRecord& attempt) {
   const auto step_time_ns = median_step_time_ns(attempt);
   if (!step_time_ns) return std::nullopt;
-  return static_cast<double>(attempt.trace->steps.back().samples) * 1e9 / *step_time_ns;
+  const auto samples = total(attempt, [](const RankRecord& rank) {
+    return MaybeValue(static_cast<double>(rank.trace->steps.back().samples));
+  });
+  return *samples * 1e9 / *step_time_ns;
 }
 
 MaybeValue start_to_first_step_ns(const AttemptRecord& attempt) {
-  const auto time_ns = attempt.result->start_to_first_step_ns;
-  return time_ns > 0 ? MaybeValue(static_cast<double>(time_ns)) : std::nullopt;
-}
-
-// The results write -1 for what a device does not have.
-MaybeValue bytes_if_measured(std::int64_t bytes) {
-  return bytes >= 0 ? MaybeValue(static_cast<double>(bytes)) : std::nullopt;
+  return largest(attempt, [](const RankRecord& rank) {
+    const auto time_ns = rank.result->start_to_first_step_ns;
+    return time_ns > 0 ? MaybeValue(static_cast<double>(time_ns)) : std::nullopt;
+  });
 }
 
 MaybeValue peak_rss_bytes(const AttemptRecord& attempt) {
-  return attempt.result->peak_rss_bytes > 0 ? bytes_if_measured(attempt.result->peak_rss_bytes) : std::nullopt;
+  return total(attempt, [](const RankRecord& rank) {
+    const auto bytes = rank.result->peak_rss_bytes;
+    return bytes > 0 ? MaybeValue(static_cast<double>(bytes)) : std::nullopt;
+  });
 }
 
+// The results write -1 for what a device does not have.
 MaybeValue device_peak_bytes(const AttemptRecord& attempt) {
-  return bytes_if_measured(attempt.result->peak_allocated_bytes);
+  return largest(attempt, [](const RankRecord& rank) {
+    const auto bytes = rank.result->peak_allocated_bytes;
+    return bytes >= 0 ? MaybeValue(static_cast<double>(bytes)) : std::nullopt;
+  });
 }
 
 // Growth of the resident set over the second half of the run, when every buffer has long been touched.
-MaybeValue rss_growth_bytes(const AttemptRecord& attempt) {
+MaybeValue growth_of(const RankRecord& rank) {
   std::vector<double> samples;
-  for (const StepRecord& step : attempt.trace->steps) {
+  for (const StepRecord& step : rank.trace->steps) {
     if (step.rss_bytes >= 0) samples.push_back(static_cast<double>(step.rss_bytes));
   }
   if (samples.size() < 4) return std::nullopt;
   return samples.back() - samples[samples.size() / 2];
 }
 
+MaybeValue rss_growth_bytes(const AttemptRecord& attempt) { return total(attempt, &growth_of); }
+
 MaybeValue final_loss(const AttemptRecord& attempt) {
-  return attempt.trace->steps.empty() ? std::nullopt : exact_float_from_json(attempt.trace->steps.back().loss);
+  return largest(attempt, [](const RankRecord& rank) {
+    return rank.trace->steps.empty() ? std::nullopt : exact_float_from_json(rank.trace->steps.back().loss);
+  });
 }
 
 Measurement missing(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
 
-Measurement differing_steps(const Trace& measured, const Trace& expected, const std::string& against) {
-  const TraceComparison comparison = compare_traces(measured, expected, against);
-  const auto differing = comparison.steps_differing + (comparison.final_state_differs ? 1 : 0);
-  return {static_cast<double>(differing), comparison.first, ""};
+std::string other_layout(const AttemptRecord& measured, const AttemptRecord& expected) {
+  if (measured.ranks.size() == expected.ranks.size()) return "";
+  return fmt::format("{} ranks against {}", measured.ranks.size(), expected.ranks.size());
+}
+
+// Every rank against the same rank of the other side; the one with most differences speaks.
+Measurement differing_steps(const AttemptRecord& measured, const AttemptRecord& expected, const std::string& against) {
+  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return missing(layout);
+  Measurement worst;
+  for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
+    const std::string name = measured.ranks.size() > 1 ? fmt::format("{}, rank {}", against, i) : against;
+    const TraceComparison comparison = compare_traces(*measured.ranks[i].trace, *expected.ranks[i].trace, name);
+    const auto differing = static_cast<double>(comparison.steps_differing + (comparison.final_state_differs ? 1 : 0));
+    if (!worst.value || differing > *worst.value) worst = {differing, comparison.first, ""};
+  }
+  return worst;
+}
+
+// The largest distance between equal ranks of two attempts; nothing if one pair of them has none.
+template <class Distance>
+Measurement largest_distance(const AttemptRecord& measured, const AttemptRecord& expected, const char* none,
+                             Distance distance) {
+  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return missing(layout);
+  double largest = 0;
+  for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
+    const std::optional<double> one = distance(*measured.ranks[i].trace, *expected.ranks[i].trace);
+    if (!one) return missing(none);
+    if (std::isnan(*one)) return {one, std::nullopt, ""};
+    largest = std::max(largest, *one);
+  }
+  return {largest, std::nullopt, ""};
 }
 
 Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
   if (cell.repeats.size() < 2) return missing("needs at least 2 repeats, the cell has 1");
   Measurement worst{0.0, std::nullopt, ""};
   for (std::size_t i = 1; i < cell.repeats.size(); ++i) {
-    Measurement against_first = differing_steps(*cell.repeats[i].trace, *cell.repeats[0].trace, "repeat 0");
+    Measurement against_first = differing_steps(cell.repeats[i], cell.repeats[0], "repeat 0");
     if (*against_first.value > *worst.value) worst = std::move(against_first);
   }
   return worst;
@@ -80,7 +143,7 @@ Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
 
 // A single odd repeat is repeat_mismatches' business: the reference is held against the first.
 Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* reference) {
-  return differing_steps(*cell.repeats[0].trace, *reference->repeats[0].trace, reference->slug);
+  return differing_steps(cell.repeats[0], reference->repeats[0], reference->slug);
 }
 
 // A cell whose repeats differ among themselves says nothing about another host.
@@ -89,25 +152,23 @@ Measurement host_mismatches(const CellEvidence& cell, const CellEvidence* other)
     const Measurement own = side->repeats.size() < 2 ? Measurement{0.0, {}, ""} : repeat_mismatches(*side, nullptr);
     if (*own.value > 0) return missing(side->slug + " does not repeat its own bits");
   }
-  return differing_steps(*cell.repeats[0].trace, *other->repeats[0].trace, other->slug);
+  return differing_steps(cell.repeats[0], other->repeats[0], other->slug);
 }
 
 // Another class of GPU has other kernels, and a fault that was planted in a repeat changes no library's choice.
 Measurement changed_algorithms(const CellEvidence& cell, const CellEvidence* reference) {
   if (cell.device != reference->device) return missing("a library chooses anew for every class of device");
-  return changed_algorithms_between(*cell.repeats[0].result, *reference->repeats[0].result);
+  return changed_algorithms_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
 }
 
 Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  const auto distance = gradient_distance_rel(*cell.repeats[0].trace, *reference->repeats[0].trace, 1);
-  if (!distance) return missing("step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`");
-  return {distance, std::nullopt, ""};
+  constexpr const char* kNone = "step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`";
+  return largest_distance(cell.repeats[0], reference->repeats[0], kNone,
+                          [](const Trace& a, const Trace& b) { return gradient_distance_rel(a, b, 1); });
 }
 
 Measurement loss_rel(const CellEvidence& cell, const CellEvidence* reference) {
-  const auto distance = largest_loss_distance_rel(*cell.repeats[0].trace, *reference->repeats[0].trace);
-  if (!distance) return missing("a loss is missing");
-  return {distance, std::nullopt, ""};
+  return largest_distance(cell.repeats[0], reference->repeats[0], "a loss is missing", &largest_loss_distance_rel);
 }
 
 // NVML averages over up to a second itself, so a handful of readings is one number.

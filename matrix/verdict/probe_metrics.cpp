@@ -25,7 +25,7 @@ std::string what_of(const MeasurementSelection& of) {
 Selected selected(const AttemptRecord& attempt, const MeasurementSelection& of, std::string_view unit,
                   bool (*fits)(const ProbeMeasurement&)) {
   Selected result;
-  for (const ProbeMeasurement& measurement : attempt.result->measurements) {
+  for (const ProbeMeasurement& measurement : attempt.lead().result->measurements) {
     if (!of.selects(measurement) || (!unit.empty() && measurement.unit != unit) || !fits(measurement)) continue;
     result.push_back(&measurement);
   }
@@ -77,7 +77,7 @@ std::optional<double> denominator(const AttemptRecord& attempt, const ProbeMeasu
                                   const std::string& share_of) {
   if (share_of == kDataSheetPeak) return measurement.peak;
   std::optional<double> best;
-  for (const ProbeMeasurement& other : attempt.result->measurements) {
+  for (const ProbeMeasurement& other : attempt.lead().result->measurements) {
     if (!is_measured(other) || other.unit != measurement.unit) continue;
     const bool comparable = share_of == kMeasuredPeak
                                 ? without_shape(other.labels) == without_shape(measurement.labels)
@@ -97,7 +97,7 @@ Measurement best_share(const AttemptRecord& attempt, const MeasurementSelection&
   }
   if (best) return value(*best);
   if (of.share_of == kDataSheetPeak) {
-    const auto& device = attempt.result->fingerprint.device;
+    const auto& device = attempt.lead().result->fingerprint.device;
     return no_value(
         fmt::format("the facts have no peak of {} for {}", device ? device->name : "this CPU", what_of(of)));
   }

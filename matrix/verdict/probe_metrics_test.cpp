@@ -28,13 +28,13 @@ ProbeMeasurement not_timed(const std::string& operation, MeasurementStatus statu
 // A card that copies at 3000 and does a triad at `triad` GB/s in memory, faster in its caches.
 AttemptRecord memory_attempt(double triad) {
   AttemptRecord attempt = sample::attempt(0, 1000);
-  attempt.result->measurements = {measured("copy", "GB/s", "64MiB", {2990, 3000, 3100}),
-                                  measured("triad", "GB/s", "64MiB", {triad - 10, triad, triad + 500}),
-                                  measured("copy", "GB/s", "1MiB", {9000}),
-                                  measured("triad", "GB/s", "1MiB", {8000}),
-                                  measured("pointer_chase", "ns", "64MiB", {600}),
-                                  measured("pointer_chase", "ns", "1MiB", {200})};
-  for (ProbeMeasurement& measurement : attempt.result->measurements) {
+  attempt.lead().result->measurements = {measured("copy", "GB/s", "64MiB", {2990, 3000, 3100}),
+                                         measured("triad", "GB/s", "64MiB", {triad - 10, triad, triad + 500}),
+                                         measured("copy", "GB/s", "1MiB", {9000}),
+                                         measured("triad", "GB/s", "1MiB", {8000}),
+                                         measured("pointer_chase", "ns", "64MiB", {600}),
+                                         measured("pointer_chase", "ns", "1MiB", {200})};
+  for (ProbeMeasurement& measurement : attempt.lead().result->measurements) {
     if (measurement.unit == "GB/s" && measurement.labels["size"] == "64MiB") measurement.peak = 3350;
   }
   return attempt;
@@ -70,8 +70,8 @@ TEST_CASE("a share of something unknown is missing, with the reason", "[verdict]
 
 TEST_CASE("what is wrong or cannot be done has no rate, and only the wrong is counted", "[verdict]") {
   AttemptRecord attempt = memory_attempt(3100);
-  attempt.result->measurements = {not_timed("triad", MeasurementStatus::wrong, "2 of 4 elements are wrong"),
-                                  not_timed("peer", MeasurementStatus::unsupported, "there is one device")};
+  attempt.lead().result->measurements = {not_timed("triad", MeasurementStatus::wrong, "2 of 4 elements are wrong"),
+                                         not_timed("peer", MeasurementStatus::unsupported, "there is one device")};
   CHECK(*wrong_results(attempt, {}).value == 1);
   CHECK(best_bandwidth_gb_per_s(attempt, {"triad", {}, ""}).missing ==
         "triad was not timed: 2 of 4 elements are wrong");
@@ -80,9 +80,9 @@ TEST_CASE("what is wrong or cannot be done has no rate, and only the wrong is co
 
 TEST_CASE("differing repetitions are added up", "[verdict]") {
   AttemptRecord attempt = memory_attempt(3100);
-  attempt.result->measurements[0].results_compared = 100;
+  attempt.lead().result->measurements[0].results_compared = 100;
   CHECK(*differing_results(attempt, {}).value == 0);
-  attempt.result->measurements[0].results_differing = 3;
+  attempt.lead().result->measurements[0].results_differing = 3;
   CHECK(*differing_results(attempt, {}).value == 3);
 }
 
@@ -114,10 +114,10 @@ TEST_CASE("another algorithm than the reference's is counted and named, an unkno
 
 TEST_CASE("a check of algorithms says which operation changed, and refuses another class of device", "[verdict]") {
   RunRecord run = sample::run(1, 1, {sample::threshold("device.changed_algorithms", Bound::Kind::max, 0, false)});
-  sample::candidate(run).attempts[0].result->measurements = with_algorithms("fft", "fft").measurements;
+  sample::candidate(run).attempts[0].lead().result->measurements = with_algorithms("fft", "fft").measurements;
   for (CellRecord& record : run.cells) {
     if (record.cell_id != sample::kReferenceId) continue;
-    record.attempts[0].result->measurements = with_algorithms("fft", "implicit_gemm").measurements;
+    record.attempts[0].lead().result->measurements = with_algorithms("fft", "implicit_gemm").measurements;
   }
   const CheckResult changed = sample::candidate(judge(run)).checks.at(0);
   CHECK(changed.status == CheckStatus::failed);
@@ -157,9 +157,9 @@ TEST_CASE("a triad over its bounds passes, a slow one fails with operation and s
 
 TEST_CASE("on a device without a data sheet a share of peak is inconclusive, never passed", "[verdict]") {
   AttemptRecord attempt = memory_attempt(3100);
-  for (ProbeMeasurement& measurement : attempt.result->measurements) measurement.peak.reset();
-  attempt.result->fingerprint.device = DeviceFacts{};
-  attempt.result->fingerprint.device->name = "NVIDIA Unheard Of";
+  for (ProbeMeasurement& measurement : attempt.lead().result->measurements) measurement.peak.reset();
+  attempt.lead().result->fingerprint.device = DeviceFacts{};
+  attempt.lead().result->fingerprint.device->name = "NVIDIA Unheard Of";
   const CellVerdict verdict = judged(attempt, {of_triad(0.92, "peak")});
   CHECK(verdict.outcome == Outcome::inconclusive);
   CHECK(verdict.checks[0].reason == "missing_metric");

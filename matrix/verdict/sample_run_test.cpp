@@ -50,11 +50,11 @@ AttemptRecord attempt(int repeat, double step_time_ns, const std::string& bits, 
   record.end = AttemptEnd::completed;
   record.nonce = hex64(static_cast<std::uint64_t>(repeat));
   record.folder = "cells/x/r" + std::to_string(repeat);
-  record.result = CellResult{};
-  record.result->workload_digest = digest_of("workload");
-  record.result->peak_rss_bytes = 100 << 20;
-  record.result->fingerprint.blas_provider = "mkl";
-  record.trace = Trace{};
+  record.lead().result = CellResult{};
+  record.lead().result->workload_digest = digest_of("workload");
+  record.lead().result->peak_rss_bytes = 100 << 20;
+  record.lead().result->fingerprint.blas_provider = "mkl";
+  record.lead().trace = Trace{};
   for (int step = 1; step <= steps; ++step) {
     StepRecord line;
     line.step = step;
@@ -63,10 +63,10 @@ AttemptRecord attempt(int repeat, double step_time_ns, const std::string& bits, 
     line.step_time_ns = static_cast<std::int64_t>(step_time_ns) + step % 3;
     line.root = digest_of(bits + "root" + std::to_string(step));
     line.chain = digest_of(bits + "chain" + std::to_string(step));
-    record.trace->tensors.push_back(tensors_of_step(step, bits));
-    record.trace->steps.push_back(line);
+    record.lead().trace->tensors.push_back(tensors_of_step(step, bits));
+    record.lead().trace->steps.push_back(line);
   }
-  record.result->chain = record.trace->steps.back().chain;
+  record.lead().result->chain = record.lead().trace->steps.back().chain;
   return record;
 }
 

@@ -31,10 +31,10 @@ def main() -> int:
     lines: list[tuple[Path, str]] = []
     if run:
         files += [(run / f"{name}.json", name) for name in ("plan", "run", "verdict")]
-        for attempt in sorted(run.glob("cells/*/*")):
+        for attempt in sorted(run.glob("cells/*/*/rank-*")):
             files += [(attempt / f"{name}.json", name) for name in ("request", "result", "exit")]
         lines = [(run / "journal.jsonl", "journal")]
-        lines += [(path, "trace") for path in sorted(run.glob("cells/*/*/trace.jsonl"))[:2]]
+        lines += [(path, "trace") for path in sorted(run.glob("cells/*/*/rank-*/trace.jsonl"))[:2]]
         lines += [(path, "telemetry") for path in sorted(run.glob("cells/*/*/telemetry.jsonl"))[:2]]
     for path, name in files:
         text = path.read_text()

@@ -15,6 +15,7 @@
 #include "suites/fake_worker/fake_gpu.hpp"
 #include "suites/fake_worker/synthetic_probe.hpp"
 #include "suites/fake_worker/synthetic_training.hpp"
+#include "suites/fake_worker/turn_wait.hpp"
 
 namespace reprobench {
 namespace {
@@ -120,6 +121,7 @@ void write_result(const fs::path& folder, const CellResult& result, const Behavi
   if (behaviour.does("no_result")) return;
   nlohmann::json document = to_json(result);
   if (behaviour.does("wrong_nonce")) document["nonce"] = "0000000000000000";
+  if (behaviour.does("wrong_rank")) document["rank"] = result.rank + 1;
   if (behaviour.does("wrong_cell")) document["cell_id"] = "000000000000";
   if (behaviour.does("wrong_version")) document["version"]["major"] = 99;
   std::string text = document.dump(1);
@@ -128,26 +130,32 @@ void write_result(const fs::path& folder, const CellResult& result, const Behavi
 }
 
 void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTraining& training, TraceWriter& trace,
-           CellResult& result) {
+           CellResult& result, const fs::path& folder) {
   using std::chrono::milliseconds;
   const auto began = std::chrono::steady_clock::now();
   TraceHeader header{request.cell_id, request.nonce, training.workload_digest(), request.trace};
   header.rank = request.rank;
   header.monotonic_us = std::chrono::duration_cast<std::chrono::microseconds>(began.time_since_epoch()).count();
   trace.append(to_json(header));
+  TurnWait turns(request, folder);
   const std::int64_t middle = (request.workload.steps + 1) / 2;
   for (std::int64_t step = 1; step <= request.workload.steps || behaviour.does("trickle"); ++step) {
+    if (request.turn_steps > 0) turns.until_allowed(step);
     if (behaviour.does("trickle")) std::this_thread::sleep_for(milliseconds(20));
     if (request.trace == TraceLevel::tensor) trace.append(to_json(training.tensors()));
     StepRecord record = training.advance();
+    record.block = block_of(request, step);
+    if (record.block && behaviour.does("wrong_block")) ++*record.block;
     record.ended_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count();
     trace.append(to_json(record));
     result.steps_completed = step;
     if (behaviour.does("paced"))
       std::this_thread::sleep_for(milliseconds(static_cast<int>(behaviour.value("paced", 20))));
-    if (step != middle) continue;
-    upset_gpu(behaviour, request);
-    half_way(behaviour, step);
+    if (step == middle) {
+      upset_gpu(behaviour, request);
+      half_way(behaviour, step);
+    }
+    if (behaviour.does("lockstep")) wait_for_ranks(request, folder, step);
   }
   calm_gpu(behaviour);
   const nlohmann::json final_state = to_json(training.final_state());
@@ -159,7 +167,8 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
 }
 
 void probe(const CellRequest& request, const Behaviour& behaviour, TraceWriter& trace, CellResult& result) {
-  trace.append(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace}));
+  trace.append(
+      to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace, {}, request.rank}));
   for (ProbeMeasurement& measurement : synthetic_measurements(request, behaviour)) {
     trace.append(measurement_line(measurement));
     result.measurements.push_back(std::move(measurement));
@@ -182,6 +191,7 @@ Fingerprint fake_fingerprint(const std::string& stack) {
 
 int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs::path& folder) {
   before_training(behaviour);
+  if (behaviour.does("early_child")) leave_child(/*in_own_session=*/false);
   SyntheticTraining training(request, behaviour);
   TraceWriter trace(folder / "trace.jsonl", behaviour);
   CellResult result;
@@ -198,7 +208,7 @@ int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs
       result.workload_digest = synthetic_probe_digest(request);
       probe(request, behaviour, trace, result);
     } else {
-      train(request, behaviour, training, trace, result);
+      train(request, behaviour, training, trace, result, folder);
     }
   } catch (const std::exception& error) {
     result.failure = WorkerFailure{"exception", error.what(), result.steps_completed};

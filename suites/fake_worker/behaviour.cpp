@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 39> kWords = {"ok",
+constexpr std::array<std::string_view, 44> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -48,7 +48,12 @@ constexpr std::array<std::string_view, 39> kWords = {"ok",
                                                      "gpu_lost",
                                                      "nvml_hang",
                                                      "once",
-                                                     "brief"};
+                                                     "brief",
+                                                     "rank",
+                                                     "wrong_rank",
+                                                     "wrong_block",
+                                                     "early_child",
+                                                     "lockstep"};
 
 double parse_value(const std::string& word, const std::string& text) {
   std::size_t used = 0;
@@ -75,6 +80,15 @@ Behaviour::Behaviour(const std::string& text) {
     if (equals != std::string::npos) value = parse_value(word, item.substr(equals + 1));
     words_[word] = value;
   }
+}
+
+Behaviour Behaviour::of_rank(int rank) const {
+  if (!does("rank") || static_cast<int>(value("rank", 0)) == rank) return *this;
+  Behaviour other("ok");
+  for (const char* word : {"lockstep", "paced"}) {
+    if (const auto found = words_.find(word); found != words_.end()) other.words_.insert(*found);
+  }
+  return other;
 }
 
 double Behaviour::value(const std::string& word, double otherwise) const {

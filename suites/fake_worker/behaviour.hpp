@@ -23,7 +23,12 @@
 //   leak  setsid_child     leaves a child; one in a session of its own, forked twice
 //   flood=BYTES            prints that much before the first step
 //   close_stdout           closes stdout and stderr first
+//   wrong_rank             result.json names the next rank
+//   wrong_block            steps of a resident name the next block
+//   early_child            starts a child before the first step, which does not end
 //   paced=MS               so long after every step, so that somebody can watch
+//   lockstep               each step ends when all ranks of the attempt have done it, as an all-reduce makes it
+//   rank=N                 all this in rank N; the others are ok, and paced and in lockstep if that is said
 //   xid=N  clock_events=BITS  foreign_pid=PID  gpu_lost  nvml_hang=MS       device trouble after half the steps,
 //   through
 //                          the fake libnvidia-ml (fake_gpu.hpp); the second and third pass with the training
@@ -45,6 +50,9 @@ class Behaviour {
   explicit Behaviour(const std::string& text);
 
   bool does(const std::string& word) const { return words_.contains(word); }
+  // What that rank of an attempt does.
+  Behaviour of_rank(int rank) const;
+
   double value(const std::string& word, double otherwise) const;
 
  private:

@@ -1,0 +1,176 @@
+#include "matrix/evidence/attempt_judge.hpp"
+
+#include <csignal>
+
+#include "ci/catch.hpp"
+#include "matrix/evidence/run_record.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/record/sample_attempt.hpp"
+
+namespace reprobench {
+namespace {
+
+// An attempt of ranks that all left what a good worker leaves; a test spoils some.
+struct RanksOnDisk {
+  explicit RanksOnDisk(int ranks) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      SampleAttempt& sample = samples.emplace_back();
+      sample.request.world_size = ranks;
+      sample.request.rank = rank;
+      sample.exit.rank = rank;
+      sample.exit.duration_ns = 1'000;
+      sample.result.rank = rank;
+      sample.lines[0]["rank"] = rank;
+    }
+  }
+
+  AttemptRecord load(const KnownEnd& known = {}) {
+    for (const SampleAttempt& sample : samples) {
+      sample.write(folder.path / "a" / rank_folder_name(sample.request.rank));
+    }
+    return load_again(known);
+  }
+  AttemptRecord load_again(const KnownEnd& known = {}) {
+    CellRequest request = samples[0].request;
+    request.rank = 0;
+    return load_attempt(folder.path.string(), "a", request, known);
+  }
+
+  void crash(std::size_t rank, std::int64_t after_ns) {
+    samples[rank].exit.exit_code.reset();
+    samples[rank].exit.signal = SIGSEGV;
+    samples[rank].exit.duration_ns = after_ns;
+  }
+  void stop(std::size_t rank) {
+    samples[rank].exit.exit_code.reset();
+    samples[rank].exit.signal = SIGTERM;
+    samples[rank].exit.stopped_by = StoppedBy::runner;
+  }
+
+  TemporaryFolder folder;
+  std::vector<SampleAttempt> samples;
+};
+
+TEST_CASE("an attempt is completed by the proof of every rank", "[evidence][ranks]") {
+  RanksOnDisk scene(3);
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::completed);
+  CHECK(attempt.detail == "exit code 0");
+  REQUIRE(attempt.ranks.size() == 3);
+  CHECK(attempt.ranks[2].trace->header.rank == 2);
+}
+
+TEST_CASE("of ranks that ended badly the first one is named, whatever its number", "[evidence][ranks]") {
+  RanksOnDisk scene(3);
+  scene.crash(0, 900);
+  scene.crash(2, 500);
+  scene.stop(1);
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::crash);
+  CHECK(attempt.detail == "rank 2: SIGSEGV; last step 3");
+  CHECK(attempt.ended_by == 2);
+  CHECK(attempt.ranks[0].end == AttemptEnd::crash);
+  CHECK_FALSE(attempt.ranks[1].end);
+}
+
+TEST_CASE("who ran the attempt knows better than the durations which rank was first", "[evidence][ranks]") {
+  RanksOnDisk scene(2);
+  scene.crash(0, 500);
+  scene.crash(1, 900);
+  CHECK(scene.load({std::nullopt, 1}).ended_by == 1);
+  CHECK(scene.load({std::nullopt, 7}).ended_by == 0);  // no such rank
+}
+
+TEST_CASE("a known end is one rank's, or that of all that did not complete", "[evidence][ranks]") {
+  RanksOnDisk scene(2);
+  scene.stop(0);
+  scene.stop(1);
+  const AttemptRecord hang = scene.load({AttemptEnd::hang, 1});
+  CHECK(hang.detail == "rank 1: no heartbeat within the limit; last step 3");
+  CHECK_FALSE(hang.ranks[0].end);
+  const AttemptRecord timeout = scene.load({AttemptEnd::timeout, std::nullopt});
+  CHECK(timeout.detail == "over the total time limit; last step 3");
+  CHECK(timeout.ranks[0].end == AttemptEnd::timeout);
+}
+
+TEST_CASE("an innocent rank is only one that was stopped: nobody is left to blame if none failed",
+          "[evidence][ranks]") {
+  RanksOnDisk scene(2);
+  scene.stop(0);
+  scene.stop(1);
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::lost);
+  CHECK(attempt.ranks[0].end == AttemptEnd::lost);
+}
+
+TEST_CASE("each way in which a rank lies is found", "[evidence][ranks]") {
+  RanksOnDisk scene(2);
+  SampleAttempt& liar = scene.samples[1];
+  std::string expected;
+  SECTION("a result of another rank") {
+    liar.result.rank = 0;
+    expected = "rank 1: result.json: rank 0 does not match expected 1";
+  }
+  SECTION("a trace of another rank") {
+    liar.lines[0]["rank"] = 0;
+    expected = "rank 1: trace.jsonl:1: rank 0 does not match expected 1; 0 complete lines kept";
+  }
+  SECTION("another workload, of one mind with itself") {
+    liar.result.workload_digest = std::string(32, 'd');
+    liar.lines[0]["workload_digest"] = std::string(32, 'd');
+    expected =
+        "rank 1: result.json: workload_digest dddddddddddddddddddddddddddddddd, the other ranks have "
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+  }
+  SECTION("fewer steps") {
+    liar.result.steps_completed = 2;
+    expected = "rank 1: result.json: steps_completed 2 does not match the 3 steps asked for";
+  }
+  SECTION("a block of turns nobody gave") {
+    liar.lines[2]["block"] = 0;
+    expected = "rank 1: trace.jsonl: step 2 is of block 0, asked for no block";
+  }
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail == expected);
+  CHECK(attempt.ranks[0].end == AttemptEnd::completed);
+}
+
+TEST_CASE("of three workloads the odd one is named, be it rank 0", "[evidence][ranks]") {
+  RanksOnDisk scene(3);
+  scene.samples[0].result.workload_digest = std::string(32, 'd');
+  scene.samples[0].lines[0]["workload_digest"] = std::string(32, 'd');
+  CHECK(scene.load().ended_by == 0);
+}
+
+TEST_CASE("an exit record of another rank, or none, is a lost rank", "[evidence][ranks]") {
+  RanksOnDisk scene(2);
+  scene.samples[1].exit.rank = 0;
+  CHECK(scene.load().detail == "rank 1: exit.json: rank 0 does not match expected 1");
+  std::filesystem::remove_all(scene.folder.path / "a" / "rank-1");
+  const AttemptRecord attempt = scene.load_again();
+  CHECK(attempt.end == AttemptEnd::lost);
+  CHECK(attempt.detail == "rank 1: exit.json: missing");
+}
+
+TEST_CASE("a run of contract 1.0 has the files of its only rank in the attempt's folder", "[evidence][ranks]") {
+  RanksOnDisk scene(1);
+  const auto folder = scene.folder.path / "a";
+  scene.samples[0].lines[0].erase("rank");
+  scene.samples[0].lines[0]["version"]["minor"] = 0;
+  scene.samples[0].write(folder);
+  nlohmann::json request = to_json(scene.samples[0].request);
+  for (nlohmann::json document : {to_json(scene.samples[0].exit), to_json(scene.samples[0].result), request}) {
+    document.erase("rank");
+    document["version"]["minor"] = 0;
+    const std::string name = document["schema"].get<std::string>().substr(11);
+    std::ofstream(folder / (name + ".json")) << document.dump();
+  }
+  const AttemptRecord attempt = scene.load_again();
+  CHECK(attempt.detail == "exit code 0");
+  CHECK(attempt.end == AttemptEnd::completed);
+  CHECK(attempt.lead().folder == "a");
+}
+
+}  // namespace
+}  // namespace reprobench

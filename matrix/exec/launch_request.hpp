@@ -1,0 +1,17 @@
+// What a launcher is asked for one attempt.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "matrix/exec/executor.hpp"
+#include "matrix/exec/launcher.hpp"
+
+namespace reprobench {
+
+// `gpus`: as many as ranks, each of which sees one; or none.
+LaunchRequest launch_request(const CellRequest& request, const std::filesystem::path& attempt_folder,
+                             const WorkerCommand& worker, const std::vector<GpuFacts>& gpus,
+                             std::chrono::milliseconds grace);
+
+}  // namespace reprobench

@@ -1,0 +1,47 @@
+// Attempts that were started together, while they run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/exec/attempt_watch.hpp"
+#include "matrix/exec/gpu_pool.hpp"
+#include "matrix/exec/gpu_telemetry.hpp"
+#include "matrix/exec/resident.hpp"
+#include "matrix/exec/scheduler.hpp"
+#include "matrix/exec/turn_order.hpp"
+
+namespace reprobench {
+
+struct RunningAttempt {
+  AttemptTask task;
+  CellRequest request;
+  std::string folder;  // relative to the run directory
+  AttemptHandle handle = 0;
+  AttemptWatch watch;
+  std::unique_ptr<TelemetryRecording> telemetry;
+  std::unique_ptr<Resident> resident;  // null: it takes no turns
+  std::size_t member = 0;              // of its group
+  int ranks_running = 0;
+};
+
+struct RunningGroup {
+  TaskGroup tasks;
+  GpuLease lease;
+  std::vector<RunningAttempt> attempts;  // those that have not ended
+  bool is_worth_retrying = false;        // for what the attempts that have ended came to
+  bool has_product_end = false;
+  TurnOrder order{{}};
+  std::optional<TurnOrder::Next> turn;  // who has it; nothing before the first and after the last one
+  bool turns_have_begun = false;
+
+  bool takes_turns() const { return !attempts.empty() && attempts.front().resident != nullptr; }
+};
+
+// Gives the next turn once the last one was taken. The first one waits until every resident has loaded. Whoever waits
+// is paused; whoever has done all its turns may end undisturbed before the next one begins.
+void pass_turns(RunningGroup& group, AttemptWatch::Time now);
+
+}  // namespace reprobench

@@ -1,0 +1,109 @@
+#include "matrix/exec/scheduler.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace reprobench {
+namespace {
+
+// By the cells' index: a reference and those that name it, in plan order.
+std::vector<std::vector<std::size_t>> compared_cells(const Plan& plan) {
+  std::vector<std::vector<std::size_t>> compared;
+  std::map<std::string, std::size_t> found_at;  // by the reference's cell_id
+  for (std::size_t i = 0; i < plan.cells.size(); ++i) {
+    const PlannedCell& planned = plan.cells[i];
+    if (planned.skip) continue;
+    const std::string& key = planned.cell.reference_cell_id.value_or(planned.cell.request.cell_id);
+    const auto [found, is_new] = found_at.emplace(key, compared.size());
+    if (is_new) compared.emplace_back();
+    compared[found->second].push_back(i);
+  }
+  return compared;
+}
+
+// Residents share what they run on, so it must be of one kind.
+bool may_be_resident_together(const CellRequest& a, const CellRequest& b) {
+  return a.turn_steps > 0 && b.turn_steps > 0 && a.device == b.device && a.world_size == b.world_size;
+}
+
+Company company_of(const Plan& plan, const TaskGroup& group) {
+  const bool is_timed = std::any_of(group.members.begin(), group.members.end(), [&](const AttemptTask& task) {
+    return plan.cells[task.cell_index].cell.exclusive;
+  });
+  if (!is_timed) return Company::shared;
+  return group.members.size() > 1 ? Company::own_group : Company::alone;
+}
+
+// One repeat of cells that are compared with each other.
+std::vector<TaskGroup> groups_of_repeat(const Plan& plan, const std::vector<std::size_t>& cells, int repeat) {
+  const auto request = [&](std::size_t index) -> const CellRequest& { return plan.cells[index].cell.request; };
+  std::vector<TaskGroup> groups;
+  for (const std::size_t index : cells) {
+    if (repeat >= plan.cells[index].cell.repeat) continue;
+    const auto joined = std::find_if(groups.begin(), groups.end(), [&](const TaskGroup& group) {
+      return may_be_resident_together(request(group.members.front().cell_index), request(index));
+    });
+    TaskGroup& group = joined == groups.end() ? groups.emplace_back() : *joined;
+    group.members.push_back({index, repeat, 0});
+  }
+  for (TaskGroup& group : groups) group.company = company_of(plan, group);
+  return groups;
+}
+
+}  // namespace
+
+std::vector<TaskGroup> groups_of(const Plan& plan) {
+  std::vector<TaskGroup> order;
+  for (const std::vector<std::size_t>& cells : compared_cells(plan)) {
+    int most_repeats = 0;
+    for (const std::size_t index : cells) most_repeats = std::max(most_repeats, plan.cells[index].cell.repeat);
+    for (int repeat = 0; repeat < most_repeats; ++repeat) {
+      for (TaskGroup& group : groups_of_repeat(plan, cells, repeat)) order.push_back(std::move(group));
+    }
+  }
+  return order;
+}
+
+Scheduler::Scheduler(const Plan& plan, int jobs) : jobs_(jobs) {
+  for (TaskGroup& group : groups_of(plan)) waiting_.push_back(std::move(group));
+}
+
+bool Scheduler::may_start_beside_others(const TaskGroup& group) const {
+  if (running_ == 0) return true;
+  return group.company == Company::shared && running_unshared_ == 0 && running_ < jobs_;
+}
+
+std::optional<TaskGroup> Scheduler::next(std::chrono::nanoseconds now,
+                                         const std::function<bool(const TaskGroup&)>& place) {
+  for (auto waiting = waiting_.begin(); waiting != waiting_.end(); ++waiting) {
+    if (waiting->not_before > now) continue;
+    if (!may_start_beside_others(*waiting)) return std::nullopt;
+    if (!place(*waiting)) continue;
+    TaskGroup group = std::move(*waiting);
+    waiting_.erase(waiting);
+    ++running_;
+    if (group.company != Company::shared) ++running_unshared_;
+    return group;
+  }
+  return std::nullopt;
+}
+
+void Scheduler::ended(const TaskGroup& group) {
+  --running_;
+  if (group.company != Company::shared) --running_unshared_;
+}
+
+void Scheduler::retry(TaskGroup group, std::chrono::nanoseconds not_before) {
+  for (AttemptTask& task : group.members) task.attempt += 1;
+  group.not_before = not_before;
+  waiting_.push_front(std::move(group));
+}
+
+std::optional<std::chrono::nanoseconds> Scheduler::next_due() const {
+  std::optional<std::chrono::nanoseconds> due;
+  for (const TaskGroup& group : waiting_) due = std::min(due.value_or(group.not_before), group.not_before);
+  return due;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,34 @@
+// In which order residents take turns: every round forward, the next one backward (A0 B0 B1 A1 A2 B2 ...), so that a
+// drift of the machine falls on both sides alike (ABBA). Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace reprobench {
+
+class TurnOrder {
+ public:
+  struct Next {
+    std::size_t member = 0;
+    std::int64_t block = 0;
+  };
+
+  // `blocks`: how many turns each member has.
+  explicit TurnOrder(std::vector<std::int64_t> blocks) : blocks_(std::move(blocks)) {}
+
+  // Nothing: all turns were taken.
+  std::optional<Next> next();
+
+  // It takes no more turns; the others go on without it.
+  void drop(std::size_t member) { blocks_[member] = 0; }
+
+ private:
+  std::vector<std::int64_t> blocks_;
+  std::int64_t round_ = 0;
+  std::size_t place_in_round_ = 0;
+};
+
+}  // namespace reprobench
