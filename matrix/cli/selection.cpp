@@ -109,14 +109,13 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
   plan.matrix = matrix.name;
   plan.matrix_file = options.matrix;
   plan.host = detect_host();
-  std::vector<PlannedCell> cells = resolve(expand(matrix, project.suites()), catalog, project.facts(), plan.host);
-  check_names(options, cells);
-  const auto ids = with_references(cells, selection);
-  for (PlannedCell& planned : cells) {
-    if (ids.count(planned.cell.request.cell_id) == 0) continue;
+  plan.cells = plan_cells(matrix, project.suites(), catalog, project.facts(), plan.host);
+  check_names(options, plan.cells);
+  const auto ids = with_references(plan.cells, selection);
+  std::erase_if(plan.cells, [&](const PlannedCell& planned) { return !ids.contains(planned.cell.request.cell_id); });
+  for (const PlannedCell& planned : plan.cells) {
     const std::string& stack = planned.cell.request.stack;
     plan.declared.try_emplace(stack, catalog.stacks.at(stack).components);
-    plan.cells.push_back(std::move(planned));
   }
   return selected;
 }

@@ -32,9 +32,7 @@ struct Plan {
   std::vector<PlannedCell> cells;
 };
 
-nlohmann::json to_json(const Plan& plan);
-
-// The same document cell by cell: a plan of 100,000 cells never stands in memory as JSON.
+// plan.json, a cell a line, in parts of some 64 KiB: a plan of 100,000 cells never stands in memory as JSON.
 void write_plan(const Plan& plan, const std::function<void(std::string_view)>& sink);
 
 // Throws ContractError.

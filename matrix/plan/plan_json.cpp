@@ -14,6 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kPlanDocument = "plan";
+constexpr std::size_t kPartBytes = 64 << 10;
 
 struct BoundWord {
   Bound::Kind kind;
@@ -210,25 +211,21 @@ PlannedCell planned_cell_from_json(const json& object) {
   return planned;
 }
 
-json to_json(const Plan& plan) {
-  json object = header_json(plan);
-  json& cells = object["cells"] = json::array();
-  for (const PlannedCell& planned : plan.cells) cells.push_back(to_json(planned));
-  return object;
-}
-
 void write_plan(const Plan& plan, const std::function<void(std::string_view)>& sink) {
   std::string header = header_json(plan).dump();
   header.pop_back();  // its closing brace comes after the cells
-  sink(header + ",\"cells\":[");
+  std::string part = header + ",\"cells\":[";
   JsonText line;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-    sink(i == 0 ? "\n" : ",\n");
+    part += i == 0 ? "\n" : ",\n";
     line.clear();
     write_cell(line, plan.cells[i]);
-    sink(line.text());
+    part += line.text();
+    if (part.size() < kPartBytes) continue;
+    sink(part);
+    part.clear();
   }
-  sink("\n]}\n");
+  sink(part + "\n]}\n");
 }
 
 Plan plan_from_json(const json& object) {

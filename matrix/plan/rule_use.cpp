@@ -51,6 +51,7 @@ Coordinates selection_coordinates(const Cell& cell) {
 
 RuleUse::RuleUse(const MatrixSpec& matrix)
     : matrix_(matrix),
+      exclusions_(matrix.exclude),
       excluded_(matrix.exclude.size()),
       required_(matrix.required.size()),
       injected_(matrix.inject.size()),
@@ -58,11 +59,11 @@ RuleUse::RuleUse(const MatrixSpec& matrix)
 
 bool RuleUse::is_excluded(const Coordinates& cell) {
   bool excluded = false;
-  for (std::size_t i = 0; i < matrix_.exclude.size(); ++i) {
-    if (!matrix_.exclude[i].where.matches(cell)) continue;
-    excluded_[i] = true;
+  exclusions_.for_each_candidate(cell, [&](std::size_t rule) {
+    if (!matrix_.exclude[rule].where.matches(cell)) return;
+    excluded_[rule] = true;
     excluded = true;
-  }
+  });
   return excluded;
 }
 

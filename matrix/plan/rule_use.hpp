@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "matrix/plan/cell.hpp"
+#include "matrix/plan/selection_index.hpp"
 #include "matrix/spec/diagnostics.hpp"
 
 namespace reprobench {
@@ -29,6 +30,7 @@ class RuleUse {
   void apply_thresholds(Cell& cell, const Coordinates& coordinates, const SuiteSpec& suite, bool is_reference);
 
   const MatrixSpec& matrix_;
+  SelectionIndex exclusions_;
   std::vector<bool> excluded_;
   std::vector<bool> required_;
   std::vector<bool> injected_;

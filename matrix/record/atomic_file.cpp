@@ -47,10 +47,17 @@ int write_fully(int fd, std::string_view bytes) {
 }
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view content) {
+  write_file_atomically(path, [&](const TextSink& sink) { sink(content); });
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(const TextSink&)>& write) {
   const std::filesystem::path temporary = temporary_name(path);
   FileDescriptor fd(open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.is_open()) cannot_write(path, errno);
-  int error = write_fully(fd.get(), content);
+  int error = 0;
+  write([&](std::string_view part) {
+    if (error == 0) error = write_fully(fd.get(), part);
+  });
   if (error == 0 && fsync(fd.get()) != 0) error = errno;
   if (error == 0 && close(fd.release()) != 0) error = errno;
   if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;

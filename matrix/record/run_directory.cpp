@@ -124,7 +124,7 @@ RunDirectory RunDirectory::create(const fs::path& store, const std::optional<fs:
   header["kind"] = "header";
   header["run_id"] = info.run_id;
   run.append_journal(std::move(header));
-  write_file_atomically(path / "plan.json", to_json(plan).dump(1) + "\n");
+  write_file_atomically(path / "plan.json", [&](const TextSink& sink) { write_plan(plan, sink); });
   // Last: its presence says that the run directory is complete.
   write_file_atomically(path / "run.json", run_document(info).dump(1) + "\n");
   return run;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -32,6 +33,11 @@ class StoreError : public std::runtime_error {
 
 // Never leaves a half-written file under `path`: temporary name, fsync, rename, fsync of the folder. Throws StoreError.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+// The same for what is too large to stand in memory: `write` hands the file's parts to the sink, in order and of a size
+// worth a write(2).
+using TextSink = std::function<void(std::string_view)>;
+void write_file_atomically(const std::filesystem::path& path, const std::function<void(const TextSink&)>& write);
 
 // Throws StoreError.
 std::string read_file(const std::filesystem::path& path);

@@ -244,6 +244,13 @@ std::string term_text(const Term& term) {
   return comparison_text(term);
 }
 
+void add_necessary(const Term& term, std::vector<std::pair<std::string, std::vector<std::string>>>& found) {
+  if (term.kind == Term::Kind::any_of) found.emplace_back(term.name, term.values);
+  if (term.kind != Term::Kind::both) return;
+  add_necessary(*term.left, found);
+  add_necessary(*term.right, found);
+}
+
 }  // namespace
 
 Selector Selector::parse(const std::string& text, const Mark& mark) {
@@ -262,6 +269,12 @@ Selector Selector::all_of(const std::vector<std::pair<std::string, std::vector<s
 }
 
 bool Selector::matches(const Coordinates& cell) const { return root_ == nullptr || term_matches(*root_, cell); }
+
+std::vector<std::pair<std::string, std::vector<std::string>>> Selector::necessary() const {
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
+  if (root_ != nullptr) add_necessary(*root_, found);
+  return found;
+}
 
 std::string Selector::text() const { return root_ ? term_text(*root_) : ""; }
 

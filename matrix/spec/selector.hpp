@@ -33,6 +33,11 @@ class Selector {
   static Selector all_of(const std::vector<std::pair<std::string, std::vector<std::string>>>& wanted);
 
   bool matches(const Coordinates& cell) const;
+
+  // Coordinates that must have one of the listed values wherever this matches: what an index of many selectors is made
+  // of. Not all there is to say of `or`, `not` and `!=`, which give none.
+  std::vector<std::pair<std::string, std::vector<std::string>>> necessary() const;
+
   bool selects_everything() const { return root_ == nullptr; }
   std::string text() const;  // the expression form; "" for everything
 
