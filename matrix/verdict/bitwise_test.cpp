@@ -138,5 +138,16 @@ TEST_CASE("initial weights are held against the reference's cell, on whatever de
   CHECK(candidate(verdict).checks.at(0).divergence->against == "suite-mlp-stack-a");
 }
 
+TEST_CASE("a probe is held against cells of the same probe and as many samples alone", "[verdict]") {
+  RunRecord run = across({threshold("numerics.by_construction_mismatches", Bound::Kind::max, 0, false)});
+  for (PlannedCell& planned : run.plan.cells) planned.cell.request.workload.probe = "matmul";
+  for (AttemptRecord& attempt : candidate(run).attempts) attempt.result->workload_digest = "other";
+  CHECK(candidate(judge(run)).outcome == Outcome::failed);
+  WorkloadRequest& workload = run.plan.cells[1].cell.request.workload;
+  SECTION("another probe") { workload.probe = "stream"; }
+  SECTION("more samples") { workload.samples = 20; }
+  CHECK(candidate(judge(run)).outcome == Outcome::passed);
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -289,7 +289,8 @@ class Judge {
   // Cells that ask for the same numbers to be made: knobs change how they are computed with, and some of them what.
   static std::string workload_key(const CellRequest& request) {
     const WorkloadRequest& workload = request.workload;
-    std::string key = fmt::format("{}/{}/{}/{}", workload.model, workload.preset, workload.steps, workload.batch_size);
+    std::string key = fmt::format("{}/{}/{}/{}/{}/{}", workload.model, workload.preset, workload.steps,
+                                  workload.batch_size, workload.probe, workload.samples);
     if (request.world_size > 1) key += fmt::format("/{} ranks", request.world_size);  // each has its share of a batch
     for (const auto& [name, value] : request.knobs) key += fmt::format("/{}={}", name, value);
     return key;
