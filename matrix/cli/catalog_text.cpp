@@ -7,6 +7,7 @@
 
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/probe.hpp"
+#include "matrix/contract/reason.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/plan/coverage.hpp"
 #include "matrix/verdict/metrics.hpp"
@@ -27,6 +28,16 @@ Entries metric_entries(const Project&) {
                         {"unit", metric.unit},
                         {"better", better},
                         {"dimension", to_string(metric.dimension)}}});
+  }
+  return entries;
+}
+
+Entries reason_entries(const Project&) {
+  Entries entries;
+  for (const ReasonInfo& reason : kReasons) {
+    entries.push_back({std::string(reason.code),
+                       fmt::format("{}: {}", to_string(reason.of), reason.meaning),
+                       {{"summary", reason.meaning}, {"of", to_string(reason.of)}}});
   }
   return entries;
 }
@@ -170,7 +181,8 @@ struct Kind {
 
 constexpr Kind kKinds[] = {{"workload", "workloads", &workload_entries}, {"probe", "probes", &probe_entries},
                            {"stack", "stacks", &stack_entries},          {"knob", "knobs", &knob_entries},
-                           {"metric", "metrics", &metric_entries},       {"suite", "suites", &suite_entries}};
+                           {"metric", "metrics", &metric_entries},       {"suite", "suites", &suite_entries},
+                           {"reason", "reasons", &reason_entries}};
 
 const Kind& kind_called(const std::string& name) {
   for (const Kind& kind : kKinds) {

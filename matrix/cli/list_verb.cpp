@@ -45,7 +45,7 @@ std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("kind", options->kind, "workload, probe, stack, knob, metric or suite")
+  app.add_option("kind", options->kind, "workload, probe, stack, knob, metric, suite or reason")
       ->required()
       ->check(CLI::IsMember(kind_names()));
   app.add_option("name", options->name, "Its name; `reprobench list` shows them")->required();

@@ -112,11 +112,11 @@ InvalidPeriods invalid_periods(const Readings& all, const Readings& training, st
     std::set<const TelemetrySample*> throttled = heated_readings(of_gpu);
     std::copy_if(of_gpu.begin(), of_gpu.end(), std::inserter(throttled, throttled.end()),
                  [](const TelemetrySample* reading) { return is_throttled(*reading); });
-    add_periods(periods["throttled"], of_gpu, throttled, period_ns);
-    add_periods(periods["contended"], of_gpu, contended, period_ns);
+    add_periods(periods[kThrottled.code()], of_gpu, throttled, period_ns);
+    add_periods(periods[kContended.code()], of_gpu, contended, period_ns);
   }
   for (const auto& [gpu, of_gpu] : by_gpu(training)) {
-    add_periods(periods["clock"], of_gpu, off_clock_readings(of_gpu), period_ns);
+    add_periods(periods[kOffClock.code()], of_gpu, off_clock_readings(of_gpu), period_ns);
   }
   for (auto& [reason, of_reason] : periods) merge(of_reason);
   return periods;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/contract/reason.hpp"
 #include "matrix/contract/telemetry.hpp"
 
 namespace reprobench {
@@ -27,10 +28,15 @@ struct Period {
   std::int64_t to_ns = 0;
 };
 
-// By reason; each list ascending and without overlaps. A reading speaks for the time from the one before it to the one
-// after it, and for a sampling period either side at the least. `throttled` and `contended` from all readings; `clock`,
-// where the SM clock stayed more than 5 % off its median for four readings, from those of the training alone, since a
-// GPU without work clocks down.
+// Why a time is not valid, the worst first.
+inline constexpr Reason kThrottled = "throttled";
+inline constexpr Reason kContended = "contended";
+inline constexpr Reason kOffClock = "clock";
+
+// By the code of the reason; each list ascending and without overlaps. A reading speaks for the time from the one
+// before it to the one after it, and for a sampling period either side at the least. `throttled` and `contended` from
+// all readings; `clock`, where the SM clock stayed more than 5 % off its median for four readings, from those of the
+// training alone, since a GPU without work clocks down.
 using InvalidPeriods = std::map<std::string_view, std::vector<Period>>;
 InvalidPeriods invalid_periods(const Readings& all, const Readings& training, std::int64_t period_ns);
 

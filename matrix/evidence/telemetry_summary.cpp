@@ -140,22 +140,22 @@ void say_why_invalid(TelemetrySummary& summary, const Readings& training, std::s
   }
   const auto thermal_ns = summary[Quantity::thermal_violation_ns];
   if (const auto throttling = invalidating_events(bits); throttling != 0) {
-    summary.invalid_reason = "throttled";
+    summary.invalid_reason = kThrottled;
     summary.invalid_sentence = fmt::format(
         "the GPU held itself back: {} in {} of {} readings", fmt::join(clock_event_words(throttling), ", "),
         std::count_if(training.begin(), training.end(), [](const auto* sample) { return is_throttled(*sample); }),
         training.size());
   } else if (thermal_ns && thermal_ns->most > 0) {
-    summary.invalid_reason = "throttled";
+    summary.invalid_reason = kThrottled;
     summary.invalid_sentence = fmt::format("the GPU was held back by its temperature for {:.1f} ms",
                                            static_cast<double>(thermal_ns->most) / 1e6);
   } else if (contended_samples > 0) {
-    summary.invalid_reason = "contended";
+    summary.invalid_reason = kContended;
     summary.invalid_sentence = fmt::format(
         "another process computed on the GPU in {} of {} readings{}", contended_samples, training.size(),
         summary.foreign_pids.empty() ? std::string() : fmt::format(": pid {}", fmt::join(summary.foreign_pids, ", ")));
   } else if (drift_rel > kLargestClockDrift_rel) {
-    summary.invalid_reason = "clock";
+    summary.invalid_reason = kOffClock;
     summary.invalid_sentence = moved_clock(drift_rel, what);
   }
 }
@@ -166,9 +166,9 @@ std::string circumstances(const std::string& reason, const TelemetrySummary& sum
     bits |= static_cast<std::uint64_t>((*sample)[Quantity::clock_events].value_or(0));
   }
   const auto words = clock_event_words(invalidating_events(bits));
-  if (reason == "throttled" && words.empty()) return " (time lost to temperature)";
-  if (reason == "throttled") return fmt::format(" ({})", fmt::join(words, ", "));
-  if (reason == "clock") return fmt::format(" (over {:.0f} % off its median)", kLargestClockDrift_rel * 100);
+  if (reason == kThrottled.code() && words.empty()) return " (time lost to temperature)";
+  if (reason == kThrottled.code()) return fmt::format(" ({})", fmt::join(words, ", "));
+  if (reason == kOffClock.code()) return fmt::format(" (over {:.0f} % off its median)", kLargestClockDrift_rel * 100);
   return summary.foreign_pids.empty() ? "" : fmt::format(" (pid {})", fmt::join(summary.foreign_pids, ", "));
 }
 
@@ -212,7 +212,7 @@ void leave_steps_out(TelemetrySummary& summary, const TelemetryRecord& record, c
     summary.invalid_reason = worst;
     summary.invalid_sentence = fmt::format("too few steps remain: {}", summary.left_out_sentence);
   } else if (drift_rel > kLargestClockDrift_rel) {
-    summary.invalid_reason = "clock";
+    summary.invalid_reason = kOffClock;
     summary.invalid_sentence = moved_clock(drift_rel, "the training");
   }
 }

@@ -7,7 +7,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 3> kWorstFirst = {"throttled", "contended", "clock"};
+constexpr std::array<Reason, 3> kWorstFirst = {kThrottled, kContended, kOffClock};
 constexpr std::int64_t kLongestApart_us = 1'000'000'000'000;  // eleven days; clocks further apart are not one clock
 
 bool touches(const std::vector<Period>& periods, const Period& span) {
@@ -17,12 +17,12 @@ bool touches(const std::vector<Period>& periods, const Period& span) {
   return first != periods.end() && first->from_ns <= span.to_ns;
 }
 
-std::string_view reason_against(const InvalidPeriods& invalid, const Period& span) {
-  for (const std::string_view reason : kWorstFirst) {
-    const auto periods = invalid.find(reason);
+Reason reason_against(const InvalidPeriods& invalid, const Period& span) {
+  for (const Reason reason : kWorstFirst) {
+    const auto periods = invalid.find(reason.code());
     if (periods != invalid.end() && touches(periods->second, span)) return reason;
   }
-  return "";
+  return {};
 }
 
 // From the telemetry's start to the trace's; nothing if they cannot be of one clock.
@@ -77,13 +77,13 @@ std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& t
                                    const std::vector<Period>& spans) {
   std::vector<LeftOutSteps> left_out;
   for (std::size_t i = warm_up_steps(spans.size()); i < spans.size(); ++i) {
-    const std::string_view reason = reason_against(invalid, spans[i]);
+    const Reason reason = reason_against(invalid, spans[i]);
     if (reason.empty()) continue;
     const std::int64_t step = trace.steps[i].step;
-    if (!left_out.empty() && left_out.back().reason == reason && left_out.back().last + 1 == step) {
+    if (!left_out.empty() && left_out.back().reason == reason.code() && left_out.back().last + 1 == step) {
       left_out.back().last = step;
     } else {
-      left_out.push_back({step, step, std::string(reason)});
+      left_out.push_back({step, step, reason});
     }
   }
   return left_out;

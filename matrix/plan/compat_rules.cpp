@@ -259,31 +259,32 @@ Finding component_contradiction(const Situation& s) {
   return fmt::format("{} declares {}", s.stack.name, fmt::join(contradictions, "; "));
 }
 
+constexpr Reason kNote;
+
 // What no host can change comes first, then what this host lacks.
 constexpr CompatRule kRules[] = {
-    // id                      effect        asks
-    {"no-wheel", Effect::skip, &no_wheel},
-    {"no-kernel-image", Effect::skip, &no_kernel_image},
-    {"no-collective-kernel", Effect::skip, &no_collective_kernel},
-    {"knob-needs-gpu", Effect::skip, &knob_needs_gpu},
-    {"tf32-needs-sm80", Effect::skip, &tf32_needs_sm80},
-    {"bf16-needs-sm80", Effect::skip, &bf16_needs_sm80},
-    {"fused-attention", Effect::skip, &fused_attention},
-    {"graph-needs-step-trace", Effect::skip, &graph_needs_step_trace},
-    {"graph-needs-device-memory", Effect::skip, &graph_needs_device_memory},
-    {"device-class", Effect::skip, &device_class_missing},
-    {"world-size", Effect::skip, &world_size},
-    {"driver-floor", Effect::skip, &driver_floor},
-    {"driver-branch-end", Effect::skip, &driver_branch_end},
-    {"cpu-isa", Effect::skip, &cpu_isa},
-    {"wheel-architecture", Effect::skip, &wheel_architecture},
-    {"glibc-floor", Effect::skip, &glibc_floor},
-    {"system-stack-absent", Effect::skip, &system_stack_absent},
-    {"component-contradiction", Effect::note, &component_contradiction},
-    {"threads", Effect::note, &more_threads_than_cores},
-    {"minor-version", Effect::note, &minor_version},
-    {"kernels-not-verified", Effect::note, &kernels_not_verified},
-    {"unknown-release", Effect::note, &unknown_release},
+    {"no-wheel", &no_wheel},
+    {"no-kernel-image", &no_kernel_image},
+    {"no-collective-kernel", &no_collective_kernel},
+    {"knob-needs-gpu", &knob_needs_gpu},
+    {"tf32-needs-sm80", &tf32_needs_sm80},
+    {"bf16-needs-sm80", &bf16_needs_sm80},
+    {"fused-attention", &fused_attention},
+    {"graph-needs-step-trace", &graph_needs_step_trace},
+    {"graph-needs-device-memory", &graph_needs_device_memory},
+    {"device-class", &device_class_missing},
+    {"world-size", &world_size},
+    {"driver-floor", &driver_floor},
+    {"driver-branch-end", &driver_branch_end},
+    {"cpu-isa", &cpu_isa},
+    {"wheel-architecture", &wheel_architecture},
+    {"glibc-floor", &glibc_floor},
+    {"system-stack-absent", &system_stack_absent},
+    {kNote, &component_contradiction},
+    {kNote, &more_threads_than_cores},
+    {kNote, &minor_version},
+    {kNote, &kernels_not_verified},
+    {kNote, &unknown_release},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "matrix/contract/reason.hpp"
 #include "matrix/plan/compat_facts.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/plan/resolve.hpp"
@@ -21,11 +22,8 @@ struct Situation {
   const HostFacts& host;
 };
 
-enum class Effect { skip, note };
-
 struct CompatRule {
-  const char* id;
-  Effect effect;
+  Reason skip;  // that the rule gives; none: what it finds is a note
   // One sentence with the numbers where the rule applies; nothing where it does not.
   std::optional<std::string> (*finding)(const Situation& situation);
 };

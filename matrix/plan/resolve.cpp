@@ -28,13 +28,13 @@ void check_stack(const std::string& name, const Mark& mark, const StackCatalog& 
 
 void apply_rules(const Situation& situation, PlannedCell& planned) {
   for (const CompatRule& rule : compat_rules()) {
-    if (rule.effect == Effect::skip && planned.skip) continue;
+    if (!rule.skip.empty() && planned.skip) continue;
     auto sentence = rule.finding(situation);
     if (!sentence) continue;
-    if (rule.effect == Effect::skip) {
-      planned.skip = Skip{rule.id, std::move(*sentence)};
-    } else {
+    if (rule.skip.empty()) {
       planned.notes.push_back(std::move(*sentence));
+    } else {
+      planned.skip = Skip{rule.skip, std::move(*sentence)};
     }
   }
 }

@@ -50,14 +50,14 @@ double aggregated(const Metric& metric, const std::vector<double>& values) {
   return metric.info.better == Better::lower ? *most : *least;
 }
 
-void decide(CheckResult& check, CheckStatus status, std::string reason, std::string sentence) {
+void decide(CheckResult& check, CheckStatus status, Reason reason, std::string sentence) {
   check.status = status;
-  check.reason = std::move(reason);
+  check.reason = reason;
   check.sentence = std::move(sentence);
 }
 
-void leave_undecided(CheckResult& check, std::string reason, std::string sentence) {
-  decide(check, CheckStatus::inconclusive, std::move(reason), std::move(sentence));
+void leave_undecided(CheckResult& check, Reason reason, std::string sentence) {
+  decide(check, CheckStatus::inconclusive, reason, std::move(sentence));
 }
 
 // A result that is no number: the stack under test produced it where numbers are judged, elsewhere the measurement is
@@ -103,8 +103,8 @@ void judge_absolute(CheckResult& check, const Bound& bound, double value) {
   std::string sentence =
       fmt::format("{} {} {}", humanised(value, check.unit), relation, humanised(bound.limit, check.unit));
   if (check.divergence) sentence += "; " + located(*check.divergence);
-  decide(check, holds ? CheckStatus::passed : CheckStatus::failed, holds ? "within_bound" : "over_bound",
-         std::move(sentence));
+  decide(check, holds ? CheckStatus::passed : CheckStatus::failed,
+         holds ? Reason("within_bound") : Reason("over_bound"), std::move(sentence));
 }
 
 // Ratio of this cell to the reference, more is worse, with its interval.
@@ -241,9 +241,9 @@ CheckResult described(const CellThreshold& threshold) {
 
 }  // namespace
 
-CheckResult undecided(const CellThreshold& threshold, std::string reason, std::string sentence) {
+CheckResult undecided(const CellThreshold& threshold, Reason reason, std::string sentence) {
   CheckResult check = described(threshold);
-  leave_undecided(check, std::move(reason), std::move(sentence));
+  leave_undecided(check, reason, std::move(sentence));
   return check;
 }
 

@@ -1,6 +1,7 @@
 // One threshold of one cell against what was measured.
 #pragma once
 
+#include "matrix/contract/reason.hpp"
 #include "matrix/verdict/metrics.hpp"
 
 namespace reprobench {
@@ -8,7 +9,7 @@ namespace reprobench {
 // The cell a check holds this one against, as the check meets it: evidence, or the reason why there is none.
 struct ReferenceEvidence {
   const CellEvidence* evidence = nullptr;
-  std::string reason;  // "no_reference", "reference_failed", "not_comparable"
+  Reason reason;  // why there is none
   std::string sentence;
 };
 
@@ -19,7 +20,7 @@ Against opposite_of(const CellThreshold& threshold);
 CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, const ReferenceEvidence& reference);
 
 // A check nobody could evaluate, because the cell did not get that far.
-CheckResult undecided(const CellThreshold& threshold, std::string reason, std::string sentence);
+CheckResult undecided(const CellThreshold& threshold, Reason reason, std::string sentence);
 
 // "1.24 ms", "5.00 %", "312.4 MiB": for sentences.
 std::string humanised(double value, std::string_view unit);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/evidence/invalid_readings.hpp"
 #include "matrix/stats/robust.hpp"
 
 namespace reprobench {
@@ -23,7 +24,7 @@ std::optional<TimeDoubt> doubt_about(const CellEvidence& cell) {
     }
     const TelemetrySummary& telemetry = *attempt.telemetry;
     if (!telemetry.invalid_reason.empty()) {
-      return TimeDoubt{telemetry.invalid_reason, fmt::format("{}: {}", who, telemetry.invalid_sentence)};
+      return TimeDoubt{Reason::of(telemetry.invalid_reason), fmt::format("{}: {}", who, telemetry.invalid_sentence)};
     }
     if (!telemetry.problem.empty()) {
       return TimeDoubt{"no_telemetry", fmt::format("{}: what its GPU did is not known: {}", who, telemetry.problem)};
@@ -59,8 +60,8 @@ std::optional<TimeDoubt> doubt_about_pair(const CellEvidence& cell, const CellEv
   const auto reference_share = power_cap_share(reference);
   if (!share || !reference_share) return std::nullopt;
   if (std::abs(*share - *reference_share) > kLargestShareDifference) {
-    return TimeDoubt{"throttled", fmt::format("held at the power limit in {:.0f} % of the readings, {} in {:.0f} %",
-                                              *share * 100, reference.slug, *reference_share * 100)};
+    return TimeDoubt{kThrottled, fmt::format("held at the power limit in {:.0f} % of the readings, {} in {:.0f} %",
+                                             *share * 100, reference.slug, *reference_share * 100)};
   }
   const bool both_capped = std::min(*share, *reference_share) > kLargestShareDifference;
   const auto clock_mhz = sm_clock_mhz(cell);
@@ -70,8 +71,8 @@ std::optional<TimeDoubt> doubt_about_pair(const CellEvidence& cell, const CellEv
   if (larger <= 0 || std::abs(*clock_mhz - *reference_clock_mhz) <= kLargestClockDifference_rel * larger) {
     return std::nullopt;
   }
-  return TimeDoubt{"clock", fmt::format("the SM clock was at {:.0f} MHz, {}'s at {:.0f} MHz", *clock_mhz,
-                                        reference.slug, *reference_clock_mhz)};
+  return TimeDoubt{kOffClock, fmt::format("the SM clock was at {:.0f} MHz, {}'s at {:.0f} MHz", *clock_mhz,
+                                          reference.slug, *reference_clock_mhz)};
 }
 
 }  // namespace

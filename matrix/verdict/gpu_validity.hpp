@@ -5,12 +5,13 @@
 #include <optional>
 #include <string>
 
+#include "matrix/contract/reason.hpp"
 #include "matrix/verdict/metrics.hpp"
 
 namespace reprobench {
 
 struct TimeDoubt {
-  std::string reason;  // "throttled", "contended", "clock", "no_telemetry"
+  Reason reason;
   std::string sentence;
 };
 

@@ -42,8 +42,9 @@ std::vector<const AttemptRecord*> last_attempts(const Cell& cell, const CellReco
 
 struct Ended {
   Outcome outcome;
-  std::string reason;
+  Reason reason;
   std::string sentence;
+  std::string metric = {};  // of the failed check, and then the reason that the verdict gives
 };
 
 // A stack that cannot do what the cell asks is no regression of it, and no pass either.
@@ -72,14 +73,14 @@ std::optional<Ended> ended_early(const std::vector<const AttemptRecord*>& last, 
       infra = attempt;
     }
   }
-  const auto from = [&](Outcome outcome, const AttemptRecord& attempt, std::string reason) {
+  const auto from = [&](Outcome outcome, const AttemptRecord& attempt, Reason reason) {
     const bool followed = faults.is_of_stack(stack, attempt);
-    return Ended{outcome, std::move(reason),
+    return Ended{outcome, reason,
                  fmt::format("repeat {}: {}{}", attempt.repeat, attempt.detail,
                              followed ? "; the same on a second GPU, so it is held against the stack" : "")};
   };
-  if (product != nullptr) return from(Outcome::failed, *product, std::string(to_string(product->end)));
-  if (infra != nullptr) return from(Outcome::errored, *infra, std::string(to_string(infra->end)));
+  if (product != nullptr) return from(Outcome::failed, *product, Reason::of(to_string(product->end)));
+  if (infra != nullptr) return from(Outcome::errored, *infra, Reason::of(to_string(infra->end)));
   if (unsupported != nullptr) return from(Outcome::inconclusive, *unsupported, "unsupported");
   if (unfinished) return Ended{Outcome::unfinished, "interrupted", "the run ended before all repeats of this cell did"};
   return std::nullopt;
@@ -99,10 +100,10 @@ Ended from_checks(const std::vector<CheckResult>& checks) {
                         [&](const CheckResult& check) { return check.gate == Gate::armed && check.status == status; });
   };
   if (const auto failed = first_armed(CheckStatus::failed); failed != checks.end()) {
-    return {Outcome::failed, failed->metric, failed->sentence};
+    return {Outcome::failed, Reason::of(failed->reason), failed->sentence, failed->metric};
   }
   if (const auto open = first_armed(CheckStatus::inconclusive); open != checks.end()) {
-    return {Outcome::inconclusive, open->reason, fmt::format("{}: {}", open->metric, open->sentence)};
+    return {Outcome::inconclusive, Reason::of(open->reason), fmt::format("{}: {}", open->metric, open->sentence)};
   }
   const auto armed =
       std::count_if(checks.begin(), checks.end(), [](const CheckResult& check) { return check.gate == Gate::armed; });
@@ -152,7 +153,12 @@ class Judge {
 
   CellVerdict judge_cell(const PlannedCell& planned) {
     CellVerdict verdict = described(planned);
-    if (planned.skip) return conclude(verdict, {Outcome::skipped, planned.skip->rule, planned.skip->reason});
+    if (planned.skip) {
+      verdict.outcome = Outcome::skipped;
+      verdict.reason = planned.skip->rule;
+      verdict.sentence = planned.skip->reason;
+      return verdict;
+    }
     const CellRecord* record = record_of(planned.cell.request.cell_id);
     if (record == nullptr) {
       return conclude(verdict, {Outcome::unfinished, "not_started", "the run has no record of this cell"});
@@ -202,7 +208,7 @@ class Judge {
 
   static CellVerdict conclude(CellVerdict& verdict, Ended ended) {
     verdict.outcome = ended.outcome;
-    verdict.reason = std::move(ended.reason);
+    verdict.reason = ended.metric.empty() ? std::string(ended.reason) : std::move(ended.metric);
     verdict.sentence = std::move(ended.sentence);
     return std::move(verdict);
   }
@@ -243,7 +249,7 @@ class Judge {
           }
           break;
         case Against::construction:
-          verdict.checks.push_back(evaluate(threshold, evidence, {&constructed(cell), "", ""}));
+          verdict.checks.push_back(evaluate(threshold, evidence, {&constructed(cell), {}, ""}));
           break;
       }
     }
@@ -343,7 +349,7 @@ class Judge {
                           digest.value_or("differs between repeats"), workload_digest)};
     }
     if (kept.slug != reference.slug) kept = load_evidence(reference, repeats);
-    return {&kept, "", ""};
+    return {&kept, {}, ""};
   }
 
   const RunRecord& run_;
