@@ -42,9 +42,9 @@ struct CompareOptions {
 
 bool is_tensor_file(const std::string& word) { return std::filesystem::path(word).extension() == ".safetensors"; }
 
-ExitCode exit_code_of(const std::string& word) {
-  if (word == "equal") return ExitCode::passed;
-  return word == "differs" ? ExitCode::failed : ExitCode::undecided;
+ExitCode exit_code_of(Match word) {
+  if (word == Match::equal) return ExitCode::passed;
+  return word == Match::differs ? ExitCode::failed : ExitCode::undecided;
 }
 
 ExitCode compare_files(const CompareOptions& options, const Terminal& terminal) {
@@ -56,8 +56,7 @@ ExitCode compare_files(const CompareOptions& options, const Terminal& terminal) 
   } else {
     terminal.out(to_text(comparison));
   }
-  if (comparison.match == TensorMatch::equal) return ExitCode::passed;
-  return comparison.match == TensorMatch::differs ? ExitCode::failed : ExitCode::undecided;
+  return exit_code_of(comparison.match);
 }
 
 KnobValues chosen_knobs(std::vector<std::string> options, const std::vector<std::string>& of_one_side) {
@@ -78,14 +77,10 @@ KnobValues chosen_knobs(std::vector<std::string> options, const std::vector<std:
   return values;
 }
 
-// The word of the whole: what differs wins over what cannot be compared, and that over what is equal.
-std::string overall_word(const std::vector<CellComparison>& comparisons) {
-  std::string overall = "equal";
-  for (const CellComparison& comparison : comparisons) {
-    if (comparison.word == "differs") return "differs";
-    if (comparison.word != "equal") overall = comparison.word;
-  }
-  return overall;
+Match overall_word(const std::vector<CellComparison>& comparisons) {
+  Match word = Match::equal;
+  for (const CellComparison& comparison : comparisons) word = overall(word, comparison.word);
+  return word;
 }
 
 nlohmann::json to_json(const std::vector<CellComparison>& comparisons) {
@@ -102,7 +97,7 @@ void print(const std::vector<CellComparison>& comparisons, const CompareOptions&
     return;
   }
   for (const CellComparison& comparison : comparisons) {
-    if (!options.only_changed || comparison.word != "equal") terminal.out(to_text(comparison, terminal));
+    if (!options.only_changed || comparison.word != Match::equal) terminal.out(to_text(comparison, terminal));
   }
 }
 
@@ -203,7 +198,7 @@ class Comparer {
     const std::string missing = missing_device(pair);
     if (!missing.empty()) settings.explain = false;
     CellComparison comparison = compare_cells(measured, expected, settings, replays);
-    if (comparison.word != "differs") return comparison;
+    if (comparison.word != Match::differs) return comparison;
     if (!missing.empty()) {
       if (options_.explain.explain) comparison.sentence += "; not replayed: this host has no " + missing;
       return comparison;

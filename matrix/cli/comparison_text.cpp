@@ -131,13 +131,13 @@ std::string distance_text(const CellComparison& comparison) {
   return text;
 }
 
-Style style_of_word(const std::string& word) {
-  if (word == "equal") return Style::green;
-  return word == "differs" ? Style::yellow : Style::cyan;
+Style style_of(Match word) {
+  if (word == Match::equal) return Style::green;
+  return word == Match::differs ? Style::yellow : Style::cyan;
 }
 
 std::string tensor_text(const TensorComparison& tensor) {
-  if (tensor.match == TensorMatch::not_comparable) {
+  if (tensor.match == Match::not_comparable) {
     return fmt::format("  {:<34} not comparable: {}\n", tensor.name, tensor.reason);
   }
   const ElementPair& first = *tensor.difference.first;
@@ -153,7 +153,7 @@ std::string tensor_text(const TensorComparison& tensor) {
 std::string to_text(const SnapshotComparison& comparison) {
   std::string text = printable(comparison.sentence) + "\n";
   for (const TensorComparison& tensor : comparison.tensors) {
-    if (tensor.match != TensorMatch::equal) text += printable(tensor_text(tensor));
+    if (tensor.match != Match::equal) text += printable(tensor_text(tensor));
   }
   for (const std::string& name : comparison.missing) text += fmt::format("  {:<34} only in B\n", printable(name));
   for (const std::string& name : comparison.extra) text += fmt::format("  {:<34} only in A\n", printable(name));
@@ -162,9 +162,9 @@ std::string to_text(const SnapshotComparison& comparison) {
 
 std::string to_text(const CellComparison& comparison, const Terminal& terminal) {
   std::string text = fmt::format("{} against {}: {}\n", comparison.measured, comparison.expected, comparison.workload);
-  text +=
-      fmt::format("  {}{}\n", terminal.paint(fmt::format("{:<12}", comparison.word), style_of_word(comparison.word)),
-                  printable(comparison.sentence));
+  text += fmt::format("  {}{}\n",
+                      terminal.paint(fmt::format("{:<12}", to_string(comparison.word)), style_of(comparison.word)),
+                      printable(comparison.sentence));
   if (comparison.trace.first) {
     text += line("steps",
                  fmt::format("{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared));

@@ -104,24 +104,24 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
                                             *expected.attempt.lead().result);
   const std::string reason = not_comparable_because(measured, expected);
   if (!reason.empty()) {
-    comparison.word = "not_comparable";
+    comparison.word = Match::not_comparable;
     comparison.sentence = reason;
     return comparison;
   }
   comparison.non_finite = non_finite_side(measured, expected);
   comparison.trace = compare_traces(*measured.attempt.lead().trace, *expected.attempt.lead().trace, expected.label);
   if (!comparison.trace.first && comparison.non_finite) {
-    comparison.word = "not_comparable";
+    comparison.word = Match::not_comparable;
     comparison.sentence =
         fmt::format("equal bits in {} steps, but {}", comparison.trace.steps_compared, comparison.non_finite->sentence);
     return comparison;
   }
   if (!comparison.trace.first) {
-    comparison.word = "equal";
+    comparison.word = Match::equal;
     comparison.sentence = fmt::format("equal bits in all that {} steps digested", comparison.trace.steps_compared);
     return comparison;
   }
-  comparison.word = "differs";
+  comparison.word = Match::differs;
   describe_difference(comparison, measured, expected);
   if (comparison.non_finite && settings.explain) {
     const bool ours = comparison.non_finite->is_measured;

@@ -19,6 +19,7 @@
 #include "matrix/verdict/divergence_strip.hpp"
 #include "matrix/verdict/lockstep.hpp"
 #include "matrix/verdict/loss_equivalence.hpp"
+#include "matrix/verdict/match.hpp"
 #include "matrix/verdict/operator_divergence.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 #include "matrix/verdict/suspect.hpp"
@@ -80,7 +81,7 @@ struct CellComparison {
   std::string measured;
   std::string expected;
   std::string workload;  // "gpt2/tiny, 20 steps of 8, fp32"
-  std::string word;      // "equal", "differs", "not_comparable"
+  Match word = Match::not_comparable;
   std::string sentence;
   TraceComparison trace;
   std::vector<SideDifference> differences;

@@ -108,7 +108,7 @@ json to_json(const CellComparison& comparison) {
   result["measured"] = comparison.measured;
   result["expected"] = comparison.expected;
   result["workload"] = comparison.workload;
-  result["word"] = comparison.word;
+  result["word"] = to_string(comparison.word);
   result["sentence"] = comparison.sentence;
   result["steps_compared"] = comparison.trace.steps_compared;
   result["steps_differing"] = comparison.trace.steps_differing;

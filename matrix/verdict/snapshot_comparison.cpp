@@ -20,7 +20,7 @@ TensorComparison compare_tensor(const TensorView& measured, const TensorView& re
   result.dtype = measured.dtype;
   result.shape = measured.shape;
   result.type = element_type_of(measured.dtype);
-  result.match = TensorMatch::not_comparable;
+  result.match = Match::not_comparable;
   if (measured.dtype != reference.dtype) {
     result.reason = fmt::format("type {} against {}", measured.dtype, reference.dtype);
   } else if (measured.shape != reference.shape) {
@@ -30,7 +30,7 @@ TensorComparison compare_tensor(const TensorView& measured, const TensorView& re
     result.reason = fmt::format("{} bytes against {}", measured.bytes.size(), reference.bytes.size());
   } else {
     result.difference = diff(result.type, measured.bytes, reference.bytes);
-    result.match = result.difference.equal_bits() ? TensorMatch::equal : TensorMatch::differs;
+    result.match = result.difference.equal_bits() ? Match::equal : Match::differs;
     result.rel_l2 = relative_l2(result.difference.difference_squares, result.difference.reference_squares,
                                 result.difference.count, 0);
   }
@@ -40,15 +40,15 @@ TensorComparison compare_tensor(const TensorView& measured, const TensorView& re
 bool is_worse(const TensorComparison& a, const TensorComparison& b) {
   const auto rank = [](const TensorComparison& tensor) {
     const bool mismatch = tensor.difference.nan_mismatches + tensor.difference.inf_mismatches > 0;
-    return std::tuple(tensor.match == TensorMatch::not_comparable, mismatch, tensor.match == TensorMatch::differs,
-                      tensor.rel_l2, tensor.difference.differing);
+    return std::tuple(tensor.match == Match::not_comparable, mismatch, tensor.match == Match::differs, tensor.rel_l2,
+                      tensor.difference.differing);
   };
   const auto rank_a = rank(a);
   const auto rank_b = rank(b);
   return rank_a != rank_b ? rank_a > rank_b : a.name < b.name;
 }
 
-std::int64_t count_of(const SnapshotComparison& comparison, TensorMatch match) {
+std::int64_t count_of(const SnapshotComparison& comparison, Match match) {
   return std::count_if(comparison.tensors.begin(), comparison.tensors.end(),
                        [&](const TensorComparison& tensor) { return tensor.match == match; });
 }
@@ -68,10 +68,10 @@ std::string first_difference(const TensorComparison& tensor) {
 }
 
 std::string sentence_of(const SnapshotComparison& comparison) {
-  const std::int64_t differing = count_of(comparison, TensorMatch::differs);
-  const std::int64_t not_comparable = count_of(comparison, TensorMatch::not_comparable);
+  const std::int64_t differing = count_of(comparison, Match::differs);
+  const std::int64_t not_comparable = count_of(comparison, Match::not_comparable);
   const auto common = static_cast<std::int64_t>(comparison.tensors.size());
-  if (comparison.match == TensorMatch::equal) return fmt::format("all {} tensors have equal bits", common);
+  if (comparison.match == Match::equal) return fmt::format("all {} tensors have equal bits", common);
   std::vector<std::string> parts;
   if (common == 0) {
     parts.push_back("the files have no tensor in common");
@@ -82,7 +82,7 @@ std::string sentence_of(const SnapshotComparison& comparison) {
     if (not_comparable > 0) parts.push_back(fmt::format("{} not comparable", not_comparable));
   }
   const auto worst = std::find_if(comparison.tensors.begin(), comparison.tensors.end(),
-                                  [](const TensorComparison& tensor) { return tensor.match == TensorMatch::differs; });
+                                  [](const TensorComparison& tensor) { return tensor.match == Match::differs; });
   if (worst != comparison.tensors.end()) parts.push_back(first_difference(*worst));
   if (!comparison.missing.empty()) parts.push_back(fmt::format("{} only in the reference", comparison.missing.size()));
   if (!comparison.extra.empty()) parts.push_back(fmt::format("{} only in the measured file", comparison.extra.size()));
@@ -91,7 +91,7 @@ std::string sentence_of(const SnapshotComparison& comparison) {
 
 nlohmann::json comparison_json(const TensorComparison& tensor) {
   const Difference& d = tensor.difference;
-  const bool compared = tensor.match != TensorMatch::not_comparable;
+  const bool compared = tensor.match != Match::not_comparable;
   const bool sums = compared && is_floating(tensor.type);
   const auto counted = [&](const nlohmann::json& value) { return compared ? value : nlohmann::json(nullptr); };
   return {{"name", tensor.name},
@@ -131,12 +131,12 @@ SnapshotComparison compare_snapshots(const SafetensorsFile& measured, const Safe
   }
   std::sort(result.tensors.begin(), result.tensors.end(), is_worse);
   const auto common = static_cast<std::int64_t>(result.tensors.size());
-  if (count_of(result, TensorMatch::not_comparable) == common) {
-    result.match = TensorMatch::not_comparable;
-  } else if (count_of(result, TensorMatch::equal) == common && result.missing.empty() && result.extra.empty()) {
-    result.match = TensorMatch::equal;
+  if (count_of(result, Match::not_comparable) == common) {
+    result.match = Match::not_comparable;
+  } else if (count_of(result, Match::equal) == common && result.missing.empty() && result.extra.empty()) {
+    result.match = Match::equal;
   } else {
-    result.match = TensorMatch::differs;
+    result.match = Match::differs;
   }
   result.sentence = sentence_of(result);
   return result;
@@ -153,18 +153,6 @@ nlohmann::json to_json(const SnapshotComparison& comparison) {
   object["missing"] = comparison.missing;
   object["extra"] = comparison.extra;
   return object;
-}
-
-std::string_view to_string(TensorMatch match) {
-  switch (match) {
-    case TensorMatch::equal:
-      return "equal";
-    case TensorMatch::differs:
-      return "differs";
-    case TensorMatch::not_comparable:
-      return "not_comparable";
-  }
-  return "not_comparable";
 }
 
 ElementType element_type_of(std::string_view safetensors_dtype_name) {

@@ -13,14 +13,13 @@
 
 #include "kernels/diff/diff.hpp"
 #include "matrix/record/safetensors.hpp"
+#include "matrix/verdict/match.hpp"
 
 namespace reprobench {
 
-enum class TensorMatch { equal, differs, not_comparable };
-
 struct TensorComparison {
   std::string name;
-  TensorMatch match = TensorMatch::equal;
+  Match match = Match::equal;
   std::string reason;  // of not_comparable: "shape [2, 3] against [3, 2]"
   std::string dtype;   // of the measured side, as in the file
   std::vector<std::int64_t> shape;
@@ -32,7 +31,7 @@ struct TensorComparison {
 struct SnapshotComparison {
   std::string measured;   // path
   std::string reference;  // path
-  TensorMatch match = TensorMatch::not_comparable;
+  Match match = Match::not_comparable;
   std::string sentence;
   std::vector<TensorComparison>
       tensors;                       // worst first: not comparable, then mismatched NaN or Inf, then by relative L2
@@ -44,8 +43,6 @@ SnapshotComparison compare_snapshots(const SafetensorsFile& measured, const Safe
 
 // The document `snapshot_comparison`.
 nlohmann::json to_json(const SnapshotComparison& comparison);
-
-std::string_view to_string(TensorMatch match);
 
 // How diff() must read a tensor of this safetensors type; raw8 for one that is not known.
 ElementType element_type_of(std::string_view safetensors_dtype_name);

@@ -41,7 +41,7 @@ TEST_CASE("snapshots with equal bits are equal, NaN payloads included", "[verdic
   SnapshotPair scene;
   scene.measured = scene.reference = {stored("w", "F32", weights)};
   const SnapshotComparison result = scene.compare();
-  CHECK(result.match == TensorMatch::equal);
+  CHECK(result.match == Match::equal);
   CHECK(result.sentence == "all 1 tensors have equal bits");
 }
 
@@ -54,7 +54,7 @@ TEST_CASE("a nudged weight is named with element, bits and distance", "[verdict]
   scene.measured = {stored("a", "F32", other), stored("w", "F32", nudged)};
   scene.reference = {stored("a", "F32", other), stored("w", "F32", weights)};
   const SnapshotComparison result = scene.compare();
-  CHECK(result.match == TensorMatch::differs);
+  CHECK(result.match == Match::differs);
   CHECK(
       result.sentence ==
       "1 of 2 tensors differ; worst `w`: 1 of 100 elements, first element 41 (bits 3f800001 against 3f800000, 1 ULP), "
@@ -72,7 +72,7 @@ TEST_CASE("missing and extra names make snapshots differ", "[verdict]") {
   scene.measured = {stored("both", "F32", weights), stored("new", "F32", weights)};
   scene.reference = {stored("both", "F32", weights), stored("old", "F32", weights)};
   const SnapshotComparison result = scene.compare();
-  CHECK(result.match == TensorMatch::differs);
+  CHECK(result.match == Match::differs);
   CHECK(result.missing == std::vector<std::string>{"old"});
   CHECK(result.extra == std::vector<std::string>{"new"});
 }
@@ -80,10 +80,10 @@ TEST_CASE("missing and extra names make snapshots differ", "[verdict]") {
 TEST_CASE("files without a common tensor are not comparable, and neither are empty ones", "[verdict]") {
   const std::vector<float> weights = {1};
   SnapshotPair scene;
-  CHECK(scene.compare().match == TensorMatch::not_comparable);
+  CHECK(scene.compare().match == Match::not_comparable);
   scene.measured = {stored("x", "F32", weights)};
   scene.reference = {stored("y", "F32", weights)};
-  CHECK(scene.compare().match == TensorMatch::not_comparable);
+  CHECK(scene.compare().match == Match::not_comparable);
   CHECK(scene.compare().sentence ==
         "the files have no tensor in common; 1 only in the reference; 1 only in the measured file");
 }
@@ -96,13 +96,13 @@ TEST_CASE("another type or shape is not comparable and listed first", "[verdict]
   scene.reference = {stored("s", "F32", weights), stored("t", "I32", integers), stored("w", "F32", weights)};
   scene.reference[0].shape = {2, 2};
   const SnapshotComparison result = scene.compare();
-  CHECK(result.match == TensorMatch::differs);
+  CHECK(result.match == Match::differs);
   CHECK(result.tensors[0].reason == "shape [4] against [2, 2]");
   CHECK(result.tensors[1].reason == "type F32 against I32");
-  CHECK(result.tensors[2].match == TensorMatch::equal);
+  CHECK(result.tensors[2].match == Match::equal);
   scene.measured.pop_back();
   scene.reference.pop_back();
-  CHECK(scene.compare().match == TensorMatch::not_comparable);
+  CHECK(scene.compare().match == Match::not_comparable);
   CHECK(to_json(scene.compare()).at("tensors").at(0).at("differing").is_null());
 }
 
