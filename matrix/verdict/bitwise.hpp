@@ -8,7 +8,7 @@
 
 namespace reprobench {
 
-// Why the bits of two cells of equal coordinates need not be equal: "sm_90 against cpu", "CPU `X` against `Y`". Empty:
+// Why the bits of two cells of equal coordinates need not be equal: "sm_90 against cpu", "cpu `X` against `Y`". Empty:
 // their fingerprints are equal in everything that arithmetic depends on, so they must be.
 std::string not_bitwise_because(const CellEvidence& measured, const CellEvidence& expected);
 

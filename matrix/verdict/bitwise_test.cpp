@@ -31,23 +31,23 @@ TEST_CASE("bits are promised where everything that arithmetic depends on is equa
     change(other.repeats.front().lead().result->fingerprint);
     return not_bitwise_because(base, other);
   };
-  CHECK(changed([](Fingerprint& f) { f.cpu_model = "other"; }) == "CPU `` against `other`");
-  CHECK(changed([](Fingerprint& f) { f.device_name = "NVIDIA H100"; }) == "GPU `` against `NVIDIA H100`");
+  CHECK(changed([](Fingerprint& f) { f.cpu_model = "other"; }) == "cpu none against `other`");
+  CHECK(changed([](Fingerprint& f) { f.device_name = "NVIDIA H100"; }) == "device none against `NVIDIA H100`");
   CHECK(changed([](Fingerprint& f) {
           f.device = DeviceFacts{};
           f.device->name = "NVIDIA H100 PCIe";
           f.device->sm_count = 114;
-        }) == "GPU `` against `NVIDIA H100 PCIe, 114 SMs`");
+        }) == "device none against `NVIDIA H100 PCIe, 114 SMs`");
   CHECK(changed([](Fingerprint& f) { f.threads = 2; }) == "threads `1` against `2`");
   CHECK(changed([](Fingerprint& f) {
           f.components = {{"cudnn", "9.8", "9.10.2", ""}};
-        }) == "cudnn none against 9.10.2");
+        }) == "cudnn none against `9.10.2`");
   CHECK(changed([](Fingerprint& f) {
           f.libraries = {{"/opt/x/libtorch_cpu.so", "00ff"}};
-        }) == "build of libtorch_cpu.so none against 00ff");
+        }) == "build of libtorch_cpu.so none against `00ff`");
   CHECK(changed([](Fingerprint& f) {
           f.environment = {{"OMP_NUM_THREADS", "2"}};
-        }) == "variable OMP_NUM_THREADS none against 2");
+        }) == "variable OMP_NUM_THREADS none against `2`");
 }
 
 TEST_CASE("the same library in another folder promises the same bits", "[verdict]") {
@@ -141,7 +141,7 @@ TEST_CASE("initial weights are held against the reference's cell, on whatever de
 TEST_CASE("a probe is held against cells of the same probe and as many samples alone", "[verdict]") {
   RunRecord run = across({threshold("numerics.by_construction_mismatches", Bound::Kind::max, 0, false)});
   for (PlannedCell& planned : run.plan.cells) planned.cell.request.workload.probe = "matmul";
-  for (AttemptRecord& attempt : candidate(run).attempts) attempt.result->workload_digest = "other";
+  for (AttemptRecord& attempt : candidate(run).attempts) attempt.lead().result->workload_digest = "other";
   CHECK(candidate(judge(run)).outcome == Outcome::failed);
   WorkloadRequest& workload = run.plan.cells[1].cell.request.workload;
   SECTION("another probe") { workload.probe = "stream"; }

@@ -22,12 +22,9 @@ void add_map(std::vector<SideDifference>& differences, const std::string& prefix
   for (const auto& [name, values] : merged) add(differences, prefix + name, values.first, values.second);
 }
 
-std::map<std::string, std::string> known_versions(const Fingerprint& fingerprint) {
-  std::map<std::string, std::string> versions;
-  for (const ComponentVersion& component : fingerprint.components) {
-    versions[component.name] = component.loaded.empty() ? component.compiled : component.loaded;
-  }
-  return versions;
+bool can_be_suspected(FingerprintPart part) {
+  using enum FingerprintPart;
+  return part == component || part == blas || part == instructions || part == gpu;
 }
 
 std::string planted(const CellRequest& request) {
@@ -73,9 +70,9 @@ std::vector<SideDifference> side_differences(const CellRequest& measured_request
   std::vector<SideDifference> differences;
   add(differences, "planted fault", planted(measured_request), planted(expected_request));
   add_map(differences, "knob ", measured_request.knobs, expected_request.knobs);
-  add_map(differences, "", known_versions(measured.fingerprint), known_versions(expected.fingerprint));
-  add(differences, "blas provider", measured.fingerprint.blas_provider, expected.fingerprint.blas_provider);
-  add(differences, "vector instructions", measured.fingerprint.cpu_capability, expected.fingerprint.cpu_capability);
+  for (auto& [part, difference] : fingerprint_differences(measured.fingerprint, expected.fingerprint)) {
+    if (can_be_suspected(part)) differences.push_back(std::move(difference));
+  }
   // Asked for alike and come to otherwise: a consequence of the stack, and the last thing to suspect.
   const auto asked_alike = [&](const auto& knob) {
     const auto other = expected_request.knobs.find(knob.first);
@@ -88,7 +85,6 @@ std::vector<SideDifference> side_differences(const CellRequest& measured_request
       add(differences, "resolved " + knob.first, knob.second, other->second);
     }
   }
-  add(differences, "device", measured.fingerprint.device_name, expected.fingerprint.device_name);
   return differences;
 }
 

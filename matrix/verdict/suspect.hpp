@@ -6,18 +6,13 @@
 
 #include "matrix/contract/request.hpp"
 #include "matrix/contract/result.hpp"
+#include "matrix/verdict/fingerprint_differences.hpp"
 
 namespace reprobench {
 
-// One thing that is not the same on both sides.
-struct SideDifference {
-  std::string what;  // "torch", "blas provider", "knob threads"
-  std::string measured;
-  std::string expected;
-};
-
-// Planted faults, knobs as they were set and, where that is alike, resolved, component versions, BLAS provider, vector
-// instructions, threads, flags.
+// Planted faults, knobs as they were set, component versions, BLAS provider, vector instructions and device; knobs that
+// were set alike and came to otherwise. What follows from these, such as the build of each library, is not named beside
+// them.
 std::vector<SideDifference> side_differences(const CellRequest& measured_request, const CellResult& measured,
                                              const CellRequest& expected_request, const CellResult& expected);
 
