@@ -16,7 +16,7 @@ allowed() {
     matrix/evidence) echo "matrix/evidence matrix/contract matrix/plan matrix/record" ;;
     matrix/stats) echo "matrix/stats" ;;
     matrix/exec) echo "matrix/exec matrix/contract matrix/host matrix/plan matrix/record matrix/evidence matrix/stats" ;;
-    matrix/provision) echo "matrix/provision matrix/contract matrix/spec matrix/exec" ;;
+    matrix/provision) echo "matrix/provision matrix/contract matrix/spec matrix/record matrix/exec" ;;
     matrix/verdict) echo "matrix/verdict matrix/contract matrix/spec matrix/record matrix/evidence matrix/stats kernels" ;;
     matrix/inquiry) echo "matrix/inquiry matrix/contract matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/exec matrix/verdict kernels" ;;
     matrix/cli) echo "matrix/cli matrix/contract matrix/host matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/exec matrix/provision matrix/verdict matrix/inquiry kernels" ;;

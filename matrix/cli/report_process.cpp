@@ -1,22 +1,11 @@
 #include "matrix/cli/report_process.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "matrix/exec/subprocess.hpp"
 
 namespace reprobench {
 namespace {
-
-std::map<std::string, std::string> inherited_environment() {
-  std::map<std::string, std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const auto equals = text.find('=');
-    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return variables;
-}
 
 std::string last_line(const std::string& text) {
   const auto end = text.find_last_not_of('\n');

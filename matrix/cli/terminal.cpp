@@ -1,10 +1,11 @@
 #include "matrix/cli/terminal.hpp"
 
-#include <cerrno>
 #include <cstdlib>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "matrix/record/write_fully.hpp"
 
 namespace reprobench {
 namespace {
@@ -20,15 +21,6 @@ bool wants_color(ColorChoice choice, int fd) {
   if (is_set("FORCE_COLOR") || is_set("CLICOLOR_FORCE")) return true;
   const char* term = std::getenv("TERM");
   return isatty(fd) == 1 && term != nullptr && std::string_view(term) != "dumb";
-}
-
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
 }
 
 const char* code_of(Style style) {
@@ -74,24 +66,24 @@ void Terminal::configure(ColorChoice choice, bool quiet) {
 
 void Terminal::out(std::string_view text) const {
   status("");
-  write_all(STDOUT_FILENO, text);
+  write_fully(STDOUT_FILENO, text);
 }
 
 void Terminal::log(std::string_view text) const {
   if (quiet_) return;
   status("");
-  write_all(STDERR_FILENO, text);
+  write_fully(STDERR_FILENO, text);
 }
 
 void Terminal::error(std::string_view text) const {
   status("");
-  write_all(STDERR_FILENO, text);
+  write_fully(STDERR_FILENO, text);
 }
 
 void Terminal::status(std::string_view text) const {
   if (!status_line_ || (text.empty() && !status_shown_)) return;
-  write_all(STDERR_FILENO, "\r\x1b[K");
-  write_all(STDERR_FILENO, text.substr(0, terminal_columns() - 1));
+  write_fully(STDERR_FILENO, "\r\x1b[K");
+  write_fully(STDERR_FILENO, text.substr(0, terminal_columns() - 1));
   status_shown_ = !text.empty();
 }
 

@@ -137,6 +137,16 @@ SubprocessResult run_subprocess(const SubprocessOptions& options) {
   return result;
 }
 
+std::map<std::string, std::string> inherited_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const auto equals = text.find('=');
+    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return variables;
+}
+
 std::string find_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "" : path;

@@ -34,6 +34,9 @@ struct SubprocessResult {
 
 SubprocessResult run_subprocess(const SubprocessOptions& options);
 
+// The variables of this process, to start another with and a few changed.
+std::map<std::string, std::string> inherited_environment();
+
 // First of PATH's folders that holds an executable `name`; empty if none.
 std::string find_in_path(const std::string& name);
 

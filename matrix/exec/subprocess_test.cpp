@@ -37,6 +37,7 @@ TEST_CASE("a subprocess that does not exist says why, and its output is capped",
 TEST_CASE("programs are found in PATH", "[exec]") {
   CHECK(output_has(find_in_path("sh"), "/sh"));
   CHECK(find_in_path("no-such-program-at-all").empty());
+  CHECK(inherited_environment().at("PATH") == std::getenv("PATH"));
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include "matrix/contract/json_field.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/provision/provision_error.hpp"
+#include "matrix/record/file_descriptor.hpp"
+#include "matrix/record/write_fully.hpp"
 
 namespace reprobench {
 namespace {
@@ -19,32 +21,14 @@ namespace {
 constexpr const char* kDocument = "installed_stack";
 constexpr const char* kManifestName = "stack.json";
 
-[[noreturn]] void fail(const std::filesystem::path& path) {
-  throw ProvisionError(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
+[[noreturn]] void fail(const std::filesystem::path& path, int error) {
+  throw ProvisionError(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(error)));
 }
 
-// A descriptor that closes itself.
-class Descriptor {
- public:
-  Descriptor(const std::filesystem::path& path, int flags) : value_(open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (value_ < 0) fail(path);
-  }
-  ~Descriptor() { close(value_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return value_; }
-
- private:
-  int value_;
-};
-
-void write_all(const Descriptor& file, std::string_view text, const std::filesystem::path& path) {
-  while (!text.empty()) {
-    const ssize_t count = write(file.get(), text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail(path);
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
+FileDescriptor open_or_fail(const std::filesystem::path& path, int flags) {
+  FileDescriptor file(open(path.c_str(), flags | O_CLOEXEC, 0644));
+  if (!file.is_open()) fail(path, errno);
+  return file;
 }
 
 }  // namespace
@@ -62,14 +46,14 @@ void write_manifest(const std::filesystem::path& folder, const StackManifest& ma
   }
   const std::filesystem::path temporary = folder / "stack.json.tmp";
   {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    write_all(file, json.dump(2) + "\n", temporary);
+    const FileDescriptor file = open_or_fail(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    if (const int error = write_fully(file.get(), json.dump(2) + "\n")) fail(temporary, error);
     // One call for the thousands of unpacked files as well.
-    if (syncfs(file.get()) != 0) fail(temporary);
+    if (syncfs(file.get()) != 0) fail(temporary, errno);
   }
   std::filesystem::rename(temporary, folder / kManifestName);
-  const Descriptor directory(folder, O_RDONLY | O_DIRECTORY);
-  if (fsync(directory.get()) != 0) fail(folder);
+  const FileDescriptor directory = open_or_fail(folder, O_RDONLY | O_DIRECTORY);
+  if (fsync(directory.get()) != 0) fail(folder, errno);
 }
 
 StackManifest read_manifest(const std::filesystem::path& folder) {

@@ -169,12 +169,7 @@ std::vector<std::string> pip_command(const std::string& interpreter, const Locke
 
 // This process's environment, but pip's temporary files go where an interrupted download is cleaned up.
 std::map<std::string, std::string> pip_environment(const std::filesystem::path& temporary) {
-  std::map<std::string, std::string> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals != std::string::npos) environment[text.substr(0, equals)] = text.substr(equals + 1);
-  }
+  std::map<std::string, std::string> environment = inherited_environment();
   environment["TMPDIR"] = temporary.string();
   environment.insert_or_assign("PYTHONUNBUFFERED", std::string("1"));
   return environment;

@@ -17,6 +17,7 @@
 
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"
+#include "matrix/record/write_fully.hpp"
 
 namespace reprobench {
 namespace {
@@ -104,12 +105,7 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail();
-      bytes.remove_prefix(static_cast<std::size_t>(count));
-    }
+    if (const int error = write_fully(descriptor_, bytes)) fail(error);
   }
 
   void finish() {
@@ -118,8 +114,7 @@ class NewFile {
   }
 
  private:
-  [[noreturn]] void fail() const {
-    const int error = errno;
+  [[noreturn]] void fail(int error = errno) const {
     const char* hint = error == ENOSPC ? "; free some space or choose another folder with --store" : "";
     throw ProvisionError(fmt::format("{}: cannot be written: {}{}", path_.string(), std::strerror(error), hint));
   }
