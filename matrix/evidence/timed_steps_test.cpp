@@ -166,7 +166,7 @@ TEST_CASE("a clock that moves between the halves in small steps is still `clock`
 
 // Two measurements of a second each: 0.3 s to 1.3 s, 1.3 s to 2.3 s.
 void turn_into_probe(Attempt& attempt) {
-  attempt.record.trace->steps.clear();
+  attempt.record.lead().trace->steps.clear();
   for (const std::int64_t from_ns : {std::int64_t{0}, std::int64_t{1'000'000'000}}) {
     ProbeMeasurement measurement;
     measurement.operation = from_ns == 0 ? "triad" : "gemm";
@@ -175,7 +175,7 @@ void turn_into_probe(Attempt& attempt) {
     measurement.samples = {1};
     measurement.timed_from_ns = from_ns;
     measurement.timed_to_ns = from_ns + 1'000'000'000;
-    attempt.record.trace->measurements.push_back(measurement);
+    attempt.record.lead().trace->measurements.push_back(measurement);
   }
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("a probe's clock is judged within each measurement, not between them",
     CHECK(attempt.summary().invalid_sentence.ends_with("between the halves of a measurement"));
   }
   SECTION("a trace without time stamps is judged as a whole") {
-    for (ProbeMeasurement& one : attempt.record.trace->measurements) {
+    for (ProbeMeasurement& one : attempt.record.lead().trace->measurements) {
       one.timed_from_ns.reset();
       one.timed_to_ns.reset();
     }
