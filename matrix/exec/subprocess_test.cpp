@@ -1,6 +1,7 @@
 #include "matrix/exec/subprocess.hpp"
 
 #include <csignal>
+#include <cstdlib>
 
 #include "ci/catch.hpp"
 
