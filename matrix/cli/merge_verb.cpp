@@ -141,7 +141,7 @@ ExitCode merge(const MergeOptions& options, Context& context) {
   if (options.json) {
     terminal.out(to_json(*verdict).dump(1) + "\n");
   } else {
-    terminal.out(terminal.paint(hosts_text(merge.plan), Style::dim) + verdict_text(*verdict, folder, terminal));
+    terminal.out(verdict_text(*verdict, folder, terminal, terminal.paint(hosts_text(merge.plan), Style::dim)));
   }
   if (!options.no_report) {
     const ReportOutcome report = write_reports(project, folder);

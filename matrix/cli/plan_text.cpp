@@ -12,10 +12,19 @@
 namespace reprobench {
 
 std::string plan_headline(const Plan& plan) {
+  const auto planned = static_cast<std::ptrdiff_t>(plan.cells.size());
   const auto skipped = std::count_if(plan.cells.begin(), plan.cells.end(),
-                                     [](const PlannedCell& planned) { return planned.skip.has_value(); });
-  return fmt::format("plan {}: {} cells, {} runnable, {} skipped", plan.matrix, plan.cells.size(),
-                     static_cast<std::ptrdiff_t>(plan.cells.size()) - skipped, skipped);
+                                     [](const PlannedCell& cell) { return cell.skip.has_value(); });
+  const std::ptrdiff_t selected = selected_cells(plan);
+  const std::string cells = selected == planned ? fmt::format("{} cells", planned)
+                                                : fmt::format("{} of {} cells selected", selected, planned);
+  return fmt::format("plan {}: {}, {} runnable, {} skipped", plan.matrix, cells, planned - skipped,
+                     skipped - (planned - selected));
+}
+
+std::ptrdiff_t selected_cells(const Plan& plan) {
+  return std::count_if(plan.cells.begin(), plan.cells.end(),
+                       [](const PlannedCell& planned) { return !planned.skip || planned.skip->rule != kDeselected; });
 }
 
 std::string skipped_by_reason(const Plan& plan) {
@@ -41,7 +50,8 @@ std::string coverage_text(const Plan& plan, const std::map<std::string, StackSpe
   std::map<std::string, std::set<std::string>> devices;  // by stack
   for (const PlannedCell& planned : plan.cells) {
     const CellRequest& request = planned.cell.request;
-    if (request.device != "cpu") devices[request.stack].insert(request.device);
+    const bool is_left_out = planned.skip && planned.skip->rule == kDeselected;
+    if (request.device != "cpu" && !is_left_out) devices[request.stack].insert(request.device);
   }
   std::string text;
   for (const auto& [stack, wanted] : devices) {

@@ -9,8 +9,12 @@
 
 namespace reprobench {
 
-// "plan v2.9: 120 cells, 40 runnable, 80 skipped"
+// "plan v2.9: 120 cells, 40 runnable, 80 skipped", of a selection "plan v2.9: 2 of 120 cells selected, 2 runnable,
+// ...".
 std::string plan_headline(const Plan& plan);
+
+// Those the command line did not leave out, whether they can run here or not.
+std::ptrdiff_t selected_cells(const Plan& plan);
 
 // One line a runnable cell, then the skipped ones counted by rule and reason.
 std::string plan_table(const Plan& plan, const Terminal& terminal);

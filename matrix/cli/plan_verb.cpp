@@ -27,7 +27,7 @@ std::function<ExitCode()> declare_plan(CLI::App& app, Context& context) {
       context.terminal.out(plan_table(selected.plan, context.terminal) +
                            coverage_text(selected.plan, project.stacks(), project.facts()));
     }
-    return selected.plan.cells.empty() ? ExitCode::nothing_ran : ExitCode::passed;
+    return selected_cells(selected.plan) == 0 ? ExitCode::nothing_ran : ExitCode::passed;
   };
 }
 

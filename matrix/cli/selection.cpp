@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "matrix/host/detect_host.hpp"
+#include "matrix/spec/diagnostics.hpp"
 
 namespace reprobench {
 namespace {
@@ -50,6 +52,67 @@ std::set<std::string> with_references(const std::vector<PlannedCell>& cells, con
   return ids;
 }
 
+// Fewer processes than the suites and the matrix ask for, or another reference, ask less of the cells or something
+// else.
+std::vector<std::string> changes(const SelectionOptions& options, const MatrixSpec& as_written,
+                                 const std::map<std::string, SuiteSpec>& suites) {
+  std::vector<std::string> words;
+  const bool asks_less = std::any_of(as_written.suites.begin(), as_written.suites.end(), [&](const std::string& name) {
+    const auto suite = suites.find(name);
+    return suite != suites.end() && options.repeat < as_written.repeat.value_or(suite->second.repeat);
+  });
+  if (options.repeat > 0 && asks_less) words.push_back(fmt::format("--repeat {}", options.repeat));
+  const auto reference = as_written.reference.find("stack");
+  if (!options.reference.empty() &&
+      (reference == as_written.reference.end() || reference->second != options.reference)) {
+    words.push_back(fmt::format("--reference {}", options.reference));
+  }
+  return words;
+}
+
+// In single quotes where a shell would read more than one plain word.
+std::string shell_word(const std::string& word) {
+  const bool is_plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_./=,:+@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (is_plain && !word.empty()) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+PlanRequest request_of(const SelectionOptions& options, const MatrixSpec& as_written,
+                       const std::map<std::string, SuiteSpec>& suites) {
+  PlanRequest request;
+  const auto add = [](const char* name, const std::vector<std::string>& values, std::vector<std::string>& words) {
+    for (const std::string& value : values) words.push_back(fmt::format("{} {}", name, shell_word(value)));
+  };
+  add("--cell", options.cells, request.selected_by);
+  add("--stack", options.stacks, request.selected_by);
+  add("--workload", options.workloads, request.selected_by);
+  add("--device", options.devices, request.selected_by);
+  if (!options.filter.empty()) add("--filter", {options.filter}, request.selected_by);
+  request.names_cells = !options.cells.empty();
+  request.changed_by = changes(options, as_written, suites);
+  if (!options.reference.empty()) add("--reference", {options.reference}, request.overrides);
+  if (options.repeat > 0) add("--repeat", {std::to_string(options.repeat)}, request.overrides);
+  add("--inject", options.inject, request.overrides);
+  return request;
+}
+
+// A fault that sits in no cell that runs would make a drill of nothing. What the matrix itself plants may belong to
+// another host.
+void check_injections(std::span<const InjectRule> given, const std::vector<PlannedCell>& cells) {
+  if (std::all_of(cells.begin(), cells.end(), [](const PlannedCell& planned) { return planned.skip; })) return;
+  for (const InjectRule& rule : given) {
+    const bool is_planted = std::any_of(cells.begin(), cells.end(), [&](const PlannedCell& planned) {
+      const auto found = planned.cell.injections.find(rule.repeat);
+      return !planned.skip && found != planned.cell.injections.end() && found->second == rule.injection;
+    });
+    if (!is_planted) throw_spec_error(rule.mark, "RB040", "no cell that runs here takes this fault");
+  }
+}
+
 void check_names(const SelectionOptions& options, const std::vector<PlannedCell>& cells) {
   for (const std::string& wanted : options.cells) {
     const bool known = std::any_of(cells.begin(), cells.end(),
@@ -62,8 +125,7 @@ void check_names(const SelectionOptions& options, const std::vector<PlannedCell>
   }
 }
 
-MatrixSpec matrix_with_overrides(const SelectionOptions& options, const Project& project) {
-  MatrixSpec matrix = load_matrix(options.matrix, project.vocabulary());
+MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
   if (options.repeat > 0) matrix.repeat = options.repeat;
   if (!options.reference.empty()) {
     matrix.reference["stack"] = options.reference;
@@ -98,7 +160,8 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options) {
 }
 
 SelectedPlan make_plan(const Project& project, const SelectionOptions& options) {
-  const MatrixSpec matrix = matrix_with_overrides(options, project);
+  const MatrixSpec as_written = load_matrix(options.matrix, project.vocabulary());
+  const MatrixSpec matrix = with_overrides(options, as_written);
   const StackCatalog catalog = project.catalog();
   check_stacks(matrix, catalog);
   const Selection selection(options);
@@ -111,12 +174,19 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
   plan.host = detect_host();
   plan.cells = plan_cells(matrix, project.suites(), catalog, project.facts(), plan.host);
   check_names(options, plan.cells);
+  plan.request = request_of(options, as_written, project.suites());
   const auto ids = with_references(plan.cells, selection);
-  std::erase_if(plan.cells, [&](const PlannedCell& planned) { return !ids.contains(planned.cell.request.cell_id); });
-  for (const PlannedCell& planned : plan.cells) {
+  const std::string left_out = fmt::format("left out by {}", fmt::join(plan.request.selected_by, " "));
+  for (PlannedCell& planned : plan.cells) {
+    if (!ids.contains(planned.cell.request.cell_id)) {
+      planned.skip = Skip{kDeselected, left_out};
+      planned.notes.clear();
+      continue;
+    }
     const std::string& stack = planned.cell.request.stack;
     plan.declared.try_emplace(stack, catalog.stacks.at(stack).components);
   }
+  check_injections(std::span(matrix.inject).subspan(as_written.inject.size()), plan.cells);
   return selected;
 }
 

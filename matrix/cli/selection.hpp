@@ -32,8 +32,8 @@ struct SelectedPlan {
   std::string matrix_text;
 };
 
-// Parses, expands, resolves and selects. Cells that a selected one is compared with are selected too. Throws SpecError,
-// UsageError.
+// Parses, expands, resolves and selects. Cells that a selected one is compared with are selected too; all others stay
+// in the plan, skipped by the rule kDeselected. Throws SpecError, UsageError.
 SelectedPlan make_plan(const Project& project, const SelectionOptions& options);
 
 }  // namespace reprobench

@@ -102,6 +102,8 @@ Style style_of(Outcome outcome) {
       return Style::yellow;
     case Outcome::skipped:
       return Style::dim;
+    case Outcome::recorded:
+      return Style::plain;
   }
   return Style::plain;
 }

@@ -11,6 +11,9 @@ namespace {
 
 constexpr Outcome kOpen[] = {Outcome::failed, Outcome::errored, Outcome::inconclusive, Outcome::unfinished};
 constexpr int kMostListed = 20;
+constexpr int kMostOfAKind = 12;
+constexpr std::size_t kColumns = 80;
+constexpr std::size_t kIndent = 14;
 
 std::string upper(std::string_view word) {
   std::string text(word);
@@ -19,73 +22,159 @@ std::string upper(std::string_view word) {
   return text;
 }
 
+// Columns of UTF-8 text, one a code point: what reprobench writes has no wide characters.
+std::size_t columns(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+// Broken between words so that nothing stands right of column 80; a word that is longer stands alone. All lines but the
+// first begin with `indent` blanks.
+std::string wrapped(const std::string& text, std::size_t first_column, std::size_t indent = kIndent) {
+  std::string lines;
+  std::size_t column = first_column;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    const bool begins_line = column == indent || column == first_column;
+    if (!begins_line && column + 1 + columns(word) > kColumns) {
+      lines += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (at > 0) {
+      lines += ' ';
+      ++column;
+    }
+    lines += word;
+    column += columns(word);
+    at = end + 1;
+  }
+  return lines;
+}
+
+// "next          reprobench explain ...": a command is never broken, so that it can be copied.
+std::string labelled(const char* label, const std::string& text) {
+  return fmt::format("{:<{}}{}\n", label, kIndent, wrapped(printable(text), kIndent));
+}
+
 std::string open_cell(const CellVerdict& cell, const std::string& run_folder, const Terminal& terminal) {
-  std::string text = fmt::format(
-      "{}  {} · {}\n", terminal.paint(fmt::format("{:<12}", upper(to_string(cell.outcome))), style_of(cell.outcome)),
-      cell.slug, cell.reason);
-  text += fmt::format("              {}\n", printable(cell.sentence));
+  std::string text = terminal.paint(fmt::format("{:<12}", upper(to_string(cell.outcome))), style_of(cell.outcome)) +
+                     fmt::format("  {} · {}\n", cell.slug, cell.reason);
+  text += labelled("", cell.sentence);
   for (const AttemptSummary& attempt : cell.attempts) {
-    if (!attempt.injected.empty())
-      text += fmt::format("              planted in repeat {}: {}\n", attempt.repeat, attempt.injected);
+    if (!attempt.injected.empty()) {
+      text += labelled("", fmt::format("planted in repeat {}: {}", attempt.repeat, attempt.injected));
+    }
   }
-  text += fmt::format("              {}\n", cell.reproduce);
-  if (!cell.attempts.empty()) {
-    text += fmt::format("              logs {}/{}\n", run_folder, cell.attempts.back().folder);
-  }
+  if (!cell.next.empty()) text += fmt::format("{:<{}}{}\n", "  next", kIndent, printable(cell.next));
+  text += fmt::format("{:<{}}{}\n", "  again", kIndent, cell.reproduce);
+  if (!cell.log_folder.empty()) text += fmt::format("{:<{}}{}/{}\n", "  logs", kIndent, run_folder, cell.log_folder);
   return text;
 }
 
-std::string gains(const RunVerdict& verdict) {
+std::string open_cells(const RunVerdict& verdict, const std::string& run_folder, const Terminal& terminal) {
   std::string text;
-  for (const CellVerdict& cell : verdict.cells) {
-    for (const CheckResult& check : cell.checks) {
-      if (check.gain) text += fmt::format("gain          {} · {}: {}\n", cell.slug, check.metric, check.sentence);
+  int open = 0;
+  for (const Outcome outcome : kOpen) {
+    for (const CellVerdict& cell : verdict.cells) {
+      if (cell.outcome != outcome || (outcome == Outcome::unfinished && cell.attempts.empty())) continue;
+      if (++open <= kMostListed) text += open_cell(cell, run_folder, terminal);
     }
   }
+  if (open > kMostListed) text += fmt::format("              and {} more; see verdict.json\n", open - kMostListed);
   return text;
+}
+
+// One line a check that `holds`, at most a dozen.
+template <class Predicate, class Line>
+std::string checks_where(const RunVerdict& verdict, const char* label, Predicate holds, Line line) {
+  std::string text;
+  int found = 0;
+  for (const CellVerdict& cell : verdict.cells) {
+    for (const CheckResult& check : cell.checks) {
+      if (holds(check) && ++found <= kMostOfAKind) text += labelled(label, line(cell, check));
+    }
+  }
+  if (found > kMostOfAKind) text += labelled("", fmt::format("and {} more; see verdict.json", found - kMostOfAKind));
+  return text;
+}
+
+// What decides nothing and yet is worse than its bound, with the line that disarmed it.
+std::string recorded_over(const RunVerdict& verdict) {
+  return checks_where(
+      verdict, "over",
+      [](const CheckResult& check) { return check.gate == Gate::record_only && check.status == CheckStatus::failed; },
+      [](const CellVerdict& cell, const CheckResult& check) {
+        return fmt::format("{} · {}: {}; only recorded: {}", cell.slug, check.metric, check.sentence,
+                           check.gate_origin);
+      });
+}
+
+std::string gains(const RunVerdict& verdict) {
+  return checks_where(
+      verdict, "gain", [](const CheckResult& check) { return check.gain; },
+      [](const CellVerdict& cell, const CheckResult& check) {
+        return fmt::format("{} · {}: {}{}", cell.slug, check.metric, check.sentence,
+                           check.gate == Gate::record_only ? "; only recorded" : "");
+      });
 }
 
 std::string findings(const RunVerdict& verdict) {
   std::string text;
   for (const StackEnvironment& environment : verdict.environments) {
     for (const std::string& finding : environment.findings) {
-      text += fmt::format("finding       {}: {}\n", environment.stack, printable(finding));
+      text += labelled("finding", fmt::format("{}: {}", environment.stack, finding));
     }
   }
   return text;
 }
 
-}  // namespace
+Style style_of_word(const std::string& word) {
+  if (word == "failed") return Style::red;
+  if (word == "passed") return Style::green;
+  return word == "recorded" || word == "not_checked" ? Style::plain : Style::yellow;
+}
 
-std::string verdict_text(const RunVerdict& verdict, const std::string& run_folder, const Terminal& terminal) {
+std::string dimensions(const RunVerdict& verdict, const Terminal& terminal) {
   std::string text;
-  int listed = 0;
-  int open = 0;
-  for (const Outcome outcome : kOpen) {
-    for (const CellVerdict& cell : verdict.cells) {
-      if (cell.outcome != outcome || (outcome == Outcome::unfinished && cell.attempts.empty())) continue;
-      if (++open > kMostListed) continue;
-      text += open_cell(cell, run_folder, terminal);
-      ++listed;
-    }
+  for (const DimensionSummary& summary : verdict.dimensions) {
+    if (summary.word == "not_checked") continue;
+    const std::string word = summary.word;
+    text += fmt::format("{:<{}}{}: {}\n", to_string(summary.dimension), kIndent,
+                        terminal.paint(upper(word), style_of_word(word)),
+                        wrapped(printable(summary.sentence), kIndent + word.size() + 2));
   }
-  if (open > listed) text += fmt::format("              and {} more; see verdict.json\n", open - listed);
-  text += gains(verdict) + findings(verdict);
+  return text;
+}
 
+std::string summary_line(const RunVerdict& verdict, const Terminal& terminal) {
   const auto& totals = verdict.totals;
-  text += fmt::format("Summary [{}] {} planned:", duration_text(std::chrono::nanoseconds(verdict.info.duration_ns)),
-                      totals.at("planned"));
+  std::string text =
+      fmt::format("Summary [{}] {} planned:", duration_text(std::chrono::nanoseconds(verdict.info.duration_ns)),
+                  totals.at("planned"));
   for (const Outcome outcome : {Outcome::passed, Outcome::failed, Outcome::inconclusive, Outcome::errored,
-                                Outcome::unfinished, Outcome::skipped}) {
+                                Outcome::unfinished, Outcome::recorded, Outcome::skipped}) {
     const int count = totals.at(std::string(to_string(outcome)));
     if (count == 0) continue;
     text += " " + terminal.paint(fmt::format("{} {}", count, to_string(outcome)), style_of(outcome)) + ",";
   }
   text.back() = '\n';
-  const Style style = verdict.word == "passed" ? Style::green : verdict.word == "failed" ? Style::red : Style::yellow;
-  text += fmt::format("{} (exit {})\n{}\n", terminal.paint("Verdict " + upper(verdict.word), style),
-                      static_cast<int>(verdict.exit_code), printable(verdict.sentence));
   return text;
+}
+
+}  // namespace
+
+std::string drill_text(const std::vector<std::string>& planted) {
+  if (planted.empty()) return "";
+  return labelled("DRILL",
+                  fmt::format("planted: {}; whatever comes out, this run qualifies nothing", fmt::join(planted, "; ")));
+}
+
+std::string verdict_text(const RunVerdict& verdict, const std::string& run_folder, const Terminal& terminal,
+                         const std::string& before) {
+  return drill_text(verdict.planted) + before + open_cells(verdict, run_folder, terminal) + recorded_over(verdict) +
+         gains(verdict) + findings(verdict) + dimensions(verdict, terminal) + summary_line(verdict, terminal) +
+         fmt::format("{} (exit {})\n{}\n",
+                     terminal.paint("Verdict " + upper(verdict.word), style_of_word(verdict.word)),
+                     static_cast<int>(verdict.exit_code), wrapped(printable(verdict.sentence), 0, 0));
 }
 
 }  // namespace reprobench

@@ -8,8 +8,13 @@
 
 namespace reprobench {
 
-// Every cell that failed or could not be decided with its reproduce line, gains, skipped cells by reason, summary,
-// sentence.
-std::string verdict_text(const RunVerdict& verdict, const std::string& run_folder, const Terminal& terminal);
+// That faults were planted, for the first line of whatever a drill prints; empty for any other run.
+std::string drill_text(const std::vector<std::string>& planted);
+
+// Of a drill its faults; `before`; every cell that failed or could not be decided with what to do next; what is over
+// its bound and only recorded; gains; findings; then what a reader sees first at the end of a terminal: one line a
+// dimension, the totals, the verdict. At most 80 columns, commands and folders excepted.
+std::string verdict_text(const RunVerdict& verdict, const std::string& run_folder, const Terminal& terminal,
+                         const std::string& before = "");
 
 }  // namespace reprobench

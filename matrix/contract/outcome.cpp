@@ -6,8 +6,8 @@ namespace reprobench {
 namespace {
 
 // Index = enumerator. The static_asserts below hold the tables against the enums.
-constexpr std::array<std::string_view, 6> kOutcomes = {"passed",  "failed",  "inconclusive",
-                                                       "errored", "skipped", "unfinished"};
+constexpr std::array<std::string_view, 7> kOutcomes = {"passed",  "failed",     "inconclusive", "errored",
+                                                       "skipped", "unfinished", "recorded"};
 constexpr std::array<std::string_view, 3> kCheckStatuses = {"passed", "failed", "inconclusive"};
 constexpr std::array<std::string_view, 4> kDimensions = {"numerics", "throughput", "memory", "communication"};
 struct EndRow {
@@ -31,7 +31,7 @@ constexpr std::array<EndRow, 16> kEnds = {{{"completed", Side::none},
                                            {"xid", Side::product},
                                            {"gpu_hw", Side::infra}}};
 
-static_assert(static_cast<std::size_t>(Outcome::unfinished) + 1 == kOutcomes.size());
+static_assert(static_cast<std::size_t>(Outcome::recorded) + 1 == kOutcomes.size());
 static_assert(static_cast<std::size_t>(CheckStatus::inconclusive) + 1 == kCheckStatuses.size());
 static_assert(static_cast<std::size_t>(Dimension::communication) + 1 == kDimensions.size());
 static_assert(static_cast<std::size_t>(AttemptEnd::gpu_hw) + 1 == kEnds.size());

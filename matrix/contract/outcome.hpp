@@ -9,8 +9,9 @@ namespace reprobench {
 
 // Of a cell. `failed`: the stack under test did it. `errored`: the infrastructure did it.
 // `inconclusive`: it cannot be decided. `skipped`: declared, with rule and reason. `unfinished`:
-// the run was interrupted before the cell ended; never in a finished run.
-enum class Outcome { passed, failed, inconclusive, errored, skipped, unfinished };
+// the run was interrupted before the cell ended; never in a finished run. `recorded`: it ran, and no armed check asked
+// anything of it.
+enum class Outcome { passed, failed, inconclusive, errored, skipped, unfinished, recorded };
 
 // Of one check. There is no "ignored": a check that could not be decided is inconclusive and says
 // why.

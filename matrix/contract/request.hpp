@@ -43,6 +43,7 @@ struct Injection {
   std::int64_t step = 0;  // 1-based
   std::string tensor;  // a parameter or a module, by kind: "fc1.weight", "h.0.attn.c_attn"; empty: the kind needs none
   std::int64_t element = 0;  // index into the row-major tensor
+  bool operator==(const Injection&) const = default;
 };
 
 struct InjectionKind {

@@ -35,7 +35,7 @@ nlohmann::json what_must_agree(const PlannedCell& planned) {
   bare.skip.reset();
   bare.notes.clear();
   bare.cell.injections.clear();
-  for (CellThreshold& threshold : bare.cell.thresholds) threshold.mark = {};
+  for (CellThreshold& threshold : bare.cell.thresholds) threshold.mark = threshold.gate_mark = {};
   return to_json(bare);
 }
 
@@ -65,6 +65,7 @@ class Merge {
     for (std::size_t source = 0; source < sources_.size(); ++source) collect(source);
     for (const std::string& id : order_) add_cell(contributions_.at(id));
     for (PlannedCell& planned : merged_.plan.cells) link_reference(planned);
+    add_request();
     return std::move(merged_);
   }
 
@@ -250,14 +251,20 @@ class Merge {
     merged_.plan.cells.push_back(std::move(cell));
   }
 
-  // Skipped on every host, or runnable and not begun on one.
+  // Skipped on every host, or runnable and not begun on one. What one run left out another may have asked for: then its
+  // reasons are those of the runs that asked.
   void add_not_run(const std::vector<Contribution>& known) {
+    const auto is_left_out = [&](const Contribution& c) {
+      return planned(c).skip && planned(c).skip->rule == kDeselected;
+    };
     const auto open = std::find_if(known.begin(), known.end(), [&](const auto& c) { return !planned(c).skip; });
-    PlannedCell cell = as_planned(planned(open == known.end() ? known.front() : *open));
+    const auto asked = std::find_if_not(known.begin(), known.end(), is_left_out);
+    PlannedCell cell = as_planned(planned(open != known.end() ? *open : asked != known.end() ? *asked : known.front()));
     if (open == known.end()) {
       std::string reasons;
       std::set<std::string> said;
       for (const Contribution& c : known) {
+        if (asked != known.end() && is_left_out(c)) continue;
         const bool is_said_by_host = plan_of(c).hosts.empty();
         const std::string reason =
             is_said_by_host ? fmt::format("{}: {}", label_of(c), planned(c).skip->reason) : planned(c).skip->reason;
@@ -266,6 +273,29 @@ class Merge {
       cell.skip->reason = reasons;
     }
     merged_.plan.cells.push_back(std::move(cell));
+  }
+
+  // Selections that together ran every cell leave none out; what was asked otherwise than the matrix says stays so.
+  void add_request() {
+    PlanRequest& merged = merged_.plan.request;
+    const auto& cells = merged_.plan.cells;
+    const bool leaves_out = std::any_of(cells.begin(), cells.end(), [](const PlannedCell& planned) {
+      return planned.skip && planned.skip->rule == kDeselected;
+    });
+    merged.names_cells = leaves_out;
+    for (const MergeSource& source : sources_) {
+      const PlanRequest& request = source.run.plan.request;
+      if (leaves_out) append_new(request.selected_by, merged.selected_by);
+      append_new(request.changed_by, merged.changed_by);
+      append_new(request.overrides, merged.overrides);
+      merged.names_cells = merged.names_cells && request.names_cells;
+    }
+  }
+
+  static void append_new(const std::vector<std::string>& words, std::vector<std::string>& known) {
+    for (const std::string& word : words) {
+      if (std::find(known.begin(), known.end(), word) == known.end()) known.push_back(word);
+    }
   }
 
   void link_reference(PlannedCell& planned) const {

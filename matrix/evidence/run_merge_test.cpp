@@ -89,6 +89,38 @@ TEST_CASE("a cell that one host skipped and another ran is a cell that ran", "[e
   CHECK(merge.plan.hosts[1].runs == std::vector<std::string>{"r-2"});
 }
 
+// What the command line of a run left out.
+void leave_out(MergeSource& source, const std::vector<std::string>& ids, const std::string& option) {
+  source.run.plan.request.selected_by = {option};
+  for (PlannedCell& planned : source.run.plan.cells) {
+    if (std::find(ids.begin(), ids.end(), planned.cell.request.cell_id) == ids.end()) continue;
+    planned.skip = Skip{kDeselected, "left out by " + option};
+  }
+}
+
+TEST_CASE("selections that together ran every cell leave none out; what every run left out stays left out",
+          "[evidence]") {
+  std::vector<MergeSource> sources{source("r-1", "a", {kReferenceId}), source("r-2", "b", {kCandidateId})};
+  leave_out(sources[0], {kCandidateId, kGpuId}, "--stack stack-a");
+  leave_out(sources[1], {kReferenceId}, "--stack stack-b");
+  const RunMerge whole = merge_runs(sources);
+  CHECK(whole.plan.request == PlanRequest{});
+  CHECK(cell_called(whole, kGpuId).skip->rule == "device-class");
+  CHECK(cell_called(whole, kGpuId).skip->reason == "b: needs a GPU of class sm_90, this host has none");
+
+  leave_out(sources[1], {kReferenceId, kGpuId}, "--device cpu");
+  const RunMerge part = merge_runs(sources);
+  CHECK(part.plan.request.selected_by == std::vector<std::string>{"--stack stack-a", "--device cpu"});
+  CHECK(cell_called(part, kGpuId).skip->rule == kDeselected);
+  CHECK_FALSE(part.plan.request.names_cells);
+}
+
+TEST_CASE("what one run was asked otherwise than the matrix says stays with the merge", "[evidence]") {
+  std::vector<MergeSource> sources{source("r-1", "a", {kReferenceId}), source("r-2", "b", {kCandidateId})};
+  sources[1].run.plan.request.changed_by = {"--repeat 1"};
+  CHECK(merge_runs(sources).plan.request.changed_by == std::vector<std::string>{"--repeat 1"});
+}
+
 TEST_CASE("a cell that two hosts ran is kept twice, each with the reference of its own host", "[evidence]") {
   const std::vector<MergeSource> sources{source("r-1", "a", {kReferenceId, kCandidateId}),
                                          source("r-2", "b", {kReferenceId, kCandidateId})};

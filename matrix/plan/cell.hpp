@@ -18,6 +18,7 @@ struct CellThreshold {
   Bound bound;
   Mark mark;  // where the bound was set
   MeasurementSelection of = {};
+  Mark gate_mark = {};  // where a later rule changed the gate alone; no file: the bound's own rule says it
 };
 
 struct Cell {
@@ -34,9 +35,12 @@ struct Cell {
   std::map<int, Injection> injections;  // by repeat
 };
 
-// Why a cell cannot run here.
+// The rule of cells that the command line left out. They stay in the plan: what did not run is part of what a run says.
+inline constexpr const char* kDeselected = "deselected";
+
+// Why a cell cannot run here, or was not asked to.
 struct Skip {
-  std::string rule;    // id of a row of compat_rules.cpp, "device-class"
+  std::string rule;    // id of a row of compat_rules.cpp, "device-class", or kDeselected
   std::string reason;  // one sentence with the numbers
 };
 

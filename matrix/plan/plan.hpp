@@ -22,9 +22,20 @@ struct PlanHost {
   HostFacts facts;
 };
 
+// What the command line asked for beside the matrix file. A run of less than the matrix, or of something else than the
+// matrix says, is no verdict on the matrix.
+struct PlanRequest {
+  std::vector<std::string> selected_by;  // "--stack torch-2.8.0-cu128": other cells are kDeselected
+  std::vector<std::string> changed_by;   // "--repeat 1", where the matrix asks for more
+  std::vector<std::string> overrides;    // "--repeat 1", "--inject kind=...": part of every reproduce line
+  bool names_cells = false;              // by --cell: the exit code speaks of these cells alone
+  bool operator==(const PlanRequest&) const = default;
+};
+
 struct Plan {
-  std::string matrix;           // name
-  std::string matrix_file;      // as given on the command line: part of every reproduce line
+  std::string matrix;       // name
+  std::string matrix_file;  // as given on the command line: part of every reproduce line
+  PlanRequest request;
   HostFacts host;               // of a merged run the first of `hosts`
   std::vector<PlanHost> hosts;  // of a merged run; empty: all ran on `host`
   std::map<std::string, std::map<std::string, std::string>>

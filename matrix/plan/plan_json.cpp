@@ -86,6 +86,7 @@ void write_threshold(JsonText& out, const CellThreshold& threshold) {
   out.key("vs_reference").flag(threshold.bound.vs_reference).close('}');
   out.key("origin").string(to_string(threshold.mark));
   if (!threshold.of.empty()) out.key("of").raw(to_json(threshold.of).dump());
+  if (!threshold.gate_mark.file.empty()) out.key("gate_origin").string(to_string(threshold.gate_mark));
   out.close('}');
 }
 
@@ -93,13 +94,15 @@ CellThreshold threshold_from(const json& object) {
   const json bound = required<json>(kPlanDocument, object, "bound");
   const auto limit = number_from_json(required<json>(kPlanDocument, bound, "limit"));
   if (!limit) throw ContractError("plan: `limit` is not a number");
-  return {required<std::string>(kPlanDocument, object, "metric"),
-          gate_from(required<std::string>(kPlanDocument, object, "gate")),
-          {bound_kind_from(required<std::string>(kPlanDocument, bound, "kind")), *limit,
-           required<std::string>(kPlanDocument, bound, "text"), required<bool>(kPlanDocument, bound, "vs_reference")},
-          mark_from(required<std::string>(kPlanDocument, object, "origin")),
-          object.contains("of") ? measurement_selection_from_json(required<json>(kPlanDocument, object, "of"))
-                                : MeasurementSelection{}};
+  return {
+      required<std::string>(kPlanDocument, object, "metric"),
+      gate_from(required<std::string>(kPlanDocument, object, "gate")),
+      {bound_kind_from(required<std::string>(kPlanDocument, bound, "kind")), *limit,
+       required<std::string>(kPlanDocument, bound, "text"), required<bool>(kPlanDocument, bound, "vs_reference")},
+      mark_from(required<std::string>(kPlanDocument, object, "origin")),
+      object.contains("of") ? measurement_selection_from_json(required<json>(kPlanDocument, object, "of"))
+                            : MeasurementSelection{},
+      object.contains("gate_origin") ? mark_from(required<std::string>(kPlanDocument, object, "gate_origin")) : Mark{}};
 }
 
 void write_injections(JsonText& out, const std::map<int, Injection>& injections) {
@@ -155,6 +158,20 @@ std::vector<PlanHost> hosts_from(const json& list) {
   return hosts;
 }
 
+json to_json(const PlanRequest& request) {
+  return {{"selected_by", request.selected_by},
+          {"changed_by", request.changed_by},
+          {"overrides", request.overrides},
+          {"names_cells", request.names_cells}};
+}
+
+PlanRequest request_from(const json& object) {
+  return {required<std::vector<std::string>>(kPlanDocument, object, "selected_by"),
+          required<std::vector<std::string>>(kPlanDocument, object, "changed_by"),
+          required<std::vector<std::string>>(kPlanDocument, object, "overrides"),
+          required<bool>(kPlanDocument, object, "names_cells")};
+}
+
 json header_json(const Plan& plan) {
   const auto skipped = std::count_if(plan.cells.begin(), plan.cells.end(),
                                      [](const PlannedCell& cell) { return cell.skip.has_value(); });
@@ -164,6 +181,7 @@ json header_json(const Plan& plan) {
   object["matrix_file"] = plan.matrix_file;
   object["host"] = to_json(plan.host);
   for (const PlanHost& host : plan.hosts) object["hosts"].push_back(to_json(host));
+  if (!(plan.request == PlanRequest{})) object["request"] = to_json(plan.request);
   object["declared"] = plan.declared;
   object["totals"] = {{"planned", planned}, {"runnable", planned - skipped}, {"skipped", skipped}};
   return object;
@@ -233,6 +251,7 @@ Plan plan_from_json(const json& object) {
   Plan plan;
   plan.matrix = required<std::string>(kPlanDocument, object, "matrix");
   plan.matrix_file = required<std::string>(kPlanDocument, object, "matrix_file");
+  if (object.contains("request")) plan.request = request_from(required<json>(kPlanDocument, object, "request"));
   plan.host = host_facts_from_json(required<json>(kPlanDocument, object, "host"));
   if (object.contains("hosts")) plan.hosts = hosts_from(required<json>(kPlanDocument, object, "hosts"));
   plan.declared = required<decltype(plan.declared)>(kPlanDocument, object, "declared");

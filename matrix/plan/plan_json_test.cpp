@@ -23,6 +23,7 @@ Plan sample_plan() {
   Plan plan;
   plan.matrix = "m";
   plan.matrix_file = "dir:with:colons/m.yaml";
+  plan.request = {{"--stack a", "--filter 'precision == bf16'"}, {"--repeat 1"}, {"--repeat 1"}, true};
   plan.host = gpu_host("NVIDIA H100", "9.0", "570.124.06", 2);
   plan.declared = {{"a", {{"torch", "2.9.0+cu128"}}}};
   for (Cell& cell : expand(matrix, {{"smoke", suite}})) plan.cells.push_back({std::move(cell), std::nullopt, {}});
@@ -55,6 +56,11 @@ TEST_CASE("a plan survives its document", "[plan]") {
   CHECK(cell.thresholds[0].mark.file == "smoke.yaml");
   CHECK(cell.thresholds[0].mark.line == 10);
   CHECK(cell.thresholds[1].gate == Gate::record_only);
+  CHECK(cell.thresholds[1].mark.file == "smoke.yaml");
+  CHECK(cell.thresholds[1].gate_mark.file == plan.cells[0].cell.thresholds[1].gate_mark.file);
+  CHECK(cell.thresholds[1].gate_mark.line > 0);
+  CHECK(cell.thresholds[0].gate_mark.file.empty());
+  CHECK(back.request == plan.request);
   CHECK(back.cells[1].skip->rule == "device-class");
   CHECK(back.host.gpus.size() == 2);
 }

@@ -13,6 +13,7 @@ bool apply_gate(const ThresholdRule& rule, std::vector<CellThreshold>& threshold
   for (CellThreshold& threshold : thresholds) {
     if (threshold.metric != rule.metric || (!rule.of.empty() && threshold.of != rule.of)) continue;
     threshold.gate = rule.gate;
+    threshold.gate_mark = rule.mark;
     any = true;
   }
   return any;

@@ -50,6 +50,14 @@ double aggregated(const Metric& metric, const std::vector<double>& values) {
   return metric.info.better == Better::lower ? *most : *least;
 }
 
+// Of the attempt whose value stands for the cell; a value that is no number stands for it too.
+std::optional<int> repeat_with(const CellEvidence& cell, const std::vector<double>& values, double value) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == value || !std::isfinite(values[i])) return cell.repeats[i].repeat;
+  }
+  return std::nullopt;
+}
+
 void decide(CheckResult& check, CheckStatus status, Reason reason, std::string sentence) {
   check.status = status;
   check.reason = reason;
@@ -68,14 +76,15 @@ void reject_not_finite(CheckResult& check) {
          fmt::format("{} is not a finite number", check.metric));
 }
 
-std::string located(const Divergence& divergence) {
+std::string located(const Divergence& divergence, bool names_other_side) {
   const std::string tensor =
       divergence.tensor.empty() ? divergence.role : fmt::format("{} ({})", divergence.tensor, divergence.role);
   const std::string when = divergence.step > 0 ? fmt::format("at step {} ", divergence.step) : "";
-  return fmt::format("first {}in {}, against {}", when, tensor, divergence.against);
+  return fmt::format("first {}in {}{}", when, tensor, names_other_side ? ", against " + divergence.against : "");
 }
 
-void judge_absolute(CheckResult& check, const Bound& bound, double value) {
+// `statement` says the value in words; empty: the number speaks for itself.
+void judge_absolute(CheckResult& check, const Bound& bound, double value, const std::string& statement = "") {
   check.measured = value;
   if (!std::isfinite(value)) return reject_not_finite(check);
   bool holds = false;
@@ -100,9 +109,10 @@ void judge_absolute(CheckResult& check, const Bound& bound, double value) {
     const double distance = bound.kind == Bound::Kind::max ? bound.limit - value : value - bound.limit;
     check.margin_rel = distance / std::abs(bound.limit);
   }
-  std::string sentence =
-      fmt::format("{} {} {}", humanised(value, check.unit), relation, humanised(bound.limit, check.unit));
-  if (check.divergence) sentence += "; " + located(*check.divergence);
+  std::string sentence = statement.empty() ? fmt::format("{} {} {}", humanised(value, check.unit), relation,
+                                                         humanised(bound.limit, check.unit))
+                                           : statement;
+  if (check.divergence) sentence += "; " + located(*check.divergence, statement.empty());
   decide(check, holds ? CheckStatus::passed : CheckStatus::failed,
          holds ? Reason("within_bound") : Reason("over_bound"), std::move(sentence));
 }
@@ -153,6 +163,7 @@ void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellTh
   if (!measured.missing.empty()) return leave_undecided(check, "missing_metric", measured.missing);
   check.samples = static_cast<int>(measured.of_attempts.size());
   const double value = aggregated(metric, measured.of_attempts);
+  if (metric.aggregate == Aggregate::worst) check.repeat = repeat_with(cell, measured.of_attempts, value);
   if (check.samples > 1 && std::isfinite(value) && value != 0) {
     check.noise_rel = robust_sd(measured.of_attempts) / std::abs(value);
   }
@@ -198,7 +209,10 @@ void excuse_other_bits(CheckResult& check, const Metric& metric, const CellEvide
   const std::string why = not_bitwise_because(cell, expected);
   if (why.empty()) return;
   leave_undecided(check, "not_comparable", fmt::format("not comparable bitwise: {}; {}", why, check.sentence));
-  if (metric.against == Against::other_host) check.gate = Gate::record_only;
+  if (metric.against == Against::other_host) {
+    check.gate = Gate::record_only;
+    check.gate_origin = "equal bits are promised to equal fingerprints alone";
+  }
 }
 
 void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bound, const CellEvidence& cell,
@@ -207,7 +221,8 @@ void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bou
   check.samples = static_cast<int>(cell.repeats.size());
   check.divergence = measurement.divergence;
   if (!measurement.value) return leave_undecided(check, "missing_metric", measurement.missing);
-  judge_absolute(check, bound, *measurement.value);
+  check.repeat = measurement.repeat;
+  judge_absolute(check, bound, *measurement.value, measurement.statement);
   if (!measurement.finding.empty()) check.sentence += "; " + measurement.finding;
   if (metric.compares_bits && check.status == CheckStatus::failed) excuse_other_bits(check, metric, cell, *reference);
 }
@@ -231,6 +246,9 @@ CheckResult described(const CellThreshold& threshold) {
   check.limit = threshold.bound.limit;
   check.origin = to_string(threshold.mark);
   check.of = threshold.of.text();
+  if (threshold.gate == Gate::record_only) {
+    check.gate_origin = to_string(threshold.gate_mark.file.empty() ? threshold.mark : threshold.gate_mark);
+  }
   if (const Metric* metric = find_metric(threshold.metric)) {
     check.dimension = metric->info.dimension;
     check.unit = metric->info.unit;

@@ -14,6 +14,7 @@
 #include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
+#include "matrix/verdict/next_step.hpp"
 #include "matrix/verdict/summary.hpp"
 
 namespace reprobench {
@@ -26,7 +27,8 @@ std::string injected_text(const Cell& cell, int repeat) {
   const auto found = cell.injections.find(repeat);
   if (found == cell.injections.end()) return "";
   const Injection& injection = found->second;
-  return fmt::format("{} at step {}, {}[{}]", injection.kind, injection.step, injection.tensor, injection.element);
+  const std::string fault = fmt::format("{} at step {}", injection.kind, injection.step);
+  return injection.tensor.empty() ? fault : fmt::format("{}, {}[{}]", fault, injection.tensor, injection.element);
 }
 
 // The attempt that counts for each repeat is its last; nothing if a repeat was never started.
@@ -44,8 +46,16 @@ struct Ended {
   Outcome outcome;
   Reason reason;
   std::string sentence;
-  std::string metric = {};  // of the failed check, and then the reason that the verdict gives
+  std::optional<int> repeat = {};  // that decided it; nothing: none alone
+  std::string metric = {};         // of the failed check, and then the reason that the verdict gives
 };
+
+// A fault that cannot be planted is a mistake of who asked for it, not of the stack.
+bool is_bad_injection(const Cell& cell, const AttemptRecord& attempt) {
+  const auto& result = attempt.deciding().result;
+  return cell.injections.contains(attempt.repeat) && attempt.end == AttemptEnd::worker_error && result &&
+         result->failure && result->failure->cause == "bad_request";
+}
 
 // A stack that cannot do what the cell asks is no regression of it, and no pass either.
 bool is_unsupported(const AttemptRecord& attempt) {
@@ -56,17 +66,20 @@ bool is_unsupported(const AttemptRecord& attempt) {
 
 // The outcome that attempts alone decide, worst first; nothing if every repeat completed. A device fault that followed
 // the stack to a second device is the stack's.
-std::optional<Ended> ended_early(const std::vector<const AttemptRecord*>& last, const std::string& stack,
-                                 const RepeatedFaults& faults) {
+std::optional<Ended> ended_early(const Cell& cell, const std::vector<const AttemptRecord*>& last,
+                                 const std::string& stack, const RepeatedFaults& faults) {
   const AttemptRecord* product = nullptr;
   const AttemptRecord* unsupported = nullptr;
   const AttemptRecord* infra = nullptr;
+  const AttemptRecord* refused = nullptr;
   bool unfinished = false;
   for (const AttemptRecord* attempt : last) {
     if (attempt == nullptr || side_of(attempt->end) == Side::user) {
       unfinished = true;
     } else if (is_unsupported(*attempt)) {
       unsupported = attempt;
+    } else if (is_bad_injection(cell, *attempt)) {
+      refused = attempt;
     } else if (side_of(attempt->end) == Side::product || faults.is_of_stack(stack, *attempt)) {
       if (product == nullptr) product = attempt;
     } else if (side_of(attempt->end) == Side::infra) {
@@ -77,9 +90,11 @@ std::optional<Ended> ended_early(const std::vector<const AttemptRecord*>& last, 
     const bool followed = faults.is_of_stack(stack, attempt);
     return Ended{outcome, reason,
                  fmt::format("repeat {}: {}{}", attempt.repeat, attempt.detail,
-                             followed ? "; the same on a second GPU, so it is held against the stack" : "")};
+                             followed ? "; the same on a second GPU, so it is held against the stack" : ""),
+                 attempt.repeat};
   };
   if (product != nullptr) return from(Outcome::failed, *product, Reason::of(to_string(product->end)));
+  if (refused != nullptr) return from(Outcome::errored, *refused, "bad_injection");
   if (infra != nullptr) return from(Outcome::errored, *infra, Reason::of(to_string(infra->end)));
   if (unsupported != nullptr) return from(Outcome::inconclusive, *unsupported, "unsupported");
   if (unfinished) return Ended{Outcome::unfinished, "interrupted", "the run ended before all repeats of this cell did"};
@@ -100,15 +115,16 @@ Ended from_checks(const std::vector<CheckResult>& checks) {
                         [&](const CheckResult& check) { return check.gate == Gate::armed && check.status == status; });
   };
   if (const auto failed = first_armed(CheckStatus::failed); failed != checks.end()) {
-    return {Outcome::failed, Reason::of(failed->reason), failed->sentence, failed->metric};
+    return {Outcome::failed, Reason::of(failed->reason), failed->sentence, failed->repeat, failed->metric};
   }
   if (const auto open = first_armed(CheckStatus::inconclusive); open != checks.end()) {
-    return {Outcome::inconclusive, Reason::of(open->reason), fmt::format("{}: {}", open->metric, open->sentence)};
+    return {Outcome::inconclusive, Reason::of(open->reason), fmt::format("{}: {}", open->metric, open->sentence),
+            open->repeat};
   }
   const auto armed =
       std::count_if(checks.begin(), checks.end(), [](const CheckResult& check) { return check.gate == Gate::armed; });
   if (armed == 0) {
-    return {Outcome::passed, "nothing_armed",
+    return {Outcome::recorded, "nothing_armed",
             checks.empty() ? "ran to completion; no threshold applies to it"
                            : fmt::format("ran to completion; its {} checks are record-only", checks.size())};
   }
@@ -116,17 +132,27 @@ Ended from_checks(const std::vector<CheckResult>& checks) {
 }
 
 // Equal NaNs in every process are perfectly reproducible and no training: whatever the thresholds say, such a cell
-// fails.
-std::optional<Ended> non_finite_loss(const CellEvidence& evidence) {
+// fails, by a check that no matrix can disarm.
+std::optional<CheckResult> non_finite_loss(const CellEvidence& evidence) {
   for (const AttemptRecord& attempt : evidence.repeats) {
     for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
       for (const StepRecord& step : attempt.ranks[rank].trace->steps) {
         const auto loss = exact_float_from_json(step.loss);
         if (loss && std::isfinite(*loss)) continue;
         const std::string which = attempt.ranks.size() > 1 ? fmt::format(", rank {}", rank) : "";
-        return Ended{
-            Outcome::failed, "non_finite_loss",
-            fmt::format("repeat {}{}: the loss of step {} is not a finite number", attempt.repeat, which, step.step)};
+        CheckResult check;
+        check.metric = "numerics.finite_loss";
+        check.unit = "count";
+        check.status = CheckStatus::failed;
+        check.reason = "non_finite_loss";
+        check.sentence =
+            fmt::format("repeat {}{}: the loss of step {} is not a finite number", attempt.repeat, which, step.step);
+        check.measured = 1;
+        check.samples = static_cast<int>(evidence.repeats.size());
+        check.bound = "max: 0";
+        check.origin = "built in";
+        check.repeat = attempt.repeat;
+        return check;
       }
     }
   }
@@ -165,7 +191,7 @@ class Judge {
     }
     summarise_attempts(planned.cell, *record, verdict);
     const auto repeats = last_attempts(planned.cell, *record);
-    const auto early = ended_early(repeats, stack_and_driver(planned.cell), faults_);
+    const auto early = ended_early(planned.cell, repeats, stack_and_driver(planned.cell), faults_);
     if (early) {
       for (const CellThreshold& threshold : planned.cell.thresholds) {
         verdict.checks.push_back(undecided(threshold, "incomplete_repeats", early->sentence));
@@ -185,7 +211,11 @@ class Judge {
         verdict.measurements[attempt.repeat] = attempt.lead().result->measurements;
     }
     evaluate_checks(planned.cell, evidence, verdict);
-    if (auto diverged = non_finite_loss(evidence)) return conclude(verdict, std::move(*diverged));
+    if (auto diverged = non_finite_loss(evidence)) {
+      Ended ended{Outcome::failed, "non_finite_loss", diverged->sentence, diverged->repeat};
+      verdict.checks.push_back(std::move(*diverged));
+      return conclude(verdict, std::move(ended));
+    }
     return conclude(verdict, from_checks(verdict.checks));
   }
 
@@ -210,6 +240,9 @@ class Judge {
     verdict.outcome = ended.outcome;
     verdict.reason = ended.metric.empty() ? std::string(ended.reason) : std::move(ended.metric);
     verdict.sentence = std::move(ended.sentence);
+    for (const AttemptSummary& attempt : verdict.attempts) {
+      if (!ended.repeat || attempt.repeat == *ended.repeat) verdict.log_folder = attempt.folder;
+    }
     return std::move(verdict);
   }
 
@@ -223,6 +256,7 @@ class Judge {
     verdict.notes = planned.notes;
     verdict.reproduce =
         fmt::format("reprobench run --matrix {} --cell {}", run_.plan.matrix_file, name_without_host(verdict.cell_id));
+    for (const std::string& option : run_.plan.request.overrides) verdict.reproduce += " " + option;
     return verdict;
   }
 
@@ -284,7 +318,7 @@ class Judge {
       const Cell& cell = planned.cell;
       const CellRecord* record = record_of(cell.request.cell_id);
       if (planned.skip || record == nullptr ||
-          ended_early(last_attempts(cell, *record), stack_and_driver(cell), faults_))
+          ended_early(cell, last_attempts(cell, *record), stack_and_driver(cell), faults_))
         continue;
       const int rank = (references_.count(cell.request.cell_id) > 0 ? 2 : 0) + (cell.request.device == "cpu" ? 1 : 0);
       const auto [known, is_new] = anchors_.try_emplace(workload_key(cell.request), Anchor{&planned, rank});
@@ -338,7 +372,7 @@ class Judge {
     const Cell& reference = planned.cell;
     const CellRecord* record = record_of(reference.request.cell_id);
     const auto repeats = last_attempts(reference, *record);
-    if (const auto early = ended_early(repeats, stack_and_driver(reference), faults_)) {
+    if (const auto early = ended_early(reference, repeats, stack_and_driver(reference), faults_)) {
       return {nullptr, "reference_failed",
               fmt::format("its reference {} is {}: {}", reference.slug, to_string(early->outcome), early->sentence)};
     }
@@ -370,6 +404,20 @@ class Judge {
 
 }  // namespace
 
+std::vector<std::string> planted_faults(const Plan& plan) {
+  std::map<std::string, int> cells;
+  for (const PlannedCell& planned : plan.cells) {
+    std::set<std::string> here;
+    for (const auto& [repeat, injection] : planned.cell.injections) here.insert(injected_text(planned.cell, repeat));
+    for (const std::string& fault : here) cells[fault] += planned.skip ? 0 : 1;
+  }
+  std::vector<std::string> texts;
+  for (const auto& [fault, count] : cells) {
+    texts.push_back(fmt::format("{} in {} cell{}", fault, count, count == 1 ? "" : "s"));
+  }
+  return texts;
+}
+
 RunVerdict judge(const RunRecord& run) {
   RunVerdict verdict;
   verdict.info = run.info;
@@ -377,6 +425,9 @@ RunVerdict judge(const RunRecord& run) {
   verdict.matrix_file = run.plan.matrix_file;
   Judge judge_of_cells(run);
   for (const PlannedCell& planned : run.plan.cells) verdict.cells.push_back(judge_of_cells.judge_cell(planned));
+  for (CellVerdict& cell : verdict.cells) cell.next = next_step(cell, run.info.run_id);
+  verdict.request = run.plan.request;
+  verdict.planted = planted_faults(run.plan);
   verdict.environments = environments_of(run);
   summarise(verdict);
   return verdict;

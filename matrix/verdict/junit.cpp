@@ -1,5 +1,6 @@
 #include "matrix/verdict/junit.hpp"
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -44,6 +45,7 @@ void add_cell_result(pugi::xml_node test_case, const CellVerdict& cell) {
     case Outcome::failed:
       return add_result(test_case, "failure", cell.reason, cell.sentence, cell.reproduce);
     case Outcome::skipped:
+    case Outcome::recorded:
       return add_result(test_case, "skipped", cell.reason, cell.sentence, "");
     case Outcome::errored:
     case Outcome::inconclusive:
@@ -55,14 +57,32 @@ void add_cell_result(pugi::xml_node test_case, const CellVerdict& cell) {
 void add_check(pugi::xml_node suite, const CellVerdict& cell, const CheckResult& check) {
   pugi::xml_node test_case = add_case(suite, cell, cell.slug + " / " + check.metric);
   if (check.gate == Gate::record_only) {
-    if (check.status == CheckStatus::passed) return;
     return add_result(test_case, "skipped", "record_only", check.sentence, "");
   }
   if (check.status == CheckStatus::failed) {
     add_result(test_case, "failure", check.reason, check.sentence,
-               check.bound + " set at " + check.origin + "\n" + cell.reproduce);
+               check.bound + " set at " + check.origin + "\n" + cell.next + "\n" + cell.reproduce);
   } else if (check.status == CheckStatus::inconclusive) {
     add_result(test_case, "error", check.reason, check.sentence, cell.reproduce);
+  }
+}
+
+// Whether the checks say what the outcome says, so that the cell needs no test case of its own.
+bool is_decided_by_checks(const CellVerdict& cell) {
+  const auto has = [&](CheckStatus status) {
+    return std::any_of(cell.checks.begin(), cell.checks.end(), [&](const CheckResult& check) {
+      return check.gate == Gate::armed && check.status == status && check.reason != "incomplete_repeats";
+    });
+  };
+  switch (cell.outcome) {
+    case Outcome::passed:
+      return has(CheckStatus::passed);
+    case Outcome::failed:
+      return has(CheckStatus::failed);
+    case Outcome::inconclusive:
+      return has(CheckStatus::inconclusive);
+    default:
+      return false;
   }
 }
 
@@ -83,12 +103,29 @@ void count_children(pugi::xml_node suite) {
   suite.append_attribute("skipped").set_value(skipped);
 }
 
+// What the run says as a whole: a CI system that counts cells alone would show a run as green in which a required cell
+// did not run.
+void add_verdict(pugi::xml_node root, const RunVerdict& verdict) {
+  pugi::xml_node suite = root.append_child("testsuite");
+  set(suite, "name", "verdict");
+  pugi::xml_node test_case = suite.append_child("testcase");
+  set(test_case, "classname", verdict.matrix);
+  set(test_case, "name", "verdict of the run");
+  if (verdict.word == "failed") add_result(test_case, "failure", verdict.word, verdict.sentence, "");
+  if (verdict.word != "failed" && verdict.word != "passed") {
+    add_result(test_case, "error", verdict.word, verdict.sentence, "");
+  }
+  if (verdict.word == "passed") test_case.append_child("system-out").text().set(xml_safe(verdict.sentence).c_str());
+  count_children(suite);
+}
+
 }  // namespace
 
 std::string to_junit(const RunVerdict& verdict) {
   pugi::xml_document document;
   pugi::xml_node root = document.append_child("testsuites");
-  set(root, "name", verdict.matrix);
+  set(root, "name", (verdict.planted.empty() ? "" : "DRILL ") + verdict.matrix);
+  add_verdict(root, verdict);
   std::map<std::string, pugi::xml_node> suites;
   for (const CellVerdict& cell : verdict.cells) {
     const std::string stack = cell.coordinates.count("stack") ? cell.coordinates.at("stack") : "";
@@ -97,10 +134,7 @@ std::string to_junit(const RunVerdict& verdict) {
       suite->second = root.append_child("testsuite");
       set(suite->second, "name", stack);
     }
-    // The cell's own case carries what its attempts decided; where checks decided, it would only repeat them.
-    const bool decided_by_checks =
-        !cell.checks.empty() && (cell.outcome == Outcome::passed || cell.checks.front().reason != "incomplete_repeats");
-    if (!decided_by_checks) {
+    if (!is_decided_by_checks(cell)) {
       add_cell_result(add_case(suite->second, cell, cell.slug), cell);
     } else {
       for (const CheckResult& check : cell.checks) add_check(suite->second, cell, check);

@@ -1,10 +1,12 @@
 #include "matrix/verdict/junit.hpp"
 
+#include <limits>
 #include <set>
 
 #include <pugixml.hpp>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/number.hpp"
 #include "matrix/verdict/judge.hpp"
 #include "matrix/verdict/sample_run.hpp"
 
@@ -56,7 +58,35 @@ TEST_CASE("test cases have unique names", "[verdict]") {
   for (const auto& found : document.select_nodes("//testcase")) {
     CHECK(names.insert(found.node().attribute("name").value()).second);
   }
-  CHECK(names.size() == 4);
+  CHECK(names.size() == 5);
+}
+
+TEST_CASE("the first test case is the verdict of the run, which is no sum of its cells", "[verdict]") {
+  const auto word_of = [](const RunRecord& run, const char* element) {
+    const auto document = parsed(judge(run));
+    return count(document, (std::string("/testsuites/testsuite[1]/testcase/") + element).c_str());
+  };
+  const std::vector<CellThreshold> holds = {threshold("memory.peak_rss", Bound::Kind::max, 1e12, false)};
+  RunRecord run = sample::run(7, 1.0, holds);
+  CHECK(word_of(run, "error") + word_of(run, "failure") == 0);
+  SECTION("a required cell that did not run is an error, though every cell that ran passed") {
+    run.plan.cells[0].skip = Skip{"device-class", "needs a GPU"};
+    run.plan.cells[0].cell.required = true;
+    CHECK(word_of(run, "error[@type='undecided']") == 1);
+  }
+  SECTION("a drill is never without one") {
+    run.plan.cells[1].cell.injections[0] = {"weight_ulp", 3, "fc1.weight", 0};
+    CHECK(word_of(run, "error[@type='undecided']") == 1);
+    CHECK(count(parsed(judge(run)), "/testsuites[starts-with(@name, 'DRILL')]") == 1);
+  }
+  SECTION("a failure is one") { CHECK(word_of(run_with_every_outcome(), "failure") == 1); }
+}
+
+TEST_CASE("a NaN that no threshold asks about is a failure, and what only records is never a pass", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, {threshold("memory.peak_rss", Bound::Kind::max, 1e12, false, Gate::record_only)});
+  CHECK(count(parsed(judge(run)), "//testsuite[@name='stack-b']/testcase/skipped") == 1);
+  sample::candidate(run).attempts[0].trace->steps[0].loss = exact_float(std::numeric_limits<float>::quiet_NaN());
+  CHECK(count(parsed(judge(run)), "//testsuite[@name='stack-b']/testcase/failure[@type='non_finite_loss']") == 1);
 }
 
 TEST_CASE("text from workers cannot break the XML", "[verdict]") {

@@ -103,6 +103,18 @@ std::string other_layout(const AttemptRecord& measured, const AttemptRecord& exp
   return fmt::format("{} ranks against {}", measured.ranks.size(), expected.ranks.size());
 }
 
+// "differs from repeat 0 in 182 of 200 steps", "differs from repeat 0 in the state after the last step".
+std::string difference_text(const TraceComparison& comparison, const std::string& against) {
+  if (comparison.steps_differing == 0 && !comparison.final_state_differs) {
+    return fmt::format("has the bits of {} in all {} steps", against, comparison.steps_compared);
+  }
+  const std::string where = comparison.steps_differing == 0
+                                ? "the state after the last step"
+                                : fmt::format("{} of {} steps{}", comparison.steps_differing, comparison.steps_compared,
+                                              comparison.final_state_differs ? " and the state after them" : "");
+  return fmt::format("differs from {} in {}", against, where);
+}
+
 // Every rank against the same rank of the other side; the one with most differences speaks.
 Measurement differing_steps(const AttemptRecord& measured, const AttemptRecord& expected, const std::string& against) {
   if (const std::string layout = other_layout(measured, expected); !layout.empty()) return missing(layout);
@@ -111,7 +123,9 @@ Measurement differing_steps(const AttemptRecord& measured, const AttemptRecord& 
     const std::string name = measured.ranks.size() > 1 ? fmt::format("{}, rank {}", against, i) : against;
     const TraceComparison comparison = compare_traces(*measured.ranks[i].trace, *expected.ranks[i].trace, name);
     const auto differing = static_cast<double>(comparison.steps_differing + (comparison.final_state_differs ? 1 : 0));
-    if (!worst.value || differing > *worst.value) worst = {differing, comparison.first, ""};
+    if (worst.value && differing <= *worst.value) continue;
+    const std::string statement = fmt::format("repeat {} {}", measured.repeat, difference_text(comparison, name));
+    worst = {differing, comparison.first, "", "", statement, measured.repeat};
   }
   return worst;
 }
@@ -131,12 +145,25 @@ Measurement largest_distance(const AttemptRecord& measured, const AttemptRecord&
   return {largest, std::nullopt, ""};
 }
 
+// Whether all others agree among themselves and with nothing of the first: then the first is the odd one.
+bool is_first_odd(const std::vector<AttemptRecord>& repeats) {
+  const auto chain = [](const AttemptRecord& attempt) { return attempt.lead().result->chain; };
+  return repeats.size() > 2 && chain(repeats[0]) != chain(repeats[1]) &&
+         std::all_of(repeats.begin() + 2, repeats.end(),
+                     [&](const AttemptRecord& attempt) { return chain(attempt) == chain(repeats[1]); });
+}
+
 Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
   if (cell.repeats.size() < 2) return missing("needs at least 2 repeats, the cell has 1");
+  if (is_first_odd(cell.repeats)) return differing_steps(cell.repeats[0], cell.repeats[1], "repeat 1");
   Measurement worst{0.0, std::nullopt, ""};
   for (std::size_t i = 1; i < cell.repeats.size(); ++i) {
     Measurement against_first = differing_steps(cell.repeats[i], cell.repeats[0], "repeat 0");
     if (*against_first.value > *worst.value) worst = std::move(against_first);
+  }
+  if (*worst.value == 0) {
+    worst.statement = fmt::format("{} processes have equal bits in all {} steps", cell.repeats.size(),
+                                  cell.repeats[0].lead().trace->steps.size());
   }
   return worst;
 }

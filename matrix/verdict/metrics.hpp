@@ -25,8 +25,10 @@ struct CellEvidence {
 struct Measurement {
   std::optional<double> value;
   std::optional<Divergence> divergence;
-  std::string missing;       // sentence; set if and only if `value` is not
-  std::string finding = {};  // what was counted, for the check's sentence
+  std::string missing;             // sentence; set if and only if `value` is not
+  std::string finding = {};        // what was counted, for the check's sentence
+  std::string statement = {};      // the whole of it in words, instead of "182 > 0"
+  std::optional<int> repeat = {};  // the one that decided it
 };
 
 // How the values of several attempts become one, and how they meet the reference's.

@@ -1,14 +1,17 @@
 #include "matrix/verdict/summary.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include <fmt/format.h>
+
+#include "matrix/verdict/dimension_summary.hpp"
 
 namespace reprobench {
 namespace {
 
-constexpr Outcome kOutcomes[] = {Outcome::passed,  Outcome::failed,  Outcome::inconclusive,
-                                 Outcome::errored, Outcome::skipped, Outcome::unfinished};
+constexpr Outcome kOutcomes[] = {Outcome::passed,  Outcome::failed,     Outcome::inconclusive, Outcome::errored,
+                                 Outcome::skipped, Outcome::unfinished, Outcome::recorded};
 
 const CellVerdict* first_with(const RunVerdict& verdict, Outcome outcome) {
   const auto found = std::find_if(verdict.cells.begin(), verdict.cells.end(),
@@ -16,14 +19,39 @@ const CellVerdict* first_with(const RunVerdict& verdict, Outcome outcome) {
   return found == verdict.cells.end() ? nullptr : &*found;
 }
 
+bool is_deselected(const CellVerdict& cell) { return cell.outcome == Outcome::skipped && cell.reason == kDeselected; }
+
+// --cell speaks of the cells it names alone; any other selection owes the required ones too.
 const CellVerdict* skipped_required(const RunVerdict& verdict) {
-  const auto found = std::find_if(verdict.cells.begin(), verdict.cells.end(), [](const CellVerdict& cell) {
-    return cell.required && cell.outcome == Outcome::skipped;
+  const auto found = std::find_if(verdict.cells.begin(), verdict.cells.end(), [&](const CellVerdict& cell) {
+    return cell.required && cell.outcome == Outcome::skipped && !(verdict.request.names_cells && is_deselected(cell));
   });
   return found == verdict.cells.end() ? nullptr : &*found;
 }
 
-// "3 failed, 1 inconclusive": the outcomes that occur, worst first.
+bool never_ran(const CellVerdict& cell) {
+  return cell.outcome == Outcome::skipped || (cell.outcome == Outcome::unfinished && cell.attempts.empty());
+}
+
+// A matrix that compares stacks, and none of the stacks that are compared with the reference ran: the reference alone
+// says nothing of them.
+bool only_references_ran(const RunVerdict& verdict) {
+  std::unordered_map<std::string, std::string> stack_of;
+  const auto stack = [](const CellVerdict& cell) {
+    const auto found = cell.coordinates.find("stack");
+    return found == cell.coordinates.end() ? std::string() : found->second;
+  };
+  for (const CellVerdict& cell : verdict.cells) stack_of.emplace(cell.cell_id, stack(cell));
+  bool has_candidates = false;
+  for (const CellVerdict& cell : verdict.cells) {
+    if (!cell.reference_cell_id || stack_of[*cell.reference_cell_id] == stack(cell)) continue;
+    if (!never_ran(cell)) return false;
+    has_candidates = true;
+  }
+  return has_candidates;
+}
+
+// "3 failed, 1 inconclusive": the outcomes that occur, in the order given.
 std::string counted(const std::map<std::string, int>& totals, std::initializer_list<Outcome> outcomes) {
   std::string text;
   for (const Outcome outcome : outcomes) {
@@ -34,11 +62,182 @@ std::string counted(const std::map<std::string, int>& totals, std::initializer_l
   return text;
 }
 
-void conclude(RunVerdict& verdict, const char* word, ExitCode code, std::string sentence) {
-  verdict.word = word;
-  verdict.exit_code = code;
-  verdict.sentence = std::move(sentence);
+// What became of the cells of one value of an axis: of device sm_90, of stack torch-2.9.0-cu128.
+struct AxisValue {
+  std::string name;
+  int passed = 0;
+  int ran = 0;
+  int left_out = 0;
+  int cells = 0;
+};
+
+// In plan order. Cells of a merged run count for the class of device they ran on.
+std::vector<AxisValue> values_of(const RunVerdict& verdict, const std::string& axis) {
+  std::vector<AxisValue> values;
+  for (const CellVerdict& cell : verdict.cells) {
+    const auto at = cell.coordinates.find(axis);
+    if (at == cell.coordinates.end()) continue;
+    auto found =
+        std::find_if(values.begin(), values.end(), [&](const AxisValue& value) { return value.name == at->second; });
+    if (found == values.end()) found = values.insert(values.end(), AxisValue{at->second});
+    ++found->cells;
+    found->ran += never_ran(cell) ? 0 : 1;
+    found->passed += cell.outcome == Outcome::passed ? 1 : 0;
+    found->left_out += is_deselected(cell) ? 1 : 0;
+  }
+  return values;
 }
+
+template <class Predicate>
+std::string names_where(const std::vector<AxisValue>& values, Predicate holds) {
+  std::vector<std::string> names;
+  for (const AxisValue& value : values) {
+    if (holds(value)) names.push_back(value.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// "; nothing ran on sm_80, sm_90; 3 more cells were skipped". What was left out on purpose is said elsewhere.
+std::string coverage(const RunVerdict& verdict) {
+  const auto devices = values_of(verdict, "device");
+  const auto stacks = values_of(verdict, "stack");
+  const auto ran_nowhere = [](const AxisValue& value) { return value.ran == 0 && value.left_out == 0; };
+  const auto asked_nothing = [](const AxisValue& value) { return value.ran > 0 && value.passed == 0; };
+  std::string text;
+  const auto add = [&](const char* what, const std::string& names) {
+    if (!names.empty()) text += fmt::format("; {} {}", what, names);
+  };
+  add("nothing ran on", names_where(devices, ran_nowhere));
+  add("nothing ran of", names_where(stacks, ran_nowhere));
+  if (verdict.word == "passed") add("nothing was asked on", names_where(devices, asked_nothing));
+  const auto said = [&](const CellVerdict& cell, const std::vector<AxisValue>& values, const char* axis) {
+    const auto at = cell.coordinates.find(axis);
+    return at != cell.coordinates.end() && std::any_of(values.begin(), values.end(), [&](const AxisValue& value) {
+             return value.name == at->second && ran_nowhere(value);
+           });
+  };
+  const auto unsaid = std::count_if(verdict.cells.begin(), verdict.cells.end(), [&](const CellVerdict& cell) {
+    return cell.outcome == Outcome::skipped && !is_deselected(cell) && !said(cell, devices, "device") &&
+           !said(cell, stacks, "stack");
+  });
+  if (unsaid > 0) {
+    text += fmt::format("; {} {}cell{} skipped", unsaid, text.empty() ? "" : "more ", unsaid == 1 ? " was" : "s were");
+  }
+  return text;
+}
+
+// Why this run gives no verdict on its matrix; empty: it does.
+std::string no_verdict_because(const RunVerdict& verdict) {
+  const auto left_out = std::count_if(verdict.cells.begin(), verdict.cells.end(), is_deselected);
+  std::vector<std::string> reasons;
+  if (left_out > 0) {
+    reasons.push_back(fmt::format("{} of {} cells selected",
+                                  static_cast<std::ptrdiff_t>(verdict.cells.size()) - left_out, verdict.cells.size()));
+  }
+  if (!verdict.request.changed_by.empty()) {
+    reasons.push_back(fmt::format("run with {}", fmt::join(verdict.request.changed_by, " ")));
+  }
+  if (!verdict.planted.empty()) {
+    reasons.insert(reasons.begin(), fmt::format("DRILL, planted: {}", fmt::join(verdict.planted, "; ")));
+  }
+  return fmt::format("{}", fmt::join(reasons, ", "));
+}
+
+class Summary {
+ public:
+  explicit Summary(RunVerdict& verdict)
+      : verdict_(verdict), totals_(verdict.totals), no_verdict_because_(no_verdict_because(verdict)) {}
+
+  void write() {
+    const int ran = count(Outcome::passed) + count(Outcome::failed) + count(Outcome::inconclusive) +
+                    count(Outcome::errored) + count(Outcome::recorded);
+    const int planned = totals_.at("planned");
+    const std::string rest = counted(
+        totals_, {Outcome::errored, Outcome::inconclusive, Outcome::unfinished, Outcome::passed, Outcome::recorded});
+    const std::string and_rest = rest.empty() ? "" : ", " + rest;
+    if (verdict_.info.interrupted) {
+      return conclude("interrupted", ExitCode::interrupted, "UNDECIDED",
+                      fmt::format("the run was interrupted after {} of {} cells; {} failed{}", ran,
+                                  planned - count(Outcome::skipped), count(Outcome::failed), and_rest));
+    }
+    if (count(Outcome::skipped) == planned) {
+      const bool left_none = std::all_of(verdict_.cells.begin(), verdict_.cells.end(), is_deselected);
+      return conclude("nothing_ran", ExitCode::nothing_ran, "UNDECIDED",
+                      left_none ? "nothing ran; the selection is empty" : "nothing ran");
+    }
+    if (const CellVerdict* failed = first_with(verdict_, Outcome::failed)) {
+      return conclude("failed", ExitCode::failed, "NOT qualified",
+                      fmt::format("{} of {} cells that ran failed{}", count(Outcome::failed), ran, and_rest), failed);
+    }
+    if (no_fault_was_planted()) {
+      return conclude("undecided", ExitCode::usage, "UNDECIDED", "the fault could not be planted anywhere",
+                      first_with(verdict_, Outcome::errored));
+    }
+    for (const Outcome outcome : {Outcome::errored, Outcome::inconclusive, Outcome::unfinished}) {
+      if (const CellVerdict* open = first_with(verdict_, outcome)) {
+        return conclude(
+            "undecided", ExitCode::undecided, "UNDECIDED",
+            "no cell failed, but " + counted(totals_, {Outcome::errored, Outcome::inconclusive, Outcome::unfinished}),
+            open);
+      }
+    }
+    if (const CellVerdict* required = skipped_required(verdict_)) {
+      return conclude("undecided", ExitCode::undecided, "UNDECIDED",
+                      "no cell that ran failed, but a required one did not run", required);
+    }
+    if (count(Outcome::passed) == 0) {
+      return conclude("undecided", ExitCode::undecided, "UNDECIDED",
+                      fmt::format("no check was armed: {} ran, and nothing was asked", cells_text(ran)));
+    }
+    if (no_verdict_because_.empty() && only_references_ran(verdict_)) {
+      return conclude("undecided", ExitCode::undecided, "UNDECIDED",
+                      "only cells of the reference ran, and nothing was compared with it");
+    }
+    if (!verdict_.planted.empty()) {
+      return conclude("undecided", ExitCode::undecided, "UNDECIDED", "no check failed: the fault was not found");
+    }
+    const auto devices = values_of(verdict_, "device");
+    const std::string on = names_where(devices, [](const AxisValue& value) { return value.passed > 0; });
+    conclude("passed", ExitCode::passed, on.empty() ? "qualified" : "qualified on " + on,
+             count(Outcome::recorded) == 0 ? fmt::format("all {} that ran passed", cells_text(ran))
+                                           : fmt::format("all {} with an armed check passed, {} {} only recorded",
+                                                         cells_text(count(Outcome::passed)), count(Outcome::recorded),
+                                                         count(Outcome::recorded) == 1 ? "was" : "were"));
+  }
+
+ private:
+  int count(Outcome outcome) const { return totals_.at(std::string(to_string(outcome))); }
+  static std::string cells_text(int count) { return fmt::format("{} cell{}", count, count == 1 ? "" : "s"); }
+
+  // Every cell in which a fault was to sit refused it.
+  bool no_fault_was_planted() const {
+    bool refused = false;
+    for (const CellVerdict& cell : verdict_.cells) {
+      const bool planted = std::any_of(cell.attempts.begin(), cell.attempts.end(),
+                                       [](const AttemptSummary& attempt) { return !attempt.injected.empty(); });
+      if (planted && cell.reason != kBadInjection) return false;
+      refused = refused || planted;
+    }
+    return refused;
+  }
+
+  // `word_of_matrix` is said of the matrix, where this run says anything of it.
+  void conclude(const char* word, ExitCode code, const std::string& word_of_matrix, const std::string& body,
+                const CellVerdict* first = nullptr) {
+    verdict_.word = word;
+    verdict_.exit_code = code;
+    const std::string head = no_verdict_because_.empty()
+                                 ? fmt::format("{} {}", verdict_.matrix, word_of_matrix)
+                                 : fmt::format("{}: no verdict on {}", no_verdict_because_, verdict_.matrix);
+    verdict_.sentence =
+        fmt::format("{}{} {}{}", head, no_verdict_because_.empty() ? ":" : ";", body, coverage(verdict_));
+    if (first != nullptr) verdict_.sentence += fmt::format(". First: {}: {}", first->slug, first->sentence);
+  }
+
+  RunVerdict& verdict_;
+  const std::map<std::string, int>& totals_;
+  const std::string no_verdict_because_;
+};
 
 }  // namespace
 
@@ -47,46 +246,8 @@ void summarise(RunVerdict& verdict) {
   totals = {{"planned", static_cast<int>(verdict.cells.size())}};
   for (const Outcome outcome : kOutcomes) totals[std::string(to_string(outcome))] = 0;
   for (const CellVerdict& cell : verdict.cells) ++totals[std::string(to_string(cell.outcome))];
-
-  const std::string& name = verdict.matrix;
-  const int ran = totals["planned"] - totals["skipped"];
-  const std::string rest =
-      counted(totals, {Outcome::errored, Outcome::inconclusive, Outcome::unfinished, Outcome::passed});
-  const std::string coverage =
-      totals["skipped"] > 0 ? fmt::format("; {} of {} planned cells were skipped", totals["skipped"], totals["planned"])
-                            : "";
-  const auto worst = [](const CellVerdict& cell) { return fmt::format("{}: {}", cell.slug, cell.sentence); };
-
-  if (verdict.info.interrupted) {
-    return conclude(verdict, "interrupted", ExitCode::interrupted,
-                    fmt::format("{} UNDECIDED: the run was interrupted; {} failed{}{}{}", name, totals["failed"],
-                                rest.empty() ? "" : ", ", rest, coverage));
-  }
-  if (ran == 0) {
-    return conclude(verdict, "nothing_ran", ExitCode::nothing_ran,
-                    fmt::format("{} UNDECIDED: nothing ran{}", name,
-                                verdict.cells.empty() ? "; the selection is empty" : coverage));
-  }
-  if (const CellVerdict* failed = first_with(verdict, Outcome::failed)) {
-    return conclude(verdict, "failed", ExitCode::failed,
-                    fmt::format("{} NOT qualified: {} of {} cells that ran failed{}{}{}. First: {}", name,
-                                totals["failed"], ran, rest.empty() ? "" : ", ", rest, coverage, worst(*failed)));
-  }
-  for (const Outcome outcome : {Outcome::errored, Outcome::inconclusive, Outcome::unfinished}) {
-    if (const CellVerdict* open = first_with(verdict, outcome)) {
-      return conclude(verdict, "undecided", ExitCode::undecided,
-                      fmt::format("{} UNDECIDED: no cell failed, but {}{}. First: {}", name,
-                                  counted(totals, {Outcome::errored, Outcome::inconclusive, Outcome::unfinished}),
-                                  coverage, worst(*open)));
-    }
-  }
-  if (const CellVerdict* required = skipped_required(verdict)) {
-    return conclude(
-        verdict, "undecided", ExitCode::undecided,
-        fmt::format("{} UNDECIDED: a required cell was skipped{}. First: {}", name, coverage, worst(*required)));
-  }
-  conclude(verdict, "passed", ExitCode::passed,
-           fmt::format("{} qualified: all {} cells that ran passed{}", name, ran, coverage));
+  verdict.dimensions = dimension_summaries(verdict.cells);
+  Summary(verdict).write();
 }
 
 }  // namespace reprobench

@@ -5,7 +5,8 @@
 
 namespace reprobench {
 
-// Fills totals, word, exit_code and sentence from `info` and `cells`.
+// Fills totals, dimensions, word, exit_code and sentence from `info`, `request`, `planted` and `cells`. "Qualified" is
+// said of a whole matrix asked as it is written, for the classes of devices on which a check held.
 void summarise(RunVerdict& verdict);
 
 }  // namespace reprobench

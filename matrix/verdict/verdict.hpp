@@ -25,6 +25,9 @@ struct Divergence {
   std::string expected_digest;
 };
 
+// The outcome of a cell whose planted fault its worker could not plant: an unknown tensor, an element out of range.
+inline constexpr const char* kBadInjection = "bad_injection";
+
 // One metric of one cell against its threshold.
 struct CheckResult {
   std::string metric;
@@ -47,6 +50,8 @@ struct CheckResult {
   std::string bound;  // as written: "max_regression: 5%"
   double limit = 0;
   std::string origin;                // "suites/definitions/throughput.yaml:14:5"
+  std::string gate_origin;           // of a record-only check: the rule that disarmed it; empty: it is armed
+  std::optional<int> repeat;         // the one that decided it; nothing: all of them together
   std::optional<double> margin_rel;  // distance to the limit as a fraction of it; negative: beyond
   bool gain = false;                 // better than the reference by more than the bound allows to be worse
   std::optional<Divergence> divergence;
@@ -78,7 +83,9 @@ struct CellVerdict {
   std::string workload_digest;
   std::string chain;                                          // of repeat 0
   std::map<int, std::vector<ProbeMeasurement>> measurements;  // of a probe, by repeat
-  std::string reproduce;  // "reprobench run --matrix matrix/v2.9.yaml --cell 3f9c1e0a7b52"
+  std::string log_folder;  // of the attempt that decided the outcome, or the last; empty: none was started
+  std::string next;        // what to do about it; empty: nothing
+  std::string reproduce;   // "reprobench run --matrix matrix/v2.9.yaml --cell 3f9c1e0a7b52"
 };
 
 struct StackEnvironment {
@@ -88,15 +95,26 @@ struct StackEnvironment {
   std::vector<std::string> findings;            // declared, compiled and loaded disagree
 };
 
+// One dimension of the candidates against their references, in one sentence with numbers.
+struct DimensionSummary {
+  Dimension dimension = Dimension::numerics;
+  std::string word;  // of its armed checks, the worst: "failed", "inconclusive", "passed"; "recorded", "not_checked"
+  std::string sentence;  // "bits equal to torch-2.8.0-cu128 in 4 of 4 cells"
+};
+
 struct RunVerdict {
   RunInfo info;
   std::string matrix;
   std::string matrix_file;
+  PlanRequest request;  // a run of less than the matrix gives no verdict on the matrix
+  std::vector<std::string>
+      planted;       // "weight_ulp at step 20, fc1.weight[5] in 2 cells"; of a drill, which never qualifies
   std::string word;  // "passed", "failed", "undecided", "nothing_ran", "interrupted"
   ExitCode exit_code = ExitCode::internal_bug;
   std::string sentence;               // "v2.9 NOT qualified: 2 of 40 cells failed ..."
   std::map<std::string, int> totals;  // "planned" and each outcome
-  std::vector<CellVerdict> cells;     // in plan order
+  std::vector<DimensionSummary> dimensions;
+  std::vector<CellVerdict> cells;  // in plan order
   std::vector<StackEnvironment> environments;
 };
 

@@ -11,6 +11,7 @@ using nlohmann::json;
 json to_json(const CheckResult& check);
 json to_json(const AttemptSummary& attempt);
 json to_json(const CellVerdict& cell);
+json to_json(const DimensionSummary& summary);
 json to_json(const StackEnvironment& environment);
 
 json optional_number(const std::optional<double>& value) { return value ? json_number(*value) : json(nullptr); }
@@ -47,6 +48,8 @@ json to_json(const CheckResult& check) {
                  {"gain", check.gain},
                  {"divergence", check.divergence ? to_json(*check.divergence) : json(nullptr)}};
   if (!check.of.empty()) object["of"] = check.of;
+  if (!check.gate_origin.empty()) object["gate_origin"] = check.gate_origin;
+  if (check.repeat) object["repeat"] = *check.repeat;
   return object;
 }
 
@@ -94,8 +97,14 @@ json to_json(const CellVerdict& cell) {
                  {"workload_digest", cell.workload_digest},
                  {"chain", cell.chain},
                  {"reproduce", cell.reproduce}};
+  if (!cell.log_folder.empty()) object["log_folder"] = cell.log_folder;
+  if (!cell.next.empty()) object["next"] = cell.next;
   if (!cell.measurements.empty()) object["measurements"] = measurements_json(cell);
   return object;
+}
+
+json to_json(const DimensionSummary& summary) {
+  return {{"dimension", to_string(summary.dimension)}, {"word", summary.word}, {"sentence", summary.sentence}};
 }
 
 json to_json(const StackEnvironment& environment) {
@@ -116,6 +125,10 @@ json to_json(const RunVerdict& verdict) {
   object["exit_code"] = static_cast<int>(verdict.exit_code);
   object["sentence"] = verdict.sentence;
   object["totals"] = verdict.totals;
+  object["dimensions"] = list_of(verdict.dimensions);
+  if (!verdict.request.selected_by.empty()) object["selected_by"] = verdict.request.selected_by;
+  if (!verdict.request.changed_by.empty()) object["changed_by"] = verdict.request.changed_by;
+  if (!verdict.planted.empty()) object["planted"] = verdict.planted;
   object["cells"] = list_of(verdict.cells);
   object["environments"] = list_of(verdict.environments);
   return object;

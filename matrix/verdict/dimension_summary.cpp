@@ -1,0 +1,224 @@
+#include "matrix/verdict/dimension_summary.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+namespace {
+
+struct Pair {
+  const CellVerdict* candidate;
+  const CellVerdict* reference;
+};
+
+std::string coordinate(const CellVerdict& cell, const std::string& name) {
+  const auto found = cell.coordinates.find(name);
+  return found == cell.coordinates.end() ? "" : found->second;
+}
+
+// What names the reference beside its candidate: "torch-2.8.0-cu128", or "cpu" where devices are compared.
+std::string name_of_reference(const Pair& pair) {
+  std::string name;
+  for (const auto& [axis, value] : pair.reference->coordinates) {
+    if (coordinate(*pair.candidate, axis) == value) continue;
+    name += (name.empty() ? "" : " ") + value;
+  }
+  return name.empty() ? pair.reference->slug : name;
+}
+
+std::vector<Pair> pairs_of(const std::vector<CellVerdict>& cells) {
+  std::unordered_map<std::string, const CellVerdict*> by_id;
+  std::set<std::string> required_stacks;
+  for (const CellVerdict& cell : cells) {
+    by_id.emplace(cell.cell_id, &cell);
+    if (cell.required && cell.reference_cell_id) required_stacks.insert(coordinate(cell, "stack"));
+  }
+  std::vector<Pair> pairs;
+  for (const CellVerdict& cell : cells) {
+    if (!cell.reference_cell_id || cell.outcome == Outcome::skipped) continue;
+    if (!required_stacks.empty() && !required_stacks.contains(coordinate(cell, "stack"))) continue;
+    const auto reference = by_id.find(*cell.reference_cell_id);
+    if (reference != by_id.end()) pairs.push_back({&cell, reference->second});
+  }
+  return pairs;
+}
+
+// The chains of the attempts that count, one a repeat. Empty if one of them did not complete: nothing can be said then.
+std::set<std::string> chains_of(const CellVerdict& cell) {
+  std::map<int, const AttemptSummary*> last;
+  for (const AttemptSummary& attempt : cell.attempts) {
+    const AttemptSummary*& slot = last[attempt.repeat];
+    if (slot == nullptr || attempt.attempt >= slot->attempt) slot = &attempt;
+  }
+  std::set<std::string> chains;
+  if (cell.outcome == Outcome::unfinished || cell.outcome == Outcome::errored) return chains;
+  for (const auto& [repeat, attempt] : last) {
+    if (attempt->end != AttemptEnd::completed || attempt->chain.empty()) return {};
+    chains.insert(attempt->chain);
+  }
+  return chains;
+}
+
+const Divergence* divergence_from(const CellVerdict& cell, const CellVerdict& reference) {
+  for (const CheckResult& check : cell.checks) {
+    if (check.divergence && check.divergence->against == reference.slug) return &*check.divergence;
+  }
+  return nullptr;
+}
+
+std::string cells_text(std::size_t count) { return fmt::format("{} cell{}", count, count == 1 ? "" : "s"); }
+
+std::string names_of_references(const std::vector<Pair>& pairs) {
+  std::vector<std::string> names;
+  for (const Pair& pair : pairs) {
+    const std::string name = name_of_reference(pair);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+bool fails_in_numerics(const CellVerdict& cell) {
+  return std::any_of(cell.checks.begin(), cell.checks.end(), [](const CheckResult& check) {
+    return check.dimension == Dimension::numerics && check.gate == Gate::armed && check.status == CheckStatus::failed;
+  });
+}
+
+// Equal bits are said of all repeats of both sides alone, and of no cell whose numbers are wrong.
+std::string numerics_text(const std::vector<Pair>& pairs) {
+  std::size_t equal = 0;
+  std::size_t differing = 0;
+  std::string first;
+  for (const auto& [candidate, reference] : pairs) {
+    const auto ours = chains_of(*candidate);
+    const auto theirs = chains_of(*reference);
+    if (ours.empty() || theirs.empty() || candidate->workload_digest != reference->workload_digest) continue;
+    if (ours.size() == 1 && ours == theirs && !fails_in_numerics(*candidate) && !fails_in_numerics(*reference)) {
+      ++equal;
+      continue;
+    }
+    ++differing;
+    const Divergence* at = divergence_from(*candidate, *reference);
+    if (at == nullptr || !first.empty()) continue;
+    first =
+        fmt::format("; first at step {} in {} of {}", at->step,
+                    at->tensor.empty() ? at->role : fmt::format("`{}` ({})", at->tensor, at->role), candidate->slug);
+  }
+  const std::size_t open = pairs.size() - equal - differing;
+  std::string text =
+      fmt::format("bits equal to {} in {} of {}", names_of_references(pairs), equal, cells_text(pairs.size()));
+  if (differing > 0) text += fmt::format(", other bits in {}{}", differing, first);
+  if (open > 0) text += fmt::format("; {} could not be compared", open);
+  return text;
+}
+
+struct WorstRatio {
+  const CheckResult* check = nullptr;
+  const CellVerdict* cell = nullptr;
+  int count = 0;
+};
+
+double worsening(const CheckResult& check) {
+  return check.better == Better::lower ? *check.ratio : (*check.ratio > 0 ? 1 / *check.ratio : 0);
+}
+
+// "step_time x1.012 [0.968, 1.060] at worst, gpt2 fp32 (10 % allowed)", one clause a metric.
+std::string ratios_text(const std::vector<Pair>& pairs, Dimension dimension) {
+  std::vector<std::pair<std::string, WorstRatio>> worst;  // by metric, in order of first appearance
+  for (const Pair& pair : pairs) {
+    for (const CheckResult& check : pair.candidate->checks) {
+      if (check.dimension != dimension || !check.ratio) continue;
+      auto found = std::find_if(worst.begin(), worst.end(), [&](const auto& row) { return row.first == check.metric; });
+      if (found == worst.end()) found = worst.insert(worst.end(), {check.metric, {}});
+      WorstRatio& row = found->second;
+      ++row.count;
+      if (row.check != nullptr && worsening(check) <= worsening(*row.check)) continue;
+      row.check = &check;
+      row.cell = pair.candidate;
+    }
+  }
+  std::string text;
+  for (const auto& [metric, row] : worst) {
+    const CheckResult& check = *row.check;
+    std::string interval;
+    if (check.ratio_low && check.ratio_high && *check.ratio_low != *check.ratio_high) {
+      interval = fmt::format(" [{:.3f}, {:.3f}]", *check.ratio_low, *check.ratio_high);
+    }
+    text +=
+        fmt::format("{}{} x{:.3f}{}{}, {}", text.empty() ? "" : "; ", metric.substr(metric.find('.') + 1), *check.ratio,
+                    interval, row.count > 1 ? fmt::format(" at worst of {}", row.count) : "", row.cell->slug);
+    if (check.gate == Gate::record_only) text += " (recorded only)";
+  }
+  return text.empty() ? text : fmt::format("against {}: {}", names_of_references(pairs), text);
+}
+
+struct Counts {
+  int failed = 0;
+  int inconclusive = 0;
+  int passed = 0;
+  int recorded = 0;
+  int recorded_over = 0;
+};
+
+Counts counts_of(const std::vector<CellVerdict>& cells, Dimension dimension) {
+  Counts counts;
+  for (const CellVerdict& cell : cells) {
+    for (const CheckResult& check : cell.checks) {
+      if (check.dimension != dimension) continue;
+      if (check.gate == Gate::record_only) {
+        ++counts.recorded;
+        counts.recorded_over += check.status == CheckStatus::failed ? 1 : 0;
+      } else {
+        ++(check.status == CheckStatus::failed   ? counts.failed
+           : check.status == CheckStatus::passed ? counts.passed
+                                                 : counts.inconclusive);
+      }
+    }
+  }
+  return counts;
+}
+
+std::string counts_text(const Counts& counts) {
+  std::string text;
+  const auto add = [&](int count, const char* what) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  };
+  add(counts.failed, "failed");
+  add(counts.inconclusive, "inconclusive");
+  add(counts.passed, "passed");
+  add(counts.recorded_over, "over the bound and only recorded");
+  add(counts.recorded - counts.recorded_over, "recorded");
+  return text;
+}
+
+std::string word_of(const Counts& counts) {
+  if (counts.failed > 0) return "failed";
+  if (counts.inconclusive > 0) return "inconclusive";
+  if (counts.passed > 0) return "passed";
+  return counts.recorded > 0 ? "recorded" : "not_checked";
+}
+
+}  // namespace
+
+std::vector<DimensionSummary> dimension_summaries(const std::vector<CellVerdict>& cells) {
+  const std::vector<Pair> pairs = pairs_of(cells);
+  std::vector<DimensionSummary> summaries;
+  for (const Dimension dimension :
+       {Dimension::numerics, Dimension::throughput, Dimension::memory, Dimension::communication}) {
+    const Counts counts = counts_of(cells, dimension);
+    std::string text;
+    if (!pairs.empty()) text = dimension == Dimension::numerics ? numerics_text(pairs) : ratios_text(pairs, dimension);
+    const std::string checks = counts_text(counts);
+    if (checks.empty()) {
+      text = text.empty() ? "not checked" : text;
+    } else {
+      text += fmt::format("{}checks: {}", text.empty() ? "" : "; ", checks);
+    }
+    summaries.push_back({dimension, word_of(counts), std::move(text)});
+  }
+  return summaries;
+}
+
+}  // namespace reprobench
