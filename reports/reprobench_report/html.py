@@ -21,7 +21,18 @@ from .heatmap import grid_of, letters
 from .hosts import hosts_of, shared_cells
 from .load import OUTCOMES, Run
 from .measurements import check_name, measured_cells
-from .overview import comparisons, dimension_counts, in_order, outcome_counts, reference_stacks, skip_groups
+from .overview import (
+    cells_that_ran,
+    comparisons,
+    dimension_counts,
+    dimension_lines,
+    disarmed_by,
+    in_order,
+    outcome_counts,
+    recorded_over,
+    reference_stacks,
+    skip_groups,
+)
 from .partings import partings, squeezed
 from .quantity import duration, exact, finite, human, percent, significant
 from .telemetry import MAX_ROWS, clock_chart, telemetry_rows
@@ -71,7 +82,7 @@ def report_html(run: Run) -> str:
     kinds = _bound_kinds(run)
     steps = {cell["cell_id"]: cell["request"]["workload"].get("steps", 0) for cell in plan["cells"]}
     wanted = sorted((c for c in cells if c["outcome"] in _WANTED), key=lambda c: _WANTED.index(c["outcome"]))
-    passed = [cell for cell in cells if cell["outcome"] == "passed"]
+    passed = [cell for cell in cells if cell["outcome"] in ("passed", "recorded")]
     expandable = passed if len(passed) <= MAX_EXPANDABLE else []
     counts = outcome_counts(run)
     headline, stop, rest = verdict["sentence"].partition(". ")
@@ -87,6 +98,10 @@ def report_html(run: Run) -> str:
         "totals": verdict["totals"],
         "outcomes": [(name, counts[name]) for name in OUTCOMES],
         "dimensions": dimension_counts(cells),
+        "lines": dimension_lines(run),
+        "over": recorded_over(cells),
+        "disarmed_by": disarmed_by,
+        "ran": cells_that_ran(cells),
         "comparisons": comparisons(cells),
         "references": reference_stacks(cells),
         "hosts": hosts_of(run),

@@ -15,7 +15,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _SCHEMA_FOLDERS = (_PACKAGE / "schema", _PACKAGE.parent.parent / "matrix" / "contract" / "schema")
 
 # Most-wanted first: how a report orders cells, counts and colours.
-OUTCOMES = ("failed", "errored", "inconclusive", "unfinished", "passed", "skipped")
+OUTCOMES = ("failed", "errored", "inconclusive", "unfinished", "passed", "recorded", "skipped")
 DIMENSIONS = ("numerics", "throughput", "memory", "communication")
 STATUSES = ("failed", "inconclusive", "passed")
 
@@ -101,7 +101,9 @@ def _check_agreement(verdict: dict[str, Any], plan: dict[str, Any], info: dict[s
         raise ReportError("verdict.json and run.json name different runs")
     counted = Counter(cell["outcome"] for cell in verdict["cells"])
     stated = verdict["totals"]
-    if stated["planned"] != len(judged) or any(stated[outcome] != counted[outcome] for outcome in OUTCOMES):
+    if stated["planned"] != len(judged) or any(
+        stated.get(outcome, 0) != counted[outcome] for outcome in OUTCOMES
+    ):
         raise ReportError("verdict.json: `totals` disagree with its cells")
 
 

@@ -14,7 +14,7 @@ from .escape import markdown_code as code
 from .hosts import SharedCell, hosts_of, shared_cells
 from .load import OUTCOMES, Run
 from .measurements import Row, check_name, measured_cells
-from .overview import comparisons, dimension_counts, skip_groups
+from .overview import comparisons, dimension_counts, dimension_lines, disarmed_by, recorded_over, skip_groups
 from .pairs import Pair, Side, operator_table, pairs_of
 from .quantity import duration, human, percent, significant
 from .telemetry import TelemetryRow, telemetry_rows
@@ -23,7 +23,8 @@ BUDGET_BYTES = 900_000
 
 _FINDINGS = ("failed", "errored", "inconclusive", "unfinished")
 _MARKS = {
-    "failed": "✕", "errored": "!", "inconclusive": "?", "unfinished": "…", "passed": "✓", "skipped": "–",
+    "failed": "✕", "errored": "!", "inconclusive": "?", "unfinished": "…", "passed": "✓", "recorded": "○",
+    "skipped": "–",
     "undecided": "?", "nothing_ran": "–", "interrupted": "…",
 }  # fmt: skip
 _PAIR_MARKS = {"alarm": "✕", "differs": "≠", "not_comparable": "?", "equal": "="}
@@ -40,29 +41,40 @@ def _table(header: str, rows: Iterable[str]) -> list[str]:
 
 def _head(run: Run) -> list[str]:
     verdict, totals = run.verdict, run.verdict["totals"]
-    counts = ", ".join(f"**{totals[name]}** {name}" for name in OUTCOMES if totals[name])
+    counts = ", ".join(f"**{totals[name]}** {name}" for name in OUTCOMES if totals.get(name))
     lines = [
         f"## {_MARKS[verdict['word']]} {verdict['word'].replace('_', ' ').upper()}: {text(verdict['sentence'])}",
         "",
         f"{totals['planned']} cells planned: {counts or 'none'}.",
         "",
     ]
+    for line in dimension_lines(run):
+        lines += [f"- **{line['dimension']}** {line['word']}: {text(line['sentence'])}"]
+    lines += [""] if dimension_lines(run) else []
     for comparison in comparisons(run.cells):
         tested = ", ".join(text(name) for name in comparison.under_test[:12])
         against = ", ".join(text(name) for name in comparison.reference[:12])
         lines += [f"Compared by {text(comparison.axes)}: {tested} against {against}.", ""]
     rows = (
-        f"| {row.name} | {row.failed} | {row.inconclusive} | {row.passed} | {row.gains} | {row.recorded} |"
+        f"| {row.name} | {row.failed} | {row.inconclusive} | {row.passed} | {row.gains} | {row.recorded} "
+        f"| {row.recorded_over} |"
         for row in dimension_counts(run.cells)
         if row.total
     )
-    return lines + _table("| Checks | failed | inconclusive | passed | of these gains | record only |", rows)
+    return lines + _table("| Checks | failed | inconclusive | passed | of these gains | record only | of these over |", rows)
 
 
 def _finding_row(cell: dict[str, Any]) -> str:
     return (
         f"| {_MARKS[cell['outcome']]} {cell['outcome']} | {text(cell['slug'])} | {text(cell['sentence'])} "
-        f"| {code(cell['reproduce'])} |\n"
+        f"| {code(cell['next']) if cell.get('next') else '–'} | {code(cell['reproduce'])} |\n"
+    )
+
+
+def _over_row(cell: dict[str, Any], check: dict[str, Any]) -> str:
+    return (
+        f"| {text(cell['slug'])} | {text(check_name(check))} | {text(check['sentence'])} "
+        f"| {text(disarmed_by(check))} |\n"
     )
 
 
@@ -177,6 +189,7 @@ def _folded(summary: str, header: str, rows: list[str]) -> str:
 def summary_md(run: Run) -> str:
     findings = [cell for name in _FINDINGS for cell in run.cells if cell["outcome"] == name]
     passed = [cell for cell in run.cells if cell["outcome"] == "passed"]
+    recorded = [cell for cell in run.cells if cell["outcome"] == "recorded"]
     skips = skip_groups(run.cells)
     info = run.info
     foot = (
@@ -200,16 +213,22 @@ def summary_md(run: Run) -> str:
     shared_rows = budget.take(_shared_row(shared) for shared in shared_cells(run))
     telemetry = telemetry_rows(run)
     telemetry_lines = budget.take(_telemetry_row(row) for row in telemetry)
+    over = recorded_over(run.cells)
+    over_rows = budget.take(_over_row(cell, check) for cell, check in over)
     check_rows = budget.take(_check_row(cell, check) for cell in findings for check in cell["checks"])
     measurement_rows = budget.take(_measurement_row(cell, row) for cell, rows in measured_cells(run) for row in rows)
     passed_rows = budget.take(_passed_row(cell) for cell in passed)
+    recorded_rows = budget.take(_passed_row(cell) for cell in recorded)
 
     out = head
     if findings:
-        table = "\n".join(_table("| Outcome | Cell | Why | Reproduce |", [])[:2])
+        table = "\n".join(_table("| Outcome | Cell | Why | Next | Reproduce |", [])[:2])
         out += f"{table}\n{''.join(finding_rows)}\n"
         header = "| Cell | Check | Measured | Threshold | Ratio | Noise | Margin | n | Status |"
         out += _folded(f"Checks of the {len(findings)} cells above", header, check_rows)
+    if over:
+        table = "\n".join(_table("| Cell | Check | Why | Disarmed by |", [])[:2])
+        out += f"### Over the bound, only recorded\n\n{table}\n{''.join(over_rows)}\n"
     if host_rows:
         table = "\n".join(_table("| Host | Devices | CPU | Driver | Cells |", [])[:2])
         out += f"### Hosts\n\n{table}\n{''.join(host_rows)}\n"
@@ -236,4 +255,6 @@ def summary_md(run: Run) -> str:
         out += _folded(f"{run.verdict['totals']['skipped']} cells not run", header, skip_rows)
     if passed:
         out += _folded(f"{len(passed)} cells passed", "| Cell | Measured |", passed_rows)
+    if recorded:
+        out += _folded(f"{len(recorded)} cells ran and were asked nothing", "| Cell | Measured |", recorded_rows)
     return out + foot

@@ -14,7 +14,10 @@ PLACE = ("suite", "workload", "stack", "device", "world_size", "host")
 
 @dataclass
 class DimensionCount:
-    """Checks of one dimension that decide an outcome, by status; those that only record are counted apart."""
+    """Checks of one dimension that decide an outcome, by status; those that only record are counted apart.
+
+    Gains are counted within the passed ones, and what is over its bound within the recorded ones.
+    """
 
     name: str
     passed: int = 0
@@ -22,6 +25,7 @@ class DimensionCount:
     inconclusive: int = 0
     gains: int = 0
     recorded: int = 0
+    recorded_over: int = 0
 
     @property
     def total(self) -> int:
@@ -61,8 +65,9 @@ def dimension_counts(cells: list[dict[str, Any]]) -> list[DimensionCount]:
     for cell in cells:
         for check in cell["checks"]:
             count = counts[check["dimension"]]
-            count.gains += check["gain"]
             kind = "recorded" if check["gate"] == "record_only" else check["status"]
+            count.gains += check["gain"] and kind == "passed"
+            count.recorded_over += check["status"] == "failed" and kind == "recorded"
             setattr(count, kind, getattr(count, kind) + 1)
     return list(counts.values())
 
@@ -117,6 +122,31 @@ def varying_knobs(cells: list[dict[str, Any]]) -> list[str]:
     if len(values.get("world_size", ())) > 1:
         names.append("world_size")
     return sorted(names, key=lambda name: (name != "precision", name))
+
+
+def cells_that_ran(cells: list[dict[str, Any]]) -> int:
+    """Without those that an interrupted run never began."""
+    return sum(cell["outcome"] != "skipped" and bool(cell["attempts"]) for cell in cells)
+
+
+def recorded_over(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """(cell, check) for each check that is over its bound and decides nothing."""
+    return [
+        (cell, check)
+        for cell in cells
+        for check in cell["checks"]
+        if check["gate"] == "record_only" and check["status"] == "failed"
+    ]
+
+
+def disarmed_by(check: dict[str, Any]) -> str:
+    """Absent from verdicts before it was recorded: then the bound's own line is what is known."""
+    return check.get("gate_origin", check["origin"])
+
+
+def dimension_lines(run: Run) -> list[dict[str, str]]:
+    """Candidates against references, a sentence for each dimension that was checked."""
+    return [line for line in run.verdict.get("dimensions", []) if line["word"] != "not_checked"]
 
 
 def outcome_counts(run: Run) -> Counter[str]:
