@@ -58,6 +58,12 @@ void RunProgress::cell_ended(const Cell& cell, const CellRecord& record) {
   redraw();
 }
 
+void RunProgress::check_failed(const CellVerdict& cell) {
+  terminal_.log(fmt::format("{} {} · {}: {}\n", terminal_.paint_log("failed  ", Style::red), cell.slug, cell.reason,
+                            printable(cell.sentence)));
+  redraw();
+}
+
 void RunProgress::redraw() const {
   if (!terminal_.has_status_line()) return;
   const auto elapsed = std::chrono::steady_clock::now() - start_;

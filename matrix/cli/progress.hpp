@@ -7,6 +7,7 @@
 
 #include "matrix/cli/terminal.hpp"
 #include "matrix/exec/executor.hpp"
+#include "matrix/verdict/verdict.hpp"
 
 namespace reprobench {
 
@@ -16,6 +17,9 @@ class RunProgress {
 
   // Callbacks for execute(); they refer to this object.
   ExecutionObserver observer();
+
+  // A cell that all its repeats completed and a check fails.
+  void check_failed(const CellVerdict& cell);
 
  private:
   void attempt_started(const Cell& cell, const CellRequest& request);

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <memory>
 #include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/cli/early_judge.hpp"
 #include "matrix/cli/plan_text.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/report_process.hpp"
@@ -42,6 +44,19 @@ std::set<std::string> stacks_to_run(const Plan& plan) {
   return stacks;
 }
 
+// Shows the cells that fail now, whose attempts did not show it already; gives their ids.
+std::vector<std::string> report_failed(EarlyJudge& judge, const CellRecord& ended, RunProgress& progress) {
+  std::vector<std::string> ids;
+  for (const CellVerdict& cell : judge.cell_ended(ended)) {
+    const bool is_shown = std::any_of(cell.attempts.begin(), cell.attempts.end(), [](const AttemptSummary& attempt) {
+      return attempt.end != AttemptEnd::completed;
+    });
+    if (!is_shown) progress.check_failed(cell);
+    ids.push_back(cell.cell_id);
+  }
+  return ids;
+}
+
 void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& selected) {
   run.keep_input("matrix.yaml", selected.matrix_text);
   for (const auto& [name, spec] : project.stacks()) {
@@ -69,6 +84,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
       project.store(), options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out), info,
       selected.plan);
   keep_inputs(run, project, selected);
+  terminal.log(drill_text(planted_faults(selected.plan)));
   terminal.log(fmt::format("{}; run {}\n", plan_headline(selected.plan), info.run_id));
 
   const InterruptHandler interrupts;
@@ -81,7 +97,10 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   const MonotonicClock clock;
   const auto started = clock.now();
   RunRecord record{info, selected.plan, {}, run.folder()};
-  record.cells = execute(selected.plan, workers, launcher, clock, run, execution, progress.observer());
+  EarlyJudge early_judge(selected.plan, run.folder().string());
+  ExecutionObserver observer = progress.observer();
+  observer.failed_by_checks = [&](const CellRecord& ended) { return report_failed(early_judge, ended, progress); };
+  record.cells = execute(selected.plan, workers, launcher, clock, run, execution, observer);
   terminal.status("");
 
   record.info.duration_ns = (clock.now() - started).count();
@@ -95,8 +114,8 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   if (options.json) {
     terminal.out(to_json(verdict).dump(1) + "\n");
   } else {
-    terminal.out(terminal.paint(skipped_by_reason(selected.plan), Style::dim) +
-                 verdict_text(verdict, run.folder(), terminal));
+    terminal.out(
+        verdict_text(verdict, run.folder(), terminal, terminal.paint(skipped_by_reason(selected.plan), Style::dim)));
   }
   if (!options.no_report) {
     const ReportOutcome report = write_reports(project, run.folder());

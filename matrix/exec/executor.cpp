@@ -112,8 +112,8 @@ class Execution {
   Placement placement_;
   std::vector<RunningGroup> running_;
   std::vector<CellRecord> records_;
-  std::vector<int> repeats_left_;  // by cell
-  std::set<std::size_t> failed_cells_;
+  std::vector<int> repeats_left_;       // by cell
+  std::set<std::string> failed_cells_;  // ids
 };
 
 void Execution::launch_what_may_run() {
@@ -288,7 +288,7 @@ void Execution::record(RunningGroup& group, const AttemptTask& task, const CellR
                        std::optional<int> ended_by) {
   run_.end_attempt(request, attempt.end, attempt.detail, request.world_size > 1 ? ended_by : std::nullopt);
   if (side_of(attempt.end) == Side::product) {
-    failed_cells_.insert(task.cell_index);
+    failed_cells_.insert(request.cell_id);
     group.has_product_end = true;
   }
   const Cell& cell = cell_of(task);

@@ -37,7 +37,7 @@ enum class Interrupt : int { none = 0, finish = 1, stop_now = 2 };
 
 struct ExecutionOptions {
   int jobs = 1;
-  int fail_fast = 0;  // stop after this many cells with a failing attempt; 0: never
+  int fail_fast = 0;  // stop after this many cells with a failing attempt or check; 0: never
   int infra_retries = 2;
   std::chrono::milliseconds retry_backoff{5'000};  // doubles with every retry
   std::chrono::milliseconds queue_limit{0};        // how long an attempt may wait to be started; 0: for ever
@@ -57,7 +57,9 @@ struct ExecutionObserver {
   std::function<void(const Cell&, const CellRequest&)> attempt_started;
   std::function<void(const Cell&, const AttemptRecord&)> attempt_ended;
   std::function<void(const Cell&, const CellRecord&)> cell_ended;  // all repeats done
-  std::function<void()> tick;                                      // at least every 200 ms
+  // Ids of cells that whoever judges holds failed now that this one ended; they count for fail_fast.
+  std::function<std::vector<std::string>(const CellRecord&)> failed_by_checks;
+  std::function<void()> tick;  // at least every 200 ms
 };
 
 // One record a cell of the plan, in plan order; skipped cells have no attempts. Worker troubles are values in there;

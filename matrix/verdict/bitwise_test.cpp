@@ -118,7 +118,8 @@ TEST_CASE("other bits on another device are not comparable bitwise; equal ones a
   for (AttemptRecord& attempt : candidate(differing).attempts) attempt = sample::attempt(attempt.repeat, 1000, "other");
   const RunVerdict verdict = judge(differing);
   CHECK(candidate(verdict).outcome == Outcome::inconclusive);
-  CHECK(candidate(verdict).checks.at(0).sentence.rfind("not comparable bitwise: sm_90 against cpu; repeat 0 differs from", 0) == 0);
+  CHECK(candidate(verdict).checks.at(0).sentence.rfind(
+            "not comparable bitwise: sm_90 against cpu; repeat 0 differs from", 0) == 0);
   // On one host and device another stack's bits are counted as before.
   differing.plan.cells[1].cell.request.device = "cpu";
   differing.plan.cells[1].cell.coordinates["host"] = "a";

@@ -1,0 +1,33 @@
+// Judges cells while the run goes on, so that a failed check shows when it is known and counts for --fail-fast. The
+// verdict of the run is judged anew from all of it at the end.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "matrix/verdict/verdict.hpp"
+
+namespace reprobench {
+
+class EarlyJudge {
+ public:
+  // `plan` must outlive this; `run_folder` is where traces lie.
+  EarlyJudge(const Plan& plan, std::string run_folder);
+
+  // A cell whose repeats are all done. Gives those that fail now and were not known to: it, and cells that ended before
+  // and have it as their reference.
+  std::vector<CellVerdict> cell_ended(const CellRecord& record);
+
+ private:
+  void judge(const PlannedCell& planned, std::vector<CellVerdict>& failed);
+
+  std::string run_folder_;
+  std::unordered_map<std::string, const PlannedCell*> planned_;
+  std::multimap<std::string, const PlannedCell*> compared_with_;  // by the reference's id
+  std::unordered_map<std::string, CellRecord> ended_;
+  std::unordered_map<std::string, bool> failed_;
+};
+
+}  // namespace reprobench
