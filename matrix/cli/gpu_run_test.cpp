@@ -74,7 +74,8 @@ struct GpuHost {
     arguments.insert(arguments.end(), more.begin(), more.end());
     const auto result = call(arguments);
     INFO(result.err);
-    for (const json& cell : json::parse(result.out).at("cells")) {
+    const json verdict = json::parse(result.out);
+    for (const json& cell : verdict.at("cells")) {
       if (cell.at("reason") != "deselected") return cell;
     }
     FAIL("every cell was left out");

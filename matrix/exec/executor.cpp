@@ -318,8 +318,11 @@ void Execution::retry_or_close(RunningGroup group) {
     return;
   }
   for (const AttemptTask& task : group.tasks.members) {
-    if (--repeats_left_[task.cell_index] > 0 || !observer_.cell_ended) continue;
-    observer_.cell_ended(cell_of(task), records_[task.cell_index]);
+    if (--repeats_left_[task.cell_index] > 0) continue;
+    const CellRecord& cell = records_[task.cell_index];
+    if (observer_.cell_ended) observer_.cell_ended(cell_of(task), cell);
+    if (!observer_.failed_by_checks) continue;
+    for (const std::string& id : observer_.failed_by_checks(cell)) failed_cells_.insert(id);
   }
 }
 

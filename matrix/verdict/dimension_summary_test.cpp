@@ -25,12 +25,12 @@ TEST_CASE("equal bits are said of every repeat of both sides", "[verdict]") {
   CHECK_THAT(summary_of(run, Dimension::numerics).sentence,
              StartsWith("bits equal to stack-a in 1 of 1 cell; checks: 1 passed"));
   SECTION("a repeat that differs") {
-    candidate(run).attempts[2].result->chain = std::string(32, 'f');
+    candidate(run).attempts[2].lead().result->chain = std::string(32, 'f');
     CHECK_THAT(summary_of(run, Dimension::numerics).sentence,
                StartsWith("bits equal to stack-a in 0 of 1 cell, other bits in 1"));
   }
   SECTION("a repeat of the reference that differs") {
-    run.cells[0].attempts[1].result->chain = std::string(32, 'f');
+    run.cells[0].attempts[1].lead().result->chain = std::string(32, 'f');
     CHECK_THAT(summary_of(run, Dimension::numerics).sentence,
                StartsWith("bits equal to stack-a in 0 of 1 cell, other bits in 1"));
   }
@@ -39,11 +39,12 @@ TEST_CASE("equal bits are said of every repeat of both sides", "[verdict]") {
     CHECK_THAT(summary_of(run, Dimension::numerics).sentence, Contains("in 0 of 1 cell; 1 could not be compared"));
   }
   SECTION("another workload") {
-    for (AttemptRecord& attempt : candidate(run).attempts) attempt.result->workload_digest = std::string(32, 'd');
+    for (AttemptRecord& attempt : candidate(run).attempts)
+      attempt.lead().result->workload_digest = std::string(32, 'd');
     CHECK_THAT(summary_of(run, Dimension::numerics).sentence, Contains("in 0 of 1 cell; 1 could not be compared"));
   }
   SECTION("a loss that is no number") {
-    for (AttemptRecord& attempt : candidate(run).attempts) attempt.trace->steps[3].loss = "nan";
+    for (AttemptRecord& attempt : candidate(run).attempts) attempt.lead().trace->steps[3].loss = "nan";
     CHECK_THAT(summary_of(run, Dimension::numerics).sentence,
                StartsWith("bits equal to stack-a in 0 of 1 cell, other bits in 1"));
     CHECK(summary_of(run, Dimension::numerics).word == "failed");
@@ -83,7 +84,7 @@ TEST_CASE("the line is about the required stack, the word about every check", "[
   old.cell.coordinates["stack"] = "stack-old";
   run.plan.cells.push_back(old);
   run.cells.push_back({"cccccccccccc", run.cells[1].attempts});
-  for (AttemptRecord& attempt : run.cells[2].attempts) attempt.result->peak_rss_bytes *= 2;
+  for (AttemptRecord& attempt : run.cells[2].attempts) attempt.lead().result->peak_rss_bytes *= 2;
   const DimensionSummary memory = summary_of(run, Dimension::memory);
   CHECK(memory.word == "failed");
   CHECK_THAT(memory.sentence, StartsWith("against stack-a: peak_rss x1.000, suite-mlp-stack-b; checks: 1 failed"));

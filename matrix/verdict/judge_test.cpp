@@ -117,7 +117,7 @@ TEST_CASE("a tensor that differs in one of three processes fails the cell and is
 TEST_CASE("where all others agree, the first process is the odd one, and its log is named", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kRepeats);
   AttemptRecord& odd = candidate(run).attempts[0];
-  odd.trace->steps.back().root = odd.result->chain = std::string(32, 'f');
+  odd.lead().trace->steps.back().root = odd.lead().result->chain = std::string(32, 'f');
   const CellVerdict cell = candidate(judge(run));
   CHECK(cell.sentence.starts_with("repeat 0 differs from repeat 1 in 1 of 20 steps"));
   CHECK(cell.log_folder == "cells/x/r0");
@@ -125,7 +125,7 @@ TEST_CASE("where all others agree, the first process is the odd one, and its log
 
 TEST_CASE("the worst attempt of a peak is named, and its log", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, {threshold("memory.peak_rss", kMax, 200 << 20, false)});
-  candidate(run).attempts[1].result->peak_rss_bytes = 300 << 20;
+  candidate(run).attempts[1].lead().result->peak_rss_bytes = 300 << 20;
   const CellVerdict cell = candidate(judge(run));
   CHECK(cell.outcome == Outcome::failed);
   CHECK(*cell.checks.at(0).measured == 300 << 20);
@@ -142,7 +142,7 @@ TEST_CASE("the log named is that of the attempt that crashed, not the last", "[v
 
 TEST_CASE("a loss that is no number fails a check of its dimension that nothing disarms", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, {threshold("memory.peak_rss", kMax, 1e12, false)});
-  candidate(run).attempts[2].trace->steps[4].loss = exact_float(std::numeric_limits<float>::quiet_NaN());
+  candidate(run).attempts[2].lead().trace->steps[4].loss = exact_float(std::numeric_limits<float>::quiet_NaN());
   const CellVerdict cell = candidate(judge(run));
   CHECK(cell.reason == "non_finite_loss");
   REQUIRE(cell.checks.size() == 2);

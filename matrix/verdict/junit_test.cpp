@@ -85,7 +85,7 @@ TEST_CASE("the first test case is the verdict of the run, which is no sum of its
 TEST_CASE("a NaN that no threshold asks about is a failure, and what only records is never a pass", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, {threshold("memory.peak_rss", Bound::Kind::max, 1e12, false, Gate::record_only)});
   CHECK(count(parsed(judge(run)), "//testsuite[@name='stack-b']/testcase/skipped") == 1);
-  sample::candidate(run).attempts[0].trace->steps[0].loss = exact_float(std::numeric_limits<float>::quiet_NaN());
+  sample::candidate(run).attempts[0].lead().trace->steps[0].loss = exact_float(std::numeric_limits<float>::quiet_NaN());
   CHECK(count(parsed(judge(run)), "//testsuite[@name='stack-b']/testcase/failure[@type='non_finite_loss']") == 1);
 }
 

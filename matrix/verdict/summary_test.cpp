@@ -133,7 +133,8 @@ TEST_CASE("a fault that cannot be planted is the asker's mistake and not the sta
   run.plan.cells[1].cell.injections[1] = {"weight_ulp", 20, "no.such.tensor", 5};
   AttemptRecord& refused = candidate(run).attempts[1];
   refused.end = AttemptEnd::worker_error;
-  refused.result->failure = WorkerFailure{"bad_request", "inject: the model has no parameter `no.such.tensor`", 0};
+  refused.lead().result->failure =
+      WorkerFailure{"bad_request", "inject: the model has no parameter `no.such.tensor`", 0};
   CHECK(candidate(judge(run)).outcome == Outcome::errored);
   CHECK(candidate(judge(run)).reason == kBadInjection);
   CHECK(judge(run).exit_code == ExitCode::usage);
