@@ -13,8 +13,7 @@
 #include "matrix/contract/host_facts.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/host/detect_host.hpp"
-#include "matrix/inquiry/compared_sides.hpp"
-#include "matrix/inquiry/ensemble.hpp"
+#include "matrix/inquiry/pair_inquiry.hpp"
 #include "matrix/provision/stack_store.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -77,19 +76,6 @@ KnobValues chosen_knobs(std::vector<std::string> options, const std::vector<std:
   return values;
 }
 
-Match overall_word(const std::vector<CellComparison>& comparisons) {
-  Match word = Match::equal;
-  for (const CellComparison& comparison : comparisons) word = overall(word, comparison.word);
-  return word;
-}
-
-nlohmann::json to_json(const std::vector<CellComparison>& comparisons) {
-  nlohmann::json list = document("comparisons");
-  list["comparisons"] = nlohmann::json::array();
-  for (const CellComparison& comparison : comparisons) list["comparisons"].push_back(to_json(comparison));
-  return list;
-}
-
 void print(const std::vector<CellComparison>& comparisons, const CompareOptions& options, const Terminal& terminal) {
   if (options.json) {
     const bool is_one = comparisons.size() == 1 && !options.expected.empty();
@@ -119,10 +105,15 @@ class Comparer {
     ReplayHost replay_host(project_, workers_for(pairs));
     Replays& replays = replay_host.replays();
     if (is_stacks_) pairs.push_back(fresh_pair(replays));
+    const PairQuestions asked = questions();
+    const auto announce = [&](const std::string& line) { terminal_.log(line + "\n"); };
     std::vector<CellComparison> comparisons;
     for (SidePair& pair : pairs) {
       terminal_.status(fmt::format("[{}/{}] {}", comparisons.size() + 1, pairs.size(), pair.first.label));
-      comparisons.push_back(compare_pair(pair, replays));
+      comparisons.push_back(inquire(pair, asked, replays, announce));
+      for (const std::string& problem : comparisons.back().unanswered) {
+        terminal_.error(fmt::format("{}: not answered: {}\n", pair.first.label, printable(problem)));
+      }
       pair = {};  // traces are large
     }
     terminal_.status("");
@@ -178,39 +169,11 @@ class Comparer {
     return sides_of_stacks(options_.measured, options_.expected, options_.workload, capability, replays);
   }
 
-  // A replay needs the devices of both sides here; a merged run also holds cells of devices that other hosts have.
-  std::string missing_device(const SidePair& pair) const {
-    for (const ComparedSide* side : {&pair.first, &pair.second}) {
-      const std::string& device = side->request.device;
-      const bool is_here = device == "cpu" || std::any_of(host_.gpus.begin(), host_.gpus.end(), [&](const auto& gpu) {
-                             return device_class(gpu.compute_capability) == device;
-                           });
-      if (!is_here) return device;
-    }
-    return "";
-  }
-
-  CellComparison compare_pair(SidePair& pair, Replays& replays) const {
-    auto& [measured, expected] = pair;
-    read_trace_of(measured);
-    read_trace_of(expected);
-    ExplainSettings settings = options_.explain;
-    const std::string missing = missing_device(pair);
-    if (!missing.empty()) settings.explain = false;
-    CellComparison comparison = compare_cells(measured, expected, settings, replays);
-    if (comparison.word != Match::differs) return comparison;
-    if (!missing.empty()) {
-      if (options_.explain.explain) comparison.sentence += "; not replayed: this host has no " + missing;
-      return comparison;
-    }
-    if (options_.trajectory) {
-      const auto around = envelope_around(expected, options_.members, false, project_.store(), replays,
-                                          [&](const std::string& line) { terminal_.log(line + "\n"); });
-      comparison.trajectory =
-          judge_trajectory(*measured.attempt.lead().trace, *expected.attempt.lead().trace, around.envelope);
-    }
-    if (options_.seeds > 0) comparison.equivalence = equivalence_of_stacks(pair, options_.seeds, replays);
-    return comparison;
+  PairQuestions questions() const {
+    PairQuestions asked{options_.explain, options_.trajectory, options_.members,
+                        options_.seeds,   project_.store(),    {"cpu"}};
+    for (const auto& gpu : detect_host().gpus) asked.devices.insert(device_class(gpu.compute_capability));
+    return asked;
   }
 
   void finish(const std::vector<CellComparison>& comparisons, Replays& replays) const {
@@ -229,7 +192,6 @@ class Comparer {
   const Terminal& terminal_;
   Project project_;
   std::map<std::string, StackSpec> specs_;
-  HostFacts host_ = detect_host();
   bool is_run_ = false;
   bool is_stacks_ = false;
   std::filesystem::path run_folder_;
@@ -242,7 +204,6 @@ ExitCode compare(CompareOptions options, Context& context) {
   if (is_tensor_file(options.measured)) return compare_files(options, context.terminal);
   options.workload.measured_knobs = chosen_knobs(options.knobs, options.measured_knobs);
   options.workload.expected_knobs = chosen_knobs(options.knobs, options.expected_knobs);
-  std::sort(options.explain.lockstep_states.begin(), options.explain.lockstep_states.end());
   const auto comparisons = Comparer(options, context).run();
   print(comparisons, options, context.terminal);
   return exit_code_of(overall_word(comparisons));

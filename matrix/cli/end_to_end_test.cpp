@@ -367,6 +367,24 @@ TEST_CASE("compare with a run alone holds its cells against their references and
   }
 }
 
+TEST_CASE("compare goes on past replays that fail, and says what is left unanswered", "[e2e]") {
+  const Workplace place;
+  CHECK(call(place.run_command("determinism", "drift=5")).exit_code == 1);
+  // The fake worker leaves nothing of what a replay is asked for.
+  const auto result = call({kBinary, "--store", place / "store", "compare", place.run_folder(), "--explain", "--worker",
+                            "torch-2.9.0-cu128=" + kFakeWorker, "--worker", "torch-2.8.0-cu128=" + kFakeWorker});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == 1);
+  CHECK(result.err.find("not answered: explanation: ") != std::string::npos);
+  const json document = json::parse(read_file(place.run_folder() / "comparisons.json"));
+  CHECK(document.at("comparisons").size() == 2);
+  for (const json& one : document.at("comparisons")) {
+    CHECK(one.at("word") == "differs");
+    CHECK(one.at("first_difference").at("step") == 5);
+    CHECK(one.at("sentence").get<std::string>().find("not answered: explanation: ") != std::string::npos);
+  }
+}
+
 TEST_CASE("compare holds tensor files of anyone against each other", "[e2e]") {
   const Workplace place;
   std::vector<float> values{1, 2, 3, 4};

@@ -60,6 +60,9 @@ ExitCode run_verb(const std::function<ExitCode()>& action, const Terminal& termi
   } catch (const ReplayFailed& error) {
     terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
     return ExitCode::undecided;
+  } catch (const ReplayInterrupted& error) {
+    terminal.error(fmt::format("reprobench: {}\n", error.what()));
+    return error.was_terminated() ? ExitCode::terminated : ExitCode::interrupted;
   } catch (const std::filesystem::filesystem_error& error) {
     terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
     return ExitCode::store;

@@ -50,20 +50,21 @@ std::string place_of(const Divergence& first) {
   return fmt::format("step {}, {} `{}`", first.step, first.role, first.tensor);
 }
 
-std::string sentence_of(const CellComparison& comparison) {
+std::string difference_sentence(const CellComparison& comparison) {
   const Divergence& first = *comparison.trace.first;
   std::string sentence =
       first.step > 1 ? fmt::format("equal bits up to step {}; first difference in {}", first.step - 1, place_of(first))
                      : fmt::format("bits differ from {}", place_of(first));
   if (comparison.non_finite) sentence += "; " + comparison.non_finite->sentence;
-  if (!comparison.explanation) return sentence;
-  const Explanation& explained = *comparison.explanation;
+  return sentence;
+}
+
+std::string explanation_sentence(const Explanation& explained) {
+  std::string sentence = "; no operator made it";
   if (explained.call) {
     const OperatorRecord& call = explained.call->measured;
-    sentence += fmt::format("; {} ({} of `{}`, step {}) made it out of equal inputs", call.name, call.pass,
-                            call.module.empty() ? "no module" : call.module, call.step);
-  } else {
-    sentence += "; no operator made it";
+    sentence = fmt::format("; {} ({} of `{}`, step {}) made it out of equal inputs", call.name, call.pass,
+                           call.module.empty() ? "no module" : call.module, call.step);
   }
   if (explained.lockstep) sentence += fmt::format("; against fp64: {}", to_string(explained.lockstep->word));
   if (!explained.suspect.component.empty()) sentence += fmt::format("; suspect: {}", explained.suspect.component);
@@ -94,6 +95,15 @@ std::optional<NonFinite> non_finite_side(const ComparedSide& measured, const Com
 
 }  // namespace
 
+void answer(CellComparison& comparison, const std::string& part, const std::function<void()>& question) {
+  try {
+    question();
+  } catch (const ReplayFailed& error) {
+    comparison.unanswered.push_back(fmt::format("{}: {}", part, error.what()));
+    comparison.sentence += fmt::format("; not answered: {}", comparison.unanswered.back());
+  }
+}
+
 CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& expected,
                              const ExplainSettings& settings, Replays& replays) {
   CellComparison comparison;
@@ -123,19 +133,24 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
   }
   comparison.word = Match::differs;
   describe_difference(comparison, measured, expected);
-  if (comparison.non_finite && settings.explain) {
+  comparison.sentence = difference_sentence(comparison);
+  if (!settings.explain) return comparison;
+  if (comparison.non_finite) {
     const bool ours = comparison.non_finite->is_measured;
-    comparison.non_finite->sentence +=
-        "; " + non_finite_sentence(ours ? measured : expected, ours ? expected : measured, comparison.non_finite->step,
-                                   replays);
+    answer(comparison, "origin of what is not finite", [&] {
+      const std::string origin = non_finite_sentence(ours ? measured : expected, ours ? expected : measured,
+                                                     comparison.non_finite->step, replays);
+      comparison.non_finite->sentence += "; " + origin;
+      comparison.sentence += "; " + origin;
+    });
   }
   // A replay up to a step that fails cannot be held against one that does not.
-  const bool can_explain = !comparison.non_finite || comparison.trace.first->step < comparison.non_finite->step;
-  if (settings.explain && can_explain) {
+  if (comparison.non_finite && comparison.trace.first->step >= comparison.non_finite->step) return comparison;
+  answer(comparison, "explanation", [&] {
     comparison.explanation =
         explain_difference(measured, expected, *comparison.trace.first, comparison.differences, settings, replays);
-  }
-  comparison.sentence = sentence_of(comparison);
+    comparison.sentence += explanation_sentence(*comparison.explanation);
+  });
   return comparison;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -93,15 +94,19 @@ struct CellComparison {
   std::optional<TrajectoryJudgement> trajectory;  // class C, if asked for
   std::optional<LossEquivalence> equivalence;     // class D, if asked for
   std::optional<Explanation> explanation;
+  std::vector<std::string> unanswered;  // what was asked for and a replay that failed left unsaid; also in the sentence
 };
+
+// Carries out one part of the answer. A replay that fails costs that part alone: it is `unanswered`.
+void answer(CellComparison& comparison, const std::string& part, const std::function<void()>& question);
 
 struct ExplainSettings {
   bool explain = false;
   int lockstep_batches = 32;                  // 0: no lockstep
-  std::vector<std::int64_t> lockstep_states;  // ascending; beside the one before the first difference
+  std::vector<std::int64_t> lockstep_states;  // beside the one before the first difference
 };
 
-// Both sides with their traces.
+// Both sides with their traces. Throws ReplayInterrupted.
 CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& expected,
                              const ExplainSettings& settings, Replays& replays);
 

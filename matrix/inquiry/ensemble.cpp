@@ -17,21 +17,23 @@ std::int64_t element_count(const TensorRecord& tensor) {
   return std::accumulate(tensor.shape.begin(), tensor.shape.end(), std::int64_t{1}, std::multiplies<std::int64_t>());
 }
 
-std::vector<const TensorRecord*> parameters_of(const Trace& trace) {
-  std::vector<const TensorRecord*> parameters;
-  for (const TensorRecord& tensor : trace.tensors.front().tensors) {
-    if (tensor.role == TensorRole::parameter && tensor.name.find("bias") == std::string::npos) {
-      parameters.push_back(&tensor);
-    }
+// Biases begin at zero, where one unit in the last place is next to nothing.
+bool is_bias(const std::string& name) { return name.substr(name.rfind('.') + 1) == "bias"; }
+
+std::vector<const TensorRecord*> weights_of(const ComparedSide& base) {
+  std::vector<const TensorRecord*> weights;
+  for (const TensorRecord& tensor : base.attempt.lead().trace->tensors.front().tensors) {
+    if (tensor.role != TensorRole::parameter || is_bias(tensor.name) || element_count(tensor) == 0) continue;
+    weights.push_back(&tensor);
   }
-  return parameters;
+  if (weights.empty()) throw UsageError(base.label + ": a trajectory moves a weight, and this workload has none");
+  return weights;
 }
 
 // Member `index` moves a weight of its own, drawn from its index alone, so that the ensemble is the same every time.
-ReplayTask member(const ComparedSide& base, int index) {
+ReplayTask member(const ComparedSide& base, const std::vector<const TensorRecord*>& weights, int index) {
   std::mt19937_64 random(static_cast<std::uint64_t>(index) + 1);
-  const auto parameters = parameters_of(*base.attempt.lead().trace);
-  const TensorRecord& tensor = *parameters[random() % parameters.size()];
+  const TensorRecord& tensor = *weights[random() % weights.size()];
   const auto element = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(element_count(tensor)));
   CellRequest request = base.request;
   request.replay.reset();
@@ -62,8 +64,9 @@ EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool aga
     return result;
   }
   announce(fmt::format("running {} members around {}", members, base.label));
+  const auto weights = weights_of(base);
   std::vector<ReplayTask> tasks;
-  for (int i = 0; i < members; ++i) tasks.push_back(member(base, i));
+  for (int i = 0; i < members; ++i) tasks.push_back(member(base, weights, i));
   const auto outcomes = replays.run(tasks);
   std::vector<const Trace*> traces;
   for (const ReplayOutcome& outcome : outcomes) traces.push_back(&*outcome.attempt.lead().trace);

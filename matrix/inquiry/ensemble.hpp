@@ -14,7 +14,7 @@ struct EnsembleEnvelope {
 
 // The envelope around `base`, a completed run of trace level `tensor`. It is kept under STORE/baselines by what it
 // depends on: request, final bits of the base run and number of members; `again` measures it anew. Throws UsageError
-// for another level, ReplayFailed, StoreError.
+// for another level or a workload without a weight to move, ReplayFailed, StoreError.
 EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool again, const std::filesystem::path& store,
                                  Replays& replays, const Announce& announce);
 

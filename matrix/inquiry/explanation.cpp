@@ -5,15 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "matrix/record/operator_reader.hpp"
-#include "matrix/record/safetensors.hpp"
+#include "matrix/contract/state_cadence.hpp"
+#include "matrix/inquiry/replay_files.hpp"
 #include "matrix/verdict/accumulator.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
 namespace {
-
-constexpr std::int64_t kStateEvery = 50;  // at level `step` a worker digests the whole state this often
 
 // The steps among which the first difference arose. At level `tensor` it is the differing one, or the one before it
 // where the step began with another parameter; at level `step` all since the state was last seen equal.
@@ -21,7 +19,7 @@ std::int64_t first_suspect_step(const ComparedSide& side, const Divergence& firs
   if (side.request.trace == TraceLevel::tensor) {
     return first.role == to_string(TensorRole::parameter) ? std::max<std::int64_t>(1, first.step - 1) : first.step;
   }
-  return std::max<std::int64_t>(1, (first.step - 1) / kStateEvery * kStateEvery + 1);
+  return first_step_unseen(first.step);
 }
 
 CellRequest replay_of(const ComparedSide& side, Replay replay) {
@@ -64,17 +62,13 @@ class Explainer {
     replay.operators_from = start_;
     replay.operators_to = first_.step;
     replay.snapshots_after = {start_ - 1, first_.step};
-    auto outcomes =
-        replays_.run({{"a-operators", replay_of(measured_, replay)}, {"b-operators", replay_of(expected_, replay)}});
+    const auto outcomes = run_both("operators", replay, replay);
     check_reproduced(measured_, outcomes[0]);
     check_reproduced(expected_, outcomes[1]);
     measured_folder_ = outcomes[0].folder;
     expected_folder_ = outcomes[1].folder;
-    const OperatorCalls ours = read_operator_calls(measured_folder_ / kOperatorsFile);
-    const OperatorCalls theirs = read_operator_calls(expected_folder_ / kOperatorsFile);
-    for (const auto* calls : {&ours, &theirs}) {
-      if (!calls->problem.empty()) throw ReplayFailed(calls->problem);
-    }
+    const OperatorCalls ours = operators_left_in(measured_folder_, start_, first_.step);
+    const OperatorCalls theirs = operators_left_in(expected_folder_, start_, first_.step);
     for (std::int64_t step = start_; step <= first_.step && !result_.call; ++step) {
       const auto our_calls = ours.of_step(step);
       const auto their_calls = theirs.of_step(step);
@@ -83,11 +77,14 @@ class Explainer {
     }
   }
 
+  std::vector<ReplayOutcome> run_both(const std::string& what, const Replay& measured, const Replay& expected) {
+    return replays_.run({{"a-" + what, replay_of(measured_, measured)}, {"b-" + what, replay_of(expected_, expected)}});
+  }
+
   // A replay that takes another course than the run shows nothing about the run.
   void check_reproduced(const ComparedSide& side, const ReplayOutcome& outcome) {
     const std::string original = chain_at(side.attempt, first_.step);
-    if (outcome.attempt.lead().trace->steps.empty() || outcome.attempt.lead().trace->steps.back().chain == original)
-      return;
+    if (chain_at(outcome.attempt, first_.step) == original) return;
     result_.notes.push_back(
         fmt::format("{}: the replay did not give the run's bits up to step {}: this side is not "
                     "reproducible, and what follows is about the replay",
@@ -95,19 +92,18 @@ class Explainer {
   }
 
   void capture_call() {
-    const auto capture = [&](const ComparedSide& side, const std::filesystem::path& folder,
-                             const OperatorRecord& call) {
+    const auto capture = [&](const std::filesystem::path& folder, const OperatorRecord& call) {
       Replay replay;
       replay.from_state = folder / snapshot_file(start_ - 1);
       replay.first_step = start_;
       replay.last_step = call.step;
       replay.capture = OperatorSite{call.step, call.index};
-      return replay_of(side, replay);
+      return replay;
     };
-    const auto outcomes = replays_.run({{"a-tensors", capture(measured_, measured_folder_, result_.call->measured)},
-                                        {"b-tensors", capture(expected_, expected_folder_, result_.call->expected)}});
-    const auto ours = SafetensorsFile::open(outcomes[0].folder / kOperatorTensorsFile);
-    const auto theirs = SafetensorsFile::open(outcomes[1].folder / kOperatorTensorsFile);
+    const auto outcomes = run_both("tensors", capture(measured_folder_, result_.call->measured),
+                                   capture(expected_folder_, result_.call->expected));
+    const auto ours = tensors_left_in(outcomes[0].folder, kOperatorTensorsFile);
+    const auto theirs = tensors_left_in(outcomes[1].folder, kOperatorTensorsFile);
     const std::string output = fmt::format("output.{}", result_.call->output);
     find_element(fmt::format("output {} of {}", result_.call->output, result_.call->measured.name), ours, theirs,
                  output);
@@ -147,6 +143,10 @@ class Explainer {
     const TensorView* a = find_tensor(ours.tensors(), output);
     const TensorView* b = find_tensor(theirs.tensors(), output);
     const TensorView* h = find_tensor(theirs.tensors(), exact);
+    if (a != nullptr && b != nullptr && (a->dtype != b->dtype || a->shape != b->shape)) {
+      result_.no_budget = "the two outputs differ in type or shape";
+      return;
+    }
     if (a == nullptr || b == nullptr || h == nullptr || h->dtype != "F64" || a->shape != h->shape) {
       const auto reason = theirs.metadata().find("fp64");
       result_.no_budget = reason == theirs.metadata().end() ? "the operator has no fp64 form" : reason->second;
@@ -171,12 +171,14 @@ class Explainer {
         "every operator of these steps with equal inputs has equal outputs: the difference was there "
         "before an operator touched it");
     for (const std::int64_t step : {start_ - 1, first_.step}) {
-      const auto ours = SafetensorsFile::open(measured_folder_ / snapshot_file(step));
-      const auto theirs = SafetensorsFile::open(expected_folder_ / snapshot_file(step));
+      const auto ours = tensors_left_in(measured_folder_, snapshot_file(step));
+      const auto theirs = tensors_left_in(expected_folder_, snapshot_file(step));
+      const auto find_in = [&](const std::string& name) {
+        find_element(fmt::format("{} after step {}", name, step), ours, theirs, name);
+      };
+      find_in(first_.tensor);
       for (const TensorView& tensor : ours.tensors()) {
-        if (result_.element && tensor.name != first_.tensor) continue;
-        if (result_.element && result_.element->tensor.rfind(first_.tensor, 0) == 0) return;
-        find_element(fmt::format("{} after step {}", tensor.name, step), ours, theirs, tensor.name);
+        if (!result_.element) find_in(tensor.name);
       }
       if (result_.element) return;
     }
@@ -203,7 +205,8 @@ class Explainer {
     if (settings_.lockstep_states.empty()) return;
     Replay replay;
     replay.snapshots_after = settings_.lockstep_states;
-    replay.last_step = std::max<std::int64_t>(1, settings_.lockstep_states.back());
+    replay.last_step = std::max<std::int64_t>(
+        1, *std::max_element(settings_.lockstep_states.begin(), settings_.lockstep_states.end()));
     const auto states = replays_.run({{"b-states", replay_of(expected_, replay)}});
     for (const std::int64_t state : settings_.lockstep_states) {
       result_.lockstep_states.push_back({state, judge_from(states.front().folder, state)});
@@ -247,7 +250,7 @@ Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::
   std::vector<SafetensorsFile> files;
   for (std::int64_t step = replay.first_step; step <= replay.last_step; ++step) {
     for (const auto& folder : {measured, expected, exact}) {
-      files.push_back(SafetensorsFile::open(folder / gradients_file(step)));
+      files.push_back(tensors_left_in(folder, gradients_file(step)));
     }
   }
   std::vector<LockstepBatch> batches;

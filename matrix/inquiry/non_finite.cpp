@@ -7,31 +7,27 @@
 
 #include <fmt/format.h>
 
-#include "matrix/record/operator_reader.hpp"
-#include "matrix/record/safetensors.hpp"
+#include "matrix/inquiry/replay_files.hpp"
 #include "matrix/verdict/non_finite_origin.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
 namespace {
 
-CellRequest replay_until(const ComparedSide& side, std::int64_t step, std::optional<OperatorSite> capture) {
+// A run whose loss is not finite ends as it did before, so any end will do.
+std::filesystem::path replayed(const ComparedSide& side, const std::string& purpose, const Replay& replay,
+                               Replays& replays) {
   CellRequest request = side.request;
-  Replay replay;
-  replay.last_step = step;
-  if (capture) {
-    replay.capture = capture;
-  } else {
-    replay.operators_from = std::max<std::int64_t>(1, step - 1);
-    replay.operators_to = step;
-  }
   request.replay = replay;
-  return request;
+  return replays.run_to_any_end({{purpose, request}}).front().folder;
 }
 
-OperatorCalls operators_of(const ComparedSide& side, std::int64_t step, Replays& replays) {
-  const auto outcome = replays.run_to_any_end({{"operators", replay_until(side, step, std::nullopt)}}).front();
-  return read_operator_calls(outcome.folder / kOperatorsFile);
+OperatorCalls operators_of(const ComparedSide& side, std::int64_t first, std::int64_t last, Replays& replays) {
+  Replay replay;
+  replay.last_step = last;
+  replay.operators_from = first;
+  replay.operators_to = last;
+  return operators_left_in(replayed(side, "operators", replay, replays), first, last);
 }
 
 // "[-0.1, 0.2]" of the finite elements.
@@ -52,8 +48,8 @@ std::string range_text(const TensorView& tensor) {
   return low > high ? "nothing finite" : fmt::format("[{:.3g}, {:.3g}]", low, high);
 }
 
-std::string input_ranges(const std::filesystem::path& tensors) {
-  const auto file = SafetensorsFile::open(tensors);
+std::string input_ranges(const std::filesystem::path& folder) {
+  const auto file = tensors_left_in(folder, kOperatorTensorsFile);
   std::vector<std::string> ranges;
   for (std::size_t i = 0;; ++i) {
     const TensorView* input = find_tensor(file.tensors(), fmt::format("input.{}", i));
@@ -78,24 +74,32 @@ std::optional<std::int64_t> non_finite_step(const AttemptRecord& attempt) {
 
 std::string non_finite_sentence(const ComparedSide& side, const ComparedSide& other, std::int64_t step,
                                 Replays& replays) {
-  const OperatorCalls calls = operators_of(side, step, replays);
-  std::vector<OperatorRecord> healthy = calls.of_step(step - 1);
-  if (step == 1) {
-    if (non_finite_step(other.attempt) == 1)
-      return "both sides fail in their first step: there is no healthy one to hold it against";
-    healthy = operators_of(other, step, replays).of_step(step);
+  if (step == 1 && non_finite_step(other.attempt) == 1) {
+    return "both sides fail in their first step: there is no healthy one to hold it against";
   }
-  const auto origin = non_finite_origin(calls.of_step(step), healthy);
-  if (!origin) return fmt::format("no operator call of step {} has a result that is less finite than usual", step);
+  // What spoils a loss may have come out of the backward pass or the update of the step before.
+  const std::int64_t first = std::max<std::int64_t>(1, step - 1);
+  const OperatorCalls calls = operators_of(side, std::max<std::int64_t>(1, step - 2), step, replays);
+  std::optional<NonFiniteOrigin> origin;
+  for (std::int64_t suspect = first; suspect <= step && !origin; ++suspect) {
+    const auto healthy =
+        suspect > 1 ? calls.of_step(suspect - 1) : operators_of(other, suspect, suspect, replays).of_step(suspect);
+    origin = non_finite_origin(calls.of_step(suspect), healthy);
+  }
+  if (!origin) {
+    return fmt::format("no operator call of the steps {} to {} has a result that is less finite than usual", first,
+                       step);
+  }
   const OperatorRecord& call = origin->call;
   if (!origin->made_here) {
     return fmt::format("no operator made it: {} already meets {} values that are not finite in its input {}",
                        site_text(call), call.inputs[origin->output].not_finite, origin->output);
   }
-  const OperatorSite site{call.step, call.index};
-  const auto captured = replays.run_to_any_end({{"tensors", replay_until(side, step, site)}}).front();
+  Replay replay;
+  replay.last_step = call.step;
+  replay.capture = OperatorSite{call.step, call.index};
   return fmt::format("{} made {} values that are not finite out of finite inputs: {}", site_text(call),
-                     call.outputs[origin->output].not_finite, input_ranges(captured.folder / kOperatorTensorsFile));
+                     call.outputs[origin->output].not_finite, input_ranges(replayed(side, "tensors", replay, replays)));
 }
 
 }  // namespace reprobench

@@ -45,6 +45,7 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
   options.interrupt = &interrupts.count();
   const auto cells = execute(plan, place_.workers, launcher_, clock_, directory, options, {});
   directory.finish(info);
+  if (interrupts.count() > 0) throw ReplayInterrupted(interrupts.was_terminated());
 
   std::vector<ReplayOutcome> outcomes;
   for (std::size_t i = 0; i < cells.size(); ++i) {

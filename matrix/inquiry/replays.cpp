@@ -4,6 +4,9 @@
 
 namespace reprobench {
 
+ReplayInterrupted::ReplayInterrupted(bool was_terminated)
+    : std::runtime_error("stopped by the user while a replay ran"), was_terminated_(was_terminated) {}
+
 void require_completed(const ReplayTask& task, const ReplayOutcome& outcome) {
   const AttemptRecord& attempt = outcome.attempt;
   if (attempt.end == AttemptEnd::completed) return;

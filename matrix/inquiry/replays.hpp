@@ -19,6 +19,16 @@ class ReplayFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The user asked to stop while a replay ran: nothing more is asked of any.
+class ReplayInterrupted : public std::runtime_error {
+ public:
+  explicit ReplayInterrupted(bool was_terminated);
+  bool was_terminated() const { return was_terminated_; }  // by TERM or HUP, not by Ctrl-C
+
+ private:
+  bool was_terminated_;
+};
+
 // One line on what is done now, for whoever waits; empty: it is done.
 using Announce = std::function<void(const std::string&)>;
 
@@ -41,7 +51,7 @@ class Replays {
   virtual ~Replays() = default;
 
   // Runs all tasks side by side and returns their outcomes in order, however they ended. Throws ReplayFailed if one was
-  // not started; StoreError.
+  // not started; ReplayInterrupted; StoreError.
   virtual std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks) = 0;
 
   // Removes what replays have left: all of them, or the latest call's. Without it everything stays on disk.

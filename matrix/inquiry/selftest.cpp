@@ -20,10 +20,6 @@ struct ParameterShape {
   std::int64_t elements = 0;
 };
 
-bool ends_with(const std::string& text, std::string_view tail) {
-  return text.size() >= tail.size() && text.compare(text.size() - tail.size(), tail.size(), tail) == 0;
-}
-
 // One workload under test: its clean run, and everything that is held against it.
 class WorkloadTest {
  public:
@@ -115,10 +111,11 @@ class WorkloadTest {
     if (fault.target == FaultTarget::parameter || fault.target == FaultTarget::bias) {
       std::vector<ParameterShape> candidates;
       for (const ParameterShape& parameter : parameters_) {
-        if (fault.target == FaultTarget::parameter || ends_with(parameter.name, ".bias")) {
+        if (fault.target == FaultTarget::parameter || parameter.name.ends_with(".bias")) {
           candidates.push_back(parameter);
         }
       }
+      if (candidates.empty()) throw UsageError(fmt::format("{}: no parameter to plant {} in", label_, fault.kind));
       const ParameterShape& chosen = candidates[static_cast<std::size_t>(draw(std::ssize(candidates)))];
       injection.tensor = chosen.name;
       injection.element = draw(chosen.elements);

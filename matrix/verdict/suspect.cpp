@@ -32,24 +32,44 @@ std::string planted(const CellRequest& request) {
   return fmt::format("{} from step {}", request.inject->kind, request.inject->step);
 }
 
-// The libraries that do an operator's work, the likeliest first. What is not here is a kernel of torch itself.
+// The libraries that do an operator's work, the likeliest first. What is not here is a kernel of torch itself. An
+// operator belongs to the first row that has one of its words.
 struct OperatorLibrary {
-  std::string_view operator_part;
+  std::vector<std::string_view> words;
   std::vector<std::string_view> components;
 };
 
 const std::vector<OperatorLibrary>& operator_libraries() {
   static const std::vector<OperatorLibrary> kRows = {
-      {"conv", {"cudnn", "onednn"}},
-      {"addmm", {"cublas", "blas", "blas provider", "onednn"}},
-      {"baddbmm", {"cublas", "blas", "blas provider", "onednn"}},
-      {"bmm", {"cublas", "blas", "blas provider", "onednn"}},
-      {"mm", {"cublas", "blas", "blas provider", "onednn"}},
-      {"linear", {"cublas", "blas", "blas provider", "onednn"}},
-      {"addmv", {"cublas", "blas", "blas provider"}},
-      {"dot", {"cublas", "blas", "blas provider"}},
+      {{"cudnn"}, {"cudnn"}},
+      {{"mkldnn"}, {"onednn"}},
+      {{"attention"}, {}},  // scaled_dot_product_attention is no dot product
+      {{"conv1d", "conv2d", "conv3d", "convolution"}, {"cudnn", "onednn"}},
+      {{"addmm", "baddbmm", "bmm", "mm", "matmul", "linear"}, {"cublas", "blas", "blas provider", "onednn"}},
+      {{"addmv", "mv", "dot", "vdot"}, {"cublas", "blas", "blas provider"}},
   };
   return kRows;
+}
+
+// "aten::_scaled_mm.out" has `scaled`, `mm` and `out`; the backward node "AddmmBackward0" has `addmm` and `backward0`.
+std::vector<std::string> words_of(const std::string& operator_name) {
+  const auto scope = operator_name.rfind("::");
+  std::vector<std::string> words(1);
+  for (const char c : scope == std::string::npos ? operator_name : operator_name.substr(scope + 2)) {
+    const bool is_capital = c >= 'A' && c <= 'Z';
+    if ((is_capital || c == '_' || c == '.') && !words.back().empty()) words.emplace_back();
+    if (c != '_' && c != '.') words.back() += static_cast<char>(is_capital ? c - 'A' + 'a' : c);
+  }
+  return words;
+}
+
+const OperatorLibrary* library_of(const std::string& operator_name) {
+  const std::vector<std::string> words = words_of(operator_name);
+  const auto& rows = operator_libraries();
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const OperatorLibrary& row) {
+    return std::find_first_of(words.begin(), words.end(), row.words.begin(), row.words.end()) != words.end();
+  });
+  return found == rows.end() ? nullptr : &*found;
 }
 
 const SideDifference* find(const std::vector<SideDifference>& differences, std::string_view what) {
@@ -97,14 +117,12 @@ Suspect suspect_of(const std::string& operator_name, const std::vector<SideDiffe
     if (difference.what.rfind("knob ", 0) == 0) return because_of(difference, "a setting of the run differs");
   }
   if (differences.size() == 1) return because_of(differences.front(), "nothing else differs");
-  for (const OperatorLibrary& row : operator_libraries()) {
-    if (operator_name.find(row.operator_part) == std::string::npos) continue;
-    for (const std::string_view component : row.components) {
-      if (const SideDifference* library = find(differences, component)) {
-        return because_of(*library, fmt::format("it does the work of {}", operator_name));
+  if (const OperatorLibrary* library = library_of(operator_name)) {
+    for (const std::string_view component : library->components) {
+      if (const SideDifference* difference = find(differences, component)) {
+        return because_of(*difference, fmt::format("it does the work of {}", operator_name));
       }
     }
-    break;
   }
   const std::string why = operator_name.empty() ? "no operator could be named"
                                                 : fmt::format("{} is a kernel of torch itself", operator_name);

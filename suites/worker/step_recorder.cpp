@@ -77,7 +77,7 @@ void StepRecorder::choice(const at::Tensor& scores, std::string_view event) {
 }
 
 bool StepRecorder::measures_state(std::int64_t step) const {
-  return level_ == TraceLevel::tensor || step % kStateEvery == 0 || step == steps_;
+  return level_ == TraceLevel::tensor || digests_state(step) || step == steps_;
 }
 
 void StepRecorder::capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer,

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/digest/digest.hpp"
+#include "matrix/contract/state_cadence.hpp"
 #include "matrix/contract/trace.hpp"
 #include "suites/worker/batch_source.hpp"
 #include "suites/worker/device.hpp"
@@ -24,8 +25,6 @@
 #include "suites/worker/train_state.hpp"
 
 namespace reprobench {
-
-inline constexpr std::int64_t kStateEvery = 50;
 
 // 1, 2, 5, 10, 20, 50, 100 ...
 bool is_log_spaced(std::int64_t step);

@@ -1,0 +1,63 @@
+#include "matrix/contract/replay.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/contract/state_cadence.hpp"
+#include "matrix/contract/version.hpp"
+
+namespace reprobench {
+namespace {
+
+Replay full_replay() {
+  Replay replay;
+  replay.from_state = "/store/state-3.safetensors";
+  replay.first_step = 4;
+  replay.last_step = 9;
+  replay.snapshots_after = {3, 9};
+  replay.operators_from = 5;
+  replay.operators_to = 6;
+  replay.capture = OperatorSite{6, 17};
+  replay.hold_state = true;
+  return replay;
+}
+
+TEST_CASE("a replay comes back as it was asked for", "[replay]") {
+  const Replay back = replay_from_json(to_json(full_replay()));
+  CHECK(back.from_state == "/store/state-3.safetensors");
+  CHECK(back.first_step == 4);
+  CHECK(back.last_step == 9);
+  CHECK(back.snapshots_after == std::vector<std::int64_t>{3, 9});
+  CHECK(back.operators_from == 5);
+  CHECK(back.operators_to == 6);
+  CHECK(back.capture->step == 6);
+  CHECK(back.capture->index == 17);
+  CHECK(back.hold_state);
+  Replay plain;
+  plain.last_step = 1;
+  CHECK_FALSE(replay_from_json(to_json(plain)).capture);
+}
+
+TEST_CASE("a replay without steps or with a field missing is refused", "[replay]") {
+  nlohmann::json json = to_json(full_replay());
+  SECTION("no first step") { json["first_step"] = 0; }
+  SECTION("ends before it begins") { json["last_step"] = 3; }
+  SECTION("no capture") { json.erase("capture"); }
+  SECTION("half a capture") { json["capture"].erase("index"); }
+  CHECK_THROWS_AS(replay_from_json(json), ContractError);
+}
+
+TEST_CASE("one step is a replay", "[replay]") {
+  nlohmann::json json = to_json(full_replay());
+  json["last_step"] = 4;
+  CHECK_NOTHROW(replay_from_json(json));
+}
+
+TEST_CASE("what shows where the state is digested may have arisen since it was digested last", "[replay]") {
+  CHECK(first_step_unseen(1) == 1);
+  CHECK(first_step_unseen(kStateEvery) == 1);
+  CHECK(first_step_unseen(kStateEvery + 1) == kStateEvery + 1);
+  CHECK(digests_state(kStateEvery));
+  CHECK_FALSE(digests_state(kStateEvery + 1));
+}
+
+}  // namespace
+}  // namespace reprobench

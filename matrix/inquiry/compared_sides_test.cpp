@@ -1,0 +1,330 @@
+#include "matrix/inquiry/compared_sides.hpp"
+
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/usage_error.hpp"
+#include "matrix/inquiry/scripted_replays.hpp"
+
+namespace reprobench {
+namespace {
+
+// A cell of a stored run, "STACK DEVICE HOST PRECISION", and how its attempts went.
+struct StoredCell {
+  std::string id;  // 12 hex digits
+  std::string stack = "a";
+  std::string device = "cpu";
+  std::string host = {};
+  std::string precision = "fp32";
+  std::string reference = {};  // an id
+  TraceLevel level = TraceLevel::step;
+  std::vector<std::string> ends = {"completed"};  // or "crash", "nan"
+};
+
+void write_attempt(const StoredCell& cell, const std::string& end, CellRequest request, RunDirectory& run) {
+  SampleAttempt sample;
+  sample.request = request;
+  const std::string digest(32, 'a');
+  sample.lines.front() = to_json(TraceHeader{request.cell_id, request.nonce, digest, cell.level});
+  sample.exit.nonce = sample.result.nonce = request.nonce;
+  sample.result.cell_id = request.cell_id;
+  if (end == "crash") {
+    sample.exit.exit_code.reset();
+    sample.exit.signal = SIGSEGV;
+  }
+  if (end == "nan") {
+    sample.exit.exit_code = 1;
+    sample.result.failure = WorkerFailure{"non_finite_loss", "loss is not finite", 3};
+  }
+  sample.write(run.begin_attempt(request) / rank_folder_name(0));
+  run.end_attempt(request, AttemptEnd::completed, "");
+}
+
+std::filesystem::path store_run(
+    const std::filesystem::path& store, const std::string& run_id, const std::vector<StoredCell>& cells,
+    const std::function<void(Cell&)>& change = [](Cell&) {}) {
+  Plan plan;
+  plan.matrix = "sample";
+  for (const StoredCell& stored : cells) {
+    Cell cell;
+    cell.request = SampleAttempt().request;
+    cell.request.nonce = "";
+    cell.request.cell_id = stored.id;
+    cell.request.stack = stored.stack;
+    cell.request.device = stored.device;
+    cell.request.trace = stored.level;
+    cell.request.knobs["precision"] = stored.precision;
+    cell.slug = fmt::format("smoke-mlp-{}", stored.id);
+    cell.coordinates = {{"stack", stored.stack}, {"device", stored.device}, {"precision", stored.precision}};
+    if (!stored.host.empty()) cell.coordinates["host"] = stored.host;
+    if (!stored.reference.empty()) cell.reference_cell_id = stored.reference;
+    change(cell);
+    plan.cells.push_back({cell, std::nullopt, {}});
+  }
+  RunInfo info = sample_info();
+  info.run_id = run_id;
+  RunDirectory run = RunDirectory::create(store, std::nullopt, info, plan);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    CellRequest request = plan.cells[i].cell.request;
+    for (const std::string& end : cells[i].ends) {
+      request.nonce = fmt::format("{:016x}", 16 * i + static_cast<std::size_t>(request.repeat) + 1);
+      write_attempt(cells[i], end, request, run);
+      ++request.repeat;
+    }
+  }
+  return run.folder();
+}
+
+// Ids that can be told apart: "1" is 111111111111.
+std::string id(char digit) { return std::string(12, digit); }
+
+// "11: 22" for a cell 111111111111 of the one run with 222222222222 of the other.
+std::vector<std::string> names_of(const std::vector<SidePair>& pairs) {
+  const auto short_name = [](const ComparedSide& side) { return side.label.substr(side.label.find(':') + 1, 2); };
+  std::vector<std::string> names;
+  for (const auto& [a, b] : pairs) names.push_back(short_name(a) + ": " + short_name(b));
+  return names;
+}
+
+std::vector<std::string> paired(const std::vector<StoredCell>& ours, const std::vector<StoredCell>& theirs) {
+  TemporaryFolder store;
+  const auto measured = store_run(store.path, "ours", ours);
+  const auto expected = store_run(store.path, "theirs", theirs);
+  try {
+    return names_of(sides_of_runs({measured, ""}, {expected, ""}));
+  } catch (const UsageError& error) {
+    return {error.what()};
+  }
+}
+
+using Names = std::vector<std::string>;
+
+const Names kNothing{"ours and theirs have no cell in common"};
+
+TEST_CASE("a cell pairs with the nearest of the other run: itself, else another stack's, else another device's",
+          "[compared_sides]") {
+  struct Row {
+    const char* what;
+    std::vector<StoredCell> theirs;
+    Names pairs;
+  };
+  const std::vector<StoredCell> ours{{id('1'), "a", "cpu", "h1"}};
+  const Row row = GENERATE(
+      Row{"the same cell", {{id('2'), "a", "cpu", "h1"}}, {"11: 22"}},
+      Row{"whatever stands before it", {{id('3'), "b", "cpu", "h1"}, {id('2'), "a", "cpu", "h1"}}, {"11: 22"}},
+      Row{"whatever stands behind it", {{id('2'), "a", "cpu", "h1"}, {id('3'), "b", "cpu", "h1"}}, {"11: 22"}},
+      Row{"of two hosts' its own", {{id('3'), "a", "cpu", "h2"}, {id('2'), "a", "cpu", "h1"}}, {"11: 22"}},
+      Row{"of two other hosts' the first", {{id('2'), "a", "cpu", "h2"}, {id('3'), "a", "cpu", "h3"}}, {"11: 22"}},
+      Row{"of another host before another stack",
+          {{id('3'), "b", "cpu", "h1"}, {id('2'), "a", "cpu", "h2"}},
+          {"11: 22"}},
+      Row{"the only other stack", {{id('2'), "b", "cpu", "h1"}}, {"11: 22"}},
+      Row{"one of two other stacks is a guess", {{id('2'), "b", "cpu", "h1"}, {id('3'), "c", "cpu", "h1"}}, kNothing},
+      Row{"of other stacks that of its host", {{id('3'), "b", "cpu", "h2"}, {id('2'), "c", "cpu", "h1"}}, {"11: 22"}},
+      Row{"another stack before another device",
+          {{id('3'), "a", "sm_90", "h1"}, {id('2'), "b", "cpu", "h2"}},
+          {"11: 22"}},
+      Row{"the only other device", {{id('2'), "a", "sm_90", "h1"}}, {"11: 22"}},
+      Row{"one of two other devices is a guess", {{id('2'), "a", "sm_80", ""}, {id('3'), "a", "sm_90", ""}}, kNothing},
+      Row{"two guesses do not spoil a nearer one",
+          {{id('3'), "b", "cpu", "h1"}, {id('4'), "c", "cpu", "h1"}, {id('2'), "a", "cpu", "h1"}},
+          {"11: 22"}},
+      Row{"nor two guessed devices the only other stack",
+          {{id('3'), "a", "sm_80", "h1"}, {id('4'), "a", "sm_90", "h1"}, {id('2'), "b", "cpu", "h1"}},
+          {"11: 22"}},
+      Row{"a nearer guess does not become the only one",
+          {{id('3'), "a", "sm_90", "h1"}, {id('2'), "b", "cpu", "h1"}, {id('4'), "c", "cpu", "h1"}},
+          kNothing},
+      Row{"another stack on another device", {{id('2'), "b", "sm_90", "h1"}}, kNothing},
+      Row{"another precision", {{id('2'), "a", "cpu", "h1", "bf16"}}, kNothing});
+  CAPTURE(row.what);
+  CHECK(paired(ours, row.theirs) == row.pairs);
+}
+
+TEST_CASE("every cell of the measured run finds its own partner", "[compared_sides]") {
+  CHECK(paired({{id('1')}, {id('2'), "a", "cpu", "", "bf16"}, {id('3'), "a", "cpu", "", "fp64"}},
+               {{id('5'), "a", "cpu", "", "bf16"}, {id('4')}}) == Names{"11: 44", "22: 55"});
+}
+
+TEST_CASE("suite, model and preset tell cells apart", "[compared_sides]") {
+  const auto change = GENERATE(
+      std::function<void(Cell&)>([](Cell& cell) { cell.request.suite = "other"; }),
+      [](Cell& cell) { cell.request.workload.model = "gpt2"; },
+      [](Cell& cell) { cell.request.workload.preset = "other"; });
+  TemporaryFolder store;
+  const auto measured = store_run(store.path, "ours", {{id('1')}});
+  const auto expected = store_run(store.path, "theirs", {{id('2')}}, change);
+  CHECK_THROWS_AS(sides_of_runs({measured, ""}, {expected, ""}), UsageError);
+}
+
+TEST_CASE("a side is the first attempt that trained to its end or to a loss that is not finite", "[compared_sides]") {
+  TemporaryFolder store;
+  const auto [ends, repeat] = GENERATE(std::pair(Names{"crash", "completed", "completed"}, 1),
+                                       std::pair(Names{"nan", "completed"}, 0), std::pair(Names{"crash", "nan"}, 1));
+  CAPTURE(ends);
+  StoredCell cell{id('1')};
+  cell.ends = ends;
+  const auto folder = store_run(store.path, "r", {cell}, [](Cell& planned) {
+    planned.injections[1] = {"weight_ulp", 2, "w", 7};
+  });
+  const auto pairs = sides_of_runs({folder, ""}, {folder, ""});
+  REQUIRE(pairs.size() == 1);
+  const ComparedSide& side = pairs.front().first;
+  CHECK(side.label == "r:111111111111");
+  CHECK(side.attempt.repeat == repeat);
+  CHECK(side.request.inject.has_value() == (repeat == 1));
+  CHECK(std::filesystem::exists(side.folder / "trace.jsonl"));
+}
+
+TEST_CASE("a run without an attempt to compare is refused, and so is an unknown cell", "[compared_sides]") {
+  TemporaryFolder store;
+  StoredCell crashed{id('1')};
+  crashed.ends = {"crash"};
+  const auto folder = store_run(store.path, "r", {crashed});
+  const auto whole = store_run(store.path, "whole", {{id('1')}});
+  CHECK_THROWS_WITH(sides_of_runs({folder, ""}, {whole, ""}), "run r has no completed cell");
+  CHECK_THROWS_WITH(sides_of_runs({whole, ""}, {whole, "222222"}), "run whole has no completed cell `222222`");
+  CHECK_THROWS_AS(sides_within_run(folder), UsageError);
+}
+
+TEST_CASE("a cell is called by its slug or by four digits of its id and more", "[compared_sides]") {
+  TemporaryFolder store;
+  const auto folder = store_run(store.path, "r", {{"1111aaaa1111"}, {"1111bbbb1111", "b"}});
+  const auto second = [&](const std::string& name) {
+    return sides_of_runs({folder, "smoke-mlp-1111aaaa1111"}, {folder, name}).front().second.label;
+  };
+  CHECK(second("1111b") == "r:1111bbbb1111");
+  CHECK(second("1111") == "r:1111aaaa1111");
+  CHECK(second("smoke-mlp-1111bbbb1111") == "r:1111bbbb1111");
+  CHECK_THROWS_AS(second("111"), UsageError);
+  CHECK_THROWS_AS(second("bbbb"), UsageError);
+}
+
+TEST_CASE("two cells named by hand are compared whatever they are; one name alone looks for a partner",
+          "[compared_sides]") {
+  TemporaryFolder store;
+  const auto folder = store_run(store.path, "r", {{id('1')}, {id('2'), "b", "sm_90", "", "bf16"}});
+  CHECK(names_of(sides_of_runs({folder, "1111"}, {folder, "2222"})) == Names{"11: 22"});
+  CHECK(names_of(sides_of_runs({folder, "2222"}, {folder, ""})) == Names{"22: 22"});
+  CHECK_THROWS_AS(sides_of_runs({folder, "2222"}, {store_run(store.path, "s", {{id('1')}}), ""}), UsageError);
+}
+
+TEST_CASE("within a run every cell is held against its reference, where there are tensors only those",
+          "[compared_sides]") {
+  TemporaryFolder store;
+  StoredCell reference{id('1')};
+  StoredCell candidate{id('2'), "b"};
+  StoredCell exact_reference{id('3'), "a", "cpu", "", "fp64"};
+  StoredCell exact{id('4'), "b", "cpu", "", "fp64"};
+  StoredCell alone{id('5'), "c"};  // its reference crashed
+  StoredCell crashed{id('6'), "a", "cpu", "", "bf16"};
+  candidate.reference = id('1');
+  exact.reference = id('3');
+  alone.reference = id('6');
+  crashed.ends = {"crash"};
+  Names expected{"22: 11", "44: 33"};
+  SECTION("none") {}
+  SECTION("two of four") {
+    exact.level = exact_reference.level = TraceLevel::tensor;
+    expected = {"44: 33"};
+  }
+  const auto folder = store_run(store.path, "r", {reference, candidate, exact_reference, exact, alone, crashed});
+  CHECK(names_of(sides_within_run(folder)) == expected);
+}
+
+TEST_CASE("a side's trace is read once, and a completed one has to be whole", "[compared_sides]") {
+  TemporaryFolder store;
+  StoredCell cell{id('1')};
+  const bool is_completed = GENERATE(true, false);
+  if (!is_completed) cell.ends = {"nan"};
+  const auto folder = store_run(store.path, "r", {cell});
+  ComparedSide side = sides_of_runs({folder, ""}, {folder, ""}).front().first;
+  CHECK_FALSE(side.attempt.lead().trace);
+  const auto path = side.folder / "trace.jsonl";
+  SECTION("whole") {
+    read_trace_of(side);
+    CHECK(side.attempt.lead().trace->steps.size() == 3);
+    std::filesystem::remove(path);
+    CHECK_NOTHROW(read_trace_of(side));
+  }
+  SECTION("cut") {
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) - 10);
+    if (is_completed) CHECK_THROWS_AS(read_trace_of(side), StoreError);
+    if (!is_completed) CHECK_NOTHROW(read_trace_of(side));
+  }
+}
+
+Capability workloads() {
+  Capability capability;
+  capability.workloads = {{"mlp", "", {{"base", 114, 8}, {"wide", 1140, 4}}}, {"gpt2", "", {{"tiny", 114, 2}}}};
+  return capability;
+}
+
+TEST_CASE("stacks train the workload that was chosen, each with its own knobs and every tensor digested",
+          "[compared_sides]") {
+  ScriptedReplays replays;
+  WorkloadChoice choice;
+  choice.steps = 3;
+  choice.measured_knobs = {{"seed", "2"}};
+  struct Row {
+    std::string model, preset;
+    std::int64_t asked_batch_size;
+    std::string trained_preset;
+    std::int64_t batch_size;
+  };
+  const Row row = GENERATE(Row{"mlp", "", 0, "base", 8}, Row{"mlp", "wide", 0, "wide", 4},
+                           Row{"gpt2", "", 1, "tiny", 1}, Row{"gpt2", "tiny", 16, "tiny", 16});
+  choice.model = row.model;
+  choice.preset = row.preset;
+  choice.batch_size = row.asked_batch_size;
+  const SidePair pair = sides_of_stacks("stack-b", "stack-a", choice, workloads(), replays);
+  CHECK(pair.first.label == "stack-b");
+  CHECK(pair.second.label == "stack-a");
+  CHECK(pair.first.request.knobs.at("seed") == "2");
+  CHECK(pair.second.request.knobs.at("seed") == "1");
+  for (const ComparedSide* side : {&pair.first, &pair.second}) {
+    CHECK(side->request.workload.model == row.model);
+    CHECK(side->request.workload.preset == row.trained_preset);
+    CHECK(side->request.workload.batch_size == row.batch_size);
+    CHECK(side->attempt.lead().trace->steps.size() == 3);
+    CHECK(side->attempt.lead().trace->tensors.size() == 4);  // one a step, and the final state
+  }
+  CHECK(replays.calls.size() == 1);
+  const ComparedSide one = side_of_stack("stack-a", choice, workloads(), replays);
+  CHECK(one.request.stack == "stack-a");
+  CHECK(one.request.knobs.at("seed") == "1");
+}
+
+TEST_CASE("a stack whose loss is not finite is a side, one that crashes is not", "[compared_sides]") {
+  ScriptedReplays replays;
+  WorkloadChoice choice;
+  choice.steps = 3;
+  SECTION("not finite") {
+    replays.stacks["stack-b"] = {{"forward fc2 aten::addmm", 2, 2, 0, becomes(std::nan(""))}};
+    CHECK(
+        sides_of_stacks("stack-b", "stack-a", choice, workloads(), replays).first.attempt.lead().trace->steps.size() ==
+        2);
+  }
+  SECTION("crash") {
+    replays.spoil = [](const ReplayTask& task, ReplayOutcome& outcome) {
+      if (task.request.stack == "stack-a") outcome.attempt.end = AttemptEnd::crash;
+    };
+    CHECK_THROWS_AS(sides_of_stacks("stack-b", "stack-a", choice, workloads(), replays), ReplayFailed);
+  }
+}
+
+TEST_CASE("a model or preset that the stack has not is named with what it has", "[compared_sides]") {
+  ScriptedReplays replays;
+  WorkloadChoice choice;
+  choice.preset = "huge";
+  CHECK_THROWS_WITH(side_of_stack("stack-a", choice, workloads(), replays),
+                    "model `mlp` has no preset `huge`; it has base, wide");
+  choice.model = "mpl";
+  CHECK_THROWS_AS(side_of_stack("stack-a", choice, workloads(), replays), UsageError);
+  CHECK(replays.calls.empty());
+}
+
+}  // namespace
+}  // namespace reprobench

@@ -1,0 +1,29 @@
+// All that `compare` asks of one pair: the comparison, and where bits differ what was asked for beyond it.
+#pragma once
+
+#include <set>
+
+#include "matrix/inquiry/compared_sides.hpp"
+
+namespace reprobench {
+
+struct PairQuestions {
+  ExplainSettings explain;
+  bool trajectory = false;        // class C
+  int members = 8;                // of its ensemble
+  int seeds = 0;                  // class D; 0: not asked
+  std::filesystem::path store;    // keeps envelopes
+  std::set<std::string> devices;  // those a replay can have here: "cpu", "sm_90"
+};
+
+// Reads the traces of both sides. What a replay that fails leaves unsaid is in `unanswered` and in the sentence; the
+// rest stands. Throws StoreError for a stored trace that is not whole; ReplayInterrupted.
+CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& replays, const Announce& announce);
+
+// The word of the whole: what differs wins over what cannot be compared, and that over what is equal.
+Match overall_word(const std::vector<CellComparison>& comparisons);
+
+// The document `comparisons`.
+nlohmann::json to_json(const std::vector<CellComparison>& comparisons);
+
+}  // namespace reprobench

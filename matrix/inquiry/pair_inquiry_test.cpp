@@ -1,0 +1,244 @@
+#include "matrix/inquiry/pair_inquiry.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/contract/usage_error.hpp"
+#include "matrix/inquiry/ensemble.hpp"
+#include "matrix/inquiry/scripted_replays.hpp"
+
+namespace reprobench {
+namespace {
+
+// One weight of a run moved before its first step, as `weight_ulp` asks for.
+std::vector<Deviation> moved_weight(const CellRequest& request) {
+  if (!request.inject) return {};
+  return {{"parameter " + request.inject->tensor, 1, 1, request.inject->element}};
+}
+
+PairQuestions questions_for(const ScriptedReplays& replays) {
+  PairQuestions questions;
+  questions.explain.lockstep_batches = 0;
+  questions.members = 4;
+  questions.store = replays.folder() / "store";
+  questions.devices = {"cpu"};
+  return questions;
+}
+
+// "stack-b" adds one unit in the last place in step 3.
+SidePair parting_pair(ScriptedReplays& replays) {
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 3, 3, 7}};
+  return {replays.side("stack-b", synthetic_request()), replays.side("stack-a", synthetic_request())};
+}
+
+const Announce kSilent = [](const std::string&) {};
+
+TEST_CASE("what was not asked for is not run", "[inquiry]") {
+  ScriptedReplays replays;
+  auto pair = parting_pair(replays);
+  const auto comparison = inquire(pair, questions_for(replays), replays, kSilent);
+  CHECK(comparison.word == Match::differs);
+  CHECK(replays.calls.empty());
+  CHECK_FALSE(comparison.explanation);
+  CHECK_FALSE(comparison.trajectory);
+  CHECK_FALSE(comparison.equivalence);
+}
+
+TEST_CASE("sides of equal bits are asked nothing more", "[inquiry]") {
+  ScriptedReplays replays;
+  SidePair pair{replays.side("stack-b", synthetic_request()), replays.side("stack-a", synthetic_request())};
+  PairQuestions questions = questions_for(replays);
+  questions.explain.explain = questions.trajectory = true;
+  questions.seeds = 2;
+  CHECK(inquire(pair, questions, replays, kSilent).word == Match::equal);
+  CHECK(replays.calls.empty());
+}
+
+TEST_CASE("a device that this host has not is named, and nothing is replayed", "[inquiry]") {
+  ScriptedReplays replays;
+  auto pair = parting_pair(replays);
+  (GENERATE(true, false) ? pair.first : pair.second).request.device = "sm_90";
+  PairQuestions questions = questions_for(replays);
+  questions.trajectory = true;
+  questions.explain.explain = GENERATE(true, false);
+  const auto comparison = inquire(pair, questions, replays, kSilent);
+  CHECK(comparison.sentence.ends_with("; not replayed: this host has no sm_90") == questions.explain.explain);
+  CHECK(replays.calls.empty());
+}
+
+TEST_CASE("class C: a rounding stays within an ensemble of moved weights, a defect does not", "[inquiry]") {
+  ScriptedReplays replays;
+  replays.planted = moved_weight;
+  auto pair = parting_pair(replays);
+  PairQuestions questions = questions_for(replays);
+  questions.trajectory = true;
+  CHECK(inquire(pair, questions, replays, kSilent).trajectory->word == "within");
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 3, 3, -1, times(1.01)}};
+  pair.first = replays.side("stack-b", synthetic_request());
+  CHECK(inquire(pair, questions, replays, kSilent).trajectory->word == "outside");
+}
+
+TEST_CASE("class C: the ensemble is one around the expected side", "[inquiry]") {
+  ScriptedReplays replays;
+  auto pair = parting_pair(replays);
+  PairQuestions questions = questions_for(replays);
+  questions.trajectory = true;
+  inquire(pair, questions, replays, kSilent);
+  REQUIRE(replays.calls.size() == 1);
+  CHECK(replays.calls.front().size() == 4);
+  for (const ReplayTask& task : replays.calls.front()) CHECK(task.request.stack == "stack-a");
+}
+
+TEST_CASE("class D: every seed is trained on both sides, measured first", "[inquiry]") {
+  ScriptedReplays replays;
+  auto pair = parting_pair(replays);
+  PairQuestions questions = questions_for(replays);
+  questions.seeds = 3;
+  const auto comparison = inquire(pair, questions, replays, kSilent);
+  REQUIRE(replays.calls.size() == 1);
+  const auto& tasks = replays.calls.front();
+  REQUIRE(tasks.size() == 6);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    CHECK(tasks[i].request.knobs.at("seed") == std::to_string(i / 2 + 1));
+    CHECK(tasks[i].request.stack == (i % 2 == 0 ? "stack-b" : "stack-a"));
+    CHECK(tasks[i].request.trace == TraceLevel::step);
+    CHECK_FALSE(tasks[i].request.replay);
+  }
+  REQUIRE(comparison.equivalence);
+  CHECK(comparison.equivalence->seeds == 3);
+  CHECK(comparison.equivalence->equivalent);
+}
+
+TEST_CASE("class D: the curves of each seed are held against those of the same seed", "[inquiry]") {
+  ScriptedReplays replays;
+  auto pair = parting_pair(replays);
+  replays.stacks["stack-b"] = {{"forward loss aten::mse_loss", 1, 99, 0, times(1.2)}};
+  PairQuestions questions = questions_for(replays);
+  questions.seeds = 3;
+  CHECK_FALSE(inquire(pair, questions, replays, kSilent).equivalence->equivalent);
+}
+
+TEST_CASE("a failed replay costs one part of one pair; the others are asked", "[inquiry]") {
+  ScriptedReplays replays;
+  replays.planted = moved_weight;
+  auto pair = parting_pair(replays);
+  PairQuestions questions = questions_for(replays);
+  questions.explain.explain = questions.trajectory = true;
+  questions.seeds = 2;
+  std::string failing = GENERATE("b-operators", "member-1", "b-seed-2");
+  CAPTURE(failing);
+  replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
+    if (task.purpose == failing) outcome.attempt.end = AttemptEnd::hang;
+  };
+  const auto comparison = inquire(pair, questions, replays, kSilent);
+  CHECK(comparison.word == Match::differs);
+  CHECK(comparison.explanation.has_value() == (failing != "b-operators"));
+  CHECK(comparison.trajectory.has_value() == (failing != "member-1"));
+  CHECK(comparison.equivalence.has_value() == (failing != "b-seed-2"));
+  REQUIRE(comparison.unanswered.size() == 1);
+  CHECK(comparison.unanswered.front().find(failing) != std::string::npos);
+  failing = "";
+  CHECK(inquire(pair, questions, replays, kSilent).unanswered.empty());
+}
+
+TEST_CASE("the word of several pairs is that of the worst", "[inquiry]") {
+  const auto overall = [](std::vector<Match> words) {
+    std::vector<CellComparison> comparisons;
+    for (const Match word : words) comparisons.emplace_back().word = word;
+    return overall_word(comparisons);
+  };
+  CHECK(overall({Match::equal, Match::equal}) == Match::equal);
+  CHECK(overall({Match::not_comparable, Match::equal}) == Match::not_comparable);
+  CHECK(overall({Match::equal, Match::not_comparable, Match::differs}) == Match::differs);
+  CHECK(overall({Match::differs, Match::not_comparable}) == Match::differs);
+}
+
+TEST_CASE("an ensemble moves weights of its own choice, the same ones every time, and never a bias", "[ensemble]") {
+  ScriptedReplays replays;
+  replays.planted = moved_weight;
+  const ComparedSide base = replays.side("stack-a", synthetic_request());
+  const auto store = replays.folder() / "store";
+  std::string said;
+  const auto first = envelope_around(base, 6, false, store, replays, [&](const std::string& line) { said = line; });
+  CHECK(said == "running 6 members around stack-a");
+  CHECK(first.is_new);
+  CHECK(first.envelope.members == 6);
+  CHECK(first.envelope.stack == "stack-a");
+  REQUIRE_FALSE(first.envelope.points.empty());
+  CHECK(first.envelope.points.back().distance_rel > 0);
+  std::set<std::pair<std::string, std::int64_t>> places;
+  for (const ReplayTask& task : replays.calls.front()) {
+    CHECK(task.request.inject->kind == "weight_ulp");
+    CHECK(task.request.inject->step == 1);
+    CHECK_FALSE(task.request.inject->tensor.ends_with("bias"));
+    CHECK(task.request.inject->element < (task.request.inject->tensor == "fc1.weight" ? 60 : 40));
+    places.insert({task.request.inject->tensor, task.request.inject->element});
+  }
+  CHECK(places.size() == 6);
+  SECTION("what is on file is not measured again") {
+    const auto known = envelope_around(base, 6, false, store, replays, kSilent);
+    CHECK_FALSE(known.is_new);
+    CHECK(replays.calls.size() == 1);
+    CHECK(known.envelope.points.size() == first.envelope.points.size());
+  }
+  SECTION("unless it is asked for, and then with the same members") {
+    CHECK(envelope_around(base, 6, true, store, replays, kSilent).is_new);
+    for (std::size_t i = 0; i < 6; ++i) {
+      CHECK(replays.calls[1][i].request.inject->element == replays.calls[0][i].request.inject->element);
+    }
+  }
+  SECTION("another number of members is another envelope") {
+    CHECK(envelope_around(base, 5, false, store, replays, kSilent).is_new);
+  }
+}
+
+TEST_CASE("of an ensemble's run every weight may be moved, what is no weight or has no element never", "[ensemble]") {
+  ScriptedReplays replays;
+  CellRequest request = synthetic_request();
+  request.inject = Injection{"gradient_ulp", 3, "fc1.weight", 0};
+  request.replay = Replay{};
+  request.replay->last_step = request.workload.steps;
+  ComparedSide base = replays.side("stack-a", request);
+  auto& tensors = base.attempt.lead().trace->tensors.front().tensors;
+  TensorRecord other{"h.0.fc1.bias", TensorRole::parameter, "float32", {3}, "", {}};
+  tensors.push_back(other);
+  other.name = "h.0.fc1.weight";
+  other.shape = {0, 3};
+  tensors.push_back(other);
+  envelope_around(base, 32, false, replays.folder() / "store", replays, kSilent);
+  std::set<std::string> moved;
+  for (const ReplayTask& task : replays.calls.front()) {
+    moved.insert(task.request.inject->tensor);
+    CHECK_FALSE(task.request.replay);
+  }
+  CHECK(moved == std::set<std::string>{"fc1.weight", "fc2.weight"});
+}
+
+TEST_CASE("an envelope on file holds for the run it was measured around and for no other", "[ensemble]") {
+  ScriptedReplays replays;
+  ComparedSide base = replays.side("stack-a", synthetic_request());
+  const auto store = replays.folder() / "store";
+  const auto first = envelope_around(base, 4, false, store, replays, kSilent);
+  SECTION("of other bits") { base.attempt.lead().result->chain[0] ^= 1; }
+  SECTION("of another stack") { base.request.stack = "stack-b"; }
+  const auto second = envelope_around(base, 4, false, store, replays, kSilent);
+  CHECK(second.is_new);
+  CHECK(second.file != first.file);
+}
+
+TEST_CASE("an ensemble needs tensors on record and a weight to move", "[ensemble]") {
+  ScriptedReplays replays;
+  const bool has_tensors = GENERATE(true, false);
+  CellRequest request = synthetic_request();
+  if (!has_tensors) request.trace = TraceLevel::step;
+  ComparedSide base = replays.side("stack-a", request);
+  if (has_tensors) {
+    std::erase_if(base.attempt.lead().trace->tensors.front().tensors,
+                  [](const TensorRecord& tensor) { return tensor.name.ends_with(".weight"); });
+  }
+  CHECK_THROWS_WITH(envelope_around(base, 4, false, replays.folder(), replays, kSilent),
+                    has_tensors ? "stack-a: a trajectory moves a weight, and this workload has none"
+                                : "stack-a: a trajectory needs a run with `trace: tensor`");
+  CHECK(replays.calls.empty());
+}
+
+}  // namespace
+}  // namespace reprobench

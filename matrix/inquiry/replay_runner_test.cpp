@@ -1,0 +1,103 @@
+#include "matrix/inquiry/replay_runner.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/exec/fake_launcher.hpp"
+#include "matrix/inquiry/scripted_replays.hpp"
+
+namespace reprobench {
+namespace {
+
+struct RunnerSetup {
+  explicit RunnerSetup(std::vector<FakeAttempt> scripts) : launcher(clock, std::move(scripts)) {}
+
+  ReplayPlace place() const {
+    ReplayPlace here;
+    here.store = folder.path;
+    here.workers["stack-a"].command = {"/worker"};
+    return here;
+  }
+
+  std::vector<ReplayTask> tasks() const {
+    ReplayTask first{"a-operators", synthetic_request()};
+    first.request.trace = TraceLevel::step;
+    ReplayTask second = first;
+    second.purpose = "b-operators";
+    second.request.inject = Injection{"weight_ulp", 3, "fc1.weight", 5};
+    return {first, second};
+  }
+
+  std::size_t folders() const {
+    const auto replays = folder.path / "replays";
+    if (!std::filesystem::exists(replays)) return 0;
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(replays), {}));
+  }
+
+  TemporaryFolder folder;
+  FakeClock clock;
+  FakeLauncher launcher;
+};
+
+TEST_CASE("a replay runs through the executor and comes back with its folder and its trace", "[replay_runner]") {
+  RunnerSetup setup({});
+  ReplayRunner replays(setup.place(), setup.launcher, setup.clock);
+  const auto outcomes = replays.run(setup.tasks());
+  REQUIRE(outcomes.size() == 2);
+  for (const ReplayOutcome& outcome : outcomes) {
+    CHECK(outcome.attempt.end == AttemptEnd::completed);
+    REQUIRE(outcome.attempt.lead().trace);
+    CHECK(outcome.attempt.lead().trace->steps.size() == 6);
+    CHECK(std::filesystem::exists(outcome.folder / "request.json"));
+  }
+  CHECK(setup.launcher.most_at_once == 2);
+  CHECK(outcomes[0].folder != outcomes[1].folder);
+}
+
+TEST_CASE("a replay that does not complete fails by name, or is handed out to who takes any end", "[replay_runner]") {
+  RunnerSetup setup({exits_with(0), exits_with(3), exits_with(0), exits_with(3)});
+  ReplayRunner replays(setup.place(), setup.launcher, setup.clock);
+  try {
+    replays.run(setup.tasks());
+    FAIL("it completed");
+  } catch (const ReplayFailed& error) {
+    const std::string said = error.what();
+    CAPTURE(said);
+    CHECK(said.find("`b-operators` on stack-a ended as nonzero") != std::string::npos);
+  }
+  const auto outcomes = replays.run_to_any_end(setup.tasks());
+  CHECK(outcomes[0].attempt.end == AttemptEnd::completed);
+  CHECK(outcomes[1].attempt.end == AttemptEnd::nonzero);
+}
+
+TEST_CASE("what replays leave is removed by call or all together, and stays otherwise", "[replay_runner]") {
+  RunnerSetup setup({});
+  ReplayRunner replays(setup.place(), setup.launcher, setup.clock);
+  const auto kept = replays.run(setup.tasks());
+  const auto latest = replays.run(setup.tasks());
+  CHECK(setup.folders() == 2);
+  replays.remove_latest();
+  CHECK_FALSE(std::filesystem::exists(latest.front().folder));
+  CHECK(std::filesystem::exists(kept.front().folder));
+  replays.run(setup.tasks());
+  replays.remove_files();
+  CHECK(setup.folders() == 0);
+  CHECK_NOTHROW(replays.remove_latest());
+}
+
+TEST_CASE("a user who stops a replay stops the inquiry, not this replay alone", "[replay_runner]") {
+  const auto [signal_number, was_terminated] = GENERATE(std::pair(SIGINT, false), std::pair(SIGTERM, true));
+  RunnerSetup setup({runs_for_ever(), runs_for_ever()});
+  setup.launcher.on_wait = [&, raised = false, number = signal_number]() mutable {
+    if (!raised) raise(number);
+    raised = true;
+  };
+  ReplayRunner replays(setup.place(), setup.launcher, setup.clock);
+  try {
+    replays.run(setup.tasks());
+    FAIL("it went on");
+  } catch (const ReplayInterrupted& stopped) {
+    CHECK(stopped.was_terminated() == was_terminated);
+  }
+}
+
+}  // namespace
+}  // namespace reprobench

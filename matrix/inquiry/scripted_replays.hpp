@@ -1,0 +1,221 @@
+// For tests of this layer: replays answered by a synthetic network in this process, with the files that a worker
+// leaves. A test says what a stack does otherwise, and may spoil what a replay left.
+#pragma once
+
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "matrix/contract/safetensors.hpp"
+#include "matrix/contract/state_cadence.hpp"
+#include "matrix/inquiry/comparison.hpp"
+#include "matrix/inquiry/synthetic_network.hpp"
+#include "matrix/record/safetensors.hpp"
+#include "matrix/record/sample_attempt.hpp"
+
+namespace reprobench {
+
+class ScriptedReplays : public Replays {
+ public:
+  // By stack: what it does otherwise than the network as it is.
+  std::map<std::string, std::vector<Deviation>> stacks;
+
+  // What an injection or a knob that is not the default makes of a run; a test that plants faults sets it.
+  std::function<std::vector<Deviation>(const CellRequest&)> planted = [](const CellRequest&) {
+    return std::vector<Deviation>{};
+  };
+
+  // Called with every outcome before it is handed out.
+  std::function<void(const ReplayTask&, ReplayOutcome&)> spoil = [](const ReplayTask&, ReplayOutcome&) {};
+
+  std::vector<std::vector<ReplayTask>> calls;  // as they came
+
+  std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks) override {
+    calls.push_back(tasks);
+    std::vector<ReplayOutcome> outcomes;
+    for (const ReplayTask& task : tasks) {
+      ReplayOutcome outcome;
+      outcome.folder = folder_.path / fmt::format("{}-{}", calls.size(), task.purpose);
+      std::filesystem::create_directories(outcome.folder);
+      train(task.request, outcome);
+      spoil(task, outcome);
+      outcomes.push_back(std::move(outcome));
+    }
+    return outcomes;
+  }
+
+  void remove_files() override { std::filesystem::remove_all(folder_.path); }
+  void remove_latest() override {
+    for (const ReplayTask& task : calls.back()) {
+      std::filesystem::remove_all(folder_.path / fmt::format("{}-{}", calls.size(), task.purpose));
+    }
+  }
+
+  // A side that trained on `stack` and was recorded.
+  ComparedSide side(const std::string& stack, CellRequest request) {
+    request.stack = stack;
+    auto outcome = run_to_any_end({{"recorded-" + stack, request}}).front();
+    calls.pop_back();
+    return {stack, request, std::move(outcome.attempt), outcome.folder};
+  }
+
+  const std::filesystem::path& folder() const { return folder_.path; }
+
+ private:
+  void train(const CellRequest& request, ReplayOutcome& outcome) {
+    std::vector<Deviation> deviations = stacks[request.stack];
+    for (const Deviation& deviation : planted(request)) deviations.push_back(deviation);
+    const Rounding round{request.knobs.at("precision") != "fp64"};
+    SyntheticNetwork network(round, std::stoull(request.knobs.at("seed")), std::move(deviations));
+    const Replay replay = request.replay.value_or(Replay{});
+    load(replay.from_state, network);
+
+    AttemptRecord& attempt = outcome.attempt;
+    attempt.end = AttemptEnd::completed;
+    const Digest workload = DigestBuilder()
+                                .append(request.workload.model)
+                                .append(request.knobs.at("seed"))
+                                .append(request.workload.preset)
+                                .finish();
+    attempt.lead().trace = Trace{};
+    attempt.lead().trace->header.workload_digest = to_hex(workload);
+    attempt.lead().trace->header.level = request.trace;
+    attempt.lead().result = CellResult{};
+    attempt.lead().result->workload_digest = to_hex(workload);
+    attempt.lead().result->fingerprint.components = {{"torch", request.stack, request.stack, request.stack}};
+    if (!replay.hold_state) save_if_asked(replay, first_step_of(request) - 1, network, outcome.folder);
+
+    Digest chain = workload;
+    std::ofstream operators(outcome.folder / kOperatorsFile);
+    std::int64_t lines = 0;
+    const std::int64_t last = last_step_of(request);
+    for (std::int64_t step = first_step_of(request); step <= last; ++step) {
+      network.step(step, !replay.hold_state);
+      record_step(request, step, step == last, network, chain, *attempt.lead().trace);
+      if (step >= replay.operators_from && step <= replay.operators_to) {
+        for (const SyntheticCall& call : network.calls) operators << trace_line(to_json(call.record), lines++);
+      }
+      if (replay.capture && replay.capture->step == step) capture(network, *replay.capture, outcome.folder);
+      if (replay.hold_state) save_gradients(network, step, step == replay.first_step, outcome.folder);
+      if (!replay.hold_state) save_if_asked(replay, step, network, outcome.folder);
+      attempt.lead().result->steps_completed = step;
+      attempt.lead().result->chain = to_hex(chain);
+      if (std::isfinite(network.loss)) continue;
+      attempt.end = AttemptEnd::worker_error;
+      attempt.detail = fmt::format("loss is not finite at step {}", step);
+      attempt.lead().result->failure = WorkerFailure{"non_finite_loss", attempt.detail, step};
+      return;
+    }
+  }
+
+  static void load(const std::string& from_state, SyntheticNetwork& network) {
+    if (from_state.empty()) return;
+    const auto file = SafetensorsFile::open(from_state);
+    for (auto& [name, tensor] : network.state()) {
+      const TensorView& stored = *find_tensor(file.tensors(), name);
+      for (std::size_t i = 0; i < tensor.values.size(); ++i) {
+        const ElementType type = stored.dtype == "F32" ? ElementType::fp32 : ElementType::fp64;
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, stored.bytes.data() + i * element_bytes(type), element_bytes(type));
+        tensor.values[i] = element_value(type, bits);
+      }
+    }
+  }
+
+  // At level `step` the state counts only at the worker's cadence.
+  static void record_step(const CellRequest& request, std::int64_t step, bool is_last, const SyntheticNetwork& network,
+                          Digest& chain, Trace& trace) {
+    const bool has_tensors = request.trace == TraceLevel::tensor;
+    DigestBuilder root;
+    for (const TensorRecord& tensor : network.tensors) {
+      const bool is_always = tensor.role == TensorRole::input || tensor.role == TensorRole::loss ||
+                             (tensor.role == TensorRole::forward_output && tensor.name == "fc2");
+      if (has_tensors || is_always || digests_state(step) || is_last) root.append(tensor.digest);
+    }
+    StepRecord record;
+    record.step = step;
+    record.loss = exact_float(network.loss);
+    const Digest digest = root.finish();
+    record.root = to_hex(digest);
+    chain = chain_digest(chain, digest);
+    record.chain = to_hex(chain);
+    trace.steps.push_back(record);
+    if (has_tensors) trace.tensors.push_back({step, false, network.tensors});
+    if (!is_last) return;
+    TensorsRecord state{step, true, {}};
+    SyntheticNetwork& end = const_cast<SyntheticNetwork&>(network);
+    for (const std::string& name : end.parameters()) {
+      if (has_tensors) state.tensors.push_back(end.record_of(name, TensorRole::parameter, end.state().at(name)));
+    }
+    trace.tensors.push_back(state);
+  }
+
+  using NamedTensors = std::vector<std::pair<std::string, const SyntheticTensor*>>;
+
+  static void save(const std::filesystem::path& path, const NamedTensors& named, Rounding round,
+                   const std::map<std::string, SyntheticTensor>& exact = {}, const SafetensorsMetadata& metadata = {}) {
+    std::vector<std::vector<std::byte>> bytes;
+    std::vector<SafetensorsTensor> tensors;
+    bytes.reserve(named.size() + exact.size());
+    for (const auto& [name, tensor] : named) {
+      bytes.push_back(bytes_of(*tensor, round));
+      tensors.push_back({name, round.is_fp32 ? "F32" : "F64", tensor->shape, bytes.back()});
+    }
+    for (const auto& [name, tensor] : exact) {
+      bytes.push_back(bytes_of(tensor, Rounding{false}));
+      tensors.push_back({name, "F64", tensor.shape, bytes.back()});
+    }
+    write_safetensors(path, std::move(tensors), metadata);
+  }
+
+  static void save_if_asked(const Replay& replay, std::int64_t steps_done, SyntheticNetwork& network,
+                            const std::filesystem::path& folder) {
+    const auto& wanted = replay.snapshots_after;
+    if (std::find(wanted.begin(), wanted.end(), steps_done) == wanted.end()) return;
+    NamedTensors named;
+    for (const auto& [name, tensor] : network.state()) named.emplace_back(name, &tensor);
+    save(folder / snapshot_file(steps_done), named, network.rounding());
+  }
+
+  static void save_gradients(SyntheticNetwork& network, std::int64_t step, bool is_first,
+                             const std::filesystem::path& folder) {
+    const auto gradients = network.gradients;
+    const auto updates = is_first ? network.drawn_updates() : std::map<std::string, SyntheticTensor>{};
+    NamedTensors named;
+    for (const auto& [name, tensor] : gradients) named.emplace_back("gradient/" + name, &tensor);
+    for (const auto& [name, tensor] : updates) named.emplace_back("update/" + name, &tensor);
+    save(folder / gradients_file(step), named, network.rounding());
+  }
+
+  static void capture(const SyntheticNetwork& network, const OperatorSite& site, const std::filesystem::path& folder) {
+    const SyntheticCall& call = network.calls.at(static_cast<std::size_t>(site.index));
+    NamedTensors named{{"output.0", &call.output}};
+    for (std::size_t i = 0; i < call.inputs.size(); ++i)
+      named.emplace_back(fmt::format("input.{}", i), &call.inputs[i]);
+    const bool is_node = call.record.name.find("Backward") != std::string::npos;
+    if (is_node) {
+      save(folder / kOperatorTensorsFile, named, network.rounding(), {},
+           {{"fp64", "a backward node cannot be called by itself"}});
+    } else {
+      save(folder / kOperatorTensorsFile, named, network.rounding(), {{"fp64.0", call.exact}},
+           {{"amplification", "1.5"}});
+    }
+  }
+
+  TemporaryFolder folder_;
+};
+
+// A training of 6 steps, every tensor digested.
+inline CellRequest synthetic_request() {
+  CellRequest request;
+  request.cell_id = "3f9c1e0a7b52";
+  request.suite = "smoke";
+  request.workload = {"mlp", "base", 6, 8};
+  request.stack = "stack-a";
+  request.device = "cpu";
+  request.knobs = with_defaults({});
+  request.trace = TraceLevel::tensor;
+  return request;
+}
+
+}  // namespace reprobench
