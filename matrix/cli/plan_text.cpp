@@ -74,7 +74,8 @@ std::string plan_table(const Plan& plan, const Terminal& terminal) {
                     cell.repeat == 1 ? "" : "s", cell.exclusive ? ", alone" : "", cell.required ? ", required" : "");
     for (const std::string& note : planned.notes) text += fmt::format("         note: {}\n", note);
   }
-  return text + terminal.paint(skipped_by_reason(plan), Style::dim);
+  text += terminal.paint(skipped_by_reason(plan), Style::dim);
+  return text;
 }
 
 }  // namespace reprobench

@@ -35,7 +35,9 @@ nlohmann::json what_must_agree(const PlannedCell& planned) {
   bare.skip.reset();
   bare.notes.clear();
   bare.cell.injections.clear();
-  for (CellThreshold& threshold : bare.cell.thresholds) threshold.mark = threshold.gate_mark = {};
+  std::vector<CellThreshold> thresholds = bare.cell.thresholds.items();
+  for (CellThreshold& threshold : thresholds) threshold.mark = threshold.gate_mark = {};
+  bare.cell.thresholds = std::move(thresholds);
   return to_json(bare);
 }
 

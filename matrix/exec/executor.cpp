@@ -137,6 +137,7 @@ void Execution::launch_what_may_run() {
 CellRequest Execution::request_of(const AttemptTask& task) const {
   const Cell& cell = cell_of(task);
   CellRequest request = cell.request;
+  request.knobs = with_defaults(request.knobs);
   request.nonce = new_nonce();
   request.repeat = task.repeat;
   request.attempt = task.attempt;

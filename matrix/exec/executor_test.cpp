@@ -223,12 +223,15 @@ TEST_CASE("only the last repeat is poisoned, and a fault is planted in its repea
 TEST_CASE("a worker's environment is built from empty, and knobs win over the stack", "[exec]") {
   setenv("REPROBENCH_TEST_SECRET", "hunter2", 1);
   ExecutorScene scene({});
-  scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
+  Cell cell = sample_cell("aaa", "stack-a");
+  cell.request.knobs = {{"threads", "2"}};  // a planned cell has only what is not at its default
+  scene.run(sample_plan({cell}));
   const auto& environment = scene.launcher.started.at(0).ranks[0].environment;
   CHECK_FALSE(environment.contains("REPROBENCH_TEST_SECRET"));
   CHECK(environment.at("TZ") == "UTC");
   CHECK(environment.at("LANG") == "C.UTF-8");
-  CHECK(environment.at("OMP_NUM_THREADS") == "1");
+  CHECK(environment.at("OMP_NUM_THREADS") == "2");
+  CHECK(environment.contains("MALLOC_TOP_PAD_"));  // of a default
   CHECK(environment.at("HOME") == scene.launcher.started[0].ranks[0].folder.string());
 }
 

@@ -119,12 +119,15 @@ Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
   request.device = chosen_or("device", "cpu");
   const std::string world_size = chosen_or("world_size", "1");
   request.world_size = std::stoi(world_size);
-  request.knobs = matrix.defaults;
-  request.knobs.insert(suite.knobs.begin(), suite.knobs.end());
+  KnobValues knobs = matrix.defaults;
+  knobs.insert(suite.knobs.begin(), suite.knobs.end());
   for (const auto& [name, value] : chosen) {
-    if (find_knob(name) != nullptr) request.knobs[name] = value;
+    if (find_knob(name) != nullptr) knobs[name] = value;
   }
-  request.knobs = with_defaults(request.knobs);
+  for (const Axis& axis : matrix.axes) {  // an included cell need not name them all
+    if (const Knob* knob = find_knob(axis.name)) knobs.emplace(axis.name, knob->default_value);
+  }
+  request.knobs = without_defaults(knobs);
   request.trace = suite.trace;
 
   cell.coordinates = {{"suite", suite.name},
@@ -139,7 +142,7 @@ Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
     cell.slug += slug_part(name, value);
   };
   if (request.world_size != 1) add_to_slug("world_size", world_size);
-  for (const auto& [name, value] : request.knobs) {
+  for (const auto& [name, value] : knobs) {
     const bool is_axis = std::any_of(matrix.axes.begin(), matrix.axes.end(),
                                      [&, &knob = name](const Axis& axis) { return axis.name == knob; });
     if (!is_axis && chosen.count(name) == 0) continue;

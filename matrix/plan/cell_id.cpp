@@ -34,7 +34,9 @@ std::string text_with_knobs(const CellRequest& request, const KnobValues& knobs)
 
 }  // namespace
 
-std::string canonical_text(const CellRequest& request) { return text_with_knobs(request, request.knobs); }
+std::string canonical_text(const CellRequest& request) {
+  return text_with_knobs(request, with_defaults(request.knobs));
+}
 
 std::string cell_id_of(const CellRequest& request) {
   constexpr std::size_t kBytes = 6;

@@ -7,8 +7,8 @@
 
 namespace reprobench {
 
-// canonical_request(request).dump(), written straight into text: a plan of 100,000 cells spends its time here. A test
-// holds the two equal.
+// canonical_request(request).dump() with every knob, written straight into text: a plan of 100,000 cells spends its
+// time here. A test holds the two equal.
 std::string canonical_text(const CellRequest& request);
 
 }  // namespace reprobench

@@ -93,7 +93,7 @@ Finding knob_needs_gpu(const Situation& s) {
 }
 
 Finding tf32_needs_sm80(const Situation& s) {
-  if (on_cpu(s) || s.cell.request.knobs.at("tf32") != "on") return std::nullopt;
+  if (on_cpu(s) || knob_of(s.cell, "tf32") != "on") return std::nullopt;
   const std::string capability = compute_capability(s.cell.request.device);
   if (!version_less(capability, "8.0")) return std::nullopt;
   return fmt::format("knob tf32=on needs a GPU of class sm_80 or later, and this cell asks for {}",
@@ -102,7 +102,7 @@ Finding tf32_needs_sm80(const Situation& s) {
 
 // The floor of a precision's arithmetic: CUDA C++ Programming Guide, feature support per compute capability.
 Finding bf16_needs_sm80(const Situation& s) {
-  if (on_cpu(s) || s.cell.request.knobs.at("precision") != "bf16") return std::nullopt;
+  if (on_cpu(s) || knob_of(s.cell, "precision") != "bf16") return std::nullopt;
   if (!version_less(compute_capability(s.cell.request.device), "8.0")) return std::nullopt;
   return fmt::format("knob precision=bf16 needs a GPU of class sm_80 or later, and this cell asks for {}",
                      s.cell.request.device);
@@ -110,10 +110,9 @@ Finding bf16_needs_sm80(const Situation& s) {
 
 // LibTorch throws "No available kernel" where the one backend that is allowed cannot do it.
 Finding fused_attention(const Situation& s) {
-  const KnobValues& knobs = s.cell.request.knobs;
-  const std::string& backend = knobs.at("attention");
+  const std::string_view backend = knob_of(s.cell, "attention");
   if (on_cpu(s) || (backend != "flash" && backend != "cudnn")) return std::nullopt;
-  const std::string& precision = knobs.at("precision");
+  const std::string_view precision = knob_of(s.cell, "precision");
   if (precision != "bf16" && precision != "fp16") {
     return fmt::format("knob attention={} is for 16-bit numbers on a GPU, and precision is {}", backend, precision);
   }
@@ -121,7 +120,7 @@ Finding fused_attention(const Situation& s) {
     return fmt::format("knob attention={} needs a GPU of class sm_80 or later, and this cell asks for {}", backend,
                        s.cell.request.device);
   }
-  if (backend == "cudnn" && knobs.at("determinism") == "strict") {
+  if (backend == "cudnn" && knob_of(s.cell, "determinism") == "strict") {
     return "knob attention=cudnn is not deterministic in backward, and determinism=strict refuses it";
   }
   return std::nullopt;
@@ -129,19 +128,18 @@ Finding fused_attention(const Situation& s) {
 
 // A capture allows no allocation of managed memory.
 Finding graph_needs_device_memory(const Situation& s) {
-  const KnobValues& knobs = s.cell.request.knobs;
-  if (knobs.at("cuda_graph") != "on" || knobs.at("cuda_allocator") != "unified") return std::nullopt;
+  if (knob_of(s.cell, "cuda_graph") != "on" || knob_of(s.cell, "cuda_allocator") != "unified") return std::nullopt;
   return "knob cuda_graph=on cannot be captured with cuda_allocator=unified";
 }
 
 // A captured step hands out no tensors while it runs.
 Finding graph_needs_step_trace(const Situation& s) {
-  if (s.cell.request.knobs.at("cuda_graph") != "on" || s.cell.request.trace == TraceLevel::step) return std::nullopt;
+  if (knob_of(s.cell, "cuda_graph") != "on" || s.cell.request.trace == TraceLevel::step) return std::nullopt;
   return "knob cuda_graph=on shows no tensors inside a step, and this suite traces every tensor";
 }
 
 Finding cpu_isa(const Situation& s) {
-  const std::string& wanted = s.cell.request.knobs.at("cpu_isa");
+  const std::string_view wanted = knob_of(s.cell, "cpu_isa");
   if (wanted != "avx2" && wanted != "avx512") return std::nullopt;
   const auto& has = s.host.cpu_isa;
   if (std::find(has.begin(), has.end(), wanted) != has.end()) return std::nullopt;
@@ -150,7 +148,7 @@ Finding cpu_isa(const Situation& s) {
 }
 
 Finding more_threads_than_cores(const Situation& s) {
-  const int wanted = std::stoi(s.cell.request.knobs.at("threads"));
+  const int wanted = std::stoi(std::string(knob_of(s.cell, "threads")));
   if (wanted <= s.host.cores) return std::nullopt;
   return fmt::format("{} threads on {} cores", wanted, s.host.cores);
 }

@@ -45,11 +45,12 @@ TEST_CASE("a cell of several ranks is refused where collectives have no code, on
   Cell cell;
   cell.request.stack = "s";
   cell.request.device = "sm_130";
-  cell.request.knobs = with_defaults({});
   const StackCatalog catalog{{{"s", stack_of("2.8.0+cu129", "12.9")}}, {}};
   const auto planned = [&](int ranks) {
     cell.request.world_size = ranks;
-    return resolve({cell}, catalog, load_shipped_facts(), gpu_host("later", "13.0", "580.95.05", 2)).at(0);
+    std::vector<PlannedCell> cells = {{cell, std::nullopt, {}}};
+    resolve(cells, catalog, load_shipped_facts(), gpu_host("later", "13.0", "580.95.05", 2));
+    return cells.front();
   };
   CHECK_FALSE(planned(1).skip);
   REQUIRE(planned(2).skip);

@@ -2,7 +2,6 @@
 #include <filesystem>
 
 #include "ci/catch.hpp"
-#include "matrix/plan/expand.hpp"
 #include "matrix/plan/plan_fixture.hpp"
 #include "matrix/plan/plan_json.hpp"
 #include "matrix/plan/resolve.hpp"
@@ -97,7 +96,7 @@ TEST_CASE("of a metric every operation keeps its own bound, and a gate without `
       "smoke.yaml", test_vocabulary());
   const auto thresholds_with = [&](const std::string& more) {
     const MatrixSpec matrix = parse_test_matrix("axes:\n  stack: [s]\n  device: [cpu]\n" + more);
-    return expand(matrix, {{"smoke", suite}}).at(0).thresholds;
+    return expand(matrix, {{"smoke", suite}}).at(0).cell.thresholds;
   };
   const auto plain = thresholds_with("");
   REQUIRE(plain.size() == 2);

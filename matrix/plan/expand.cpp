@@ -1,5 +1,3 @@
-#include "matrix/plan/expand.hpp"
-
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -48,6 +46,7 @@ class Expansion {
   void add_grid() {
     const AxisGrid grid(matrix_, sources_.size());
     cells_.reserve(sources_.size() * (grid.size() + matrix_.include.size()));
+    index_of_id_.reserve(cells_.capacity());
     for (const SuiteWorkload& source : sources_) {
       for (std::size_t i = 0; i < grid.size(); ++i) {
         Cell cell = make_cell(matrix_, source, grid.point(i));
@@ -112,15 +111,24 @@ class Expansion {
   // by the reference's.
   std::string reference_key(const Cell& cell, bool of_reference) const {
     std::string key;
-    const auto append = [&](const std::string& name, const std::string& value) {
-      const auto replaced = of_reference ? matrix_.reference.find(name) : matrix_.reference.end();
-      key += replaced == matrix_.reference.end() ? value : replaced->second;
+    const auto append = [&](std::string_view value) {
+      key += value;
       key += '\n';
     };
     for (const char* name : {"suite", "workload", "stack", "device", "world_size"}) {
-      append(name, cell.coordinates.at(name));
+      if (!matrix_.reference.contains(name)) append(cell.coordinates.at(name));
     }
-    for (const auto& [name, value] : cell.request.knobs) append(name, value);
+    for (const auto& [name, value] : matrix_.reference) {
+      const auto coordinate = cell.coordinates.find(name);
+      append(of_reference                           ? std::string_view(value)
+             : coordinate != cell.coordinates.end() ? std::string_view(coordinate->second)
+                                                    : knob_of(cell, name));
+    }
+    for (const auto& [name, value] : cell.request.knobs) {
+      if (matrix_.reference.contains(name)) continue;
+      append(name);
+      append(value);
+    }
     return key;
   }
 
@@ -149,14 +157,8 @@ class Expansion {
 
 }  // namespace
 
-std::vector<PlannedCell> expand_unresolved(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites) {
+std::vector<PlannedCell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites) {
   return Expansion(matrix, suites).run();
-}
-
-std::vector<Cell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites) {
-  std::vector<Cell> cells;
-  for (PlannedCell& planned : expand_unresolved(matrix, suites)) cells.push_back(std::move(planned.cell));
-  return cells;
 }
 
 }  // namespace reprobench

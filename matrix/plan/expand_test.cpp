@@ -19,8 +19,14 @@ std::vector<std::string> slugs(const std::vector<Cell>& cells) {
   return list;
 }
 
+std::vector<Cell> cells_of(std::vector<PlannedCell> planned) {
+  std::vector<Cell> cells;
+  for (PlannedCell& one : planned) cells.push_back(std::move(one.cell));
+  return cells;
+}
+
 std::vector<Cell> expand_test(const std::string& body, const Suites& suites = smoke_suite()) {
-  return expand(parse_test_matrix(body), suites);
+  return cells_of(expand(parse_test_matrix(body), suites));
 }
 
 std::string error_of(const std::string& body, const Suites& suites = smoke_suite()) {
@@ -50,7 +56,7 @@ TEST_CASE("suites are outermost, then workloads, then axes with the last varying
   const MatrixSpec matrix =
       parse_matrix("schema: 1\nname: m\nsuites: [two, smoke]\naxes: {stack: [a, b], precision: [fp32, bf16]}\n",
                    "m.yaml", test_vocabulary());
-  CHECK(slugs(expand(matrix, suites)) ==
+  CHECK(slugs(cells_of(expand(matrix, suites))) ==
         std::vector<std::string>{"two-mlp.default-a-cpu-fp32", "two-mlp.default-a-cpu-bf16",
                                  "two-mlp.default-b-cpu-fp32", "two-mlp.default-b-cpu-bf16", "two-mlp.wide-a-cpu-fp32",
                                  "two-mlp.wide-a-cpu-bf16", "two-mlp.wide-b-cpu-fp32", "two-mlp.wide-b-cpu-bf16",
@@ -76,11 +82,10 @@ TEST_CASE("an axis overrides the matrix's defaults, and those the suite's knobs"
   const auto cells = expand_test("axes: {stack: [a], precision: [bf16]}\ndefaults: {precision: fp64, threads: 2}\n",
                                  smoke_suite("knobs: {threads: 4, precision: fp64, seed: 7}\n"));
   REQUIRE(cells.size() == 1);
-  const KnobValues& knobs = cells[0].request.knobs;
-  CHECK(knobs.at("precision") == "bf16");
-  CHECK(knobs.at("threads") == "2");
-  CHECK(knobs.at("seed") == "7");
-  CHECK(knobs.at("determinism") == "strict");
+  CHECK(knob_of(cells[0], "precision") == "bf16");
+  CHECK(knob_of(cells[0], "threads") == "2");
+  CHECK(knob_of(cells[0], "seed") == "7");
+  CHECK(knob_of(cells[0], "determinism") == "strict");
 }
 
 TEST_CASE("a cell's reference is the cell that differs in nothing but the reference's coordinates", "[plan]") {
@@ -163,14 +168,16 @@ TEST_CASE("knobs at their defaults are no part of a cell's identity, chosen ones
   CHECK(cell_id_of(request) != bare);
 }
 
-TEST_CASE("the text of a request is the canonical request's dump", "[plan]") {
+TEST_CASE("the text of a request is the canonical request's dump, with every knob", "[plan]") {
   for (const Cell& cell :
        expand_test("axes: {stack: [a], device: [cpu, sm_90], precision: [fp32, bf16], threads: [1, 4]}\n")) {
-    CHECK(canonical_text(cell.request) == canonical_request(cell.request).dump());
+    CellRequest whole = cell.request;
+    whole.knobs = with_defaults(whole.knobs);
+    CHECK(canonical_text(cell.request) == canonical_request(whole).dump());
   }
   CellRequest odd;
   odd.stack = "quote \" backslash \\ tab \t e-acute \xC3\xA9";
-  odd.knobs = {{"a\n", "b"}};
+  odd.knobs = with_defaults({{"a\n", "b"}});
   odd.trace = TraceLevel::tensor;
   CHECK(canonical_text(odd) == canonical_request(odd).dump());
 }
@@ -224,4 +231,27 @@ TEST_CASE("a reference set after the file was read is checked too", "[plan]") {
   matrix.reference_mark = {"--reference", 1, 1};
   CHECK_THROWS_WITH(expand(matrix, smoke_suite()),
                     "--reference:1:1: error[RB024]: reference `ab` is no value of axis `stack`; did you mean `aa`?");
+}
+
+TEST_CASE("a matrix of many cells holds once what they have alike", "[plan]") {
+  const auto cells = expand_test(
+      "axes: {stack: [a, b], precision: [fp32, bf16], seed: [1, 2, 3]}\nreference: {stack: b}\n"
+      "thresholds: {memory.peak_rss: {max: 1GiB, where: {precision: fp32}}}\n",
+      smoke_suite("thresholds:\n  throughput.step_time: {max_regression: 5%, vs: reference}\n"));
+  REQUIRE(cells.size() == 12);
+  CHECK(cells[5].request.knobs == KnobValues{{"precision", "bf16"}, {"seed", "3"}});
+  std::set<const std::vector<CellThreshold>*> lists;
+  for (const Cell& cell : cells) {
+    CHECK(cell.thresholds.size() ==
+          (cell.request.stack == "a" ? 1u : 0u) + (knob_of(cell, "precision") == "fp32" ? 1u : 0u));
+    lists.insert(&cell.thresholds.items());
+  }
+  CHECK(lists.size() == 4);
+}
+
+TEST_CASE("an included cell has the default of an axis it does not name, and says so", "[plan]") {
+  const auto cells = expand_test("axes: {stack: [a], precision: [bf16]}\ninclude: [{stack: b, device: cpu}]\n");
+  REQUIRE(cells.size() == 2);
+  CHECK(cells[1].slug == "smoke-mlp-b-cpu-fp32");
+  CHECK(cells[1].coordinates.at("precision") == "fp32");
 }

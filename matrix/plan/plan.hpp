@@ -51,8 +51,8 @@ Plan plan_from_json(const nlohmann::json& json);
 
 // Axes times suites, minus exclude, plus include, in fixed order, with cell ids, thresholds, references and required
 // marks. Pure. Throws SpecError: unknown suite, two cells with one id (B25), more than 100,000 cells (B17), rules that
-// select nothing (B24, B40).
-std::vector<Cell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites);
+// select nothing (B24, B40). Of each neither skip nor note is known yet.
+std::vector<PlannedCell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites);
 
 // "3f9c1e0a7b52": the first 12 hex digits of the SHA-256 of the canonical request.
 std::string cell_id_of(const CellRequest& request);

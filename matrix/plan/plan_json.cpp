@@ -213,9 +213,11 @@ PlannedCell planned_cell_from_json(const json& object) {
   cell.poison_last_repeat = required<bool>(kPlanDocument, object, "poison_last_repeat");
   cell.exclusive = required<bool>(kPlanDocument, object, "exclusive");
   cell.limits = limits_from(required<json>(kPlanDocument, object, "limits"));
+  std::vector<CellThreshold> thresholds;
   for (const json& threshold : required<json>(kPlanDocument, object, "thresholds")) {
-    cell.thresholds.push_back(threshold_from(threshold));
+    thresholds.push_back(threshold_from(threshold));
   }
+  cell.thresholds = std::move(thresholds);
   for (const json& entry : required<json>(kPlanDocument, object, "injections")) {
     cell.injections[required<int>(kPlanDocument, entry, "repeat")] =
         injection_from_json(required<json>(kPlanDocument, entry, "injection"));

@@ -26,7 +26,7 @@ Plan sample_plan() {
   plan.request = {{"--stack a", "--filter 'precision == bf16'"}, {"--repeat 1"}, {"--repeat 1"}, true};
   plan.host = gpu_host("NVIDIA H100", "9.0", "570.124.06", 2);
   plan.declared = {{"a", {{"torch", "2.9.0+cu128"}}}};
-  for (Cell& cell : expand(matrix, {{"smoke", suite}})) plan.cells.push_back({std::move(cell), std::nullopt, {}});
+  plan.cells = expand(matrix, {{"smoke", suite}});
   plan.cells[0].notes = {"a note"};
   plan.cells[1].skip = Skip{"device-class", "needs a GPU of class sm_90, this host has none"};
   return plan;
@@ -48,6 +48,7 @@ TEST_CASE("a plan survives its document", "[plan]") {
   REQUIRE(back.cells.size() == 2);
   const Cell& cell = back.cells[0].cell;
   CHECK(cell.request.cell_id == plan.cells[0].cell.request.cell_id);
+  CHECK(cell.request.knobs == with_defaults(plan.cells[0].cell.request.knobs));
   CHECK(cell.request.trace == TraceLevel::tensor);
   CHECK(cell.reference_cell_id == back.cells[1].cell.request.cell_id);
   CHECK(cell.limits.total == std::chrono::seconds(90));

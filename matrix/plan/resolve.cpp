@@ -4,7 +4,6 @@
 
 #include "matrix/contract/device_facts.hpp"
 #include "matrix/plan/compat_rules.hpp"
-#include "matrix/plan/expand.hpp"
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/nearest_name.hpp"
 
@@ -71,16 +70,6 @@ std::map<std::string, StackSituation> stack_situations(const StackCatalog& catal
   return situations;
 }
 
-void resolve_in_place(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const CompatFacts& facts,
-                      const HostFacts& host) {
-  const auto situations = stack_situations(catalog, facts);
-  for (PlannedCell& planned : cells) {
-    const StackSituation& of_stack = situations.at(planned.cell.request.stack);
-    apply_rules({planned.cell, of_stack.stack, of_stack.availability, of_stack.wheel, facts, host}, planned);
-    attach_peaks(planned.cell, facts, host);
-  }
-}
-
 }  // namespace
 
 void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog) {
@@ -98,19 +87,20 @@ void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog) {
   diagnostics.throw_if_any();
 }
 
-std::vector<PlannedCell> resolve(std::vector<Cell> cells, const StackCatalog& catalog, const CompatFacts& facts,
-                                 const HostFacts& host) {
-  std::vector<PlannedCell> planned;
-  planned.reserve(cells.size());
-  for (Cell& cell : cells) planned.push_back({std::move(cell), std::nullopt, {}});
-  resolve_in_place(planned, catalog, facts, host);
-  return planned;
+void resolve(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const CompatFacts& facts,
+             const HostFacts& host) {
+  const auto situations = stack_situations(catalog, facts);
+  for (PlannedCell& planned : cells) {
+    const StackSituation& of_stack = situations.at(planned.cell.request.stack);
+    apply_rules({planned.cell, of_stack.stack, of_stack.availability, of_stack.wheel, facts, host}, planned);
+    attach_peaks(planned.cell, facts, host);
+  }
 }
 
 std::vector<PlannedCell> plan_cells(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
                                     const StackCatalog& catalog, const CompatFacts& facts, const HostFacts& host) {
-  std::vector<PlannedCell> planned = expand_unresolved(matrix, suites);
-  resolve_in_place(planned, catalog, facts, host);
+  std::vector<PlannedCell> planned = expand(matrix, suites);
+  resolve(planned, catalog, facts, host);
   return planned;
 }
 

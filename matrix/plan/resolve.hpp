@@ -1,8 +1,7 @@
 // Decides for every cell whether this host can run it. Pure: same cells, stacks, facts and host give the same plan.
 //
-// A cell that cannot run is not an error: it comes back with the rule that decided and a sentence that names the
-// numbers
-// ("driver 520.61 is under 525.60.13, the floor of CUDA 12"). Order of cells is kept.
+// A cell that cannot run is not an error: it is given the rule that decided and a sentence that names the numbers
+// ("driver 520.61 is under 525.60.13, the floor of CUDA 12").
 #pragma once
 
 #include <map>
@@ -31,11 +30,10 @@ void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog);
 
 // Every stack the cells name must be in the catalog (check_stacks). `installed` is not looked at: a wheel that is
 // merely not installed yet can run here.
-std::vector<PlannedCell> resolve(std::vector<Cell> cells, const StackCatalog& catalog, const CompatFacts& facts,
-                                 const HostFacts& host);
+void resolve(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const CompatFacts& facts,
+             const HostFacts& host);
 
-// resolve(expand(matrix, suites), ...) without a second list of the cells on the way. Throws SpecError as expand()
-// does.
+// expand() and resolve(). Throws SpecError as expand() does.
 std::vector<PlannedCell> plan_cells(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
                                     const StackCatalog& catalog, const CompatFacts& facts, const HostFacts& host);
 

@@ -37,10 +37,12 @@ PlannedCell resolve_one(const Case& c) {
   cell.request.stack = c.stack.name;
   cell.request.device = c.device;
   cell.request.world_size = c.world_size;
-  cell.request.knobs = with_defaults(c.knobs);
+  cell.request.knobs = c.knobs;
   cell.request.trace = c.trace;
   const StackCatalog catalog{{{c.stack.name, c.stack}}, {{c.stack.name, c.availability}}};
-  return resolve({cell}, catalog, shipped_facts(), c.host).at(0);
+  std::vector<PlannedCell> cells = {{cell, std::nullopt, {}}};
+  resolve(cells, catalog, shipped_facts(), c.host);
+  return cells.front();
 }
 
 std::string outcome_of(const Case& c) {

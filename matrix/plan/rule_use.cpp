@@ -46,7 +46,9 @@ void report(const std::vector<bool>& used, const auto& rules, const char* code, 
 
 Coordinates selection_coordinates(const Cell& cell) {
   Coordinates coordinates = cell.coordinates;
+  coordinates.reserve(coordinates.size() + knobs().size());
   coordinates.insert(cell.request.knobs.begin(), cell.request.knobs.end());
+  for (const Knob& knob : knobs()) coordinates.emplace(knob.name, knob.default_value);
   return coordinates;
 }
 
@@ -55,8 +57,7 @@ RuleUse::RuleUse(const MatrixSpec& matrix)
       exclusions_(matrix.exclude),
       excluded_(matrix.exclude.size()),
       required_(matrix.required.size()),
-      injected_(matrix.inject.size()),
-      thresholds_(matrix.thresholds.size()) {}
+      injected_(matrix.inject.size()) {}
 
 bool RuleUse::is_excluded(const Coordinates& cell) {
   bool excluded = false;
@@ -83,26 +84,35 @@ void RuleUse::apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec&
     injected_[i] = true;
     cell.injections[rule.repeat] = rule.injection;
   }
-  apply_thresholds(cell, coordinates, suite, is_reference);
+  std::vector<const ThresholdRule*> selecting;
+  for (const auto* rules : {&suite.thresholds, &matrix_.thresholds}) {
+    for (const ThresholdRule& rule : *rules) {
+      if (rule.where.matches(coordinates)) selecting.push_back(&rule);
+    }
+  }
+  const auto [found, is_new] = thresholds_of_rules_.try_emplace({std::move(selecting), is_reference});
+  if (is_new) found->second = thresholds_of(found->first.first, is_reference);
+  cell.thresholds = found->second;
 }
 
-void RuleUse::apply_thresholds(Cell& cell, const Coordinates& coordinates, const SuiteSpec& suite, bool is_reference) {
-  for (const ThresholdRule& rule : suite.thresholds) {
-    if (rule.where.matches(coordinates)) apply_rule(rule, cell.thresholds);
+std::vector<CellThreshold> RuleUse::thresholds_of(const std::vector<const ThresholdRule*>& rules, bool is_reference) {
+  std::vector<CellThreshold> thresholds;
+  for (const ThresholdRule* rule : rules) {
+    if (apply_rule(*rule, thresholds)) effective_.insert(rule);
   }
-  for (std::size_t i = 0; i < matrix_.thresholds.size(); ++i) {
-    const ThresholdRule& rule = matrix_.thresholds[i];
-    if (rule.where.matches(coordinates) && apply_rule(rule, cell.thresholds)) thresholds_[i] = true;
+  if (is_reference) {
+    std::erase_if(thresholds, [](const CellThreshold& threshold) { return threshold.bound.vs_reference; });
   }
-  if (!is_reference) return;
-  std::erase_if(cell.thresholds, [](const CellThreshold& threshold) { return threshold.bound.vs_reference; });
+  return thresholds;
 }
 
 void RuleUse::report_unused(Diagnostics& diagnostics) const {
   report(excluded_, matrix_.exclude, "RB024", "exclude rule matches no cell", diagnostics);
   report(required_, matrix_.required, "RB040", "rule selects no cell", diagnostics);
   report(injected_, matrix_.inject, "RB040", "rule selects no cell", diagnostics);
-  report(thresholds_, matrix_.thresholds, "RB040", "rule selects no cell", diagnostics);
+  for (const ThresholdRule& rule : matrix_.thresholds) {
+    if (!effective_.contains(&rule)) diagnostics.error(rule.mark, "RB040", "rule selects no cell");
+  }
 }
 
 }  // namespace reprobench

@@ -2,6 +2,9 @@
 // because its author believes that it does something.
 #pragma once
 
+#include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "matrix/plan/cell.hpp"
@@ -27,14 +30,16 @@ class RuleUse {
   void report_unused(Diagnostics& diagnostics) const;
 
  private:
-  void apply_thresholds(Cell& cell, const Coordinates& coordinates, const SuiteSpec& suite, bool is_reference);
+  std::vector<CellThreshold> thresholds_of(const std::vector<const ThresholdRule*>& rules, bool is_reference);
 
   const MatrixSpec& matrix_;
   SelectionIndex exclusions_;
   std::vector<bool> excluded_;
   std::vector<bool> required_;
   std::vector<bool> injected_;
-  std::vector<bool> thresholds_;
+  std::set<const ThresholdRule*> effective_;
+  // Cells that the same rules select share one list; true: of a reference.
+  std::map<std::pair<std::vector<const ThresholdRule*>, bool>, SharedList<CellThreshold>> thresholds_of_rules_;
 };
 
 }  // namespace reprobench

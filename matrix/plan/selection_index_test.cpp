@@ -22,13 +22,14 @@ TEST_CASE("no rule that matches a cell is missing among its candidates", "[plan]
                                           "not (seed == 1)",
                                           "seed != 2",
                                           "device == cpu",
+                                          "seed in (7, 7)",
                                           "seed == 1 and seed == 2"};
   std::vector<SelectionRule> rules;
   for (const std::string& text : texts) rules.push_back({Selector::parse(text, {"m.yaml", 1, 1}), {}});
   rules.push_back({Selector(), {}});
   const SelectionIndex index(rules);
   for (const char* device : {"cpu", "sm_90"}) {
-    for (const char* seed : {"1", "2", "3", "4", "5"}) {
+    for (const char* seed : {"1", "2", "3", "4", "5", "7"}) {
       const Coordinates cell = {{"device", device}, {"seed", seed}};
       const auto found = candidates(index, cell);
       CHECK(std::adjacent_find(found.begin(), found.end()) == found.end());

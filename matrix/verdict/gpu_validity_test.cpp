@@ -116,7 +116,7 @@ TEST_CASE("without enough readings there is no utilisation, and the check says w
     candidate(run).attempts[2].telemetry->ranges[static_cast<std::size_t>(Quantity::utilisation_percent)].reset();
   }
   SECTION("the CPU") {
-    run = sample::run(7, 1.0, run.plan.cells[1].cell.thresholds);
+    run = sample::run(7, 1.0, run.plan.cells[1].cell.thresholds.items());
     why = "repeat 0 had no GPU to read";
   }
   CHECK(speed(judge(run)).status == CheckStatus::inconclusive);

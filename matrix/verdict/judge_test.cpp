@@ -175,7 +175,7 @@ TEST_CASE("the gradient distance to the reference is estimated from sketches", "
   const CellVerdict cell = candidate(judge(run));
   CHECK(cell.outcome == Outcome::passed);
   CHECK(*cell.checks.at(0).measured == Approx(1e-6).epsilon(1e-6));
-  run.plan.cells[1].cell.thresholds[0].bound.limit = 1e-7;
+  run.plan.cells[1].cell.thresholds = {threshold("numerics.first_gradient_rel", kMax, 1e-7, true)};
   CHECK(candidate(judge(run)).outcome == Outcome::failed);
 }
 
