@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the README says of adding a model, data set, knob, metric, probe, fault, compat rule and stack is true: one of each, from
+# What ci/examples/README.md says of adding a model, data set, knob, metric, probe, fault, compat rule and stack is true: one of each, from
 # ci/examples, goes into a copy of the tree, which is built and run on one installed stack.
 #
 #   ci/examples_test.sh [STACK]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What a plan of 100,000 cells costs through the command itself: seconds and peak memory, as a table, as JSON, and of
-# `run --dry-run`; then 20,000 rules of `exclude` over an axis of 20,000 values. Fails where a goal of README's table
+# `run --dry-run`; then 20,000 rules of `exclude` over an axis of 20,000 values. Fails where a goal of ci/README.md's table
 # is missed.
 #
 #   ci/plan_cost.sh [REPROBENCH]      default: build/bin/reprobench

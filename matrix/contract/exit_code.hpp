@@ -1,4 +1,4 @@
-// What `reprobench` returns to the shell. Stable and documented in the README; `exit` lives in main
+// What `reprobench` returns to the shell. Stable and documented in matrix/README.md; `exit` lives in main
 // alone.
 #pragma once
 

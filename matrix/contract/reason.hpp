@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -89,10 +90,10 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
 });
 // clang-format on
 
-// Null for a word that is not in the table.
-constexpr const ReasonInfo* find_reason(std::string_view code) {
+// Its row's place in the table; kReasons.size() for a word that is not there.
+constexpr std::size_t reason_index(std::string_view code) {
   const auto found = std::find_if(kReasons.begin(), kReasons.end(), [&](const auto& row) { return row.code == code; });
-  return found == kReasons.end() ? nullptr : &*found;
+  return static_cast<std::size_t>(found - kReasons.begin());
 }
 
 // One of them, or none.
@@ -104,9 +105,9 @@ class Reason {
 
   // For a word that is known only when the program runs; throws std::logic_error if the table lacks it.
   static constexpr Reason of(std::string_view code) {
-    const ReasonInfo* row = find_reason(code);
-    if (row == nullptr) throw std::logic_error("no reason in the table: " + std::string(code));
-    return Reason(*row);
+    const std::size_t index = reason_index(code);
+    if (index == kReasons.size()) throw std::logic_error("no reason in the table: " + std::string(code));
+    return Reason(kReasons[index]);
   }
 
   // Lives as long as the program.
