@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "matrix/contract/trace.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/record/file_descriptor.hpp"
 #include "matrix/record/run_documents.hpp"

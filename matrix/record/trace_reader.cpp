@@ -1,6 +1,7 @@
 #include "matrix/record/trace_reader.hpp"
 
 #include "matrix/contract/version.hpp"
+#include "matrix/plan/plan.hpp"
 #include "matrix/record/plain_file.hpp"
 
 namespace reprobench {
