@@ -3,13 +3,9 @@
 // Without dropout. `124m` has the published sizes, `tiny` trains in seconds on one core; both read the text byte by
 // byte.
 //
-// Attention is written out unless the knob `attention` says otherwise: matrix product, scale, mask, softmax, matrix
-// product. The fused operator does not exist in every release and picks its kernel differently in each.
-//
 // Names are the published checkpoint's; weights are (out, in), as at::linear takes them.
 #include <cmath>
-#include <limits>
-#include <stdexcept>
+#include <string>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -18,13 +14,8 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/matmul.h>
-#include <ATen/ops/ones.h>
-#if __has_include(<ATen/ops/scaled_dot_product_attention.h>)
-#include <ATen/ops/scaled_dot_product_attention.h>
-#endif
-#include <ATen/ops/softmax.h>
 
+#include "models/layers/attention.hpp"
 #include "models/model_spec.hpp"
 
 namespace reprobench {
@@ -78,31 +69,16 @@ enum BlockParameter : std::size_t {
   kBlockParameters
 };
 
-// (B, H, T, D) each -> (B, H, T, D), causal, scaled by 1 / sqrt(D). The knob is refused where there is no such
-// operator.
-at::Tensor fused_attention([[maybe_unused]] const at::Tensor& query, [[maybe_unused]] const at::Tensor& key,
-                           [[maybe_unused]] const at::Tensor& value) {
-#if __has_include(<ATen/ops/scaled_dot_product_attention.h>)
-  return at::scaled_dot_product_attention(query, key, value, /*attn_mask=*/{}, /*dropout_p=*/0, /*is_causal=*/true);
-#else
-  throw std::logic_error("this LibTorch has no fused attention");
-#endif
-}
-
 // The forward pass of one step. B: batch, T: context, C: width, H: heads, D: C / H, V: vocabulary.
 class Gpt2Pass {
  public:
   Gpt2Pass(const Decoder& size, StepContext& step)
-      : size_(size),
-        step_(step),
-        gelu_form_(step.knob("gelu") == "tanh" ? "tanh" : "none"),
-        fuses_attention_(step.knob("attention") != "written_out") {}
+      : size_(size), step_(step), gelu_form_(step.knob("gelu") == "tanh" ? "tanh" : "none") {}
 
   // tokens (B, T) int64 -> logits (B, T, V)
   at::Tensor logits(const at::Tensor& tokens) {
     const std::int64_t context = tokens.size(1);
-    const auto everywhere = tokens.options().dtype(at::kBool);
-    future_ = at::ones({context, context}, everywhere).triu(1);
+    future_ = future_of(context, tokens);
     const at::Tensor& wte = step_.parameter(kWte);
     at::Tensor x = tapped(at::embedding(wte, tokens), "wte");
     x = tapped(x + step_.parameter(kWpe).narrow(0, 0, context), "wpe");
@@ -136,19 +112,8 @@ class Gpt2Pass {
     const at::Tensor query = heads_of(qkv.narrow(-1, 0, size_.width));
     const at::Tensor key = heads_of(qkv.narrow(-1, size_.width, size_.width));
     const at::Tensor value = heads_of(qkv.narrow(-1, 2 * size_.width, size_.width));
-
-    if (fuses_attention_) {
-      const at::Tensor mixed =
-          fused_attention(query, key, value).transpose(1, 2).reshape({batch, context, size_.width});
-      return linear(tapped(mixed, name + ".mixed"), first + kAttentionProjectionWeight, name + ".c_proj");
-    }
-    const double scale = 1 / std::sqrt(static_cast<double>(head_width));
-    const at::Tensor scores =
-        tapped(at::matmul(query, key.transpose(-2, -1)) * scale, name + ".scores");  // (B, H, T, T)
-    const at::Tensor masked = scores.masked_fill(future_, -std::numeric_limits<double>::infinity());
-    const at::Tensor weights = tapped(at::softmax(masked, -1), name + ".softmax");
-    const at::Tensor mixed = at::matmul(weights, value).transpose(1, 2).reshape({batch, context, size_.width});
-    return linear(tapped(mixed, name + ".mixed"), first + kAttentionProjectionWeight, name + ".c_proj");
+    const at::Tensor mixed = attend(query, key, value, future_, name, step_);  // (B, T, C)
+    return linear(mixed, first + kAttentionProjectionWeight, name + ".c_proj");
   }
 
   at::Tensor perceptron(const at::Tensor& x, std::size_t first, const std::string& name) {
@@ -176,8 +141,7 @@ class Gpt2Pass {
   const Decoder& size_;
   StepContext& step_;
   const char* gelu_form_;  // as at::gelu names it: the published one by tanh, or "none", which is erf
-  bool fuses_attention_;
-  at::Tensor future_;  // (T, T) bool: true where a position would look ahead
+  at::Tensor future_;      // (T, T) bool: true where a position would look ahead
 };
 
 class Gpt2 final : public Model {

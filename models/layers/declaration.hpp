@@ -1,0 +1,95 @@
+// A network where nothing is computed: shapes flow through it, and what comes out is its parameters, its buffers and
+// the products of a step. `Pass` (pass.hpp) has the same members and computes them, so a model writes its network once,
+// as a template over the two, and cannot count or declare another one than it trains.
+//
+// Shapes begin with the batch, B. T and S are positions, C channels, H heads, D = C / H.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/model_spec.hpp"
+
+namespace reprobench {
+
+inline constexpr float kWeightScale = 0.02F;  // standard deviation of initial weights, as GPT-2 and LLaMA have it
+
+struct Linear {
+  std::int64_t out = 0;
+  bool bias = false;
+  float init_scale = kWeightScale;
+  bool frozen = false;
+};
+
+// Query heads share key and value heads where there are fewer of those (Ainslie et al. 2023, "GQA").
+struct Attention {
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  bool causal = false;
+};
+
+// A convolution whose windows do not overlap: an image cut into squares, each of them one position.
+struct Patches {
+  std::int64_t out = 0;
+  std::int64_t side = 0;  // pixels of a square
+  bool bias = false;
+};
+
+// A tensor's shape, and whether a step computes its gradient.
+struct Extent {
+  std::vector<std::int64_t> shape;
+  bool has_gradient = false;
+
+  std::int64_t elements() const;
+};
+
+class Declaration {
+ public:
+  using Value = Extent;
+
+  explicit Declaration(std::int64_t batch_size) : batch_size_(batch_size) {}
+
+  Extent field(std::vector<std::int64_t> sample_shape) const;  // of the batch: (B, ...)
+  Extent parameter(ParameterSpec spec);
+  Extent buffer(BufferSpec spec);
+
+  Extent embedding(const Extent& tokens, const Extent& rows, const std::string& name) const;
+  Extent linear(const Extent& x, const std::string& name, const Linear& linear);
+  Extent patches(const Extent& image, const std::string& name, const Patches& patches);
+  Extent layer_norm(const Extent& x, const std::string& name);
+  Extent rms_norm(const Extent& x, const std::string& name, bool frozen = false);
+  Extent attention(const Extent& query, const Extent& key, const Extent& value, const std::string& name,
+                   const Attention& attention);
+  Extent rotate(const Extent& x, const Extent& cosines, const Extent& sines, std::int64_t heads) const;
+  Extent product(const Extent& x, const Extent& rows, const std::string& name);
+  Extent add(const Extent& a, const Extent& b, double times = 1) const;
+  Extent multiply(const Extent& a, const Extent& b) const;
+  Extent times_exponential(const Extent& x, const Extent& exponent) const;
+  Extent gelu(const Extent& x, const std::string& name) const;
+  Extent quick_gelu(const Extent& x, const std::string& name) const;
+  Extent silu(const Extent& x, const std::string& name) const;
+  Extent normalized(const Extent& x) const;
+  Extent for_each_sample(const Extent& x) const;
+  Extent concatenated(const Extent& a, const Extent& b) const;
+  Extent positions(const Extent& x, std::int64_t first, std::int64_t count) const;
+  Extent position(const Extent& x, const Extent& index) const;
+  Extent frames_apart(const Extent& x) const;
+  Extent frames_together(const Extent& x, std::int64_t frames) const;
+  Extent shown(const Extent& x, const std::string& name) const;
+  void choice(const Extent& scores, const std::string& event) const;
+
+  // Of one step, by kFlopConvention. A product costs as much once more for the gradient of each factor that has one.
+  std::int64_t flops() const { return 2 * multiply_adds_; }
+
+  std::vector<ParameterSpec> parameters;
+  std::vector<BufferSpec> buffers;
+
+ private:
+  void count(std::int64_t multiply_adds, const Extent& a, const Extent& b);
+
+  std::int64_t batch_size_;
+  std::int64_t multiply_adds_ = 0;
+};
+
+}  // namespace reprobench

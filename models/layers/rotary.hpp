@@ -1,0 +1,35 @@
+// The angles of rotary position embeddings (Su et al. 2021, "RoFormer"): position t turns pair i of a head of D
+// elements by t base^(-2 i / D). In IEEE operations alone, without a power, sine or cosine of a C library: the tables
+// are part of the bits of a run.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace reprobench {
+
+// How LLaMA 3.1 stretches the angles of long waves over more positions than it was first trained with.
+struct RotaryStretch {
+  double factor = 1;  // 1: not at all
+  double least_turns = 1;
+  double most_turns = 4;
+  double first_context = 8192;
+};
+
+struct Rotary {
+  std::int64_t head_width = 0;  // D, even
+  double base = 10000;
+  RotaryStretch stretch = {};
+};
+
+struct RotaryTables {
+  std::vector<float> cosines;  // (positions, D / 2)
+  std::vector<float> sines;
+};
+
+RotaryTables rotary_tables(const Rotary& rotary, std::int64_t positions);
+
+// The angle between neighbours of each pair, D / 2 of them.
+std::vector<double> rotary_frequencies(const Rotary& rotary);
+
+}  // namespace reprobench
