@@ -45,9 +45,8 @@ compare "$work/run:$cell" "$work/run:$cell" >"$work/documents/comparison.json"
 golden=matrix/contract/testdata
 compare "$golden/written_here.safetensors" "$golden/written_by_the_public_package.safetensors" >"$work/documents/snapshot_comparison.json"
 "$fake_worker" describe >"$work/documents/capability.json"
+REPROBENCH_DOCUMENTS=$work/documents "$(dirname "$reprobench")/cli_test" "[.documents]" >/dev/null
 
-export PYTHONDONTWRITEBYTECODE=1
-"$python" reports/tests/validate_documents.py "$work/documents" "$work/run"
-"$python" reports/tests/validate_documents.py "$work/documents" "$work/merged"
 ls "$work"/gpu_run/cells/*/*/telemetry.jsonl >/dev/null
-"$python" reports/tests/validate_documents.py "$work/documents" "$work/gpu_run"
+export PYTHONDONTWRITEBYTECODE=1
+"$python" reports/tests/validate_documents.py "$work/documents" "$work/run" "$work/merged" "$work/gpu_run"

@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/preflight.hpp"
+#include "matrix/cli/printed_documents.hpp"
 #include "matrix/cli/verb.hpp"
-#include "matrix/contract/version.hpp"
+#include "matrix/contract/document/writer.hpp"
 
 namespace reprobench {
 
@@ -18,15 +19,7 @@ std::function<ExitCode()> declare_doctor(CLI::App& app, Context& context) {
     const bool failed = std::any_of(lines.begin(), lines.end(),
                                     [](const PreflightLine& line) { return line.finding == Finding::fail; });
     if (*as_json) {
-      nlohmann::json result = document("doctor");
-      result["lines"] = nlohmann::json::array();
-      for (const PreflightLine& line : lines) {
-        result["lines"].push_back({{"finding", to_string(line.finding)},
-                                   {"check", line.check},
-                                   {"detail", line.detail},
-                                   {"remedy", line.remedy}});
-      }
-      context.terminal.out(result.dump(2) + "\n");
+      context.terminal.out(written(DoctorDocument{lines}).dump(2) + "\n");
     } else {
       for (const PreflightLine& line : lines) {
         const Style style = line.finding == Finding::ok     ? Style::green

@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/catalog_text.hpp"
+#include "matrix/cli/printed_documents.hpp"
 #include "matrix/cli/verb.hpp"
-#include "matrix/contract/version.hpp"
+#include "matrix/contract/document/writer.hpp"
 
 namespace reprobench {
 
@@ -20,13 +21,9 @@ std::function<ExitCode()> declare_list(CLI::App& app, Context& context) {
   return [options, &context] {
     const std::vector<CatalogEntry> entries = catalog_entries(Project(context.store), options->kind);
     if (options->json) {
-      nlohmann::json document = reprobench::document("list");
-      document["kind"] = options->kind;
-      document["entries"] = nlohmann::json::array();
-      for (const CatalogEntry& entry : entries) {
-        document["entries"].push_back({{"name", entry.name}, {"summary", entry.summary}});
-      }
-      context.terminal.out(document.dump(2) + "\n");
+      ListDocument list{options->kind, {}};
+      for (const CatalogEntry& entry : entries) list.entries.push_back({entry.name, entry.summary});
+      context.terminal.out(written(list).dump(2) + "\n");
       return ExitCode::passed;
     }
     std::size_t width = 0;

@@ -124,18 +124,6 @@ constexpr void (*kChecks[])(const Preflight&, Lines&) = {&check_host,  &check_gp
 
 }  // namespace
 
-std::string_view to_string(Finding finding) {
-  switch (finding) {
-    case Finding::ok:
-      return "OK";
-    case Finding::warn:
-      return "WARN";
-    case Finding::fail:
-      return "FAIL";
-  }
-  return "";
-}
-
 Lines preflight(const Project& project) {
   const GpuInventory gpus = detect_gpus();
   const Preflight state{project, gpus, detect_host(gpus)};

@@ -2,14 +2,10 @@
 // GPUs are in gpu_preflight.hpp.
 #pragma once
 
-#include <string_view>
-
 #include "matrix/cli/preflight_line.hpp"
 #include "matrix/cli/project.hpp"
 
 namespace reprobench {
-
-std::string_view to_string(Finding finding);
 
 PreflightLines preflight(const Project& project);
 

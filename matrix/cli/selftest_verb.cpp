@@ -7,6 +7,7 @@
 #include "matrix/cli/selftest_text.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
+#include "matrix/contract/document/writer.hpp"
 #include "matrix/provision/stack_store.hpp"
 
 namespace reprobench {
@@ -44,7 +45,8 @@ ExitCode selftest(SelftestOptions options, Context& context) {
   context.terminal.log(fmt::format("planting faults on {}\n", settings.stack));
   const auto rows = run_selftest(settings, capability, host.replays(),
                                  [&](const std::string& line) { context.terminal.status(line); });
-  context.terminal.out(options.json ? to_json(rows, settings).dump(1) + "\n" : to_text(rows, context.terminal));
+  context.terminal.out(options.json ? written(SelftestDocument{settings, rows}).dump(1) + "\n"
+                                    : to_text(rows, context.terminal));
   const bool all_passed = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.passed; });
   return all_passed ? ExitCode::passed : ExitCode::failed;
 }

@@ -9,16 +9,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/cli/printed_documents.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/selection.hpp"
 #include "matrix/cli/verb.hpp"
-#include "matrix/contract/version.hpp"
+#include "matrix/contract/document/writer.hpp"
 #include "matrix/host/detect_host.hpp"
 
 namespace reprobench {
 namespace {
-
-using nlohmann::json;
 
 struct StackOptions {
   std::vector<std::string> names;
@@ -153,8 +152,7 @@ ExitCode install(const StackOptions& options, const Context& context) {
 ExitCode list(const StackOptions& options, const Context& context) {
   const Project project(context.store);
   const StackStore store = project.stack_store();
-  json result = document("stacks");
-  result["stacks"] = json::array();
+  StacksDocument listed;
   const StackFiles files = project.stack_files();
   for (const auto& [name, error] : files.broken) {
     context.terminal.error(fmt::format("{}: left out: {}\n", name, printable(error.what())));
@@ -162,33 +160,22 @@ ExitCode list(const StackOptions& options, const Context& context) {
   for (const auto& [name, spec] : files.stacks) {
     const InstalledStack stack = store.find(spec);
     const std::string problem = store.system_problem(spec);
-    const std::string state = !problem.empty()       ? "unavailable"
+    const char* const state = !problem.empty()       ? "unavailable"
                               : !stack.complete      ? "not installed"
                               : stack.worker.empty() ? "worker not built"
                                                      : "installed";
-    result["stacks"].push_back({{"name", name},
-                                {"summary", spec.summary},
-                                {"source", to_string(spec.source)},
-                                {"components", spec.components},
-                                {"state", state},
-                                {"problem", problem},
-                                {"digest", stack.digest},
-                                {"size_bytes", stack.size_bytes}});
+    listed.stacks.push_back({name, spec.summary, spec.source, spec.components, state, problem, stack.digest,
+                             static_cast<std::int64_t>(stack.size_bytes)});
   }
   if (options.as_json) {
-    context.terminal.out(result.dump(2) + "\n");
+    context.terminal.out(written(listed).dump(2) + "\n");
     return ExitCode::passed;
   }
-  for (const json& stack : result["stacks"]) {
+  for (const ListedStack& stack : listed.stacks) {
     std::string components;
-    for (const auto& [component, version] : stack["components"].items()) {
-      components += fmt::format(" {} {}", component, version.get<std::string>());
-    }
-    context.terminal.out(fmt::format("{:<24} {:<16}{}\n", stack["name"].get<std::string>(),
-                                     stack["state"].get<std::string>(), components));
-    if (!stack["problem"].get_ref<const std::string&>().empty()) {
-      context.terminal.out(fmt::format("{:<24} {}\n", "", stack["problem"].get<std::string>()));
-    }
+    for (const auto& [component, version] : stack.components) components += fmt::format(" {} {}", component, version);
+    context.terminal.out(fmt::format("{:<24} {:<16}{}\n", stack.name, stack.state, components));
+    if (!stack.problem.empty()) context.terminal.out(fmt::format("{:<24} {}\n", "", stack.problem));
   }
   return ExitCode::passed;
 }

@@ -4,8 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/cli/document_schemas.hpp"
+#include "matrix/cli/printed_documents.hpp"
 #include "matrix/cli/verb.hpp"
-#include "matrix/contract/version.hpp"
+#include "matrix/contract/document/writer.hpp"
 #include "matrix/record/result_index.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -35,18 +37,25 @@ std::function<ExitCode()> declare_version(CLI::App& app, Context& context) {
                                        kContractVersion.minor));
       return ExitCode::passed;
     }
-    nlohmann::json result = document("version");
-    result["reprobench"] = kProjectVersion;
-    result["compiler"] = fmt::format("gcc-compatible {}", __VERSION__);
-    context.terminal.out(result.dump(2) + "\n");
+    const VersionDocument version{.compiler = fmt::format("gcc-compatible {}", __VERSION__)};
+    context.terminal.out(written(version).dump(2) + "\n");
     return ExitCode::passed;
   };
 }
 
 std::function<ExitCode()> declare_schema(CLI::App& app, Context& context) {
   auto name = std::make_shared<std::string>();
+  auto folder_to_write = std::make_shared<std::string>();
   app.add_option("name", *name, "Document; without it, the names of all")->type_name("NAME");
-  return [name, &context] {
+  app.add_option("--write", *folder_to_write, "Write all of them into this folder")->type_name("DIR");
+  return [name, folder_to_write, &context] {
+    if (!folder_to_write->empty()) {
+      for (const DocumentSchema& schema : document_schemas()) {
+        const std::string file = std::string(schema.name) + std::string(kSchemaSuffix);
+        write_file_atomically(std::filesystem::path(*folder_to_write) / file, schema.text());
+      }
+      return ExitCode::passed;
+    }
     const auto folder = Project(context.store).root() / "matrix" / "contract" / "schema";
     const auto names = schema_names(folder);
     if (name->empty()) {

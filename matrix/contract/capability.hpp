@@ -39,6 +39,51 @@ struct Capability {
   Fingerprint fingerprint;
 };
 
+template <>
+struct Description<KnobSupport> {
+  static constexpr About about = About::part("knob");
+  static void fields(auto& field, KnobSupport& knob) {
+    field("name", knob.name);
+    field("values", knob.values);
+    field("reason", knob.reason, "Why values are missing; empty if none is.");
+  }
+};
+
+template <>
+struct Description<WorkloadPreset> {
+  static constexpr About about = About::part("preset");
+  static void fields(auto& field, WorkloadPreset& preset) {
+    field("name", preset.name);
+    field("parameters", preset.parameters, rule::at_least(0));
+    field("batch_size", preset.batch_size, rule::at_least(0));
+  }
+};
+
+template <>
+struct Description<WorkloadDescription> {
+  static constexpr About about = About::part("described_workload");
+  static void fields(auto& field, WorkloadDescription& workload) {
+    field("model", workload.model);
+    field("summary", workload.summary);
+    field("presets", workload.presets);
+  }
+};
+
+template <>
+struct Description<Capability> {
+  static constexpr About about =
+      About::document("capability", "The reply of `reprobench-worker describe`: what one stack's worker can do");
+  static void fields(auto& field, Capability& capability) {
+    field("torch_version", capability.torch_version);
+    field("devices", capability.devices);
+    field("gpus", capability.gpus);
+    field("gpu_problem", capability.gpu_problem, "Why this worker can use no GPU; empty if it can.");
+    field("knobs", capability.knobs);
+    field("workloads", capability.workloads);
+    field("fingerprint", capability.fingerprint);
+  }
+};
+
 nlohmann::json to_json(const Capability& capability);
 
 // Throws ContractError naming the field.

@@ -1,26 +1,11 @@
 #include "matrix/contract/device_facts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <optional>
 
-#include "matrix/contract/json_field.hpp"
-
 namespace reprobench {
 namespace {
-
-using nlohmann::json;
-
-constexpr const char* kDeviceDocument = "device";
-constexpr std::array<std::string_view, 4> kCoverages = {"native", "ptx", "none", "unknown"};
-
-Coverage coverage_from(const std::string& word) {
-  for (std::size_t i = 0; i < kCoverages.size(); ++i) {
-    if (kCoverages[i] == word) return static_cast<Coverage>(i);
-  }
-  throw ContractError(std::string(kDeviceDocument) + ": `compute` is no word of coverage");
-}
 
 struct Architecture {
   int number = 0;  // 90 of sm_90
@@ -49,8 +34,6 @@ int number_of(const std::string& compute_capability) {
 
 }  // namespace
 
-std::string_view to_string(Coverage coverage) { return kCoverages[static_cast<std::size_t>(coverage)]; }
-
 std::string device_class(const std::string& compute_capability) {
   return "sm_" + std::to_string(number_of(compute_capability));
 }
@@ -75,42 +58,6 @@ Coverage coverage_of(const std::string& flags, const std::string& compute_capabi
   }
   if (!named) return Coverage::unknown;
   return has_ptx ? Coverage::ptx : Coverage::none;
-}
-
-json to_json(const DeviceFacts& device) {
-  return {{"name", device.name},
-          {"compute_capability", device.compute_capability},
-          {"uuid", device.uuid},
-          {"sm_count", device.sm_count},
-          {"memory_bytes", device.memory_bytes},
-          {"l2_bytes", device.l2_bytes},
-          {"clock_hz", device.clock_hz},
-          {"memory_clock_hz", device.memory_clock_hz},
-          {"memory_bus_bits", device.memory_bus_bits},
-          {"ecc", device.ecc},
-          {"mig", device.mig},
-          {"pci_bus_id", device.pci_bus_id},
-          {"driver_cuda", device.driver_cuda},
-          {"compute", to_string(device.compute)}};
-}
-
-DeviceFacts device_facts_from_json(const json& object) {
-  DeviceFacts device;
-  device.name = required<std::string>(kDeviceDocument, object, "name");
-  device.compute_capability = required<std::string>(kDeviceDocument, object, "compute_capability");
-  device.uuid = required<std::string>(kDeviceDocument, object, "uuid");
-  device.sm_count = required<int>(kDeviceDocument, object, "sm_count");
-  device.memory_bytes = required<std::int64_t>(kDeviceDocument, object, "memory_bytes");
-  device.l2_bytes = required<std::int64_t>(kDeviceDocument, object, "l2_bytes");
-  device.clock_hz = required<std::int64_t>(kDeviceDocument, object, "clock_hz");
-  device.memory_clock_hz = required<std::int64_t>(kDeviceDocument, object, "memory_clock_hz");
-  device.memory_bus_bits = required<std::int64_t>(kDeviceDocument, object, "memory_bus_bits");
-  device.ecc = required<bool>(kDeviceDocument, object, "ecc");
-  device.mig = required<bool>(kDeviceDocument, object, "mig");
-  device.pci_bus_id = required<std::string>(kDeviceDocument, object, "pci_bus_id");
-  device.driver_cuda = required<std::string>(kDeviceDocument, object, "driver_cuda");
-  device.compute = coverage_from(required<std::string>(kDeviceDocument, object, "compute"));
-  return device;
 }
 
 }  // namespace reprobench

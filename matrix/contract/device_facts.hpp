@@ -2,17 +2,23 @@
 // fact (host_facts.hpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
+#include "matrix/contract/document/description.hpp"
+#include "matrix/contract/document/words.hpp"
 
 namespace reprobench {
 
 // What of the stack runs on a device: machine code made for it, code the driver compiles from PTX, or neither. NCCL
 // ships machine code alone, so the two halves of a stack can differ.
 enum class Coverage { native, ptx, none, unknown };
+template <>
+struct Words<Coverage> {
+  static constexpr std::array<std::string_view, 4> table = {"native", "ptx", "none", "unknown"};
+};
 
 struct DeviceFacts {
   std::string name;                // "NVIDIA H100 80GB HBM3"
@@ -31,12 +37,26 @@ struct DeviceFacts {
   Coverage compute = Coverage::unknown;  // of LibTorch's own kernels
 };
 
-nlohmann::json to_json(const DeviceFacts& device);
-
-// Throws ContractError naming the field.
-DeviceFacts device_facts_from_json(const nlohmann::json& json);
-
-std::string_view to_string(Coverage coverage);
+template <>
+struct Description<DeviceFacts> {
+  static constexpr About about = About::part("device_facts", "One GPU as the worker's CUDA runtime sees it.");
+  static void fields(auto& field, DeviceFacts& device) {
+    field("name", device.name);
+    field("compute_capability", device.compute_capability);
+    field("uuid", device.uuid, "Empty in a fingerprint.");
+    field("sm_count", device.sm_count, rule::at_least(0));
+    field("memory_bytes", device.memory_bytes, rule::at_least(0));
+    field("l2_bytes", device.l2_bytes, rule::at_least(0));
+    field("clock_hz", device.clock_hz, rule::at_least(0));
+    field("memory_clock_hz", device.memory_clock_hz, rule::at_least(0));
+    field("memory_bus_bits", device.memory_bus_bits, rule::at_least(0));
+    field("ecc", device.ecc);
+    field("mig", device.mig);
+    field("pci_bus_id", device.pci_bus_id);
+    field("driver_cuda", device.driver_cuda);
+    field("compute", device.compute);
+  }
+};
 
 // "9.0" -> "sm_90"
 std::string device_class(const std::string& compute_capability);

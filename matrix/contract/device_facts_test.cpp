@@ -1,6 +1,7 @@
 #include "matrix/contract/device_facts.hpp"
 
 #include "ci/catch.hpp"
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/version.hpp"
 
 namespace reprobench {
@@ -52,13 +53,13 @@ TEST_CASE("device facts survive the document, and a missing field is named", "[d
   device.memory_bytes = 85'045'870'592;
   device.ecc = true;
   device.compute = Coverage::ptx;
-  nlohmann::json document = to_json(device);
-  CHECK(to_json(device_facts_from_json(document)) == document);
+  nlohmann::json document = written(device);
+  CHECK(written(read_document<DeviceFacts>(document)) == document);
   document.erase("sm_count");
-  CHECK_THROWS_WITH(device_facts_from_json(document), "device: `sm_count` is missing");
+  CHECK_THROWS_WITH(read_document<DeviceFacts>(document), "device_facts: `sm_count` is missing");
   document["sm_count"] = 132;
   document["compute"] = "sometimes";
-  CHECK_THROWS_AS(device_facts_from_json(document), ContractError);
+  CHECK_THROWS_AS(read_document<DeviceFacts>(document), ContractError);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <nlohmann/json.hpp>
+#include "matrix/contract/document/description.hpp"
 
 namespace reprobench {
 
@@ -19,9 +19,18 @@ struct DevicePeaks {
   std::optional<double> host_link_gb_per_s;   // PCIe x16 of the card's generation, one direction, without its protocol
 };
 
-nlohmann::json to_json(const DevicePeaks& peaks);
-
-// Throws ContractError naming the field.
-DevicePeaks device_peaks_from_json(const nlohmann::json& json);
+template <>
+struct Description<DevicePeaks> {
+  static constexpr About about =
+      About::part("peaks", "The data sheet of the GPU the cell was planned for; absent for a CPU or an unknown GPU.");
+  static void fields(auto& field, DevicePeaks& peaks) {
+    field("gpu", peaks.gpu);
+    field("device_name", peaks.device_name);
+    field("memory_gb_per_s", peaks.memory_gb_per_s);
+    field("tflop_per_s", peaks.tflop_per_s);
+    field.optional("nvlink_gb_per_s", peaks.nvlink_gb_per_s, "One direction.");
+    field.optional("host_link_gb_per_s", peaks.host_link_gb_per_s, "One direction.");
+  }
+};
 
 }  // namespace reprobench

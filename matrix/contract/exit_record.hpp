@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"
 
 namespace reprobench {
@@ -32,6 +33,26 @@ struct ExitRecord {
   std::int64_t system_ns = 0;
   std::int64_t stdout_bytes = 0;  // written by the worker; the log file keeps head and tail up to its cap
   std::int64_t stderr_bytes = 0;
+};
+
+template <>
+struct Description<ExitRecord> {
+  static constexpr About about = About::document("exit", "exit.json: the shepherd's account of how the worker ended");
+  static void fields(auto& field, ExitRecord& exit) {
+    field("nonce", exit.nonce, rule::not_empty);
+    field.since(1, "rank", exit.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
+    field("exit_code", exit.exit_code);
+    field("signal", exit.signal);
+    field("launch_error", exit.launch_error);
+    field("stopped_by", exit.stopped_by);
+    field("leaked_processes", exit.leaked_processes, rule::at_least(0));
+    field("duration_ns", exit.duration_ns, rule::at_least(0));
+    field("max_rss_bytes", exit.max_rss_bytes, rule::at_least(0));
+    field("user_ns", exit.user_ns, rule::at_least(0));
+    field("system_ns", exit.system_ns, rule::at_least(0));
+    field("stdout_bytes", exit.stdout_bytes, rule::at_least(0));
+    field("stderr_bytes", exit.stderr_bytes, rule::at_least(0));
+  }
 };
 
 nlohmann::json to_json(const ExitRecord& record);

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+
+#include "matrix/contract/document/description.hpp"
 
 namespace reprobench {
 
@@ -25,6 +28,33 @@ struct GpuFacts {
   std::int64_t max_pcie_generation = 0;
   std::int64_t max_pcie_lanes = 0;
   std::int64_t nvlinks_active = 0;
+};
+
+inline constexpr std::string_view kGpuSwitches[] = {"", "on", "off"};
+inline constexpr std::string_view kGpuComputeModes[] = {"", "default", "exclusive_thread", "prohibited",
+                                                        "exclusive_process"};
+template <>
+struct Description<GpuFacts> {
+  static constexpr About about = About::part("gpu_facts", "0, or empty: the driver does not say.");
+  static void fields(auto& field, GpuFacts& gpu) {
+    field("name", gpu.name);
+    field("compute_capability", gpu.compute_capability);
+    field("memory_bytes", gpu.memory_bytes, rule::at_least(0));
+    field.since(1, "uuid", gpu.uuid);
+    field.since(1, "pci_bus_id", gpu.pci_bus_id);
+    field.since(1, "cuda_cores", gpu.cuda_cores, rule::at_least(0));
+    field.since(1, "max_sm_clock_mhz", gpu.max_sm_clock_mhz, rule::at_least(0));
+    field.since(1, "max_memory_clock_mhz", gpu.max_memory_clock_mhz, rule::at_least(0));
+    field.since(1, "application_sm_clock_mhz", gpu.application_sm_clock_mhz, rule::at_least(0));
+    field.since(1, "power_limit_mw", gpu.power_limit_mw, rule::at_least(0));
+    field.since(1, "ecc", gpu.ecc, rule::one_of(kGpuSwitches));
+    field.since(1, "mig", gpu.mig, rule::one_of(kGpuSwitches));
+    field.since(1, "persistence", gpu.persistence, rule::one_of(kGpuSwitches));
+    field.since(1, "compute_mode", gpu.compute_mode, rule::one_of(kGpuComputeModes));
+    field.since(1, "max_pcie_generation", gpu.max_pcie_generation, rule::at_least(0));
+    field.since(1, "max_pcie_lanes", gpu.max_pcie_lanes, rule::at_least(0));
+    field.since(1, "nvlinks_active", gpu.nvlinks_active, rule::at_least(0));
+  }
 };
 
 // "sm_90": the class a cell asks for.

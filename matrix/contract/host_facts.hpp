@@ -26,6 +26,25 @@ struct HostFacts {
   std::vector<GpuFacts> gpus;
 };
 
+template <>
+struct Description<HostFacts> {
+  static constexpr About about = About::part("host", "The machine the plan was made for.");
+  static void fields(auto& field, HostFacts& host) {
+    field("host_name", host.host_name);
+    field("os", host.os);
+    field("kernel", host.kernel);
+    field("glibc", host.glibc);
+    field("architecture", host.architecture);
+    field("cpu_model", host.cpu_model);
+    field("cpu_isa", host.cpu_isa);
+    field("cores", host.cores, rule::at_least(1));
+    field("memory_bytes", host.memory_bytes, rule::at_least(0));
+    field("driver", host.driver, "Empty without an NVIDIA driver.");
+    field.since(1, "driver_cuda", host.driver_cuda, "The newest CUDA that driver knows.");
+    field("gpus", host.gpus);
+  }
+};
+
 nlohmann::json to_json(const HostFacts& host);
 
 // Throws ContractError naming the field.

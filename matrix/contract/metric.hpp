@@ -3,6 +3,7 @@
 // refused before anything runs.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "matrix/contract/outcome.hpp"
@@ -10,6 +11,10 @@
 namespace reprobench {
 
 enum class Better { lower, higher };
+template <>
+struct Words<Better> {
+  static constexpr std::array<std::string_view, 2> table = {"lower", "higher"};
+};
 
 struct MetricInfo {
   std::string_view name;  // "throughput.step_time"

@@ -11,6 +11,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/document/description.hpp"
+
 namespace reprobench {
 
 struct OperatorTensor {
@@ -22,16 +24,46 @@ struct OperatorTensor {
   friend bool operator==(const OperatorTensor&, const OperatorTensor&) = default;
 };
 
+inline constexpr std::string_view kPasses[] = {"forward", "backward", "optimizer"};
+
 struct OperatorRecord {
   std::int64_t step = 0;
   std::int64_t index = 0;  // within its step, from 0
   std::string name;        // "aten::addmm"; a backward node as LibTorch names it, "AddmmBackward0"
   int depth = 0;           // 0: called by the workload, 1: by an operator of depth 0 ...
-  std::string pass;        // "forward", "backward", "optimizer"
+  std::string pass;        // kPasses
   std::string module;      // whose output, output gradient or parameter it works for, "h.0.attn.c_attn"
   std::vector<OperatorTensor> inputs;
   std::vector<OperatorTensor> outputs;
   std::string constants;  // other arguments as text, exact: "1, 1e-05 (0x3ee4f8b588e368f1), [8, 64]"
+};
+
+template <>
+struct Description<OperatorTensor> {
+  static constexpr About about = About::part("operator_tensor");
+  static void fields(auto& field, OperatorTensor& tensor) {
+    field("dtype", tensor.dtype);
+    field("shape", tensor.shape, rule::at_least(0));
+    field("digest", tensor.digest,
+          rule::hex(32, true).says("Empty: memory nobody has written, or that the call overwrites unread."));
+    field("not_finite", tensor.not_finite, rule::at_least(0));
+  }
+};
+
+template <>
+struct Description<OperatorRecord> {
+  static constexpr About about = About::line("operators", "operator", "One operator call of a step.");
+  static void fields(auto& field, OperatorRecord& record) {
+    field("step", record.step);
+    field("index", record.index, rule::at_least(0));
+    field("name", record.name);
+    field("depth", record.depth, rule::at_least(0));
+    field("pass", record.pass, rule::one_of(kPasses));
+    field("module", record.module);
+    field("inputs", record.inputs);
+    field("outputs", record.outputs);
+    field("constants", record.constants);
+  }
 };
 
 nlohmann::json to_json(const OperatorRecord& record);

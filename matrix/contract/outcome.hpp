@@ -2,8 +2,10 @@
 // documents: add, never rename.
 #pragma once
 
-#include <optional>
+#include <array>
 #include <string_view>
+
+#include "matrix/contract/document/words.hpp"
 
 namespace reprobench {
 
@@ -12,12 +14,25 @@ namespace reprobench {
 // the run was interrupted before the cell ended; never in a finished run. `recorded`: it ran, and no armed check asked
 // anything of it.
 enum class Outcome { passed, failed, inconclusive, errored, skipped, unfinished, recorded };
+template <>
+struct Words<Outcome> {
+  static constexpr std::array<std::string_view, 7> table = {"passed",  "failed",     "inconclusive", "errored",
+                                                            "skipped", "unfinished", "recorded"};
+};
 
 // Of one check. There is no "ignored": a check that could not be decided is inconclusive and says
 // why.
 enum class CheckStatus { passed, failed, inconclusive };
+template <>
+struct Words<CheckStatus> {
+  static constexpr std::array<std::string_view, 3> table = {"passed", "failed", "inconclusive"};
+};
 
 enum class Dimension { numerics, throughput, memory, communication };
+template <>
+struct Words<Dimension> {
+  static constexpr std::array<std::string_view, 4> table = {"numerics", "throughput", "memory", "communication"};
+};
 
 // How an attempt ended, from evidence the worker cannot fake: wait status, timers, the files it
 // left (reliability rules R1-R6).
@@ -39,19 +54,20 @@ enum class AttemptEnd {
   xid,           // the program made the GPU report an error of the application class (xid.hpp)
   gpu_hw,        // the GPU or its driver failed: an Xid of the device class, or the GPU no longer answers
 };
+template <>
+struct Words<AttemptEnd> {
+  static constexpr std::array<std::string_view, 16> table = {
+      "completed", "nonzero", "crash",  "cuda_oom", "host_oom", "worker_error", "contract", "leaked",
+      "timeout",   "hang",    "launch", "store",    "lost",     "interrupted",  "xid",      "gpu_hw"};
+};
+static_assert(static_cast<std::size_t>(Outcome::recorded) + 1 == Words<Outcome>::table.size());
+static_assert(static_cast<std::size_t>(CheckStatus::inconclusive) + 1 == Words<CheckStatus>::table.size());
+static_assert(static_cast<std::size_t>(Dimension::communication) + 1 == Words<Dimension>::table.size());
+static_assert(static_cast<std::size_t>(AttemptEnd::gpu_hw) + 1 == Words<AttemptEnd>::table.size());
 
 // Who is to blame for an end: `product` fails the cell, `infra` is retried and then errors it,
 // `user` leaves it unfinished.
 enum class Side { none, product, infra, user };
 Side side_of(AttemptEnd end);
-
-std::string_view to_string(Outcome outcome);
-std::string_view to_string(CheckStatus status);
-std::string_view to_string(Dimension dimension);
-std::string_view to_string(AttemptEnd end);
-std::optional<Outcome> outcome_from(std::string_view word);
-std::optional<CheckStatus> check_status_from(std::string_view word);
-std::optional<Dimension> dimension_from(std::string_view word);
-std::optional<AttemptEnd> attempt_end_from(std::string_view word);
 
 }  // namespace reprobench

@@ -3,6 +3,7 @@
 // trace.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,12 +13,19 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/document/description.hpp"
+#include "matrix/contract/document/words.hpp"
+
 namespace reprobench {
 
 enum class MeasurementStatus {
   measured,     // the result was right; `samples` holds its times or rates
   wrong,        // the result was wrong: no samples
   unsupported,  // this stack or device cannot do it: no samples
+};
+template <>
+struct Words<MeasurementStatus> {
+  static constexpr std::array<std::string_view, 3> table = {"measured", "wrong", "unsupported"};
 };
 
 struct ProbeMeasurement {
@@ -47,12 +55,55 @@ struct ProbeMeasurement {
   friend bool operator==(const ProbeMeasurement&, const ProbeMeasurement&) = default;
 };
 
+template <>
+struct Description<ProbeMeasurement> {
+  static constexpr About about = About::part("measurement", "What a probe recorded of one operation.");
+  static void fields(auto& field, ProbeMeasurement& measurement) {
+    field("operation", measurement.operation, rule::not_empty);
+    field("labels", measurement.labels, "dtype, shape, size, memory, library: those that apply.");
+    field("unit", measurement.unit, rule::not_empty);
+    field("status", measurement.status);
+    field("finding", measurement.finding);
+    field("error_rel", measurement.error_rel, "Relative L2 distance to fp64; null where the check is exact.");
+    field("error_bound_rel", measurement.error_bound_rel);
+    field("results_compared", measurement.results_compared,
+          rule::at_least(0).says("Results of repetitions held against the first, bit for bit."));
+    field("results_differing", measurement.results_differing, rule::at_least(0));
+    field("samples", measurement.samples,
+          "In `unit`, in the order they were taken; none of a result that was not right.");
+    field.optional(
+        "timed_from_ns", measurement.timed_from_ns,
+        rule::at_least(0).says("When the samples were taken, since the trace's monotonic_us; absent where none were."));
+    field.optional("timed_to_ns", measurement.timed_to_ns, rule::at_least(0));
+    field("peak", measurement.peak, "The data sheet's; null if it is unknown.");
+    field("peak_source", measurement.peak_source);
+    field("algorithm", measurement.algorithm);
+    field("kernels", measurement.kernels);
+    const bool is_measured = measurement.status == MeasurementStatus::measured;
+    field.hold(!is_measured || !measurement.samples.empty(), "has no samples, though its status is `measured`");
+    field.hold(is_measured || measurement.samples.empty(), "has samples of a result that was not right");
+    field.hold(measurement.timed_from_ns.has_value() == measurement.timed_to_ns.has_value() &&
+                   measurement.timed_from_ns <= measurement.timed_to_ns,
+               "has a `timed_from_ns` and `timed_to_ns` that are no span of time");
+  }
+};
+
 // A line of the trace, not of the result: a measurement that goes on, or that is not complete yet, with the samples it
 // has. What replaces it is the measurement itself, in a later line.
 struct ProbeProgress {
   std::string operation;
   std::map<std::string, std::string> labels;
   std::vector<double> samples;
+};
+
+template <>
+struct Description<ProbeProgress> {
+  static constexpr About about = About::line("trace", "progress", "A probe's measurement that is not complete yet.");
+  static void fields(auto& field, ProbeProgress& progress) {
+    field("operation", progress.operation, rule::not_empty);
+    field("labels", progress.labels);
+    field("samples", progress.samples);
+  }
 };
 
 // Which measurements of a cell a threshold is about: all of the operation with these labels, or all there are.
@@ -68,17 +119,23 @@ struct MeasurementSelection {
   friend bool operator==(const MeasurementSelection&, const MeasurementSelection&) = default;
 };
 
+template <>
+struct Description<MeasurementSelection> {
+  static constexpr About about = About::part("selection", "Which of a probe's measurements a threshold is about.");
+  static void fields(auto& field, MeasurementSelection& selection) {
+    field("operation", selection.operation);
+    field("labels", selection.labels);
+    field("share_of", selection.share_of);
+  }
+};
+
 inline constexpr std::string_view kDataSheetPeak = "peak";
 inline constexpr std::string_view kMeasuredPeak = "measured_peak";
 
-std::string_view to_string(MeasurementStatus status);
-
 nlohmann::json to_json(const ProbeMeasurement& measurement);
 nlohmann::json to_json(const ProbeProgress& progress);
-nlohmann::json to_json(const MeasurementSelection& selection);
 
-// Both throw ContractError naming the field.
+// Throws ContractError naming the field.
 ProbeMeasurement probe_measurement_from_json(const nlohmann::json& json);
-MeasurementSelection measurement_selection_from_json(const nlohmann::json& json);
 
 }  // namespace reprobench

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "matrix/contract/document/description.hpp"
 
 namespace reprobench {
 
@@ -34,10 +34,31 @@ struct Replay {
   bool hold_state = false;  // no update: every step sees another batch from the same state
 };
 
-nlohmann::json to_json(const Replay& replay);
+template <>
+struct Description<OperatorSite> {
+  static constexpr About about = About::part("operator_site");
+  static void fields(auto& field, OperatorSite& site) {
+    field("step", site.step, rule::at_least(1));
+    field("index", site.index, rule::at_least(0));
+  }
+};
 
-// Throws ContractError naming the field.
-Replay replay_from_json(const nlohmann::json& json);
+template <>
+struct Description<Replay> {
+  static constexpr About about = About::part(
+      "replay", "The steps of a cell once more, from a stored state or the start, and more of them on record.");
+  static void fields(auto& field, Replay& replay) {
+    field("from_state", replay.from_state, "File of a state; empty: the initial values.");
+    field("first_step", replay.first_step, rule::at_least(1));
+    field("last_step", replay.last_step, rule::at_least(1));
+    field("snapshots_after", replay.snapshots_after, rule::at_least(0));
+    field("operators_from", replay.operators_from, rule::at_least(0).says("0: none."));
+    field("operators_to", replay.operators_to, rule::at_least(0));
+    field("capture", replay.capture);
+    field("hold_state", replay.hold_state, "No update: every step sees another batch from the same state.");
+    field.hold(replay.last_step >= replay.first_step, "has no steps: its last is before its first");
+  }
+};
 
 std::string snapshot_file(std::int64_t step);
 std::string gradients_file(std::int64_t step);

@@ -1,8 +1,8 @@
 #include "matrix/contract/replay.hpp"
 
 #include "ci/catch.hpp"
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/state_cadence.hpp"
-#include "matrix/contract/version.hpp"
 
 namespace reprobench {
 namespace {
@@ -21,7 +21,7 @@ Replay full_replay() {
 }
 
 TEST_CASE("a replay comes back as it was asked for", "[replay]") {
-  const Replay back = replay_from_json(to_json(full_replay()));
+  const Replay back = read_document<Replay>(written(full_replay()));
   CHECK(back.from_state == "/store/state-3.safetensors");
   CHECK(back.first_step == 4);
   CHECK(back.last_step == 9);
@@ -33,22 +33,22 @@ TEST_CASE("a replay comes back as it was asked for", "[replay]") {
   CHECK(back.hold_state);
   Replay plain;
   plain.last_step = 1;
-  CHECK_FALSE(replay_from_json(to_json(plain)).capture);
+  CHECK_FALSE(read_document<Replay>(written(plain)).capture);
 }
 
 TEST_CASE("a replay without steps or with a field missing is refused", "[replay]") {
-  nlohmann::json json = to_json(full_replay());
+  nlohmann::json json = written(full_replay());
   SECTION("no first step") { json["first_step"] = 0; }
   SECTION("ends before it begins") { json["last_step"] = 3; }
   SECTION("no capture") { json.erase("capture"); }
   SECTION("half a capture") { json["capture"].erase("index"); }
-  CHECK_THROWS_AS(replay_from_json(json), ContractError);
+  CHECK_THROWS_AS(read_document<Replay>(json), ContractError);
 }
 
 TEST_CASE("one step is a replay", "[replay]") {
-  nlohmann::json json = to_json(full_replay());
+  nlohmann::json json = written(full_replay());
   json["last_step"] = 4;
-  CHECK_NOTHROW(replay_from_json(json));
+  CHECK_NOTHROW(read_document<Replay>(json));
 }
 
 TEST_CASE("what shows where the state is digested may have arisen since it was digested last", "[replay]") {

@@ -2,7 +2,9 @@
 // the worker.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "matrix/contract/device_peaks.hpp"
+#include "matrix/contract/document/description.hpp"
+#include "matrix/contract/document/words.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/replay.hpp"
 
@@ -19,6 +23,10 @@ namespace reprobench {
 // How much of a run is digested. `step`: a root digest a step, the state's at a fixed cadence.
 // `tensor`: every tensor of every step.
 enum class TraceLevel { step, tensor };
+template <>
+struct Words<TraceLevel> {
+  static constexpr std::array<std::string_view, 2> table = {"step", "tensor"};
+};
 
 // What is done, equal for every stack: the training of a model, or a probe of the device. Shapes and hyper-parameters
 // that are not here belong to the preset.
@@ -36,6 +44,24 @@ struct WorkloadRequest {
   std::int64_t repetitions() const { return is_probe() ? samples : steps; }
 };
 
+template <>
+struct Description<WorkloadRequest> {
+  static constexpr About about = About::part("workload", "The training of a model, or a probe of the device.");
+  // In the order of their names, as canonical_fields.
+  static void fields(auto& field, WorkloadRequest& workload) {
+    if (field.either("probe", workload.is_probe())) {
+      field("preset", workload.preset);
+      field("probe", workload.probe, rule::not_empty);
+      field("samples", workload.samples, rule::at_least(1));
+    } else {
+      field("batch_size", workload.batch_size, rule::at_least(1));
+      field("model", workload.model);
+      field("preset", workload.preset);
+      field("steps", workload.steps, rule::at_least(1));
+    }
+  }
+};
+
 // A planted fault, to show that a detector goes red. It belongs to an attempt, not to the cell:
 // with and without it the cell_id is the same. The kinds are injection_kinds().
 struct Injection {
@@ -44,6 +70,17 @@ struct Injection {
   std::string tensor;  // a parameter or a module, by kind: "fc1.weight", "h.0.attn.c_attn"; empty: the kind needs none
   std::int64_t element = 0;  // index into the row-major tensor
   bool operator==(const Injection&) const = default;
+};
+
+template <>
+struct Description<Injection> {
+  static constexpr About about = About::part("injection", "A planted fault, to show that a detector goes red.");
+  static void fields(auto& field, Injection& injection) {
+    field("kind", injection.kind);
+    field("step", injection.step, rule::at_least(1).says("1-based."));
+    field("tensor", injection.tensor);
+    field("element", injection.element, rule::at_least(0).says("Index into the row-major tensor."));
+  }
 };
 
 struct InjectionKind {
@@ -79,6 +116,43 @@ struct CellRequest {
   std::optional<DevicePeaks> peaks;  // of the GPU the cell was planned for; nothing for a CPU or an unknown GPU
 };
 
+// The part of a request that says what the cell is: no nonce, rank, repeat, attempt, turns, fault or path. In the order
+// of their names: the text of these fields is what the cell_id is a hash of (plan/cell_id.cpp). `knobs_of` makes of the
+// request's knobs those that are written: a planned cell's are only those that are not at their default.
+void canonical_fields(auto& field, CellRequest& request, auto knobs_of) {
+  field("device", request.device, R"("cpu" or a class such as "sm_90".)");
+  field.as(
+      "knobs", [&]() -> decltype(auto) { return knobs_of(request.knobs); },
+      [&](const KnobValues& knobs) { request.knobs = knobs; },
+      "Every knob by name, each with the text of its value; complete.");
+  field("stack", request.stack);
+  field("suite", request.suite);
+  field("trace", request.trace);
+  field("workload", request.workload);
+  field("world_size", request.world_size, rule::at_least(1));
+}
+void canonical_fields(auto& field, CellRequest& request) { canonical_fields(field, request, std::identity()); }
+
+template <>
+struct Description<CellRequest> {
+  static constexpr About about =
+      About::document("request", "request.json: what one attempt of one cell is asked to do");
+  static void fields(auto& field, CellRequest& request) {
+    field("cell_id", request.cell_id, rule::not_empty);
+    field("nonce", request.nonce, rule::not_empty);
+    field.since(1, "rank", request.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
+    field("repeat", request.repeat, rule::at_least(0));
+    field("attempt", request.attempt, rule::at_least(0));
+    canonical_fields(field, request);
+    field("poison_allocator", request.poison_allocator);
+    field("inject", request.inject);
+    field.optional("turn_steps", request.turn_steps,
+                   rule::at_least(1).says("Of a resident worker: steps a turn, each done when turns.jsonl says so."));
+    field.optional("replay", request.replay);
+    field.optional("peaks", request.peaks);
+  }
+};
+
 // The steps an attempt does: the replay's, or all of the workload's.
 std::int64_t first_step_of(const CellRequest& request);
 std::int64_t last_step_of(const CellRequest& request);
@@ -92,17 +166,9 @@ nlohmann::json to_json(const CellRequest& request);
 // Throws ContractError naming the field.
 CellRequest request_from_json(const nlohmann::json& json);
 
-// The part of a request that says what the cell is: no nonce, rank, repeat, attempt, turns, fault or path. Its
-// SHA-256 is the cell_id's hash.
 nlohmann::json canonical_request(const CellRequest& request);
 
 // Inverse of canonical_request: the other fields keep their defaults. Throws ContractError naming the field.
 CellRequest canonical_request_from_json(const nlohmann::json& json);
-
-nlohmann::json to_json(const Injection& injection);
-Injection injection_from_json(const nlohmann::json& json);
-
-std::string_view to_string(TraceLevel level);
-std::optional<TraceLevel> trace_level_from(std::string_view word);
 
 }  // namespace reprobench

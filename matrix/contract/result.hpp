@@ -74,11 +74,84 @@ struct CellResult {
   std::vector<ProbeMeasurement> measurements;  // of a probe, in the order they were taken; a training has none
 };
 
+template <>
+struct Description<WorkerFailure> {
+  static constexpr About about = About::part("failure");
+  static void fields(auto& field, WorkerFailure& failure) {
+    field("cause", failure.cause);
+    field("detail", failure.detail);
+    field("step", failure.step, rule::at_least(0));
+  }
+};
+
+template <>
+struct Description<ComponentVersion> {
+  static constexpr About about = About::part("component");
+  static void fields(auto& field, ComponentVersion& component) {
+    field("name", component.name);
+    field("compiled", component.compiled, "What the headers said; empty if unknown.");
+    field("loaded", component.loaded, "What the library says when asked; empty if it is not loaded.");
+    field("path", component.path, "File it was mapped from.");
+  }
+};
+
+template <>
+struct Description<MappedLibrary> {
+  static constexpr About about = About::part("library");
+  static void fields(auto& field, MappedLibrary& library) {
+    field("path", library.path);
+    field("build_id", library.build_id);
+  }
+};
+
+template <>
+struct Description<Fingerprint> {
+  static constexpr About about = About::part("fingerprint", "What was really loaded and set.");
+  static void fields(auto& field, Fingerprint& fingerprint) {
+    field("components", fingerprint.components);
+    field("libraries", fingerprint.libraries);
+    field("compiler", fingerprint.compiler);
+    field("cxx11_abi", fingerprint.cxx11_abi, rule::between(0, 1));
+    field("cpu_model", fingerprint.cpu_model);
+    field("cpu_capability", fingerprint.cpu_capability);
+    field("threads", fingerprint.threads, rule::at_least(0));
+    field("interop_threads", fingerprint.interop_threads, rule::at_least(0));
+    field("blas_provider", fingerprint.blas_provider);
+    field("device_name", fingerprint.device_name, "Empty on the CPU.");
+    field.optional("device", fingerprint.device);
+    field("flags", fingerprint.flags, "Resolved LibTorch settings by name.");
+    field("environment", fingerprint.environment, "Allow-listed variables that were set.");
+  }
+};
+
+template <>
+struct Description<CellResult> {
+  static constexpr About about = About::document("result", "result.json: the worker's last word on one attempt");
+  static void fields(auto& field, CellResult& result) {
+    field("cell_id", result.cell_id, rule::not_empty);
+    field("nonce", result.nonce, rule::not_empty);
+    field.since(1, "rank", result.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
+    field("failure", result.failure, "null: all steps done.");
+    field("workload_digest", result.workload_digest, rule::hex(32, true).says("Empty if the failure came first."));
+    field("steps_completed", result.steps_completed, rule::at_least(0));
+    field("chain", result.chain, rule::hex(32, true).says("After the last step."));
+    field("trace_lines", result.trace_lines, rule::at_least(0));
+    field("peak_rss_bytes", result.peak_rss_bytes, rule::at_least(0));
+    field("peak_allocated_bytes", result.peak_allocated_bytes,
+          rule::at_least(-1).says("Of the device; -1 on the CPU."));
+    field("peak_reserved_bytes", result.peak_reserved_bytes, rule::at_least(-1));
+    field("start_to_first_step_ns", result.start_to_first_step_ns, rule::at_least(0));
+    field("knobs_resolved", result.knobs_resolved,
+          "What each knob came to; differs from the request where the stack could not.");
+    field("fingerprint", result.fingerprint);
+    field.optional("measurements", result.measurements, "Of a probe; absent for a training.");
+  }
+};
+
 nlohmann::json to_json(const CellResult& result);
 nlohmann::json to_json(const Fingerprint& fingerprint);
 
-// Both throw ContractError naming the field.
+// Throws ContractError naming the field.
 CellResult result_from_json(const nlohmann::json& json);
-Fingerprint fingerprint_from_json(const nlohmann::json& json);
 
 }  // namespace reprobench

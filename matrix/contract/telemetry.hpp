@@ -17,6 +17,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/document/description.hpp"
+#include "matrix/contract/document/words.hpp"
+
 namespace reprobench {
 
 struct TelemetryGpu {
@@ -80,6 +83,10 @@ enum class TelemetryEventKind {
   lost,        // the GPU no longer answers: NVML_ERROR_GPU_IS_LOST
   wait_error,  // the event channel broke, so device faults would go unseen: every GPU counts as unhealthy
 };
+template <>
+struct Words<TelemetryEventKind> {
+  static constexpr std::array<std::string_view, 3> table = {"xid", "lost", "wait_error"};
+};
 
 struct TelemetryEvent {
   std::int64_t at_ns = 0;
@@ -95,6 +102,69 @@ struct TelemetryEnd {
   std::string problem;              // empty: complete; else "NVML did not answer for 2.0 s"
 };
 
+template <>
+struct Description<TelemetryGpu> {
+  static constexpr About about = About::part("gpu");
+  static void fields(auto& field, TelemetryGpu& gpu) {
+    field("uuid", gpu.uuid);
+    field("pci_bus_id", gpu.pci_bus_id);
+    field("name", gpu.name);
+  }
+};
+
+template <>
+struct Description<TelemetryHeader> {
+  static constexpr About about = About::first_line("telemetry", "header", "Once, first, before the worker starts.");
+  static void fields(auto& field, TelemetryHeader& header) {
+    field("cell_id", header.cell_id, rule::not_empty);
+    field("nonce", header.nonce, rule::not_empty);
+    field("period_ns", header.period_ns, rule::at_least(0));
+    field("gpus", header.gpus, "In the order of CUDA_VISIBLE_DEVICES.");
+    field.optional(
+        "monotonic_us", header.monotonic_us,
+        rule::time.says("CLOCK_MONOTONIC when the file began. Absent from files before steps had time stamps."));
+  }
+};
+
+template <>
+struct Description<TelemetrySample> {
+  static constexpr About about = About::line("telemetry", "sample", "One reading of one GPU.");
+  static void fields(auto& field, TelemetrySample& sample) {
+    field("at_ns", sample.at_ns, rule::at_least(0).says("Since the header."));
+    field("gpu", sample.gpu, rule::between(0, 1024).says("Index into the header's."));
+    field("trace_bytes", sample.trace_bytes, rule::at_least(0).says("Length of trace.jsonl at that moment."));
+    for (std::size_t i = 0; i < kQuantities; ++i) {
+      field(info_of(static_cast<Quantity>(i)).word.data(), sample.values[i],
+            rule::at_least(0).says("null: the driver does not say, or says what cannot be."));
+    }
+    field("own_pids", sample.own_pids, rule::at_least(0));
+    field("foreign_pids", sample.foreign_pids, rule::at_least(0));
+    field("hidden_pids", sample.hidden_pids, rule::at_least(0));
+  }
+};
+
+template <>
+struct Description<TelemetryEvent> {
+  static constexpr About about = About::line("telemetry", "event", "What a GPU reported by itself.");
+  static void fields(auto& field, TelemetryEvent& event) {
+    field("at_ns", event.at_ns, rule::at_least(0));
+    field("gpu", event.gpu, rule::between(0, 1024));
+    field("event", event.kind);
+    field("code", event.code, "The Xid's number, or NVML's return code.");
+  }
+};
+
+template <>
+struct Description<TelemetryEnd> {
+  static constexpr About about = About::line("telemetry", "end", "Once, last.");
+  static void fields(auto& field, TelemetryEnd& end) {
+    field("samples", end.samples, rule::at_least(0));
+    field("events", end.events, rule::at_least(0));
+    field("absent", end.absent, "NVML functions this driver does not have.");
+    field("problem", end.problem, "Empty: complete.");
+  }
+};
+
 nlohmann::json to_json(const TelemetryHeader& header);
 nlohmann::json to_json(const TelemetrySample& sample);
 nlohmann::json to_json(const TelemetryEvent& event);
@@ -105,7 +175,5 @@ TelemetryHeader telemetry_header_from_json(const nlohmann::json& json);
 TelemetrySample telemetry_sample_from_json(const nlohmann::json& json);
 TelemetryEvent telemetry_event_from_json(const nlohmann::json& json);
 TelemetryEnd telemetry_end_from_json(const nlohmann::json& json);
-
-std::string_view to_string(TelemetryEventKind kind);
 
 }  // namespace reprobench

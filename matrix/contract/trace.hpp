@@ -78,6 +78,13 @@ enum class TensorRole {
   optimizer_state,
   buffer
 };
+template <>
+struct Words<TensorRole> {
+  static constexpr std::array<std::string_view, 10> table = {
+      "input",       "parameter",          "forward_output",  "mask",  "choice", "loss",
+      "grad_output", "parameter_gradient", "optimizer_state", "buffer"};
+};
+static_assert(static_cast<std::size_t>(TensorRole::buffer) + 1 == Words<TensorRole>::table.size());
 
 // Masks and choices are recorded as the positions of their ones, in ascending order; their sketch, of the tensor of
 // zeros and ones, is there on every step, so flips can be counted.
@@ -110,18 +117,118 @@ struct TensorsRecord {
   std::vector<TensorRecord> tensors;
 };
 
+template <>
+struct Description<TraceHeader> {
+  static constexpr About about = About::first_line("trace", "header", "Once, first.");
+  static void fields(auto& field, TraceHeader& header) {
+    field("cell_id", header.cell_id, rule::not_empty);
+    field("nonce", header.nonce, rule::not_empty);
+    field.since(1, "rank", header.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
+    field("workload_digest", header.workload_digest, rule::digest);
+    field("level", header.level);
+    field.optional(
+        "monotonic_us", header.monotonic_us,
+        rule::time.says("CLOCK_MONOTONIC when the file began. Absent from files before steps had time stamps."));
+  }
+};
+
+template <>
+struct Description<PhaseTimes> {
+  static constexpr About about = About::part("phases");
+  static void fields(auto& field, PhaseTimes& phases) {
+    field("data_ns", phases.data_ns, rule::at_least(0));
+    field("forward_ns", phases.forward_ns, rule::at_least(0));
+    field("backward_ns", phases.backward_ns, rule::at_least(0));
+    field("optimizer_ns", phases.optimizer_ns, rule::at_least(0));
+  }
+};
+
+template <>
+struct Description<StepRecord> {
+  static constexpr About about = About::line("trace", "step", "Every step.");
+  static void fields(auto& field, StepRecord& step) {
+    field("step", step.step, rule::at_least(1));
+    field("loss", step.loss, rule::of_form(Rule::Form::exact_float));
+    field("grad_norm", step.grad_norm,
+          rule::of_form(Rule::Form::exact_float_or_null).says("null on steps that do not measure it."));
+    field("learning_rate", step.learning_rate);
+    field("samples", step.samples, rule::at_least(0));
+    field("step_time_ns", step.step_time_ns, rule::at_least(1));
+    field("phases", step.phases);
+    field("rss_bytes", step.rss_bytes, rule::at_least(-1).says("-1 on steps that do not measure it."));
+    field("allocated_bytes", step.allocated_bytes, rule::at_least(-1).says("Of the device; -1 on the CPU."));
+    field("root", step.root, rule::digest);
+    field("chain", step.chain, rule::digest);
+    field("events", step.events, rule::of_form(Rule::Form::object).says("Discrete events by name."));
+    field.optional("block", step.block, rule::at_least(0).says("Which turn of a resident worker, from 0."));
+    field.optional("ended_ns", step.ended_ns,
+                   rule::time.says("Since the header's monotonic_us: when the device was done with the step."));
+  }
+};
+
+template <>
+struct Description<TensorSketch> {
+  static constexpr About about = About::part("sketch");
+  static void fields(auto& field, TensorSketch& sketch) {
+    field("nan_count", sketch.nan_count, rule::at_least(0));
+    field("inf_count", sketch.inf_count, rule::at_least(0));
+    field("min", sketch.min);
+    field("max", sketch.max);
+    field("sum", sketch.sum);
+    field("l2", sketch.l2);
+    field("signed_sums", sketch.signed_sums);
+  }
+};
+
+template <>
+struct Description<TensorRecord> {
+  static constexpr About about = About::part("tensor");
+  static void fields(auto& field, TensorRecord& tensor) {
+    field("name", tensor.name);
+    field("role", tensor.role);
+    field("dtype", tensor.dtype);
+    field("shape", tensor.shape, rule::at_least(0));
+    field("digest", tensor.digest, rule::digest);
+    field.optional("sketch", tensor.sketch);
+  }
+};
+
+// `tensors` before the step's own line at level `tensor`, in execution order; `final` once, last.
+template <>
+struct Description<TensorsRecord> {
+  static constexpr std::string_view kKinds[] = {"tensors", "final"};
+  static constexpr About about =
+      About::part("tensors", "The tensors of one step, or (final) the state after the last.");
+  static void fields(auto& field, TensorsRecord& tensors) {
+    field.as(
+        "kind", [&] { return std::string(kKinds[tensors.is_final ? 1 : 0]); },
+        [&](const std::string& kind) { tensors.is_final = kind == kKinds[1]; }, rule::one_of(kKinds));
+    field("step", tensors.step, rule::at_least(0));
+    field("tensors", tensors.tensors);
+  }
+};
+
+struct MeasurementLine {
+  ProbeMeasurement measurement;
+};
+template <>
+struct Description<MeasurementLine> {
+  static constexpr About about = About::line("trace", "measurement", "What a probe recorded of one operation.");
+  static void fields(auto& field, MeasurementLine& line) {
+    Description<ProbeMeasurement>::fields(field, line.measurement);
+  }
+};
+
 nlohmann::json to_json(const TraceHeader& header);
 nlohmann::json to_json(const StepRecord& step);
 nlohmann::json to_json(const TensorsRecord& tensors);
-nlohmann::json measurement_line(const ProbeMeasurement& measurement);  // read by probe_measurement_from_json
+nlohmann::json measurement_line(const ProbeMeasurement& measurement);
 
 // All of them throw ContractError naming the field.
 TraceHeader trace_header_from_json(const nlohmann::json& json);
 StepRecord step_record_from_json(const nlohmann::json& json);
 TensorsRecord tensors_record_from_json(const nlohmann::json& json);
-
-std::string_view to_string(TensorRole role);
-std::optional<TensorRole> tensor_role_from(std::string_view word);
+ProbeMeasurement measurement_from_line(const nlohmann::json& json);
 
 // `body` as line number `seq`, with its checksum and a newline. `body` must not use the keys `seq`
 // and `crc32c`.

@@ -61,7 +61,8 @@ TEST_CASE("B53 B56: a time before the start, or one that readers of JSON would r
   const std::int64_t time_ns = GENERATE(std::int64_t{-1}, (std::int64_t{1} << 53) + 1);
   StepRecord step = some_step();
   step.ended_ns = time_ns;
-  CHECK_THROWS_WITH(step_record_from_json(to_json(step)), "trace: `ended_ns` is no time");
+  CHECK_THROWS_WITH(step_record_from_json(to_json(step)),
+                    Catch::Matchers::StartsWith("trace: `ended_ns` is " + std::to_string(time_ns)));
 }
 
 TEST_CASE("tensors with sketches survive the trace", "[contract]") {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "matrix/contract/json_field.hpp"
+#include "matrix/contract/document/reader.hpp"
 
 namespace reprobench {
 
@@ -18,29 +18,20 @@ Turn turn_of(const CellRequest& request, std::int64_t block) {
 }
 
 json turns_header(const CellRequest& request) {
-  json header = document("turns");
-  header["kind"] = "header";
-  header["cell_id"] = request.cell_id;
-  header["nonce"] = request.nonce;
-  header["rank"] = request.rank;
-  return header;
+  return written(TurnsHeader{request.cell_id, request.nonce, request.rank});
 }
 
-json to_json(const Turn& turn) {
-  return {{"kind", "turn"}, {"block", turn.block}, {"first_step", turn.first_step}, {"last_step", turn.last_step}};
-}
+json to_json(const Turn& turn) { return written(turn); }
 
 void require_turns_header(const json& body, const CellRequest& request) {
-  require_document(body, "turns");
-  if (required<std::string>("turns", body, "nonce") != request.nonce ||
-      required<int>("turns", body, "rank") != request.rank) {
+  const auto header = read_document<TurnsHeader>(body);
+  if (header.nonce != request.nonce || header.rank != request.rank) {
     throw ContractError("turns: of another attempt or rank");
   }
 }
 
 Turn turn_from_json(const json& body, const CellRequest& request, std::int64_t block) {
-  const Turn turn{required<std::int64_t>("turns", body, "block"), required<std::int64_t>("turns", body, "first_step"),
-                  required<std::int64_t>("turns", body, "last_step")};
+  const auto turn = read_document<Turn>(body);
   if (to_json(turn) != to_json(turn_of(request, block))) {
     throw ContractError("turns: block " + std::to_string(turn.block) + " has other steps than were asked for");
   }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -20,6 +21,32 @@ struct Turn {
   std::int64_t block = 0;  // counts from 0 without a gap; block_of() says which steps it has
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
+};
+
+template <>
+struct Description<Turn> {
+  static constexpr About about = About::line("turns", "turn", "The worker may do these steps now.");
+  static void fields(auto& field, Turn& turn) {
+    field("block", turn.block, rule::at_least(0));
+    field("first_step", turn.first_step, rule::at_least(1));
+    field("last_step", turn.last_step, rule::at_least(1));
+  }
+};
+
+// Whose turns these are.
+struct TurnsHeader {
+  std::string cell_id;
+  std::string nonce;
+  int rank = 0;
+};
+template <>
+struct Description<TurnsHeader> {
+  static constexpr About about = About::first_line("turns", "header", "Once, first.");
+  static void fields(auto& field, TurnsHeader& header) {
+    field("cell_id", header.cell_id, rule::not_empty);
+    field("nonce", header.nonce, rule::not_empty);
+    field("rank", header.rank, rule::at_least(0));
+  }
 };
 
 // Turns of an attempt that is asked for in turns.

@@ -6,8 +6,10 @@
 //
 // | version | what changed |
 // | 1.0     | first    |
-// | 1.1     | an attempt is one or more ranks: `rank` in request, trace header, result and exit record; turns
-// (turns.hpp) |
+// | 1.1     | an attempt is one or more ranks: `rank` in request, trace header, result, exit record and journal; |
+// |         | turns (turns.hpp); `progress` and times of a probe's measurements; in plans `request` and |
+// |         | `gate_origin`; in verdicts `dimensions` and what was asked, planted and only recorded; a field that |
+// |         | no description has is refused; of a host and its GPUs every fact is there |
 #pragma once
 
 #include <stdexcept>

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "matrix/contract/capability.hpp"
+#include "matrix/contract/document/description.hpp"
 #include "matrix/inquiry/replays.hpp"
 #include "matrix/verdict/lockstep.hpp"
 
@@ -51,6 +53,45 @@ struct SelftestRow {
 std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability, Replays& replays,
                                       const Announce& announce);
 
-nlohmann::json to_json(const std::vector<SelftestRow>& rows, const SelftestSettings& settings);
+inline constexpr std::string_view kExpectedWords[] = {"", "rounding", "defect", "any"};
+inline constexpr std::string_view kSelftestWords[] = {"", "rounding", "defect", "undecided"};
+
+template <>
+struct Description<SelftestRow> {
+  static constexpr About about = About::part("row");
+  static void fields(auto& field, SelftestRow& row) {
+    field("fault", row.fault);
+    field("workload", row.workload);
+    field("planted", row.planted, rule::at_least(0));
+    field("without_effect", row.without_effect, rule::at_least(0));
+    field("found", row.found, rule::at_least(0));
+    field("located", row.located, rule::at_least(0));
+    field("false_alarms", row.false_alarms, rule::at_least(0));
+    field("expected_word", row.expected_word, rule::one_of(kExpectedWords));
+    field("word", row.word, rule::one_of(kSelftestWords));
+    field("error_ratio", row.error_ratio);
+    field("pooled_ratio", row.pooled_ratio);
+    field("worst_tensor", row.worst_tensor);
+    field("passed", row.passed);
+    field("problem", row.problem);
+  }
+};
+
+struct SelftestDocument {
+  SelftestSettings settings;
+  std::vector<SelftestRow> rows;
+};
+template <>
+struct Description<SelftestDocument> {
+  static constexpr About about = About::document("selftest", "Planted faults on a stack, and what was found of them");
+  static void fields(auto& field, SelftestDocument& selftest) {
+    field("stack", selftest.settings.stack);
+    field("steps", selftest.settings.steps, rule::at_least(0));
+    field("batches", selftest.settings.batches, rule::at_least(0));
+    field("state", selftest.settings.state, rule::at_least(0));
+    field("seed", selftest.settings.seed, rule::at_least(0));
+    field("rows", selftest.rows);
+  }
+};
 
 }  // namespace reprobench

@@ -23,6 +23,25 @@ struct CellThreshold {
   Mark gate_mark = {};  // where a later rule changed the gate alone; no file: the bound's own rule says it
 };
 
+template <>
+struct TextForm<Mark> {
+  static std::string text(const Mark& mark) { return to_string(mark); }
+  static Mark value(const std::string& text) { return mark_from(text); }
+};
+template <>
+struct Description<CellThreshold> {
+  static constexpr About about = About::part("threshold");
+  static void fields(auto& field, CellThreshold& threshold) {
+    field("metric", threshold.metric);
+    field("gate", threshold.gate);
+    field("bound", threshold.bound);
+    field("origin", threshold.mark, "file:line:column of where the bound was set.");
+    field.optional("of", threshold.of);
+    field.optional("gate_origin", threshold.gate_mark,
+                   "Where a later rule changed the gate alone. Absent: the bound's own rule says it.");
+  }
+};
+
 struct Cell {
   // cell_id set; nonce, repeat, attempt, inject left for the executor. Of a cell that was planned in this process the
   // knobs are those that are not at their default (all 24 of 100,000 cells would be 290 MB); plan.json, and so a cell
@@ -51,12 +70,71 @@ struct Skip {
   std::string rule;    // id of a row of compat_rules.cpp, "device-class", or kDeselected
   std::string reason;  // one sentence with the numbers
 };
+template <>
+struct Description<Skip> {
+  static constexpr About about = About::part("skip");
+  static void fields(auto& field, Skip& skip) {
+    field("rule", skip.rule);
+    field("reason", skip.reason);
+  }
+};
 
 struct PlannedCell {
   Cell cell;
   std::optional<Skip> skip;
   std::vector<std::string>
       notes;  // findings that do not stop it: "driver 550.54.14 is under toolkit 12.8's 570.26: minor-version mode"
+};
+
+// As plan.json lists them: an entry of Cell::injections.
+struct PlannedInjection {
+  int repeat = 0;
+  Injection injection;
+};
+template <>
+struct Description<PlannedInjection> {
+  static constexpr About about = About::part("planned_injection");
+  static void fields(auto& field, PlannedInjection& planned) {
+    field("repeat", planned.repeat, rule::at_least(0));
+    field("injection", planned.injection);
+  }
+};
+
+template <>
+struct Description<PlannedCell> {
+  static constexpr About about = About::part("cell");
+  static void fields(auto& field, PlannedCell& planned) {
+    Cell& cell = planned.cell;
+    field("cell_id", cell.request.cell_id, rule::not_empty);
+    field("slug", cell.slug);
+    field("coordinates", cell.coordinates, "suite, workload, stack, device, world_size and the axes' knobs, by name.");
+    field.group("request", [&](auto& part) { canonical_fields(part, cell.request, with_defaults); });
+    field.optional(
+        "turn_steps", cell.request.turn_steps,
+        rule::at_least(1).says("Its workers stay up beside those of its group and do so many steps a turn."));
+    field.optional("peaks", cell.request.peaks);
+    field("reference_cell_id", cell.reference_cell_id, rule::not_empty);
+    field("required", cell.required);
+    field("repeat", cell.repeat, rule::at_least(1));
+    field("poison_last_repeat", cell.poison_last_repeat);
+    field("exclusive", cell.exclusive);
+    field("limits", cell.limits);
+    field.as(
+        "thresholds", [&]() -> const auto& { return cell.thresholds.items(); },
+        [&](const std::vector<CellThreshold>& list) { cell.thresholds = list; });
+    field.as(
+        "injections",
+        [&] {
+          std::vector<PlannedInjection> list;
+          for (const auto& [repeat, injection] : cell.injections) list.push_back({repeat, injection});
+          return list;
+        },
+        [&](const std::vector<PlannedInjection>& list) {
+          for (const PlannedInjection& entry : list) cell.injections[entry.repeat] = entry.injection;
+        });
+    field("skip", planned.skip);
+    field("notes", planned.notes);
+  }
 };
 
 }  // namespace reprobench

@@ -43,6 +43,68 @@ struct Plan {
   std::vector<PlannedCell> cells;
 };
 
+inline constexpr std::string_view kHostLabelLetters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+template <>
+struct Description<PlanHost> {
+  static constexpr About about = About::part("plan_host");
+  static void fields(auto& field, PlanHost& host) {
+    field("label", host.label, rule::letters_of(kHostLabelLetters));
+    field("runs", host.runs);
+    field("facts", host.facts);
+  }
+};
+
+template <>
+struct Description<PlanRequest> {
+  static constexpr About about = About::part("plan_request", "What the command line asked for beside the matrix file.");
+  static void fields(auto& field, PlanRequest& request) {
+    field("selected_by", request.selected_by,
+          "Options that left cells out; those are skipped by the rule `deselected`.");
+    field("changed_by", request.changed_by,
+          "Options by which the cells are asked for something else than the matrix says.");
+    field("overrides", request.overrides, "Options that are part of every reproduce line.");
+    field("names_cells", request.names_cells, "By --cell.");
+  }
+};
+
+struct PlanTotals {
+  std::int64_t planned = 0;
+  std::int64_t runnable = 0;
+  std::int64_t skipped = 0;
+};
+PlanTotals totals_of(const Plan& plan);
+template <>
+struct Description<PlanTotals> {
+  static constexpr About about = About::part("totals");
+  static void fields(auto& field, PlanTotals& totals) {
+    field("planned", totals.planned, rule::at_least(0));
+    field("runnable", totals.runnable, rule::at_least(0));
+    field("skipped", totals.skipped, rule::at_least(0));
+  }
+};
+
+template <>
+struct Description<Plan> {
+  static constexpr About about = About::document(
+      "plan", "plan.json: every cell of a matrix on this host, runnable or skipped with rule and reason");
+  static void fields_before_cells(auto& field, Plan& plan) {
+    field("matrix", plan.matrix);
+    field("matrix_file", plan.matrix_file);
+    field.optional("request", plan.request, "Absent: the command line asked for nothing beside the matrix file.");
+    field("host", plan.host);
+    field.optional("hosts", plan.hosts, "Of a merged run: the machines its cells ran on.");
+    field("declared", plan.declared, "Stack, component, version.");
+    field.as(
+        "totals", [&] { return totals_of(plan); }, [](const PlanTotals&) {});
+  }
+  static void fields(auto& field, Plan& plan) {
+    fields_before_cells(field, plan);
+    field("cells", plan.cells);
+  }
+};
+
 // plan.json, a cell a line, in parts of some 64 KiB: a plan of 100,000 cells never stands in memory as JSON.
 void write_plan(const Plan& plan, const std::function<void(std::string_view)>& sink);
 

@@ -1,6 +1,7 @@
 #include "matrix/plan/plan_json.hpp"
 
 #include <algorithm>
+#include <fstream>
 
 #include "ci/catch.hpp"
 #include "matrix/contract/version.hpp"
@@ -39,6 +40,15 @@ nlohmann::json document_of(const Plan& plan) {
 }
 
 }  // namespace
+
+TEST_CASE("plans of contract 1.0 are read", "[plan]") {
+  const auto* file = GENERATE("plan.json", "plan_of_hosts.json");
+  std::ifstream stream(std::string(REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/1.0/") + file);
+  nlohmann::json document = nlohmann::json::parse(stream);
+  const Plan plan = plan_from_json(document);
+  document["version"]["minor"] = kContractVersion.minor;
+  CHECK(document_of(plan) == document);
+}
 
 TEST_CASE("a plan survives its document", "[plan]") {
   const Plan plan = sample_plan();
@@ -88,10 +98,20 @@ TEST_CASE("a plan of many cells is written in many parts", "[plan]") {
   CHECK(document_of({})["cells"] == nlohmann::json::array());
 }
 
+TEST_CASE("a cell that holds only chosen knobs is written with all, and stays as it is", "[plan]") {
+  Plan plan = sample_plan();
+  plan.cells[0].cell.request.knobs = {{"threads", "2"}};
+  const nlohmann::json document = document_of(plan);
+  CHECK(document["cells"][0]["request"]["knobs"] == nlohmann::json(with_defaults({{"threads", "2"}})));
+  CHECK(to_json(plan.cells[0]) == document["cells"][0]);
+  CHECK(plan.cells[0].cell.request.knobs.size() == 1);
+  CHECK(plan_from_json(document).cells[0].cell.request.knobs == with_defaults({{"threads", "2"}}));
+}
+
 TEST_CASE("a plan that lacks a field is refused by name", "[plan]") {
   nlohmann::json document = document_of(sample_plan());
   document["cells"][0].erase("slug");
-  CHECK_THROWS_WITH(plan_from_json(document), "plan: `slug` is missing");
+  CHECK_THROWS_WITH(plan_from_json(document), "plan: `cells/0/slug` is missing");
   document = document_of(sample_plan());
   document["cells"][0]["thresholds"][0]["bound"]["kind"] = "about";
   CHECK_THROWS_AS(plan_from_json(document), ContractError);

@@ -17,8 +17,7 @@ constexpr std::int64_t kTailBytes = 4 << 10;
 constexpr std::size_t kLongestQuoteBytes = 200;
 
 template <class Document>
-ReadDocument<Document> read_document(const fs::path& path, std::int64_t limit_bytes,
-                                     Document (*from_json)(const json&)) {
+ReadDocument<Document> document_in(const fs::path& path, std::int64_t limit_bytes, Document (*from_json)(const json&)) {
   const std::string name = path.filename().string() + ": ";
   const auto content = read_plain_file(path, limit_bytes);
   if (const auto* problem = std::get_if<FileProblem>(&content)) return {std::nullopt, name + problem->text};
@@ -69,9 +68,9 @@ fs::path rank_folder(const fs::path& attempt_folder, int rank) {
 RankFiles read_rank_files(const fs::path& attempt_folder, const CellRequest& request) {
   const fs::path folder = rank_folder(attempt_folder, request.rank);
   RankFiles files;
-  files.exit = only_of(request, "exit.json",
-                       read_document(folder / "exit.json", kLargestExitRecordBytes, &exit_record_from_json));
-  auto result = read_document(folder / "result.json", kLargestResultBytes, &result_from_json);
+  files.exit =
+      only_of(request, "exit.json", document_in(folder / "exit.json", kLargestExitRecordBytes, &exit_record_from_json));
+  auto result = document_in(folder / "result.json", kLargestResultBytes, &result_from_json);
   if (result.value && result.value->cell_id != name_without_host(request.cell_id)) {
     result = {std::nullopt, fmt::format("result.json: cell_id {} does not match expected {}", result.value->cell_id,
                                         request.cell_id)};

@@ -172,7 +172,7 @@ void add_to(sqlite3* db, const fs::path& run_folder, const json& run, const json
   transaction.commit();
 }
 
-json read_document(const fs::path& path) {
+json parsed_file(const fs::path& path) {
   json document = json::parse(read_file(path), nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded()) throw StoreError(path.string() + ": not JSON");
   return document;
@@ -190,9 +190,9 @@ int add_all(sqlite3* db, const fs::path& store, std::vector<std::string>& proble
   int found = 0;
   for (const fs::path& folder : folders) {
     try {
-      const json run = read_document(folder / "run.json");
+      const json run = parsed_file(folder / "run.json");
       const fs::path verdict = folder / "verdict.json";
-      add_to(db, folder, run, fs::exists(verdict) ? read_document(verdict) : json(nullptr));
+      add_to(db, folder, run, fs::exists(verdict) ? parsed_file(verdict) : json(nullptr));
       ++found;
     } catch (const StoreError& error) {
       problems.push_back(error.what());

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/record/file_descriptor.hpp"
@@ -88,6 +89,10 @@ void write_new_file(const fs::path& path, const std::string& content) {
   if (close(fd.release()) != 0) fail("write", path, errno);
 }
 
+JournalAttempt named_in_journal(const CellRequest& request) {
+  return {request.cell_id, request.repeat, request.attempt, request.nonce};
+}
+
 }  // namespace
 
 void require_not_held(const fs::path& run_folder, const std::string& run_id) {
@@ -121,10 +126,7 @@ RunDirectory RunDirectory::create(const fs::path& store, const std::optional<fs:
   const fs::path journal = path / "journal.jsonl";
   run.journal_fd_ = open(journal.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
   if (run.journal_fd_ < 0) fail("make", journal, errno);
-  json header = document("journal");
-  header["kind"] = "header";
-  header["run_id"] = info.run_id;
-  run.append_journal(std::move(header));
+  run.append_journal(written(JournalHeader{info.run_id}));
   write_file_atomically(path / "plan.json", [&](const TextSink& sink) { write_plan(plan, sink); });
   // Last: its presence says that the run directory is complete.
   write_file_atomically(path / "run.json", run_document(info).dump(1) + "\n");
@@ -135,7 +137,7 @@ RunDirectory RunDirectory::create(const fs::path& store, const std::optional<fs:
 // Only a power loss takes the last seconds, and then attempts without a begun line or an exit record were never
 // counted; finish() syncs everything once before it says that the run has ended. An fsync a line would cost more than
 // all the rest of an attempt, and its disk traffic would fall into the next attempt's timings.
-void RunDirectory::append_journal(json entry) {
+void RunDirectory::append_journal(const json& entry) {
   const std::string line = trace_line(entry, journal_seq_);
   if (const int error = write_fully(journal_fd_, line)) fail("write", folder_ / "journal.jsonl", error);
   ++journal_seq_;
@@ -150,12 +152,7 @@ fs::path RunDirectory::make_attempt_folder(const CellRequest& request) const {
 }
 
 void RunDirectory::journal_begin(const CellRequest& request) {
-  append_journal({{"kind", "begin"},
-                  {"cell_id", request.cell_id},
-                  {"repeat", request.repeat},
-                  {"attempt", request.attempt},
-                  {"nonce", request.nonce},
-                  {"folder", attempt_folder(request)}});
+  append_journal(written(JournalBegin{named_in_journal(request), attempt_folder(request)}));
 }
 
 std::string rank_folder_name(int rank) { return fmt::format("rank-{}", rank); }
@@ -187,11 +184,7 @@ void RunDirectory::adopt_attempt(const CellRequest& request, const fs::path& sou
 
 void RunDirectory::end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail,
                                std::optional<int> rank) {
-  json entry = {
-      {"kind", "end"},          {"cell_id", request.cell_id}, {"repeat", request.repeat}, {"attempt", request.attempt},
-      {"nonce", request.nonce}, {"end", to_string(end)},      {"detail", detail}};
-  if (rank) entry["rank"] = *rank;
-  append_journal(std::move(entry));
+  append_journal(written(JournalEnd{named_in_journal(request), end, detail, rank}));
 }
 
 void RunDirectory::keep_input(const std::string& name, std::string_view content) {
@@ -202,7 +195,7 @@ void RunDirectory::keep_input(const std::string& name, std::string_view content)
 }
 
 void RunDirectory::finish(const RunInfo& info) {
-  append_journal({{"kind", "finish"}, {"interrupted", info.interrupted}});
+  append_journal(written(JournalFinish{info.interrupted}));
   // Everything the attempts left is on disk before run.json says that the run has ended.
   if (syncfs(journal_fd_) != 0) fail("sync", folder_, errno);
   write_file_atomically(folder_ / "run.json", run_document(info).dump(1) + "\n");

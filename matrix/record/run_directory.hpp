@@ -81,7 +81,7 @@ class RunDirectory {
   RunDirectory(std::filesystem::path folder, int lock_fd);
   std::filesystem::path make_attempt_folder(const CellRequest& request) const;
   void journal_begin(const CellRequest& request);
-  void append_journal(nlohmann::json entry);
+  void append_journal(const nlohmann::json& entry);
 
   std::filesystem::path folder_;
   int lock_fd_ = -1;

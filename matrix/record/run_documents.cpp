@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "matrix/contract/json_field.hpp"
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -11,59 +11,44 @@ namespace {
 
 using nlohmann::json;
 
-JournaledAttempt begun_attempt(const json& entry) {
-  JournaledAttempt attempt;
-  attempt.cell_id = required<std::string>("journal", entry, "cell_id");
-  attempt.repeat = required<int>("journal", entry, "repeat");
-  attempt.attempt = required<int>("journal", entry, "attempt");
-  attempt.nonce = required<std::string>("journal", entry, "nonce");
-  attempt.folder = required<std::string>("journal", entry, "folder");
-  return attempt;
-}
-
-std::string take_end(const json& entry, std::vector<JournaledAttempt>& attempts) {
-  const auto nonce = required<std::string>("journal", entry, "nonce");
+std::string take_end(const JournalEnd& end, std::vector<JournaledAttempt>& attempts) {
   // The end of an attempt is near its begin, and the begin near the end of the list.
-  const auto found =
-      std::find_if(attempts.rbegin(), attempts.rend(), [&](const auto& attempt) { return attempt.nonce == nonce; });
-  if (found == attempts.rend()) return "end of an attempt that never began, nonce " + nonce;
-  found->end = attempt_end_from(required<std::string>("journal", entry, "end"));
-  if (!found->end) return "`end` is not the end of an attempt";
-  found->detail = required<std::string>("journal", entry, "detail");
-  found->rank = optional_field<int>("journal", entry, "rank");
+  const auto found = std::find_if(attempts.rbegin(), attempts.rend(),
+                                  [&](const auto& attempt) { return attempt.nonce == end.of.nonce; });
+  if (found == attempts.rend()) return "end of an attempt that never began, nonce " + end.of.nonce;
+  found->end = end.end;
+  found->detail = end.detail;
+  found->rank = end.rank;
   return "";
 }
 
 std::string take_entry(const json& entry, std::vector<JournaledAttempt>& attempts) {
   try {
-    const auto kind = required<std::string>("journal", entry, "kind");
+    const std::string kind = entry.value("kind", "");
     if (kind == "begin") {
-      attempts.push_back(begun_attempt(entry));
+      const auto begin = read_document<JournalBegin>(entry);
+      const JournalAttempt& of = begin.of;
+      attempts.push_back({of.cell_id, of.repeat, of.attempt, of.nonce, begin.folder, std::nullopt, "", std::nullopt});
     } else if (kind == "end") {
-      return take_end(entry, attempts);
+      return take_end(read_document<JournalEnd>(entry), attempts);
     } else if (kind == "header") {
-      require_document(entry, "journal");
-    } else if (kind != "finish") {
+      read_document<JournalHeader>(entry);
+    } else if (kind == "finish") {
+      read_document<JournalFinish>(entry);
+    } else {
       return "unknown kind `" + kind + "`";
     }
     return "";
-  } catch (const ContractError& error) {
+  } catch (const std::exception& error) {
     return error.what();
   }
 }
 
 }  // namespace
 
-json run_document(const RunInfo& info) {
-  json object = document("run");
-  object.update(to_json(info));
-  return object;
-}
-
-RunInfo run_info_from_document(const json& object) {
-  require_document(object, "run");
-  return run_info_from_json(object);
-}
+json to_json(const RunInfo& info) { return written(info); }
+json run_document(const RunInfo& info) { return written(RunDocument{info}); }
+RunInfo run_info_from_document(const json& object) { return read_document<RunDocument>(object).info; }
 
 std::vector<JournaledAttempt> read_journal(const std::filesystem::path& path) {
   std::vector<JournaledAttempt> attempts;

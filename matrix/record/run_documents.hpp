@@ -13,10 +13,82 @@
 
 namespace reprobench {
 
+struct RunDocument {
+  RunInfo info;
+};
+template <>
+struct Description<RunDocument> {
+  static constexpr About about = About::document("run", "run.json: who ran what, when");
+  static void fields(auto& field, RunDocument& run) { Description<RunInfo>::fields(field, run.info); }
+};
+
 nlohmann::json run_document(const RunInfo& info);
 
 // Throws ContractError naming the field.
 RunInfo run_info_from_document(const nlohmann::json& json);
+
+// The lines of journal.jsonl: the coordinator's intents and their ends, in order.
+struct JournalHeader {
+  std::string run_id;
+};
+template <>
+struct Description<JournalHeader> {
+  static constexpr About about = About::first_line("journal", "header", "Once, first.");
+  static void fields(auto& field, JournalHeader& header) { field("run_id", header.run_id); }
+};
+
+struct JournalAttempt {
+  std::string cell_id;
+  int repeat = 0;
+  int attempt = 0;
+  std::string nonce;
+};
+void attempt_fields(auto& field, JournalAttempt& attempt) {
+  field("cell_id", attempt.cell_id, rule::not_empty);
+  field("repeat", attempt.repeat, rule::at_least(0));
+  field("attempt", attempt.attempt, rule::at_least(0));
+  field("nonce", attempt.nonce, rule::not_empty);
+}
+
+struct JournalBegin {
+  JournalAttempt of;
+  std::string folder;
+};
+template <>
+struct Description<JournalBegin> {
+  static constexpr About about = About::line("journal", "begin", "Written before an attempt is launched.");
+  static void fields(auto& field, JournalBegin& begin) {
+    attempt_fields(field, begin.of);
+    field("folder", begin.folder);
+  }
+};
+
+struct JournalEnd {
+  JournalAttempt of;
+  AttemptEnd end = AttemptEnd::lost;
+  std::string detail;
+  std::optional<int> rank = {};
+};
+template <>
+struct Description<JournalEnd> {
+  static constexpr About about = About::line("journal", "end", "How the attempt ended.");
+  static void fields(auto& field, JournalEnd& end) {
+    attempt_fields(field, end.of);
+    field("end", end.end);
+    field("detail", end.detail);
+    field.optional("rank", end.rank,
+                   rule::at_least(0).says("The rank that ended the attempt, of an attempt with several."));
+  }
+};
+
+struct JournalFinish {
+  bool interrupted = false;
+};
+template <>
+struct Description<JournalFinish> {
+  static constexpr About about = About::line("journal", "finish", "Once, last.");
+  static void fields(auto& field, JournalFinish& finish) { field("interrupted", finish.interrupted); }
+};
 
 // What the journal knows of one attempt.
 struct JournaledAttempt {

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/document/description.hpp"
+
 namespace reprobench {
 
 // A run that a merged run was made of.
@@ -31,10 +33,36 @@ struct RunInfo {
   std::vector<RunSource> sources;  // of a merged run; empty: this run was run
 };
 
-// The fields alone, as run.json and verdict.json carry them; run.json adds the document head.
-nlohmann::json to_json(const RunInfo& info);
+template <>
+struct Description<RunSource> {
+  static constexpr About about = About::part("run_source", "A run that a merged run was made of.");
+  static void fields(auto& field, RunSource& source) {
+    field("run_id", source.run_id);
+    field("host", source.host, "Its label, as in plan.json.");
+    field("started_utc", source.started_utc);
+    field("ended_utc", source.ended_utc);
+    field("duration_ns", source.duration_ns, rule::at_least(0));
+    field("interrupted", source.interrupted);
+  }
+};
 
-// Throws ContractError naming the field.
-RunInfo run_info_from_json(const nlohmann::json& json);
+// As run.json and verdict.json carry it; run.json adds the document head.
+template <>
+struct Description<RunInfo> {
+  static constexpr About about = About::part("run_info", "As in run.json.");
+  static void fields(auto& field, RunInfo& info) {
+    field("run_id", info.run_id, rule::not_empty);
+    field("matrix_digest", info.matrix_digest, "SHA-256 of the matrix text.");
+    field("command_line", info.command_line);
+    field("started_utc", info.started_utc, "ISO 8601; for people, never for durations.");
+    field("ended_utc", info.ended_utc, "Empty while running.");
+    field("duration_ns", info.duration_ns, rule::at_least(0));
+    field("interrupted", info.interrupted);
+    field("reprobench_version", info.reprobench_version);
+    field.optional("sources", info.sources, "Of a merged run.");
+  }
+};
+
+nlohmann::json to_json(const RunInfo& info);
 
 }  // namespace reprobench

@@ -1,5 +1,6 @@
 #include "matrix/record/trace_reader.hpp"
 
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/plain_file.hpp"
@@ -24,7 +25,7 @@ class TraceBuilder {
       if (kind == "step") return accept_step(body);
       if (kind == "tensors" || kind == "final") return accept_tensors(body);
       if (kind == "measurement") return accept_measurement(body);
-      if (kind == "progress") return accept_progress();
+      if (kind == "progress") return accept_progress(body);
       return "unknown kind `" + kind + "`";
     } catch (const std::exception& error) {
       // A document of the wrong shape; the contract's message names the field.
@@ -71,12 +72,13 @@ class TraceBuilder {
 
   std::string accept_measurement(const json& body) {
     if (!trace_.steps.empty()) return "a measurement among the steps of a training";
-    trace_.measurements.push_back(probe_measurement_from_json(body));
+    trace_.measurements.push_back(measurement_from_line(body));
     return "";
   }
 
-  std::string accept_progress() {
+  std::string accept_progress(const json& body) {
     if (!trace_.steps.empty()) return "a measurement's progress among the steps of a training";
+    read_document<ProbeProgress>(body);
     ++trace_.progress_lines;
     return "";
   }

@@ -1,6 +1,7 @@
 #include "matrix/spec/spec_error.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <tuple>
 
 #include "matrix/spec/diagnostics.hpp"
@@ -33,6 +34,24 @@ std::string lines_of(const std::vector<Diagnostic>& diagnostics) {
 std::string to_string(const Mark& mark) {
   if (mark.line == 0) return mark.file;
   return mark.file + ":" + std::to_string(mark.line) + ":" + std::to_string(mark.column);
+}
+
+// A file name may hold colons itself.
+Mark mark_from(const std::string& text) {
+  const std::size_t column_at = text.rfind(':');
+  const std::size_t line_at =
+      column_at == std::string::npos || column_at == 0 ? std::string::npos : text.rfind(':', column_at - 1);
+  Mark mark;
+  if (line_at != std::string::npos) {
+    const char* end = text.data() + text.size();
+    const auto line = std::from_chars(text.data() + line_at + 1, end, mark.line);
+    const auto column = std::from_chars(text.data() + column_at + 1, end, mark.column);
+    if (line.ptr == text.data() + column_at && column.ptr == end) {
+      mark.file = text.substr(0, line_at);
+      return mark;
+    }
+  }
+  return {text, 0, 0};
 }
 
 std::string to_string(const Diagnostic& diagnostic) {

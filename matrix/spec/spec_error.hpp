@@ -14,9 +14,11 @@ struct Mark {
   std::string file;
   int line = 0;
   int column = 0;
+  bool operator==(const Mark&) const = default;
 };
 
 std::string to_string(const Mark& mark);  // "matrix/v2.9.yaml:9:5"
+Mark mark_from(const std::string& text);  // its inverse; any other text is a file
 
 struct Diagnostic {
   Mark mark;

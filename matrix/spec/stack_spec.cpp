@@ -118,8 +118,6 @@ void check_section(const StackSpec& stack, const YamlNode& root, Scope& scope) {
 
 }  // namespace
 
-std::string_view to_string(StackSource source) { return source == StackSource::wheel ? "wheel" : "system"; }
-
 StackSpec parse_stack(const std::string& text, const std::string& file) {
   Diagnostics diagnostics;
   Scope scope{diagnostics};

@@ -15,11 +15,16 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/document/words.hpp"
 #include "matrix/spec/spec_error.hpp"
 
 namespace reprobench {
 
 enum class StackSource { wheel, system };
+template <>
+struct Words<StackSource> {
+  static constexpr std::array<std::string_view, 2> table = {"wheel", "system"};
+};
 
 struct StackSpec {
   std::string name;
@@ -60,7 +65,5 @@ StackFiles read_stack_files(const std::string& folder);
 
 // All stacks of a folder by name. Throws SpecError with the errors of all files.
 std::map<std::string, StackSpec> load_stacks(const std::string& folder);
-
-std::string_view to_string(StackSource source);
 
 }  // namespace reprobench

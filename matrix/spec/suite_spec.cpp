@@ -118,7 +118,7 @@ constexpr Field<SuiteDraft> kSuiteFields[] = {
     {"trace", kOptional,
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
        if (const auto word = read_word(entry.key, entry.value, scope, {"step", "tensor"})) {
-         draft.suite.trace = *trace_level_from(*word);
+         draft.suite.trace = *from_word<TraceLevel>(*word);
        }
      }},
     {"repeat", kOptional,

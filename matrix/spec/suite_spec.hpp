@@ -25,6 +25,16 @@ struct TimeLimits {
   std::chrono::milliseconds total{600'000};
   std::chrono::milliseconds grace{10'000};  // between TERM and KILL
 };
+template <>
+struct Description<TimeLimits> {
+  static constexpr About about = About::part("limits");
+  static void fields(auto& field, TimeLimits& limits) {
+    field("first_heartbeat_ms", limits.first_heartbeat, rule::at_least(0));
+    field("heartbeat_gap_ms", limits.heartbeat_gap, rule::at_least(0));
+    field("total_ms", limits.total, rule::at_least(0));
+    field("grace_ms", limits.grace, rule::at_least(0));
+  }
+};
 
 // Those of the four a file states; the rest stays as it is.
 struct LimitOverrides {

@@ -14,16 +14,24 @@
 //     - {min: 0.3, of: triad, to: measured_peak, where: {device: cpu}} # of the best operation, labelled alike
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "matrix/contract/document/description.hpp"
+#include "matrix/contract/document/words.hpp"
 #include "matrix/contract/probe_measurement.hpp"
 #include "matrix/spec/selector.hpp"
 
 namespace reprobench {
 
 enum class Gate { armed, record_only };
+template <>
+struct Words<Gate> {
+  static constexpr std::array<std::string_view, 2> table = {"armed", "record_only"};
+};
 
 struct Bound {
   enum class Kind {
@@ -36,6 +44,20 @@ struct Bound {
   double limit = 0;           // in the metric's unit; a fraction for max_regression (5% is 0.05)
   std::string text;           // as written: "max_regression: 5%"
   bool vs_reference = false;  // the measured value is the ratio or difference to the reference cell
+};
+template <>
+struct Words<Bound::Kind> {
+  static constexpr std::array<std::string_view, 4> table = {"max", "min", "equal", "max_regression"};
+};
+template <>
+struct Description<Bound> {
+  static constexpr About about = About::part("bound");
+  static void fields(auto& field, Bound& bound) {
+    field("kind", bound.kind);
+    field("limit", bound.limit, "In the metric's unit; a fraction for max_regression.");
+    field("text", bound.text, "As written.");
+    field("vs_reference", bound.vs_reference);
+  }
 };
 
 struct ThresholdRule {

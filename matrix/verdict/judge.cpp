@@ -207,8 +207,9 @@ class Judge {
     verdict.workload_digest = *workload_digest;
     const CellEvidence evidence = load_evidence(planned.cell, repeats);
     for (const AttemptRecord& attempt : evidence.repeats) {
-      if (!attempt.lead().result->measurements.empty())
-        verdict.measurements[attempt.repeat] = attempt.lead().result->measurements;
+      for (const ProbeMeasurement& measurement : attempt.lead().result->measurements) {
+        verdict.measurements.push_back({attempt.repeat, measurement});
+      }
     }
     evaluate_checks(planned.cell, evidence, verdict);
     if (auto diverged = non_finite_loss(evidence)) {
@@ -264,7 +265,8 @@ class Judge {
     for (const AttemptRecord& attempt : record.attempts) {
       verdict.attempts.push_back({attempt.repeat, attempt.attempt, attempt.end, attempt.detail, attempt.folder,
                                   attempt.lead().result ? attempt.lead().result->chain : "",
-                                  injected_text(cell, attempt.repeat), attempt.telemetry});
+                                  injected_text(cell, attempt.repeat),
+                                  attempt.telemetry ? std::optional(report_of(*attempt.telemetry)) : std::nullopt});
     }
   }
 

@@ -278,16 +278,4 @@ Lockstep judge_lockstep(std::span<const LockstepBatch> batches, const LockstepOp
   return result;
 }
 
-std::string_view to_string(LockstepWord word) {
-  switch (word) {
-    case LockstepWord::rounding:
-      return "rounding";
-    case LockstepWord::defect:
-      return "defect";
-    case LockstepWord::undecided:
-      return "undecided";
-  }
-  return "undecided";
-}
-
 }  // namespace reprobench

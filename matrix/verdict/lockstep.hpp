@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/diff/diff.hpp"
+#include "matrix/contract/document/words.hpp"
 #include "matrix/record/safetensors.hpp"
 #include "matrix/stats/error_budget.hpp"
 
@@ -33,6 +34,10 @@ struct LockstepOptions {
 };
 
 enum class LockstepWord { rounding, defect, undecided };
+template <>
+struct Words<LockstepWord> {
+  static constexpr std::array<std::string_view, 3> table = {"rounding", "defect", "undecided"};
+};
 
 struct LockstepTensor {
   std::string name;
@@ -75,7 +80,5 @@ Lockstep judge_lockstep(std::span<const LockstepBatch> batches, const LockstepOp
 
 // The document `lockstep`.
 nlohmann::json to_json(const Lockstep& lockstep);
-
-std::string_view to_string(LockstepWord word);
 
 }  // namespace reprobench

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/json_field.hpp"
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/number.hpp"
 #include "matrix/verdict/discrete_events.hpp"
 #include "matrix/verdict/tensor_distance.hpp"
@@ -69,14 +69,6 @@ std::string sentence_of(const TrajectoryJudgement& judgement, const TrajectoryPo
                      judgement.members, until);
 }
 
-json points_json(const std::vector<TrajectoryPoint>& points) {
-  json list = json::array();
-  for (const TrajectoryPoint& point : points) {
-    list.push_back({{"step", point.step}, {"distance_rel", json_number(point.distance_rel)}});
-  }
-  return list;
-}
-
 }  // namespace
 
 std::vector<TrajectoryPoint> trajectory(const Trace& measured, const Trace& expected) {
@@ -110,33 +102,8 @@ Envelope envelope_of(std::span<const Trace* const> members, const Trace& base, c
   return envelope;
 }
 
-json to_json(const Envelope& envelope) {
-  json result = document("envelope");
-  result["stack"] = envelope.stack;
-  result["workload_digest"] = envelope.workload_digest;
-  result["members"] = envelope.members;
-  result["points"] = points_json(envelope.points);
-  result["horizon_step"] = envelope.horizon_step ? json(*envelope.horizon_step) : json(nullptr);
-  result["horizon_reason"] = envelope.horizon_reason;
-  return result;
-}
-
-Envelope envelope_from_json(const json& object) {
-  require_document(object, "envelope");
-  Envelope envelope;
-  envelope.stack = required<std::string>("envelope", object, "stack");
-  envelope.workload_digest = required<std::string>("envelope", object, "workload_digest");
-  envelope.members = required<int>("envelope", object, "members");
-  for (const json& point : required<std::vector<json>>("envelope", object, "points")) {
-    const auto distance = number_from_json(required<json>("envelope", point, "distance_rel"));
-    if (!distance) throw ContractError("envelope: `distance_rel` is not a number");
-    envelope.points.push_back({required<std::int64_t>("envelope", point, "step"), *distance});
-  }
-  const json horizon = required<json>("envelope", object, "horizon_step");
-  if (!horizon.is_null()) envelope.horizon_step = required<std::int64_t>("envelope", object, "horizon_step");
-  envelope.horizon_reason = required<std::string>("envelope", object, "horizon_reason");
-  return envelope;
-}
+json to_json(const Envelope& envelope) { return written(envelope); }
+Envelope envelope_from_json(const json& object) { return read_document<Envelope>(object); }
 
 TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expected, const Envelope& envelope) {
   TrajectoryJudgement judgement;

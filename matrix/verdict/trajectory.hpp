@@ -14,6 +14,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/document/description.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/stats/growth.hpp"
 
@@ -23,6 +24,15 @@ namespace reprobench {
 struct TrajectoryPoint {
   std::int64_t step = 0;
   double distance_rel = 0;
+};
+
+template <>
+struct Description<TrajectoryPoint> {
+  static constexpr About about = About::part("point");
+  static void fields(auto& field, TrajectoryPoint& point) {
+    field("step", point.step, rule::at_least(1));
+    field("distance_rel", point.distance_rel);
+  }
 };
 
 // Every step after which both traces carry sketches of the parameters.
@@ -35,6 +45,20 @@ struct Envelope {
   std::vector<TrajectoryPoint> points;       // the furthest member
   std::optional<std::int64_t> horizon_step;  // the last step that can be judged; nothing: all of them
   std::string horizon_reason;                // "mask `relu_active` flips at step 215"
+};
+
+template <>
+struct Description<Envelope> {
+  static constexpr About about = About::document(
+      "envelope", "How far one weight moved by one unit in the last place takes a training on one stack");
+  static void fields(auto& field, Envelope& envelope) {
+    field("stack", envelope.stack);
+    field("workload_digest", envelope.workload_digest);
+    field("members", envelope.members, rule::at_least(1));
+    field("points", envelope.points);
+    field("horizon_step", envelope.horizon_step);
+    field("horizon_reason", envelope.horizon_reason);
+  }
 };
 
 // Of the ensemble's traces and the trace they started from. Throws ContractError without members, or if one of them is

@@ -12,6 +12,7 @@
 #include "matrix/contract/metric.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/evidence/run_record.hpp"
+#include "matrix/verdict/telemetry_report.hpp"
 
 namespace reprobench {
 
@@ -64,8 +65,13 @@ struct AttemptSummary {
   std::string detail;
   std::string folder;
   std::string chain;
-  std::string injected;                       // the planted fault, "weight_ulp at step 20, fc1.weight[5]"; empty: none
-  std::optional<TelemetrySummary> telemetry;  // of its GPUs; nothing: it had none
+  std::string injected;                      // the planted fault, "weight_ulp at step 20, fc1.weight[5]"; empty: none
+  std::optional<TelemetryReport> telemetry;  // of its GPUs; nothing: it had none
+};
+
+struct RepeatedMeasurement {
+  int repeat = 0;
+  ProbeMeasurement measurement;
 };
 
 struct CellVerdict {
@@ -81,8 +87,8 @@ struct CellVerdict {
   std::vector<CheckResult> checks;
   std::vector<std::string> notes;
   std::string workload_digest;
-  std::string chain;                                          // of repeat 0
-  std::map<int, std::vector<ProbeMeasurement>> measurements;  // of a probe, by repeat
+  std::string chain;                              // of repeat 0
+  std::vector<RepeatedMeasurement> measurements;  // of a probe
   std::string log_folder;  // of the attempt that decided the outcome, or the last; empty: none was started
   std::string next;        // what to do about it; empty: nothing
   std::string reproduce;   // "reprobench run --matrix matrix/v2.9.yaml --cell 3f9c1e0a7b52"
@@ -95,12 +101,17 @@ struct StackEnvironment {
   std::vector<std::string> findings;            // declared, compiled and loaded disagree
 };
 
+// Of the armed checks of a dimension the worst. `recorded`: none is armed. `not_checked`: there is none.
+inline constexpr std::string_view kDimensionWords[] = {"failed", "inconclusive", "passed", "recorded", "not_checked"};
+
 // One dimension of the candidates against their references, in one sentence with numbers.
 struct DimensionSummary {
   Dimension dimension = Dimension::numerics;
-  std::string word;  // of its armed checks, the worst: "failed", "inconclusive", "passed"; "recorded", "not_checked"
+  std::string word;      // kDimensionWords
   std::string sentence;  // "bits equal to torch-2.8.0-cu128 in 4 of 4 cells"
 };
+
+inline constexpr std::string_view kVerdictWords[] = {"passed", "failed", "undecided", "nothing_ran", "interrupted"};
 
 struct RunVerdict {
   RunInfo info;
@@ -109,7 +120,7 @@ struct RunVerdict {
   PlanRequest request;  // a run of less than the matrix gives no verdict on the matrix
   std::vector<std::string>
       planted;       // "weight_ulp at step 20, fc1.weight[5] in 2 cells"; of a drill, which never qualifies
-  std::string word;  // "passed", "failed", "undecided", "nothing_ran", "interrupted"
+  std::string word;  // kVerdictWords
   ExitCode exit_code = ExitCode::internal_bug;
   std::string sentence;               // "v2.9 NOT qualified: 2 of 40 cells failed ..."
   std::map<std::string, int> totals;  // "planned" and each outcome
@@ -118,6 +129,147 @@ struct RunVerdict {
   std::vector<StackEnvironment> environments;
 };
 
+template <>
+struct Description<Divergence> {
+  static constexpr About about = About::part("divergence", "The first place where two traces part.");
+  static void fields(auto& field, Divergence& divergence) {
+    field("step", divergence.step, rule::at_least(0));
+    field("tensor", divergence.tensor, "Empty: only step-level digests were recorded.");
+    field("role", divergence.role);
+    field("against", divergence.against);
+    field("measured_digest", divergence.measured_digest);
+    field("expected_digest", divergence.expected_digest);
+  }
+};
+
+template <>
+struct Description<CheckResult> {
+  static constexpr About about = About::part("check");
+  static void fields(auto& field, CheckResult& check) {
+    field("metric", check.metric);
+    field.optional("of", check.of, "Which of a probe's measurements; absent for all of them and for trainings.");
+    field("dimension", check.dimension);
+    field("unit", check.unit);
+    field("better", check.better);
+    field("gate", check.gate);
+    field("status", check.status);
+    field("reason", check.reason, "A code.");
+    field("sentence", check.sentence, "For people, with the numbers.");
+    field("measured", check.measured);
+    field("reference", check.reference);
+    field("ratio", check.ratio, "measured / reference.");
+    field("ratio_low", check.ratio_low);
+    field("ratio_high", check.ratio_high);
+    field("noise_rel", check.noise_rel, "Robust spread between attempts.");
+    field("samples", check.samples, rule::at_least(0));
+    field("bound", check.bound, "As written.");
+    field("limit", check.limit);
+    field("origin", check.origin);
+    field.optional("gate_origin", check.gate_origin, "Of a record-only check: the rule that disarmed it.");
+    field.optional("repeat", check.repeat, rule::at_least(0).says("The one that decided it; absent: all of them."));
+    field("margin_rel", check.margin_rel, "Distance to the limit as a fraction of it; negative: beyond.");
+    field("gain", check.gain);
+    field("divergence", check.divergence);
+  }
+};
+
+template <>
+struct Description<AttemptSummary> {
+  static constexpr About about = About::part("attempt");
+  static void fields(auto& field, AttemptSummary& attempt) {
+    field("repeat", attempt.repeat, rule::at_least(0));
+    field("attempt", attempt.attempt, rule::at_least(0));
+    field("end", attempt.end);
+    field("detail", attempt.detail);
+    field("folder", attempt.folder);
+    field("chain", attempt.chain);
+    field("injected", attempt.injected, "The planted fault; empty: none.");
+    field.since(1, "telemetry", attempt.telemetry, "Of its GPUs; null: it had none.");
+  }
+};
+
+template <>
+struct Description<RepeatedMeasurement> {
+  static constexpr About about =
+      About::part("repeated_measurement", "What a repeat of a probe recorded of one operation.");
+  static void fields(auto& field, RepeatedMeasurement& repeated) {
+    field("repeat", repeated.repeat, rule::at_least(0));
+    Description<ProbeMeasurement>::fields(field, repeated.measurement);
+  }
+};
+
+template <>
+struct Description<CellVerdict> {
+  static constexpr About about = About::part("cell");
+  static void fields(auto& field, CellVerdict& cell) {
+    field("cell_id", cell.cell_id, rule::not_empty);
+    field("slug", cell.slug);
+    field("coordinates", cell.coordinates, "suite, workload, stack, device, world_size and the axes' knobs, by name.");
+    field("outcome", cell.outcome);
+    field("reason", cell.reason, "A code.");
+    field("sentence", cell.sentence);
+    field("required", cell.required);
+    field("reference_cell_id", cell.reference_cell_id, rule::not_empty);
+    field("attempts", cell.attempts);
+    field("checks", cell.checks);
+    field("notes", cell.notes);
+    field("workload_digest", cell.workload_digest);
+    field("chain", cell.chain, "Of repeat 0.");
+    field.optional("measurements", cell.measurements, "Of a probe, of every repeat; absent for a training.");
+    field.optional("log_folder", cell.log_folder, "Of the attempt that decided.");
+    field.optional("next", cell.next, "What to do about it.");
+    field("reproduce", cell.reproduce);
+  }
+};
+
+template <>
+struct Description<StackEnvironment> {
+  static constexpr About about = About::part("environment");
+  static void fields(auto& field, StackEnvironment& environment) {
+    field("stack", environment.stack);
+    field("declared", environment.declared, "Component, version.");
+    field("fingerprint", environment.fingerprint, "Of its first completed attempt.");
+    field("findings", environment.findings);
+  }
+};
+
+template <>
+struct Description<DimensionSummary> {
+  static constexpr About about = About::part("dimension");
+  static void fields(auto& field, DimensionSummary& summary) {
+    field("dimension", summary.dimension);
+    field("word", summary.word, rule::one_of(kDimensionWords));
+    field("sentence", summary.sentence);
+  }
+};
+
+template <>
+struct Description<RunVerdict> {
+  static constexpr About about = About::document("verdict", "verdict.json: what the run says");
+  static void fields(auto& field, RunVerdict& verdict) {
+    field("info", verdict.info);
+    field("matrix", verdict.matrix);
+    field("matrix_file", verdict.matrix_file);
+    field("word", verdict.word, rule::one_of(kVerdictWords));
+    field.as(
+        "exit_code", [&] { return static_cast<int>(verdict.exit_code); },
+        [&](int code) { verdict.exit_code = static_cast<ExitCode>(code); }, rule::between(0, 255));
+    field("sentence", verdict.sentence);
+    field("totals", verdict.totals, rule::at_least(0).says("Of the cells: `planned`, and of each outcome."));
+    field.since(1, "dimensions", verdict.dimensions, "Candidates against references, one sentence a dimension.");
+    field.optional("selected_by", verdict.request.selected_by,
+                   "Options that left cells out: no verdict on the matrix.");
+    field.optional("changed_by", verdict.request.changed_by,
+                   "Options by which cells were asked for something else than the matrix says: no verdict on it.");
+    field.optional("planted", verdict.planted, "Faults of a drill, which never qualifies.");
+    field("cells", verdict.cells, "In plan order.");
+    field("environments", verdict.environments);
+  }
+};
+
 nlohmann::json to_json(const RunVerdict& verdict);
+
+// Throws ContractError naming the field.
+RunVerdict verdict_from_json(const nlohmann::json& json);
 
 }  // namespace reprobench

@@ -58,6 +58,11 @@ def _minimum(least: int, schema: dict[str, Any], root: dict[str, Any]) -> Check:
     return lambda value: ([], f"{value} is under {least}") if number(value) and value < least else None
 
 
+def _maximum(most: int, schema: dict[str, Any], root: dict[str, Any]) -> Check:
+    number = _TYPES["number"]
+    return lambda value: ([], f"{value} is over {most}") if number(value) and value > most else None
+
+
 def _pattern(pattern: str, schema: dict[str, Any], root: dict[str, Any]) -> Check:
     found = re.compile(pattern).search
     return lambda v: ([], f"{_shown(v)} does not match {pattern}") if isinstance(v, str) and not found(v) else None
@@ -174,6 +179,7 @@ _KEYWORDS: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], Check]] = {
     "const": _const,
     "enum": _enum,
     "minimum": _minimum,
+    "maximum": _maximum,
     "minLength": _min_length,
     "pattern": _pattern,
     "required": _required,

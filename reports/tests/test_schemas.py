@@ -218,18 +218,6 @@ class Schemas(unittest.TestCase):
             self.assertEqual(properties["version"]["properties"], expected, name)
             self.assertEqual(properties["schema"], {"const": f"reprobench/{name}"})
 
-    def test_words_equal_those_of_the_contract(self):
-        source = (CONTRACT / "outcome.cpp").read_text()
-
-        def words(table):
-            return re.findall(r'"([a-z_]+)"', re.search(table + r"[^;]*;", source)[0])
-
-        definitions = SCHEMAS["verdict"]["definitions"]
-        self.assertEqual(definitions["cell"]["properties"]["outcome"]["enum"], words("kOutcomes = "))
-        self.assertEqual(definitions["check"]["properties"]["status"]["enum"], words("kCheckStatuses = "))
-        self.assertEqual(definitions["check"]["properties"]["dimension"]["enum"], words("kDimensions = "))
-        self.assertEqual(definitions["attempt"]["properties"]["end"]["enum"], words("kEnds = "))
-
     def test_what_two_documents_share_is_defined_alike(self):
         seen = {}
         for name, schema in SCHEMAS.items():

@@ -14,7 +14,8 @@
 //
 // Writing (writer.hpp), reading (reader.hpp) and the JSON Schema (schema.hpp) all call `fields`, each with a `field` of
 // its own kind. A type of a field is a bool, an integer, a double (non-finite ones are words), text, an enum with
-// Words, milliseconds, another described struct, an optional, vector, array or map of these, or any JSON.
+// Words, a type with a TextForm, milliseconds, another described struct, an optional, vector, array or map of these, or
+// any JSON.
 //
 // `field.group("bound", fields)` is an object whose fields stand in the same struct, `field.as("origin", get, set)` a
 // value the struct holds in another form, `field.either(key, is)` chooses between two sets of fields, of which the
@@ -54,6 +55,16 @@ concept Described = requires {
   Description<T>::about;
 };
 
+// Specialised beside a type that documents hold as one text, with `static std::string text(const T&)` and its inverse
+// `static T value(const std::string&)`.
+template <class T>
+struct TextForm;
+
+template <class T>
+concept Texted = requires {
+  &TextForm<T>::text;
+};
+
 // What a value must satisfy beyond its type. Of a list or map it holds for every item.
 struct Rule {
   enum class Form { any, object, exact_float, exact_float_or_null };  // of a field that is JSON itself
@@ -62,7 +73,7 @@ struct Rule {
   std::int64_t least = std::numeric_limits<std::int64_t>::min();
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
   int hex_digits = 0;                         // text of exactly so many lower-case hex digits
-  std::string_view letters{};                 // text of these letters only
+  std::string_view letters{};                 // text of these letters only, at least one
   std::span<const std::string_view> words{};  // one of these texts, where they are no enum of ours
   bool may_be_empty = true;                   // text
   std::size_t most_items = 0;                 // of a list; 0: any number
@@ -97,6 +108,7 @@ constexpr Rule hex(int digits, bool may_be_empty = false) {
 constexpr Rule letters_of(std::string_view letters) {
   Rule result;
   result.letters = letters;
+  result.may_be_empty = false;
   return result;
 }
 constexpr Rule one_of(std::span<const std::string_view> words) {

@@ -6,6 +6,7 @@
 #include "ci/catch.hpp"
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/document/schema.hpp"
+#include "matrix/contract/document/text_writer.hpp"
 
 namespace reprobench {
 namespace {
@@ -89,7 +90,7 @@ Bicycle some_bicycle() {
 
 Bicycle read(const nlohmann::json& json) { return read_document<Bicycle>(json); }
 
-TEST_CASE("a described struct survives its document, with all that may be missing and without", "[contract]") {
+TEST_CASE("a described struct survives its document, as values and as text", "[contract]") {
   Bicycle bicycle = some_bicycle();
   SECTION("with all that may be missing") {
     bicycle.gears = 21;
@@ -98,7 +99,9 @@ TEST_CASE("a described struct survives its document, with all that may be missin
   }
   SECTION("without") {}
   SECTION("by its other set of fields") { bicycle.has_bell = false; }
-
+  JsonText text;
+  write_text(text, bicycle);
+  CHECK(nlohmann::json::parse(text.text()) == written(bicycle));
   Bicycle back = read(written(bicycle));
   back.has_bell = bicycle.has_bell;
   CHECK(back == bicycle);

@@ -109,6 +109,10 @@ void read_value(const nlohmann::json& json, T& value, const Rule& rule, const Pl
     const auto found = from_word<T>(json.get_ref<const std::string&>());
     if (!found) reject_word(place, json.get_ref<const std::string&>(), Words<T>::table);
     value = *found;
+  } else if constexpr (Texted<T>) {
+    std::string text;
+    read_value(json, text, rule, place);
+    value = TextForm<T>::value(text);
   } else if constexpr (is_optional<T>) {
     value.reset();
     if (!json.is_null()) read_value(json, value.emplace(), rule, place);

@@ -80,7 +80,7 @@ SchemaJson schema_of_value(const Rule& rule, SchemaJson& definitions) {
     return number_schema(definitions);
   } else if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::chrono::milliseconds>) {
     return integer_schema(rule.least, rule.most);
-  } else if constexpr (std::is_same_v<T, std::string>) {
+  } else if constexpr (std::is_same_v<T, std::string> || Texted<T>) {
     return text_schema(rule);
   } else if constexpr (std::is_same_v<T, nlohmann::json>) {
     switch (rule.form) {

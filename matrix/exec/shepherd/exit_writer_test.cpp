@@ -38,6 +38,7 @@ TEST_CASE("every field the contract writes is in the shepherd's text, and no oth
 
 TEST_CASE("a launch error with quotes and bytes that are not ASCII stays valid JSON", "[exec]") {
   ExitAccount account;
+  account.nonce = "0123456789abcdef";
   account.launch_error = "cannot execute /a\"b\\c\xff\n: No such file or directory";
   CHECK(parsed(account).launch_error == "cannot execute /a\"b\\c??: No such file or directory");
 }

@@ -1,4 +1,4 @@
-#include "matrix/plan/json_text.hpp"
+#include "matrix/contract/json_text.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,72 @@
+#include "matrix/cli/document_schemas.hpp"
+
+#include "matrix/cli/printed_documents.hpp"
+#include "matrix/contract/capability.hpp"
+#include "matrix/contract/document/schema.hpp"
+#include "matrix/contract/exit_record.hpp"
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/result.hpp"
+#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/trace.hpp"
+#include "matrix/contract/turns.hpp"
+#include "matrix/inquiry/selftest.hpp"
+#include "matrix/plan/plan.hpp"
+#include "matrix/record/run_documents.hpp"
+#include "matrix/verdict/trajectory.hpp"
+#include "matrix/verdict/verdict.hpp"
+
+namespace reprobench {
+namespace {
+
+std::string text_of(const SchemaJson& schema) { return schema.dump(1) + "\n"; }
+
+template <class Document>
+std::string document_text() {
+  return text_of(document_schema<Document>());
+}
+
+std::string journal_text() {
+  return text_of(lines_schema<JournalHeader, JournalBegin, JournalEnd, JournalFinish>(
+      "One line of journal.jsonl: the coordinator's intents and their ends, in order"));
+}
+
+std::string telemetry_text() {
+  return text_of(lines_schema<TelemetryHeader, TelemetrySample, TelemetryEvent, TelemetryEnd>(
+      "One line of telemetry.jsonl: what the GPUs of an attempt did meanwhile"));
+}
+
+std::string trace_text() {
+  return text_of(lines_schema<TraceHeader, StepRecord, TensorsRecord, MeasurementLine, ProbeProgress>(
+      "One line of trace.jsonl: what happened"));
+}
+
+std::string turns_text() {
+  return text_of(
+      lines_schema<TurnsHeader, Turn>("One line of turns.jsonl: when a resident worker does which of its steps"));
+}
+
+constexpr DocumentSchema kSchemas[] = {
+    {"capability", document_text<Capability>},
+    {"doctor", document_text<DoctorDocument>},
+    {"envelope", document_text<Envelope>},
+    {"exit", document_text<ExitRecord>},
+    {"journal", journal_text},
+    {"list", document_text<ListDocument>},
+    {"plan", document_text<Plan>},
+    {"request", document_text<CellRequest>},
+    {"result", document_text<CellResult>},
+    {"run", document_text<RunDocument>},
+    {"selftest", document_text<SelftestDocument>},
+    {"stacks", document_text<StacksDocument>},
+    {"telemetry", telemetry_text},
+    {"trace", trace_text},
+    {"turns", turns_text},
+    {"verdict", document_text<RunVerdict>},
+    {"version", document_text<VersionDocument>},
+};
+
+}  // namespace
+
+std::span<const DocumentSchema> document_schemas() { return kSchemas; }
+
+}  // namespace reprobench

@@ -1,0 +1,62 @@
+#include "matrix/cli/document_schemas.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/trace.hpp"
+#include "matrix/contract/turns.hpp"
+#include "matrix/inquiry/selftest.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/verdict/lockstep.hpp"
+#include "matrix/verdict/trajectory.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kFolder = REPROBENCH_SOURCE_ROOT "/matrix/contract/schema";
+
+TEST_CASE("every shipped schema is what its description says", "[cli]") {
+  for (const DocumentSchema& schema : document_schemas()) {
+    INFO(schema.name << ": after a change of a description, reprobench schema --write matrix/contract/schema");
+    const auto file = kFolder / (std::string(schema.name) + ".schema.json");
+    CHECK(schema.text() == read_file(file));
+  }
+}
+
+// Hidden: ci/validate_documents.sh asks for them. Verbs print these only with a real stack.
+TEST_CASE("documents that need a stack, written for the schemas", "[.documents]") {
+  const char* folder = std::getenv("REPROBENCH_DOCUMENTS");
+  REQUIRE(folder != nullptr);
+  const auto write = [&](const char* name, const std::string& text) { std::ofstream(fs::path(folder) / name) << text; };
+  write("turns.jsonl", trace_line(written(TurnsHeader{"3f9c1e0a7b52", "0123456789abcdef", 1}), 0) +
+                           trace_line(to_json(Turn{0, 1, 5}), 1));
+  SelftestSettings settings;
+  settings.stack = "torch-2.9.0-cu128";
+  SelftestRow row;
+  row.fault = "weight_ulp";
+  row.expected_word = "defect";
+  row.word = "undecided";
+  row.pooled_ratio = std::numeric_limits<double>::infinity();
+  write("selftest.json", written(SelftestDocument{settings, {row}}).dump());
+  Envelope envelope;
+  envelope.members = 4;
+  envelope.points = {{1, 1e-9}, {2, std::numeric_limits<double>::quiet_NaN()}};
+  envelope.horizon_step = 1;
+  write("envelope.json", to_json(envelope).dump());
+  Lockstep lockstep;
+  lockstep.tensors.resize(2);
+  lockstep.tensors[0].name = "gradient/fc1.weight";
+  lockstep.tensors[0].ulp_histogram[3] = 7;
+  lockstep.tensors[0].pooled = PooledRatio{};
+  lockstep.tensors[0].pooled_decision.upper = std::numeric_limits<double>::infinity();
+  write("lockstep.json", to_json(lockstep).dump());
+}
+
+}  // namespace
+}  // namespace reprobench
