@@ -26,10 +26,10 @@ struct Description<DevicePeaks> {
   static void fields(auto& field, DevicePeaks& peaks) {
     field("gpu", peaks.gpu);
     field("device_name", peaks.device_name);
-    field("memory_gb_per_s", peaks.memory_gb_per_s);
-    field("tflop_per_s", peaks.tflop_per_s);
-    field.optional("nvlink_gb_per_s", peaks.nvlink_gb_per_s, "One direction.");
-    field.optional("host_link_gb_per_s", peaks.host_link_gb_per_s, "One direction.");
+    field("memory_gb_per_s", peaks.memory_gb_per_s, rule::at_least(0));
+    field("tflop_per_s", peaks.tflop_per_s, rule::at_least(0));
+    field.optional("nvlink_gb_per_s", peaks.nvlink_gb_per_s, rule::at_least(0).says("One direction."));
+    field.optional("host_link_gb_per_s", peaks.host_link_gb_per_s, rule::at_least(0).says("One direction."));
   }
 };
 

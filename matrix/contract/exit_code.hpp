@@ -2,6 +2,10 @@
 // alone.
 #pragma once
 
+#include <array>
+
+#include "matrix/contract/document/words.hpp"
+
 namespace reprobench {
 
 enum class ExitCode : int {
@@ -14,6 +18,12 @@ enum class ExitCode : int {
   internal_bug = 70,  // EX_SOFTWARE of sysexits.h
   interrupted = 130,  // 128 + SIGINT
   terminated = 143,   // 128 + SIGTERM
+};
+template <>
+struct Numbers<ExitCode> {
+  static constexpr std::array<ExitCode, 9> table = {
+      ExitCode::passed, ExitCode::failed,       ExitCode::usage,       ExitCode::undecided, ExitCode::nothing_ran,
+      ExitCode::store,  ExitCode::internal_bug, ExitCode::interrupted, ExitCode::terminated};
 };
 
 }  // namespace reprobench

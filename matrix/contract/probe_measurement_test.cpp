@@ -83,6 +83,9 @@ TEST_CASE("the request of a training knows no probe, and that of a probe no mode
   CHECK(read.workload.repetitions() == 10);
   REQUIRE(read.peaks);
   CHECK(to_json(read) == to_json(request));
+  nlohmann::json odd = to_json(request);
+  odd["peaks"]["memory_gb_per_s"] = "nan";
+  CHECK_THROWS_WITH(request_from_json(odd), "request: `peaks/memory_gb_per_s` is not finite");
 }
 
 }  // namespace

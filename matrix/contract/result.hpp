@@ -144,7 +144,8 @@ struct Description<CellResult> {
     field("knobs_resolved", result.knobs_resolved,
           "What each knob came to; differs from the request where the stack could not.");
     field("fingerprint", result.fingerprint);
-    field.optional("measurements", result.measurements, "Of a probe; absent for a training.");
+    field.optional("measurements", result.measurements,
+                   rule::not_empty_list.says("Of a probe; absent for a training."));
   }
 };
 

@@ -326,13 +326,12 @@ class Merge {
 }  // namespace
 
 bool is_host_label(const std::string& text) {
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
-  });
+  return !text.empty() && text.size() <= kMostHostLabelLetters &&
+         text.find_first_not_of(kHostLabelLetters) == std::string::npos;
 }
 
 std::string host_label(const std::string& host_name) {
-  std::string label = host_name.substr(0, 64);
+  std::string label = host_name.substr(0, kMostHostLabelLetters);
   for (char& c : label) {
     if (!is_host_label(std::string(1, c))) c = '-';
   }

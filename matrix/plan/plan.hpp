@@ -45,13 +45,14 @@ struct Plan {
 
 inline constexpr std::string_view kHostLabelLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+inline constexpr std::size_t kMostHostLabelLetters = 64;
 
 template <>
 struct Description<PlanHost> {
   static constexpr About about = About::part("plan_host");
   static void fields(auto& field, PlanHost& host) {
-    field("label", host.label, rule::letters_of(kHostLabelLetters));
-    field("runs", host.runs);
+    field("label", host.label, rule::letters_of(kHostLabelLetters, kMostHostLabelLetters));
+    field("runs", host.runs, rule::not_empty_list);
     field("facts", host.facts);
   }
 };
@@ -94,7 +95,7 @@ struct Description<Plan> {
     field("matrix_file", plan.matrix_file);
     field.optional("request", plan.request, "Absent: the command line asked for nothing beside the matrix file.");
     field("host", plan.host);
-    field.optional("hosts", plan.hosts, "Of a merged run: the machines its cells ran on.");
+    field.optional("hosts", plan.hosts, rule::not_empty_list.says("Of a merged run: the machines its cells ran on."));
     field("declared", plan.declared, "Stack, component, version.");
     field.as(
         "totals", [&] { return totals_of(plan); }, [](const PlanTotals&) {});

@@ -108,6 +108,20 @@ TEST_CASE("a cell that holds only chosen knobs is written with all, and stays as
   CHECK(plan_from_json(document).cells[0].cell.request.knobs == with_defaults({{"threads", "2"}}));
 }
 
+TEST_CASE("a host of a merged plan has a label of at most 64 letters, and runs", "[plan]") {
+  Plan plan = sample_plan();
+  plan.hosts = {{std::string(64, 'a'), {"r-1"}, plan.host}};
+  nlohmann::json document = document_of(plan);
+  CHECK(plan_from_json(document).hosts.at(0).runs == plan.hosts[0].runs);
+  document["hosts"][0]["label"] = std::string(65, 'a');
+  CHECK_THROWS_WITH(plan_from_json(document), "plan: `hosts/0/label` has 65 letters, over 64");
+  document = document_of(plan);
+  document["hosts"][0]["runs"] = nlohmann::json::array();
+  CHECK_THROWS_WITH(plan_from_json(document), "plan: `hosts/0/runs` holds 0 items, under 1");
+  document["hosts"] = nlohmann::json::array();
+  CHECK_THROWS_WITH(plan_from_json(document), "plan: `hosts` holds 0 items, under 1");
+}
+
 TEST_CASE("a plan that lacks a field is refused by name", "[plan]") {
   nlohmann::json document = document_of(sample_plan());
   document["cells"][0].erase("slug");

@@ -59,7 +59,7 @@ struct Description<RunInfo> {
     field("duration_ns", info.duration_ns, rule::at_least(0));
     field("interrupted", info.interrupted);
     field("reprobench_version", info.reprobench_version);
-    field.optional("sources", info.sources, "Of a merged run.");
+    field.optional("sources", info.sources, rule::not_empty_list.says("Of a merged run."));
   }
 };
 

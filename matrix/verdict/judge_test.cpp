@@ -266,11 +266,11 @@ TEST_CASE("every planned cell has one entry and the totals equal the plan", "[ve
   run.plan.cells.push_back(forgotten);  // planned, but no record of it
   const RunVerdict verdict = judge(run);
   CHECK(verdict.cells.size() == 4);
-  CHECK(verdict.totals.at("planned") == 4);
-  CHECK(verdict.totals.at("passed") == 1);
-  CHECK(verdict.totals.at("recorded") == 1);  // the reference: nothing is asked of it
-  CHECK(verdict.totals.at("skipped") == 1);
-  CHECK(verdict.totals.at("unfinished") == 1);
+  CHECK(verdict.totals.planned == 4);
+  CHECK(verdict.totals[Outcome::passed] == 1);
+  CHECK(verdict.totals[Outcome::recorded] == 1);  // the reference: nothing is asked of it
+  CHECK(verdict.totals[Outcome::skipped] == 1);
+  CHECK(verdict.totals[Outcome::unfinished] == 1);
   CHECK(verdict.exit_code == ExitCode::undecided);
 }
 

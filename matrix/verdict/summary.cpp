@@ -10,9 +10,6 @@
 namespace reprobench {
 namespace {
 
-constexpr Outcome kOutcomes[] = {Outcome::passed,  Outcome::failed,     Outcome::inconclusive, Outcome::errored,
-                                 Outcome::skipped, Outcome::unfinished, Outcome::recorded};
-
 const CellVerdict* first_with(const RunVerdict& verdict, Outcome outcome) {
   const auto found = std::find_if(verdict.cells.begin(), verdict.cells.end(),
                                   [&](const CellVerdict& cell) { return cell.outcome == outcome; });
@@ -52,12 +49,11 @@ bool only_references_ran(const RunVerdict& verdict) {
 }
 
 // "3 failed, 1 inconclusive": the outcomes that occur, in the order given.
-std::string counted(const std::map<std::string, int>& totals, std::initializer_list<Outcome> outcomes) {
+std::string counted(const RunTotals& totals, std::initializer_list<Outcome> outcomes) {
   std::string text;
   for (const Outcome outcome : outcomes) {
-    const std::string word(to_string(outcome));
-    const int count = totals.at(word);
-    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, word);
+    const int count = totals[outcome];
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, to_string(outcome));
   }
   return text;
 }
@@ -151,7 +147,7 @@ class Summary {
   void write() {
     const int ran = count(Outcome::passed) + count(Outcome::failed) + count(Outcome::inconclusive) +
                     count(Outcome::errored) + count(Outcome::recorded);
-    const int planned = totals_.at("planned");
+    const int planned = totals_.planned;
     const std::string rest = counted(
         totals_, {Outcome::errored, Outcome::inconclusive, Outcome::unfinished, Outcome::passed, Outcome::recorded});
     const std::string and_rest = rest.empty() ? "" : ", " + rest;
@@ -206,7 +202,7 @@ class Summary {
   }
 
  private:
-  int count(Outcome outcome) const { return totals_.at(std::string(to_string(outcome))); }
+  int count(Outcome outcome) const { return totals_[outcome]; }
   static std::string cells_text(int count) { return fmt::format("{} cell{}", count, count == 1 ? "" : "s"); }
 
   // Every cell in which a fault was to sit refused it.
@@ -235,17 +231,15 @@ class Summary {
   }
 
   RunVerdict& verdict_;
-  const std::map<std::string, int>& totals_;
+  const RunTotals& totals_;
   const std::string no_verdict_because_;
 };
 
 }  // namespace
 
 void summarise(RunVerdict& verdict) {
-  auto& totals = verdict.totals;
-  totals = {{"planned", static_cast<int>(verdict.cells.size())}};
-  for (const Outcome outcome : kOutcomes) totals[std::string(to_string(outcome))] = 0;
-  for (const CellVerdict& cell : verdict.cells) ++totals[std::string(to_string(cell.outcome))];
+  verdict.totals = {static_cast<int>(verdict.cells.size())};
+  for (const CellVerdict& cell : verdict.cells) ++verdict.totals[cell.outcome];
   verdict.dimensions = dimension_summaries(verdict.cells);
   Summary(verdict).write();
 }

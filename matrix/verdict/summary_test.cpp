@@ -46,7 +46,7 @@ TEST_CASE("a whole matrix in which every armed check holds qualifies, for the de
 TEST_CASE("a cell of which nothing was asked is not counted as passed", "[verdict]") {
   const RunVerdict verdict = judge(sample::run(3, 1.0, kHolds));
   CHECK(verdict.cells[0].outcome == Outcome::recorded);
-  CHECK(verdict.totals.at("passed") == 1);
+  CHECK(verdict.totals[Outcome::passed] == 1);
   CHECK(verdict.sentence == "sample qualified on cpu: all 1 cell with an armed check passed, 1 was only recorded");
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("a selection says how much it is and never qualifies", "[verdict]") {
   CHECK(verdict.sentence.find("qualified") == std::string::npos);
   CHECK(verdict.exit_code == ExitCode::passed);
   CHECK(verdict.cells.size() == 190);
-  CHECK(verdict.totals.at("skipped") == 188);
+  CHECK(verdict.totals[Outcome::skipped] == 188);
   CHECK(verdict.cells.back().reason == kDeselected);
 }
 

@@ -80,7 +80,7 @@ struct Description<TelemetryReport> {
     field("ranges", telemetry.ranges, "By quantity, of the samples that count; counters as their growth.");
     field("clock_events", telemetry.clock_events,
           rule::at_least(1).says("Word, in how many of the samples that count."));
-    field("power_cap_share", telemetry.power_cap_share);
+    field("power_cap_share", telemetry.power_cap_share, rule::at_least(0));
     field("foreign_pids", telemetry.foreign_pids, rule::at_least(0));
     field("faults", telemetry.faults);
     field("invalid_reason", telemetry.invalid_reason, rule::one_of(kInvalidReasons));

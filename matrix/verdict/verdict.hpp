@@ -1,6 +1,7 @@
 // verdict.json: what the run says. Every planned cell has exactly one entry, and the totals equal the plan.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -113,6 +114,15 @@ struct DimensionSummary {
 
 inline constexpr std::string_view kVerdictWords[] = {"passed", "failed", "undecided", "nothing_ran", "interrupted"};
 
+// How many of a run's cells.
+struct RunTotals {
+  int planned = 0;
+  std::array<int, Words<Outcome>::table.size()> by_outcome{};
+
+  int& operator[](Outcome outcome) { return by_outcome[static_cast<std::size_t>(outcome)]; }
+  int operator[](Outcome outcome) const { return by_outcome[static_cast<std::size_t>(outcome)]; }
+};
+
 struct RunVerdict {
   RunInfo info;
   std::string matrix;
@@ -122,8 +132,8 @@ struct RunVerdict {
       planted;       // "weight_ulp at step 20, fc1.weight[5] in 2 cells"; of a drill, which never qualifies
   std::string word;  // kVerdictWords
   ExitCode exit_code = ExitCode::internal_bug;
-  std::string sentence;               // "v2.9 NOT qualified: 2 of 40 cells failed ..."
-  std::map<std::string, int> totals;  // "planned" and each outcome
+  std::string sentence;  // "v2.9 NOT qualified: 2 of 40 cells failed ..."
+  RunTotals totals;
   std::vector<DimensionSummary> dimensions;
   std::vector<CellVerdict> cells;  // in plan order
   std::vector<StackEnvironment> environments;
@@ -215,7 +225,8 @@ struct Description<CellVerdict> {
     field("notes", cell.notes);
     field("workload_digest", cell.workload_digest);
     field("chain", cell.chain, "Of repeat 0.");
-    field.optional("measurements", cell.measurements, "Of a probe, of every repeat; absent for a training.");
+    field.optional("measurements", cell.measurements,
+                   rule::not_empty_list.says("Of a probe, of every repeat; absent for a training."));
     field.optional("log_folder", cell.log_folder, "Of the attempt that decided.");
     field.optional("next", cell.next, "What to do about it.");
     field("reproduce", cell.reproduce);
@@ -244,6 +255,22 @@ struct Description<DimensionSummary> {
 };
 
 template <>
+struct Description<RunTotals> {
+  static constexpr About about = About::part("totals", "Of the cells: `planned`, and of each outcome.");
+  static void fields(auto& field, RunTotals& totals) {
+    field("planned", totals.planned, rule::at_least(0));
+    for (std::size_t i = 0; i < totals.by_outcome.size(); ++i) {
+      const char* const word = Words<Outcome>::table[i].data();  // a literal: it ends in 0
+      if (static_cast<Outcome>(i) == Outcome::recorded) {
+        field.since(1, word, totals.by_outcome[i], rule::at_least(0));
+      } else {
+        field(word, totals.by_outcome[i], rule::at_least(0));
+      }
+    }
+  }
+};
+
+template <>
 struct Description<RunVerdict> {
   static constexpr About about = About::document("verdict", "verdict.json: what the run says");
   static void fields(auto& field, RunVerdict& verdict) {
@@ -251,17 +278,16 @@ struct Description<RunVerdict> {
     field("matrix", verdict.matrix);
     field("matrix_file", verdict.matrix_file);
     field("word", verdict.word, rule::one_of(kVerdictWords));
-    field.as(
-        "exit_code", [&] { return static_cast<int>(verdict.exit_code); },
-        [&](int code) { verdict.exit_code = static_cast<ExitCode>(code); }, rule::between(0, 255));
+    field("exit_code", verdict.exit_code);
     field("sentence", verdict.sentence);
-    field("totals", verdict.totals, rule::at_least(0).says("Of the cells: `planned`, and of each outcome."));
+    field("totals", verdict.totals);
     field.since(1, "dimensions", verdict.dimensions, "Candidates against references, one sentence a dimension.");
     field.optional("selected_by", verdict.request.selected_by,
-                   "Options that left cells out: no verdict on the matrix.");
+                   rule::not_empty_list.says("Options that left cells out: no verdict on the matrix."));
     field.optional("changed_by", verdict.request.changed_by,
-                   "Options by which cells were asked for something else than the matrix says: no verdict on it.");
-    field.optional("planted", verdict.planted, "Faults of a drill, which never qualifies.");
+                   rule::not_empty_list.says(
+                       "Options by which cells were asked for something else than the matrix says: no verdict on it."));
+    field.optional("planted", verdict.planted, rule::not_empty_list.says("Faults of a drill, which never qualifies."));
     field("cells", verdict.cells, "In plan order.");
     field("environments", verdict.environments);
   }

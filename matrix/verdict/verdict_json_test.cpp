@@ -17,9 +17,10 @@ TEST_CASE("a verdict of contract 1.0 is read, and differs in its version alone w
   const RunVerdict verdict = verdict_from_json(document);
   CHECK(verdict.cells.at(0).attempts.at(0).telemetry->foreign_pids == std::vector<std::int64_t>{1});
   CHECK(verdict.cells.at(1).checks.at(2).status == CheckStatus::failed);
-  CHECK(verdict.totals.at("planned") == static_cast<int>(verdict.cells.size()));
+  CHECK(verdict.totals.planned == static_cast<int>(verdict.cells.size()));
   document["version"]["minor"] = kContractVersion.minor;
   document["dimensions"] = nlohmann::json::array();
+  document["totals"]["recorded"] = 0;
   CHECK(to_json(verdict) == document);
 }
 
@@ -44,6 +45,38 @@ TEST_CASE("a verdict with a word that is none is refused by its place", "[verdic
   document["cells"][0]["checks"][0]["status"] = "green";
   CHECK_THROWS_WITH(verdict_from_json(document),
                     "verdict: `cells/0/checks/0/status` is `green`, none of passed, failed, inconclusive");
+}
+
+TEST_CASE("a verdict with an exit code that is none of ours is refused", "[verdict]") {
+  nlohmann::json document = golden_verdict();
+  document["exit_code"] = 7;
+  CHECK_THROWS_WITH(verdict_from_json(document), "verdict: `exit_code` is 7, none of 0, 1, 2, 3, 4, 5, 70, 130, 143");
+}
+
+TEST_CASE("a verdict's totals name every outcome and nothing else", "[verdict]") {
+  nlohmann::json document = golden_verdict();
+  document["totals"]["green"] = 0;
+  CHECK_THROWS_WITH(verdict_from_json(document), "verdict: `totals/green` is not a field of this document");
+  document["totals"].erase("green");
+  document["totals"].erase("failed");
+  CHECK_THROWS_WITH(verdict_from_json(document), "verdict: `totals/failed` is missing");
+  document["totals"]["failed"] = -1;
+  CHECK_THROWS_WITH(verdict_from_json(document), "verdict: `totals/failed` is -1, under 0");
+}
+
+TEST_CASE("a verdict without faults, sources or measurements has no empty list of them", "[verdict]") {
+  for (const char* list : {"/planted", "/selected_by", "/changed_by", "/info/sources", "/cells/0/measurements"}) {
+    nlohmann::json document = golden_verdict();
+    document[nlohmann::json::json_pointer(list)] = nlohmann::json::array();
+    CHECK_THROWS_WITH(verdict_from_json(document), "verdict: `" + std::string(list + 1) + "` holds 0 items, under 1");
+  }
+}
+
+TEST_CASE("a share of time in a verdict's telemetry is never negative", "[verdict]") {
+  nlohmann::json document = golden_verdict();
+  document["cells"][0]["attempts"][0]["telemetry"]["power_cap_share"] = -0.25;
+  CHECK_THROWS_WITH(verdict_from_json(document),
+                    "verdict: `cells/0/attempts/0/telemetry/power_cap_share` is -0.250000, under 0");
 }
 
 }  // namespace

@@ -13,9 +13,9 @@
 //   };
 //
 // Writing (writer.hpp), reading (reader.hpp) and the JSON Schema (schema.hpp) all call `fields`, each with a `field` of
-// its own kind. A type of a field is a bool, an integer, a double (non-finite ones are words), text, an enum with
-// Words, a type with a TextForm, milliseconds, another described struct, an optional, vector, array or map of these, or
-// any JSON.
+// its own kind. A type of a field is a bool, an integer, a double (non-finite ones are words; one with bounds is
+// finite), text, an enum with Words or Numbers, a type with a TextForm, milliseconds, another described struct, an
+// optional, vector, array or map of these, or any JSON.
 //
 // `field.group("bound", fields)` is an object whose fields stand in the same struct, `field.as("origin", get, set)` a
 // value the struct holds in another form, `field.either(key, is)` chooses between two sets of fields, of which the
@@ -25,6 +25,7 @@
 // is not in the table is refused. What must hold between fields is a `field.hold(condition, sentence)`.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -65,7 +66,7 @@ concept Texted = requires {
   &TextForm<T>::text;
 };
 
-// What a value must satisfy beyond its type. Of a list or map it holds for every item.
+// What a value must satisfy beyond its type. Of a list or map it holds for every item, but for the number of items.
 struct Rule {
   enum class Form { any, object, exact_float, exact_float_or_null };  // of a field that is JSON itself
 
@@ -74,14 +75,19 @@ struct Rule {
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
   int hex_digits = 0;                         // text of exactly so many lower-case hex digits
   std::string_view letters{};                 // text of these letters only, at least one
+  std::size_t most_letters = 0;               // of a text of `letters`; 0: any number
   std::span<const std::string_view> words{};  // one of these texts, where they are no enum of ours
   bool may_be_empty = true;                   // text
+  std::size_t least_items = 0;                // of a list
   std::size_t most_items = 0;                 // of a list; 0: any number
   Form form = Form::any;
 
   constexpr Rule() = default;
   constexpr Rule(const char* text_for_people) : text(text_for_people) {}  // NOLINT: `field("x", x, "what it is")`
 
+  constexpr bool has_bounds() const {
+    return least != std::numeric_limits<std::int64_t>::min() || most != std::numeric_limits<std::int64_t>::max();
+  }
   constexpr Rule says(const char* text_for_people) const {
     Rule rule = *this;
     rule.text = text_for_people;
@@ -105,9 +111,10 @@ constexpr Rule hex(int digits, bool may_be_empty = false) {
   result.may_be_empty = may_be_empty;
   return result;
 }
-constexpr Rule letters_of(std::string_view letters) {
+constexpr Rule letters_of(std::string_view letters, std::size_t most_letters = 0) {
   Rule result;
   result.letters = letters;
+  result.most_letters = most_letters;
   result.may_be_empty = false;
   return result;
 }
@@ -131,8 +138,14 @@ constexpr Rule text_not_empty() {
   result.may_be_empty = false;
   return result;
 }
+constexpr Rule of_items(std::size_t least_items) {
+  Rule result;
+  result.least_items = least_items;
+  return result;
+}
 
 inline constexpr Rule not_empty = text_not_empty();
+inline constexpr Rule not_empty_list = of_items(1);
 inline constexpr Rule digest = hex(32);
 // A moment or a duration: never negative, and no more than every reader of JSON keeps exactly.
 inline constexpr Rule time = between(0, std::int64_t{1} << 53);

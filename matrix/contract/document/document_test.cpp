@@ -12,6 +12,7 @@ namespace reprobench {
 namespace {
 
 enum class Colour { red, green };
+enum class Drive : int { belt = 3, chain = 7 };
 
 struct Wheel {
   int spokes = 32;
@@ -31,6 +32,10 @@ struct Bicycle {
   int lights = 0;
   std::chrono::milliseconds brake{20};
   std::string serial = std::string(32, '0');
+  Drive drive = Drive::chain;
+  double weight_kg = 12.5;
+  std::string shop = "abc";
+  std::vector<std::string> stickers;
   nlohmann::json price = exact_float(1.5);
   bool operator==(const Bicycle&) const = default;
 };
@@ -40,6 +45,11 @@ struct Bicycle {
 template <>
 struct Words<Colour> {
   static constexpr std::array<std::string_view, 2> table = {"red", "green"};
+};
+
+template <>
+struct Numbers<Drive> {
+  static constexpr std::array<Drive, 2> table = {Drive::belt, Drive::chain};
 };
 
 template <>
@@ -71,6 +81,10 @@ struct Description<Bicycle> {
     field.since(1, "lights", bicycle.lights);
     field.group("brakes", [&](auto& brakes) { brakes("delay_ms", bicycle.brake, rule::at_least(0)); });
     field("serial", bicycle.serial, rule::digest);
+    field("drive", bicycle.drive);
+    field("weight_kg", bicycle.weight_kg, rule::at_least(0));
+    field("shop", bicycle.shop, rule::letters_of("abc", 4));
+    field.optional("stickers", bicycle.stickers, rule::not_empty_list);
     field("price", bicycle.price, rule::of_form(Rule::Form::exact_float_or_null));
     field.hold(bicycle.wheels.size() < 4, "has too many wheels");
   }
@@ -95,6 +109,7 @@ TEST_CASE("a described struct survives its document, as values and as text", "[c
   SECTION("with all that may be missing") {
     bicycle.gears = 21;
     bicycle.built_us = 7;
+    bicycle.stickers = {""};
     bicycle.price = nullptr;
   }
   SECTION("without") {}
@@ -138,6 +153,12 @@ TEST_CASE("whatever is wrong is named with its place", "[contract]") {
       {"/labels/owner", 5, "bicycle: `labels/owner` is not text"},
       {"/brakes/delay_ms", -1, "bicycle: `brakes/delay_ms` is -1, under 0"},
       {"/serial", "00FF", "bicycle: `serial` is not 32 hex digits"},
+      {"/drive", 4, "bicycle: `drive` is 4, none of 3, 7"},
+      {"/drive", 7.0, "bicycle: `drive` is not an integer"},
+      {"/weight_kg", -0.5, "bicycle: `weight_kg` is -0.500000, under 0"},
+      {"/weight_kg", "inf", "bicycle: `weight_kg` is not finite"},
+      {"/shop", "aabbc", "bicycle: `shop` has 5 letters, over 4"},
+      {"/stickers", nlohmann::json::array(), "bicycle: `stickers` holds 0 items, under 1"},
       {"/price", 1.5, "bicycle: `price` is not an exact float, or its bits and value disagree"},
       {"/wheels/0/tyre", 1, "bicycle: `wheels/0/tyre` is not a field of this document"},
       {"/brakes/colour", 1, "bicycle: `brakes/colour` is not a field of this document"},
@@ -190,6 +211,10 @@ TEST_CASE("the schema says what the reader demands", "[contract]") {
   CHECK(properties.at("colour").dump() == R"({"description":"Of its frame.","enum":["red","green"]})");
   CHECK(properties.at("wheels").dump() == R"({"type":"array","items":{"$ref":"#/definitions/wheel"}})");
   CHECK(properties.at("serial").dump() == R"({"type":"string","pattern":"^[0-9a-f]{32}$"})");
+  CHECK(properties.at("drive").dump() == R"({"enum":[3,7]})");
+  CHECK(properties.at("weight_kg").dump() == R"({"type":"number","minimum":0})");
+  CHECK(properties.at("shop").dump() == R"({"type":"string","pattern":"^[abc]{1,4}$"})");
+  CHECK(properties.at("stickers").dump() == R"({"type":"array","items":{"type":"string"},"minItems":1})");
   CHECK(properties.at("brakes").at("properties").contains("delay_ms"));
   CHECK(schema.at("definitions").at("wheel").at("properties").at("radius_m").at("$ref") == "#/definitions/number");
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -48,6 +49,14 @@ struct Place {
   reject(place, "is `" + word + "`, none of " + listed);
 }
 
+[[noreturn]] inline void reject_number(const Place& place, std::int64_t number, const auto& codes) {
+  std::string listed;
+  for (const auto known : codes) {
+    listed.append(listed.empty() ? "" : ", ").append(std::to_string(static_cast<std::int64_t>(known)));
+  }
+  reject(place, "is " + std::to_string(number) + ", none of " + listed);
+}
+
 inline void check_text(const std::string& text, const Rule& rule, const Place& place) {
   if (!rule.words.empty() && std::ranges::find(rule.words, text) == rule.words.end()) {
     reject_word(place, text, rule.words);
@@ -63,6 +72,9 @@ inline void check_text(const std::string& text, const Rule& rule, const Place& p
   if (!rule.letters.empty() && text.find_first_not_of(rule.letters) != std::string::npos) {
     reject(place, "has other letters than `" + std::string(rule.letters) + "`");
   }
+  if (rule.most_letters != 0 && text.size() > rule.most_letters) {
+    reject(place, "has " + std::to_string(text.size()) + " letters, over " + std::to_string(rule.most_letters));
+  }
 }
 
 inline void check_integer(std::int64_t value, const Rule& rule, const Place& place) {
@@ -70,6 +82,17 @@ inline void check_integer(std::int64_t value, const Rule& rule, const Place& pla
     reject(place, "is " + std::to_string(value) + ", under " + std::to_string(rule.least));
   }
   if (value > rule.most) reject(place, "is " + std::to_string(value) + ", over " + std::to_string(rule.most));
+}
+
+inline void check_number(double value, const Rule& rule, const Place& place) {
+  if (!rule.has_bounds()) return;
+  if (!std::isfinite(value)) reject(place, "is not finite");
+  if (value < static_cast<double>(rule.least)) {
+    reject(place, "is " + std::to_string(value) + ", under " + std::to_string(rule.least));
+  }
+  if (value > static_cast<double>(rule.most)) {
+    reject(place, "is " + std::to_string(value) + ", over " + std::to_string(rule.most));
+  }
 }
 
 inline std::int64_t integer_from(const nlohmann::json& json, const Place& place) {
@@ -109,6 +132,12 @@ void read_value(const nlohmann::json& json, T& value, const Rule& rule, const Pl
     const auto found = from_word<T>(json.get_ref<const std::string&>());
     if (!found) reject_word(place, json.get_ref<const std::string&>(), Words<T>::table);
     value = *found;
+  } else if constexpr (Numbered<T>) {
+    const std::int64_t number = integer_from(json, place);
+    const auto known =
+        std::ranges::find(Numbers<T>::table, number, [](T code) { return static_cast<std::int64_t>(code); });
+    if (known == Numbers<T>::table.end()) reject_number(place, number, Numbers<T>::table);
+    value = *known;
   } else if constexpr (Texted<T>) {
     std::string text;
     read_value(json, text, rule, place);
@@ -127,6 +156,7 @@ void read_value(const nlohmann::json& json, T& value, const Rule& rule, const Pl
   } else if constexpr (std::is_same_v<T, double>) {
     const auto number = number_from_json(json);
     if (!number) reject(place, "is not a number");
+    check_number(*number, rule, place);
     value = *number;
   } else if constexpr (std::is_same_v<T, std::chrono::milliseconds>) {
     const std::int64_t count = integer_from(json, place);
@@ -149,6 +179,9 @@ void read_value(const nlohmann::json& json, T& value, const Rule& rule, const Pl
     static_assert(Listed<T>, "documents have no such type");
     if (!json.is_array()) reject(place, "is not a list");
     if constexpr (requires { value.resize(json.size()); }) {
+      if (json.size() < rule.least_items) {
+        reject(place, "holds " + std::to_string(json.size()) + " items, under " + std::to_string(rule.least_items));
+      }
       if (rule.most_items != 0 && json.size() > rule.most_items) {
         reject(place, "holds " + std::to_string(json.size()) + " items, over " + std::to_string(rule.most_items));
       }

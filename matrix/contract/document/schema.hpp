@@ -46,13 +46,22 @@ inline SchemaJson integer_schema(std::int64_t least, std::int64_t most) {
   return schema;
 }
 
+inline SchemaJson bounded_number_schema(const Rule& rule) {
+  SchemaJson schema = integer_schema(rule.least, rule.most);
+  schema["type"] = "number";
+  return schema;
+}
+
 inline SchemaJson text_schema(const Rule& rule) {
   if (!rule.words.empty()) return {{"enum", std::vector<std::string_view>(rule.words.begin(), rule.words.end())}};
   SchemaJson schema = {{"type", "string"}};
   std::string pattern;
   if (rule.hex_digits != 0) pattern = "[0-9a-f]{" + std::to_string(rule.hex_digits) + "}";
-  if (!rule.letters.empty()) pattern = "[" + std::string(rule.letters) + "]" + (rule.may_be_empty ? "*" : "+");
-  if (rule.hex_digits != 0 && rule.may_be_empty) pattern = "(" + pattern + ")?";
+  if (!rule.letters.empty()) {
+    pattern = "[" + std::string(rule.letters) + "]";
+    pattern += rule.most_letters == 0 ? "+" : "{1," + std::to_string(rule.most_letters) + "}";
+  }
+  if (!pattern.empty() && rule.may_be_empty) pattern = "(" + pattern + ")?";
   if (!pattern.empty()) {
     schema["pattern"] = "^" + pattern + "$";
   } else if (!rule.may_be_empty) {
@@ -72,12 +81,16 @@ SchemaJson schema_of_value(const Rule& rule, SchemaJson& definitions) {
     return reference_to(name);
   } else if constexpr (Worded<T>) {
     return {{"enum", Words<T>::table}};
+  } else if constexpr (Numbered<T>) {
+    SchemaJson numbers = SchemaJson::array();
+    for (const T number : Numbers<T>::table) numbers.push_back(static_cast<int>(number));
+    return {{"enum", std::move(numbers)}};
   } else if constexpr (is_optional<T>) {
     return nullable(schema_of_value<typename T::value_type>(rule, definitions));
   } else if constexpr (std::is_same_v<T, bool>) {
     return {{"type", "boolean"}};
   } else if constexpr (std::is_same_v<T, double>) {
-    return number_schema(definitions);
+    return rule.has_bounds() ? bounded_number_schema(rule) : number_schema(definitions);
   } else if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::chrono::milliseconds>) {
     return integer_schema(rule.least, rule.most);
   } else if constexpr (std::is_same_v<T, std::string> || Texted<T>) {
@@ -101,8 +114,9 @@ SchemaJson schema_of_value(const Rule& rule, SchemaJson& definitions) {
     if constexpr (!requires(T list) { list.resize(0); }) {
       schema["minItems"] = std::tuple_size_v<T>;
       schema["maxItems"] = std::tuple_size_v<T>;
-    } else if (rule.most_items != 0) {
-      schema["maxItems"] = rule.most_items;
+    } else {
+      if (rule.least_items != 0) schema["minItems"] = rule.least_items;
+      if (rule.most_items != 0) schema["maxItems"] = rule.most_items;
     }
     return schema;
   }

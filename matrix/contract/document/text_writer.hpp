@@ -18,6 +18,8 @@ void write_value(JsonText& out, const T& value) {
     write_text(out, value);
   } else if constexpr (Worded<T>) {
     out.string(to_string(value));
+  } else if constexpr (Numbered<T>) {
+    out.integer(static_cast<int>(value));
   } else if constexpr (Texted<T>) {
     out.string(TextForm<T>::text(value));
   } else if constexpr (is_optional<T>) {

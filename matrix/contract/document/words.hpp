@@ -1,4 +1,5 @@
-// The words of an enum, in one table beside it: what documents, the command line and error messages call its values.
+// The words of an enum, in one table beside it: what documents, the command line and error messages call its values. Or
+// its numbers, of one whose numbers are what people know.
 #pragma once
 
 #include <array>
@@ -15,6 +16,15 @@ struct Words;
 template <class Enum>
 concept Worded = requires {
   Words<Enum>::table;
+};
+
+// Specialised beside the enum with `static constexpr std::array<Enum, N> table`: all its values.
+template <class Enum>
+struct Numbers;
+
+template <class Enum>
+concept Numbered = requires {
+  Numbers<Enum>::table;
 };
 
 template <Worded Enum>

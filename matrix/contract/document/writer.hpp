@@ -56,6 +56,8 @@ nlohmann::json written_value(const T& value) {
     return written(value);
   } else if constexpr (Worded<T>) {
     return to_string(value);
+  } else if constexpr (Numbered<T>) {
+    return static_cast<int>(value);
   } else if constexpr (Texted<T>) {
     return TextForm<T>::text(value);
   } else if constexpr (is_optional<T>) {
