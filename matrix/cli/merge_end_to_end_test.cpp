@@ -5,6 +5,8 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
+#include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/gpu_facts.hpp"
 #include "matrix/contract/trace.hpp"
 
 namespace reprobench {
@@ -149,7 +151,11 @@ TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one h
 void move_to_gpu(const fs::path& run) {
   json plan = json::parse(read_file(run / "plan.json"));
   plan["host"]["host_name"] = "gpu-host";
-  plan["host"]["gpus"] = {{{"name", "NVIDIA H100"}, {"compute_capability", "9.0"}, {"memory_bytes", 1}}};
+  GpuFacts h100;
+  h100.name = "NVIDIA H100";
+  h100.compute_capability = "9.0";
+  h100.memory_bytes = 1;
+  plan["host"]["gpus"] = json::array({written(h100)});
   std::map<std::string, std::string> ids;
   std::map<std::string, std::string> id_of_slug;
   for (const json& cell : plan["cells"]) id_of_slug[cell["slug"]] = cell["cell_id"];

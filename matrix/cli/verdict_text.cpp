@@ -147,8 +147,8 @@ std::string dimensions(const RunVerdict& verdict, const Terminal& terminal) {
 
 std::string summary_line(const RunVerdict& verdict, const Terminal& terminal) {
   const auto& totals = verdict.totals;
-  std::string text = fmt::format("Summary [{}] {} planned:",
-                                 duration_text(std::chrono::nanoseconds(verdict.info.duration_ns)), totals.planned);
+  std::string text = fmt::format(
+      "Summary [{}] {} planned:", duration_text(std::chrono::nanoseconds(verdict.info.duration_ns)), totals.planned);
   for (const Outcome outcome : {Outcome::passed, Outcome::failed, Outcome::inconclusive, Outcome::errored,
                                 Outcome::unfinished, Outcome::recorded, Outcome::skipped}) {
     const int count = totals[outcome];
