@@ -9,7 +9,7 @@
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device_class.hpp"
 #include "matrix/contract/host_facts.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/host/detect_host.hpp"

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/device_class.hpp"
 #include "matrix/plan/coverage.hpp"
 
 namespace reprobench {
@@ -51,7 +52,7 @@ std::string coverage_text(const Plan& plan, const std::map<std::string, StackSpe
   for (const PlannedCell& planned : plan.cells) {
     const CellRequest& request = planned.cell.request;
     const bool is_left_out = planned.skip && planned.skip->rule == kDeselected;
-    if (request.device != "cpu" && !is_left_out) devices[request.stack].insert(request.device);
+    if (DeviceClass::parse(request.device) != kCpu && !is_left_out) devices[request.stack].insert(request.device);
   }
   std::string text;
   for (const auto& [stack, wanted] : devices) {

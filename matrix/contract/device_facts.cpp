@@ -4,6 +4,8 @@
 #include <cctype>
 #include <optional>
 
+#include "matrix/contract/device_class.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -35,7 +37,8 @@ int number_of(const std::string& compute_capability) {
 }  // namespace
 
 std::string device_class(const std::string& compute_capability) {
-  return "sm_" + std::to_string(number_of(compute_capability));
+  const auto found = DeviceClass::of_capability(compute_capability);
+  return found ? found->text() : "";
 }
 
 Coverage coverage_of(const std::string& flags, const std::string& compute_capability) {

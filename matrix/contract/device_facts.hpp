@@ -58,7 +58,7 @@ struct Description<DeviceFacts> {
   }
 };
 
-// "9.0" -> "sm_90"
+// "9.0" -> "sm_90"; empty for what is no compute capability, as where a driver does not say.
 std::string device_class(const std::string& compute_capability);
 
 // How code for the architectures that `flags` names ("-gencode;arch=compute_80,code=sm_80;..." as compilers take them;

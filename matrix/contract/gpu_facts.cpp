@@ -1,14 +1,6 @@
 #include "matrix/contract/gpu_facts.hpp"
 
-#include <algorithm>
-
 namespace reprobench {
-
-std::string device_class(const GpuFacts& gpu) {
-  std::string digits = gpu.compute_capability;
-  digits.erase(std::remove(digits.begin(), digits.end(), '.'), digits.end());
-  return "sm_" + digits;
-}
 
 std::string unusable_because(const GpuFacts& gpu) {
   // CUDA then sees MIG instances and not the GPU; which of them a cell would get is not decided here.

@@ -33,6 +33,7 @@ struct GpuFacts {
 inline constexpr std::string_view kGpuSwitches[] = {"", "on", "off"};
 inline constexpr std::string_view kGpuComputeModes[] = {"", "default", "exclusive_thread", "prohibited",
                                                         "exclusive_process"};
+
 template <>
 struct Description<GpuFacts> {
   static constexpr About about = About::part("gpu_facts", "0, or empty: the driver does not say.");
@@ -56,9 +57,6 @@ struct Description<GpuFacts> {
     field.since(1, "nvlinks_active", gpu.nvlinks_active, rule::at_least(0));
   }
 };
-
-// "sm_90": the class a cell asks for.
-std::string device_class(const GpuFacts& gpu);
 
 // Why no cell can be given this GPU, whatever its class: "MIG mode is on". Empty: one can.
 std::string unusable_because(const GpuFacts& gpu);

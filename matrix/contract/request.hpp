@@ -105,7 +105,7 @@ struct CellRequest {
   std::string suite;
   WorkloadRequest workload;
   std::string stack;
-  std::string device;  // "cpu" or a class such as "sm_90"
+  std::string device;  // the text of a DeviceClass
   int world_size = 1;
   KnobValues knobs;  // complete
   TraceLevel trace = TraceLevel::step;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "matrix/contract/device_facts.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
@@ -71,7 +72,8 @@ std::optional<GpuLease> GpuPool::try_lease(const std::string& wanted_class, int 
   for (Entry& entry : entries_) {
     if (static_cast<int>(taken.size()) == count) break;
     const bool is_free = !entry.is_leased && entry.quarantined_because.empty();
-    if (!is_free || device_class(entry.gpu) != wanted_class || !unusable_because(entry.gpu).empty()) continue;
+    if (!is_free || device_class(entry.gpu.compute_capability) != wanted_class || !unusable_because(entry.gpu).empty())
+      continue;
     FileDescriptor lock = try_lock(lock_folder_, file_name_of(entry.gpu), exclusive);
     if (!lock.is_open()) continue;
     taken.push_back(&entry);
@@ -101,7 +103,7 @@ std::string GpuPool::hopeless_because(const std::string& wanted_class, int count
   int usable = 0;
   std::vector<std::string> reasons;
   for (const Entry& entry : entries_) {
-    if (device_class(entry.gpu) != wanted_class) continue;
+    if (device_class(entry.gpu.compute_capability) != wanted_class) continue;
     const std::string unusable = unusable_because(entry.gpu);
     if (!unusable.empty()) {
       reasons.push_back(fmt::format("{}: {}", entry.gpu.uuid, unusable));

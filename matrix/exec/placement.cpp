@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/device_class.hpp"
+
 namespace reprobench {
 namespace {
 
 constexpr std::int64_t kPeriod_ns = 100'000'000;
 
-bool needs_gpu(const Cell& cell) { return cell.request.device != "cpu"; }
+bool needs_gpu(const Cell& cell) { return DeviceClass::parse(cell.request.device) != kCpu; }
 
 }  // namespace
 

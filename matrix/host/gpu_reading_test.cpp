@@ -1,6 +1,7 @@
 #include "matrix/host/gpu_reading.hpp"
 
 #include "ci/catch.hpp"
+#include "matrix/contract/device_facts.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
 
 namespace reprobench {
@@ -38,7 +39,7 @@ TEST_CASE("a GPU is described by everything NVML says of it", "[host]") {
   CHECK(gpu.max_pcie_generation == 5);
   CHECK(gpu.max_pcie_lanes == 16);
   CHECK(gpu.nvlinks_active == 18);
-  CHECK(device_class(gpu) == "sm_90");
+  CHECK(device_class(gpu.compute_capability) == "sm_90");
   CHECK(unusable_because(gpu).empty());
 }
 

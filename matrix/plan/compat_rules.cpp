@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/contract/device_class.hpp"
 #include "matrix/contract/device_facts.hpp"
 #include "matrix/plan/coverage.hpp"
 #include "matrix/plan/dotted_version.hpp"
@@ -14,7 +15,13 @@ namespace {
 
 using Finding = std::optional<std::string>;
 
-bool on_cpu(const Situation& s) { return s.cell.request.device == "cpu"; }
+// The first that computes in TF32 and bfloat16, and runs fused attention.
+constexpr DeviceClass kSm80(8, 0);
+
+// A matrix names no others.
+DeviceClass device_of(const Situation& s) { return DeviceClass::parse(s.cell.request.device).value(); }
+
+bool on_cpu(const Situation& s) { return !device_of(s).is_gpu(); }
 
 std::string component(const Situation& s, const char* name) {
   const auto found = s.stack.components.find(name);
@@ -23,7 +30,7 @@ std::string component(const Situation& s, const char* name) {
 
 int gpus_of_class(const Situation& s) {
   return static_cast<int>(std::count_if(s.host.gpus.begin(), s.host.gpus.end(), [&](const GpuFacts& gpu) {
-    return device_class(gpu) == s.cell.request.device && unusable_because(gpu).empty();
+    return DeviceClass::of_capability(gpu.compute_capability) == device_of(s) && unusable_because(gpu).empty();
   }));
 }
 
@@ -94,8 +101,7 @@ Finding knob_needs_gpu(const Situation& s) {
 
 Finding tf32_needs_sm80(const Situation& s) {
   if (on_cpu(s) || knob_of(s.cell, "tf32") != "on") return std::nullopt;
-  const std::string capability = compute_capability(s.cell.request.device);
-  if (!version_less(capability, "8.0")) return std::nullopt;
+  if (device_of(s) >= kSm80) return std::nullopt;
   return fmt::format("knob tf32=on needs a GPU of class sm_80 or later, and this cell asks for {}",
                      s.cell.request.device);
 }
@@ -103,7 +109,7 @@ Finding tf32_needs_sm80(const Situation& s) {
 // The floor of a precision's arithmetic: CUDA C++ Programming Guide, feature support per compute capability.
 Finding bf16_needs_sm80(const Situation& s) {
   if (on_cpu(s) || knob_of(s.cell, "precision") != "bf16") return std::nullopt;
-  if (!version_less(compute_capability(s.cell.request.device), "8.0")) return std::nullopt;
+  if (device_of(s) >= kSm80) return std::nullopt;
   return fmt::format("knob precision=bf16 needs a GPU of class sm_80 or later, and this cell asks for {}",
                      s.cell.request.device);
 }
@@ -116,7 +122,7 @@ Finding fused_attention(const Situation& s) {
   if (precision != "bf16" && precision != "fp16") {
     return fmt::format("knob attention={} is for 16-bit numbers on a GPU, and precision is {}", backend, precision);
   }
-  if (version_less(compute_capability(s.cell.request.device), "8.0")) {
+  if (device_of(s) < kSm80) {
     return fmt::format("knob attention={} needs a GPU of class sm_80 or later, and this cell asks for {}", backend,
                        s.cell.request.device);
   }
@@ -167,7 +173,7 @@ Finding no_kernel_image(const Situation& s) {
     return fmt::format("{} has no CUDA, so no kernels for {}", s.stack.name, s.cell.request.device);
   }
   if (s.wheel == nullptr || s.wheel->kernels_of.empty()) return std::nullopt;
-  const std::string capability = compute_capability(s.cell.request.device);
+  const std::string capability = device_of(s).compute_capability();
   const DeviceCoverage found = coverage(s);
   if (found.compute == Coverage::native) return std::nullopt;
   if (found.compute == Coverage::ptx && driver_compiles_ptx(s, found.driver_at_least)) return std::nullopt;
@@ -192,7 +198,8 @@ Finding device_class_missing(const Situation& s) {
   std::vector<std::string> present;
   for (const GpuFacts& gpu : s.host.gpus) {
     const std::string unusable = unusable_because(gpu);
-    present.push_back(fmt::format("{} ({}{}{})", device_class(gpu), gpu.name, unusable.empty() ? "" : "; ", unusable));
+    present.push_back(fmt::format("{} ({}{}{})", device_class(gpu.compute_capability), gpu.name,
+                                  unusable.empty() ? "" : "; ", unusable));
   }
   if (present.empty()) return fmt::format("needs a GPU of class {}, this host has none", s.cell.request.device);
   return fmt::format("needs a GPU of class {}, this host has {}", s.cell.request.device, fmt::join(present, ", "));
@@ -217,7 +224,7 @@ Finding driver_floor(const Situation& s) {
 
 Finding driver_branch_end(const Situation& s) {
   if (on_cpu(s) || s.host.driver.empty()) return std::nullopt;
-  const std::string capability = compute_capability(s.cell.request.device);
+  const std::string capability = device_of(s).compute_capability();
   const auto branch = version_numbers(s.host.driver);
   for (const ArchitectureEnd& end : s.facts.architecture_ends) {
     const auto& ended = end.compute_capabilities;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/device_class.hpp"
 #include "matrix/plan/compat_rules.hpp"
 #include "matrix/plan/dotted_version.hpp"
 
@@ -34,11 +35,6 @@ std::string component(const StackSpec& stack, const char* name) {
 
 }  // namespace
 
-std::string compute_capability(const std::string& device) {
-  const std::string digits = device.substr(3);
-  return digits.substr(0, digits.size() - 1) + "." + digits.back();
-}
-
 DeviceCoverage coverage_on(const std::string& device, const StackSpec& stack, const WheelFacts* wheel,
                            const CompatFacts& facts) {
   DeviceCoverage coverage{device, Coverage::none, Coverage::none, ""};
@@ -50,7 +46,7 @@ DeviceCoverage coverage_on(const std::string& device, const StackSpec& stack, co
     if (has_nccl) coverage.collectives = Coverage::unknown;
     return coverage;
   }
-  const std::string capability = compute_capability(device);
+  const std::string capability = DeviceClass::parse(device).value().compute_capability();
   if (has_cubin(*wheel, capability)) {
     coverage.compute = Coverage::native;
     if (has_nccl) coverage.collectives = Coverage::native;

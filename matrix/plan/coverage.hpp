@@ -19,9 +19,6 @@ struct DeviceCoverage {
   std::string driver_at_least;  // of `ptx`: the driver of the toolkit that made it; an older one cannot compile it
 };
 
-// "sm_90" -> "9.0", "sm_120" -> "12.0"
-std::string compute_capability(const std::string& device);
-
 // `wheel`: the stack's row; null for system stacks and for wheels the facts do not know.
 DeviceCoverage coverage_on(const std::string& device, const StackSpec& stack, const WheelFacts* wheel,
                            const CompatFacts& facts);

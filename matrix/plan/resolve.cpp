@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device_class.hpp"
 #include "matrix/plan/compat_rules.hpp"
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -42,7 +42,7 @@ void apply_rules(const Situation& situation, PlannedCell& planned) {
 void attach_peaks(Cell& cell, const CompatFacts& facts, const HostFacts& host) {
   if (!cell.request.workload.is_probe()) return;
   for (const GpuFacts& gpu : host.gpus) {
-    if (device_class(gpu.compute_capability) != cell.request.device) continue;
+    if (DeviceClass::of_capability(gpu.compute_capability) != DeviceClass::parse(cell.request.device)) continue;
     const DevicePeaks* peaks = facts.find_peaks(gpu.name);
     if (peaks != nullptr) cell.request.peaks = *peaks;
     return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "matrix/contract/device_class.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/spec/scalar.hpp"
 
@@ -13,15 +14,9 @@ std::vector<std::string> with_knobs(std::vector<std::string> names) {
   return names;
 }
 
-bool is_device(std::string_view text) {
-  if (text == "cpu") return true;
-  if (text.substr(0, 3) != "sm_" || text.size() < 5 || text.size() > 6) return false;
-  return std::all_of(text.begin() + 3, text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 std::optional<std::string> read_device(const YamlNode& node, Scope& scope) {
   auto text = read_text("device", node, scope);
-  if (!text || is_device(*text)) return text;
+  if (!text || DeviceClass::parse(*text)) return text;
   scope.diagnostics.error(node.mark, "RB019",
                           fmt::format("`device` must be cpu or a GPU class such as sm_90, got {}", shown(node)));
   return std::nullopt;

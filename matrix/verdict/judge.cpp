@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/device_class.hpp"
 #include "matrix/contract/number.hpp"
 #include "matrix/evidence/repeated_faults.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -322,7 +323,8 @@ class Judge {
       if (planned.skip || record == nullptr ||
           ended_early(cell, last_attempts(cell, *record), stack_and_driver(cell), faults_))
         continue;
-      const int rank = (references_.count(cell.request.cell_id) > 0 ? 2 : 0) + (cell.request.device == "cpu" ? 1 : 0);
+      const int rank = (references_.count(cell.request.cell_id) > 0 ? 2 : 0) +
+                       (DeviceClass::parse(cell.request.device) == kCpu ? 1 : 0);
       const auto [known, is_new] = anchors_.try_emplace(workload_key(cell.request), Anchor{&planned, rank});
       if (!is_new && rank > known->second.rank) known->second = {&planned, rank};
     }
