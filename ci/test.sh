@@ -107,6 +107,8 @@ unit_tests() {
   return "$status"
 }
 
+threads() { build tsan && unit_tests tsan; }
+
 ci/packages.sh test
 step "lint" ci/lint.sh
 step "build" build ci
@@ -123,6 +125,8 @@ step "kernels for every architecture" ci/kernel_test.sh build-ci
 if [ "$quick" = no ]; then
   step "build with address and undefined-behaviour sanitizers" build asan
   step "unit tests, sanitized" unit_tests asan
+  step "fuzzed parsers" ci/fuzz.sh build-asan
+  step "launching and telemetry under the thread sanitizer" threads
   step "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   step "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
   step "one of everything, added" ci/examples_test.sh

@@ -14,8 +14,8 @@ endfunction()
 # reprobench_layer(NAME DEPENDS ... LINKS ...): the folder this is called from is one layer.
 #
 # The file name decides what a source is: `*_test.cpp` goes into the layer's Catch2 binary `NAME_test`, `*_bench.cpp` into its
-# Google Benchmark binary `NAME_bench`, `main.cpp` is left to the folder, and the rest is the static library
-# `reprobench_NAME`. DEPENDS names other layers, LINKS outside libraries.
+# Google Benchmark binary `NAME_bench`, every `X_fuzz.cpp` is a program of its own, `main.cpp` is left to the folder, and
+# the rest is the static library `reprobench_NAME`. DEPENDS names other layers, LINKS outside libraries.
 function(reprobench_layer name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINKS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp")
@@ -23,6 +23,8 @@ function(reprobench_layer name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   set(benchmarks ${sources})
   list(FILTER benchmarks INCLUDE REGEX "_bench\\.cpp$")
+  set(fuzzers ${sources})
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cpp$")
   list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main|_fuzz)\\.cpp$")
   list(TRANSFORM ARG_DEPENDS PREPEND "reprobench_")
 
@@ -51,6 +53,13 @@ function(reprobench_layer name)
     endif()
     add_test(NAME ${name} COMMAND ${name}_test ${selection})
     set_tests_properties(${name} PROPERTIES LABELS unit)
+  endif()
+  if(REPROBENCH_BUILD_FUZZERS)
+    foreach(source IN LISTS fuzzers)
+      get_filename_component(fuzzer "${source}" NAME_WE)
+      add_executable(${fuzzer} "${source}")
+      target_link_libraries(${fuzzer} PRIVATE reprobench_${name} reprobench_fuzz_main reprobench_build_interface)
+    endforeach()
   endif()
   if(REPROBENCH_BUILD_BENCHMARKS AND benchmarks)
     add_executable(${name}_bench ${benchmarks})

@@ -22,6 +22,19 @@ target_compile_options(reprobench_build_interface INTERFACE
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-maybe-uninitialized>
   $<$<BOOL:${REPROBENCH_WERROR}>:-Werror>)
+if(REPROBENCH_BUILD_FUZZERS)
+  # Clang brings an engine; elsewhere ci/fuzz_main.cpp mutates the seeds.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_library(reprobench_fuzz_main INTERFACE)
+    target_link_options(reprobench_fuzz_main INTERFACE -fsanitize=fuzzer)
+    target_compile_options(reprobench_build_interface INTERFACE -fsanitize=fuzzer-no-link)
+  else()
+    add_library(reprobench_fuzz_main STATIC "${PROJECT_SOURCE_DIR}/ci/fuzz_main.cpp")
+  endif()
+  # What ci/fuzz.sh must find before its silence about the parsers counts.
+  add_executable(planted_bug_fuzz "${PROJECT_SOURCE_DIR}/ci/planted_bug_fuzz.cpp")
+  target_link_libraries(planted_bug_fuzz PRIVATE reprobench_fuzz_main reprobench_build_interface)
+endif()
 if(REPROBENCH_SANITIZE)
   target_compile_options(reprobench_build_interface INTERFACE
     -fsanitize=${REPROBENCH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

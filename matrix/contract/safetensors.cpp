@@ -97,6 +97,8 @@ class HeaderParser {
       object = nlohmann::json::parse(text_, watch);
     } catch (const nlohmann::json::parse_error& error) {
       fail(kPrefixBytes + (error.byte > 0 ? error.byte - 1 : 0), "the header is not JSON");
+    } catch (const nlohmann::json::out_of_range&) {
+      fail(kPrefixBytes, "the header holds a number too large for any type");
     }
     if (!object.is_object()) fail(kPrefixBytes, "the header is not a JSON object");
     if (!twice.empty()) {

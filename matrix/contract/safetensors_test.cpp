@@ -161,6 +161,7 @@ TEST_CASE("each broken header is refused with one sentence", "[contract]") {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {file_with("[1]", 0), "byte 8: the header is not a JSON object"},
       {file_with("{\"a\":", 0), "byte 13: the header is not JSON"},
+      {file_with("{\"a\":1e400}", 0), "byte 8: the header holds a number too large for any type"},
       {file_with("{" + a + "," + a + "}", 8), "byte 62: the header holds \"a\" twice"},
       {file_with(R"({"a":{"dtype":"F32","shape":[2],"shape":[2],"data_offsets":[0,8]}})", 8),
        "byte 40: the header holds \"shape\" twice"},

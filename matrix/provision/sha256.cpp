@@ -14,7 +14,8 @@ namespace {
 
 bool is_part_of_the_program(const std::filesystem::path& file) {
   const std::string name = file.filename().string();
-  return !name.ends_with("_test.cpp") && !name.ends_with("_bench.cpp") && !name.ends_with(".md");
+  return !name.ends_with("_test.cpp") && !name.ends_with("_bench.cpp") && !name.ends_with("_fuzz.cpp") &&
+         !name.ends_with(".md");
 }
 
 }  // namespace

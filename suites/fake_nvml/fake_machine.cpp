@@ -31,7 +31,8 @@ std::string variable(const char* name) {
 }  // namespace
 
 Machine& Machine::instance() {
-  static Machine machine;
+  // Never destroyed: a detached thread may still read it while the process ends.
+  static Machine& machine = *new Machine;
   return machine;
 }
 

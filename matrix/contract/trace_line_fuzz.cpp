@@ -1,16 +1,12 @@
-// libFuzzer entry for what workers and strangers write: traces, operator calls, tensor files. Not part of the build; by
-// hand, with clang:
-//   clang++ -std=c++20 -g -O1 -I. -fsanitize=fuzzer,address,undefined matrix/{contract,record}/*.cpp ... (without
-//   *_test.cpp) -lcrypto -lsqlite3 -lfmt
-// Seeds: matrix/contract/testdata/*, trace.jsonl and operators.jsonl of any run. A finding becomes a test.
+// What workers write line by line: traces and operator calls. ci/fuzz.sh builds and runs it. A finding becomes a test.
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "matrix/contract/operator_record.hpp"
-#include "matrix/contract/safetensors.hpp"
+#include "matrix/contract/probe_measurement.hpp"
 #include "matrix/contract/trace.hpp"
+#include "matrix/contract/version.hpp"
 
 namespace {
 
@@ -26,7 +22,6 @@ void survives(Parse parse) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  survives([&] { reprobench::parse_safetensors("f", std::as_bytes(std::span(data, size))); });
   const auto line = reprobench::parse_trace_line(text, 0);
   // A fuzzer does not find checksums: documents are tried without theirs, too.
   auto body = nlohmann::json::parse(text, nullptr, false);
@@ -36,5 +31,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   survives([&] { reprobench::step_record_from_json(body); });
   survives([&] { reprobench::tensors_record_from_json(body); });
   survives([&] { reprobench::operator_record_from_json(body); });
+  survives([&] { reprobench::probe_measurement_from_json(body); });
   return 0;
 }

@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Every *_fuzz.cpp: its program runs on mutated seeds for a while, as many at a time as there are cores. A crash, a sanitizer's
+# finding, an input that takes too long or too much memory is a failure, and so is a program that was not built or has no
+# seeds here. Before anything else the planted bug of ci/planted_bug_fuzz.cpp must be found.
+#
+#   ci/fuzz.sh build-asan [SECONDS]      20 seconds a parser
+#
+# With Clang the programs are libFuzzer's:
+#   CXX=clang++ cmake --preset asan -B build-fuzz && cmake --build build-fuzz && ci/fuzz.sh build-fuzz 600
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=$1
+seconds=${2:-20}
+findings=$build/fuzz-findings
+seeds=$(mktemp -d)
+trap 'rm -rf "$seeds"' EXIT
+export ASAN_OPTIONS=hard_rss_limit_mb=2048
+
+# seed NAME FILE...: files of the repository; lines NAME: a file each from standard input.
+seed() { mkdir -p "$seeds/$1" && cp --backup=numbered "${@:2}" "$seeds/$1/"; }
+lines() { mkdir -p "$seeds/$1" && split -l 1 -a 4 - "$seeds/$1/line-"; }
+
+# fuzz NAME: what it says goes into NAME.log; the input that was being tried stays in NAME.work if it did not end well.
+fuzz() {
+  mkdir -p "$seeds/$1.work"
+  timeout --kill-after 5 $((seconds * 2 + 20)) "$build/bin/$1" "-max_total_time=$seconds" "-artifact_prefix=$seeds/$1.work/" \
+    "$seeds/$1" </dev/null >"$seeds/$1.log" 2>&1
+}
+
+echo step=20 | lines planted_bug_fuzz
+if fuzz planted_bug_fuzz || [ ! -s "$seeds/planted_bug_fuzz.work/current-input" ]; then
+  cat "$seeds/planted_bug_fuzz.log" >&2
+  echo "fuzz: the planted bug was not found, or its input was not kept" >&2
+  exit 1
+fi
+echo "planted_bug_fuzz: found, with the input $(head -c 60 "$seeds/planted_bug_fuzz.work/current-input" | tr -c '[:print:]' '?')"
+
+seed yaml_reader_fuzz matrix/*.yaml matrix/stacks/*.yaml suites/definitions/*.yaml
+seed lock_file_fuzz matrix/stacks/*.lock
+seed safetensors_fuzz matrix/contract/testdata/*.safetensors
+grep -rhoP '(?<=where: ")[^"]+' matrix/*.yaml suites/definitions matrix/spec | sort -u | lines selector_fuzz
+printf '%s\n' 'kind=weight_ulp,step=20,tensor=fc1.weight,element=5,repeat=1,stack=torch-2.9.0-cu128' \
+  'kind=atomic_add,repeat=0,step=2,tensor=fc1.weight,element=0,precision=fp32,suite=determinism' | lines inject_fuzz
+
+# Lines that a worker and the telemetry wrote: a run with the fake worker on a machine that the fake libnvidia-ml plays.
+bin=$(realpath "$build")/bin
+echo '{"gpus": [{"uuid": "GPU-a", "name": "NVIDIA H100 80GB HBM3", "sm_clock_mhz": 1980, "clock_events": 4, "pids": [1]}],
+  "commands": [{"at_ms": 50, "gpu": "GPU-a", "xid": 31}]}' >"$seeds/machine.json"
+sed 's/device: .*/device: [sm_90]/; /^required/,$d' matrix/smoke.yaml >"$seeds/gpu.yaml"
+REPROBENCH_NVML_LIBRARY=$bin/libreprobench-fake-nvml.so REPROBENCH_FAKE_NVML=$seeds/machine.json REPROBENCH_LOCK_DIR=$seeds \
+  "$bin/reprobench" --quiet --store "$seeds/store" run --no-report --matrix "$seeds/gpu.yaml" --out "$seeds/run" \
+  --worker "torch-2.9.0-cu128=$bin/reprobench-fake-worker --do paced=20" \
+  --worker "torch-2.8.0-cu128=$bin/reprobench-fake-worker --do paced=20" >"$seeds/run.log" 2>&1 || true  # any verdict will do
+for name in trace telemetry; do
+  find "$seeds/run" -name "$name.jsonl" | sort | xargs -r cat | sed -n 1,50p >"$seeds/$name.lines"
+  [ -s "$seeds/$name.lines" ] || { cat "$seeds/run.log" >&2; echo "fuzz: the run left no $name.jsonl" >&2; exit 1; }
+done
+lines trace_line_fuzz <"$seeds/trace.lines"
+lines telemetry_fuzz <"$seeds/telemetry.lines"
+
+mkdir "$seeds/zip_directory_fuzz"
+python3 - "$seeds/zip_directory_fuzz" <<'PYTHON'
+import sys, zipfile
+for method in zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED:
+    with zipfile.ZipFile(f"{sys.argv[1]}/method-{method}.zip", "w", method) as archive:
+        archive.writestr("torch/lib/libc10.so", b"x" * 50)
+        archive.writestr("torch/include/", b"")
+        with archive.open("torch/version.py", "w", force_zip64=True) as entry:
+            entry.write(b"version")
+PYTHON
+
+rm -rf "$findings"
+report() { # NAME
+  if fuzz "$1"; then
+    echo "$1: $(tail -n 1 "$seeds/$1.log")"
+    return
+  fi
+  mkdir -p "$findings" && cp -r "$seeds/$1.work" "$findings/$1"
+  tail -n 40 "$seeds/$1.log"
+  echo "$1: FAILED; the input is in $findings/$1"
+  return 1
+}
+while read -r source; do
+  name=$(basename "$source" .cpp)
+  [ "$name" = planted_bug_fuzz ] && continue
+  [ -d "$seeds/$name" ] || { echo "fuzz: $name has no seeds in ci/fuzz.sh" >&2; exit 1; }
+  while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+  { report "$name" || touch "$seeds/failed"; } &
+done < <(git ls-files '*_fuzz.cpp')
+wait
+[ ! -e "$seeds/failed" ]
