@@ -48,6 +48,40 @@ TEST_CASE("what was run and how it ended comes back from the files", "[evidence]
   CHECK(request_from_json(request).nonce == "0123456789abcdef");
 }
 
+TEST_CASE("an end that only the runner knew comes back as it was, a hang as a hang", "[evidence]") {
+  for (const AttemptEnd end : {AttemptEnd::timeout, AttemptEnd::hang, AttemptEnd::launch, AttemptEnd::store,
+                               AttemptEnd::lost, AttemptEnd::interrupted}) {
+    TemporaryFolder store;
+    SampleAttempt sample;
+    fs::path folder;
+    {
+      RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+      folder = run.folder();
+      run.begin_attempt(sample.request);
+      run.end_attempt(sample.request, end, "as the runner saw it");
+    }
+    const RunRecord record = load_run(folder.string());
+    const AttemptRecord& attempt = record.cells.at(0).attempts.at(0);
+    CHECK(attempt.end == end);
+    CHECK(attempt.detail == "as the runner saw it");
+  }
+}
+
+TEST_CASE("an end that the files tell is read from them again, whatever the journal says", "[evidence]") {
+  TemporaryFolder store;
+  SampleAttempt sample;
+  fs::path folder;
+  {
+    RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+    folder = run.folder();
+    sample.exit.exit_code = 1;
+    sample.write(run.begin_attempt(sample.request) / "rank-0");
+    run.end_attempt(sample.request, AttemptEnd::completed, "exit code 0");
+  }
+  const RunRecord record = load_run(folder.string());
+  CHECK(record.cells.at(0).attempts.at(0).end != AttemptEnd::completed);
+}
+
 TEST_CASE("a journal cut in its last line loses that line alone", "[evidence]") {
   TemporaryFolder store;
   SampleAttempt sample;

@@ -115,6 +115,107 @@ TEST_CASE("the bound tightens with batches and widens with tensors", "[stats]") 
   CHECK(std::isinf(pooled_bound(0.1, 1, 1, one)));
 }
 
+// Against values by hand. t(15, 0.001) = 3.732834 and t(15, 0.05) = 1.753050 (tables of Student's t).
+TEST_CASE("the bound and the upper limit are those of Student's t", "[stats]") {
+  const PooledOptions one{1, 1e-3, kLegitimateRatio};
+  CHECK(pooled_bound(0.1, 16, 16, one) == Approx(1.05 * std::exp(3.732834 * 0.1 / 4)));
+  // Ten tensors judged at 1e-2 have the bound of one judged at 1e-3.
+  CHECK(pooled_bound(0.1, 16, 16, {10, 1e-2, kLegitimateRatio}) == Approx(pooled_bound(0.1, 16, 16, one)));
+  CHECK(pooled_bound(0.1, 16, 16, {0, 1e-3, kLegitimateRatio}) == pooled_bound(0.1, 16, 16, one));
+  CHECK_FALSE(std::isinf(pooled_bound(0.1, 2, 2, one)));
+
+  const PooledDecision fine = decide_pooled({1.02, 0.1, 16, 16}, one);
+  CHECK(fine.decision == BudgetDecision::rounding);
+  CHECK(fine.bound == pooled_bound(0.1, 16, 16, one));
+  CHECK(fine.upper == Approx(1.02 * std::exp(1.753050 * 0.1 / 4)));
+  CHECK(fine.batches_needed == 0);
+  CHECK(fine.reason == "a defect of rounding size would have shown");
+
+  const PooledDecision bad = decide_pooled({1.16, 0.1, 16, 16}, one);  // the bound is 1.1527
+  CHECK(bad.decision == BudgetDecision::defect);
+  CHECK(bad.batches_needed == 0);
+  CHECK(bad.reason == "the pooled error is larger than any order of summation explains");
+  CHECK(decide_pooled({1.15, 0.1, 16, 16}, one).decision == BudgetDecision::rounding);
+}
+
+TEST_CASE("how many batches would decide is as many as shrink both limits into the room between", "[stats]") {
+  const PooledOptions one{1, 1e-3, kLegitimateRatio};
+  // Widths 3.732834 * 0.5 / 4 and 1.753050 * 0.5 / 4 together 0.685736, the room ln(1.24 / 1.05) = 0.166321.
+  const PooledDecision wide = decide_pooled({1.0, 0.5, 16, 16}, one);
+  CHECK(wide.decision == BudgetDecision::inconclusive);
+  CHECK(wide.batches_needed == 272);  // 16 * (0.685736 / 0.166321)^2 = 271.98
+  CHECK(wide.reason == "the errors of these batches vary too much to tell a defect of rounding size");
+  // Where a legitimate ratio is as large as a defect, no number of batches tells them apart.
+  CHECK(decide_pooled({1.3, 0.1, 16, 16}, {1, 1e-3, 1.3}).batches_needed == 0);
+  CHECK(decide_pooled({1.0, 0.5, 16, 1}, one).batches_needed == 0);
+}
+
+TEST_CASE("eight batches are enough to decide and seven are not", "[stats]") {
+  const PooledOptions one{1, 1e-3, kLegitimateRatio};
+  const PooledDecision seven = decide_pooled({5, 0.01, 7, 7}, one);
+  CHECK(seven.decision == BudgetDecision::inconclusive);
+  CHECK(std::isinf(seven.upper));
+  CHECK(seven.batches_needed == 8);
+  CHECK(seven.reason == "pooling needs 8 batches or more");
+  CHECK(decide_pooled({5, 0.01, 8, 8}, one).decision == BudgetDecision::defect);
+}
+
+TEST_CASE("the spread is never believed to be less than independent elements have", "[stats]") {
+  const BatchErrors alike{{2e-6, 2e-6, 2e-6}, {1e-6, 1e-6, 1e-6}};
+  const auto pooled = pooled_ratio(alike, 400, kFp32);
+  REQUIRE(pooled);
+  CHECK(pooled->ratio == Approx(2));
+  CHECK(pooled->spread_log == Approx(1.0 / 20));
+  CHECK(pooled->batches == 3);
+  CHECK(pooled->effective_batches == Approx(3));
+  CHECK(pooled_ratio(alike, 0, kFp32)->spread_log == 1);  // no elements count as one
+  // Two exact sides have no batches that dominate.
+  CHECK(pooled_ratio({{0, 0, 0}, {0, 0, 0}}, 10, kFp32)->effective_batches == 3);
+}
+
+TEST_CASE("one side's floor is 0.29 of the unit roundoff, the other keeps its error", "[stats]") {
+  const double floor = 0.29 * kFp32;
+  CHECK(pooled_ratio({{1e-6, 1e-6}, {0, 0}}, 10, kFp32)->ratio == Approx(1e-6 / floor));
+  CHECK(pooled_ratio({{0, 0}, {1e-6, 1e-6}}, 10, kFp32)->ratio == Approx(floor / 1e-6));
+  // Below the floor nothing varies, so the least spread remains.
+  CHECK(pooled_ratio({{1e-9, 5e-9}, {0, 0}}, 100, kFp32)->spread_log == Approx(0.1));
+}
+
+TEST_CASE("an infinite error cannot be pooled on either side", "[stats]") {
+  const double infinite = std::numeric_limits<double>::infinity();
+  CHECK_FALSE(pooled_ratio({{1, infinite}, {1, 1}}, 10, kFp32));
+  CHECK_FALSE(pooled_ratio({{1, 1}, {infinite, 1}}, 10, kFp32));
+  CHECK_FALSE(pooled_ratio({{1, 1}, {1, -1}}, 10, kFp32));
+  CHECK_FALSE(pooled_ratio({{1, 1, 1}, {1, 1}}, 10, kFp32));
+  CHECK(pooled_ratio({{0, 1}, {1, 1}}, 10, kFp32));
+}
+
+TEST_CASE("the bounds of every precision are those on record", "[stats]") {
+  REQUIRE(precision_bounds().size() == 5);
+  struct Row {
+    const char* precision;
+    double unit_roundoff;
+    double phi;
+    double max_ratio;
+  };
+  for (const Row& row : {Row{"fp32", 0x1p-24, 1e-6, 2}, Row{"tf32", 0x1p-11, 1e-4, 2}, Row{"bf16", 0x1p-8, 1e-3, 3},
+                         Row{"fp16", 0x1p-11, 1e-4, 2}, Row{"fp8_e4m3", 0x1p-4, 1.5e-2, 3}}) {
+    INFO(row.precision);
+    const PrecisionBounds* bounds = find_precision_bounds(row.precision);
+    REQUIRE(bounds != nullptr);
+    CHECK(bounds->unit_roundoff == row.unit_roundoff);
+    CHECK(bounds->phi == row.phi);
+    CHECK(bounds->max_ratio == row.max_ratio);
+    CHECK(bounds->max_ratio_small == 3);
+  }
+}
+
+TEST_CASE("decisions have their words", "[stats]") {
+  CHECK(to_string(BudgetDecision::rounding) == "rounding");
+  CHECK(to_string(BudgetDecision::defect) == "defect");
+  CHECK(to_string(BudgetDecision::inconclusive) == "inconclusive");
+}
+
 TEST_CASE("clean cells raise no more false alarms than stated, even at the largest legitimate ratio", "[stats]") {
   CHECK(CellTrials{}.false_alarms(500, 11) == 0);
   CellTrials at_the_edge;
@@ -177,6 +278,17 @@ TEST_CASE("clean pairs teach the ratio that counts as legitimate", "[stats]") {
     CHECK(decide_pooled(pair, {50, 1e-3, clean.legitimate_ratio}).decision != BudgetDecision::defect);
   }
   CHECK(calibrate_clean_pairs({}).legitimate_ratio == kLegitimateRatio);
+}
+
+TEST_CASE("what calibration learns is the largest lower limit and the largest spread of pairs that can be pooled",
+          "[stats]") {
+  // Of two usable pairs each is held at alpha / 2: t(15, 0.001) = 3.732834.
+  const std::vector<PooledRatio> pairs = {{1.5, 0.1, 16, 16}, {1.2, 0.2, 16, 16}, {9, 5, 7, 7}};
+  const CleanPairs clean = calibrate_clean_pairs(pairs, 2e-3);
+  CHECK(clean.tensors == 2);
+  CHECK(clean.legitimate_ratio == Approx(1.5 * std::exp(-3.732834 * 0.1 / 4)));
+  CHECK(clean.largest_spread_log == 0.2);
+  CHECK(calibrate_clean_pairs(std::vector<PooledRatio>{{1.5, 0.1, 8, 8}}).tensors == 1);
 }
 
 }  // namespace

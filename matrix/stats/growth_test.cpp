@@ -38,6 +38,23 @@ TEST_CASE("an exponential amplification has its doubling time", "[stats]") {
   CHECK(growth(steps, distances)->doubling_steps == Approx(-5));
 }
 
+TEST_CASE("a distance that stays doubles never", "[stats]") {
+  const auto result = growth(std::vector<double>{1, 2, 3}, std::vector<double>{1, 1, 1});
+  REQUIRE(result);
+  CHECK(result->alpha == 0);
+  CHECK(result->lambda_per_step == 0);
+  CHECK(result->doubling_steps == std::numeric_limits<double>::infinity());
+}
+
+TEST_CASE("the slopes are those of least squares", "[stats]") {
+  // ln d = 0, 1, 3 at steps 1, 2, 3: by step (3 - 0) / 2; by ln step 0, ln 2, ln 3 the covariance over the variance.
+  const auto result = growth(std::vector<double>{1, 2, 3}, std::vector<double>{1, std::exp(1.0), std::exp(3.0)});
+  REQUIRE(result);
+  CHECK(result->lambda_per_step == Approx(1.5));
+  CHECK(result->doubling_steps == Approx(std::log(2.0) / 1.5));
+  CHECK(result->alpha == Approx(2.592021));
+}
+
 TEST_CASE("steps without a distance are left out, and too few leave no growth", "[stats]") {
   const std::vector<double> steps = {1, 2, 4, 8, 16};
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -45,6 +62,14 @@ TEST_CASE("steps without a distance are left out, and too few leave no growth", 
   CHECK(growth(steps, std::vector<double>{0, 2, 4, nan, 16})->alpha == Approx(1));
   CHECK_FALSE(growth(steps, std::vector<double>{0, 2, 4, nan, 0}));
   CHECK_FALSE(growth(steps, std::vector<double>{1, 2}));
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {0.0, -1.0, nan, infinity}) {
+    const auto without = growth(steps, std::vector<double>{bad, 2, 4, 8, 16});
+    REQUIRE(without);
+    CHECK(without->points == 4);
+    CHECK(without->alpha == Approx(1));
+    CHECK(growth(std::vector<double>{bad, 2, 4, 8, 16}, std::vector<double>{9, 2, 4, 8, 16})->points == 4);
+  }
   CHECK_FALSE(growth(std::vector<double>{3, 3, 3}, std::vector<double>{1, 2, 3}));
 }
 

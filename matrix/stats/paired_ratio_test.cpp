@@ -14,6 +14,9 @@ namespace {
 TEST_CASE("the median of an even number of samples is the mean of the middle two", "[stats]") {
   CHECK(median(std::vector<double>{4, 1, 3, 2}) == 2.5);
   CHECK(median(std::vector<double>{5, 1, 3}) == 3);
+  CHECK(median(std::vector<double>{7}) == 7);
+  CHECK(median(std::vector<double>{9, -3}) == 3);
+  CHECK(median(std::vector<double>{-8, -2, -6, -4}) == -5);
 }
 
 TEST_CASE("one wild sample does not move the robust standard deviation", "[stats]") {
@@ -44,6 +47,33 @@ TEST_CASE("the interval of six pairs is their whole range, of nine it drops the 
   CHECK(nine->high == Approx(1.8));
 }
 
+TEST_CASE("the ratio is the measured over the reference, pair by pair, whatever their order", "[stats]") {
+  const auto result = paired_ratio(std::vector<double>{6, 2, 30, 8, 20, 24}, std::vector<double>{3, 2, 10, 2, 4, 4});
+  REQUIRE(result);
+  CHECK(result->pairs == 6);
+  CHECK(result->ratio == Approx(std::sqrt(3.0 * 4.0)));  // of 1, 2, 3, 4, 5, 6: the median of their logarithms
+  CHECK(result->low == Approx(1));
+  CHECK(result->high == Approx(6));
+}
+
+// Ranks of the sign interval from tables of the binomial distribution with p = 1/2.
+TEST_CASE("the interval narrows with pairs and widens with confidence", "[stats]") {
+  const auto interval = [](int pairs, double confidence) {
+    std::vector<double> measured;
+    for (int i = 1; i <= pairs; ++i) measured.push_back(i);
+    return paired_ratio(measured, std::vector<double>(measured.size(), 1.0), confidence);
+  };
+  CHECK(interval(8, 0.95)->low == Approx(1));   // 2 * P(X <= 1) of 8 is 0.0703
+  CHECK(interval(9, 0.95)->low == Approx(2));   // of 9 it is 0.0391
+  CHECK(interval(12, 0.95)->low == Approx(3));  // 2 * P(X <= 2) of 12 is 0.0386
+  CHECK(interval(12, 0.95)->high == Approx(10));
+  CHECK(interval(12, 0.99)->low == Approx(2));
+  CHECK(interval(1, 0.0001) == std::nullopt);
+  CHECK(interval(2, 0.5)->low == Approx(1));
+  CHECK(interval(2, 0.5)->high == Approx(2));
+  CHECK_FALSE(interval(2, 0.51));
+}
+
 TEST_CASE("a missing, zero or non-finite value leaves no ratio", "[stats]") {
   const std::vector<double> good(8, 1.0);
   for (const double bad :
@@ -64,11 +94,20 @@ TEST_CASE("a ratio is judged by its interval, not by its middle", "[stats]") {
   CHECK(judge_ratio({0.96, 0.90, 1.04, 9}, 0.05) == RatioVerdict::equivalent);
 }
 
+TEST_CASE("an interval that touches the margin is not beyond it", "[stats]") {
+  CHECK(judge_ratio({1.3, 1.25, 1.5, 9}, 0.25) == RatioVerdict::undecided);
+  CHECK(judge_ratio({1.1, 1.0, 1.25, 9}, 0.25) == RatioVerdict::equivalent);
+  CHECK(judge_ratio({0.7, 0.6, 0.8, 9}, 0.25) == RatioVerdict::equivalent);
+  CHECK(judge_ratio({0.7, 0.6, 0.79, 9}, 0.25) == RatioVerdict::better);
+}
+
 TEST_CASE("seen from the other side, worse becomes better", "[stats]") {
   const RatioInterval slower{1.10, 1.08, 1.12, 9};
   const RatioInterval inverse = inverted(slower);
-  CHECK(inverse.low < inverse.ratio);
-  CHECK(inverse.ratio < inverse.high);
+  CHECK(inverse.ratio == Approx(1 / 1.10));
+  CHECK(inverse.low == Approx(1 / 1.12));
+  CHECK(inverse.high == Approx(1 / 1.08));
+  CHECK(inverse.pairs == 9);
   CHECK(judge_ratio(inverse, 0.05) == RatioVerdict::better);
 }
 

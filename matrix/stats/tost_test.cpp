@@ -23,6 +23,54 @@ TEST_CASE("the paired test gives the textbook interval", "[stats]") {
   CHECK_FALSE(tost_paired(measured, reference, 4.5)->equivalent);
 }
 
+TEST_CASE("the unpaired test is Welch's", "[stats]") {
+  // Means 3 and 6, variances 2.5 and 20/3, counts 5 and 4: parts 0.5 and 5/3, standard error sqrt(13/6) = 1.471960,
+  // degrees (13/6)^2 / (0.25 / 4 + (25/9) / 3) = 4.749415; t of these at 0.95 is 2.03877.
+  const std::vector<double> measured = {1, 2, 3, 4, 5};
+  const std::vector<double> reference = {3, 5, 7, 9};
+  const auto result = tost_unpaired(measured, reference, 7);
+  REQUIRE(result);
+  CHECK(result->difference == Approx(-3));
+  CHECK(result->margin == 7);
+  CHECK(result->degrees_of_freedom == Approx(4.749415));
+  CHECK(result->low == Approx(-3 - 3.00099).epsilon(1e-4));
+  CHECK(result->high == Approx(-3 + 3.00099).margin(1e-4));
+  CHECK(result->p_value == Approx(0.022112).epsilon(1e-4));
+  CHECK(result->equivalent);
+  CHECK_FALSE(tost_unpaired(measured, reference, 5.9)->equivalent);
+}
+
+TEST_CASE("the paired test's p-value is that of the nearer margin", "[stats]") {
+  // Mean 3, standard error sqrt(0.5), margin 5: t = 2 / 0.7071068 = 2.828427 with 4 degrees, P(T > t) = 0.023710.
+  const std::vector<double> differences = {1, 2, 3, 4, 5};
+  const std::vector<double> zeros(5, 0.0);
+  const auto above = tost_paired(differences, zeros, 5);
+  CHECK(above->p_value == Approx(0.023710).epsilon(1e-4));
+  CHECK(above->margin == 5);
+  const auto below = tost_paired(zeros, differences, 5);
+  CHECK(below->difference == Approx(-3));
+  CHECK(below->p_value == Approx(above->p_value));
+  CHECK(tost_paired(differences, zeros, 5, 0.01)->equivalent == false);
+}
+
+TEST_CASE("of constant samples nothing is uncertain", "[stats]") {
+  const std::vector<double> twos = {2, 2, 2};
+  const std::vector<double> ones = {1, 1, 1};
+  for (const auto& result : {tost_paired(twos, ones, 1.5), tost_unpaired(twos, ones, 1.5)}) {
+    REQUIRE(result);
+    CHECK(result->difference == 1);
+    CHECK(result->low == 1);
+    CHECK(result->high == 1);
+    CHECK(result->p_value == 0);
+    CHECK(result->equivalent);
+  }
+  CHECK(tost_paired(twos, ones, 1.5)->degrees_of_freedom == 2);
+  CHECK(tost_unpaired(twos, ones, 1.5)->degrees_of_freedom == 4);
+  CHECK_FALSE(tost_paired(twos, ones, 1)->equivalent);  // exactly the margin is not within it
+  CHECK(tost_paired(twos, ones, 1)->p_value == 1);
+  CHECK_FALSE(tost_paired(ones, twos, 1)->equivalent);
+}
+
 TEST_CASE("equivalence is shown exactly where the interval lies within the margin", "[stats]") {
   std::mt19937_64 generator(3);
   std::normal_distribution<double> noise(0.2, 1.0);
@@ -64,7 +112,19 @@ TEST_CASE("what cannot be tested is no equivalence", "[stats]") {
   CHECK_FALSE(tost_paired(std::vector<double>{1}, std::vector<double>{1}, 1));
   CHECK_FALSE(tost_paired(std::vector<double>{1, 2}, std::vector<double>{1, 2, 3}, 1));
   CHECK_FALSE(tost_unpaired(std::vector<double>{1, nan}, std::vector<double>{1, 2}, 1));
-  CHECK_FALSE(tost_paired(std::vector<double>{1, 2}, std::vector<double>{1, 2}, 0));
+  CHECK_FALSE(tost_paired(std::vector<double>{1, nan}, std::vector<double>{1, 2}, 1));
+  CHECK_FALSE(tost_unpaired(std::vector<double>{1, 2}, std::vector<double>{1, nan}, 1));
+  CHECK_FALSE(tost_unpaired(std::vector<double>{1}, std::vector<double>{1, 2}, 1));
+  CHECK_FALSE(tost_unpaired(std::vector<double>{1, 2}, std::vector<double>{1}, 1));
+  CHECK(tost_unpaired(std::vector<double>{1, 2}, std::vector<double>{1, 2}, 9));  // two are enough
+  for (const double margin : {0.0, -1.0, nan, std::numeric_limits<double>::infinity()}) {
+    CHECK_FALSE(tost_paired(std::vector<double>{1, 2}, std::vector<double>{1, 2}, margin));
+    CHECK_FALSE(tost_unpaired(std::vector<double>{1, 2}, std::vector<double>{1, 2}, margin));
+  }
+  for (const double alpha : {0.0, -0.1, 0.5, 0.9, nan}) {
+    CHECK_FALSE(tost_paired(std::vector<double>{1, 2}, std::vector<double>{1, 2}, 1, alpha));
+    CHECK_FALSE(tost_unpaired(std::vector<double>{1, 2}, std::vector<double>{1, 2}, 1, alpha));
+  }
   CHECK(tost_paired(std::vector<double>{1, 2}, std::vector<double>{1, 2}, 1)->equivalent);
   CHECK_FALSE(tost_paired(std::vector<double>{3, 4}, std::vector<double>{1, 2}, 1)->equivalent);
 }
@@ -78,6 +138,30 @@ TEST_CASE("Holm multiplies the smallest p-value most and never lets a later one 
   CHECK(adjusted[3] == Approx(0.06));
   CHECK(holm_adjusted(std::vector<double>{0.9, 0.8}) == std::vector<double>{1.0, 1.0});
   CHECK(holm_adjusted({}).empty());
+}
+
+TEST_CASE("paired curves are tested seed by seed, with Holm's values", "[stats]") {
+  // Seeds differ by 10 %, each seed's pair by a thousandth: only the pairs see it.
+  const std::vector<std::vector<double>> reference = {{1.0, 1.1, 1.2, 1.3}, {2.0, 2.1, 2.2, 2.3}};
+  auto measured = reference;
+  for (auto& window : measured) {
+    for (std::size_t seed = 0; seed < window.size(); ++seed) window[seed] += seed % 2 == 0 ? 0.001 : -0.001;
+  }
+  const auto paired = equivalent_curves(measured, reference, Samples::paired, 0.01);
+  REQUIRE(paired);
+  REQUIRE(paired->windows.size() == 2);
+  CHECK(paired->equivalent);
+  CHECK(paired->windows[0].margin == Approx(0.0115));
+  const double alone[] = {tost_paired(measured[0], reference[0], 0.0115)->p_value,
+                          tost_paired(measured[1], reference[1], 0.0215)->p_value};
+  CHECK(alone[1] < alone[0]);
+  CHECK(paired->windows[1].p_value == Approx(2 * alone[1]));
+  CHECK(paired->windows[0].p_value == Approx(std::max(alone[0], 2 * alone[1])));
+  CHECK_FALSE(equivalent_curves(measured, reference, Samples::independent, 0.01)->equivalent);
+  CHECK_FALSE(equivalent_curves(measured, std::span(reference).first(1), Samples::paired, 0.01));
+  CHECK_FALSE(equivalent_curves(measured, std::vector<std::vector<double>>(2), Samples::paired, 0.01));
+  CHECK_FALSE(equivalent_curves(std::vector<std::vector<double>>{{1}}, std::vector<std::vector<double>>{{1}},
+                                Samples::paired, 0.01));
 }
 
 TEST_CASE("loss curves are equivalent only if every window is", "[stats]") {

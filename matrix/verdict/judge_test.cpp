@@ -203,6 +203,18 @@ TEST_CASE("cells of different workloads are not compared", "[verdict]") {
   CHECK(candidate(judge(run)).reason == "not_comparable");
 }
 
+TEST_CASE("repeats that ran different workloads decide nothing, whichever of them is the odd one", "[verdict]") {
+  for (const std::size_t odd : {0, 1, 2}) {
+    RunRecord run = sample::run(3, 1.0, kRepeats);
+    candidate(run).attempts[odd].lead().result->workload_digest = std::string(32, 'd');
+    const CellVerdict cell = candidate(judge(run));
+    CHECK(cell.outcome == Outcome::inconclusive);
+    CHECK(cell.reason == "not_comparable");
+    CHECK(cell.checks.empty());
+    CHECK(cell.workload_digest.empty());
+  }
+}
+
 TEST_CASE("a reference that failed, was skipped or is not there leaves comparisons open", "[verdict]") {
   RunRecord run = sample::run(7, 1.0, kStepTime);
   SECTION("failed") { run.cells[0].attempts[2].end = AttemptEnd::crash; }

@@ -89,6 +89,17 @@ TEST_CASE("a NaN that no threshold asks about is a failure, and what only record
   CHECK(count(parsed(judge(run)), "//testsuite[@name='stack-b']/testcase/failure[@type='non_finite_loss']") == 1);
 }
 
+TEST_CASE("a check that only records is skipped whichever way it went, never a failure", "[verdict]") {
+  const auto recorded = threshold("memory.peak_rss", Bound::Kind::max, 1, false, Gate::record_only);
+  const auto armed = threshold("memory.peak_rss", Bound::Kind::max, 1e12, false);
+  const auto document = parsed(judge(sample::run(3, 1.0, {recorded, armed})));
+  CHECK(count(document, "//testsuite[@name='stack-b']/testcase") == 2);
+  CHECK(count(document, "//testsuite[@name='stack-b']/testcase/failure") == 0);
+  CHECK(count(document, "//testsuite[@name='stack-b']/testcase/error") == 0);
+  CHECK(count(document, "//testsuite[@name='stack-b']/testcase/skipped[@type='record_only']") == 1);
+  CHECK(count(document, "//testsuite[@name='stack-b'][@tests='2'][@failures='0'][@errors='0'][@skipped='1']") == 1);
+}
+
 TEST_CASE("text from workers cannot break the XML", "[verdict]") {
   RunRecord run = run_with_every_outcome();
   sample::candidate(run).attempts[0].end = AttemptEnd::crash;

@@ -194,6 +194,119 @@ TEST_CASE("integers that differ are a defect, equal ones are not", "[lockstep]")
   CHECK(scene.judge().tensors[0].name == "zstate/step");
 }
 
+TEST_CASE("one tensor that cannot be judged leaves the comparison undecided, wherever it stands", "[lockstep]") {
+  for (const std::size_t tensor : {0, 25, kTensors - 1}) {
+    LockstepScene scene(1);
+    scene.all_sides[0].candidate[tensor].shape = {20, 10};
+    CHECK(scene.judge().word == LockstepWord::undecided);
+  }
+  // A defect is one whatever else cannot be judged.
+  LockstepScene scene(1);
+  scene.all_sides[0].candidate[0].shape = {20, 10};
+  scene.add_defect(40, 1000);
+  CHECK(scene.judge().word == LockstepWord::defect);
+}
+
+TEST_CASE("the worst batch counts, first, last or between, and its figures are kept", "[lockstep]") {
+  for (const std::size_t bad : {0, 1, 2}) {
+    LockstepScene scene(3);
+    for (float& value : scene.candidate(bad, 6)) value += 1e-4F;
+    const Lockstep result = scene.judge();
+    CHECK(result.word == LockstepWord::defect);
+    const LockstepTensor& tensor = tensor_of(result, 6);
+    CHECK(tensor.worst_batch == static_cast<int>(bad));
+    CHECK(tensor.e_x == Approx(1e-4).epsilon(0.2));
+    CHECK(tensor.e_r == Approx(kRelativeError).epsilon(0.4));
+    CHECK(tensor.delta == Approx(1e-4).epsilon(0.2));
+    CHECK(tensor.error_ratio == Approx(tensor.e_x / 1e-6));  // both stacks err less than fp32's noise floor
+    CHECK(tensor.reason.find("in batch " + std::to_string(bad)) != std::string::npos);
+  }
+}
+
+TEST_CASE("bits are equal if they are in every batch", "[lockstep]") {
+  for (const std::size_t differing : {0, 1, 2}) {
+    LockstepScene scene(3);
+    for (auto& sides : scene.all_sides) sides.candidate = sides.reference;
+    CHECK(tensor_of(scene.judge(), 5).equal_bits);
+    auto& value = scene.all_sides[differing].floats.emplace_back(scene.all_sides[differing].floats[2 * 5 + 1]);
+    value[3] = std::nextafter(value[3], 10.0F);
+    scene.all_sides[differing].candidate[5] = LockstepScene::view(LockstepScene::name_of(5), "F32", value);
+    const Lockstep result = scene.judge();
+    CHECK_FALSE(tensor_of(result, 5).equal_bits);
+    CHECK(tensor_of(result, 6).equal_bits);
+    CHECK(tensor_of(result, 5).max_ulp == 1);
+    CHECK(tensor_of(result, 5).ulp_histogram[1] == 1);
+    CHECK(result.not_resolved == std::vector<std::string>{LockstepScene::name_of(5)});
+    CHECK(result.sentence.find("1 of 50 tensors differ") != std::string::npos);
+  }
+}
+
+TEST_CASE("infinite on both sides where the fp64 run is not is undecided", "[lockstep]") {
+  LockstepScene scene(1);
+  auto& sides = scene.all_sides[0];
+  for (const std::size_t side : {2 * 4, 2 * 4 + 1}) {
+    sides.floats[side][17] = std::numeric_limits<float>::infinity();
+  }
+  const Lockstep result = scene.judge();
+  CHECK(result.word == LockstepWord::undecided);
+  CHECK(tensor_of(result, 4).reason == "both stacks hold NaN or infinity where the fp64 run differs");
+}
+
+// One tensor in another type: 32 batches of 1.0 and its neighbour above, against an fp64 run in between. Both stacks
+// err by half a unit in the last place, so E is 1; then the candidate errs by `steps` more.
+template <class Bits>
+Lockstep of_type(const char* dtype, Bits one, double offset, const char* precision, Bits steps) {
+  constexpr std::size_t kCount = 2000;
+  const std::vector<Bits> reference(kCount, one);
+  const std::vector<Bits> candidate(kCount, static_cast<Bits>(one + steps));
+  const std::vector<double> exact(kCount, 1 + offset);
+  const std::vector<TensorView> x = {LockstepScene::view("gradient/w", dtype, candidate)};
+  const std::vector<TensorView> r = {LockstepScene::view("gradient/w", dtype, reference)};
+  const std::vector<TensorView> h = {LockstepScene::view("gradient/w", "F64", exact)};
+  const std::vector<LockstepBatch> batches(32, LockstepBatch{x, r, h});
+  LockstepOptions options;
+  options.precision = precision;
+  return judge_lockstep(batches, options);
+}
+
+// Between two neighbours both stacks err by half a unit in the last place.
+template <class Bits>
+void judges_type(const char* dtype, Bits one, double unit_roundoff, const char* precision) {
+  INFO(dtype);
+  const Lockstep rounding = of_type<Bits>(dtype, one, unit_roundoff, precision, 1);
+  const LockstepTensor& tensor = rounding.tensors.at(0);
+  CHECK(rounding.word == LockstepWord::rounding);
+  CHECK(tensor.max_ulp == 1);
+  const double error_rel = unit_roundoff / (1 + unit_roundoff);
+  CHECK(tensor.e_x == Approx(error_rel).epsilon(1e-9));
+  CHECK(tensor.e_r == Approx(error_rel).epsilon(1e-9));
+  CHECK(tensor.pooled->ratio == Approx(1));
+  // Errors of 15 and 1 half units: the pooled ratio shows it whatever class B2 allows.
+  const Lockstep defect = of_type<Bits>(dtype, one, unit_roundoff, precision, 8);
+  CHECK(defect.word == LockstepWord::defect);
+  CHECK(defect.tensors.at(0).max_ulp == 8);
+  CHECK(defect.tensors.at(0).pooled->ratio == Approx(15));
+}
+
+TEST_CASE("every stored type is judged by its own roundoff", "[lockstep]") {
+  judges_type<std::uint32_t>("F32", 0x3f800000, 0x1p-24, "fp32");
+  judges_type<std::uint16_t>("F16", 0x3c00, 0x1p-11, "fp16");
+  judges_type<std::uint16_t>("BF16", 0x3f80, 0x1p-8, "bf16");
+  judges_type<std::uint8_t>("F8_E4M3", 0x38, 0x1p-4, "fp8_e4m3");
+}
+
+TEST_CASE("an exact reference leaves the floor of the stored type: 0.29 of its unit roundoff", "[lockstep]") {
+  // The candidate is one step of 2 u away from an exact 1.0: the ratio is 2 / 0.29 in every type.
+  const auto ratio = [](const Lockstep& result) { return result.tensors.at(0).pooled->ratio; };
+  const auto expected = Approx(2 / 0.29);
+  CHECK(ratio(of_type<std::uint64_t>("F64", 0x3ff0000000000000, 0, "fp32", 1)) == expected);
+  CHECK(ratio(of_type<std::uint32_t>("F32", 0x3f800000, 0, "fp32", 1)) == expected);
+  CHECK(ratio(of_type<std::uint16_t>("F16", 0x3c00, 0, "fp16", 1)) == expected);
+  CHECK(ratio(of_type<std::uint16_t>("BF16", 0x3f80, 0, "bf16", 1)) == expected);
+  CHECK(ratio(of_type<std::uint8_t>("F8_E4M3", 0x38, 0, "fp8_e4m3", 1)) == expected);
+  CHECK(ratio(of_type<std::uint8_t>("F8_E5M2", 0x3c, 0, "fp8_e4m3", 1)) == expected);
+}
+
 TEST_CASE("three runs that do not hold the same tensor are undecided", "[lockstep]") {
   LockstepScene scene(1);
   auto& sides = scene.all_sides[0];

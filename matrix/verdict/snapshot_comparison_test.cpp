@@ -77,6 +77,22 @@ TEST_CASE("missing and extra names make snapshots differ", "[verdict]") {
   CHECK(result.extra == std::vector<std::string>{"new"});
 }
 
+TEST_CASE("one tensor more on either side makes snapshots differ, though all they share is equal", "[verdict]") {
+  const std::vector<float> weights = {1};
+  SnapshotPair scene;
+  scene.measured = {stored("both", "F32", weights), stored("new", "F32", weights)};
+  scene.reference = {stored("both", "F32", weights)};
+  const SnapshotComparison more = scene.compare();
+  CHECK(more.match == Match::differs);
+  CHECK(more.missing.empty());
+  CHECK(more.extra == std::vector<std::string>{"new"});
+  std::swap(scene.measured, scene.reference);
+  const SnapshotComparison fewer = scene.compare();
+  CHECK(fewer.match == Match::differs);
+  CHECK(fewer.extra.empty());
+  CHECK(fewer.missing == std::vector<std::string>{"new"});
+}
+
 TEST_CASE("files without a common tensor are not comparable, and neither are empty ones", "[verdict]") {
   const std::vector<float> weights = {1};
   SnapshotPair scene;

@@ -105,10 +105,59 @@ TEST_CASE("a mask that flips between the two runs ends what is judged", "[trajec
   CHECK(judged.sentence.find("relu_active") != std::string::npos);
 }
 
+TEST_CASE("an envelope is the furthest of all its members at every step, whatever their order", "[trajectory]") {
+  const Trace base = run(0);
+  const Trace near = run(1e-6);
+  const Trace far = run(2e-6);
+  Trace bent = run(0.5e-6);  // nearest everywhere but at the end
+  bent.tensors.back().tensors.front() = tensor("fc1.weight", TensorRole::parameter, 1e-4);
+  const Trace* orders[][3] = {{&near, &far, &bent}, {&bent, &far, &near}, {&far, &bent, &near}};
+  for (const auto& members : orders) {
+    const Envelope envelope = envelope_of(members, base, "s");
+    CHECK(envelope.members == 3);
+    REQUIRE(envelope.points.size() == kSteps);
+    for (std::size_t i = 0; i + 1 < kSteps; ++i) {
+      CHECK(envelope.points[i].step == static_cast<std::int64_t>(i) + 1);
+      CHECK(envelope.points[i].distance_rel == Approx(2e-6 * static_cast<double>(i + 1)));
+    }
+    CHECK(envelope.points.back().distance_rel == Approx(1e-4));
+    CHECK_FALSE(envelope.horizon_step);
+  }
+  const Trace* both[] = {&near, &far};
+  CHECK(judge_trajectory(run(5.9e-6), base, envelope_of(both, base, "s")).word == "within");
+  CHECK(judge_trajectory(run(5.9e-6), base, envelope_of(std::span(both).first(1), base, "s")).word == "outside");
+}
+
+TEST_CASE("the horizon is the earliest of any member's", "[trajectory]") {
+  const Trace base = run(0);
+  const Trace early = run(1e-6, 4);
+  const Trace late = run(1e-6, 7);
+  const Trace* orders[][2] = {{&early, &late}, {&late, &early}};
+  for (const auto& members : orders) {
+    const Envelope envelope = envelope_of(members, base, "s");
+    CHECK(envelope.horizon_step == 3);
+    CHECK(envelope.horizon_reason == "mask `relu_active` flips at step 4");
+  }
+}
+
+TEST_CASE("a bound is three times the furthest member and the roundings of as many steps", "[trajectory]") {
+  const auto judged = judge_trajectory(run(0), run(0), envelope(1e-6));
+  REQUIRE(judged.bounds_rel.size() == kSteps);
+  CHECK(judged.bounds_rel[0] == Approx(3e-6 + 4 * 0x1p-24));
+  CHECK(judged.bounds_rel[8] == Approx(27e-6 + 12 * 0x1p-24));
+  CHECK(judged.word == "within");
+  CHECK(judged.members == 1);
+}
+
 TEST_CASE("an envelope of another workload judges nothing", "[trajectory]") {
   Envelope other = envelope(1e-6);
   other.workload_digest = std::string(32, 'b');
   CHECK(judge_trajectory(run(0), run(0), other).word == "not_judged");
+  Trace elsewhere = run(0);
+  elsewhere.header.workload_digest = std::string(32, 'b');
+  CHECK(judge_trajectory(elsewhere, run(0), envelope(1e-6)).word == "not_judged");
+  CHECK(judge_trajectory(run(0), elsewhere, envelope(1e-6)).word == "not_judged");
+  CHECK_THROWS_AS(envelope_of({}, run(0), "s"), ContractError);
 }
 
 TEST_CASE("an envelope survives its document", "[trajectory]") {

@@ -1,0 +1,203 @@
+// Single checks against values by hand, both directions.
+#include "matrix/verdict/check.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/number.hpp"
+#include "matrix/verdict/sample_run.hpp"
+
+namespace reprobench {
+namespace {
+
+using sample::threshold;
+constexpr auto kAtMost = Bound::Kind::max;
+constexpr auto kAtLeast = Bound::Kind::min;
+constexpr auto kExactly = Bound::Kind::equal;
+constexpr auto kNoWorse = Bound::Kind::max_regression;
+constexpr std::int64_t kMiB = 1 << 20;
+
+CellEvidence with_peaks(const std::string& slug, const std::vector<std::int64_t>& peaks_mib) {
+  CellEvidence cell{slug, "cpu", "", {}};
+  for (const std::int64_t peak_mib : peaks_mib) {
+    cell.repeats.push_back(sample::attempt(static_cast<int>(cell.repeats.size()), 300'000));
+    cell.repeats.back().lead().result->peak_rss_bytes = peak_mib * kMiB;
+  }
+  return cell;
+}
+
+CheckResult held_against(const CellEvidence& cell, const CellEvidence& reference, double limit) {
+  return evaluate(threshold("memory.peak_rss", kNoWorse, limit, true), cell, {&reference, {}, ""});
+}
+
+CheckResult check_of(const CellEvidence& cell, const char* metric, Bound::Kind kind, double limit) {
+  return evaluate(threshold(metric, kind, limit, false), cell, {});
+}
+
+TEST_CASE("memory is the ratio of the worst repeats of both sides", "[verdict]") {
+  const CellEvidence reference = with_peaks("reference", {100, 80, 90});
+  const CheckResult more = held_against(with_peaks("cell", {70, 130, 90}), reference, 0.25);
+  CHECK(more.status == CheckStatus::failed);
+  CHECK(more.reason == "over_bound");
+  CHECK(*more.measured == 130 * kMiB);
+  CHECK(*more.reference == 100 * kMiB);
+  CHECK(*more.ratio == Approx(1.3));
+  CHECK(*more.ratio_low == Approx(1.3));
+  CHECK(*more.ratio_high == Approx(1.3));
+  CHECK(*more.margin_rel == Approx((0.25 - 0.3) / 0.25));
+  CHECK(more.samples == 3);
+  CHECK(more.repeat == 1);
+  CHECK(more.sentence == "130.0 MiB against 100.0 MiB: x1.300 [1.300, 1.300], worse by more than 25 %");
+
+  const CheckResult within = held_against(with_peaks("cell", {70, 120, 90}), reference, 0.25);
+  CHECK(within.status == CheckStatus::passed);
+  CHECK(within.reason == "within_bound");
+  CHECK_FALSE(within.gain);
+  CHECK(*within.margin_rel == Approx(0.2));
+  CHECK(within.sentence == "120.0 MiB against 100.0 MiB: x1.200 [1.200, 1.200], not worse by more than 25 %");
+
+  const CheckResult less = held_against(with_peaks("cell", {50, 70, 60}), reference, 0.25);
+  CHECK(less.status == CheckStatus::passed);
+  CHECK(less.gain);
+  CHECK(less.reason == "gain");
+  CHECK(*less.ratio == Approx(0.7));
+  CHECK(less.sentence == "70.0 MiB against 100.0 MiB: x0.700 [0.700, 0.700], better by more than 25 %");
+}
+
+TEST_CASE("a side with other repeats, or with a missing peak, leaves the ratio open", "[verdict]") {
+  const CellEvidence reference = with_peaks("reference", {100, 100, 100});
+  const CheckResult unpaired = held_against(with_peaks("cell", {100, 100}), reference, 0.25);
+  CHECK(unpaired.status == CheckStatus::inconclusive);
+  CHECK(unpaired.reason == "unpaired");
+  CHECK(unpaired.sentence == "2 repeats here, 3 of the reference");
+  const CheckResult missing_there = held_against(reference, with_peaks("other", {100, 0, 100}), 0.25);
+  CHECK(missing_there.reason == "missing_metric");
+  CHECK(missing_there.sentence == "repeat 1 of other did not record it");
+  const CheckResult missing_here = held_against(with_peaks("cell", {100, 100, 0}), reference, 0.25);
+  CHECK(missing_here.status == CheckStatus::inconclusive);
+  CHECK(missing_here.sentence == "repeat 2 of cell did not record it");
+}
+
+TEST_CASE("a bound holds up to itself", "[verdict]") {
+  const CellEvidence cell = with_peaks("cell", {100, 200});
+  const double peak = 200.0 * kMiB;
+  struct Row {
+    Bound::Kind kind;
+    double limit;
+    CheckStatus status;
+    const char* sentence;
+  };
+  for (const Row& row : {
+           Row{kAtMost, peak, CheckStatus::passed, "200.0 MiB <= 200.0 MiB"},
+           Row{kAtMost, peak - kMiB, CheckStatus::failed, "200.0 MiB > 199.0 MiB"},
+           Row{kAtLeast, peak, CheckStatus::passed, "200.0 MiB >= 200.0 MiB"},
+           Row{kAtLeast, peak + kMiB, CheckStatus::failed, "200.0 MiB < 201.0 MiB"},
+           Row{kExactly, peak, CheckStatus::passed, "200.0 MiB = 200.0 MiB"},
+           Row{kExactly, peak + kMiB, CheckStatus::failed, "200.0 MiB != 201.0 MiB"},
+           Row{kExactly, peak - kMiB, CheckStatus::failed, "200.0 MiB != 199.0 MiB"},
+       }) {
+    INFO(row.sentence);
+    const CheckResult check = check_of(cell, "memory.peak_rss", row.kind, row.limit);
+    CHECK(check.status == row.status);
+    CHECK(check.reason == (row.status == CheckStatus::passed ? "within_bound" : "over_bound"));
+    CHECK(check.sentence == row.sentence);
+    CHECK(check.margin_rel.has_value() == (row.kind != kExactly));
+  }
+  CHECK(*check_of(cell, "memory.peak_rss", kAtMost, 400.0 * kMiB).margin_rel == Approx(0.5));
+  CHECK(*check_of(cell, "memory.peak_rss", kAtLeast, 100.0 * kMiB).margin_rel == Approx(1));
+  CHECK(*check_of(cell, "memory.peak_rss", kAtMost, 100.0 * kMiB).margin_rel == Approx(-1));
+  CHECK_FALSE(check_of(cell, "memory.peak_rss", kAtMost, 0).margin_rel);
+}
+
+TEST_CASE("the noise is the robust spread of the repeats, relative to the value", "[verdict]") {
+  const CheckResult check = check_of(with_peaks("cell", {90, 100, 110}), "memory.peak_rss", kAtMost, 1e12);
+  CHECK(*check.noise_rel == Approx(1.4826 * 10 / 110));  // of the worst, 110
+  CHECK_FALSE(check_of(with_peaks("cell", {100}), "memory.peak_rss", kAtMost, 1e12).noise_rel);
+}
+
+TEST_CASE("a check says what it asked, in which unit, and where it is written", "[verdict]") {
+  CellThreshold asked = threshold("memory.peak_rss", kAtMost, 5, false);
+  asked.gate = Gate::record_only;
+  asked.gate_mark = {"matrix.yaml", 9, 1};
+  const CheckResult check = evaluate(asked, with_peaks("cell", {100}), {});
+  CHECK(check.metric == "memory.peak_rss");
+  CHECK(check.dimension == Dimension::memory);
+  CHECK(check.unit == "bytes");
+  CHECK(check.better == Better::lower);
+  CHECK(check.limit == 5);
+  CHECK(check.bound == "bound");
+  CHECK(check.origin == "suite.yaml:7:3");
+  CHECK(check.gate == Gate::record_only);
+  CHECK(check.gate_origin == "matrix.yaml:9:1");
+  CHECK(check_of(with_peaks("cell", {100}), "memory.peak_rss", kAtMost, 5).gate_origin.empty());
+  CHECK(check_of(with_peaks("cell", {100}), "no.such", kAtMost, 5).reason == "unknown_metric");
+}
+
+TEST_CASE("a result that is no number fails in numerics and is a broken measurement elsewhere", "[verdict]") {
+  CellEvidence cell = with_peaks("cell", {100, 100});
+  cell.repeats[1].lead().trace->steps.back().loss = nlohmann::json(nullptr);
+  CHECK(check_of(cell, "numerics.final_loss", kAtMost, 100).reason == "missing_metric");
+  CellEvidence infinite = with_peaks("cell", {100, 100});
+  infinite.repeats[1].lead().trace->steps.back().loss = exact_float(std::numeric_limits<float>::infinity());
+  const CheckResult check = check_of(infinite, "numerics.final_loss", kAtMost, 1e300);
+  CHECK(check.status == CheckStatus::failed);
+  CHECK(check.reason == "not_finite");
+  CHECK(check.repeat == 1);
+  CHECK(check.sentence == "numerics.final_loss is not a finite number");
+}
+
+TEST_CASE("speed and memory of another device or machine judge nothing", "[verdict]") {
+  const CellEvidence cell = with_peaks("cell", {100, 100});
+  CellEvidence other = with_peaks("other", {100, 100});
+  other.host = "b";
+  CHECK(held_against(cell, other, 0.25).status == CheckStatus::passed);  // memory of another host is comparable
+  other.device = "sm_90";
+  const CheckResult memory = held_against(cell, other, 0.25);
+  CHECK(memory.reason == "not_comparable");
+  CHECK(memory.status == CheckStatus::inconclusive);
+}
+
+TEST_CASE("quantities are written for people", "[verdict]") {
+  struct Row {
+    double value;
+    const char* unit;
+    const char* text;
+  };
+  for (const Row& row : {Row{999.9, "ns", "1.0 us"}, Row{-1500, "ns", "-1.5 us"}, Row{1e6, "ns", "1.000 ms"},
+                         Row{-2e6, "ns", "-2.000 ms"}, Row{999'999, "ns", "1000.0 us"}, Row{1e9, "ns", "1.000 s"},
+                         Row{-3e9, "ns", "-3.000 s"}, Row{1048576, "bytes", "1.0 MiB"}, Row{3, "count", "3"},
+                         Row{0.12345, "rel", "0.123"}, Row{1234.5, "1/s", "1234.5 1/s"}}) {
+    CHECK(humanised(row.value, row.unit) == row.text);
+  }
+}
+
+TEST_CASE("equal bits are not promised where fingerprints differ between hosts, and promised where they do not",
+          "[verdict]") {
+  const CellThreshold asked = threshold("numerics.host_mismatches", kAtMost, 0, false);
+  CellEvidence cell{"cell", "cpu", "a", {sample::attempt(0, 1000), sample::attempt(1, 1000)}};
+  CellEvidence other{"cell.b", "cpu", "b", {sample::attempt(0, 1000, "other"), sample::attempt(1, 1000, "other")}};
+  const auto judged = [&] { return evaluate(asked, cell, {&other, {}, ""}); };
+  const CheckResult same_fingerprint = judged();
+  CHECK(same_fingerprint.status == CheckStatus::failed);
+  CHECK(same_fingerprint.gate == Gate::armed);
+  CHECK(*same_fingerprint.measured == 20);
+  for (AttemptRecord& attempt : other.repeats) attempt.lead().result->fingerprint.cpu_model = "another CPU";
+  const CheckResult excused = judged();
+  CHECK(excused.status == CheckStatus::inconclusive);
+  CHECK(excused.reason == "not_comparable");
+  CHECK(excused.gate == Gate::record_only);
+  CHECK(excused.gate_origin == "equal bits are promised to equal fingerprints alone");
+  CHECK(excused.sentence.starts_with("not comparable bitwise: cpu none against `another CPU`; repeat 0 differs"));
+  // Equal bits are equal, whatever the fingerprints.
+  other.repeats = {sample::attempt(0, 1000), sample::attempt(1, 1000)};
+  other.repeats[0].lead().result->fingerprint.cpu_model = "another CPU";
+  CHECK(judged().status == CheckStatus::passed);
+  // A side that does not repeat its own bits says nothing.
+  cell.repeats[1] = sample::attempt(1, 1000, "third");
+  CHECK(judged().status == CheckStatus::inconclusive);
+  CHECK(judged().sentence == "cell does not repeat its own bits");
+}
+
+}  // namespace
+}  // namespace reprobench

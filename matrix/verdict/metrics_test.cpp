@@ -1,0 +1,173 @@
+// What metrics make of one attempt, and of the repeats of a cell, against values by hand.
+#include "matrix/verdict/metrics.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/number.hpp"
+#include "matrix/verdict/sample_run.hpp"
+
+namespace reprobench {
+namespace {
+
+std::optional<double> metric_of(const char* metric, const AttemptRecord& attempt) {
+  return find_metric(metric)->of_attempt(attempt);
+}
+
+Measurement of_cell(const char* metric, const CellEvidence& cell, const CellEvidence* reference = nullptr) {
+  return find_metric(metric)->of_cell(cell, reference);
+}
+
+CellEvidence cell_with(const std::string& slug, std::vector<AttemptRecord> repeats) {
+  return {slug, "cpu", "", std::move(repeats)};
+}
+
+AttemptRecord with_rss(const std::vector<std::int64_t>& rss_bytes) {
+  AttemptRecord attempt = sample::attempt(0, 1000, "same", static_cast<int>(rss_bytes.size()));
+  for (std::size_t i = 0; i < rss_bytes.size(); ++i) attempt.lead().trace->steps[i].rss_bytes = rss_bytes[i];
+  return attempt;
+}
+
+TEST_CASE("memory grows from the middle of the run to its end, not from its start", "[verdict]") {
+  CHECK(metric_of("memory.rss_growth", with_rss({10, 500, 900, 1000, 1007, 1030})) == 30);
+  CHECK(metric_of("memory.rss_growth", with_rss({10, 20, 1000, 1004, 900})) == -100);
+  CHECK(metric_of("memory.rss_growth", with_rss({0, 0, 7, 9})) == 2);
+  CHECK_FALSE(metric_of("memory.rss_growth", with_rss({1, 2, 3})));
+  // Steps without a reading are left out: 5, 6, 8, 9 remain.
+  CHECK(metric_of("memory.rss_growth", with_rss({-1, 5, 6, -1, 8, 9, -1})) == 1);
+  CHECK_FALSE(metric_of("memory.rss_growth", with_rss({-1, 5, 6, -1, 8})));
+}
+
+TEST_CASE("the final loss is the last step's", "[verdict]") {
+  AttemptRecord attempt = sample::attempt(0, 1000);
+  CHECK(metric_of("numerics.final_loss", attempt) == Approx(0.1));
+  attempt.lead().trace->steps.back().loss = exact_float(0.75f);
+  CHECK(metric_of("numerics.final_loss", attempt) == 0.75);
+  attempt.lead().trace->steps.clear();
+  CHECK_FALSE(metric_of("numerics.final_loss", attempt));
+}
+
+TEST_CASE("times, samples and peaks are those of the attempt, and nothing where they were not recorded", "[verdict]") {
+  AttemptRecord attempt = sample::attempt(0, 2'000'000);
+  CHECK(metric_of("throughput.step_time", attempt) == Approx(2'000'001));
+  CHECK(metric_of("throughput.samples", attempt) == Approx(32e9 / 2'000'001));
+  CHECK_FALSE(metric_of("throughput.start_to_first_step", attempt));
+  attempt.lead().result->start_to_first_step_ns = 1;
+  CHECK(metric_of("throughput.start_to_first_step", attempt) == 1);
+  attempt.lead().result->peak_rss_bytes = 1;
+  CHECK(metric_of("memory.peak_rss", attempt) == 1);
+  attempt.lead().result->peak_allocated_bytes = 0;
+  CHECK(metric_of("memory.device_peak", attempt) == 0);
+  attempt.lead().result->peak_allocated_bytes = -1;
+  CHECK_FALSE(metric_of("memory.device_peak", attempt));
+}
+
+TEST_CASE("the repeat that differs most speaks for the cell", "[verdict]") {
+  CellEvidence cell = cell_with("cell", {sample::attempt(0, 1), sample::attempt(1, 1), sample::attempt(2, 1)});
+  const Measurement equal = of_cell("numerics.repeat_mismatches", cell);
+  CHECK(equal.value == 0);
+  CHECK(equal.statement == "3 processes have equal bits in all 20 steps");
+  cell.repeats[1].lead().trace->steps[19].root = "x";
+  for (std::size_t step = 5; step < 8; ++step) cell.repeats[2].lead().trace->steps[step].root = "y";
+  const Measurement differing = of_cell("numerics.repeat_mismatches", cell);
+  CHECK(differing.value == 3);
+  CHECK(differing.repeat == 2);
+  CHECK(differing.divergence->step == 6);
+  CHECK(differing.statement == "repeat 2 differs from repeat 0 in 3 of 20 steps");
+  CHECK_FALSE(of_cell("numerics.repeat_mismatches", cell_with("cell", {sample::attempt(0, 1)})).value);
+}
+
+TEST_CASE("of two repeats that differ the later one is named, of three the odd one", "[verdict]") {
+  const AttemptRecord a = sample::attempt(0, 1);
+  AttemptRecord b = sample::attempt(1, 1, "other");
+  AttemptRecord c = sample::attempt(2, 1, "other");
+  CHECK(of_cell("numerics.repeat_mismatches", cell_with("cell", {a, b})).repeat == 1);
+  CHECK(of_cell("numerics.repeat_mismatches", cell_with("cell", {a, b, c})).repeat == 0);
+  c = sample::attempt(2, 1, "third");
+  CHECK(of_cell("numerics.repeat_mismatches", cell_with("cell", {a, b, c})).repeat == 1);
+}
+
+TEST_CASE("the largest loss distance of any step counts, relative to the reference", "[verdict]") {
+  CellEvidence cell = cell_with("cell", {sample::attempt(0, 1)});
+  CellEvidence reference = cell_with("reference", {sample::attempt(0, 1)});
+  CHECK(of_cell("numerics.loss_rel", cell, &reference).value == 0);
+  auto& steps = cell.repeats[0].lead().trace->steps;
+  auto& expected = reference.repeats[0].lead().trace->steps;
+  expected[3].loss = exact_float(4.0);
+  steps[3].loss = exact_float(3.0);
+  expected[9].loss = exact_float(-2.0);
+  steps[9].loss = exact_float(-2.25);
+  CHECK(of_cell("numerics.loss_rel", cell, &reference).value == 0.25);
+  expected[0].loss = exact_float(0.0);
+  steps[0].loss = exact_float(1.0);
+  CHECK(*of_cell("numerics.loss_rel", cell, &reference).value > 1e300);  // against zero anything is far
+  steps[5].loss = exact_float(std::numeric_limits<double>::quiet_NaN());
+  CHECK(std::isnan(*of_cell("numerics.loss_rel", cell, &reference).value));
+  steps[5].loss = nlohmann::json("?");
+  CHECK_FALSE(of_cell("numerics.loss_rel", cell, &reference).value);
+}
+
+TEST_CASE("a gradient that is infinite on one side is infinitely far, on whichever side", "[verdict]") {
+  for (const bool on_reference : {false, true}) {
+    for (const bool is_nan : {false, true}) {
+      CellEvidence cell = cell_with("cell", {sample::attempt(0, 1)});
+      CellEvidence reference = cell_with("reference", {sample::attempt(0, 1)});
+      CellEvidence& broken = on_reference ? reference : cell;
+      TensorSketch& sketch = *broken.repeats[0].lead().trace->tensors[0].tensors[2].sketch;
+      (is_nan ? sketch.nan_count : sketch.inf_count) = 1;
+      const Measurement found = of_cell("numerics.first_gradient_rel", cell, &reference);
+      REQUIRE(found.value);
+      CHECK(std::isinf(*found.value));
+    }
+  }
+}
+
+TEST_CASE("the first step's gradients count and no others, and without sketches there is no distance", "[verdict]") {
+  CellEvidence cell = cell_with("cell", {sample::attempt(0, 1)});
+  const CellEvidence reference = cell_with("reference", {sample::attempt(0, 1)});
+  auto& tensors = cell.repeats[0].lead().trace->tensors;
+  tensors[1].tensors[2].sketch->signed_sums[0] += 5;  // the second step's
+  tensors[0].tensors[0].sketch->signed_sums[0] += 5;  // a parameter
+  CHECK(of_cell("numerics.first_gradient_rel", cell, &reference).value == 0);
+  tensors[0].tensors[2].sketch->signed_sums[0] += 3;
+  tensors[0].tensors[2].sketch->signed_sums[1] += 4;
+  CHECK(of_cell("numerics.first_gradient_rel", cell, &reference).value == Approx(2.5));  // 5 against a norm of 2
+  tensors[0].tensors[2].sketch.reset();
+  const Measurement none = of_cell("numerics.first_gradient_rel", cell, &reference);
+  CHECK_FALSE(none.value);
+  CHECK(none.missing == "step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`");
+}
+
+TEST_CASE("another class of device chooses its algorithms anew", "[verdict]") {
+  const CellEvidence cell = cell_with("cell", {sample::attempt(0, 1)});
+  CellEvidence reference = cell_with("reference", {sample::attempt(0, 1)});
+  reference.device = "sm_90";
+  CHECK(of_cell("device.changed_algorithms", cell, &reference).missing ==
+        "a library chooses anew for every class of device");
+}
+
+TEST_CASE("utilisation needs enough readings of every GPU", "[verdict]") {
+  AttemptRecord attempt = sample::attempt(3, 1);
+  const auto utilisation = [&] { return find_metric("device.utilisation")->of_measurements(attempt, {}); };
+  CHECK(utilisation().missing == "repeat 3 had no GPU to read");
+  attempt.telemetry = TelemetrySummary{};
+  CHECK(utilisation().missing == "repeat 3 has no reading of its GPU's utilisation");
+  TelemetryRange range;
+  range.median = 45;
+  attempt.telemetry->ranges[static_cast<std::size_t>(Quantity::utilisation_percent)] = range;
+  attempt.telemetry->gpus.resize(2);
+  attempt.telemetry->training_samples = 15;
+  CHECK(utilisation().missing == "repeat 3 trained too briefly: 7 readings of its GPU, 8 would say something");
+  attempt.telemetry->training_samples = 16;
+  CHECK(utilisation().value == 0.45);
+}
+
+TEST_CASE("metrics have their names once, and the table is what the readers are given", "[verdict]") {
+  CHECK(find_metric("memory.peak") == nullptr);
+  CHECK(metric_infos().size() == metrics().size());
+  for (const Metric& metric : metrics()) CHECK(find_metric(metric.info.name) == &metric);
+}
+
+}  // namespace
+}  // namespace reprobench
