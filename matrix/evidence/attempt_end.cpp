@@ -66,6 +66,10 @@ std::optional<JudgedEnd> judge_exit(const RankFiles& files) {
   }
   if (exit.signal) {
     std::string what = signal_name(*exit.signal);
+    if (*exit.signal == SIGXFSZ) {
+      what += ": a file grew beyond what this host lets a process write (ulimit -f)";
+      return JudgedEnd{AttemptEnd::store, with_circumstances(what, files)};
+    }
     if (*exit.signal == SIGKILL) what += " that reprobench did not send (the kernel does so when memory runs out)";
     return JudgedEnd{AttemptEnd::crash, with_circumstances(what, files)};
   }

@@ -117,6 +117,19 @@ TEST_CASE("F02: a crash is recorded by the signal's name and the last step", "[e
   CHECK(attempt.detail == name + "; last step 3; stderr: about to crash");
 }
 
+TEST_CASE("a host's limit on the size of files is the infrastructure's fault", "[exec][process]") {
+  ProcessScene scene;
+  const AttemptRecord attempt = scene.end_of("crash=" + std::to_string(SIGXFSZ));
+  CHECK(attempt.end == AttemptEnd::store);
+  CHECK(side_of(attempt.end) == Side::infra);
+  CHECK(attempt.detail ==
+        "SIGXFSZ: a file grew beyond what this host lets a process write (ulimit -f); last step 3; stderr: about to "
+        "crash");
+  const RunRecord read_again = load_run(scene.folder.string());
+  CHECK(read_again.cells[0].attempts[0].end == AttemptEnd::store);
+  CHECK(read_again.cells[0].attempts[0].detail == attempt.detail);
+}
+
 TEST_CASE("a SIGKILL that was not ours is a crash that says so", "[exec][process]") {
   const AttemptRecord attempt = ProcessScene().end_of("crash=9");
   CHECK(attempt.end == AttemptEnd::crash);

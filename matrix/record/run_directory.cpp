@@ -109,7 +109,9 @@ RunDirectory::RunDirectory(RunDirectory&& other) noexcept
     : folder_(std::move(other.folder_)),
       lock_fd_(std::exchange(other.lock_fd_, -1)),
       journal_fd_(std::exchange(other.journal_fd_, -1)),
-      journal_seq_(other.journal_seq_) {}
+      journal_seq_(other.journal_seq_),
+      journal_bytes_(other.journal_bytes_),
+      plan_(other.plan_) {}
 
 RunDirectory::~RunDirectory() {
   if (journal_fd_ >= 0) close(journal_fd_);
@@ -128,6 +130,7 @@ RunDirectory RunDirectory::create(const fs::path& store, const std::optional<fs:
   if (run.journal_fd_ < 0) fail("make", journal, errno);
   run.append_journal(written(JournalHeader{info.run_id}));
   write_file_atomically(path / "plan.json", [&](const TextSink& sink) { write_plan(plan, sink); });
+  run.plan_ = state_of(path / "plan.json");
   // Last: its presence says that the run directory is complete.
   write_file_atomically(path / "run.json", run_document(info).dump(1) + "\n");
   return run;
@@ -141,6 +144,25 @@ void RunDirectory::append_journal(const json& entry) {
   const std::string line = trace_line(entry, journal_seq_);
   if (const int error = write_fully(journal_fd_, line)) fail("write", folder_ / "journal.jsonl", error);
   ++journal_seq_;
+  journal_bytes_ += static_cast<std::int64_t>(line.size());
+}
+
+RunDirectory::FileState RunDirectory::state_of(const fs::path& path) {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+void RunDirectory::require_untouched() const {
+  struct stat status {};
+  if (fstat(journal_fd_, &status) != 0) fail("read", folder_ / "journal.jsonl", errno);
+  const FileState journal = state_of(folder_ / "journal.jsonl");
+  if (journal.device != status.st_dev || journal.inode != status.st_ino || journal.size_bytes != journal_bytes_) {
+    throw StoreError((folder_ / "journal.jsonl").string() + " was removed or changed while the run wrote it");
+  }
+  if (state_of(folder_ / "plan.json") != plan_) {
+    throw StoreError((folder_ / "plan.json").string() + " was removed or changed during the run");
+  }
 }
 
 fs::path RunDirectory::make_attempt_folder(const CellRequest& request) const {
@@ -196,6 +218,7 @@ void RunDirectory::keep_input(const std::string& name, std::string_view content)
 
 void RunDirectory::finish(const RunInfo& info) {
   append_journal(written(JournalFinish{info.interrupted}));
+  require_untouched();
   // Everything the attempts left is on disk before run.json says that the run has ended.
   if (syncfs(journal_fd_) != 0) fail("sync", folder_, errno);
   write_file_atomically(folder_ / "run.json", run_document(info).dump(1) + "\n");

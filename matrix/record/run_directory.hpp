@@ -75,9 +75,23 @@ class RunDirectory {
                      const std::string& detail, std::optional<int> rank = std::nullopt);
 
   void keep_input(const std::string& name, std::string_view content);
+
+  // Throws StoreError if the plan or the journal is not the file that was written here: a worker that removed or
+  // changed them runs as the same user, and its run ends in no verdict.
   void finish(const RunInfo& info);
 
  private:
+  // What a file of the run was when it was last written here.
+  struct FileState {
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+    std::int64_t size_bytes = 0;
+    std::int64_t modified_ns = 0;
+    bool operator==(const FileState&) const = default;
+  };
+  static FileState state_of(const std::filesystem::path& path);
+  void require_untouched() const;
+
   RunDirectory(std::filesystem::path folder, int lock_fd);
   std::filesystem::path make_attempt_folder(const CellRequest& request) const;
   void journal_begin(const CellRequest& request);
@@ -87,6 +101,8 @@ class RunDirectory {
   int lock_fd_ = -1;
   int journal_fd_ = -1;
   std::int64_t journal_seq_ = 0;
+  std::int64_t journal_bytes_ = 0;
+  FileState plan_;
 };
 
 }  // namespace reprobench

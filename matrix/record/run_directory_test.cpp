@@ -51,6 +51,37 @@ TEST_CASE("F22: the second runner of a run is told at once who holds it", "[reco
   CHECK(what_of(create).find("already holds a run") != std::string::npos);
 }
 
+TEST_CASE("a run whose plan or journal a worker removed or changed does not finish", "[record]") {
+  TemporaryFolder store;
+  const SampleAttempt sample;
+  RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+  run.begin_attempt(sample.request);
+  const fs::path plan = run.folder() / "plan.json";
+  const fs::path journal = run.folder() / "journal.jsonl";
+  std::string touched = "journal.jsonl was removed or changed while the run wrote it";
+  SECTION("the journal is removed") { fs::remove(journal); }
+  SECTION("the journal is another file with the same text") {
+    const std::string text = read_file(journal);
+    fs::remove(journal);
+    std::ofstream(journal) << text;
+  }
+  SECTION("the journal has a line more") { std::ofstream(journal, std::ios::app) << "{}\n"; }
+  SECTION("the journal is cut") { fs::resize_file(journal, fs::file_size(journal) - 1); }
+  SECTION("the plan is removed") {
+    touched = "plan.json was removed or changed during the run";
+    fs::remove(plan);
+  }
+  SECTION("the plan is written anew") {
+    touched = "plan.json was removed or changed during the run";
+    std::string text = read_file(plan);
+    text[text.size() / 2] ^= 1;
+    std::fstream(plan, std::ios::in | std::ios::out) << text;
+  }
+  const std::string what = what_of([&] { run.finish(sample_info()); });
+  CHECK(what.ends_with(touched));
+  CHECK(read_file(run.folder() / "run.json").find("\"ended_utc\": \"\"") != std::string::npos);
+}
+
 TEST_CASE("F22: the kernel frees the lock of a runner that was killed", "[record]") {
   TemporaryFolder store;
   const SampleAttempt sample;
