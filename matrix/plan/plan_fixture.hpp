@@ -34,7 +34,7 @@ inline Vocabulary test_vocabulary() {
       {"device.latency", "ns", Better::lower, Dimension::throughput, "", "ns"},
       {"device.capacity", "bytes", Better::higher, Dimension::memory, "", "bytes"},
   };
-  return {kMetrics, {"gpt2", "mlp"}};
+  return {kMetrics, {"clip", "fusion", "gpt2", "llama", "mlp", "resnet", "vlm"}};
 }
 
 inline SuiteSpec parse_test_suite(const std::string& name, const std::string& more = "") {

@@ -21,7 +21,7 @@ inline Vocabulary spec_test_vocabulary() {
       {"device.bandwidth", "GB/s", Better::higher, Dimension::memory, "", "GB/s"},
       {"device.bandwidth_share", "rel", Better::higher, Dimension::memory, "", "GB/s", true},
   };
-  return {kMetrics, {"gpt2", "mlp"}};
+  return {kMetrics, {"clip", "fusion", "gpt2", "llama", "mlp", "resnet", "vlm"}};
 }
 
 // "" if the text is accepted.

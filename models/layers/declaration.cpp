@@ -59,7 +59,7 @@ Extent Declaration::linear(const Extent& x, const std::string& name, const Linea
 Extent Declaration::patches(const Extent& image, const std::string& name, const Patches& patches) {
   const std::int64_t channels = image.shape[1];
   const Extent weight =
-      parameter({name + ".weight", {patches.out, channels, patches.side, patches.side}, kWeightScale});
+      parameter({name + ".weight", {patches.out, channels, patches.side, patches.side}, patches.init_scale});
   if (patches.bias) parameter({name + ".bias", {patches.out}});
   const std::int64_t count_of_patches = (image.shape[2] / patches.side) * (image.shape[3] / patches.side);
   const Extent cut{{image.shape[0], count_of_patches, channels * patches.side * patches.side}, image.has_gradient};
@@ -106,10 +106,9 @@ Extent Declaration::normalized(const Extent& x) const { return x; }
 Extent Declaration::shown(const Extent& x, const std::string&) const { return x; }
 void Declaration::choice(const Extent&, const std::string&) const {}
 
-Extent Declaration::for_each_sample(const Extent& x) const {
-  Extent all = field(x.shape);
-  all.has_gradient = x.has_gradient;
-  return all;
+Extent Declaration::for_each_of(const Extent& samples, const Extent& x) const {
+  const std::int64_t width = x.shape.back();
+  return {{samples.shape.front(), x.elements() / width, width}, x.has_gradient};
 }
 
 Extent Declaration::concatenated(const Extent& a, const Extent& b) const {
@@ -124,6 +123,7 @@ Extent Declaration::positions(const Extent& x, std::int64_t, std::int64_t count)
   return part;
 }
 
+Extent Declaration::first(const Extent& x) const { return position(x, x); }
 Extent Declaration::position(const Extent& x, const Extent&) const {
   return {{x.shape.front(), x.shape.back()}, x.has_gradient};
 }

@@ -34,6 +34,7 @@ struct Patches {
   std::int64_t out = 0;
   std::int64_t side = 0;  // pixels of a square
   bool bias = false;
+  float init_scale = kWeightScale;
 };
 
 // A tensor's shape, and whether a step computes its gradient.
@@ -70,9 +71,10 @@ class Declaration {
   Extent quick_gelu(const Extent& x, const std::string& name) const;
   Extent silu(const Extent& x, const std::string& name) const;
   Extent normalized(const Extent& x) const;
-  Extent for_each_sample(const Extent& x) const;
+  Extent for_each_of(const Extent& samples, const Extent& x) const;
   Extent concatenated(const Extent& a, const Extent& b) const;
   Extent positions(const Extent& x, std::int64_t first, std::int64_t count) const;
+  Extent first(const Extent& x) const;
   Extent position(const Extent& x, const Extent& index) const;
   Extent frames_apart(const Extent& x) const;
   Extent frames_together(const Extent& x, std::int64_t frames) const;

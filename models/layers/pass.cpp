@@ -114,11 +114,14 @@ at::Tensor Pass::silu(const at::Tensor& x, const std::string& name) { return sho
 
 at::Tensor Pass::normalized(const at::Tensor& x) { return x * at::rsqrt((x * x).sum({-1}, /*keepdim=*/true)); }
 
-at::Tensor Pass::for_each_sample(const at::Tensor& x) { return x.unsqueeze(0).expand({batch_size_, -1, -1}); }
+at::Tensor Pass::for_each_of(const at::Tensor& samples, const at::Tensor& x) {
+  return x.view({-1, x.size(-1)}).unsqueeze(0).expand({samples.size(0), -1, -1});
+}
 at::Tensor Pass::concatenated(const at::Tensor& a, const at::Tensor& b) { return at::cat({a, b}, 1); }
 at::Tensor Pass::positions(const at::Tensor& x, std::int64_t first, std::int64_t count) {
   return x.narrow(1, first, count);
 }
+at::Tensor Pass::first(const at::Tensor& x) { return x.select(1, 0); }
 at::Tensor Pass::position(const at::Tensor& x, const at::Tensor& index) {
   const at::Tensor rows = at::arange(x.size(0), index.options()) * x.size(1) + index;
   return x.flatten(0, 1).index_select(0, rows);

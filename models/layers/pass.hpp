@@ -20,7 +20,7 @@ class Pass {
  public:
   using Value = at::Tensor;
 
-  Pass(StepContext& step, std::int64_t batch_size) : step_(step), batch_size_(batch_size) {}
+  explicit Pass(StepContext& step) : step_(step) {}
 
   at::Tensor parameter(const ParameterSpec& spec);
   at::Tensor buffer(const BufferSpec& spec);
@@ -49,10 +49,12 @@ class Pass {
   at::Tensor gelu(const at::Tensor& x, const std::string& name);        // in the form of the knob `gelu`
   at::Tensor quick_gelu(const at::Tensor& x, const std::string& name);  // x sigmoid(1.702 x)
   at::Tensor silu(const at::Tensor& x, const std::string& name);
-  at::Tensor normalized(const at::Tensor& x);                         // of length 1 in the last dimension
-  at::Tensor for_each_sample(const at::Tensor& x);                    // (T, C) -> (B, T, C)
+  at::Tensor normalized(const at::Tensor& x);  // of length 1 in the last dimension
+  // (B, ...), (T, C) or (C) -> (B, T, C)
+  at::Tensor for_each_of(const at::Tensor& samples, const at::Tensor& x);
   at::Tensor concatenated(const at::Tensor& a, const at::Tensor& b);  // (B, T, C), (B, S, C) -> (B, T + S, C)
   at::Tensor positions(const at::Tensor& x, std::int64_t first, std::int64_t count);
+  at::Tensor first(const at::Tensor& x);                                 // (B, T, C) -> (B, C)
   at::Tensor position(const at::Tensor& x, const at::Tensor& index);     // (B, T, C), (B) int64 -> (B, C)
   at::Tensor frames_apart(const at::Tensor& x);                          // (B, F, ...) -> (B F, ...)
   at::Tensor frames_together(const at::Tensor& x, std::int64_t frames);  // (B F, T, C) -> (B, F T, C)
@@ -63,7 +65,6 @@ class Pass {
   const at::Tensor& next_parameter();
 
   StepContext& step_;
-  std::int64_t batch_size_;
   std::size_t next_parameter_ = 0;
   std::size_t next_buffer_ = 0;
 };

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "models/layers/declaration.hpp"
 #include "models/layers/rotary.hpp"
@@ -48,13 +49,18 @@ class LlamaDecoder {
  public:
   using Value = typename Layers::Value;
 
-  LlamaDecoder(Layers& layers, const LlamaSize& size) : layers_(layers), size_(size) {}
+  // `prefix` comes before every name, for a decoder that is part of another model.
+  LlamaDecoder(Layers& layers, const LlamaSize& size, std::string prefix = "")
+      : layers_(layers), size_(size), prefix_(std::move(prefix)) {}
 
   // (B, T) int64 -> (B, T, C)
   Value embed(const Value& tokens) {
-    embedding_ = layers_.parameter(
-        {"model.embed_tokens.weight", {size_.vocabulary, size_.width}, kWeightScale, 0, size_.freezes_vocabulary()});
-    return layers_.embedding(tokens, embedding_, "model.embed_tokens");
+    embedding_ = layers_.parameter({prefix_ + "model.embed_tokens.weight",
+                                    {size_.vocabulary, size_.width},
+                                    kWeightScale,
+                                    0,
+                                    size_.freezes_vocabulary()});
+    return layers_.embedding(tokens, embedding_, prefix_ + "model.embed_tokens");
   }
 
   // (B, T, C) -> (B, T, C), normalized. T <= positions.
@@ -64,17 +70,17 @@ class LlamaDecoder {
     cosines_ = layers_.buffer({"rotary.cos", {positions, head_width / 2}, 0, tables.cosines});
     sines_ = layers_.buffer({"rotary.sin", {positions, head_width / 2}, 0, tables.sines});
     for (std::int64_t layer = 0; layer < size_.layers; ++layer) {
-      x = block(x, "model.layers." + std::to_string(layer));
+      x = block(x, prefix_ + "model.layers." + std::to_string(layer));
     }
-    return layers_.rms_norm(x, "model.norm", size_.freezes_blocks());
+    return layers_.rms_norm(x, prefix_ + "model.norm", size_.freezes_blocks());
   }
 
   // (B, T, C) -> (B, T, V)
   Value logits(const Value& x) {
     const Value scores =
         size_.ties_embedding
-            ? layers_.product(x, embedding_, "lm_head")
-            : layers_.linear(x, "lm_head", {.out = size_.vocabulary, .frozen = size_.freezes_vocabulary()});
+            ? layers_.product(x, embedding_, prefix_ + "lm_head")
+            : layers_.linear(x, prefix_ + "lm_head", {.out = size_.vocabulary, .frozen = size_.freezes_vocabulary()});
     layers_.choice(scores, "predicted_token");
     return scores;
   }
@@ -119,6 +125,7 @@ class LlamaDecoder {
 
   Layers& layers_;
   const LlamaSize& size_;
+  std::string prefix_;
   Value embedding_;  // (V, C)
   Value cosines_;    // (positions, D / 2)
   Value sines_;

@@ -117,7 +117,7 @@ class Llama final : public Model {
 
   Outputs forward(const Batch& batch, StepContext& step) const override {
     const at::Tensor& tokens = batch.field("input");
-    Pass pass(step, tokens.size(0));
+    Pass pass(step);
     return {network(pass, tokens, step.preset())};
   }
 

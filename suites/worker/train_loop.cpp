@@ -1,14 +1,17 @@
 #include "suites/worker/train_loop.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 
 #include <ATen/core/Tensor.h>
 
 #include "matrix/contract/number.hpp"
+#include "models/state_bytes.hpp"
 #include "suites/worker/device.hpp"
 #include "suites/worker/faults.hpp"
 #include "suites/worker/knobs.hpp"
@@ -43,6 +46,18 @@ void check_request(const CellRequest& request) {
   if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
     throw RunFailure("bad_request", "`poison_allocator` is asked for, but MALLOC_PERTURB_ is not set");
   }
+}
+
+// A state that cannot fit is refused before any of it is allocated: the kernel would kill the process, or swap.
+void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device) {
+  if (!device.where().is_cpu()) return;
+  const StateBytes bytes = state_bytes(model, preset, precision == Precision::fp64 ? 8 : 4);
+  const std::int64_t available_bytes = available_memory_bytes();
+  if (bytes.total() <= available_bytes) return;
+  std::array<char, 64> have{};
+  std::snprintf(have.data(), have.size(), "%.1f GB are available", static_cast<double>(available_bytes) * 1e-9);
+  throw RunFailure("host_oom", std::string(model.name()) + "/" + std::string(preset.name) + " keeps " +
+                                   arithmetic_of(bytes) + "; " + have.data());
 }
 
 struct Run {
@@ -262,6 +277,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   }
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
+  check_memory(model, preset, precision, *device);
   TrainState state(model, preset, request.workload.steps, seed, precision, device->where());
   if (device->records_steps()) state.keep_step_numbers_on_device();
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,

@@ -14,6 +14,7 @@
 #include "models/model_spec.hpp"
 #include "suites/worker/attempt.hpp"
 #include "suites/worker/knobs.hpp"
+#include "suites/worker/process_facts.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/step_recorder.hpp"
 #include "suites/worker/temporary_folder.hpp"
@@ -431,6 +432,21 @@ TEST_CASE("a request that is not JSON still gets a result", "[worker]") {
   CHECK_FALSE(run_attempt(folder.path() / "request.json", kData));
   std::ifstream file(folder.path() / "result.json");
   CHECK(result_from_json(nlohmann::json::parse(file)).failure->cause == "bad_request");
+}
+
+TEST_CASE("a preset too large for the machine is refused before it starts, with the arithmetic", "[worker]") {
+  if (available_memory_bytes() > 321'000'000'000) return;  // it would fit here, and train for hours
+  const TemporaryFolder folder;
+  CellRequest request = request_for(model_called("llama"), 1, TraceLevel::step);
+  request.workload.preset = "3.1-8b";
+  request.knobs["precision"] = "fp64";  // 321 GB
+  const CellResult result = attempt(folder.path(), to_json(request), false);
+  REQUIRE(result.failure);
+  CHECK(result.failure->cause == "host_oom");
+  CHECK(result.failure->detail.starts_with(
+      "llama/3.1-8b keeps parameters 64.2 GB + gradients 64.2 GB + optimizer 128.5 GB + scratch 64.2 GB + buffers 0.0 "
+      "GB = 321.2 GB; "));
+  CHECK(result.failure->detail.ends_with(" GB are available"));
 }
 
 TEST_CASE("missing data ends the run with the file's name", "[worker]") {

@@ -30,7 +30,7 @@ std::string refusal_of(const std::string& text) {
   return said;
 }
 
-std::vector<std::int64_t> field_of(const DataSet& data, std::int64_t sample, std::size_t field) {
+std::vector<std::int64_t> tokens_in(const DataSet& data, std::int64_t sample, std::size_t field) {
   std::vector<std::int64_t> values(static_cast<std::size_t>(data.fields()[field].shape.front()));
   data.copy(sample, field, reinterpret_cast<std::byte*>(values.data()));
   return values;
@@ -42,7 +42,7 @@ TEST_CASE("the shipped instructions are records that fit a context of 128 bytes 
   const auto data = instruction_samples(records, 128);
   REQUIRE(data->size() == 138);
   for (std::int64_t i = 0; i < data->size(); ++i) {
-    const auto targets = field_of(*data, i, 1);
+    const auto targets = tokens_in(*data, i, 1);
     CHECK(std::count(targets.begin(), targets.end(), kEndToken) == 1);
   }
 }
@@ -50,8 +50,8 @@ TEST_CASE("the shipped instructions are records that fit a context of 128 bytes 
 TEST_CASE("only the response and the end are targets, each one place before its token", "[models]") {
   const auto data = instruction_samples({{"Do.", "x", "Y\xC3\xA9"}}, 64);
   const std::string prompt = "### Instruction:\nDo.\n\n### Input:\nx\n\n### Response:\n";
-  const auto input = field_of(*data, 0, 0);
-  const auto target = field_of(*data, 0, 1);
+  const auto input = tokens_in(*data, 0, 0);
+  const auto target = tokens_in(*data, 0, 1);
   CHECK(input[0] == kBeginToken);
   for (std::size_t i = 0; i < prompt.size(); ++i) CHECK(input[i + 1] == prompt[i]);
   const std::size_t first = prompt.size();  // predicts the response's first byte
@@ -73,7 +73,7 @@ TEST_CASE("a response is cut at the context, and a record without room for one i
   const auto prompt = static_cast<std::int64_t>(prompt_of(record).size());
   const auto data = instruction_samples({record, {"Do much more.", "", "abc"}}, prompt + 2);
   REQUIRE(data->size() == 1);
-  const auto target = field_of(*data, 0, 1);
+  const auto target = tokens_in(*data, 0, 1);
   CHECK(std::vector(target.end() - 2, target.end()) == std::vector<std::int64_t>{'a', 'b'});
   CHECK_THROWS_WITH(instruction_samples({record}, prompt),
                     "no instruction leaves room for a response in a context of " + std::to_string(prompt) + " bytes");

@@ -1,0 +1,16 @@
+"""Golden losses and first gradients of the small presets, in fp64 by implementations that are not ours.
+
+    REPROBENCH_ORACLE=DIR worker_test "[oracle]"     writes what the worker starts from
+    python ci/oracles/run.py DIR                     writes ci/oracles/golden/*.json
+"""
+
+import sys
+
+import clip
+import fusion
+import gpt2
+import llama
+import vlm
+
+for oracle in (gpt2.full, llama.full, llama.lora, clip.full, fusion.full, vlm.full):
+    oracle(sys.argv[1])
