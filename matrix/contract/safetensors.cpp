@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <set>
 
 #include <nlohmann/json.hpp>
+
+#include "matrix/contract/json_parse.hpp"
 
 namespace reprobench {
 namespace {
@@ -37,7 +38,7 @@ class HeaderParser {
 
   SafetensorsHeader parse() {
     find_text();
-    const nlohmann::json object = parse_json();
+    const nlohmann::json object = parsed_header();
     SafetensorsHeader header;
     for (const auto& [name, value] : object.items()) {
       if (name == "__metadata__") {
@@ -78,36 +79,18 @@ class HeaderParser {
     data_begin_ = kPrefixBytes + length;
   }
 
-  nlohmann::json parse_json() const {
-    // JSON readers disagree on which of two equal keys counts, so neither does here.
-    std::vector<std::set<std::string>> keys;
-    std::string twice;
-    const auto watch = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
-      if (event == nlohmann::json::parse_event_t::object_start) {
-        keys.resize(static_cast<std::size_t>(depth) + 1);
-        keys.back().clear();
-      } else if (event == nlohmann::json::parse_event_t::key && twice.empty()) {
-        const auto name = value.get<std::string>();
-        if (!keys[static_cast<std::size_t>(depth) - 1].insert(name).second) twice = name;
-      }
-      return true;
-    };
-    nlohmann::json object;
-    try {
-      object = nlohmann::json::parse(text_, watch);
-    } catch (const nlohmann::json::parse_error& error) {
-      fail(kPrefixBytes + (error.byte > 0 ? error.byte - 1 : 0), "the header is not JSON");
-    } catch (const nlohmann::json::out_of_range&) {
-      fail(kPrefixBytes, "the header holds a number too large for any type");
-    }
-    if (!object.is_object()) fail(kPrefixBytes, "the header is not a JSON object");
-    if (!twice.empty()) {
-      const std::string key = nlohmann::json(twice).dump();
+  nlohmann::json parsed_header() const {
+    ParsedJson parsed = parse_json(text_);
+    if (!parsed.doubled_key.empty()) {
+      const std::string key = nlohmann::json(parsed.doubled_key).dump();
       const std::size_t first = text_.find(key);
       const std::size_t second = first == std::string_view::npos ? first : text_.find(key, first + 1);
       fail(kPrefixBytes + (second == std::string_view::npos ? 0 : second), "the header holds " + key + " twice");
     }
-    return object;
+    if (parsed.is_malformed) fail(kPrefixBytes + parsed.error_byte, "the header is not JSON");
+    if (!parsed.problem.empty()) fail(kPrefixBytes, "the header holds " + parsed.problem);
+    if (!parsed.value.is_object()) fail(kPrefixBytes, "the header is not a JSON object");
+    return std::move(parsed.value);
   }
 
   SafetensorsMetadata metadata(const nlohmann::json& value) const {
