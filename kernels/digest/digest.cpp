@@ -2,7 +2,9 @@
 
 #define XXH_INLINE_ALL
 #include <bit>
+#include <charconv>
 #include <cstring>
+#include <system_error>
 
 #include <xxhash.h>
 
@@ -65,6 +67,18 @@ std::string to_hex(const Digest& digest) {
     text[31 - i] = kDigits[digest.low >> (4 * i) & 15];
   }
   return text;
+}
+
+std::optional<Digest> digest_from_hex(std::string_view digits) {
+  Digest digest;
+  const auto half = [](std::string_view text, std::uint64_t& value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  const bool is_lower = digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (digits.size() != 32 || !is_lower) return std::nullopt;
+  if (!half(digits.substr(0, 16), digest.high) || !half(digits.substr(16), digest.low)) return std::nullopt;
+  return digest;
 }
 
 namespace {
@@ -138,6 +152,14 @@ Digest DigestBuilder::finish() const {
 
 Digest chain_digest(const Digest& previous, const Digest& root) {
   return DigestBuilder().append(previous).append(root).finish();
+}
+
+void append_tensor(DigestBuilder& root, std::string_view name, std::string_view role, std::string_view digest_digits) {
+  root.append(name).append(role).append(digest_digits);
+}
+
+Digest step_chain_digest(const Digest& previous, const Digest& root, std::string_view loss_bits) {
+  return DigestBuilder().append(previous).append(root).append(loss_bits).finish();
 }
 
 }  // namespace reprobench

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,6 +24,9 @@ struct Digest {
 
 // 32 lower-case hex digits, high half first.
 std::string to_hex(const Digest& digest);
+
+// Its inverse; nothing for any other text.
+std::optional<Digest> digest_from_hex(std::string_view digits);
 
 inline constexpr std::size_t kDigestBlockBytes = 64 * 1024;
 
@@ -55,5 +59,12 @@ class DigestBuilder {
 
 // The next link of a chain: two chains differ from their first differing root on, even where later roots coincide.
 Digest chain_digest(const Digest& previous, const Digest& root);
+
+// One tensor of a step of which every tensor is on record: the step's root is over these, in the order it met them.
+void append_tensor(DigestBuilder& root, std::string_view name, std::string_view role, std::string_view digest_digits);
+
+// The link of a training's step, which covers the loss as its trace says it: the hex digits of its bits
+// (contract/number.hpp).
+Digest step_chain_digest(const Digest& previous, const Digest& root, std::string_view loss_bits);
 
 }  // namespace reprobench

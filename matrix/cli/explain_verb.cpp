@@ -6,6 +6,7 @@
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/evidence/run_record.hpp"
 
 namespace reprobench {
 namespace {
@@ -131,6 +132,9 @@ std::string cell_text(const json& cell, const json& checks) {
 
 ExitCode explain(const ExplainOptions& options, const Context& context) {
   const auto run_folder = find_run(std::filesystem::absolute(context.store), options.run);
+  const std::vector<std::string> changed = changed_since_judged(run_folder.string());
+  for (const std::string& file : changed) context.terminal.error(file + "\n");
+  const ExitCode told = changed.empty() ? ExitCode::passed : ExitCode::undecided;
   const json verdict = load_verdict(run_folder);
   const json& cell = find_cell(verdict, options.cell);
   json checks = json::array();
@@ -142,14 +146,14 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
   }
   if (!options.as_json) {
     context.terminal.out(fmt::format("run {}\n", run_folder.filename().string()) + cell_text(cell, checks));
-    return ExitCode::passed;
+    return told;
   }
   json result = document("explain");
   result["run"] = run_folder.filename().string();
   result["cell"] = cell;
   result["cell"]["checks"] = std::move(checks);
   context.terminal.out(result.dump(2) + "\n");
-  return ExitCode::passed;
+  return told;
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
     if (options->rejudge || !std::filesystem::exists(std::filesystem::path(options->run) / "verdict.json")) {
       const RunVerdict verdict = judge(load_run(options->run));
       write_verdict_files(options->run, verdict);
+    } else if (const auto changed = changed_since_judged(options->run); !changed.empty()) {
+      throw StoreError(changed.front() + "; `report --rejudge` judges what there is");
     }
     const ReportOutcome report = write_reports(Project(context.store), options->run);
     if (!report.problem.empty()) throw StoreError(report.problem);

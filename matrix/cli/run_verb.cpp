@@ -106,7 +106,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   record.info.duration_ns = (clock.now() - started).count();
   record.info.ended_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   record.info.interrupted = interrupts.count() > 0;
-  run.finish(record.info);
+  record.seal = run.finish(record.info);
   const RunVerdict verdict = judge(record);
   write_verdict_files(run.folder(), verdict);
   index_verdict(project, run.folder(), verdict, terminal);

@@ -1,6 +1,7 @@
 #include "matrix/contract/trace.hpp"
 
 #include "matrix/contract/document/reader.hpp"
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/number.hpp"
 
 namespace reprobench {
@@ -44,8 +45,10 @@ std::variant<json, std::string> parse_trace_line(std::string_view line, std::int
   const auto stated = parse_hex(line.substr(line.size() - 10, 8));
   const std::uint32_t actual = crc32c(covered);
   if (!stated || *stated != actual) return "checksum is " + hex32(actual) + ", the line says otherwise";
-  json body = json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (body.is_discarded() || !body.is_object()) return std::string("not a JSON object");
+  ParsedJson parsed = parse_json(line);
+  if (!parsed.doubled_key.empty()) return parsed.problem;
+  json& body = parsed.value;
+  if (!parsed.problem.empty() || !body.is_object()) return std::string("not a JSON object");
   const auto seq = body.find("seq");
   if (seq == body.end() || !seq->is_number_integer()) return std::string("`seq` is missing");
   if (seq->get<std::int64_t>() != expected_seq) {
@@ -54,7 +57,7 @@ std::variant<json, std::string> parse_trace_line(std::string_view line, std::int
   if (!body.contains("kind") || !body["kind"].is_string()) return std::string("`kind` is missing");
   body.erase("seq");
   body.erase("crc32c");
-  return body;
+  return std::move(body);
 }
 
 }  // namespace reprobench

@@ -10,6 +10,8 @@
 // |         | turns (turns.hpp); `progress` and times of a probe's measurements; in plans `request` and |
 // |         | `gate_origin`; in verdicts `dimensions` and what was asked, planted and only recorded; a field that |
 // |         | no description has is refused; of a host and its GPUs every fact is there |
+// | 1.2     | seals: files of an attempt and the plan in the journal, plan and journal in the verdict; a step's chain |
+// |         | covers its loss |
 #pragma once
 
 #include <stdexcept>
@@ -24,7 +26,7 @@ struct ContractVersion {
   int minor;
 };
 
-inline constexpr ContractVersion kContractVersion{1, 1};
+inline constexpr ContractVersion kContractVersion{1, 2};
 inline constexpr const char* kProjectVersion = "0.1.0";
 
 // A document whose content breaks the contract. `what()` is one sentence that names the field.

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/evidence/trace_chain.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -136,8 +138,10 @@ std::string proof_gap(const CellResult& result, const Trace& trace, const CellRe
                        trace.header.workload_digest);
   }
   if (trace.header.level != request.trace) return "trace.jsonl: recorded at another level than asked for";
-  const std::string blocks = block_gap(trace, request);
-  return blocks.empty() ? measurement_gap(result, trace, request) : blocks;
+  for (const std::string& gap : {chain_gap(trace, request), block_gap(trace, request)}) {
+    if (!gap.empty()) return gap;
+  }
+  return measurement_gap(result, trace, request);
 }
 
 }  // namespace

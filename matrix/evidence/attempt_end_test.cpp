@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/sample_attempt.hpp"
@@ -45,10 +47,9 @@ TEST_CASE("each missing piece of proof keeps an attempt from being completed", "
     expected = "trace.jsonl: 3 steps, asked for 4";
   }
   SECTION("chain") {
+    const std::string last_chain = scene.sample.result.chain;
     scene.sample.result.chain = std::string(32, 'c');
-    expected =
-        "result.json: chain cccccccccccccccccccccccccccccccc does not match the trace's "
-        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb3";
+    expected = "result.json: chain cccccccccccccccccccccccccccccccc does not match the trace's " + last_chain;
   }
   SECTION("trace lines") {
     scene.sample.result.trace_lines = 6;
@@ -67,6 +68,83 @@ TEST_CASE("each missing piece of proof keeps an attempt from being completed", "
   SECTION("cell id") {
     scene.sample.result.cell_id = "9f3c";
     expected = "result.json: cell_id 9f3c does not match expected 3f9c1e0a7b52";
+  }
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail == expected);
+}
+
+TEST_CASE("a step's chain follows from the link before, its root and its loss", "[evidence]") {
+  AttemptFolder scene;
+  nlohmann::json& second = scene.sample.lines.at(2);
+  std::string expected = "trace.jsonl: the chain of step 2 does not follow from its root and loss";
+  SECTION("another loss") { second["loss"] = exact_float(0.5f); }
+  SECTION("another root") { second["root"] = std::string(32, 'e'); }
+  SECTION("another chain") { second["chain"] = std::string(32, 'e'); }
+  SECTION("a first step that begins at another workload") {
+    scene.sample.lines.at(0)["workload_digest"] = scene.sample.result.workload_digest = std::string(32, 'd');
+    expected = "trace.jsonl: the chain of step 1 does not follow from its root and loss";
+  }
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail == expected);
+}
+
+TEST_CASE("a replay's first step goes on from a chain that only its state knows", "[evidence]") {
+  AttemptFolder scene;
+  scene.sample.request.replay.emplace();
+  scene.sample.request.replay->from_state = "/state.safetensors";
+  scene.sample.request.replay->last_step = 3;
+  scene.sample.lines.at(0)["workload_digest"] = scene.sample.result.workload_digest = std::string(32, 'd');
+  CHECK(scene.load().detail == "exit code 0");
+  scene.sample.lines.at(2)["loss"] = exact_float(0.5f);
+  CHECK(scene.load().detail == "trace.jsonl: the chain of step 2 does not follow from its root and loss");
+}
+
+TEST_CASE("chains of contract 1.1 left the loss out and are not worked out again", "[evidence]") {
+  AttemptFolder scene;
+  scene.sample.lines.at(2)["loss"] = exact_float(0.5f);
+  scene.sample.lines.at(0)["version"]["minor"] = 1;
+  CHECK(scene.load().end == AttemptEnd::completed);
+}
+
+TEST_CASE("a result or a trace in which a key stands twice is refused", "[evidence]") {
+  AttemptFolder scene;
+  scene.load();
+  const std::filesystem::path folder = scene.folder.path / "a" / "rank-0";
+  SECTION("result") {
+    std::string text = read_file(folder / "result.json");
+    text.insert(1, "\"steps_completed\":2,");
+    std::ofstream(folder / "result.json") << text;
+    CHECK(scene.load_again().detail ==
+          fmt::format("result.json: `steps_completed` stands twice in one object ({} bytes)", text.size()));
+  }
+  SECTION("trace") {
+    std::string line = trace_line(scene.sample.lines.at(1), 1);
+    line.resize(line.rfind(",\"crc32c\""));
+    line.insert(1, "\"step_time_ns\":5,");
+    const std::string checksum = hex32(crc32c(line));
+    std::ofstream(folder / "trace.jsonl")
+        << trace_line(scene.sample.lines.at(0), 0) << line + ",\"crc32c\":\"" + checksum + "\"}\n";
+    CHECK(scene.load_again().detail ==
+          "trace.jsonl:2: `step_time_ns` stands twice in one object; 1 complete lines kept");
+  }
+  CHECK(scene.load_again().end == AttemptEnd::contract);
+}
+
+TEST_CASE("where tensors are on record, a step's root follows from them", "[evidence]") {
+  AttemptFolder scene;
+  scene.sample.record_tensors();
+  CHECK(scene.load().detail == "exit code 0");
+  std::string expected = "trace.jsonl: the root of step 2 does not follow from its tensors";
+  nlohmann::json& weight = scene.sample.lines.at(3)["tensors"][0];
+  SECTION("another digest") { weight["digest"] = std::string(32, 'd'); }
+  SECTION("another name") { weight["name"] = "v"; }
+  SECTION("another role") { weight["role"] = "buffer"; }
+  SECTION("no tensors of one step") {
+    scene.sample.lines.erase(scene.sample.lines.begin() + 3);
+    scene.sample.result.trace_lines -= 1;
+    expected = "trace.jsonl: the tensors of step 2 are missing";
   }
   const AttemptRecord attempt = scene.load();
   CHECK(attempt.end == AttemptEnd::contract);

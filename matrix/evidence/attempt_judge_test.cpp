@@ -118,6 +118,7 @@ TEST_CASE("each way in which a rank lies is found", "[evidence][ranks]") {
   SECTION("another workload, of one mind with itself") {
     liar.result.workload_digest = std::string(32, 'd');
     liar.lines[0]["workload_digest"] = std::string(32, 'd');
+    liar.link_steps();
     expected =
         "rank 1: result.json: workload_digest dddddddddddddddddddddddddddddddd, the other ranks have "
         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";

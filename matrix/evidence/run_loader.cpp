@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 
+#include "matrix/contract/document/reader.hpp"
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/evidence/attempt_judge.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/plan/plan_json.hpp"
@@ -18,8 +21,10 @@ using nlohmann::json;
 template <class Document>
 Document load_own(const fs::path& path, Document (*from_json)(const json&)) {
   const std::string text = read_file(path);
+  const ParsedJson parsed = parse_json(text);
+  if (!parsed.problem.empty()) throw StoreError(path.string() + ": " + parsed.problem);
   try {
-    return from_json(json::parse(text));
+    return from_json(parsed.value);
   } catch (const std::exception& error) {
     throw StoreError(path.string() + ": " + error.what());
   }
@@ -41,14 +46,43 @@ std::optional<AttemptEnd> known_to_runner(const std::optional<AttemptEnd>& end) 
   }
 }
 
+// Nothing: the verdict is of contract 1.1, or there is none yet.
+std::optional<RunSeal> seal_in_verdict(const fs::path& run_folder) {
+  const fs::path path = run_folder / "verdict.json";
+  if (!fs::exists(path)) return std::nullopt;
+  const auto seal_of = +[](const json& verdict) {
+    const auto seal = verdict.find("seal");
+    return seal == verdict.end() ? std::optional<RunSeal>() : read_document<RunSeal>(*seal);
+  };
+  return load_own(path, seal_of);
+}
+
+// Plan and journal, held against each other and against the verdict that was made of them.
+Journal read_sealed_journal(const fs::path& run_folder, const RunSeal& found) {
+  const auto refuse = [&](const char* name) {
+    throw StoreError((run_folder / name).string() + " changed since it was judged");
+  };
+  Journal journal = read_journal(run_folder / "journal.jsonl");
+  const bool is_planned = journal.plan_sha256.empty() || journal.plan_sha256 == found.plan_sha256;
+  const auto judged = seal_in_verdict(run_folder);
+  if (!is_planned || (judged && judged->plan_sha256 != found.plan_sha256)) refuse("plan.json");
+  if (judged && judged->journal_sha256 != found.journal_sha256) refuse("journal.jsonl");
+  return journal;
+}
+
 AttemptRecord load_journaled(const fs::path& run_folder, const Cell& cell, const JournaledAttempt& entry) {
   CellRequest request = cell.request;
   request.repeat = entry.repeat;
   request.attempt = entry.attempt;
   request.nonce = entry.nonce;
-  const KnownEnd known{known_to_runner(entry.end), entry.rank};
+  KnownEnd known{known_to_runner(entry.end), entry.rank};
+  std::string detail = entry.detail;
+  if (entry.files) {
+    const std::string broken = broken_seal(run_folder / entry.folder, *entry.files);
+    if (!broken.empty()) known = {AttemptEnd::store, std::nullopt}, detail = broken;
+  }
   AttemptRecord record = load_attempt(run_folder.string(), entry.folder, request, known);
-  if (known.end) record.detail = entry.detail;
+  if (known.end) record.detail = detail;
   drop_traces(record);
   return record;
 }
@@ -96,14 +130,17 @@ RunRecord load_run(const std::string& run_folder) {
   run.folder = run_folder;
   run.info = load_own(folder / "run.json", &run_info_from_document);
   run.plan = load_own(folder / "plan.json", &plan_from_json);
+  run.seal = seal_of_run(folder);
 
   std::map<std::string, std::size_t> cell_index;
   for (const PlannedCell& planned : run.plan.cells) {
     const std::string& cell_id = planned.cell.request.cell_id;
-    cell_index.emplace(cell_id, run.cells.size());
+    if (!cell_index.emplace(cell_id, run.cells.size()).second) {
+      throw StoreError((folder / "plan.json").string() + ": cell " + cell_id + " is planned twice");
+    }
     run.cells.push_back({cell_id, {}});
   }
-  for (const JournaledAttempt& entry : read_journal(folder / "journal.jsonl")) {
+  for (const JournaledAttempt& entry : read_sealed_journal(folder, *run.seal).attempts) {
     const auto found = cell_index.find(entry.cell_id);
     if (found == cell_index.end()) {
       throw StoreError((folder / "journal.jsonl").string() + ": cell " + entry.cell_id + " is not in plan.json");
@@ -117,6 +154,17 @@ RunRecord load_run(const std::string& run_folder) {
     });
   }
   return run;
+}
+
+std::vector<std::string> changed_since_judged(const std::string& run_folder) {
+  const fs::path folder(run_folder);
+  std::vector<std::string> changed;
+  for (const JournaledAttempt& entry : read_sealed_journal(folder, seal_of_run(folder)).attempts) {
+    if (!entry.files) continue;
+    const std::string broken = broken_seal(folder / entry.folder, *entry.files);
+    if (!broken.empty()) changed.push_back(entry.folder + "/" + broken);
+  }
+  return changed;
 }
 
 }  // namespace reprobench

@@ -1,6 +1,7 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/document/writer.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
@@ -109,6 +110,105 @@ TEST_CASE("a folder that is no run is named", "[evidence]") {
         folder.path.string() + " is not a run directory: run.json is missing");
   std::ofstream(folder.path / "run.json") << "{";
   CHECK(what_of([&] { load_run(folder.path.string()); }).find("run.json: ") != std::string::npos);
+}
+
+// A run of one completed attempt, with the verdict that was made of it.
+struct SealedRun {
+  SealedRun() {
+    const SampleAttempt sample;
+    RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+    folder = run.folder();
+    attempt = run.begin_attempt(sample.request);
+    sample.write(attempt / "rank-0");
+    run.end_attempt(sample.request, AttemptEnd::completed, "exit code 0");
+    const RunSeal seal = run.finish(sample_info());
+    std::ofstream(folder / "verdict.json") << nlohmann::json{{"seal", written(seal)}};
+  }
+  AttemptRecord loaded() const { return load_run(folder.string()).cells.at(0).attempts.at(0); }
+
+  TemporaryFolder store;
+  fs::path folder;
+  fs::path attempt;
+};
+
+TEST_CASE("an attempt's files are sealed: one that changed, went or came is named and decides nothing", "[evidence]") {
+  const SealedRun run;
+  CHECK(run.loaded().end == AttemptEnd::completed);
+  CHECK(changed_since_judged(run.folder.string()).empty());
+  std::string expected;
+  SECTION("one that nobody judges by") {
+    std::ofstream(run.attempt / "rank-0" / "request.json", std::ios::app) << "\n";
+    expected = "rank-0/request.json changed since it was judged";
+  }
+  SECTION("of the same size") {
+    std::string text = read_file(run.attempt / "rank-0" / "result.json");
+    text.at(text.find("\"peak_rss_bytes\":0") + 17) = '1';
+    std::ofstream(run.attempt / "rank-0" / "result.json") << text;
+    expected = "rank-0/result.json changed since it was judged";
+  }
+  SECTION("missing") {
+    fs::remove(run.attempt / "rank-0" / "trace.jsonl");
+    expected = "rank-0/trace.jsonl is missing since it was judged";
+  }
+  SECTION("now a link") {
+    fs::rename(run.attempt / "rank-0" / "trace.jsonl", run.store.path / "elsewhere");
+    fs::create_symlink(run.store.path / "elsewhere", run.attempt / "rank-0" / "trace.jsonl");
+    expected = "rank-0/trace.jsonl is missing since it was judged";
+  }
+  SECTION("new") {
+    std::ofstream(run.attempt / "telemetry.jsonl") << "{}";
+    expected = "telemetry.jsonl appeared since it was judged";
+  }
+  SECTION("all of it") {
+    fs::remove_all(run.attempt);
+    CHECK(run.loaded().detail == "its folder is missing since it was judged");
+    return;
+  }
+  CHECK(run.loaded().end == AttemptEnd::store);
+  CHECK(run.loaded().detail == expected);
+  const std::string folder = run.attempt.lexically_relative(run.folder).string();
+  CHECK(changed_since_judged(run.folder.string()) == std::vector{folder + "/" + expected});
+}
+
+TEST_CASE("a plan that changed since it was judged is refused, with a verdict and without", "[evidence]") {
+  const SealedRun run;
+  const bool has_verdict = GENERATE(true, false);
+  if (!has_verdict) fs::remove(run.folder / "verdict.json");
+  std::ofstream(run.folder / "plan.json", std::ios::app) << "\n";
+  const std::string expected = (run.folder / "plan.json").string() + " changed since it was judged";
+  CHECK(what_of([&] { load_run(run.folder.string()); }) == expected);
+  CHECK(what_of([&] { changed_since_judged(run.folder.string()); }) == expected);
+}
+
+TEST_CASE("a journal that changed since the verdict was made of it is refused", "[evidence]") {
+  const SealedRun run;
+  const std::string journal = read_file(run.folder / "journal.jsonl");
+  const std::size_t last_line = journal.rfind('\n', journal.size() - 2) + 1;
+  fs::resize_file(run.folder / "journal.jsonl", last_line);
+  CHECK(what_of([&] { load_run(run.folder.string()); }) ==
+        (run.folder / "journal.jsonl").string() + " changed since it was judged");
+  fs::remove(run.folder / "verdict.json");
+  CHECK(run.loaded().end == AttemptEnd::completed);
+}
+
+TEST_CASE("a run of contract 1.1, which sealed nothing, is read", "[evidence]") {
+  const RunRecord run = load_run(REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/1.1/run");
+  REQUIRE(run.cells.size() == 2);
+  for (const CellRecord& cell : run.cells) {
+    REQUIRE(cell.attempts.size() == 1);
+    CHECK(cell.attempts[0].detail == "exit code 0");
+    CHECK(cell.attempts[0].end == AttemptEnd::completed);
+  }
+}
+
+TEST_CASE("a cell that is planned twice is refused", "[evidence]") {
+  TemporaryFolder store;
+  const SampleAttempt sample;
+  Plan plan = sample_plan(sample);
+  plan.cells.push_back(plan.cells.front());
+  const RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), plan);
+  CHECK(what_of([&] { load_run(run.folder().string()); }) ==
+        (run.folder() / "plan.json").string() + ": cell 3f9c1e0a7b52 is planned twice");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "matrix/evidence/telemetry_summary.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/run_info.hpp"
+#include "matrix/record/seal.hpp"
 #include "matrix/record/trace_reader.hpp"
 
 namespace reprobench {
@@ -54,6 +55,7 @@ struct RunRecord {
   Plan plan;
   std::vector<CellRecord> cells;  // in plan order, one a planned cell, skipped ones without attempts
   std::string folder;             // the run directory; traces that are not in memory are read from there
+  std::optional<RunSeal> seal{};  // of plan and journal as they were read; nothing: of a run that is not on disk
 };
 
 // Reads one attempt's folder and says how it ended. `request` is what the coordinator wrote, never what is on disk.
@@ -63,7 +65,13 @@ AttemptRecord load_attempt(const std::string& run_folder, const std::string& att
 // Traces stay on disk: a run of thousands of cells must fit in memory, and who needs one reads it again.
 void drop_traces(AttemptRecord& attempt);
 
-// Throws StoreError for a folder that is no run directory or whose own documents are broken.
+// An attempt whose files are not those that were sealed when it ended comes back with the end `store`, and the file
+// named: "rank-0/trace.jsonl changed since it was judged". Throws StoreError for a folder that is no run directory, or
+// whose own documents are broken or not those that verdict.json was made of.
 RunRecord load_run(const std::string& run_folder);
+
+// What of a run's attempts is no longer as it was when they ended: "cells/.../r0a0.../rank-0/trace.jsonl changed since
+// it was judged". For those who show a verdict without judging again. Throws StoreError as load_run does.
+std::vector<std::string> changed_since_judged(const std::string& run_folder);
 
 }  // namespace reprobench

@@ -7,6 +7,7 @@
 #include <map>
 #include <system_error>
 
+#include "kernels/digest/digest.hpp"
 #include "matrix/contract/exit_record.hpp"
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/result.hpp"
@@ -178,6 +179,7 @@ class FakeLauncher : public Launcher {
   static void write_files(const RankLaunch& launch) {
     const CellRequest& request = launch.request;
     const std::string digest(32, 'a');
+    Digest chain = digest_from_hex(digest).value();
     std::ofstream trace(launch.folder / "trace.jsonl");
     std::int64_t lines = 0;
     trace << trace_line(to_json(TraceHeader{request.cell_id, request.nonce, digest, request.trace, {}, request.rank}),
@@ -188,7 +190,8 @@ class FakeLauncher : public Launcher {
       step.loss = exact_float(1.0f);
       step.step_time_ns = 1000;
       step.root = digest;
-      step.chain = digest;
+      chain = step_chain_digest(chain, digest_from_hex(digest).value(), "3f800000");
+      step.chain = to_hex(chain);
       trace << trace_line(to_json(step), lines++);
     }
     trace << trace_line(to_json(TensorsRecord{request.workload.steps, true, {}}), lines++);
@@ -199,7 +202,7 @@ class FakeLauncher : public Launcher {
     result.rank = request.rank;
     result.workload_digest = digest;
     result.steps_completed = request.workload.steps;
-    result.chain = digest;
+    result.chain = to_hex(chain);
     result.trace_lines = lines;
     std::ofstream(launch.folder / "result.json") << to_json(result).dump();
   }

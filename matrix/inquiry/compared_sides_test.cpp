@@ -27,7 +27,8 @@ void write_attempt(const StoredCell& cell, const std::string& end, CellRequest r
   SampleAttempt sample;
   sample.request = request;
   const std::string digest(32, 'a');
-  sample.lines.front() = to_json(TraceHeader{request.cell_id, request.nonce, digest, cell.level});
+  sample.lines.front() = to_json(TraceHeader{request.cell_id, request.nonce, digest});
+  if (cell.level == TraceLevel::tensor) sample.record_tensors();
   sample.exit.nonce = sample.result.nonce = request.nonce;
   sample.result.cell_id = request.cell_id;
   if (end == "crash") {

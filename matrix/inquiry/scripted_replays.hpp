@@ -137,7 +137,7 @@ class ScriptedReplays : public Replays {
     record.loss = exact_float(network.loss);
     const Digest digest = root.finish();
     record.root = to_hex(digest);
-    chain = chain_digest(chain, digest);
+    chain = step_chain_digest(chain, digest, record.loss.at("bits").get_ref<const std::string&>());
     record.chain = to_hex(chain);
     trace.steps.push_back(record);
     if (has_tensors) trace.tensors.push_back({step, false, network.tensors});

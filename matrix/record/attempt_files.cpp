@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -22,10 +23,10 @@ ReadDocument<Document> document_in(const fs::path& path, std::int64_t limit_byte
   const auto content = read_plain_file(path, limit_bytes);
   if (const auto* problem = std::get_if<FileProblem>(&content)) return {std::nullopt, name + problem->text};
   const auto& text = std::get<std::string>(content);
-  const json parsed = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (parsed.is_discarded()) return {std::nullopt, name + fmt::format("not JSON ({} bytes)", text.size())};
+  const ParsedJson parsed = parse_json(text);
+  if (!parsed.problem.empty()) return {std::nullopt, name + fmt::format("{} ({} bytes)", parsed.problem, text.size())};
   try {
-    return {from_json(parsed), ""};
+    return {from_json(parsed.value), ""};
   } catch (const std::exception& error) {
     return {std::nullopt, name + error.what()};
   }

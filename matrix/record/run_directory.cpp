@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/sha256.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/record/file_descriptor.hpp"
@@ -103,15 +104,16 @@ void require_not_held(const fs::path& run_folder, const std::string& run_id) {
   throw StoreError(fmt::format("run {} is held by {}", run_id, read_holder(fd.get())));
 }
 
-RunDirectory::RunDirectory(fs::path folder, int lock_fd) : folder_(std::move(folder)), lock_fd_(lock_fd) {}
+RunDirectory::RunDirectory(fs::path folder, int lock_fd)
+    : folder_(std::move(folder)), lock_fd_(lock_fd), journal_sha_(std::make_unique<Sha256>()) {}
 
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
     : folder_(std::move(other.folder_)),
       lock_fd_(std::exchange(other.lock_fd_, -1)),
       journal_fd_(std::exchange(other.journal_fd_, -1)),
       journal_seq_(other.journal_seq_),
-      journal_bytes_(other.journal_bytes_),
-      plan_(other.plan_) {}
+      plan_sha256_(std::move(other.plan_sha256_)),
+      journal_sha_(std::move(other.journal_sha_)) {}
 
 RunDirectory::~RunDirectory() {
   if (journal_fd_ >= 0) close(journal_fd_);
@@ -128,9 +130,15 @@ RunDirectory RunDirectory::create(const fs::path& store, const std::optional<fs:
   const fs::path journal = path / "journal.jsonl";
   run.journal_fd_ = open(journal.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
   if (run.journal_fd_ < 0) fail("make", journal, errno);
-  run.append_journal(written(JournalHeader{info.run_id}));
-  write_file_atomically(path / "plan.json", [&](const TextSink& sink) { write_plan(plan, sink); });
-  run.plan_ = state_of(path / "plan.json");
+  Sha256 plan_sha;
+  write_file_atomically(path / "plan.json", [&](const TextSink& sink) {
+    write_plan(plan, [&](std::string_view part) {
+      plan_sha.update(part);
+      sink(part);
+    });
+  });
+  run.plan_sha256_ = to_hex(plan_sha.finish());
+  run.append_journal(written(JournalHeader{info.run_id, run.plan_sha256_}));
   // Last: its presence says that the run directory is complete.
   write_file_atomically(path / "run.json", run_document(info).dump(1) + "\n");
   return run;
@@ -143,26 +151,8 @@ RunDirectory RunDirectory::create(const fs::path& store, const std::optional<fs:
 void RunDirectory::append_journal(const json& entry) {
   const std::string line = trace_line(entry, journal_seq_);
   if (const int error = write_fully(journal_fd_, line)) fail("write", folder_ / "journal.jsonl", error);
+  journal_sha_->update(line);
   ++journal_seq_;
-  journal_bytes_ += static_cast<std::int64_t>(line.size());
-}
-
-RunDirectory::FileState RunDirectory::state_of(const fs::path& path) {
-  struct stat status {};
-  if (lstat(path.c_str(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec};
-}
-
-void RunDirectory::require_untouched() const {
-  struct stat status {};
-  if (fstat(journal_fd_, &status) != 0) fail("read", folder_ / "journal.jsonl", errno);
-  const FileState journal = state_of(folder_ / "journal.jsonl");
-  if (journal.device != status.st_dev || journal.inode != status.st_ino || journal.size_bytes != journal_bytes_) {
-    throw StoreError((folder_ / "journal.jsonl").string() + " was removed or changed while the run wrote it");
-  }
-  if (state_of(folder_ / "plan.json") != plan_) {
-    throw StoreError((folder_ / "plan.json").string() + " was removed or changed during the run");
-  }
 }
 
 fs::path RunDirectory::make_attempt_folder(const CellRequest& request) const {
@@ -206,7 +196,8 @@ void RunDirectory::adopt_attempt(const CellRequest& request, const fs::path& sou
 
 void RunDirectory::end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail,
                                std::optional<int> rank) {
-  append_journal(written(JournalEnd{named_in_journal(request), end, detail, rank}));
+  append_journal(
+      written(JournalEnd{named_in_journal(request), end, detail, rank, seal_files(folder_ / attempt_folder(request))}));
 }
 
 void RunDirectory::keep_input(const std::string& name, std::string_view content) {
@@ -216,12 +207,19 @@ void RunDirectory::keep_input(const std::string& name, std::string_view content)
   write_file_atomically(folder_ / "inputs" / name, content);
 }
 
-void RunDirectory::finish(const RunInfo& info) {
+RunSeal RunDirectory::finish(const RunInfo& info) {
   append_journal(written(JournalFinish{info.interrupted}));
-  require_untouched();
   // Everything the attempts left is on disk before run.json says that the run has ended.
   if (syncfs(journal_fd_) != 0) fail("sync", folder_, errno);
+  const RunSeal written_here{plan_sha256_, to_hex(journal_sha_->finish())};
+  const RunSeal found = seal_of_run(folder_);
+  const auto refuse = [&](const char* name) {
+    throw StoreError(fmt::format("{} changed while the run went on: nothing is judged", (folder_ / name).string()));
+  };
+  if (found.plan_sha256 != written_here.plan_sha256) refuse("plan.json");
+  if (found.journal_sha256 != written_here.journal_sha256) refuse("journal.jsonl");
   write_file_atomically(folder_ / "run.json", run_document(info).dump(1) + "\n");
+  return found;
 }
 
 }  // namespace reprobench

@@ -13,6 +13,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -22,8 +23,11 @@
 #include "matrix/contract/request.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/run_info.hpp"
+#include "matrix/record/seal.hpp"
 
 namespace reprobench {
+
+class Sha256;
 
 // The store or a run directory cannot be read or written, is corrupt, or is held by another process: exit code 5.
 class StoreError : public std::runtime_error {
@@ -65,7 +69,7 @@ class RunDirectory {
   // before anything is launched.
   std::filesystem::path begin_attempt(const CellRequest& request);
 
-  // The end of an attempt in the journal. `rank`: which of several ended it.
+  // The end of an attempt in the journal, with the seal of its files (seal.hpp). `rank`: which of several ended it.
   void end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail,
                    std::optional<int> rank = std::nullopt);
 
@@ -76,22 +80,11 @@ class RunDirectory {
 
   void keep_input(const std::string& name, std::string_view content);
 
-  // Throws StoreError if the plan or the journal is not the file that was written here: a worker that removed or
-  // changed them runs as the same user, and its run ends in no verdict.
-  void finish(const RunInfo& info);
+  // Everything on disk, and run.json says that the run has ended. Throws StoreError where plan.json or journal.jsonl no
+  // longer is what was written: whoever could reach them, a worker among others, may have changed what is judged.
+  RunSeal finish(const RunInfo& info);
 
  private:
-  // What a file of the run was when it was last written here.
-  struct FileState {
-    std::uint64_t device = 0;
-    std::uint64_t inode = 0;
-    std::int64_t size_bytes = 0;
-    std::int64_t modified_ns = 0;
-    bool operator==(const FileState&) const = default;
-  };
-  static FileState state_of(const std::filesystem::path& path);
-  void require_untouched() const;
-
   RunDirectory(std::filesystem::path folder, int lock_fd);
   std::filesystem::path make_attempt_folder(const CellRequest& request) const;
   void journal_begin(const CellRequest& request);
@@ -101,8 +94,8 @@ class RunDirectory {
   int lock_fd_ = -1;
   int journal_fd_ = -1;
   std::int64_t journal_seq_ = 0;
-  std::int64_t journal_bytes_ = 0;
-  FileState plan_;
+  std::string plan_sha256_;              // as written
+  std::unique_ptr<Sha256> journal_sha_;  // of what was appended
 };
 
 }  // namespace reprobench

@@ -1,5 +1,7 @@
 #include "matrix/record/run_directory.hpp"
 
+#include <sstream>
+
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -7,6 +9,8 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/trace.hpp"
+#include "matrix/record/run_documents.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
 namespace reprobench {
@@ -58,8 +62,11 @@ TEST_CASE("a run whose plan or journal a worker removed or changed does not fini
   run.begin_attempt(sample.request);
   const fs::path plan = run.folder() / "plan.json";
   const fs::path journal = run.folder() / "journal.jsonl";
-  std::string touched = "journal.jsonl was removed or changed while the run wrote it";
-  SECTION("the journal is removed") { fs::remove(journal); }
+  std::string touched = "journal.jsonl changed while the run went on: nothing is judged";
+  SECTION("the journal is removed") {
+    touched = "journal.jsonl: missing";
+    fs::remove(journal);
+  }
   SECTION("the journal is another file with the same text") {
     const std::string text = read_file(journal);
     fs::remove(journal);
@@ -68,11 +75,11 @@ TEST_CASE("a run whose plan or journal a worker removed or changed does not fini
   SECTION("the journal has a line more") { std::ofstream(journal, std::ios::app) << "{}\n"; }
   SECTION("the journal is cut") { fs::resize_file(journal, fs::file_size(journal) - 1); }
   SECTION("the plan is removed") {
-    touched = "plan.json was removed or changed during the run";
+    touched = "plan.json: missing";
     fs::remove(plan);
   }
   SECTION("the plan is written anew") {
-    touched = "plan.json was removed or changed during the run";
+    touched = "plan.json changed while the run went on: nothing is judged";
     std::string text = read_file(plan);
     text[text.size() / 2] ^= 1;
     std::fstream(plan, std::ios::in | std::ios::out) << text;
@@ -151,6 +158,48 @@ TEST_CASE("an input's name stays inside the folder", "[record]") {
   RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
   const std::string name = GENERATE(as<std::string>(), "", ".", "..", "../x", "a/b");
   CHECK_THROWS_AS(run.keep_input(name, "x"), StoreError);
+}
+
+TEST_CASE("a journal with two ends, two headers or an unsealed end is refused", "[record]") {
+  TemporaryFolder store;
+  const SampleAttempt sample;
+  RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+  run.begin_attempt(sample.request);
+  run.end_attempt(sample.request, AttemptEnd::timeout, "too long");
+  const fs::path path = run.folder() / "journal.jsonl";
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(read_file(path));
+  for (std::string line; std::getline(text, line);) {
+    lines.push_back(std::get<nlohmann::json>(parse_trace_line(line, static_cast<std::int64_t>(lines.size()))));
+  }
+  REQUIRE(lines.size() == 3);
+  CHECK(read_journal(path).attempts.at(0).files.value().at(0).name == "rank-0/request.json");
+  std::string expected;
+  SECTION("two ends") {
+    lines.push_back(lines[2]);
+    expected = "a second end of the attempt of nonce 0123456789abcdef";
+  }
+  SECTION("two attempts of one nonce") {
+    lines.push_back(lines[1]);
+    expected = "a second attempt of nonce 0123456789abcdef";
+  }
+  SECTION("two headers") {
+    lines.push_back(lines[0]);
+    expected = "a second header";
+  }
+  SECTION("no header") {
+    lines.erase(lines.begin());
+    expected = "`begin` comes before the header";
+  }
+  SECTION("no seal") {
+    lines[2].erase("files");
+    expected = "`files` is missing";
+  }
+  std::ofstream spoiled(path);
+  std::int64_t seq = 0;
+  for (const nlohmann::json& line : lines) spoiled << trace_line(line, seq++);
+  spoiled.close();
+  CHECK(what_of([&] { read_journal(path); }).find(": " + expected + ";") != std::string::npos);
 }
 
 }  // namespace

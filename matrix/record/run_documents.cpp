@@ -1,6 +1,7 @@
 #include "matrix/record/run_documents.hpp"
 
-#include <algorithm>
+#include <unordered_map>
+#include <utility>
 
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/record/plain_file.hpp"
@@ -11,38 +12,61 @@ namespace {
 
 using nlohmann::json;
 
-std::string take_end(const JournalEnd& end, std::vector<JournaledAttempt>& attempts) {
-  // The end of an attempt is near its begin, and the begin near the end of the list.
-  const auto found = std::find_if(attempts.rbegin(), attempts.rend(),
-                                  [&](const auto& attempt) { return attempt.nonce == end.of.nonce; });
-  if (found == attempts.rend()) return "end of an attempt that never began, nonce " + end.of.nonce;
-  found->end = end.end;
-  found->detail = end.detail;
-  found->rank = end.rank;
-  return "";
-}
-
-std::string take_entry(const json& entry, std::vector<JournaledAttempt>& attempts) {
-  try {
-    const std::string kind = entry.value("kind", "");
-    if (kind == "begin") {
-      const auto begin = read_document<JournalBegin>(entry);
-      const JournalAttempt& of = begin.of;
-      attempts.push_back({of.cell_id, of.repeat, of.attempt, of.nonce, begin.folder, std::nullopt, "", std::nullopt});
-    } else if (kind == "end") {
-      return take_end(read_document<JournalEnd>(entry), attempts);
-    } else if (kind == "header") {
-      read_document<JournalHeader>(entry);
-    } else if (kind == "finish") {
+// Takes the lines of one journal in order; every member returns what is wrong with a line, or nothing.
+class JournalBuilder {
+ public:
+  std::string accept(const json& entry) {
+    try {
+      const std::string kind = entry.value("kind", "");
+      if (kind == "header") return accept_header(entry);
+      if (minor_ < 0) return "`" + kind + "` comes before the header";
+      if (kind == "begin") return accept_begin(read_document<JournalBegin>(entry));
+      if (kind == "end") return accept_end(read_document<JournalEnd>(entry));
+      if (kind != "finish") return "unknown kind `" + kind + "`";
       read_document<JournalFinish>(entry);
-    } else {
-      return "unknown kind `" + kind + "`";
+      return "";
+    } catch (const std::exception& error) {
+      return error.what();
     }
-    return "";
-  } catch (const std::exception& error) {
-    return error.what();
   }
-}
+
+  Journal take() { return std::move(journal_); }
+
+ private:
+  static constexpr int kSealedSince = 2;
+
+  std::string accept_header(const json& entry) {
+    if (minor_ >= 0) return "a second header";
+    journal_.plan_sha256 = read_document<JournalHeader>(entry).plan_sha256;
+    minor_ = require_document(entry, "journal");
+    return "";
+  }
+
+  std::string accept_begin(const JournalBegin& begin) {
+    const JournalAttempt& of = begin.of;
+    if (!index_of_.emplace(of.nonce, journal_.attempts.size()).second) return "a second attempt of nonce " + of.nonce;
+    journal_.attempts.push_back(
+        {of.cell_id, of.repeat, of.attempt, of.nonce, begin.folder, std::nullopt, "", std::nullopt, std::nullopt});
+    return "";
+  }
+
+  std::string accept_end(const JournalEnd& end) {
+    const auto found = index_of_.find(end.of.nonce);
+    if (found == index_of_.end()) return "end of an attempt that never began, nonce " + end.of.nonce;
+    JournaledAttempt& attempt = journal_.attempts[found->second];
+    if (attempt.end) return "a second end of the attempt of nonce " + end.of.nonce;
+    if (minor_ >= kSealedSince && !end.files) return "`files` is missing";
+    attempt.end = end.end;
+    attempt.detail = end.detail;
+    attempt.rank = end.rank;
+    attempt.files = end.files;
+    return "";
+  }
+
+  Journal journal_;
+  std::unordered_map<std::string, std::size_t> index_of_;  // by nonce
+  int minor_ = -1;                                         // of the header's version; -1: none came yet
+};
 
 }  // namespace
 
@@ -50,11 +74,11 @@ json to_json(const RunInfo& info) { return written(info); }
 json run_document(const RunInfo& info) { return written(RunDocument{info}); }
 RunInfo run_info_from_document(const json& object) { return read_document<RunDocument>(object).info; }
 
-std::vector<JournaledAttempt> read_journal(const std::filesystem::path& path) {
-  std::vector<JournaledAttempt> attempts;
-  const LinesRead read = read_checked_lines(path, [&](const json& entry) { return take_entry(entry, attempts); });
+Journal read_journal(const std::filesystem::path& path) {
+  JournalBuilder builder;
+  const LinesRead read = read_checked_lines(path, [&](const json& entry) { return builder.accept(entry); });
   if (!read.problem.empty() && !read.torn_tail) throw StoreError(read.problem);
-  return attempts;
+  return builder.take();
 }
 
 }  // namespace reprobench

@@ -10,6 +10,7 @@
 
 #include "matrix/contract/outcome.hpp"
 #include "matrix/record/run_info.hpp"
+#include "matrix/record/seal.hpp"
 
 namespace reprobench {
 
@@ -30,11 +31,15 @@ RunInfo run_info_from_document(const nlohmann::json& json);
 // The lines of journal.jsonl: the coordinator's intents and their ends, in order.
 struct JournalHeader {
   std::string run_id;
+  std::string plan_sha256;
 };
 template <>
 struct Description<JournalHeader> {
   static constexpr About about = About::first_line("journal", "header", "Once, first.");
-  static void fields(auto& field, JournalHeader& header) { field("run_id", header.run_id); }
+  static void fields(auto& field, JournalHeader& header) {
+    field("run_id", header.run_id);
+    field.since(2, "plan_sha256", header.plan_sha256, rule::hex(64).says("Of plan.json, which does not change."));
+  }
 };
 
 struct JournalAttempt {
@@ -68,6 +73,7 @@ struct JournalEnd {
   AttemptEnd end = AttemptEnd::lost;
   std::string detail;
   std::optional<int> rank = {};
+  std::optional<std::vector<SealedFile>> files = {};
 };
 template <>
 struct Description<JournalEnd> {
@@ -78,6 +84,7 @@ struct Description<JournalEnd> {
     field("detail", end.detail);
     field.optional("rank", end.rank,
                    rule::at_least(0).says("The rank that ended the attempt, of an attempt with several."));
+    field.optional("files", end.files, "What the attempt left. Absent before contract 1.2 alone.");
   }
 };
 
@@ -99,11 +106,17 @@ struct JournaledAttempt {
   std::string folder;             // relative to the run directory
   std::optional<AttemptEnd> end;  // nothing: the runner died first
   std::string detail;
-  std::optional<int> rank;  // which of several ranks ended it
+  std::optional<int> rank;                       // which of several ranks ended it
+  std::optional<std::vector<SealedFile>> files;  // nothing: the runner died first, or the journal is of contract 1.1
 };
 
-// Attempts in the order they began. A last line that was cut (the runner was killed while writing it) is left out;
-// damage anywhere else throws StoreError.
-std::vector<JournaledAttempt> read_journal(const std::filesystem::path& path);
+struct Journal {
+  std::string plan_sha256;                 // empty before contract 1.2
+  std::vector<JournaledAttempt> attempts;  // in the order they began
+};
+
+// A last line that was cut (the runner was killed while writing it) is left out; damage anywhere else throws
+// StoreError, as does an attempt that has a second end, or the nonce of another.
+Journal read_journal(const std::filesystem::path& path);
 
 }  // namespace reprobench

@@ -11,6 +11,7 @@
 
 #include <stdlib.h>
 
+#include "kernels/digest/digest.hpp"
 #include "matrix/contract/exit_record.hpp"
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/request.hpp"
@@ -56,7 +57,7 @@ struct SampleAttempt {
       step.loss = exact_float(1.0f);
       step.step_time_ns = 1000;
       step.root = digest;
-      step.chain = std::string(31, 'b') + std::to_string(number);
+      step.chain = digest;
       lines.push_back(to_json(step));
     }
     lines.push_back(to_json(TensorsRecord{request.workload.steps, true, {}}));
@@ -65,8 +66,42 @@ struct SampleAttempt {
     result.nonce = request.nonce;
     result.workload_digest = digest;
     result.steps_completed = request.workload.steps;
-    result.chain = std::string(31, 'b') + "3";
     result.trace_lines = static_cast<std::int64_t>(lines.size());
+    link_steps();
+  }
+
+  // The chain as the lines have it, from the header's workload on.
+  void link_steps() {
+    const auto digest_in = [](const nlohmann::json& line, const char* key) {
+      return digest_from_hex(line.at(key).get_ref<const std::string&>()).value();
+    };
+    Digest chain = digest_in(lines.front(), "workload_digest");
+    for (nlohmann::json& line : lines) {
+      if (line.at("kind") != "step") continue;
+      chain = step_chain_digest(chain, digest_in(line, "root"), line.at("loss").at("bits").get<std::string>());
+      line["chain"] = to_hex(chain);
+    }
+    result.chain = to_hex(chain);
+  }
+
+  // The same at level `tensor`: every step's root is of one weight.
+  void record_tensors() {
+    request.trace = TraceLevel::tensor;
+    std::vector<nlohmann::json> recorded;
+    for (nlohmann::json& line : lines) {
+      if (line.at("kind") == "header") line["level"] = to_string(TraceLevel::tensor);
+      if (line.at("kind") == "step") {
+        const TensorRecord weight{"w", TensorRole::parameter, "float32", {2}, std::string(32, 'c'), std::nullopt};
+        DigestBuilder root;
+        append_tensor(root, weight.name, to_string(weight.role), weight.digest);
+        line["root"] = to_hex(root.finish());
+        recorded.push_back(to_json(TensorsRecord{line.at("step").get<std::int64_t>(), false, {weight}}));
+      }
+      recorded.push_back(line);
+    }
+    lines = std::move(recorded);
+    result.trace_lines = static_cast<std::int64_t>(lines.size());
+    link_steps();
   }
 
   std::string trace_text() const {

@@ -39,6 +39,7 @@ class TraceBuilder {
   std::string accept_header(const json& body) {
     if (has_header_) return "a second header";
     trace_.header = trace_header_from_json(body);
+    trace_.minor = require_document(body, "trace");
     if (trace_.header.cell_id != name_without_host(cell_id_)) {
       return "cell_id " + trace_.header.cell_id + " does not match expected " + cell_id_;
     }

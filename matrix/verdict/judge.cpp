@@ -425,6 +425,7 @@ std::vector<std::string> planted_faults(const Plan& plan) {
 RunVerdict judge(const RunRecord& run) {
   RunVerdict verdict;
   verdict.info = run.info;
+  verdict.seal = run.seal;
   verdict.matrix = run.plan.matrix;
   verdict.matrix_file = run.plan.matrix_file;
   Judge judge_of_cells(run);

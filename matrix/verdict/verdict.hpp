@@ -137,6 +137,7 @@ struct RunVerdict {
   std::vector<DimensionSummary> dimensions;
   std::vector<CellVerdict> cells;  // in plan order
   std::vector<StackEnvironment> environments;
+  std::optional<RunSeal> seal;  // of the plan and the journal that were judged; nothing before contract 1.2
 };
 
 template <>
@@ -290,6 +291,7 @@ struct Description<RunVerdict> {
     field.optional("planted", verdict.planted, rule::not_empty_list.says("Faults of a drill, which never qualifies."));
     field("cells", verdict.cells, "In plan order.");
     field("environments", verdict.environments);
+    field.since(2, "seal", verdict.seal, "null: made of a run before contract 1.2.");
   }
 };
 

@@ -7,10 +7,12 @@
 namespace reprobench {
 namespace {
 
-nlohmann::json golden_verdict() {
-  std::ifstream stream(REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/1.0/verdict.json");
+nlohmann::json document_in(const std::string& file) {
+  std::ifstream stream(REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/" + file);
   return nlohmann::json::parse(stream);
 }
+
+nlohmann::json golden_verdict() { return document_in("1.0/verdict.json"); }
 
 TEST_CASE("a verdict of contract 1.0 is read, and differs in its version alone when it is written again", "[verdict]") {
   nlohmann::json document = golden_verdict();
@@ -20,6 +22,7 @@ TEST_CASE("a verdict of contract 1.0 is read, and differs in its version alone w
   CHECK(verdict.totals.planned == static_cast<int>(verdict.cells.size()));
   document["version"]["minor"] = kContractVersion.minor;
   document["dimensions"] = nlohmann::json::array();
+  document["seal"] = nullptr;
   document["totals"]["recorded"] = 0;
   CHECK(to_json(verdict) == document);
 }
@@ -77,6 +80,17 @@ TEST_CASE("a share of time in a verdict's telemetry is never negative", "[verdic
   document["cells"][0]["attempts"][0]["telemetry"]["power_cap_share"] = -0.25;
   CHECK_THROWS_WITH(verdict_from_json(document),
                     "verdict: `cells/0/attempts/0/telemetry/power_cap_share` is -0.250000, under 0");
+}
+
+TEST_CASE("a verdict of contract 1.1 has no seal, and one of 1.2 must have one", "[verdict]") {
+  nlohmann::json document = document_in("1.1/run/verdict.json");
+  const RunVerdict verdict = verdict_from_json(document);
+  CHECK_FALSE(verdict.seal);
+  CHECK(verdict.sentence == "golden qualified on cpu: all 2 cells that ran passed");
+  document["version"]["minor"] = kContractVersion.minor;
+  CHECK_THROWS_WITH(verdict_from_json(document), "verdict: `seal` is missing");
+  document["seal"] = {{"plan_sha256", std::string(64, 'a')}, {"journal_sha256", std::string(64, 'b')}};
+  CHECK(to_json(verdict_from_json(document)) == document);
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ SyntheticTraining::SyntheticTraining(const CellRequest& request, const Behaviour
     : request_(request),
       behaviour_(behaviour),
       workload_digest_(digest_of(workload_bits(request, behaviour))),
-      chain_(workload_digest_) {}
+      chain_(digest_from_hex(workload_digest_).value()) {}
 
 // Everything that gives a tensor its bits: the workload, the precision, and whatever the behaviour or a planted fault
 // adds.
@@ -108,7 +108,20 @@ TensorsRecord SyntheticTraining::tensors() const {
            tensor("fc1.weight", TensorRole::parameter_gradient, step, with_sketch)}};
 }
 
+// As a real worker makes it: of the step's tensors where they are recorded.
+Digest SyntheticTraining::root_of_next() const {
+  if (request_.trace == TraceLevel::tensor) {
+    DigestBuilder root;
+    for (const TensorRecord& tensor : tensors().tensors) {
+      append_tensor(root, tensor.name, to_string(tensor.role), tensor.digest);
+    }
+    return root.finish();
+  }
+  return digest_from_hex(digest_of(bits_of("root", step_ + 1))).value();
+}
+
 StepRecord SyntheticTraining::advance() {
+  const Digest root = root_of_next();
   ++step_;
   const std::uint64_t bits = bits_of("root", step_);
   StepRecord step;
@@ -129,9 +142,9 @@ StepRecord SyntheticTraining::advance() {
   const std::int64_t part = step.step_time_ns / 10;
   step.phases = {part, 3 * part, 4 * part, step.step_time_ns - 8 * part};
   step.rss_bytes = behaviour_.does("drop_metric") ? -1 : peak_rss_bytes();
-  step.root = digest_of(bits);
-  chain_ = digest_of(mix_text(bits, chain_));
-  step.chain = chain_;
+  step.root = to_hex(root);
+  chain_ = step_chain_digest(chain_, root, step.loss.at("bits").get_ref<const std::string&>());
+  step.chain = to_hex(chain_);
   step.events = {{"relu_active", static_cast<std::int64_t>(bits % 4096)}};
   return step;
 }

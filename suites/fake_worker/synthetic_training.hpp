@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/digest/digest.hpp"
 #include "matrix/contract/request.hpp"
 #include "matrix/contract/trace.hpp"
 #include "suites/fake_worker/behaviour.hpp"
@@ -16,7 +17,7 @@ class SyntheticTraining {
   SyntheticTraining(const CellRequest& request, const Behaviour& behaviour);
 
   const std::string& workload_digest() const { return workload_digest_; }
-  const std::string& chain() const { return chain_; }
+  std::string chain() const { return to_hex(chain_); }
   std::int64_t peak_rss_bytes() const;
 
   // The tensors of the step that advance() will give next, in execution order.
@@ -28,11 +29,12 @@ class SyntheticTraining {
   std::uint64_t bits_of(const std::string& name, std::int64_t step, bool by_construction = false) const;
   TensorRecord tensor(const std::string& name, TensorRole role, std::int64_t step, bool with_sketch) const;
   bool is_sketched(std::int64_t step) const;
+  Digest root_of_next() const;
 
   const CellRequest& request_;
   const Behaviour& behaviour_;
   std::string workload_digest_;
-  std::string chain_;
+  Digest chain_;
   std::int64_t step_ = 0;
 };
 

@@ -26,9 +26,8 @@ const std::string& field(const std::filesystem::path& path, const TensorFile& fi
   return found->second;
 }
 
-std::uint64_t hex_field(const std::filesystem::path& path, const TensorFile& file, const std::string& key,
-                        std::size_t first = 0) {
-  const auto value = parse_hex(std::string_view(field(path, file, key)).substr(first, 16));
+std::uint64_t hex_field(const std::filesystem::path& path, const TensorFile& file, const std::string& key) {
+  const auto value = parse_hex(field(path, file, key));
   if (!value) refuse(path, "metadata `" + key + "` is not hex");
   return *value;
 }
@@ -70,10 +69,9 @@ Digest read_snapshot(const std::filesystem::path& path, TrainState& state, const
   OptimizerNumbers numbers = state.optimizer().numbers();
   for (auto& [name, value] : numbers) value = std::bit_cast<double>(hex_field(path, file, name));
   state.optimizer().set_numbers(numbers);
-  Digest chain;
-  chain.high = hex_field(path, file, "chain");
-  chain.low = hex_field(path, file, "chain", 16);
-  return chain;
+  const auto chain = digest_from_hex(field(path, file, "chain"));
+  if (!chain) refuse(path, "metadata `chain` is no digest");
+  return *chain;
 }
 
 }  // namespace reprobench

@@ -27,8 +27,7 @@ void append_number(std::string& text, double value) {
 // exact_float() of contract/number.hpp.
 void append_exact(std::string& text, const ExactValue& exact) {
   text += "{\"bits\":\"";
-  text += exact.is_fp64 ? hex64(std::bit_cast<std::uint64_t>(exact.value))
-                        : hex32(std::bit_cast<std::uint32_t>(static_cast<float>(exact.value)));
+  text += bits_of(exact);
   text += "\",\"value\":";
   append_number(text, exact.value);
   text += '}';
@@ -53,6 +52,11 @@ void append_events(std::string& text, const std::map<std::string, std::int64_t>&
 }
 
 }  // namespace
+
+std::string bits_of(const ExactValue& exact) {
+  return exact.is_fp64 ? hex64(std::bit_cast<std::uint64_t>(exact.value))
+                       : hex32(std::bit_cast<std::uint32_t>(static_cast<float>(exact.value)));
+}
 
 void append_step_line(std::string& text, const StepMeasurement& step, std::int64_t seq) {
   const std::size_t begin = text.size();

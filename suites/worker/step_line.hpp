@@ -18,6 +18,9 @@ struct ExactValue {
   bool is_fp64 = false;
 };
 
+// The hex digits that stand for it in the trace (exact_float() of contract/number.hpp).
+std::string bits_of(const ExactValue& exact);
+
 // StepRecord (contract/trace.hpp) with numbers for documents; equal names mean the same.
 struct StepMeasurement {
   std::int64_t step = 0;

@@ -110,7 +110,7 @@ StepMeasurement StepRecorder::complete_oldest() {
   const Readback readback = captured.readback->take();
   measured.loss = readback.scalar;
   measured.root = root_of(captured, readback.digests);
-  chain_ = chain_digest(chain_, measured.root);
+  chain_ = step_chain_digest(chain_, measured.root, bits_of(measured.loss));
   steps_done_ = measured.step;
   measured.chain = chain_;
   if (level_ == TraceLevel::tensor) trace_.add(to_json(captured.tensors));
@@ -133,7 +133,7 @@ Digest StepRecorder::root_of(const Captured& captured, const std::vector<Digest>
   builder_.clear();
   if (level_ == TraceLevel::tensor) {
     for (const TensorRecord& tensor : captured.tensors.tensors) {
-      builder_.append(tensor.name).append(to_string(tensor.role)).append(tensor.digest);
+      append_tensor(builder_, tensor.name, to_string(tensor.role), tensor.digest);
     }
     return builder_.finish();
   }

@@ -1,0 +1,59 @@
+#include "matrix/evidence/trace_chain.hpp"
+
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kernels/digest/digest.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr int kChainCoversLossSince = 2;
+
+Digest root_of(const TensorsRecord& tensors) {
+  DigestBuilder root;
+  for (const TensorRecord& tensor : tensors.tensors) {
+    append_tensor(root, tensor.name, to_string(tensor.role), tensor.digest);
+  }
+  return root.finish();
+}
+
+std::string root_gap(const Trace& trace) {
+  std::map<std::int64_t, const TensorsRecord*> tensors_of;
+  for (const TensorsRecord& tensors : trace.tensors) {
+    if (!tensors.is_final) tensors_of.emplace(tensors.step, &tensors);
+  }
+  for (const StepRecord& step : trace.steps) {
+    const auto found = tensors_of.find(step.step);
+    if (found == tensors_of.end()) return fmt::format("trace.jsonl: the tensors of step {} are missing", step.step);
+    if (to_hex(root_of(*found->second)) != step.root) {
+      return fmt::format("trace.jsonl: the root of step {} does not follow from its tensors", step.step);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string chain_gap(const Trace& trace, const CellRequest& request) {
+  if (trace.minor < kChainCoversLossSince) return "";
+  // A replay goes on from a state, which holds the link before its first step; every other chain begins at the
+  // workload.
+  const bool goes_on = request.replay && !request.replay->from_state.empty();
+  std::optional<Digest> previous;
+  if (!goes_on) previous = digest_from_hex(trace.header.workload_digest);
+  for (const StepRecord& step : trace.steps) {
+    const auto chain = digest_from_hex(step.chain);
+    const auto root = digest_from_hex(step.root);
+    const auto& loss_bits = step.loss.at("bits").get_ref<const std::string&>();
+    if (!chain || !root || (previous && step_chain_digest(*previous, *root, loss_bits) != *chain)) {
+      return fmt::format("trace.jsonl: the chain of step {} does not follow from its root and loss", step.step);
+    }
+    previous = chain;
+  }
+  return trace.header.level == TraceLevel::tensor ? root_gap(trace) : "";
+}
+
+}  // namespace reprobench
