@@ -267,6 +267,66 @@ TEST_CASE("what a stack does not support is inconclusive, not a regression", "[v
   CHECK(candidate(judge(run)).outcome == Outcome::failed);
 }
 
+TEST_CASE("of attempts that ended in several ways the worst decides, whatever their order", "[verdict]") {
+  struct Row {
+    AttemptEnd ends[2];
+    Outcome outcome;
+    const char* reason;
+  };
+  for (const Row& row : {
+           Row{{AttemptEnd::crash, AttemptEnd::launch}, Outcome::failed, "crash"},
+           Row{{AttemptEnd::crash, AttemptEnd::interrupted}, Outcome::failed, "crash"},
+           Row{{AttemptEnd::launch, AttemptEnd::interrupted}, Outcome::errored, "launch"},
+           Row{{AttemptEnd::launch, AttemptEnd::completed}, Outcome::errored, "launch"},
+           Row{{AttemptEnd::interrupted, AttemptEnd::completed}, Outcome::unfinished, "interrupted"},
+       }) {
+    for (const bool swapped : {false, true}) {
+      RunRecord run = sample::run(3, 1.0, kRepeats);
+      candidate(run).attempts[1].end = row.ends[swapped ? 1 : 0];
+      candidate(run).attempts[2].end = row.ends[swapped ? 0 : 1];
+      const CellVerdict cell = candidate(judge(run));
+      CHECK(cell.outcome == row.outcome);
+      CHECK(cell.reason == row.reason);
+      CHECK(cell.checks.at(0).status == CheckStatus::inconclusive);
+      CHECK(cell.checks.at(0).reason == "incomplete_repeats");
+    }
+  }
+}
+
+TEST_CASE("what is unsupported in one repeat comes after any other trouble and before nothing", "[verdict]") {
+  for (const auto& [other, outcome] :
+       {std::pair{AttemptEnd::crash, Outcome::failed}, std::pair{AttemptEnd::launch, Outcome::errored},
+        std::pair{AttemptEnd::completed, Outcome::inconclusive},
+        std::pair{AttemptEnd::interrupted, Outcome::inconclusive}}) {
+    RunRecord run = sample::run(3, 1.0, kRepeats);
+    candidate(run).attempts[0].end = AttemptEnd::worker_error;
+    candidate(run).attempts[0].lead().result->failure = WorkerFailure{"unsupported", "no bf16", 0};
+    candidate(run).attempts[1].end = other;
+    CHECK(candidate(judge(run)).outcome == outcome);
+  }
+}
+
+TEST_CASE("a repeat without an attempt, or beyond those that were asked for, is not one that completed", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kRepeats);
+  SECTION("missing") { candidate(run).attempts.pop_back(); }
+  SECTION("another number") { candidate(run).attempts[2].repeat = 3; }
+  SECTION("a negative one") { candidate(run).attempts[2].repeat = -1; }
+  CHECK(candidate(judge(run)).outcome == Outcome::unfinished);
+}
+
+TEST_CASE("the first armed check that failed names the cell's reason, before an open one", "[verdict]") {
+  const auto open = threshold("memory.device_peak", kMax, 1, false);
+  const auto fails = threshold("memory.peak_rss", kMax, 1, false);
+  const auto fails_too = threshold("numerics.final_loss", kMax, 0, false);
+  const auto recorded = threshold("memory.rss_growth", kMax, 1, false, Gate::record_only);
+  CHECK(candidate(judge(sample::run(3, 1.0, {recorded, open, fails, fails_too}))).reason == "memory.peak_rss");
+  CHECK(candidate(judge(sample::run(3, 1.0, {recorded, open}))).reason == "missing_metric");
+  const auto holds = threshold("memory.peak_rss", kMax, 1e12, false);
+  const CellVerdict cell = candidate(judge(sample::run(3, 1.0, {recorded, holds})));
+  CHECK(cell.outcome == Outcome::passed);
+  CHECK(cell.sentence == "1 of 1 armed checks passed");
+}
+
 TEST_CASE("every planned cell has one entry and the totals equal the plan", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kRepeats);
   PlannedCell skipped = run.plan.cells[1];

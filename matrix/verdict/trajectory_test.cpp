@@ -226,5 +226,145 @@ TEST_CASE("loss curves of seeds are equivalent only where that is shown", "[equi
   CHECK(one.sentence.find("at least 2 seeds") != std::string::npos);
 }
 
+// A run of `steps` steps with one loss.
+Trace flat(int steps, double loss) {
+  Trace trace;
+  for (int step = 1; step <= steps; ++step) {
+    StepRecord record;
+    record.step = step;
+    record.loss = exact_float(loss);
+    trace.steps.push_back(record);
+  }
+  return trace;
+}
+
+TEST_CASE("windows are of 50 steps, or a quarter of a shorter run, and what is left is left out", "[equivalence]") {
+  const auto windows_of = [](int steps) {
+    const Trace a = flat(steps, 2.0);
+    const Trace b = flat(steps, 2.001);
+    const Trace* ours[] = {&a, &b};
+    const Trace* theirs[] = {&b, &a};
+    return loss_equivalence(ours, theirs);
+  };
+  const LossEquivalence longer = windows_of(230);
+  REQUIRE(longer.windows.size() == 4);
+  CHECK(longer.windows[0].first_step == 1);
+  CHECK(longer.windows[0].last_step == 50);
+  CHECK(longer.windows[3].first_step == 151);
+  CHECK(longer.windows[3].last_step == 200);
+  CHECK(longer.seeds == 2);
+  CHECK(windows_of(400).windows.size() == 8);
+  CHECK(windows_of(9).windows.size() == 4);  // of 2 steps
+  CHECK(windows_of(4).windows.size() == 4);
+  const LossEquivalence short_run = windows_of(3);
+  CHECK_FALSE(short_run.equivalent);
+  CHECK(short_run.windows.empty());
+  CHECK(short_run.sentence == "not tested: 3 steps are too few for four windows");
+}
+
+TEST_CASE("a window holds the mean of its steps", "[equivalence]") {
+  Trace a = flat(8, 1.0);
+  a.steps[2].loss = exact_float(1.5);
+  const Trace b = flat(8, 1.0);
+  const Trace* ours[] = {&a, &a};
+  const Trace* theirs[] = {&b, &b};
+  const LossEquivalence result = loss_equivalence(ours, theirs, 0.5);
+  REQUIRE(result.windows.size() == 4);
+  CHECK(result.windows[0].result.difference == 0);
+  CHECK(result.windows[1].result.difference == 0.25);
+  CHECK(result.windows[1].result.margin == 0.5);
+  CHECK(result.equivalent);
+  CHECK(result.sentence == "loss curves of 2 seeds are equivalent within 50 %: the widest interval reaches 25 %");
+}
+
+TEST_CASE("a loss that is missing, or sides of unequal seeds, are not tested", "[equivalence]") {
+  Trace a = flat(8, 1.0);
+  const Trace b = flat(8, 1.0);
+  const Trace* ours[] = {&a, &b};
+  const Trace* theirs[] = {&b, &b};
+  a.steps[7].loss = nullptr;
+  const LossEquivalence missing = loss_equivalence(ours, theirs);
+  CHECK_FALSE(missing.equivalent);
+  CHECK(missing.sentence == "not tested: a loss is missing or not finite");
+  CHECK(missing.windows.empty());
+  CHECK(loss_equivalence(ours, std::span(theirs).first(1)).sentence ==
+        "not tested: the sides have unequal numbers of seeds");
+}
+
+TEST_CASE("a strip begins eight steps before the first that differs and has 64 at most", "[strip]") {
+  Trace ours;
+  Trace theirs;
+  for (int step = 1; step <= 100; ++step) {
+    for (Trace* trace : {&ours, &theirs}) {
+      TensorsRecord record;
+      record.step = step;
+      record.tensors = {tensor("fc1.weight", TensorRole::parameter, trace == &ours && step >= 20 ? 1 : 0),
+                        tensor("fc1.weight.exp_avg", TensorRole::optimizer_state, trace == &ours && step >= 21 ? 1 : 0),
+                        tensor("fc2", TensorRole::forward_output, 0), tensor("fc1", TensorRole::forward_output, 0)};
+      trace->tensors.push_back(record);
+    }
+  }
+  const DivergenceStrip strip = divergence_strip(ours, theirs, 20);
+  REQUIRE(strip.steps.size() == kStripSteps);
+  CHECK(strip.steps.front() == 12);
+  CHECK(strip.steps.back() == 75);
+  REQUIRE(strip.rows.size() == 2);
+  CHECK(strip.rows[0].module == "fc2");  // the order of the outputs
+  CHECK(strip.rows[1].module == "fc1");
+  CHECK(strip.rows[1].marks.substr(0, 10) == "........pp");
+  CHECK(strip.rows[0].marks == std::string(kStripSteps, '.'));
+}
+
+TEST_CASE("every role has a mark of its own, masks and choices one", "[strip]") {
+  std::string marks;
+  for (const TensorRole role : {TensorRole::input, TensorRole::parameter, TensorRole::forward_output, TensorRole::mask,
+                                TensorRole::choice, TensorRole::loss, TensorRole::grad_output,
+                                TensorRole::parameter_gradient, TensorRole::optimizer_state, TensorRole::buffer}) {
+    marks += strip_mark(role);
+  }
+  CHECK(marks == "ipfmmlgdsb");
+}
+
+TEST_CASE("a choice flips without steering, and the first mask decides", "[events]") {
+  Trace ours = run(0, 6);
+  Trace theirs = run(0);
+  for (Trace* trace : {&ours, &theirs}) {
+    for (TensorsRecord& record : trace->tensors) {
+      TensorRecord choice = mask(trace == &ours && record.step >= 2 ? 5 : 2);
+      choice.name = "argmax";
+      choice.role = TensorRole::choice;
+      record.tensors.push_back(choice);
+    }
+  }
+  const auto flips = event_flips(ours, theirs);
+  REQUIRE(flips.size() == 2);
+  CHECK(flips[0].event == "argmax");
+  CHECK_FALSE(flips[0].steers);
+  CHECK(flips[0].first_step == 2);
+  CHECK(flips[0].flips == 3);
+  CHECK(flips[1].steers);
+  CHECK(first_mask_flip(flips) == 6);
+  CHECK_FALSE(first_mask_flip({flips[0]}));
+}
+
+TEST_CASE("a loss splits where it jumps tenfold over everything before, and the largest jump is meant", "[events]") {
+  const auto split_of = [](const std::vector<double>& distances) {
+    const Trace expected = flat(static_cast<int>(distances.size()), 1.0);
+    Trace measured = expected;
+    for (std::size_t i = 0; i < distances.size(); ++i) measured.steps[i].loss = exact_float(1.0 + distances[i]);
+    return loss_split(measured, expected);
+  };
+  const auto split = split_of({0, 0x1p-20, 0x1p-16, 0x1p-20, 0x1p-8});
+  REQUIRE(split);
+  CHECK(split->step == 5);
+  CHECK(split->distance_rel == 0x1p-8);
+  CHECK(split->before_rel == 0x1p-16);
+  CHECK(split->event.empty());
+  CHECK(split_of({0x1p-20, 0x1p-16, 0x1p-14})->step == 2);
+  CHECK_FALSE(split_of({0, 1, 1, 1}));                   // from nothing to something is no jump
+  CHECK_FALSE(split_of({0x1p-20, 0x1p-17}));             // eightfold
+  CHECK(split_of({0x1p-20, 10 * 0x1p-20}).has_value());  // tenfold
+}
+
 }  // namespace
 }  // namespace reprobench

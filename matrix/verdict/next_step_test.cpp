@@ -1,0 +1,83 @@
+#include "matrix/verdict/next_step.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/contract/reason.hpp"
+
+namespace reprobench {
+namespace {
+
+CellVerdict cell_that(Outcome outcome, const std::string& reason) {
+  CellVerdict cell;
+  cell.cell_id = "0a0a0a0a0a0a";
+  cell.outcome = outcome;
+  cell.reason = reason;
+  cell.reproduce = "reprobench run --matrix m.yaml --cell 0a0a0a0a0a0a";
+  return cell;
+}
+
+CheckResult a_check(const std::string& metric, CheckStatus status, Reason reason, Gate gate = Gate::armed) {
+  CheckResult check;
+  check.metric = metric;
+  check.status = status;
+  check.reason = reason;
+  check.gate = gate;
+  return check;
+}
+
+TEST_CASE("a cell that is as it should be needs nothing", "[verdict]") {
+  CHECK(next_step(cell_that(Outcome::passed, "all_checks_passed"), "r1").empty());
+  CHECK(next_step(cell_that(Outcome::recorded, "nothing_armed"), "r1").empty());
+  CellVerdict skipped = cell_that(Outcome::skipped, "device-class");
+  CHECK(next_step(skipped, "r1").empty());
+  skipped.required = true;
+  CHECK(next_step(skipped, "r1") == "required: run it where it can run, then `reprobench merge` the runs");
+}
+
+TEST_CASE("each reason that a person has to mend has its advice", "[verdict]") {
+  struct Row {
+    const char* reason;
+    const char* begins;
+  };
+  for (const Row& row :
+       {Row{"bad_injection", "name a tensor"}, Row{"interrupted", "run it again"}, Row{"not_started", "run it again"},
+        Row{"unsupported", "exclude what"}, Row{"launch", "see `reprobench doctor` and"},
+        Row{"store", "see that the store"}, Row{"gpu_hw", "see `reprobench doctor`;"},
+        Row{"throttled", "let the GPU cool"}, Row{"contended", "end what else"},
+        Row{"reference_blas", "install an optimised"}, Row{"reference_failed", "mend the reference"}}) {
+    INFO(row.reason);
+    CHECK(next_step(cell_that(Outcome::inconclusive, row.reason), "r1").starts_with(row.begins));
+  }
+}
+
+TEST_CASE("noise asks for twice the repeats, and at least seven", "[verdict]") {
+  CellVerdict cell = cell_that(Outcome::inconclusive, "noise");
+  const std::string again = "measure more, on a quieter machine: " + cell.reproduce + " --repeat ";
+  CHECK(next_step(cell, "r1") == again + "7");
+  for (const int repeat : {4, 1}) {
+    AttemptSummary attempt;
+    attempt.repeat = repeat;
+    cell.attempts.push_back(attempt);
+  }
+  CHECK(next_step(cell, "r1") == again + "10");
+  cell.reason = "too_few_samples";
+  CHECK(next_step(cell, "r1") == again + "10");
+}
+
+TEST_CASE("the armed check that decided is explained, a failed one before an open one", "[verdict]") {
+  CellVerdict cell = cell_that(Outcome::failed, "a.b");
+  cell.log_folder = "cells/x/r0";
+  cell.checks = {a_check("recorded", CheckStatus::failed, "over_bound", Gate::record_only),
+                 a_check("open", CheckStatus::inconclusive, "missing_metric"),
+                 a_check("failed", CheckStatus::failed, "over_bound")};
+  CHECK(next_step(cell, "r1") == "reprobench explain 0a0a0a0a0a0a failed --run r1");
+  cell.checks.pop_back();
+  cell.reason = "missing_metric";
+  CHECK(next_step(cell, "r1") == "reprobench explain 0a0a0a0a0a0a open --run r1");
+  cell.reason = "crash";
+  CHECK(next_step(cell, "r1") == "read cells/x/r0/stderr.log of the run");
+  cell.log_folder.clear();
+  CHECK(next_step(cell, "r1") == "reprobench explain 0a0a0a0a0a0a --run r1");
+}
+
+}  // namespace
+}  // namespace reprobench
