@@ -24,11 +24,11 @@ int sign_interval_rank(int n, double confidence) {
 
 std::optional<RatioInterval> paired_ratio(std::span<const double> measured, std::span<const double> reference,
                                           double confidence) {
-  if (measured.size() != reference.size() || measured.empty()) return std::nullopt;
+  if (measured.size() != reference.size()) return std::nullopt;
   std::vector<double> log_ratios;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const double log_ratio = std::log(measured[i] / reference[i]);
-    if (measured[i] <= 0 || reference[i] <= 0 || !std::isfinite(log_ratio)) return std::nullopt;
+    if (!(measured[i] > 0) || !std::isfinite(log_ratio)) return std::nullopt;  // nor for a reference of 0 or below
     log_ratios.push_back(log_ratio);
   }
   const int n = static_cast<int>(log_ratios.size());

@@ -84,6 +84,9 @@ TEST_CASE("a missing, zero or non-finite value leaves no ratio", "[stats]") {
     CHECK_FALSE(paired_ratio(good, broken));
   }
   CHECK_FALSE(paired_ratio(std::span(good).first(7), good));
+  CHECK_FALSE(paired_ratio(good, std::span(good).first(7)));
+  CHECK_FALSE(paired_ratio({}, {}));
+  CHECK_FALSE(paired_ratio(std::vector<double>(8, -1.0), std::vector<double>(8, -1.0)));
 }
 
 TEST_CASE("a ratio is judged by its interval, not by its middle", "[stats]") {

@@ -1,6 +1,7 @@
 #include "matrix/stats/tost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -162,6 +163,24 @@ TEST_CASE("paired curves are tested seed by seed, with Holm's values", "[stats]"
   CHECK_FALSE(equivalent_curves(measured, std::vector<std::vector<double>>(2), Samples::paired, 0.01));
   CHECK_FALSE(equivalent_curves(std::vector<std::vector<double>>{{1}}, std::vector<std::vector<double>>{{1}},
                                 Samples::paired, 0.01));
+}
+
+TEST_CASE("a window that is equivalent alone need not be among others: Holm decides", "[stats]") {
+  // Differences -0.01, 0, 0.01: standard error 0.01 / sqrt(3); a margin of 3.3198 of these has p = 0.04 with 2 degrees.
+  const std::vector<std::vector<double>> reference(2, {1.0, 1.0, 1.0});
+  const std::vector<std::vector<double>> measured(2, {0.99, 1.0, 1.01});
+  const double margin_rel = 3.3198 * 0.01 / std::sqrt(3.0);
+  const auto one =
+      equivalent_curves(std::span(measured).first(1), std::span(reference).first(1), Samples::paired, margin_rel);
+  CHECK(one->windows[0].p_value == Approx(0.04).epsilon(1e-3));
+  CHECK(one->windows[0].equivalent);
+  CHECK(one->equivalent);
+  const auto two = equivalent_curves(measured, reference, Samples::paired, margin_rel);
+  for (const Equivalence& window : two->windows) {
+    CHECK(window.p_value == Approx(0.08).epsilon(1e-3));
+    CHECK_FALSE(window.equivalent);
+  }
+  CHECK_FALSE(two->equivalent);
 }
 
 TEST_CASE("loss curves are equivalent only if every window is", "[stats]") {
