@@ -116,6 +116,14 @@ TEST_CASE("the noise is the robust spread of the repeats, relative to the value"
   CHECK_FALSE(check_of(with_peaks("cell", {100}), "memory.peak_rss", kAtMost, 1e12).noise_rel);
 }
 
+TEST_CASE("relative to nothing there is no noise", "[verdict]") {
+  CellEvidence cell = with_peaks("cell", {100, 100, 100});
+  for (AttemptRecord& attempt : cell.repeats) attempt.lead().trace->steps.back().loss = exact_float(0.0F);
+  const CheckResult check = check_of(cell, "numerics.final_loss", kAtMost, 1);
+  CHECK(check.measured == 0.0);
+  CHECK_FALSE(check.noise_rel);
+}
+
 TEST_CASE("a check says what it asked, in which unit, and where it is written", "[verdict]") {
   CellThreshold asked = threshold("memory.peak_rss", kAtMost, 5, false);
   asked.gate = Gate::record_only;

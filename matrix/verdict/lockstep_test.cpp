@@ -114,6 +114,7 @@ TEST_CASE("a defect of rounding size in one tensor of fifty is found by pooling 
     CHECK(result.word == LockstepWord::defect);
     CHECK(result.tensors[0].name == LockstepScene::name_of(broken));
     CHECK(result.tensors[0].error_ratio < 2);
+    CHECK(result.tensors[0].reason.starts_with("E pooled over 64 batches is 1."));
     CHECK(result.tensors[1].word == LockstepWord::rounding);
   }
 }
@@ -166,6 +167,9 @@ TEST_CASE("another shape, type or an exact run that is not fp64 is undecided", "
   LockstepScene type(1);
   type.all_sides[0].reference[3].dtype = "I32";
   CHECK(tensor_of(type.judge(), 3).word == LockstepWord::undecided);
+  LockstepScene later(2);
+  later.all_sides[1].candidate[3].dtype = "I32";
+  CHECK(tensor_of(later.judge(), 3).reason == "type or shape differ in batch 1");
   LockstepScene exact(1);
   exact.all_sides[0].exact[3] = exact.all_sides[0].reference[3];
   CHECK(tensor_of(exact.judge(), 3).reason == "the exact run holds F32, not F64");
