@@ -14,6 +14,7 @@ shellcheck ci/*.sh .ci/run
 echo "lint: shell scripts are clean"
 if [ "${1:-}" = --tidy ]; then
   cmake --preset dev >/dev/null
-  mapfile -t coordinator < <(git ls-files 'matrix/*.cpp' ':!*_test.cpp' ':!*_bench.cpp' ':!*_fuzz.cpp')
+  # Not by excluding pathspecs: git 2.39 drops every file of a list like this one.
+  mapfile -t coordinator < <(git ls-files 'matrix/*.cpp' | grep -vE '(_test|_bench|_fuzz)\.cpp$')
   clang-tidy -p build-dev --quiet "${coordinator[@]}"
 fi
