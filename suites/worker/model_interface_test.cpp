@@ -69,8 +69,11 @@ PairsRun run_pairs(const CellRequest& request, const std::filesystem::path& fold
   PairsRun ran;
   run_training(request, folder, "", ran.result, Telemetry::on, &open_device, {all, rows});
   std::ifstream file(folder / "trace.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    const auto json = nlohmann::json::parse(line);
+  std::string line;
+  for (std::int64_t seq = 0; std::getline(file, line); ++seq) {
+    const auto body = parse_trace_line(line, seq);
+    REQUIRE(body.index() == 0);
+    const auto& json = std::get<0>(body);
     if (json.at("kind") == "step") ran.steps.push_back(step_record_from_json(json));
     if (json.at("kind") == "tensors" || json.at("kind") == "final") {
       ran.tensors.push_back(tensors_record_from_json(json));

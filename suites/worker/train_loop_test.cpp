@@ -430,8 +430,11 @@ TEST_CASE("a request that is not JSON still gets a result", "[worker]") {
   const TemporaryFolder folder;
   std::ofstream(folder.path() / "request.json") << "{\"cell_id\": ";
   CHECK_FALSE(run_attempt(folder.path() / "request.json", kData));
+  // It names no cell, so it answers no request: who reads it as a cell's result is told so.
   std::ifstream file(folder.path() / "result.json");
-  CHECK(result_from_json(nlohmann::json::parse(file)).failure->cause == "bad_request");
+  const auto document = nlohmann::json::parse(file);
+  CHECK(document.at("failure").at("cause") == "bad_request");
+  CHECK_THROWS_WITH(result_from_json(document), "result: `cell_id` is empty");
 }
 
 TEST_CASE("a preset too large for the machine is refused before it starts, with the arithmetic", "[worker]") {

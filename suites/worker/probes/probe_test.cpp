@@ -7,6 +7,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/probe.hpp"
+#include "matrix/contract/trace.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"
 
@@ -30,10 +31,13 @@ std::vector<ProbeMeasurement> measurements_of(const CellRequest& request) {
   std::int64_t progress = 0;
   std::vector<std::string> in_trace;
   std::ifstream trace(folder.path() / "trace.jsonl");
-  for (std::string line; std::getline(trace, line);) {
-    const nlohmann::json body = nlohmann::json::parse(line);
+  std::string line;
+  for (std::int64_t seq = 0; std::getline(trace, line); ++seq) {
+    const auto checked = parse_trace_line(line, seq);
+    REQUIRE(checked.index() == 0);
+    const auto& body = std::get<0>(checked);
     if (body.at("kind") == "progress") ++progress;
-    if (body.at("kind") == "measurement") in_trace.push_back(to_json(probe_measurement_from_json(body)).dump());
+    if (body.at("kind") == "measurement") in_trace.push_back(to_json(measurement_from_line(body)).dump());
   }
   std::vector<std::string> in_result;
   for (const ProbeMeasurement& measurement : result.measurements) in_result.push_back(to_json(measurement).dump());
