@@ -129,6 +129,7 @@ if [ "$quick" = no ]; then
   step "launching and telemetry under the thread sanitizer" threads
   step "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   step "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
+  step "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
   step "one of everything, added" ci/examples_test.sh
   step "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
 fi

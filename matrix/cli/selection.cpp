@@ -130,6 +130,13 @@ MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
   if (!options.reference.empty()) {
     matrix.reference["stack"] = options.reference;
     matrix.reference_mark = {"--reference", 1, 1};
+    for (Axis& axis : matrix.axes) {
+      if (axis.name != "stack" ||
+          std::find(axis.values.begin(), axis.values.end(), options.reference) != axis.values.end())
+        continue;
+      axis.values.push_back(options.reference);
+      axis.value_marks.push_back(matrix.reference_mark);
+    }
   }
   for (const std::string& text : options.inject) matrix.inject.push_back(parse_inject_option(text));
   return matrix;

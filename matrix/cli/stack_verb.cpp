@@ -1,17 +1,18 @@
 #include <atomic>
 #include <chrono>
 #include <future>
-#include <map>
 #include <memory>
-#include <mutex>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/cli/install_progress.hpp"
 #include "matrix/cli/printed_documents.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/selection.hpp"
+#include "matrix/cli/stack_adopt.hpp"
+#include "matrix/cli/stack_text.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/host/detect_host.hpp"
@@ -55,51 +56,6 @@ std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& 
     throw UsageError("name at least one stack, or --matrix FILE, or --all; `reprobench stack list` shows them");
   return chosen;
 }
-
-// Progress of the stacks that are being installed: bars side by side on a terminal, a line when a phase changes
-// elsewhere. Called from several threads.
-class InstallProgress {
- public:
-  explicit InstallProgress(const Terminal& terminal) : terminal_(terminal) {}
-
-  void show(const std::string& stack, const std::string& phase, double fraction) {
-    const std::scoped_lock lock(mutex_);
-    const std::string what = phase.substr(0, phase.find(':'));
-    if (!terminal_.has_status_line()) {
-      std::string& last = shown_[stack];
-      if (what != last) terminal_.log(fmt::format("{}: {}\n", stack, phase));
-      last = what;
-      return;
-    }
-    constexpr int kBarWidth = 20;
-    std::string bar;
-    if (fraction >= 0) {
-      const int filled = static_cast<int>(fraction * kBarWidth);
-      bar = fmt::format(" [{:#<{}}{:.<{}}] {:3.0f} %", "", filled, "", kBarWidth - filled, fraction * 100);
-    }
-    shown_[stack] = fmt::format("{}: {}{}", stack, phase, bar);
-    show_all();
-  }
-
-  // `line` stays; the stack is no longer shown.
-  void finish(const std::string& stack, const std::string& line) {
-    const std::scoped_lock lock(mutex_);
-    shown_.erase(stack);
-    terminal_.out(line);
-    if (terminal_.has_status_line()) show_all();
-  }
-
- private:
-  void show_all() const {
-    std::vector<std::string> parts;
-    for (const auto& [stack, text] : shown_) parts.push_back(text);
-    terminal_.status(fmt::format("{}", fmt::join(parts, " | ")));
-  }
-
-  const Terminal& terminal_;
-  std::mutex mutex_;
-  std::map<std::string, std::string> shown_;  // by stack
-};
 
 // Installs one stack; what went wrong, or nothing.
 std::string install_one(const StackSpec& spec, bool with_gpu, const Project& project, InstallProgress& progress) {
@@ -193,19 +149,7 @@ ExitCode show(const StackOptions& options, const Context& context) {
       context.terminal.out(to_json(capability).dump(2) + "\n");
       continue;
     }
-    const Fingerprint& fingerprint = capability.fingerprint;
-    context.terminal.out(fmt::format("{}  {}\n  {:<10} {:<16} {:<16} {:<22} {}\n", spec.name, stack.folder.string(),
-                                     "component", "declared", "compiled", "loaded", "from"));
-    for (const ComponentVersion& component : fingerprint.components) {
-      const auto declared = spec.components.find(component.name);
-      context.terminal.out(fmt::format("  {:<10} {:<16} {:<16} {:<22} {}\n", component.name,
-                                       declared == spec.components.end() ? "-" : declared->second,
-                                       component.compiled.empty() ? "-" : component.compiled,
-                                       component.loaded.empty() ? "not loaded" : component.loaded, component.path));
-    }
-    context.terminal.out(fmt::format("  BLAS {}, CPU capability {}, C++ ABI {}, worker built by {}\n",
-                                     fingerprint.blas_provider, fingerprint.cpu_capability, fingerprint.cxx11_abi,
-                                     fingerprint.compiler));
+    context.terminal.out(loaded_versions_text(stack, capability));
   }
   return ExitCode::passed;
 }
@@ -216,10 +160,8 @@ ExitCode verify(const StackOptions& options, const Context& context) {
   bool clean = true;
   for (const StackSpec& spec : chosen_specs(options, project)) {
     const std::vector<StackFinding> findings = store.verify(store.find(spec));
-    for (const auto& [text, is_settled] : findings) {
-      context.terminal.out(fmt::format("{}: {} {}\n", spec.name, is_settled ? "WARN" : "FAIL", printable(text)));
-      clean = clean && is_settled;
-    }
+    context.terminal.out(findings_text(spec, findings));
+    clean = clean && all_settled(findings);
     if (findings.empty()) context.terminal.out(fmt::format("{}: OK\n", spec.name));
   }
   return clean ? ExitCode::passed : ExitCode::failed;
@@ -262,8 +204,22 @@ std::function<ExitCode()> declare_stack(CLI::App& app, Context& context) {
     if (action.run == &install)
       sub->add_flag("--with-gpu", options->with_gpu, "The GPU libraries too, on a host without a GPU");
   }
-  return [options, &app, &context] {
+  auto adopted = std::make_shared<AdoptOptions>();
+  CLI::App* adopt = app.add_subcommand("adopt", "Take the PyTorch that is there as a stack, and build its worker");
+  adopt->add_option("name", adopted->name, "What to call the stack")->type_name("NAME")->capture_default_str();
+  CLI::Option* of_python =
+      adopt->add_option("--python", adopted->python, "The PyTorch of this Python; else that of python3");
+  CLI::Option* below =
+      adopt->add_option("--prefix", adopted->prefix, "The one below a Python environment or a container's root");
+  CLI::Option* in_folder =
+      adopt->add_option("--libtorch", adopted->libtorch, "A folder of LibTorch, or `torch` in a site-packages");
+  of_python->type_name("PYTHON")->excludes(below)->excludes(in_folder);
+  below->type_name("DIR")->excludes(in_folder);
+  in_folder->type_name("DIR");
+  adopt->add_flag("--with-gpu", adopted->with_gpu, "Its GPU part must be usable, on a host without a GPU too");
+  return [options, adopted, &app, &context] {
     const std::string chosen = app.get_subcommands().front()->get_name();
+    if (chosen == "adopt") return adopt_stack(*adopted, context);
     for (const Action& action : kActions) {
       if (chosen == action.name) return action.run(*options, context);
     }

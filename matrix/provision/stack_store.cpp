@@ -212,7 +212,8 @@ InstalledStack StackStore::install(const StackSpec& spec, bool with_gpu, const P
     if (progress) progress(spec.name, text, fraction);
   };
   if (const std::string problem = system_problem(spec); !problem.empty()) {
-    throw ProvisionError(fmt::format("{}: {}; install that package or leave the stack out", spec.name, problem));
+    throw ProvisionError(fmt::format("{}: {}{}", spec.name, problem,
+                                     spec.is_adopted() ? "" : "; install that package or leave the stack out"));
   }
   try {
     const std::string name = folder_name(spec, stack_digest(spec));

@@ -5,7 +5,8 @@
 #include <time.h>
 
 #include "ci/catch.hpp"
-#include "matrix/provision/provision_fixture.hpp"
+#include "matrix/provision/adopted_stack.hpp"
+#include "matrix/provision/environment_fixture.hpp"
 
 using namespace reprobench;
 using namespace reprobench::test;
@@ -210,6 +211,30 @@ TEST_CASE("verify finds a changed library and a changed wheel", "[provision]") {
   REQUIRE(findings.size() == 2);
   CHECK_THAT(findings[0].text, ContainsSubstring("libtorch_cpu.so: SHA-256 is"));
   CHECK_THAT(findings[1].text, Catch::Matchers::StartsWith(kWheelFile));
+}
+
+TEST_CASE("an adopted stack keeps its worker while the environment stays, and is refused after a change",
+          "[provision]") {
+  const SmallStack small;
+  const FakeEnvironment environment;
+  Capability capability;
+  capability.torch_version = "9.8.7";
+  small.write_worker("std::puts(R\"json(" + to_json(capability).dump() + ")json\");");
+  const auto adopt = [&] {
+    return parse_stack(adopted_stack_file("mine", environment.place(), environment.survey()), "mine.yaml");
+  };
+  StackStore store = small.store();
+  const InstalledStack stack = store.install(adopt(), false, kNoProgress);
+  CHECK(store.environment(stack).at("LD_LIBRARY_PATH").starts_with((environment.torch() / "lib").string()));
+  CHECK(store.verify(stack).empty());
+  CHECK(store.find(adopt()).worker == stack.worker);
+
+  link_library(environment.nvidia() / "cuda_runtime/lib/libcudart.so.12", {"libcudart.so.12", {}, "", false, "0x000d"});
+  CHECK_THAT(store.system_problem(stack.spec), Catch::Matchers::StartsWith("libcudart.so.12 is another one now"));
+  REQUIRE_FALSE(store.verify(stack).empty());
+  CHECK_THAT(message_of<ProvisionError>([&] { store.install(stack.spec, false, kNoProgress); }),
+             ContainsSubstring("`reprobench stack adopt` takes the change in"));
+  CHECK(store.find(adopt()).worker.empty());
 }
 
 TEST_CASE("a removed stack is gone and can be installed again", "[provision]") {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/provision/library_name.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/spec/version_agreement.hpp"
 
@@ -52,9 +53,7 @@ std::vector<StackFinding> find_disagreements(const StackSpec& spec, const Capabi
   }
   for (const MappedLibrary& library : capability.fingerprint.libraries) {
     const std::string file = library.path.substr(library.path.rfind('/') + 1);
-    const bool of_stack = std::any_of(kStackLibraries.begin(), kStackLibraries.end(),
-                                      [&](std::string_view beginning) { return file.starts_with(beginning); });
-    if (of_stack && !lies_in_stack(library.path, spec, folder)) {
+    if (begins_with_one_of(file, kStackLibraries) && !lies_in_stack(library.path, spec, folder)) {
       findings.push_back({fmt::format("{} was loaded from outside the stack's folders", library.path)});
     }
   }

@@ -2,51 +2,18 @@
 
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <optional>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/provision/adopted_stack.hpp"
+#include "matrix/provision/version_header.hpp"
 
 namespace reprobench {
 namespace {
 
-constexpr std::array<const char*, 3> kVersionHeaders = {"torch/version.h", "torch/headeronly/version.h",
-                                                        "torch/csrc/api/include/torch/version.h"};
 constexpr std::array<const char*, 2> kLibraries = {"libtorch_cpu.so", "libc10.so"};
-
-struct TorchVersion {
-  std::string major, minor, patch;
-  std::string text() const { return fmt::format("{}.{}.{}", major, minor, patch); }
-};
-
-// The numbers behind `#define TORCH_VERSION_MAJOR 1` and its siblings.
-std::optional<TorchVersion> read_version_header(const std::filesystem::path& file) {
-  std::ifstream stream(file);
-  TorchVersion version;
-  for (std::string line; std::getline(stream, line);) {
-    std::istringstream words(line);
-    std::string define, name, value;
-    if (!(words >> define >> name >> value) || define != "#define") continue;
-    if (name == "TORCH_VERSION_MAJOR") version.major = value;
-    if (name == "TORCH_VERSION_MINOR") version.minor = value;
-    if (name == "TORCH_VERSION_PATCH") version.patch = value;
-  }
-  if (version.major.empty() || version.minor.empty() || version.patch.empty()) return std::nullopt;
-  return version;
-}
-
-std::optional<TorchVersion> find_header_version(const std::vector<std::string>& include_dirs) {
-  for (const std::string& folder : include_dirs) {
-    for (const char* header : kVersionHeaders) {
-      if (auto version = read_version_header(std::filesystem::path(folder) / header)) return version;
-    }
-  }
-  return std::nullopt;
-}
 
 // "1.13.1" of "2:1.13.1+dfsg-4".
 std::string upstream_version(std::string version) {
@@ -74,16 +41,17 @@ std::string installed_package_version(const std::string& package) {
 }
 
 std::string find_system_problem(const StackSpec& spec, const PackageVersion& package_version) {
+  if (spec.is_adopted()) return find_adopted_problem(spec);
   const std::string missing = fmt::format("{} {} is not installed", spec.package, spec.package_version);
-  const auto header = find_header_version(spec.include_dirs);
-  if (!header) {
+  const std::string header = torch_header_version(spec.include_dirs);
+  if (header.empty()) {
     return fmt::format("{}; no torch/version.h in {}", missing, fmt::join(spec.include_dirs, ", "));
   }
-  if (header->text() != spec.package_version) {
-    const bool same_minor = spec.package_version.starts_with(fmt::format("{}.{}.", header->major, header->minor));
+  if (header != spec.package_version) {
+    const bool same_minor = spec.package_version.starts_with(header.substr(0, header.rfind('.') + 1));
     const std::string package = same_minor ? upstream_version(package_version(spec.package)) : "";
     if (package != spec.package_version) {
-      return fmt::format("{}; found {}", missing, package.empty() ? header->text() : package);
+      return fmt::format("{}; found {}", missing, package.empty() ? header : package);
     }
   }
   for (const char* library : kLibraries) {

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "matrix/provision/library_name.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/record/write_fully.hpp"
@@ -34,11 +35,6 @@ constexpr std::array<std::string_view, 2> kPythonLibraries = {"libtorch_python",
 
 bool is_shared_library(std::string_view name) {
   return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
-}
-
-template <class Names>
-bool begins_with_one_of(std::string_view name, const Names& beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return name.starts_with(beginning); });
 }
 
 // The zip reader of libarchive on one wheel.

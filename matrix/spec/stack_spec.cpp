@@ -25,6 +25,18 @@ std::vector<std::string> read_paths(const Entry& entry, Scope& scope) {
   return paths;
 }
 
+void read_libraries(StackSpec& stack, const Entry& entry, Scope& scope) {
+  if (!is_map_or_reported(entry.key, entry.value, scope)) return;
+  for (const YamlEntry& library : entry.value.entries) {
+    if (library.value.refused) continue;
+    if (auto identity = read_text(library.key, library.value, scope))
+      stack.libraries[library.key] = std::move(*identity);
+  }
+  if (entry.value.entries.empty()) {
+    scope.diagnostics.error(entry.value.mark, "RB019", fmt::format("`{}` names none", entry.key));
+  }
+}
+
 template <std::string StackSpec::*member>
 void read_version_into(StackSpec& stack, const Entry& entry, Scope& scope) {
   assign(stack.*member, read_version(entry.key, entry.value, scope));
@@ -56,15 +68,16 @@ constexpr Field<StackSpec> kWheelFields[] = {
 };
 
 constexpr Field<StackSpec> kSystemFields[] = {
-    {"package", kRequired,
+    {"package", kOptional,
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
        assign(stack.package, read_name(entry.key, entry.value, scope));
      }},
-    {"package_version", kRequired, &read_version_into<&StackSpec::package_version>},
+    {"package_version", kOptional, &read_version_into<&StackSpec::package_version>},
     {"include_dirs", kOptional,
      [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.include_dirs = read_paths(entry, scope); }},
     {"library_dirs", kOptional,
      [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.library_dirs = read_paths(entry, scope); }},
+    {"libraries", kOptional, &read_libraries},
 };
 
 template <const auto& fields>
@@ -116,6 +129,30 @@ void check_section(const StackSpec& stack, const YamlNode& root, Scope& scope) {
   }
 }
 
+// What a system stack is held against: the version of a package, or the libraries found when it was adopted.
+void check_identity(const StackSpec& stack, const YamlNode& root, Scope& scope) {
+  const YamlNode* system = root.find("system");
+  if (stack.source != StackSource::system || system == nullptr || !system->is_map()) return;
+  if (system->find("libraries") != nullptr) {
+    for (const char* key : {"package", "package_version"}) {
+      if (const YamlNode* extra = system->find(key)) {
+        scope.diagnostics.error(extra->mark, "RB009",
+                                fmt::format("key `{}` does not belong to a stack with `libraries`", key));
+      }
+    }
+    for (const char* key : {"include_dirs", "library_dirs"}) {
+      if (system->find(key) != nullptr) continue;
+      scope.diagnostics.error(system->mark, "RB018",
+                              fmt::format("required key `{}` is missing in a stack with `libraries`", key));
+    }
+    return;
+  }
+  for (const char* key : {"package", "package_version"}) {
+    if (system->find(key) != nullptr) continue;
+    scope.diagnostics.error(system->mark, "RB018", fmt::format("required key `{}` is missing", key));
+  }
+}
+
 }  // namespace
 
 StackSpec parse_stack(const std::string& text, const std::string& file) {
@@ -128,6 +165,7 @@ StackSpec parse_stack(const std::string& text, const std::string& file) {
   stack.mark = root.mark;
   read_fields<StackSpec>(stack, root, kStackFields, scope);
   check_section(stack, root, scope);
+  check_identity(stack, root, scope);
   diagnostics.throw_if_any();
   return stack;
 }

@@ -9,6 +9,9 @@
 //   cxx_standard: 17          # the lowest this torch's headers accept; the worker itself is C++20
 //   wheel: {python: "3.12", lock: torch-2.9.0-cu128.lock, cpu_wheels: [torch, nvidia-cuda-runtime-cu12,
 //   nvidia-cuda-cupti-cu12]}
+//
+// A stack of `source: system` is a distribution's package, or an environment that `reprobench stack adopt` found:
+//   system: {include_dirs: [...], library_dirs: [...], libraries: {libtorch_cpu.so: "build id"}}
 #pragma once
 
 #include <map>
@@ -38,12 +41,15 @@ struct StackSpec {
   std::string lock_path;                // absolute
   std::vector<std::string> cpu_wheels;  // distributions a host without a GPU needs
   // source: system
-  std::string package;          // distribution package that brings it, "libtorch-dev"
+  std::string package;          // distribution package that brings it, "libtorch-dev"; empty: the stack was adopted
   std::string package_version;  // its upstream version, "1.13.1"
   std::vector<std::string> include_dirs;
   std::vector<std::string> library_dirs;
-  std::string text;  // the file as read: part of the stack digest
+  std::map<std::string, std::string> libraries;  // of an adopted stack: name to build id, or `sha256:` and digest
+  std::string text;                              // the file as read: part of the stack digest
   Mark mark;
+
+  bool is_adopted() const { return !libraries.empty(); }
 };
 
 // Throws SpecError.

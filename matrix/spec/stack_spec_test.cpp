@@ -69,6 +69,31 @@ TEST_CASE("a stack without the section of its source is refused", "[spec]") {
         "s.yaml:7:8: error[RB009]: key `wheel` does not belong to a stack of `source: system`");
 }
 
+TEST_CASE("a system stack is a package of one version, or an adopted environment with its libraries", "[spec]") {
+  const std::string package = R"(schema: 1
+name: s
+source: system
+components: {torch: "1.13.1"}
+cxx11_abi: 1
+cxx_standard: 14
+system: {package: libtorch-dev, package_version: "1.13.1"}
+)";
+  const std::string adopted = with(package, "{package: libtorch-dev, package_version: \"1.13.1\"}",
+                                   "{include_dirs: [/e/i], library_dirs: [/e/l], libraries: {libc10.so: \"00ff\"}}");
+  CHECK_FALSE(parse_stack(package, "s.yaml").is_adopted());
+  const StackSpec stack = parse_stack(adopted, "s.yaml");
+  CHECK(stack.is_adopted());
+  CHECK(stack.libraries == std::map<std::string, std::string>{{"libc10.so", "00ff"}});
+  CHECK(stack_error(with(package, ", package_version: \"1.13.1\"", "")) ==
+        "s.yaml:7:9: error[RB018]: required key `package_version` is missing");
+  CHECK(stack_error(with(adopted, "include_dirs: [/e/i], ", "")) ==
+        "s.yaml:7:9: error[RB018]: required key `include_dirs` is missing in a stack with `libraries`");
+  CHECK(stack_error(with(adopted, "{include_dirs", "{package: p, include_dirs")) ==
+        "s.yaml:7:19: error[RB009]: key `package` does not belong to a stack with `libraries`");
+  CHECK(stack_error(with(adopted, "{libc10.so: \"00ff\"}", "{}")) ==
+        "s.yaml:7:65: error[RB019]: `libraries` names none");
+}
+
 TEST_CASE("the shipped stacks load, each under its file's name", "[spec]") {
   const auto stacks = load_stacks(REPROBENCH_SOURCE_ROOT "/matrix/stacks");
   REQUIRE(stacks.count("torch-2.9.0-cu128") == 1);

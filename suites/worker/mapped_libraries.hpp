@@ -1,7 +1,6 @@
 // The shared libraries really in this process, from /proc/self/maps: what was declared or linked does not matter.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,9 +11,6 @@ std::vector<std::string> mapped_shared_objects();
 
 // Path of the mapped object whose file name begins with `prefix`; empty if none is mapped.
 std::string find_mapped(const std::vector<std::string>& paths, const std::string& prefix);
-
-// Hex of the GNU build id note of a 64-bit ELF file; empty if it has none or is no such file.
-std::string build_id(const std::filesystem::path& path);
 
 // True for objects that can change a training run's bits or speed: torch, CUDA, BLAS, oneDNN, OpenMP, C and C++
 // runtime.

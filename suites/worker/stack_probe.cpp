@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <torch/version.h>
 
+#include "matrix/contract/elf_library.hpp"
 #include "suites/worker/float32_precision.hpp"
 #include "suites/worker/mapped_libraries.hpp"
 #include "suites/worker/process_facts.hpp"
@@ -214,7 +215,9 @@ Fingerprint probe_stack() {
   fingerprint.components = probe_components(mapped, fingerprint.blas_provider);
   for (ComponentVersion& component : fingerprint.components) component.path = relative_to(folder, component.path);
   for (const std::string& path : mapped) {
-    if (is_stack_library(path)) fingerprint.libraries.push_back({relative_to(folder, path), build_id(path)});
+    if (!is_stack_library(path)) continue;
+    const std::optional<ElfLibrary> library = read_elf_library(path);
+    fingerprint.libraries.push_back({relative_to(folder, path), library ? library->build_id : ""});
   }
   fingerprint.compiler = "g++ " __VERSION__;
   fingerprint.cxx11_abi = _GLIBCXX_USE_CXX11_ABI;

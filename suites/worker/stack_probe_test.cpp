@@ -41,16 +41,6 @@ TEST_CASE("the description is a valid document that lists every model", "[worker
   CHECK(mlp->presets.front().parameters == 101'770);
 }
 
-TEST_CASE("a build id is read from an ELF file, and nothing from another file", "[worker]") {
-  const TemporaryFolder folder;
-  std::ofstream(folder.path() / "text.so") << "not an object";
-  CHECK(build_id(folder.path() / "text.so").empty());
-  CHECK(build_id(folder.path() / "absent.so").empty());
-  const std::string libc = find_mapped(mapped_shared_objects(), "libc.so");
-  REQUIRE_FALSE(libc.empty());
-  CHECK_FALSE(build_id(libc).empty());
-}
-
 TEST_CASE("the process knows its age and its memory", "[worker]") {
   const auto age = since_process_start_ns();
   CHECK(age > 0);

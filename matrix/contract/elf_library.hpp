@@ -1,0 +1,24 @@
+// What a shared library says of itself, read from its file without loading it: build id, name, what it needs, where it
+// looks for that. For 64-bit ELF.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reprobench {
+
+struct ElfLibrary {
+  bool is_x86_64 = false;
+  std::string build_id;              // hex of the GNU note; empty if it has none
+  std::string soname;                // empty if it has none
+  std::vector<std::string> needed;   // DT_NEEDED, in order
+  std::vector<std::string> rpath;    // DT_RPATH, folder by folder; `$ORIGIN` is replaced by the file's own folder
+  std::vector<std::string> runpath;  // DT_RUNPATH, likewise
+};
+
+// Nothing if `path` is no such file, or damaged.
+std::optional<ElfLibrary> read_elf_library(const std::filesystem::path& path);
+
+}  // namespace reprobench

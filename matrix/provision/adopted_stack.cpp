@@ -1,0 +1,81 @@
+#include "matrix/provision/adopted_stack.hpp"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "matrix/provision/torch_release.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A double-quoted scalar of YAML, which takes every string of JSON.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+template <class Texts>
+std::string quoted_list(const Texts& texts) {
+  std::vector<std::string> items;
+  for (const std::string& text : texts) items.push_back(quoted(text));
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+}  // namespace
+
+std::string adopted_stack_file(const std::string& name, const TorchPlace& place, const EnvironmentSurvey& survey) {
+  std::vector<std::string> components;
+  for (const auto& [component, version] : survey.components) components.push_back(component + ": " + quoted(version));
+  std::string text = fmt::format(
+      "# Written by `reprobench stack adopt`: a PyTorch that was there, as it was found. Adopt it again after a "
+      "change.\n"
+      "schema: 1\n"
+      "name: {}\n"
+      "summary: {}\n"
+      "source: system\n"
+      "components: {{{}}}\n"
+      "cxx11_abi: {}\n"
+      "cxx_standard: {}\n"
+      "system:\n"
+      "  include_dirs: {}\n"
+      "  library_dirs: {}\n"
+      "  libraries:\n",
+      name, quoted(fmt::format("PyTorch {} adopted from {}", survey.components.at("torch"), place.prefix)),
+      fmt::join(components, ", "), survey.cxx11_abi, survey.cxx_standard, quoted_list(survey.include_dirs),
+      quoted_list(survey.library_dirs));
+  for (const auto& [library, identity] : survey.libraries)
+    text += fmt::format("    {}: {}\n", library, quoted(identity));
+  return text;
+}
+
+std::string find_adopted_problem(const StackSpec& spec) {
+  const std::string again = "`reprobench stack adopt` takes the change in";
+  if (spec.library_dirs.empty() || spec.include_dirs.empty()) return "its file names no folders; " + again;
+  const std::string& lib = spec.library_dirs.front();
+  if (!fs::exists(fs::path(lib) / "libtorch_cpu.so")) return fmt::format("no libtorch_cpu.so in {} any more", lib);
+  const TorchPlace place{.include = spec.include_dirs.front(), .lib = lib, .site = "", .python = "", .prefix = ""};
+  const std::string release = read_torch_release(place).declared;
+  if (release != spec.components.at("torch")) {
+    return fmt::format("its torch is {} now and was {} when adopted; {}", release.empty() ? "without headers" : release,
+                       spec.components.at("torch"), again);
+  }
+  const EnvironmentSurvey now =
+      survey_environment(place, {.of_program = spec.library_dirs, .of_host = host_library_folders("/")}, false);
+  for (const auto& [library, identity] : spec.libraries) {
+    const auto found = now.libraries.find(library);
+    if (found == now.libraries.end()) return fmt::format("{} is gone; {}", library, again);
+    if (found->second == identity) continue;
+    return fmt::format("{} is another one now: its build is {} and was {} when adopted; {}", library, found->second,
+                       identity, again);
+  }
+  for (const auto& [library, identity] : now.libraries) {
+    if (!spec.libraries.contains(library)) return fmt::format("{} has come; {}", library, again);
+  }
+  return "";
+}
+
+}  // namespace reprobench

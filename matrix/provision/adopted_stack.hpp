@@ -1,0 +1,17 @@
+// A stack that was installed by somebody else and taken as it is: its file, and whether it is still what it was.
+#pragma once
+
+#include <string>
+
+#include "matrix/provision/environment_survey.hpp"
+#include "matrix/spec/stack_spec.hpp"
+
+namespace reprobench {
+
+// The text of matrix/stacks/NAME.yaml. The same environment gives the same text.
+std::string adopted_stack_file(const std::string& name, const TorchPlace& place, const EnvironmentSurvey& survey);
+
+// One sentence on what has changed in the environment of an adopted stack since; empty if nothing has.
+std::string find_adopted_problem(const StackSpec& spec);
+
+}  // namespace reprobench

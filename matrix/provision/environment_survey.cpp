@@ -1,0 +1,372 @@
+#include "matrix/provision/environment_survey.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "matrix/provision/cuda_headers.hpp"
+#include "matrix/provision/library_name.hpp"
+#include "matrix/provision/package_metadata.hpp"
+#include "matrix/provision/sha256.hpp"
+#include "matrix/provision/torch_release.hpp"
+#include "matrix/provision/version_header.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The parts of PyTorch whose needs are asked for. libtorch_python is none of a C++ program.
+constexpr std::array<const char*, 2> kCpuParts = {"libtorch_cpu.so", "libc10.so"};
+constexpr std::array<const char*, 4> kGpuParts = {"libtorch_cuda.so", "libc10_cuda.so", "libtorch_cuda_linalg.so",
+                                                  "libcaffe2_nvrtc.so"};
+
+// Libraries that load others of their folder by name when they are used.
+struct Companions {
+  std::string_view of, beginning;
+};
+constexpr std::array<Companions, 2> kCompanions = {
+    {{"libcudnn.so", "libcudnn_"}, {"libnvrtc.so", "libnvrtc-builtins."}}};
+
+// The driver's, which no environment has.
+constexpr std::array<std::string_view, 2> kDriverLibraries = {"libcuda.so", "libnvidia-ml.so"};
+
+// What can change bits or speed, by the beginning of the name; the C and C++ runtime is the host's.
+constexpr std::array<std::string_view, 10> kNvidiaLibraries = {
+    "libcuda", "libcudnn", "libcublas", "libcuf", "libcurand", "libcus", "libcup", "libcut", "libnv", "libnccl"};
+constexpr std::array<std::string_view, 12> kOtherLibraries = {"libtorch",  "libc10",      "libcaffe2", "libblas",
+                                                              "liblapack", "libopenblas", "libblis",   "libatlas",
+                                                              "libmkl",    "libgomp",     "libomp",    "libiomp5"};
+
+// Packages of which every variant is unpacked into one folder, so that two of them overwrite each other.
+constexpr std::array<std::string_view, 4> kSharedFolderPackages = {"nvidia-cudnn-", "nvidia-nccl-", "nvidia-nvshmem-",
+                                                                   "nvidia-cusparselt-"};
+
+bool is_numeric(std::string_view library) {
+  return begins_with_one_of(library, kNvidiaLibraries) || begins_with_one_of(library, kOtherLibraries);
+}
+
+// Reads one environment piece by piece; the order of the calls in survey_environment() counts.
+class Surveyor {
+ public:
+  Surveyor(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu)
+      : place_(place),
+        folders_(folders),
+        with_gpu_(with_gpu),
+        packages_(read_package_metadata(place.site)),
+        release_(read_torch_release(place)) {
+    survey_.include_dirs = {place.include, (fs::path(place.include) / "torch/csrc/api/include").string()};
+    survey_.library_dirs = {place.lib};
+    // As the worker is linked: the folder of PyTorch is part of its DT_RPATH.
+    folders_.of_program.insert(folders_.of_program.begin(), place.lib);
+  }
+
+  void check_release() {
+    std::vector<std::string> versions;
+    for (const InstalledPackage& package : packages_) {
+      if (package.name == "torch") versions.push_back(package.version);
+    }
+    if (versions.size() > 1) {
+      fail(fmt::format("its metadata names PyTorch {}: one was installed over the other", fmt::join(versions, " and ")),
+           "uninstall torch until pip finds none, then install one");
+    } else if (versions.size() == 1 && without_local_part(versions[0]) != without_local_part(release_.declared)) {
+      fail(fmt::format("its metadata names PyTorch {}, torch/version.py {}", versions[0], release_.declared),
+           reinstall(versions[0]));
+    }
+    if (release_.compiled.empty() || !fs::exists(fs::path(place_.include) / "ATen/ATen.h")) {
+      fail(fmt::format("the C++ headers of PyTorch are missing: no {} in {}",
+                       release_.compiled.empty() ? "torch/version.h" : "ATen/ATen.h", place_.include),
+           place_.site.empty()
+               ? "install its development package (Debian: libtorch-dev), or the whole archive of LibTorch"
+               : reinstall(release_.declared));
+    } else if (without_local_part(release_.declared) != release_.compiled) {
+      fail(fmt::format("its headers are those of PyTorch {}, and it says it is {}", release_.compiled,
+                       release_.declared),
+           reinstall(release_.declared));
+    }
+    survey_.components["torch"] = release_.declared;
+    survey_.cxx_standard = release_.cxx_standard;
+    survey_.cxx11_abi = release_.cxx11_abi;
+    const bool is_of_host =
+        std::find(folders_.of_host.begin(), folders_.of_host.end(), place_.lib) != folders_.of_host.end();
+    if (fs::exists(fs::path(place_.lib) / "libc.so.6") && !is_of_host) {
+      fail(fmt::format("{} holds a C library too, which programs of this host cannot mix with their own", place_.lib),
+           fmt::format("adopt it from inside that root: chroot {}, then `reprobench stack adopt --prefix /`",
+                       place_.prefix));
+    }
+  }
+
+  void check_python() {
+    if (place_.python.empty() || place_.site.empty()) return;
+    std::string digits = place_.python;
+    std::erase(digits, '.');
+    std::vector<std::string> others;
+    bool is_for_this_one = false;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(fs::path(place_.site) / "torch", error)) {
+      const std::string file = entry.path().filename().string();
+      if (!file.starts_with("_C.cpython-")) continue;
+      const std::string tag = file.substr(11, file.find('-', 11) - 11);
+      is_for_this_one = is_for_this_one || tag == digits;
+      others.push_back(tag);
+    }
+    if (!others.empty() && !is_for_this_one) {
+      fail(
+          fmt::format("this is a PyTorch for CPython {}, found by Python {}", fmt::join(others, ", "), place_.python),
+          "PYTHONPATH or a copied folder leads one Python to the packages of another; name the Python it was installed "
+          "for, or --libtorch " +
+              (fs::path(place_.site) / "torch").string());
+    }
+    const fs::path site = fs::path(place_.site).lexically_relative(place_.prefix);
+    if (site.empty() || *site.begin() == "..") {
+      note(fmt::format("the PyTorch that this Python finds lies outside its environment {}, in {}", place_.prefix,
+                       place_.site));
+    }
+  }
+
+  void read_cpu_part() {
+    const LibrarySearch search = look_for(kCpuParts);
+    for (const std::string& path : search.damaged) {
+      fail(fmt::format("{} is no library for x86-64: cut off, or of another architecture", path),
+           reinstall(release_.declared));
+    }
+    for (const MissingLibrary& missing : search.missing) {
+      fail(fmt::format("{} is nowhere, and {} needs it", missing.name, fs::path(missing.needed_by).filename().string()),
+           provider_of(missing.name));
+    }
+    add(search);
+  }
+
+  void read_gpu_part() {
+    if (!fs::exists(fs::path(place_.lib) / kGpuParts[0])) {
+      const std::string build =
+          release_.cuda.empty() ? "this PyTorch is built without CUDA" : "the CUDA part of this PyTorch is not there";
+      no_gpu(build + ": cells for a GPU cannot run on it", "install its build for CUDA, a version that ends in +cuNNN");
+      return;
+    }
+    const LibrarySearch search = look_for(kGpuParts);
+    if (!is_gpu_part_whole(search)) return;
+    report_second_copies(search);
+    report_libraries_of_host(search);
+    add(search);
+    if (take_cuda_headers()) add_cuda_versions();
+  }
+
+  // Packages that share a folder, and libraries of which another copy could be taken.
+  void check_mixture() {
+    std::map<std::string_view, std::vector<std::string>> variants;
+    for (const InstalledPackage& package : packages_) {
+      for (const std::string_view beginning : kSharedFolderPackages) {
+        if (package.name.starts_with(beginning)) variants[beginning].push_back(package.name + " " + package.version);
+      }
+    }
+    for (const auto& [beginning, names] : variants) {
+      if (names.size() < 2) continue;
+      fail(fmt::format("{} are unpacked into one folder and have overwritten each other", fmt::join(names, " and ")),
+           "uninstall all of them, then install the one that torch asks for: " + torch_pin(packages_, beginning));
+    }
+    for (const InstalledPackage& package : packages_) {
+      if (package.name == "torch") continue;
+      const std::string pin = torch_pin(packages_, package.name + "==");
+      if (pin.empty() || pin == package.name + "==" + package.version) continue;
+      note(fmt::format("{} {} is installed, and torch asks for {}", package.name, package.version, pin));
+    }
+  }
+
+  EnvironmentSurvey finish() {
+    std::set<std::string> known(survey_.library_dirs.begin(), survey_.library_dirs.end());
+    const std::set<std::string> of_host(folders_.of_host.begin(), folders_.of_host.end());
+    for (const FoundLibrary& library : survey_.loaded) {
+      survey_.libraries[library.name] = library_identity(library.path);
+      // The kernel names a mapped file without the links that led to it.
+      std::string folder = fs::canonical(library.path).parent_path().string();
+      if (of_host.count(folder) == 0 && known.insert(folder).second) survey_.library_dirs.push_back(folder);
+    }
+    return std::move(survey_);
+  }
+
+ private:
+  bool is_gpu_part_whole(const LibrarySearch& search) {
+    std::vector<std::string> missing;
+    std::set<std::string> remedies;
+    for (const MissingLibrary& library : search.missing) {
+      if (begins_with_one_of(library.name, kDriverLibraries)) continue;
+      missing.push_back(library.name);
+      remedies.insert(provider_of(library.name));
+    }
+    for (const std::string& path : search.damaged) missing.push_back(path + " (damaged)");
+    if (!missing.empty()) {
+      no_gpu(fmt::format("its CUDA part cannot be loaded: {} not found", fmt::join(missing, ", ")),
+             fmt::format("{}", fmt::join(remedies, "; ")));
+      return false;
+    }
+    const bool has_runtime = std::any_of(search.found.begin(), search.found.end(), [](const FoundLibrary& library) {
+      return library.name.starts_with("libcudart.so.");
+    });
+    if (!has_runtime) {
+      no_gpu("it carries its CUDA runtime under a name of its own, to which a worker cannot be linked",
+             "use a PyTorch of release 2.1 or later for CUDA 12 or later");
+    }
+    return has_runtime;
+  }
+
+  // An environment of packages brings its own; what comes from the host instead may be of another CUDA.
+  void report_libraries_of_host(const LibrarySearch& search) {
+    std::vector<std::string> names;
+    for (const FoundLibrary& library : search.found) {
+      if (begins_with_one_of(library.name, kNvidiaLibraries) && !lies_below(library.path, place_.site)) {
+        names.push_back(library.path);
+      }
+    }
+    if (place_.site.empty() || names.empty()) return;
+    note(fmt::format("the environment lacks libraries that the host would give: {}", fmt::join(names, ", ")));
+  }
+
+  void fail(const std::string& what, const std::string& remedy) {
+    survey_.problems.push_back({true, remedy.empty() ? what : what + "; " + remedy});
+  }
+  void note(const std::string& what) { survey_.problems.push_back({false, what}); }
+  void no_gpu(const std::string& what, const std::string& remedy) {
+    survey_.problems.push_back({with_gpu_, remedy.empty() ? what : what + "; " + remedy});
+  }
+
+  std::string reinstall(const std::string& version) const {
+    if (place_.site.empty()) return "unpack LibTorch again, into an empty folder";
+    return fmt::format("pip install --force-reinstall --no-deps torch=={}", without_local_part(version));
+  }
+
+  // What would bring the library.
+  std::string provider_of(const std::string& library) const {
+    if (library.starts_with("libtorch") || library.starts_with("libc10")) return reinstall(release_.declared);
+    if (const std::string pin = pin_of_library(packages_, library); !pin.empty()) return "pip install " + pin;
+    return place_.site.empty() ? "install the package of this host that has it"
+                               : fmt::format("pip install torch=={}, which asks for what it needs",
+                                             without_local_part(release_.declared));
+  }
+
+  template <class Parts>
+  LibrarySearch look_for(const Parts& parts) const {
+    std::vector<std::string> first;
+    for (const char* part : parts) {
+      const fs::path path = fs::path(place_.lib) / part;
+      if (fs::exists(path)) first.push_back(path.string());
+    }
+    LibrarySearch search = search_libraries(first, folders_);
+    std::vector<std::string> companions;
+    for (const FoundLibrary& library : search.found) {
+      for (const Companions& companion : kCompanions) {
+        if (!library.name.starts_with(companion.of)) continue;
+        for (const auto& entry : fs::directory_iterator(fs::path(library.path).parent_path())) {
+          const std::string name = entry.path().filename().string();
+          if (name.starts_with(companion.beginning) && name.find(".so.") != std::string::npos &&
+              name.find(".alt.") == std::string::npos) {
+            companions.push_back(entry.path().string());
+          }
+        }
+      }
+    }
+    if (companions.empty()) return search;
+    std::sort(companions.begin(), companions.end());
+    first.insert(first.end(), companions.begin(), companions.end());
+    return search_libraries(first, folders_);
+  }
+
+  void add(const LibrarySearch& search) {
+    for (const FoundLibrary& library : search.found) {
+      const bool is_known = std::any_of(survey_.loaded.begin(), survey_.loaded.end(),
+                                        [&](const FoundLibrary& known) { return known.name == library.name; });
+      if (!is_known && is_numeric(library.name)) survey_.loaded.push_back(library);
+    }
+  }
+
+  // A copy in the environment itself may be taken by a library that looks elsewhere first; those of the host are only
+  // said.
+  void report_second_copies(const LibrarySearch& search) {
+    std::map<std::string, std::vector<std::string>> of_host;
+    for (const SecondCopy& copy : search.second_copies) {
+      if (!begins_with_one_of(copy.name, kNvidiaLibraries)) continue;
+      if (!lies_below(copy.other, place_.site.empty() ? place_.lib : place_.site)) {
+        of_host[fs::path(copy.other).parent_path().string()].push_back(copy.name);
+        continue;
+      }
+      fail(fmt::format("there are two different {}: {} would be loaded, and {} lies behind it", copy.name, copy.taken,
+                       copy.other),
+           "uninstall both packages that brought them, then install the one that torch asks for");
+    }
+    for (const auto& [folder, names] : of_host) {
+      note(fmt::format("{} has other copies of {}, which are not the ones loaded", folder, fmt::join(names, ", ")));
+    }
+  }
+
+  static bool lies_below(const std::string& path, const std::string& folder) { return path.starts_with(folder + "/"); }
+
+  bool take_cuda_headers() {
+    const CudaHeaders headers =
+        find_cuda_headers(place_.site, leading_numbers(release_.cuda, 2), cuda_toolkit_folders());
+    if (headers.folders.empty()) {
+      no_gpu(headers.problem, headers.remedy);
+      return false;
+    }
+    survey_.include_dirs.insert(survey_.include_dirs.end(), headers.folders.begin(), headers.folders.end());
+    return true;
+  }
+
+  void add_cuda_versions() {
+    if (!release_.cuda.empty()) survey_.components["cuda"] = leading_numbers(release_.cuda, 2);
+    add_version("cudnn", "libcudnn.so", "nvidia-cudnn-", "cudnn_version.h",
+                {"CUDNN_MAJOR", "CUDNN_MINOR", "CUDNN_PATCHLEVEL"});
+    add_version("nccl", "libnccl.so", "nvidia-nccl-", "nccl.h", {"NCCL_MAJOR", "NCCL_MINOR", "NCCL_PATCH"});
+  }
+
+  void add_version(const std::string& component, const std::string& library, const std::string& package,
+                   const std::string& header, const std::vector<std::string>& names) {
+    const bool is_loaded = std::any_of(survey_.loaded.begin(), survey_.loaded.end(),
+                                       [&](const FoundLibrary& found) { return found.name.starts_with(library); });
+    if (!is_loaded) return;
+    for (const InstalledPackage& installed : packages_) {
+      if (installed.name.starts_with(package)) {
+        survey_.components[component] = leading_numbers(installed.version, 3);
+        return;
+      }
+    }
+    for (const std::string& folder : survey_.include_dirs) {
+      const std::string version = defined_version(fs::path(folder) / header, names);
+      if (version.empty()) continue;
+      survey_.components[component] = version;
+      return;
+    }
+  }
+
+  TorchPlace place_;
+  LoaderFolders folders_;
+  bool with_gpu_;
+  std::vector<InstalledPackage> packages_;
+  TorchRelease release_;
+  EnvironmentSurvey survey_;
+};
+
+}  // namespace
+
+EnvironmentSurvey survey_environment(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu) {
+  Surveyor surveyor(place, folders, with_gpu);
+  surveyor.check_release();
+  surveyor.check_python();
+  surveyor.read_cpu_part();
+  surveyor.read_gpu_part();
+  surveyor.check_mixture();
+  return surveyor.finish();
+}
+
+std::string identity_of(const std::map<std::string, std::string>& components,
+                        const std::map<std::string, std::string>& libraries) {
+  std::string text;
+  for (const auto& [name, version] : components) text += fmt::format("{} {}\n", name, version);
+  for (const auto& [name, identity] : libraries) text += fmt::format("{} {}\n", name, identity);
+  return sha256_of_text(text);
+}
+
+}  // namespace reprobench

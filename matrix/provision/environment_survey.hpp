@@ -1,0 +1,38 @@
+// What a PyTorch that somebody else installed consists of, read from its files: versions, C++ ABI, headers, and every
+// library its parts would load; and what is wrong with it. Nothing of it is loaded or run.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "matrix/provision/library_search.hpp"
+#include "matrix/provision/torch_place.hpp"
+
+namespace reprobench {
+
+struct EnvironmentProblem {
+  bool is_fatal = false;  // no stack can be made of it
+  std::string text;       // what is wrong, and what would help
+};
+
+struct EnvironmentSurvey {
+  std::vector<std::string> include_dirs;          // CUDA's too, if its part is usable
+  std::vector<std::string> library_dirs;          // torch's, then those of the NVIDIA libraries it would load
+  std::map<std::string, std::string> components;  // torch, cuda, cudnn, nccl: as declared by metadata, else by headers.
+                                                  // cuda and what rests on it only where torch can use them
+  std::map<std::string, std::string> libraries;   // name to library_identity: those that can change bits or speed
+  std::vector<FoundLibrary> loaded;               // the same, with their paths
+  int cxx11_abi = 1;
+  int cxx_standard = 17;
+  std::vector<EnvironmentProblem> problems;
+};
+
+// `with_gpu`: what keeps its GPU part from being used is fatal, not only said.
+EnvironmentSurvey survey_environment(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu);
+
+// SHA-256 over versions and libraries: the same environment at another place has the same.
+std::string identity_of(const std::map<std::string, std::string>& components,
+                        const std::map<std::string, std::string>& libraries);
+
+}  // namespace reprobench

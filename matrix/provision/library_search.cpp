@@ -1,0 +1,137 @@
+#include "matrix/provision/library_search.hpp"
+
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <glob.h>
+
+#include "matrix/contract/elf_library.hpp"
+#include "matrix/provision/sha256.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Folders that the lines of an ld.so.conf name, and the files it includes.
+void read_loader_configuration(const fs::path& file, const fs::path& root, std::vector<std::string>& folders) {
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string word;
+    if (!(words >> word)) continue;
+    if (word != "include") {
+      if (word.starts_with('/')) folders.push_back((root / word.substr(1)).string());
+      continue;
+    }
+    for (std::string pattern; words >> pattern;) {
+      const fs::path below = pattern.starts_with('/') ? root / pattern.substr(1) : file.parent_path() / pattern;
+      glob_t matches{};
+      if (glob(below.c_str(), 0, nullptr, &matches) == 0) {
+        for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
+          read_loader_configuration(matches.gl_pathv[i], root, folders);
+        }
+      }
+      globfree(&matches);
+    }
+  }
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+// A library whose needs are looked for, with the DT_RPATHs of those that led to it.
+struct Loaded {
+  std::string path;
+  ElfLibrary library;
+  std::vector<std::string> inherited;
+};
+
+std::vector<std::string> folders_for_needs_of(const Loaded& loaded, const LoaderFolders& folders) {
+  std::vector<std::string> order;
+  if (loaded.library.runpath.empty()) {
+    append(order, loaded.library.rpath);
+    append(order, loaded.inherited);
+  }
+  append(order, folders.of_program);
+  append(order, loaded.library.runpath);
+  append(order, folders.of_host);
+  return order;
+}
+
+bool is_other_content(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return !fs::equivalent(a, b, error) && library_identity(a) != library_identity(b);
+}
+
+}  // namespace
+
+std::vector<std::string> host_library_folders(const std::string& root) {
+  std::vector<std::string> folders;
+  read_loader_configuration(fs::path(root) / "etc/ld.so.conf", root, folders);
+  for (const char* folder :
+       {"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib"}) {
+    folders.push_back((fs::path(root) / folder).string());
+  }
+  return folders;
+}
+
+LibrarySearch search_libraries(const std::vector<std::string>& first, const LoaderFolders& folders) {
+  LibrarySearch search;
+  std::set<std::string> seen;
+  std::deque<Loaded> waiting;
+  const auto load = [&](std::string name, const std::string& path, const std::vector<std::string>& inherited) {
+    auto library = read_elf_library(path);
+    if (!library || !library->is_x86_64) {
+      search.damaged.push_back(path);
+      return;
+    }
+    search.found.push_back({std::move(name), path});
+    waiting.push_back({path, std::move(*library), inherited});
+  };
+  for (const std::string& path : first) {
+    const auto library = read_elf_library(path);
+    const bool is_named = library && !library->soname.empty();
+    std::string name = is_named ? library->soname : fs::path(path).filename().string();
+    if (seen.insert(name).second) load(std::move(name), path, {});
+  }
+  while (!waiting.empty()) {
+    const Loaded loaded = std::move(waiting.front());
+    waiting.pop_front();
+    const std::vector<std::string> order = folders_for_needs_of(loaded, folders);
+    std::vector<std::string> passed_on =
+        loaded.library.runpath.empty() ? loaded.library.rpath : std::vector<std::string>{};
+    append(passed_on, loaded.inherited);
+    for (const std::string& name : loaded.library.needed) {
+      if (!seen.insert(name).second) continue;
+      std::vector<std::string> copies;
+      for (const std::string& folder : order) {
+        std::string path = (fs::path(folder) / name).string();
+        if (fs::exists(path)) copies.push_back(std::move(path));
+      }
+      if (copies.empty()) {
+        search.missing.push_back({name, loaded.path});
+        continue;
+      }
+      load(name, copies.front(), passed_on);
+      for (const std::string& other : copies) {
+        if (is_other_content(copies.front(), other)) {
+          search.second_copies.push_back({name, copies.front(), other});
+          break;
+        }
+      }
+    }
+  }
+  return search;
+}
+
+std::string library_identity(const std::string& path) {
+  const auto library = read_elf_library(path);
+  return library && !library->build_id.empty() ? library->build_id : "sha256:" + sha256_of_file(path);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,51 @@
+// Which files the dynamic loader would take for a set of libraries and all they need, found without loading any.
+//
+// The order is ld.so's: DT_RPATH of the library and of those that led to it, of the program, LD_LIBRARY_PATH,
+// DT_RUNPATH, the host's folders. A library with a DT_RUNPATH ignores every DT_RPATH. One name is taken once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace reprobench {
+
+struct LoaderFolders {
+  std::vector<std::string> of_program;  // its DT_RPATH, and LD_LIBRARY_PATH
+  std::vector<std::string> of_host;     // what ld.so.conf names, and the loader's own
+};
+
+// The host's folders as below `root` ("/" for this host's own).
+std::vector<std::string> host_library_folders(const std::string& root);
+
+struct FoundLibrary {
+  std::string name;  // "libcudnn.so.9"
+  std::string path;
+};
+
+struct MissingLibrary {
+  std::string name;
+  std::string needed_by;  // path of the first that needs it
+};
+
+// Another file of the name, with another content, further down the folders in which `taken` was found first.
+struct SecondCopy {
+  std::string name;
+  std::string taken;
+  std::string other;
+};
+
+struct LibrarySearch {
+  std::vector<FoundLibrary> found;  // `first`, then what they need, in the order of loading
+  std::vector<MissingLibrary> missing;
+  std::vector<SecondCopy> second_copies;
+  std::vector<std::string> damaged;  // paths that are no ELF library of this architecture
+};
+
+// `first`: paths.
+LibrarySearch search_libraries(const std::vector<std::string>& first, const LoaderFolders& folders);
+
+// Build id of a library, or `sha256:` and the digest of the file if it has none. Throws ProvisionError if the file
+// cannot be read.
+std::string library_identity(const std::string& path);
+
+}  // namespace reprobench

@@ -1,0 +1,85 @@
+#include "matrix/provision/package_metadata.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <utility>
+
+namespace reprobench {
+namespace {
+
+// A library by its beginning, and what the name of the package that brings it contains.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kPackageOfLibrary = {{
+    {"libcudart", "cuda-runtime"},
+    {"libcupti", "cuda-cupti"},
+    {"libcudnn", "cudnn"},
+    {"libcublas", "cublas"},
+    {"libcufft", "cufft"},
+    {"libcurand", "curand"},
+    {"libcusolver", "cusolver"},
+    {"libcusparseLt", "cusparselt"},
+    {"libcusparse", "cusparse"},
+    {"libnccl", "nccl"},
+    {"libnvJitLink", "nvjitlink"},
+    {"libnvrtc", "cuda-nvrtc"},
+    {"libnvshmem", "nvshmem"},
+    {"libcufile", "cufile"},
+}};
+
+std::string normal_name(std::string name) {
+  for (char& c : name) c = c == '_' || c == '.' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
+// What follows `key: ` at the beginning of a line.
+bool value_after(const std::string& line, const std::string& key, std::string& value) {
+  if (!line.starts_with(key + ": ")) return false;
+  value = line.substr(key.size() + 2);
+  if (value.ends_with('\r')) value.pop_back();
+  return true;
+}
+
+}  // namespace
+
+std::vector<InstalledPackage> read_package_metadata(const std::filesystem::path& site) {
+  std::vector<InstalledPackage> packages;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(site, error)) {
+    const std::string folder = entry.path().filename().string();
+    if (!folder.ends_with(".dist-info") || (!folder.starts_with("torch-") && !folder.starts_with("nvidia_"))) continue;
+    InstalledPackage package;
+    std::ifstream metadata(entry.path() / "METADATA");
+    std::string name;
+    // The header ends at the first empty line; what follows is the description.
+    for (std::string line, requirement; std::getline(metadata, line) && !line.empty() && line != "\r";) {
+      if (value_after(line, "Name", name)) package.name = normal_name(name);
+      if (value_after(line, "Requires-Dist", requirement)) package.requirements.push_back(requirement);
+      value_after(line, "Version", package.version);
+    }
+    if (!package.name.empty()) packages.push_back(std::move(package));
+  }
+  std::sort(packages.begin(), packages.end(),
+            [](const auto& a, const auto& b) { return std::pair(a.name, a.version) < std::pair(b.name, b.version); });
+  return packages;
+}
+
+std::string torch_pin(const std::vector<InstalledPackage>& packages, std::string_view words) {
+  for (const InstalledPackage& package : packages) {
+    if (package.name != "torch") continue;
+    for (const std::string& requirement : package.requirements) {
+      const std::string pin = requirement.substr(0, requirement.find_first_of("; "));
+      if (pin.find("==") != std::string::npos && pin.find(words) != std::string::npos) return pin;
+    }
+  }
+  return "";
+}
+
+std::string pin_of_library(const std::vector<InstalledPackage>& packages, std::string_view library) {
+  for (const auto& [beginning, words] : kPackageOfLibrary) {
+    if (!library.starts_with(beginning)) continue;
+    if (std::string pin = torch_pin(packages, words); !pin.empty()) return pin;
+  }
+  return "";
+}
+
+}  // namespace reprobench

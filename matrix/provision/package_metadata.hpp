@@ -1,0 +1,28 @@
+// What a Python environment's metadata says it holds (NAME-VERSION.dist-info/METADATA).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprobench {
+
+struct InstalledPackage {
+  std::string name;                       // "nvidia-cudnn-cu12": lower case, with dashes
+  std::string version;                    // "9.10.2.21"
+  std::vector<std::string> requirements;  // Requires-Dist lines
+};
+
+// Of torch and NVIDIA, in order of name. A package that was half removed, or installed twice, is there once a metadata
+// folder.
+std::vector<InstalledPackage> read_package_metadata(const std::filesystem::path& site);
+
+// "nvidia-cudnn-cu13==9.19.0.56" of torch's requirement that pins a package with `words` in its name; empty if none
+// does.
+std::string torch_pin(const std::vector<InstalledPackage>& packages, std::string_view words);
+
+// The same for the package that brings a library such as "libcudnn.so.9".
+std::string pin_of_library(const std::vector<InstalledPackage>& packages, std::string_view library);
+
+}  // namespace reprobench

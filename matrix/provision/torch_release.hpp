@@ -1,0 +1,26 @@
+// Which PyTorch lies at a place: what it says of itself, what its headers say, how it was compiled.
+#pragma once
+
+#include <string>
+
+#include "matrix/provision/torch_place.hpp"
+
+namespace reprobench {
+
+struct TorchRelease {
+  std::string declared;   // "2.9.0+cu128" of version.py or build-version; else `compiled`
+  std::string compiled;   // "2.9.0" of torch/version.h; empty if there are no headers
+  std::string cuda;       // "12.8"; empty for a build without
+  int cxx11_abi = 1;      // _GLIBCXX_USE_CXX11_ABI of its libraries
+  int cxx_standard = 17;  // the oldest its headers accept
+};
+
+TorchRelease read_torch_release(const TorchPlace& place);
+
+// "2.9.0" of "2.9.0+cu128".
+std::string without_local_part(const std::string& version);
+
+// "9.10.2" of "9.10.2.21" and 3.
+std::string leading_numbers(const std::string& version, int count);
+
+}  // namespace reprobench
