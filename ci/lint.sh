@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Include directions, formatting and shell scripts; `ci/lint.sh --tidy` adds clang-tidy. `ci/packages.sh test` installs the tools.
+# Include directions, formatting, shell scripts and generated Dockerfiles; `ci/lint.sh --tidy` adds clang-tidy. `ci/packages.sh test` installs the tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,8 +10,10 @@ ci/layers.sh
 mapfile -t sources < <(git ls-files '*.cpp' '*.hpp' '*.cu')
 clang-format --dry-run --Werror "${sources[@]}"
 echo "lint: formatting is clean"
-shellcheck ci/*.sh .ci/run
+shellcheck ci/*.sh docker/*.sh .ci/run
 echo "lint: shell scripts are clean"
+docker/generate.sh --check
+echo "lint: Dockerfiles are those of the stacks"
 if [ "${1:-}" = --tidy ]; then
   cmake --preset dev >/dev/null
   # Not by excluding pathspecs: git 2.39 drops every file of a list like this one.
