@@ -44,7 +44,7 @@ std::string adopted_stack_file(const std::string& name, const TorchPlace& place,
       "  include_dirs: {}\n"
       "  library_dirs: {}\n"
       "  libraries:\n",
-      name, quoted(fmt::format("PyTorch {} adopted from {}", survey.components.at("torch"), place.prefix)),
+      name, quoted(fmt::format("PyTorch {} adopted from {}", survey.components.at("torch"), place.lib)),
       fmt::join(components, ", "), survey.cxx11_abi, survey.cxx_standard, quoted_list(survey.include_dirs),
       quoted_list(survey.library_dirs));
   for (const auto& [library, identity] : survey.libraries)

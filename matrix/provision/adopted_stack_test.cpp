@@ -33,6 +33,7 @@ TEST_CASE("the file of an adopted stack holds what was found, and the same envir
   CHECK(spec.library_dirs == survey.library_dirs);
   CHECK(spec.cxx11_abi == 1);
   CHECK(adopt(environment).text == spec.text);
+  CHECK(adopted_stack_file("mine", torch_below(environment.root()), survey) == spec.text);
 }
 
 TEST_CASE("an adopted stack is there as long as its environment is what it was", "[provision]") {

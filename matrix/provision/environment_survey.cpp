@@ -42,10 +42,6 @@ constexpr std::array<std::string_view, 12> kOtherLibraries = {"libtorch",  "libc
                                                               "liblapack", "libopenblas", "libblis",   "libatlas",
                                                               "libmkl",    "libgomp",     "libomp",    "libiomp5"};
 
-// Packages of which every variant is unpacked into one folder, so that two of them overwrite each other.
-constexpr std::array<std::string_view, 4> kSharedFolderPackages = {"nvidia-cudnn-", "nvidia-nccl-", "nvidia-nvshmem-",
-                                                                   "nvidia-cusparselt-"};
-
 bool is_numeric(std::string_view library) {
   return begins_with_one_of(library, kNvidiaLibraries) || begins_with_one_of(library, kOtherLibraries);
 }
@@ -65,28 +61,22 @@ class Surveyor {
     folders_.of_program.insert(folders_.of_program.begin(), place.lib);
   }
 
+  void check_packages() {
+    append(find_package_problems(packages_, place_, release_));
+    append(find_python_problems(place_));
+  }
+
   void check_release() {
-    std::vector<std::string> versions;
-    for (const InstalledPackage& package : packages_) {
-      if (package.name == "torch") versions.push_back(package.version);
-    }
-    if (versions.size() > 1) {
-      fail(fmt::format("its metadata names PyTorch {}: one was installed over the other", fmt::join(versions, " and ")),
-           "uninstall torch until pip finds none, then install one");
-    } else if (versions.size() == 1 && without_local_part(versions[0]) != without_local_part(release_.declared)) {
-      fail(fmt::format("its metadata names PyTorch {}, torch/version.py {}", versions[0], release_.declared),
-           reinstall(versions[0]));
-    }
     if (release_.compiled.empty() || !fs::exists(fs::path(place_.include) / "ATen/ATen.h")) {
       fail(fmt::format("the C++ headers of PyTorch are missing: no {} in {}",
                        release_.compiled.empty() ? "torch/version.h" : "ATen/ATen.h", place_.include),
            place_.site.empty()
                ? "install its development package (Debian: libtorch-dev), or the whole archive of LibTorch"
-               : reinstall(release_.declared));
+               : reinstallation(place_, release_.declared));
     } else if (without_local_part(release_.declared) != release_.compiled) {
       fail(fmt::format("its headers are those of PyTorch {}, and it says it is {}", release_.compiled,
                        release_.declared),
-           reinstall(release_.declared));
+           reinstallation(place_, release_.declared));
     }
     survey_.components["torch"] = release_.declared;
     survey_.cxx_standard = release_.cxx_standard;
@@ -100,39 +90,11 @@ class Surveyor {
     }
   }
 
-  void check_python() {
-    if (place_.python.empty() || place_.site.empty()) return;
-    std::string digits = place_.python;
-    std::erase(digits, '.');
-    std::vector<std::string> others;
-    bool is_for_this_one = false;
-    std::error_code error;
-    for (const auto& entry : fs::directory_iterator(fs::path(place_.site) / "torch", error)) {
-      const std::string file = entry.path().filename().string();
-      if (!file.starts_with("_C.cpython-")) continue;
-      const std::string tag = file.substr(11, file.find('-', 11) - 11);
-      is_for_this_one = is_for_this_one || tag == digits;
-      others.push_back(tag);
-    }
-    if (!others.empty() && !is_for_this_one) {
-      fail(
-          fmt::format("this is a PyTorch for CPython {}, found by Python {}", fmt::join(others, ", "), place_.python),
-          "PYTHONPATH or a copied folder leads one Python to the packages of another; name the Python it was installed "
-          "for, or --libtorch " +
-              (fs::path(place_.site) / "torch").string());
-    }
-    const fs::path site = fs::path(place_.site).lexically_relative(place_.prefix);
-    if (site.empty() || *site.begin() == "..") {
-      note(fmt::format("the PyTorch that this Python finds lies outside its environment {}, in {}", place_.prefix,
-                       place_.site));
-    }
-  }
-
   void read_cpu_part() {
     const LibrarySearch search = look_for(kCpuParts);
     for (const std::string& path : search.damaged) {
       fail(fmt::format("{} is no library for x86-64: cut off, or of another architecture", path),
-           reinstall(release_.declared));
+           reinstallation(place_, release_.declared));
     }
     for (const MissingLibrary& missing : search.missing) {
       fail(fmt::format("{} is nowhere, and {} needs it", missing.name, fs::path(missing.needed_by).filename().string()),
@@ -156,27 +118,6 @@ class Surveyor {
     if (take_cuda_headers()) add_cuda_versions();
   }
 
-  // Packages that share a folder, and libraries of which another copy could be taken.
-  void check_mixture() {
-    std::map<std::string_view, std::vector<std::string>> variants;
-    for (const InstalledPackage& package : packages_) {
-      for (const std::string_view beginning : kSharedFolderPackages) {
-        if (package.name.starts_with(beginning)) variants[beginning].push_back(package.name + " " + package.version);
-      }
-    }
-    for (const auto& [beginning, names] : variants) {
-      if (names.size() < 2) continue;
-      fail(fmt::format("{} are unpacked into one folder and have overwritten each other", fmt::join(names, " and ")),
-           "uninstall all of them, then install the one that torch asks for: " + torch_pin(packages_, beginning));
-    }
-    for (const InstalledPackage& package : packages_) {
-      if (package.name == "torch") continue;
-      const std::string pin = torch_pin(packages_, package.name + "==");
-      if (pin.empty() || pin == package.name + "==" + package.version) continue;
-      note(fmt::format("{} {} is installed, and torch asks for {}", package.name, package.version, pin));
-    }
-  }
-
   EnvironmentSurvey finish() {
     std::set<std::string> known(survey_.library_dirs.begin(), survey_.library_dirs.end());
     const std::set<std::string> of_host(folders_.of_host.begin(), folders_.of_host.end());
@@ -190,6 +131,10 @@ class Surveyor {
   }
 
  private:
+  void append(const std::vector<EnvironmentProblem>& problems) {
+    survey_.problems.insert(survey_.problems.end(), problems.begin(), problems.end());
+  }
+
   bool is_gpu_part_whole(const LibrarySearch& search) {
     std::vector<std::string> missing;
     std::set<std::string> remedies;
@@ -227,21 +172,17 @@ class Surveyor {
   }
 
   void fail(const std::string& what, const std::string& remedy) {
-    survey_.problems.push_back({true, remedy.empty() ? what : what + "; " + remedy});
+    survey_.problems.push_back(fatal_problem(what, remedy));
   }
   void note(const std::string& what) { survey_.problems.push_back({false, what}); }
   void no_gpu(const std::string& what, const std::string& remedy) {
-    survey_.problems.push_back({with_gpu_, remedy.empty() ? what : what + "; " + remedy});
-  }
-
-  std::string reinstall(const std::string& version) const {
-    if (place_.site.empty()) return "unpack LibTorch again, into an empty folder";
-    return fmt::format("pip install --force-reinstall --no-deps torch=={}", without_local_part(version));
+    survey_.problems.push_back({with_gpu_, what + "; " + remedy});
   }
 
   // What would bring the library.
   std::string provider_of(const std::string& library) const {
-    if (library.starts_with("libtorch") || library.starts_with("libc10")) return reinstall(release_.declared);
+    if (library.starts_with("libtorch") || library.starts_with("libc10"))
+      return reinstallation(place_, release_.declared);
     if (const std::string pin = pin_of_library(packages_, library); !pin.empty()) return "pip install " + pin;
     return place_.site.empty() ? "install the package of this host that has it"
                                : fmt::format("pip install torch=={}, which asks for what it needs",
@@ -353,11 +294,10 @@ class Surveyor {
 
 EnvironmentSurvey survey_environment(const TorchPlace& place, const LoaderFolders& folders, bool with_gpu) {
   Surveyor surveyor(place, folders, with_gpu);
+  surveyor.check_packages();
   surveyor.check_release();
-  surveyor.check_python();
   surveyor.read_cpu_part();
   surveyor.read_gpu_part();
-  surveyor.check_mixture();
   return surveyor.finish();
 }
 

@@ -6,15 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "matrix/provision/environment_problem.hpp"
 #include "matrix/provision/library_search.hpp"
 #include "matrix/provision/torch_place.hpp"
 
 namespace reprobench {
-
-struct EnvironmentProblem {
-  bool is_fatal = false;  // no stack can be made of it
-  std::string text;       // what is wrong, and what would help
-};
 
 struct EnvironmentSurvey {
   std::vector<std::string> include_dirs;          // CUDA's too, if its part is usable
