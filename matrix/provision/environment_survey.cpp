@@ -100,6 +100,12 @@ class Surveyor {
       fail(fmt::format("{} is nowhere, and {} needs it", missing.name, fs::path(missing.needed_by).filename().string()),
            provider_of(missing.name));
     }
+    for (const FoundLibrary& library : search.found) {
+      const bool is_torch = library.name.starts_with("libtorch") || library.name.starts_with("libc10");
+      if (!is_torch || fs::path(library.path).parent_path() == place_.lib) continue;
+      fail(fmt::format("{} would be taken from another PyTorch, {}", library.name, library.path),
+           reinstallation(place_, release_.declared));
+    }
     add(search);
   }
 

@@ -98,6 +98,15 @@ TEST_CASE("a CPU part that lacks a library is refused", "[provision]") {
                         "nvidia-cuda-runtime-cu12==12.8.90\n"));
 }
 
+TEST_CASE("a part that only another PyTorch has is refused", "[provision]") {
+  const FakeEnvironment environment;
+  const TemporaryFolder host;
+  std::filesystem::rename(environment.torch() / "lib/libc10.so", host.path() / "libc10.so");
+  CHECK_THAT(environment.problems(false, {host.path().string()}),
+             StartsWith("FAIL libc10.so would be taken from another PyTorch, " + (host.path() / "libc10.so").string() +
+                        "; pip install --force-reinstall --no-deps torch==9.8.7\n"));
+}
+
 TEST_CASE("headers that were deleted, or are another release's, are refused", "[provision]") {
   const FakeEnvironment environment;
   FakeEnvironment::write_torch_header(environment.torch(), 9, 8, 6);
