@@ -1,9 +1,12 @@
+#include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "matrix/cli/comparison_text.hpp"
+#include "matrix/cli/progress.hpp"
 #include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/stored_runs.hpp"
@@ -34,6 +37,7 @@ struct CompareOptions {
   bool trajectory = false;
   int members = 8;
   int seeds = 0;
+  FailOn fail_on = FailOn::any;
   bool keep = false;
   bool only_changed = false;
   bool json = false;
@@ -69,22 +73,15 @@ KnobValues chosen_knobs(std::vector<std::string> options, const std::vector<std:
     const std::string name = option.substr(0, equals);
     const std::string value = option.substr(equals + 1);
     const Knob* knob = find_knob(name);
-    if (knob == nullptr) throw UsageError(fmt::format("there is no knob `{}`; {}", name, did_you_mean(name, names)));
-    if (!accepts(*knob, value)) throw UsageError(fmt::format("knob `{}` does not take `{}`", name, value));
+    if (knob == nullptr) throw UsageError(unknown_name("knob", name, names));
+    if (!accepts(*knob, value)) {
+      const std::vector<std::string> words(knob->values.begin(), knob->values.end());
+      throw UsageError(words.empty() ? fmt::format("knob `{}` takes a positive integer, got `{}`", name, value)
+                                     : unknown_name(fmt::format("value of knob `{}`", name), value, words));
+    }
     values[name] = value;
   }
   return values;
-}
-
-void print(const std::vector<CellComparison>& comparisons, const CompareOptions& options, const Terminal& terminal) {
-  if (options.json) {
-    const bool is_one = comparisons.size() == 1 && !options.expected.empty();
-    terminal.out((is_one ? to_json(comparisons.front()) : to_json(comparisons)).dump(1) + "\n");
-    return;
-  }
-  for (const CellComparison& comparison : comparisons) {
-    if (!options.only_changed || comparison.word != Match::equal) terminal.out(to_text(comparison, terminal));
-  }
 }
 
 // The work of one call: which sides, by which workers, and what is said about each pair.
@@ -94,52 +91,48 @@ class Comparer {
       : options_(options), terminal_(context.terminal), project_(context.store), specs_(project_.stacks()) {
     is_run_ = options.expected.empty();
     is_stacks_ = !is_run_ && specs_.count(options.measured) > 0 && specs_.count(options.expected) > 0;
-    if (!is_stacks_) require_run(options.measured);
-    if (!is_stacks_ && !is_run_) require_run(options.expected);
-    if (is_run_) run_folder_ = find_run(project_.store(), options.measured);
+    if (!is_stacks_) require_known(options.measured);
+    if (!is_stacks_ && !is_run_) require_known(options.expected);
+    if (is_run_) run_folder_ = find_judged_run(project_.store(), options.measured);
   }
 
-  std::vector<CellComparison> run() {
+  ExitCode run() {
     if (options_.seeds > 0 && !is_stacks_) throw UsageError("--seeds trains anew, so it needs two stacks");
-    auto pairs = stored_pairs();
-    ReplayHost replay_host(project_, workers_for(pairs));
+    StoredPairs found = stored_pairs();
+    ReplayHost replay_host(project_, workers_for(found.pairs));
     Replays& replays = replay_host.replays();
-    if (is_stacks_) pairs.push_back(fresh_pair(replays));
-    const PairQuestions asked = questions();
+    if (is_stacks_) found.pairs.push_back(fresh_pair(replays));
     const auto announce = [&](const std::string& line) { terminal_.log(line + "\n"); };
+    const bool has_tensors = std::any_of(found.pairs.begin(), found.pairs.end(), [](const SidePair& pair) {
+      return pair.first.request.trace == TraceLevel::tensor;
+    });
     std::vector<CellComparison> comparisons;
-    for (SidePair& pair : pairs) {
-      terminal_.status(fmt::format("[{}/{}] {}", comparisons.size() + 1, pairs.size(), pair.first.label));
-      comparisons.push_back(inquire(pair, asked, replays, announce));
-      for (const std::string& problem : comparisons.back().unanswered) {
-        terminal_.error(fmt::format("{}: not answered: {}\n", pair.first.label, printable(problem)));
-      }
+    const auto started = std::chrono::steady_clock::now();
+    for (SidePair& pair : found.pairs) {
+      terminal_.status(progress_text(comparisons.size(), found.pairs.size(), started) + pair.first.label);
+      comparisons.push_back(inquire(pair, questions(pair, has_tensors), replays, announce));
+      show(comparisons.back());
       pair = {};  // traces are large
     }
     terminal_.status("");
     finish(comparisons, replays);
-    return comparisons;
+    return conclude(comparisons, found);
   }
 
  private:
   // A word that is no run may be a stack's name mistyped.
-  void require_run(const std::string& word) const {
+  void require_known(const std::string& word) const {
     const std::string run = word.substr(0, word.rfind(':'));
-    if (std::filesystem::exists(run) || std::filesystem::exists(project_.store() / "runs" / run)) return;
+    if (is_stored_run(project_.store(), run)) return;
     project_.stack_files().require_readable(word);
-    std::vector<std::string> names;
-    for (const auto& [name, spec] : specs_) names.push_back(name);
     if (specs_.count(word) > 0)
       throw UsageError(fmt::format("stack `{}` can only be compared with another stack", word));
-    std::string hint = did_you_mean(word, names);
-    for (const std::string& name : names) {
-      if (hint.empty() && name.rfind(word, 0) == 0) hint = fmt::format("did you mean `{}`?", name);
-    }
-    if (hint.empty()) hint = "`reprobench stack list` and `reprobench db list` show what there is";
-    throw UsageError(fmt::format("`{}` is neither a run nor a stack; {}", word, hint));
+    std::vector<std::string> names = stored_run_names(project_.store());
+    for (const auto& [name, spec] : specs_) names.push_back(name);
+    throw UsageError(unknown_name("run or stack", word, names));
   }
 
-  std::vector<SidePair> stored_pairs() const {
+  StoredPairs stored_pairs() const {
     if (is_stacks_) return {};
     if (is_run_) return sides_within_run(run_folder_);
     return sides_of_runs(run_cells(options_.measured), run_cells(options_.expected));
@@ -149,13 +142,13 @@ class Comparer {
   RunCells run_cells(const std::string& word) const {
     const auto colon = word.rfind(':');
     const std::string cell = colon == std::string::npos ? "" : word.substr(colon + 1);
-    return {find_run(project_.store(), word.substr(0, colon)), cell};
+    return {find_judged_run(project_.store(), word.substr(0, colon)), cell};
   }
 
   std::map<std::string, WorkerCommand> workers_for(const std::vector<SidePair>& pairs) const {
     std::set<std::string> needed;
     if (is_stacks_) needed = {options_.measured, options_.expected};
-    if (options_.explain.explain || options_.trajectory) {
+    if (options_.explain.explain || options_.trajectory || options_.fail_on != FailOn::any) {
       for (const auto& [a, b] : pairs) needed.insert({a.request.stack, b.request.stack});
     }
     if (needed.empty()) return {};
@@ -169,11 +162,47 @@ class Comparer {
     return sides_of_stacks(options_.measured, options_.expected, options_.workload, capability, replays);
   }
 
-  PairQuestions questions() const {
+  // Where cells record every tensor, only these are replayed: the others train the same workloads.
+  PairQuestions questions(const SidePair& pair, bool has_tensors) const {
     PairQuestions asked{options_.explain, options_.trajectory, options_.members,
                         options_.seeds,   project_.store(),    {"cpu"}};
-    for (const auto& gpu : detect_host().gpus) asked.devices.insert(device_class(gpu.compute_capability));
+    for (const auto& gpu : host_.gpus) asked.devices.insert(device_class(gpu.compute_capability));
+    if (options_.fail_on != FailOn::any) {
+      asked.explain.explain = true;
+    } else if (has_tensors && pair.first.request.trace != TraceLevel::tensor) {
+      asked.explain.explain = asked.trajectory = false;
+    }
     return asked;
+  }
+
+  // "[3/8] ETA 1m20s " for whoever waits.
+  static std::string progress_text(std::size_t done, std::size_t all, std::chrono::steady_clock::time_point started) {
+    const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started;
+    const std::string eta =
+        done == 0 ? "?" : duration_text(elapsed * static_cast<long>(all - done) / static_cast<long>(done));
+    return fmt::format("[{}/{}] ETA {} ", done + 1, all, eta);
+  }
+
+  // A pair as soon as it is known; the document of all comes last.
+  void show(const CellComparison& comparison) const {
+    for (const std::string& problem : comparison.unanswered) {
+      terminal_.error(fmt::format("{}: not answered: {}\n", comparison.measured_name, problem));
+    }
+    if (options_.json || (options_.only_changed && comparison.word == Match::equal)) return;
+    terminal_.out(to_text(comparison, terminal_));
+  }
+
+  ExitCode conclude(const std::vector<CellComparison>& comparisons, const StoredPairs& found) const {
+    const ExitCode code = exit_code_of(overall_word(comparisons, found, options_.fail_on));
+    const std::string count = count_text(comparisons, found);
+    if (options_.json) {
+      const bool is_one = comparisons.size() == 1 && !is_run_;
+      terminal_.out((is_one ? to_json(comparisons.front()) : to_json(comparisons)).dump(1) + "\n");
+      if (!is_one) terminal_.log(fmt::format("{} (exit {})\n", count, static_cast<int>(code)));
+    } else {
+      terminal_.out(fmt::format("{} (exit {})\n", count, static_cast<int>(code)));
+    }
+    return code;
   }
 
   void finish(const std::vector<CellComparison>& comparisons, Replays& replays) const {
@@ -195,6 +224,7 @@ class Comparer {
   bool is_run_ = false;
   bool is_stacks_ = false;
   std::filesystem::path run_folder_;
+  HostFacts host_ = detect_host();
 };
 
 ExitCode compare(CompareOptions options, Context& context) {
@@ -204,9 +234,7 @@ ExitCode compare(CompareOptions options, Context& context) {
   if (is_tensor_file(options.measured)) return compare_files(options, context.terminal);
   options.workload.measured_knobs = chosen_knobs(options.knobs, options.measured_knobs);
   options.workload.expected_knobs = chosen_knobs(options.knobs, options.expected_knobs);
-  const auto comparisons = Comparer(options, context).run();
-  print(comparisons, options, context.terminal);
-  return exit_code_of(overall_word(comparisons));
+  return Comparer(options, context).run();
 }
 
 }  // namespace
@@ -242,6 +270,15 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.add_option("--knob-b", options->expected_knobs, "A knob of B alone")->type_name("NAME=VALUE");
   app.add_option("--worker", options->workers, "Run a stack's cells with this command instead of its installed worker")
       ->type_name("STACK=COMMAND");
+  const std::map<std::string, FailOn> kinds{
+      {"any", FailOn::any}, {"another_computation", FailOn::another_computation}, {"defect", FailOn::defect}};
+  app.add_option(
+         "--fail-on", options->fail_on,
+         "Which difference of bits ends with 1: any; another_computation (its constants differ, or fp64 calls it "
+         "a defect); defect. The latter two imply --explain")
+      ->transform(CLI::CheckedTransformer(kinds))
+      ->default_str("any")
+      ->type_name("any|another_computation|defect");
   app.add_flag("--keep", options->keep, "Keep the replays: states, operator calls, tensors");
   app.add_flag("--only-changed", options->only_changed, "Leave out pairs with equal bits");
   app.add_flag("--json", options->json, "One JSON document (schema: comparison, comparisons or snapshot_comparison)");

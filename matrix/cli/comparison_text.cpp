@@ -161,7 +161,8 @@ std::string to_text(const SnapshotComparison& comparison) {
 }
 
 std::string to_text(const CellComparison& comparison, const Terminal& terminal) {
-  std::string text = fmt::format("{} against {}: {}\n", comparison.measured, comparison.expected, comparison.workload);
+  std::string text =
+      fmt::format("{} against {}: {}\n", comparison.measured_name, comparison.expected_name, comparison.workload);
   text += fmt::format("  {}{}\n",
                       terminal.paint(fmt::format("{:<12}", to_string(comparison.word)), style_of(comparison.word)),
                       printable(comparison.sentence));
@@ -169,10 +170,11 @@ std::string to_text(const CellComparison& comparison, const Terminal& terminal) 
     text += line("steps",
                  fmt::format("{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared));
   }
+  for (const CheckResult& ratio : comparison.ratios) {
+    text += line(to_string(ratio.dimension), fmt::format("{}: {}", ratio.metric, ratio.sentence));
+  }
   for (const SideDifference& difference : comparison.differences) {
-    text +=
-        line("changed",
-             printable(fmt::format("{}: {} against {}", difference.what, difference.measured, difference.expected)));
+    text += line("changed", fmt::format("{}: {}", difference.what, sides_text(difference)));
   }
   text += distance_text(comparison);
   if (comparison.explanation) text += explanation_text(*comparison.explanation);

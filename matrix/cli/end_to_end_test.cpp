@@ -317,20 +317,28 @@ TEST_CASE("explain names the threshold's origin", "[e2e]") {
   CHECK(call({kBinary, "--store", place / "store", "explain", cell, "no.such_check"}).exit_code == 2);
 }
 
-TEST_CASE("compare says where two runs part, that a run is equal to itself, and refuses what has nothing in common",
-          "[e2e]") {
+TEST_CASE(
+    "compare says where two runs part, that a run which repeats itself is its equal, and refuses what has nothing in "
+    "common",
+    "[e2e]") {
   const Workplace place;
   CHECK(call(place.run_command("smoke, determinism", "drift=5")).exit_code == 1);
   const std::string run = place.run_folder();
   const auto compare = [&](const std::string& a, const std::string& b) {
     return call({kBinary, "--store", place / "store", "compare", a, b, "--json"});
   };
-  const auto equal = compare(run, run);
-  INFO(equal.out << equal.err);
-  CHECK(equal.exit_code == 0);
-  const json comparisons = json::parse(equal.out).at("comparisons");
+  const auto whole = compare(run, run);
+  INFO(whole.out << whole.err);
+  CHECK(whole.exit_code == 1);
+  const json comparisons = json::parse(whole.out).at("comparisons");
   CHECK(comparisons.size() == 8);
-  for (const json& one : comparisons) CHECK(one.at("word") == "equal");
+  // The drifting cells do not repeat themselves and are nobody's equal, not even their own.
+  for (const json& one : comparisons) {
+    const bool drifts = one.at("measured_name").get<std::string>().starts_with("determinism-") &&
+                        one.at("measured_name").get<std::string>().find("2.9.0") != std::string::npos;
+    CHECK(one.at("word") == (drifts ? "differs" : "equal"));
+  }
+  CHECK_THAT(whole.err, Catch::Contains("8 pairs compared: 6 equal, 2 differ (exit 1)"));
 
   std::string candidate;
   std::string reference;
@@ -340,11 +348,14 @@ TEST_CASE("compare says where two runs part, that a run is equal to itself, and 
     if (at.at("suite") != "determinism" || at.at("workload") != "mlp") continue;
     (at.at("stack") == "torch-2.9.0-cu128" ? candidate : reference) = cell.at("cell_id");
   }
-  // The first repeat of a drifting cell is still the reference's equal; its second is not what compare looks at.
   const auto cells = compare(run + ":" + candidate, run + ":" + reference);
   INFO(cells.out << cells.err);
   CHECK(json::parse(cells.out).at("measured").get<std::string>().find(candidate) != std::string::npos);
   CHECK(json::parse(cells.out).at("steps_compared") > 0);
+  CHECK(cells.exit_code == 1);
+  CHECK_THAT(json::parse(cells.out).at("sentence").get<std::string>(),
+             Catch::Contains("; repeat 0 against repeat 0; ") &&
+                 Catch::Contains("does not repeat itself: repeat 1 has other bits than repeat 0"));
   CHECK(compare(run + ":ffffffff", run).exit_code == 2);
   CHECK(compare("torch-2.9.0-cu128", run).exit_code == 2);
 }
@@ -358,13 +369,42 @@ TEST_CASE("compare with a run alone holds its cells against their references and
   CHECK(result.out.find("first difference in step 5, parameter `fc1.weight`") != std::string::npos);
   const json document = json::parse(read_file(place.run_folder() / "comparisons.json"));
   CHECK(document.at("schema") == "reprobench/comparisons");
-  // Of the two suites only determinism records tensors.
-  CHECK(document.at("comparisons").size() == 2);
+  CHECK(document.at("comparisons").size() == 4);
   for (const json& one : document.at("comparisons")) {
     CHECK(one.at("word") == "differs");
+    if (!one.at("measured_name").get<std::string>().starts_with("determinism-")) continue;  // no tensors on record
     CHECK(one.at("strip").at("steps").at(0) == 1);
     CHECK(one.at("strip").at("rows").at(0).at("marks").get<std::string>().substr(0, 4) == "....");
   }
+}
+
+TEST_CASE("compare with a run whose cell crashed, or was deleted, is never green", "[e2e]") {
+  const Workplace place;
+  std::string problem;
+  SECTION("crashed") {
+    CHECK(call(place.run_command("determinism", "crash=11")).exit_code == 1);
+    problem = "did not train to its end: crash: SIGSEGV";
+  }
+  SECTION("deleted") {
+    CHECK(call(place.run_command("determinism", "ok")).exit_code == 0);
+    fs::remove_all(place.run_folder() / "cells" / candidate_cell(place.verdict()).at("cell_id").get<std::string>());
+    problem = "did not train to its end: lost";
+  }
+  const auto result = call({kBinary, "--store", place / "store", "compare", place.run_folder()});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == 3);
+  CHECK_THAT(result.out, Catch::Contains("nothing to compare: determinism-") && Catch::Contains(problem));
+  CHECK_THAT(result.out, Catch::Contains("not comparable (exit 3)"));
+}
+
+TEST_CASE("compare with a run shows time and memory beside the bits", "[e2e]") {
+  const Workplace place;
+  CHECK(call(place.run_command("throughput", "slow=2")).exit_code == 1);
+  const auto result = call({kBinary, "--store", place / "store", "compare", place.run_folder()});
+  INFO(result.out << result.err);
+  CHECK_THAT(result.out, Catch::Contains("throughput.step_time: ") && Catch::Contains("worse by more than 5 %"));
+  CHECK_THAT(result.out, Catch::Contains("throughput-mlp-torch-2.9.0-cu128-cpu against "
+                                         "throughput-mlp-torch-2.8.0-cu128-cpu: mlp/base, 3000 steps"));
 }
 
 TEST_CASE("compare goes on past replays that fail, and says what is left unanswered", "[e2e]") {

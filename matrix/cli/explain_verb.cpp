@@ -7,6 +7,7 @@
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/evidence/run_record.hpp"
+#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
@@ -30,8 +31,10 @@ const json& find_cell(const json& verdict, const std::string& wanted) {
     if (found != nullptr) throw UsageError(fmt::format("`{}` is the beginning of several cell ids", wanted));
     found = &cell;
   }
-  if (found == nullptr) throw UsageError(fmt::format("the run has no cell `{}`", wanted));
-  return *found;
+  if (found != nullptr) return *found;
+  std::vector<std::string> slugs;
+  for (const json& cell : verdict.at("cells")) slugs.push_back(cell.at("slug"));
+  throw UsageError(unknown_name("cell of this run", wanted, slugs));
 }
 
 std::string number_or_dash(const json& value) { return value.is_null() ? "-" : value.dump(); }
@@ -131,18 +134,20 @@ std::string cell_text(const json& cell, const json& checks) {
 }
 
 ExitCode explain(const ExplainOptions& options, const Context& context) {
-  const auto run_folder = find_run(std::filesystem::absolute(context.store), options.run);
+  const auto run_folder = find_judged_run(std::filesystem::absolute(context.store), options.run);
   const std::vector<std::string> changed = changed_since_judged(run_folder.string());
   for (const std::string& file : changed) context.terminal.error(file + "\n");
   const ExitCode told = changed.empty() ? ExitCode::passed : ExitCode::undecided;
   const json verdict = load_verdict(run_folder);
   const json& cell = find_cell(verdict, options.cell);
   json checks = json::array();
+  std::vector<std::string> metrics;
   for (const json& check : cell.at("checks")) {
+    metrics.push_back(check.at("metric"));
     if (options.check.empty() || check.at("metric") == options.check) checks.push_back(check);
   }
   if (!options.check.empty() && checks.empty()) {
-    throw UsageError(fmt::format("cell {} has no check `{}`", options.cell, options.check));
+    throw UsageError(unknown_name("check of cell " + options.cell, options.check, metrics));
   }
   if (!options.as_json) {
     context.terminal.out(fmt::format("run {}\n", run_folder.filename().string()) + cell_text(cell, checks));

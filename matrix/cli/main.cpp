@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/inquiry/replays.hpp"
@@ -57,6 +58,9 @@ ExitCode run_verb(const std::function<ExitCode()>& action, const Terminal& termi
   } catch (const ContractError& error) {
     terminal.error(fmt::format("store: {}\n", printable(error.what())));
     return ExitCode::store;
+  } catch (const UnfinishedRun& error) {
+    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    return ExitCode::undecided;
   } catch (const ReplayFailed& error) {
     terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
     return ExitCode::undecided;

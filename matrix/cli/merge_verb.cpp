@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/report_process.hpp"
+#include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/cli/verdict_text.hpp"
@@ -24,13 +25,6 @@ struct MergeOptions {
   bool no_report = false;
 };
 
-fs::path find_recorded_run(const fs::path& store, const std::string& word) {
-  for (const fs::path& candidate : {fs::path(word), store / "runs" / word}) {
-    if (fs::exists(candidate / "run.json")) return candidate;
-  }
-  throw UsageError(fmt::format("no run `{}`, neither as a folder nor in {}", word, (store / "runs").string()));
-}
-
 MergeSource load_source(const fs::path& store, const std::string& word) {
   MergeSource source;
   std::string run = word;
@@ -42,7 +36,7 @@ MergeSource load_source(const fs::path& store, const std::string& word) {
       throw UsageError(fmt::format("`{}` is no label of a host: letters, digits, `.`, `_` and `-`", source.label));
     }
   }
-  const fs::path folder = find_recorded_run(store, run);
+  const fs::path folder = find_run(store, run);
   require_not_held(folder, folder.filename().string());
   source.run = load_run(folder.string());
   return source;

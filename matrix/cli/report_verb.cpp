@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/report_process.hpp"
+#include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/evidence/run_record.hpp"
@@ -18,17 +19,20 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
     bool rejudge = false;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("run", options->run, "Run directory")->required()->type_name("RUN");
+  app.add_option("run", options->run, "Run id or directory; default: the newest of the store")->type_name("RUN");
   app.add_flag("--rejudge", options->rejudge,
                "Judge the run's files again with this build first (writes verdict.json and junit.xml)");
   return [options, &context] {
-    if (options->rejudge || !std::filesystem::exists(std::filesystem::path(options->run) / "verdict.json")) {
-      const RunVerdict verdict = judge(load_run(options->run));
-      write_verdict_files(options->run, verdict);
-    } else if (const auto changed = changed_since_judged(options->run); !changed.empty()) {
+    const Project project(context.store);
+    const auto folder = find_run(project.store(), options->run);
+    require_not_held(folder, folder.filename().string());  // its verdict is the running process's to write
+    if (options->rejudge || !std::filesystem::exists(folder / "verdict.json")) {
+      const RunVerdict verdict = judge(load_run(folder.string()));
+      write_verdict_files(folder, verdict);
+    } else if (const auto changed = changed_since_judged(folder.string()); !changed.empty()) {
       throw StoreError(changed.front() + "; `report --rejudge` judges what there is");
     }
-    const ReportOutcome report = write_reports(Project(context.store), options->run);
+    const ReportOutcome report = write_reports(project, folder);
     if (!report.problem.empty()) throw StoreError(report.problem);
     context.terminal.out(report.paths);
     return ExitCode::passed;

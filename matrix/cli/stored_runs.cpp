@@ -1,33 +1,68 @@
 #include "matrix/cli/stored_runs.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
-#include "matrix/cli/project.hpp"
+#include "matrix/contract/usage_error.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
+namespace {
 
 namespace fs = std::filesystem;
 
+// Where a run of that name would lie, nearest first.
+std::vector<fs::path> places_of(const fs::path& store, const std::string& run) {
+  return {fs::path(run), store / "runs" / run};
+}
+
+bool holds_run(const fs::path& folder) {
+  return fs::exists(folder / "run.json") || fs::exists(folder / "verdict.json");
+}
+
+}  // namespace
+
+std::vector<std::string> stored_run_names(const fs::path& store) {
+  std::vector<std::string> names;
+  if (!fs::is_directory(store / "runs")) return names;
+  for (const auto& entry : fs::directory_iterator(store / "runs")) {
+    const std::string name = entry.path().filename();
+    const bool is_being_built = name.front() == '.';  // by `merge`
+    if (entry.is_directory() && !is_being_built) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool is_stored_run(const fs::path& store, const std::string& run) {
+  const auto places = places_of(store, run);
+  return std::any_of(places.begin(), places.end(), holds_run);
+}
+
 fs::path find_run(const fs::path& store, const std::string& run) {
-  if (!run.empty()) {
-    for (const fs::path& candidate : {fs::path(run), store / "runs" / run}) {
-      if (fs::exists(candidate / "verdict.json")) return candidate;
-    }
-    throw UsageError(
-        fmt::format("no run `{}` with a verdict, neither as a folder nor in {}", run, (store / "runs").string()));
+  const auto names = stored_run_names(store);
+  if (run.empty()) {
+    if (names.empty()) throw UsageError(fmt::format("{} holds no run; name one", store.string()));
+    return store / "runs" / names.back();
   }
-  fs::path newest;
-  if (fs::is_directory(store / "runs")) {
-    for (const auto& entry : fs::directory_iterator(store / "runs")) {
-      if (fs::exists(entry.path() / "verdict.json") && newest.filename() < entry.path().filename())
-        newest = entry.path();
-    }
-  }
-  if (newest.empty())
-    throw UsageError(fmt::format("{} holds no run with a verdict; name one with --run", store.string()));
-  return newest;
+  const auto places = places_of(store, run);
+  const auto found = std::find_if(places.begin(), places.end(), holds_run);
+  if (found == places.end()) throw UsageError(unknown_name("run", run, names));
+  return *found;
+}
+
+fs::path find_judged_run(const fs::path& store, const std::string& run) {
+  const fs::path folder = find_run(store, run);
+  if (fs::exists(folder / "verdict.json")) return folder;
+  const std::string name = folder.filename();
+  require_not_held(folder, name);
+  throw UnfinishedRun(
+      fmt::format("run {} is unfinished: it ended before its verdict; `reprobench report {}` judges "
+                  "what there is",
+                  name, folder.string()));
 }
 
 nlohmann::json load_verdict(const fs::path& run_folder) {

@@ -2,15 +2,31 @@
 #pragma once
 
 #include <filesystem>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 namespace reprobench {
 
-// `run`: a run id or a run directory; empty: the newest run of the store that has a verdict. Throws UsageError if there
-// is none.
+// A run that was killed before its verdict: nothing is decided (exit code 3), and no older run answers for it.
+class UnfinishedRun : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Names of the runs of a store, oldest first, those without a verdict included. Empty without a store.
+std::vector<std::string> stored_run_names(const std::filesystem::path& store);
+
+bool is_stored_run(const std::filesystem::path& store, const std::string& run);
+
+// `run`: a run id or a run directory; empty: the newest run of the store, whatever its state. Throws UsageError if
+// there is none.
 std::filesystem::path find_run(const std::filesystem::path& store, const std::string& run);
+
+// The same for a run that must have its verdict. Throws UnfinishedRun, and StoreError while a process writes it.
+std::filesystem::path find_judged_run(const std::filesystem::path& store, const std::string& run);
 
 // verdict.json of a run directory, its schema and version checked. Throws StoreError, ContractError.
 nlohmann::json load_verdict(const std::filesystem::path& run_folder);

@@ -28,15 +28,26 @@ struct RunCells {
   std::string cell;              // slug, id or the beginning of an id; empty: all
 };
 
+// The pairs of stored cells, each side with evidence or with the reason why it has none; and what is in no pair. Traces
+// are not read yet.
+struct StoredPairs {
+  std::vector<SidePair> pairs;
+  std::vector<std::string> without_partner;  // cells of either run, by label
+  int skipped = 0;                           // cells that were not to run
+  int probes = 0;                            // their measurements are judged by checks
+};
+
 // Every pair of cells of two runs with equal coordinates, in merged runs those of the same host first; a cell without
 // such a partner pairs with the only one that differs in nothing but its stack, or else in nothing but its device.
-// Traces are not read yet. Throws UsageError if nothing pairs up: two runs without a common cell are never "no
-// difference".
-std::vector<SidePair> sides_of_runs(const RunCells& measured, const RunCells& expected);
+// Throws UsageError if nothing pairs up: two runs without a common cell are never "no difference".
+StoredPairs sides_of_runs(const RunCells& measured, const RunCells& expected);
 
-// Every cell of a run and its reference cell; of a run with cells of trace level `tensor` only those. Traces are not
-// read yet. Throws UsageError if there is no pair.
-std::vector<SidePair> sides_within_run(const std::filesystem::path& run_folder);
+// Every cell of a run that was to run, and its reference cell. Throws UsageError if there is no pair.
+StoredPairs sides_within_run(const std::filesystem::path& run_folder);
+
+// Takes those repeats of two stored cells that show a difference, if any two do: what was equal in one repeat of each
+// says nothing about the others.
+void take_differing_repeats(SidePair& pair);
 
 // Reads a side's trace unless it is there. Throws StoreError for a trace that is not whole.
 void read_trace_of(ComparedSide& side);

@@ -12,7 +12,7 @@ namespace reprobench {
 namespace {
 
 // A cell of a stored run, "STACK DEVICE HOST PRECISION", and how its attempts went.
-struct StoredCell {
+struct SampleCell {
   std::string id;  // 12 hex digits
   std::string stack = "a";
   std::string device = "cpu";
@@ -23,7 +23,7 @@ struct StoredCell {
   std::vector<std::string> ends = {"completed"};  // or "crash", "nan"
 };
 
-void write_attempt(const StoredCell& cell, const std::string& end, CellRequest request, RunDirectory& run) {
+void write_attempt(const SampleCell& cell, const std::string& end, CellRequest request, RunDirectory& run) {
   SampleAttempt sample;
   sample.request = request;
   const std::string digest(32, 'a');
@@ -44,11 +44,11 @@ void write_attempt(const StoredCell& cell, const std::string& end, CellRequest r
 }
 
 std::filesystem::path store_run(
-    const std::filesystem::path& store, const std::string& run_id, const std::vector<StoredCell>& cells,
+    const std::filesystem::path& store, const std::string& run_id, const std::vector<SampleCell>& cells,
     const std::function<void(Cell&)>& change = [](Cell&) {}) {
   Plan plan;
   plan.matrix = "sample";
-  for (const StoredCell& stored : cells) {
+  for (const SampleCell& stored : cells) {
     Cell cell;
     cell.request = SampleAttempt().request;
     cell.request.nonce = "";
@@ -82,14 +82,14 @@ std::filesystem::path store_run(
 std::string id(char digit) { return std::string(12, digit); }
 
 // "11: 22" for a cell 111111111111 of the one run with 222222222222 of the other.
-std::vector<std::string> names_of(const std::vector<SidePair>& pairs) {
+std::vector<std::string> names_of(const StoredPairs& found) {
   const auto short_name = [](const ComparedSide& side) { return side.label.substr(side.label.find(':') + 1, 2); };
   std::vector<std::string> names;
-  for (const auto& [a, b] : pairs) names.push_back(short_name(a) + ": " + short_name(b));
+  for (const auto& [a, b] : found.pairs) names.push_back(short_name(a) + ": " + short_name(b));
   return names;
 }
 
-std::vector<std::string> paired(const std::vector<StoredCell>& ours, const std::vector<StoredCell>& theirs) {
+std::vector<std::string> paired(const std::vector<SampleCell>& ours, const std::vector<SampleCell>& theirs) {
   TemporaryFolder store;
   const auto measured = store_run(store.path, "ours", ours);
   const auto expected = store_run(store.path, "theirs", theirs);
@@ -108,10 +108,10 @@ TEST_CASE("a cell pairs with the nearest of the other run: itself, else another 
           "[compared_sides]") {
   struct Row {
     const char* what;
-    std::vector<StoredCell> theirs;
+    std::vector<SampleCell> theirs;
     Names pairs;
   };
-  const std::vector<StoredCell> ours{{id('1'), "a", "cpu", "h1"}};
+  const std::vector<SampleCell> ours{{id('1'), "a", "cpu", "h1"}};
   const Row row = GENERATE(
       Row{"the same cell", {{id('2'), "a", "cpu", "h1"}}, {"11: 22"}},
       Row{"whatever stands before it", {{id('3'), "b", "cpu", "h1"}, {id('2'), "a", "cpu", "h1"}}, {"11: 22"}},
@@ -165,12 +165,12 @@ TEST_CASE("a side is the first attempt that trained to its end or to a loss that
   const auto [ends, repeat] = GENERATE(std::pair(Names{"crash", "completed", "completed"}, 1),
                                        std::pair(Names{"nan", "completed"}, 0), std::pair(Names{"crash", "nan"}, 1));
   CAPTURE(ends);
-  StoredCell cell{id('1')};
+  SampleCell cell{id('1')};
   cell.ends = ends;
   const auto folder = store_run(store.path, "r", {cell}, [](Cell& planned) {
     planned.injections[1] = {"weight_ulp", 2, "w", 7};
   });
-  const auto pairs = sides_of_runs({folder, ""}, {folder, ""});
+  const auto pairs = sides_of_runs({folder, ""}, {folder, ""}).pairs;
   REQUIRE(pairs.size() == 1);
   const ComparedSide& side = pairs.front().first;
   CHECK(side.label == "r:111111111111");
@@ -179,22 +179,74 @@ TEST_CASE("a side is the first attempt that trained to its end or to a loss that
   CHECK(std::filesystem::exists(side.folder / "trace.jsonl"));
 }
 
-TEST_CASE("a run without an attempt to compare is refused, and so is an unknown cell", "[compared_sides]") {
+TEST_CASE("a cell without an attempt to compare stays in its pair and says why", "[compared_sides]") {
   TemporaryFolder store;
-  StoredCell crashed{id('1')};
+  SampleCell crashed{id('1')};
   crashed.ends = {"crash"};
-  const auto folder = store_run(store.path, "r", {crashed});
+  SampleCell deleted{id('1')};
+  deleted.ends = {};
   const auto whole = store_run(store.path, "whole", {{id('1')}});
-  CHECK_THROWS_WITH(sides_of_runs({folder, ""}, {whole, ""}), "run r has no completed cell");
-  CHECK_THROWS_WITH(sides_of_runs({whole, ""}, {whole, "222222"}), "run whole has no completed cell `222222`");
-  CHECK_THROWS_AS(sides_within_run(folder), UsageError);
+  const auto missing = [&](const SampleCell& cell, const std::string& name) {
+    const auto folder = store_run(store.path, name, {cell});
+    const StoredPairs found = sides_of_runs({folder, ""}, {whole, ""});
+    REQUIRE(found.pairs.size() == 1);
+    CHECK(found.pairs.front().second.missing.empty());
+    return found.pairs.front().first.missing;
+  };
+  CHECK_THAT(missing(crashed, "crashed"), Catch::StartsWith("did not train to its end: crash: SIGSEGV"));
+  CHECK(missing(deleted, "deleted") == "has no attempt");
+  CHECK_THROWS_WITH(sides_of_runs({whole, ""}, {whole, "smoke-mlp-11111111111"}),
+                    "there is no cell of run whole `smoke-mlp-11111111111`; did you mean `smoke-mlp-111111111111`?");
+}
+
+TEST_CASE("a cell whose only attempts were deleted is a side without evidence", "[compared_sides]") {
+  TemporaryFolder store;
+  SampleCell candidate{id('2'), "b"};
+  candidate.reference = id('1');
+  const auto folder = store_run(store.path, "r", {{id('1')}, candidate});
+  std::filesystem::remove_all(folder / "cells" / id('1'));
+  const StoredPairs found = sides_within_run(folder);
+  REQUIRE(found.pairs.size() == 1);
+  CHECK_FALSE(found.pairs.front().second.missing.empty());
+}
+
+TEST_CASE("cells of either run that have no partner are named", "[compared_sides]") {
+  TemporaryFolder store;
+  const auto ours = store_run(store.path, "ours", {{id('1')}, {id('2'), "a", "cpu", "", "bf16"}});
+  const auto theirs = store_run(store.path, "theirs", {{id('1')}, {id('3'), "a", "cpu", "", "fp64"}});
+  CHECK(sides_of_runs({ours, ""}, {theirs, ""}).without_partner == Names{"ours:222222222222", "theirs:333333333333"});
+  CHECK(sides_of_runs({ours, "1111"}, {theirs, ""}).without_partner.empty());
+}
+
+TEST_CASE("those repeats are compared that differ", "[compared_sides]") {
+  TemporaryFolder store;
+  SampleCell cell{id('1')};
+  cell.ends = {"completed", "completed", "completed"};
+  const auto folder = store_run(store.path, "r", {cell});
+  const StoredPairs found = sides_of_runs({folder, ""}, {folder, ""});
+  const auto taken = [&](auto change) {
+    SidePair pair = found.pairs.front();
+    change(pair);
+    take_differing_repeats(pair);
+    return std::pair(pair.first.attempt.repeat, pair.second.attempt.repeat);
+  };
+  const auto chain = [](ComparedSide& side, std::size_t repeat) -> std::string& {
+    return side.stored->repeats[repeat].lead().result->chain;
+  };
+  CHECK(taken([](SidePair&) {}) == std::pair(0, 0));
+  CHECK(taken([&](SidePair& pair) { chain(pair.first, 2) = "other"; }) == std::pair(2, 0));
+  CHECK(taken([&](SidePair& pair) { chain(pair.second, 1) = "other"; }) == std::pair(0, 1));
+  CHECK(taken([&](SidePair& pair) {
+          chain(pair.first, 2) = "other";
+          pair.first.missing = "gone";
+        }) == std::pair(0, 0));
 }
 
 TEST_CASE("a cell is called by its slug or by four digits of its id and more", "[compared_sides]") {
   TemporaryFolder store;
   const auto folder = store_run(store.path, "r", {{"1111aaaa1111"}, {"1111bbbb1111", "b"}});
   const auto second = [&](const std::string& name) {
-    return sides_of_runs({folder, "smoke-mlp-1111aaaa1111"}, {folder, name}).front().second.label;
+    return sides_of_runs({folder, "smoke-mlp-1111aaaa1111"}, {folder, name}).pairs.front().second.label;
   };
   CHECK(second("1111b") == "r:1111bbbb1111");
   CHECK(second("1111") == "r:1111aaaa1111");
@@ -212,36 +264,33 @@ TEST_CASE("two cells named by hand are compared whatever they are; one name alon
   CHECK_THROWS_AS(sides_of_runs({folder, "2222"}, {store_run(store.path, "s", {{id('1')}}), ""}), UsageError);
 }
 
-TEST_CASE("within a run every cell is held against its reference, where there are tensors only those",
-          "[compared_sides]") {
+TEST_CASE("within a run every cell that was to run is held against its reference", "[compared_sides]") {
   TemporaryFolder store;
-  StoredCell reference{id('1')};
-  StoredCell candidate{id('2'), "b"};
-  StoredCell exact_reference{id('3'), "a", "cpu", "", "fp64"};
-  StoredCell exact{id('4'), "b", "cpu", "", "fp64"};
-  StoredCell alone{id('5'), "c"};  // its reference crashed
-  StoredCell crashed{id('6'), "a", "cpu", "", "bf16"};
+  SampleCell reference{id('1')};
+  SampleCell candidate{id('2'), "b"};
+  SampleCell exact_reference{id('3'), "a", "cpu", "", "fp64"};
+  SampleCell exact{id('4'), "b", "cpu", "", "fp64"};
+  SampleCell alone{id('5'), "c"};  // its reference crashed
+  SampleCell crashed{id('6'), "a", "cpu", "", "bf16"};
   candidate.reference = id('1');
   exact.reference = id('3');
   alone.reference = id('6');
   crashed.ends = {"crash"};
-  Names expected{"22: 11", "44: 33"};
-  SECTION("none") {}
-  SECTION("two of four") {
-    exact.level = exact_reference.level = TraceLevel::tensor;
-    expected = {"44: 33"};
-  }
+  if (GENERATE(true, false)) exact.level = exact_reference.level = TraceLevel::tensor;
   const auto folder = store_run(store.path, "r", {reference, candidate, exact_reference, exact, alone, crashed});
-  CHECK(names_of(sides_within_run(folder)) == expected);
+  const StoredPairs found = sides_within_run(folder);
+  CHECK(names_of(found) == Names{"22: 11", "44: 33", "55: 66"});
+  CHECK(found.skipped == 0);
+  CHECK_THROWS_AS(sides_within_run(store_run(store.path, "s", {reference})), UsageError);
 }
 
 TEST_CASE("a side's trace is read once, and a completed one has to be whole", "[compared_sides]") {
   TemporaryFolder store;
-  StoredCell cell{id('1')};
+  SampleCell cell{id('1')};
   const bool is_completed = GENERATE(true, false);
   if (!is_completed) cell.ends = {"nan"};
   const auto folder = store_run(store.path, "r", {cell});
-  ComparedSide side = sides_of_runs({folder, ""}, {folder, ""}).front().first;
+  ComparedSide side = sides_of_runs({folder, ""}, {folder, ""}).pairs.front().first;
   CHECK_FALSE(side.attempt.lead().trace);
   const auto path = side.folder / "trace.jsonl";
   SECTION("whole") {
@@ -321,7 +370,7 @@ TEST_CASE("a model or preset that the stack has not is named with what it has", 
   WorkloadChoice choice;
   choice.preset = "huge";
   CHECK_THROWS_WITH(side_of_stack("stack-a", choice, workloads(), replays),
-                    "model `mlp` has no preset `huge`; it has base, wide");
+                    "there is no preset of `mlp` `huge`; there are base, wide");
   choice.model = "mpl";
   CHECK_THROWS_AS(side_of_stack("stack-a", choice, workloads(), replays), UsageError);
   CHECK(replays.calls.empty());

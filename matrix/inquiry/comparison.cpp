@@ -1,5 +1,7 @@
 #include "matrix/inquiry/comparison.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "matrix/inquiry/explanation.hpp"
@@ -43,6 +45,66 @@ std::string not_comparable_because(const ComparedSide& measured, const ComparedS
                        expected.attempt.lead().trace->steps.size());
   }
   return "";
+}
+
+// A stored cell by its slug; with its run where the other side is of another one.
+std::string name_of(const ComparedSide& side, const ComparedSide& other) {
+  if (!side.stored) return side.label;
+  const bool is_one_run = other.stored && other.stored->run_id == side.stored->run_id;
+  return is_one_run ? side.stored->slug : side.stored->run_id + ":" + side.stored->slug;
+}
+
+// Which repeats of a stored cell did not end well, or have other bits than the first that did. Empty: none.
+std::string repeats_problem(const ComparedSide& side, const std::string& name) {
+  if (!side.stored) return "";
+  const std::vector<AttemptRecord>& repeats = side.stored->repeats;
+  const AttemptRecord* first = nullptr;
+  const AttemptRecord* other = nullptr;
+  const AttemptRecord* failed = nullptr;
+  int completed = 0;
+  for (const AttemptRecord& repeat : repeats) {
+    if (repeat.end != AttemptEnd::completed || !repeat.lead().result) {
+      if (failed == nullptr) failed = &repeat;
+      continue;
+    }
+    ++completed;
+    if (first == nullptr) first = &repeat;
+    if (other == nullptr && repeat.lead().result->chain != first->lead().result->chain) other = &repeat;
+  }
+  std::string problem;
+  if (completed < side.stored->repeats_planned) {
+    problem = fmt::format("of {} {} of {} repeats completed", name, completed, side.stored->repeats_planned);
+    if (failed != nullptr) {
+      problem += fmt::format(", repeat {}: {}: {}", failed->repeat, to_string(failed->end), failed->detail);
+    }
+  }
+  if (other != nullptr) {
+    problem += fmt::format("{}{} does not repeat itself: repeat {} has other bits than repeat {}",
+                           problem.empty() ? "" : "; ", name, other->repeat, first->repeat);
+  }
+  return problem;
+}
+
+// What forbids to say `equal` of two sides whose compared steps are equal.
+std::vector<std::string> reasons_against_equality(const CellComparison& comparison, const ComparedSide& measured,
+                                                  const ComparedSide& expected) {
+  std::vector<std::string> reasons{repeats_problem(measured, comparison.measured_name)};
+  if (expected.label != measured.label) reasons.push_back(repeats_problem(expected, comparison.expected_name));
+  for (const ComparedSide* side : {&measured, &expected}) {
+    if (side->stored) reasons.push_back(side->stored->wrong_numbers);
+  }
+  std::erase(reasons, "");
+  reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
+  return reasons;
+}
+
+// "in all 3 repeats of both"; nothing of sides that were run to be compared.
+std::string repeats_text(const ComparedSide& measured, const ComparedSide& expected) {
+  if (!measured.stored || !expected.stored) return "";
+  const auto ours = measured.stored->repeats.size();
+  const auto theirs = expected.stored->repeats.size();
+  if (ours != theirs) return fmt::format(", in {} repeats against {}", ours, theirs);
+  return ours == 1 ? ", in the one repeat of both" : fmt::format(", in all {} repeats of both", ours);
 }
 
 std::string place_of(const Divergence& first) {
@@ -109,7 +171,15 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
   CellComparison comparison;
   comparison.measured = measured.label;
   comparison.expected = expected.label;
+  comparison.measured_name = name_of(measured, expected);
+  comparison.expected_name = name_of(expected, measured);
   comparison.workload = workload_text(measured.request);
+  for (const ComparedSide* side : {&measured, &expected}) {
+    if (side->missing.empty()) continue;
+    comparison.sentence += fmt::format("{}{} {}", comparison.sentence.empty() ? "nothing to compare: " : "; ",
+                                       name_of(*side, side == &measured ? expected : measured), side->missing);
+  }
+  if (!comparison.sentence.empty()) return comparison;
   comparison.differences = side_differences(measured.request, *measured.attempt.lead().result, expected.request,
                                             *expected.attempt.lead().result);
   const std::string reason = not_comparable_because(measured, expected);
@@ -120,20 +190,26 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
   }
   comparison.non_finite = non_finite_side(measured, expected);
   comparison.trace = compare_traces(*measured.attempt.lead().trace, *expected.attempt.lead().trace, expected.label);
-  if (!comparison.trace.first && comparison.non_finite) {
-    comparison.word = Match::not_comparable;
-    comparison.sentence =
-        fmt::format("equal bits in {} steps, but {}", comparison.trace.steps_compared, comparison.non_finite->sentence);
-    return comparison;
-  }
+  std::vector<std::string>& doubts = comparison.doubts;
+  doubts = reasons_against_equality(comparison, measured, expected);
+  if (!comparison.trace.first && comparison.non_finite) doubts.insert(doubts.begin(), comparison.non_finite->sentence);
   if (!comparison.trace.first) {
-    comparison.word = Match::equal;
-    comparison.sentence = fmt::format("equal bits in all that {} steps digested", comparison.trace.steps_compared);
+    comparison.word = doubts.empty() ? Match::equal : Match::not_comparable;
+    comparison.sentence =
+        doubts.empty()
+            ? fmt::format("equal bits in all that {} steps digested{}", comparison.trace.steps_compared,
+                          repeats_text(measured, expected))
+            : fmt::format("equal bits in {} steps, but {}", comparison.trace.steps_compared, fmt::join(doubts, "; "));
     return comparison;
   }
   comparison.word = Match::differs;
   describe_difference(comparison, measured, expected);
   comparison.sentence = difference_sentence(comparison);
+  if (measured.stored && expected.stored) {
+    comparison.sentence +=
+        fmt::format("; repeat {} against repeat {}", measured.attempt.repeat, expected.attempt.repeat);
+  }
+  for (const std::string& doubt : doubts) comparison.sentence += "; " + doubt;
   if (!settings.explain) return comparison;
   if (comparison.non_finite) {
     const bool ours = comparison.non_finite->is_measured;

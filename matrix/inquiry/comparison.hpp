@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 
 #include "kernels/diff/diff.hpp"
 #include "matrix/inquiry/replays.hpp"
+#include "matrix/plan/cell.hpp"
 #include "matrix/verdict/discrete_events.hpp"
 #include "matrix/verdict/divergence.hpp"
 #include "matrix/verdict/divergence_strip.hpp"
@@ -29,12 +31,27 @@
 
 namespace reprobench {
 
+// What a stored run knows of a cell beside the attempt that is compared step by step.
+struct StoredCell {
+  std::string run_id;
+  std::string slug;
+  std::string host;  // in a merged run
+  std::filesystem::path run_folder;
+  int repeats_planned = 0;
+  std::vector<AttemptRecord> repeats;  // the last attempt of each, in order; without traces
+  std::map<int, Injection> injections;
+  SharedList<CellThreshold> thresholds;
+  std::string wrong_numbers;  // why its numerics failed, in one sentence; empty: they did not
+};
+
 // One side of a comparison: what was asked, and how it went.
 struct ComparedSide {
   std::string label;  // "torch-2.9.0-cu128", "r-20261121-101502-7f3a:3f9c1e0a7b52"
   CellRequest request;
-  AttemptRecord attempt;         // completed or ended by a loss that is not finite; with its trace
-  std::filesystem::path folder;  // of the attempt
+  AttemptRecord attempt;                  // completed or ended by a loss that is not finite; with its trace
+  std::filesystem::path folder;           // of the attempt
+  std::optional<StoredCell> stored = {};  // nothing: it was run to be compared
+  std::string missing = {};               // why there is no attempt to compare; then the two above mean nothing
 };
 
 // The elements of the first differing tensor.
@@ -81,9 +98,13 @@ struct NonFinite {
 struct CellComparison {
   std::string measured;
   std::string expected;
-  std::string workload;  // "gpt2/tiny, 20 steps of 8, fp32"
-  Match word = Match::not_comparable;
+  std::string measured_name;  // for people: the slug of a stored cell, before it its run where there are two
+  std::string expected_name;
+  std::string workload;                // "gpt2/tiny, 20 steps of 8, fp32"
+  Match word = Match::not_comparable;  // `equal` is said of all repeats of both sides
   std::string sentence;
+  std::vector<std::string> doubts;  // why the repeats of a side are no whole evidence; also in the sentence
+  std::vector<CheckResult> ratios;  // of stored cells: time and memory, as far as their suite measures them
   TraceComparison trace;
   std::vector<SideDifference> differences;
   DivergenceStrip strip;  // from here on: of traces of level `tensor`, where bits differ
@@ -106,7 +127,7 @@ struct ExplainSettings {
   std::vector<std::int64_t> lockstep_states;  // beside the one before the first difference
 };
 
-// Both sides with their traces. Throws ReplayInterrupted.
+// Both sides with their traces; a side without evidence is never equal. Throws ReplayInterrupted.
 CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& expected,
                              const ExplainSettings& settings, Replays& replays);
 

@@ -101,17 +101,35 @@ json over_bound_json(const OverBound& over) {
           {"bound_rel", json_number(over.bound_rel)}};
 }
 
+json number_or_null(const std::optional<double>& number) { return number ? json_number(*number) : json(nullptr); }
+
+json ratio_json(const CheckResult& ratio) {
+  return {{"metric", ratio.metric},
+          {"unit", ratio.unit},
+          {"measured", number_or_null(ratio.measured)},
+          {"expected", number_or_null(ratio.reference)},
+          {"ratio", number_or_null(ratio.ratio)},
+          {"ratio_low", number_or_null(ratio.ratio_low)},
+          {"ratio_high", number_or_null(ratio.ratio_high)},
+          {"status", to_string(ratio.status)},
+          {"sentence", ratio.sentence}};
+}
+
 }  // namespace
 
 json to_json(const CellComparison& comparison) {
   json result = document("comparison");
   result["measured"] = comparison.measured;
   result["expected"] = comparison.expected;
+  result["measured_name"] = comparison.measured_name;
+  result["expected_name"] = comparison.expected_name;
   result["workload"] = comparison.workload;
   result["word"] = to_string(comparison.word);
   result["sentence"] = comparison.sentence;
   result["steps_compared"] = comparison.trace.steps_compared;
   result["steps_differing"] = comparison.trace.steps_differing;
+  result["ratios"] = json::array();
+  for (const CheckResult& ratio : comparison.ratios) result["ratios"].push_back(ratio_json(ratio));
   result["first_difference"] = comparison.trace.first ? divergence_json(*comparison.trace.first) : json(nullptr);
   result["differences"] = json::array();
   for (const SideDifference& difference : comparison.differences) {

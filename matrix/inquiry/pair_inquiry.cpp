@@ -1,6 +1,11 @@
 #include "matrix/inquiry/pair_inquiry.hpp"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "matrix/contract/version.hpp"
+#include "matrix/inquiry/cell_ratios.hpp"
 #include "matrix/inquiry/ensemble.hpp"
 
 namespace reprobench {
@@ -14,9 +19,17 @@ std::string missing_device(const SidePair& pair, const std::set<std::string>& de
   return "";
 }
 
+bool is_of_one_workload(const ComparedSide& measured, const ComparedSide& expected) {
+  if (!measured.missing.empty() || !expected.missing.empty()) return false;
+  const auto& ours = measured.attempt.lead().result;
+  const auto& theirs = expected.attempt.lead().result;
+  return ours && theirs && ours->workload_digest == theirs->workload_digest;
+}
+
 }  // namespace
 
 CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& replays, const Announce& announce) {
+  take_differing_repeats(pair);
   auto& [measured, expected] = pair;
   read_trace_of(measured);
   read_trace_of(expected);
@@ -24,6 +37,7 @@ CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& 
   const std::string missing = missing_device(pair, questions.devices);
   if (!missing.empty()) settings.explain = false;
   CellComparison comparison = compare_cells(measured, expected, settings, replays);
+  if (is_of_one_workload(measured, expected)) comparison.ratios = cell_ratios(measured, expected);
   if (comparison.word != Match::differs) return comparison;
   if (!missing.empty()) {
     if (questions.explain.explain) comparison.sentence += "; not replayed: this host has no " + missing;
@@ -43,10 +57,40 @@ CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& 
   return comparison;
 }
 
-Match overall_word(const std::vector<CellComparison>& comparisons) {
-  Match word = Match::equal;
-  for (const CellComparison& comparison : comparisons) word = overall(word, comparison.word);
+Match judged_by(const CellComparison& comparison, FailOn what) {
+  if (comparison.word != Match::differs || what == FailOn::any) return comparison.word;
+  if (comparison.non_finite) return Match::differs;
+  const auto& explained = comparison.explanation;
+  if (!explained || !explained->lockstep) return Match::not_comparable;
+  if (explained->lockstep->word == LockstepWord::defect) return Match::differs;
+  const bool is_other = explained->call && explained->call->constants_differ;
+  if (what == FailOn::another_computation && is_other) return Match::differs;
+  const bool is_rounding = explained->lockstep->word == LockstepWord::rounding;
+  return is_rounding && comparison.doubts.empty() ? Match::equal : Match::not_comparable;
+}
+
+Match overall_word(const std::vector<CellComparison>& comparisons, const StoredPairs& found, FailOn what) {
+  Match word = found.without_partner.empty() ? Match::equal : Match::not_comparable;
+  for (const CellComparison& comparison : comparisons) word = overall(word, judged_by(comparison, what));
   return word;
+}
+
+std::string count_text(const std::vector<CellComparison>& comparisons, const StoredPairs& found) {
+  const auto count = [&](Match word) {
+    return std::count_if(comparisons.begin(), comparisons.end(),
+                         [&](const CellComparison& comparison) { return comparison.word == word; });
+  };
+  std::string text = fmt::format("{} pair{} compared: {} equal", comparisons.size(), comparisons.size() == 1 ? "" : "s",
+                                 count(Match::equal));
+  if (const auto differing = count(Match::differs)) text += fmt::format(", {} differ", differing);
+  if (const auto open = count(Match::not_comparable)) text += fmt::format(", {} not comparable", open);
+  if (!found.without_partner.empty()) {
+    text +=
+        fmt::format("; {} without a partner: {}", found.without_partner.size(), fmt::join(found.without_partner, ", "));
+  }
+  if (found.skipped > 0) text += fmt::format("; {} skipped", found.skipped);
+  if (found.probes > 0) text += fmt::format("; {} of probes, judged by checks alone", found.probes);
+  return text;
 }
 
 nlohmann::json to_json(const std::vector<CellComparison>& comparisons) {

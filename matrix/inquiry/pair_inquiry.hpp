@@ -20,8 +20,20 @@ struct PairQuestions {
 // rest stands. Throws StoreError for a stored trace that is not whole; ReplayInterrupted.
 CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& replays, const Announce& announce);
 
-// The word of the whole: what differs wins over what cannot be compared, and that over what is equal.
-Match overall_word(const std::vector<CellComparison>& comparisons);
+// What a difference of bits has to be to fail: any, or by what `--explain` found at least another computation
+// (constants differ) or a defect.
+enum class FailOn { any, another_computation, defect };
+
+// A pair's word by what fails: a difference that is none of it counts as equal; one that nobody could judge is never
+// equal, nor is a loss that is not finite.
+Match judged_by(const CellComparison& comparison, FailOn what);
+
+// The word of the whole: what differs wins over what cannot be compared, and that over what is equal. A cell that was
+// found no partner is evidence that is missing.
+Match overall_word(const std::vector<CellComparison>& comparisons, const StoredPairs& found, FailOn what);
+
+// "8 pairs compared: 6 equal, 1 differ, 1 not comparable; 3 skipped": how many, and what was left out.
+std::string count_text(const std::vector<CellComparison>& comparisons, const StoredPairs& found);
 
 // The document `comparisons`.
 nlohmann::json to_json(const std::vector<CellComparison>& comparisons);

@@ -143,12 +143,63 @@ TEST_CASE("the word of several pairs is that of the worst", "[inquiry]") {
   const auto overall = [](std::vector<Match> words) {
     std::vector<CellComparison> comparisons;
     for (const Match word : words) comparisons.emplace_back().word = word;
-    return overall_word(comparisons);
+    return overall_word(comparisons, {}, FailOn::any);
   };
+  CHECK(overall_word({}, {{}, {"r:111111111111"}}, FailOn::any) == Match::not_comparable);
   CHECK(overall({Match::equal, Match::equal}) == Match::equal);
   CHECK(overall({Match::not_comparable, Match::equal}) == Match::not_comparable);
   CHECK(overall({Match::equal, Match::not_comparable, Match::differs}) == Match::differs);
   CHECK(overall({Match::differs, Match::not_comparable}) == Match::differs);
+}
+
+TEST_CASE("what fails is chosen; what nobody judged, a NaN or doubtful evidence never counts as equal", "[inquiry]") {
+  struct Row {
+    const char* what;
+    std::optional<LockstepWord> fp64;
+    bool constants_differ;
+    bool not_finite;
+    bool doubtful;
+    Match another_computation;
+    Match defect;
+  };
+  using enum LockstepWord;
+  using enum Match;
+  const Row row = GENERATE(Row{"rounding", rounding, false, false, false, equal, equal},
+                           Row{"other constants", rounding, true, false, false, differs, equal},
+                           Row{"defect", defect, false, false, false, differs, differs},
+                           Row{"undecided", undecided, false, false, false, not_comparable, not_comparable},
+                           Row{"not explained", {}, false, false, false, not_comparable, not_comparable},
+                           Row{"a NaN", rounding, false, true, false, differs, differs},
+                           Row{"a repeat that crashed", rounding, false, false, true, not_comparable, not_comparable});
+  CAPTURE(row.what);
+  CellComparison comparison;
+  comparison.word = differs;
+  if (row.fp64) {
+    Explanation& explanation = comparison.explanation.emplace();
+    explanation.lockstep.emplace().word = *row.fp64;
+    explanation.call.emplace().constants_differ = row.constants_differ;
+  }
+  if (row.not_finite) comparison.non_finite.emplace();
+  if (row.doubtful) comparison.doubts.push_back("of x 2 of 3 repeats completed");
+  CHECK(judged_by(comparison, FailOn::any) == differs);
+  CHECK(judged_by(comparison, FailOn::another_computation) == row.another_computation);
+  CHECK(judged_by(comparison, FailOn::defect) == row.defect);
+  comparison.word = not_comparable;
+  CHECK(judged_by(comparison, FailOn::defect) == not_comparable);
+}
+
+TEST_CASE("the count says what was compared and what was not", "[inquiry]") {
+  std::vector<CellComparison> comparisons(4);
+  comparisons[0].word = comparisons[1].word = Match::equal;
+  comparisons[2].word = Match::differs;
+  CHECK(count_text(comparisons, {}) == "4 pairs compared: 2 equal, 1 differ, 1 not comparable");
+  comparisons.resize(1);
+  StoredPairs found;
+  found.without_partner = {"a:1", "b:2"};
+  found.skipped = 3;
+  found.probes = 4;
+  CHECK(count_text(comparisons, found) ==
+        "1 pair compared: 1 equal; 2 without a partner: a:1, b:2; 3 skipped; 4 of probes, judged by checks alone");
 }
 
 TEST_CASE("an ensemble moves weights of its own choice, the same ones every time, and never a bias", "[ensemble]") {

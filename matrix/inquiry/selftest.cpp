@@ -210,13 +210,10 @@ class WorkloadTest {
         judge_lockstep_files(outcome[0].folder, reference_folder_, exact_folder_, *held_request.replay, options);
     row.word = to_string(lockstep.word);
     for (const LockstepTensor& tensor : lockstep.tensors) {
-      if (tensor.error_ratio > row.error_ratio) row.worst_tensor = tensor.name;
       row.error_ratio = std::max(row.error_ratio, tensor.error_ratio);
       if (tensor.pooled) row.pooled_ratio = std::max(row.pooled_ratio, tensor.pooled->ratio);
     }
-    if (!lockstep.tensors.empty() && lockstep.word != LockstepWord::rounding) {
-      row.worst_tensor = lockstep.tensors.front().name;
-    }
+    if (!lockstep.tensors.empty()) row.worst_tensor = lockstep.tensors.front().name;
     replays_.remove_latest();
   }
 

@@ -225,18 +225,30 @@ TEST_CASE("the judged step is the one after the common state, with the fault in 
   }
 }
 
-TEST_CASE("the tensor of the largest error is named beside what was judged", "[selftest]") {
+TEST_CASE("of several tensors the worst is named beside what was judged", "[selftest]") {
+  const auto [worst, other] = GENERATE(std::pair("fc2.bias", "fc1.weight"), std::pair("fc1.weight", "fc2.bias"),
+                                       std::pair("fc2.weight", "fc1.bias"));
   ScriptedReplays replays;
-  replays.planted = [](const CellRequest& request) {
-    const bool is_meant = request.inject && request.inject->kind == "gelu_scale";
-    if (!is_meant) return as_planted(request);
-    return std::vector<Deviation>{{"gradient fc2.bias", request.inject->step, kNever, -1, times(1.01)}};
+  const auto off = [&](const CellRequest& request, const char* tensor, double factor) {
+    return Deviation{std::string("gradient ") + tensor, request.inject->step, kNever, -1, times(factor)};
+  };
+  const std::string worst_name = worst;
+  const std::string other_name = other;
+  replays.planted = [&](const CellRequest& request) {
+    const bool is_defect = request.inject && request.inject->kind == "gelu_scale";
+    const bool is_rounding = request.inject && request.inject->kind == "reduction_order";
+    if (is_defect) {
+      return std::vector{off(request, worst_name.c_str(), 1.5), off(request, other_name.c_str(), 1.001)};
+    }
+    // Two units in the last place of one tensor, nothing of the others.
+    if (is_rounding) return std::vector{off(request, worst_name.c_str(), 1 + 3e-7)};
+    return as_planted(request);
   };
   const auto rows = run(replays);
   CHECK(row_of(rows, "gelu_scale").word == "defect");
-  CHECK(row_of(rows, "gelu_scale").worst_tensor == "gradient/fc2.bias");
+  CHECK(row_of(rows, "gelu_scale").worst_tensor == "gradient/" + worst_name);
   CHECK(row_of(rows, "reduction_order").word == "rounding");
-  CHECK_FALSE(row_of(rows, "reduction_order").worst_tensor.empty());
+  CHECK(row_of(rows, "reduction_order").worst_tensor == "gradient/" + worst_name);
   CHECK(row_of(rows, "reduction_order").pooled_ratio > 0);
 }
 

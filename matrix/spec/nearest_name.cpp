@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace reprobench {
 namespace {
 
 constexpr std::size_t kLongestCompared = 64;  // names are no longer; keeps the quadratic cost of hostile input bounded
+constexpr std::size_t kShortestBeginning = 3;
 
 // Optimal string alignment: Levenshtein with swaps of neighbours.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -38,12 +41,26 @@ std::string nearest_name(std::string_view name, std::span<const std::string> kno
       best_distance = distance;
     }
   }
-  return best;
+  if (!best.empty() || name.size() < kShortestBeginning) return best;
+  const auto begun = std::find_if(known.begin(), known.end(),
+                                  [&](const std::string& candidate) { return candidate.starts_with(name); });
+  return begun == known.end() ? "" : *begun;
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> known) {
   const std::string nearest = nearest_name(name, known);
   return nearest.empty() ? "" : "did you mean `" + nearest + "`?";
+}
+
+std::string unknown_name(std::string_view kind, std::string_view name, std::span<const std::string> known) {
+  constexpr std::size_t kMostListed = 24;
+  const std::string begin = fmt::format("there is no {} `{}`", kind, name);
+  const std::string hint = did_you_mean(name, known);
+  if (!hint.empty()) return begin + "; " + hint;
+  if (known.empty()) return begin + "; there is none at all";
+  const auto listed = known.first(std::min(known.size(), kMostListed));
+  return fmt::format("{}; there {} {}{}", begin, known.size() == 1 ? "is" : "are", fmt::join(listed, ", "),
+                     known.size() > kMostListed ? " ..." : "");
 }
 
 }  // namespace reprobench

@@ -41,7 +41,7 @@ TEST_CASE("bits are promised where everything that arithmetic depends on is equa
   CHECK(changed([](Fingerprint& f) { f.threads = 2; }) == "threads `1` against `2`");
   CHECK(changed([](Fingerprint& f) {
           f.components = {{"cudnn", "9.8", "9.10.2", ""}};
-        }) == "cudnn none against `9.10.2`");
+        }) == "cudnn not loaded against `9.10.2`");
   CHECK(changed([](Fingerprint& f) {
           f.libraries = {{"/opt/x/libtorch_cpu.so", "00ff"}};
         }) == "build of libtorch_cpu.so none against `00ff`");

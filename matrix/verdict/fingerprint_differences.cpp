@@ -8,6 +8,8 @@
 namespace reprobench {
 namespace {
 
+constexpr const char* kNotLoaded = "not loaded";
+
 using Texts = std::map<std::string, std::string>;
 
 Texts versions(const Fingerprint& fingerprint) {
@@ -64,6 +66,10 @@ std::vector<FingerprintDifference> fingerprint_differences(const Fingerprint& me
     for (auto& [name, sides] : by_name) {
       if (sides.measured == sides.expected) continue;
       sides.what = part.prefix + name;
+      const bool is_loaded = part.part == FingerprintPart::component || part.part == FingerprintPart::blas;
+      for (std::string* side : {&sides.measured, &sides.expected}) {
+        if (is_loaded && side->empty()) *side = kNotLoaded;
+      }
       differences.push_back({part.part, std::move(sides)});
     }
   }
@@ -71,7 +77,9 @@ std::vector<FingerprintDifference> fingerprint_differences(const Fingerprint& me
 }
 
 std::string sides_text(const SideDifference& difference) {
-  const auto quoted = [](const std::string& text) { return text.empty() ? "none" : fmt::format("`{}`", text); };
+  const auto quoted = [](const std::string& text) {
+    return text.empty() ? "none" : text == kNotLoaded ? text : fmt::format("`{}`", text);
+  };
   return fmt::format("{} against {}", quoted(difference.measured), quoted(difference.expected));
 }
 

@@ -11,7 +11,7 @@ namespace reprobench {
 // One thing that is not the same on both sides.
 struct SideDifference {
   std::string what;      // "torch", "blas provider", "knob threads"
-  std::string measured;  // empty: that side has none
+  std::string measured;  // empty: that side has none; of a component "not loaded"
   std::string expected;
 };
 

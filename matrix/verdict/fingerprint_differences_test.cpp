@@ -25,7 +25,7 @@ TEST_CASE("every difference is named once, in the order of the parts", "[verdict
   b.blas_provider = "openblas";
   b.flags = {{"deterministic_algorithms", "on"}};
   b.environment.clear();
-  CHECK(texts(a, b) == std::vector<std::string>{"cudnn: `9.10.2` against none",
+  CHECK(texts(a, b) == std::vector<std::string>{"cudnn: `9.10.2` against not loaded",
                                                 "torch: `2.8.0+cu128` against `2.9.0+cu128`",
                                                 "blas provider: `mkl` against `openblas`",
                                                 "setting deterministic_algorithms: none against `on`",

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
-#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -211,10 +212,20 @@ std::vector<TensorEvidence> collect(std::span<const LockstepBatch> batches) {
   return tensors;
 }
 
+// By the number its reason gives: how far E is of its bound, or pooled E where that is what calls it a defect. What is
+// no number is beyond every other.
+double share_of_bound(const LockstepTensor& tensor) {
+  const bool is_pooled = tensor.pooled && tensor.pooled_decision.decision == BudgetDecision::defect;
+  const double pooled = is_pooled ? tensor.pooled->ratio / tensor.pooled_decision.bound : 0;
+  const double single = tensor.error_ratio_bound > 0 ? tensor.error_ratio / tensor.error_ratio_bound : 0;
+  if (std::isnan(single) || std::isnan(pooled)) return std::numeric_limits<double>::infinity();
+  return std::max(single, pooled);
+}
+
 bool comes_before(const LockstepTensor& a, const LockstepTensor& b) {
   const auto rank = [](const LockstepTensor& tensor) {
     const int word = tensor.word == LockstepWord::defect ? 2 : tensor.word == LockstepWord::undecided ? 1 : 0;
-    return std::tuple(word, tensor.pooled ? tensor.pooled->ratio : 0.0, tensor.error_ratio);
+    return std::pair(word, share_of_bound(tensor));
   };
   const auto rank_a = rank(a);
   const auto rank_b = rank(b);

@@ -129,6 +129,25 @@ TEST_CASE("a gross defect fails class B2 in a single batch", "[lockstep]") {
   CHECK(result.tensors[1].word == LockstepWord::rounding);
 }
 
+TEST_CASE("tensors stand in the order of the numbers that their sentences give", "[lockstep]") {
+  LockstepScene scene(64);
+  const bool has_defects = GENERATE(true, false);
+  if (has_defects) {
+    scene.add_defect(3, 1.3);   // found by pooling alone
+    scene.add_defect(9, 1000);  // E over its bound
+    scene.add_defect(21, 5000);
+  }
+  const Lockstep result = scene.judge();
+  if (has_defects) {
+    CHECK(result.tensors[0].name == LockstepScene::name_of(21));
+    CHECK(result.tensors[1].name == LockstepScene::name_of(9));
+    CHECK(result.tensors[2].name == LockstepScene::name_of(3));
+  }
+  for (std::size_t i = has_defects ? 3 : 0; i + 1 < result.tensors.size(); ++i) {
+    CHECK(result.tensors[i].error_ratio >= result.tensors[i + 1].error_ratio);
+  }
+}
+
 TEST_CASE("NaN or infinity on one side is a defect", "[lockstep]") {
   for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     LockstepScene scene(2);

@@ -79,8 +79,7 @@ const SideDifference* find(const std::vector<SideDifference>& differences, std::
 }
 
 Suspect because_of(const SideDifference& difference, const std::string& why) {
-  return {difference.what,
-          fmt::format("{}: `{}` against `{}`; {}", difference.what, difference.measured, difference.expected, why)};
+  return {difference.what, fmt::format("{}: {}; {}", difference.what, sides_text(difference), why)};
 }
 
 }  // namespace
