@@ -9,6 +9,7 @@
 #include "matrix/inquiry/compared_sides.hpp"
 #include "matrix/inquiry/ensemble.hpp"
 #include "matrix/provision/stack_store.hpp"
+#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
@@ -46,7 +47,8 @@ ExitCode calibrate(const CalibrateOptions& options, Context& context) {
   const StackFiles files = project.stack_files();
   files.require_readable(options.stack);
   const auto& specs = files.stacks;
-  if (specs.count(options.stack) == 0) throw UsageError(fmt::format("there is no stack `{}`", options.stack));
+  if (specs.count(options.stack) == 0)
+    throw UsageError(unknown_name("stack", options.stack, project.vocabulary().stacks));
   ReplayHost host(project, worker_commands({options.stack}, project, {}));
   Replays& replays = host.replays();
   const StackStore store = project.stack_store();
@@ -56,7 +58,11 @@ ExitCode calibrate(const CalibrateOptions& options, Context& context) {
   const auto announce = [&](const std::string& line) { context.terminal.log(line + "\n"); };
   const auto measured = envelope_around(base, options.members, options.again, project.store(), replays, announce);
   replays.remove_files();
-  context.terminal.out(options.json ? to_json(measured.envelope).dump(1) + "\n" : to_text(measured));
+  if (options.json) {
+    context.terminal.out_document(to_json(measured.envelope));
+  } else {
+    context.terminal.out(to_text(measured));
+  }
   return ExitCode::passed;
 }
 

@@ -10,6 +10,8 @@
 #include "matrix/contract/reason.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/plan/coverage.hpp"
+#include "matrix/record/result_index.hpp"
+#include "matrix/spec/nearest_name.hpp"
 #include "matrix/verdict/metrics.hpp"
 
 namespace reprobench {
@@ -173,22 +175,55 @@ Entries workload_entries(const Project& project) {
   return entries;
 }
 
+Entries fault_entries(const Project&) {
+  Entries entries;
+  for (const InjectionKind& kind : injection_kinds()) {
+    const std::string summary = kind.of_probe ? "in a probe: `tensor` names one of its operations"
+                                : kind.names_parameter
+                                    ? "in a parameter: `tensor` names it, `element` one of its elements"
+                                    : "in a training step";
+    entries.push_back({std::string(kind.name), summary, {{"summary", summary}}});
+  }
+  return entries;
+}
+
+Entries run_entries(const Project& project) {
+  Entries entries;
+  for (const IndexedRun& run : indexed_runs(project.store())) {
+    const std::string word = run.verdict.empty() ? "unfinished" : run.verdict;
+    entries.push_back({run.run_id,
+                       fmt::format("{}  {:<12}  {} cells  {}", run.started_utc, word, run.cells, run.matrix),
+                       {{"summary", word},
+                        {"folder", run.folder},
+                        {"matrix", run.matrix},
+                        {"started_utc", run.started_utc},
+                        {"exit_code", run.exit_code},
+                        {"cells", run.cells}}});
+  }
+  return entries;
+}
+
 struct Kind {
   const char* singular;
   const char* plural;
   Entries (*entries)(const Project&);
 };
 
-constexpr Kind kKinds[] = {{"workload", "workloads", &workload_entries}, {"probe", "probes", &probe_entries},
-                           {"stack", "stacks", &stack_entries},          {"knob", "knobs", &knob_entries},
-                           {"metric", "metrics", &metric_entries},       {"suite", "suites", &suite_entries},
-                           {"reason", "reasons", &reason_entries}};
+constexpr Kind kKinds[] = {{"workload", "workloads", &workload_entries},
+                           {"probe", "probes", &probe_entries},
+                           {"stack", "stacks", &stack_entries},
+                           {"knob", "knobs", &knob_entries},
+                           {"metric", "metrics", &metric_entries},
+                           {"suite", "suites", &suite_entries},
+                           {"reason", "reasons", &reason_entries},
+                           {"fault", "faults", &fault_entries},
+                           {"run", "runs", &run_entries}};
 
 const Kind& kind_called(const std::string& name) {
   for (const Kind& kind : kKinds) {
     if (name == kind.singular || name == kind.plural) return kind;
   }
-  throw UsageError(fmt::format("`{}` is no kind; there are {}", name, fmt::join(kind_names(), ", ")));
+  throw UsageError(unknown_name("kind", name, kind_names()));
 }
 
 }  // namespace
@@ -218,7 +253,7 @@ json describe_entry(const Project& project, const std::string& kind, const std::
     result["details"] = entry.details;
     return result;
   }
-  throw UsageError(fmt::format("no {} is called `{}`; there are {}", found.singular, name, fmt::join(known, ", ")));
+  throw UsageError(unknown_name(found.singular, name, known));
 }
 
 }  // namespace reprobench

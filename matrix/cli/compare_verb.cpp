@@ -55,7 +55,7 @@ ExitCode compare_files(const CompareOptions& options, const Terminal& terminal) 
   const auto expected = SafetensorsFile::open(options.expected);
   const SnapshotComparison comparison = compare_snapshots(measured, expected);
   if (options.json) {
-    terminal.out(to_json(comparison).dump(1) + "\n");
+    terminal.out_document(to_json(comparison));
   } else {
     terminal.out(to_text(comparison));
   }
@@ -91,7 +91,7 @@ class Comparer {
       : options_(options), terminal_(context.terminal), project_(context.store), specs_(project_.stacks()) {
     is_run_ = options.expected.empty();
     is_stacks_ = !is_run_ && specs_.count(options.measured) > 0 && specs_.count(options.expected) > 0;
-    if (!is_stacks_) require_known(options.measured);
+    if (!is_stacks_ && !options.measured.empty()) require_known(options.measured);
     if (!is_stacks_ && !is_run_) require_known(options.expected);
     if (is_run_) run_folder_ = find_judged_run(project_.store(), options.measured);
   }
@@ -197,7 +197,7 @@ class Comparer {
     const std::string count = count_text(comparisons, found);
     if (options_.json) {
       const bool is_one = comparisons.size() == 1 && !is_run_;
-      terminal_.out((is_one ? to_json(comparisons.front()) : to_json(comparisons)).dump(1) + "\n");
+      terminal_.out_document((is_one ? to_json(comparisons.front()) : to_json(comparisons)));
       if (!is_one) terminal_.log(fmt::format("{} (exit {})\n", count, static_cast<int>(code)));
     } else {
       terminal_.out(fmt::format("{} (exit {})\n", count, static_cast<int>(code)));
@@ -241,11 +241,14 @@ ExitCode compare(CompareOptions options, Context& context) {
 
 std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   auto options = std::make_shared<CompareOptions>();
-  app.add_option(
-         "measured", options->measured,
-         "Run id or directory, with :CELL for one cell; stack; .safetensors file. A run alone: its cells against "
-         "their reference cells, and what is found goes into its report")
-      ->required()
+  app.footer(
+      app.get_footer() +
+      "\nOf compare: 0 every pair is equal, 1 one differs by what --fail-on says, 3 one cannot be compared: a cell\n"
+      "crashed, is missing or was not judged.");
+  app.add_option("measured", options->measured,
+                 "Run id or directory, with :CELL for one cell; stack; .safetensors file; default: the newest run. A "
+                 "run alone: "
+                 "its cells against their reference cells, and what is found goes into its report")
       ->type_name("A");
   app.add_option("expected", options->expected, "What A is compared with, of the same sort")->type_name("B");
   app.add_flag("--explain", options->explain.explain,

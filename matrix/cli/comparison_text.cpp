@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/number.hpp"
+#include "matrix/contract/plain_text.hpp"
 
 namespace reprobench {
 namespace {
@@ -151,12 +152,12 @@ std::string tensor_text(const TensorComparison& tensor) {
 }  // namespace
 
 std::string to_text(const SnapshotComparison& comparison) {
-  std::string text = printable(comparison.sentence) + "\n";
+  std::string text = plain_line(comparison.sentence) + "\n";
   for (const TensorComparison& tensor : comparison.tensors) {
-    if (tensor.match != Match::equal) text += printable(tensor_text(tensor));
+    if (tensor.match != Match::equal) text += plain_line(tensor_text(tensor));
   }
-  for (const std::string& name : comparison.missing) text += fmt::format("  {:<34} only in B\n", printable(name));
-  for (const std::string& name : comparison.extra) text += fmt::format("  {:<34} only in A\n", printable(name));
+  for (const std::string& name : comparison.missing) text += fmt::format("  {:<34} only in B\n", plain_line(name));
+  for (const std::string& name : comparison.extra) text += fmt::format("  {:<34} only in A\n", plain_line(name));
   return text;
 }
 
@@ -165,7 +166,7 @@ std::string to_text(const CellComparison& comparison, const Terminal& terminal) 
       fmt::format("{} against {}: {}\n", comparison.measured_name, comparison.expected_name, comparison.workload);
   text += fmt::format("  {}{}\n",
                       terminal.paint(fmt::format("{:<12}", to_string(comparison.word)), style_of(comparison.word)),
-                      printable(comparison.sentence));
+                      plain_line(comparison.sentence));
   if (comparison.trace.first) {
     text += line("steps",
                  fmt::format("{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared));

@@ -8,6 +8,7 @@
 #include "matrix/cli/printed_documents.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/plain_text.hpp"
 
 namespace reprobench {
 
@@ -19,7 +20,7 @@ std::function<ExitCode()> declare_doctor(CLI::App& app, Context& context) {
     const bool failed = std::any_of(lines.begin(), lines.end(),
                                     [](const PreflightLine& line) { return line.finding == Finding::fail; });
     if (*as_json) {
-      context.terminal.out(written(DoctorDocument{lines}).dump(2) + "\n");
+      context.terminal.out_document(written(DoctorDocument{lines}));
     } else {
       for (const PreflightLine& line : lines) {
         const Style style = line.finding == Finding::ok     ? Style::green
@@ -27,7 +28,7 @@ std::function<ExitCode()> declare_doctor(CLI::App& app, Context& context) {
                                                             : Style::red;
         context.terminal.out(fmt::format("{} {:<22} {}\n",
                                          context.terminal.paint(fmt::format("{:<4}", to_string(line.finding)), style),
-                                         line.check, printable(line.detail)));
+                                         line.check, plain_line(line.detail)));
         if (!line.remedy.empty()) context.terminal.out(fmt::format("{:<27} {}\n", "", line.remedy));
       }
     }

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -162,7 +163,7 @@ TEST_CASE("a selection without cells ends with 4, an unknown cell or stack with 
 TEST_CASE("a mistyped verb ends with 2 and names the nearest", "[e2e]") {
   const auto result = call({kBinary, "pln"});
   CHECK(result.exit_code == 2);
-  CHECK(result.err.find("unknown verb `pln`; did you mean `plan`?") != std::string::npos);
+  CHECK_THAT(result.err, Catch::Contains("there is no verb `pln`; did you mean `plan`?"));
   CHECK(call({kBinary}).exit_code == 2);
 }
 
@@ -179,7 +180,7 @@ TEST_CASE("a selected cell brings its reference along, and what was left out sta
   const auto result = call(command);
   INFO(result.out << result.err);
   CHECK(result.exit_code == 0);
-  CHECK_THAT(result.out, Catch::Contains("2 of 4 cells selected: no verdict on e2e;"));
+  CHECK_THAT(result.out, Catch::Contains("2 of 4 cells selected, run with --worker torch-2.8.0-cu128"));
   CHECK_THAT(result.err, Catch::Contains("plan e2e: 2 of 4 cells selected, 2 runnable, 0 skipped"));
   const json verdict = place.verdict();
   CHECK(verdict.at("cells").size() == 4);
@@ -212,7 +213,7 @@ TEST_CASE("a drill says so in the first line of everything it writes, and in its
   const json verdict = place.verdict();
   CHECK_THAT(verdict.at("sentence").get<std::string>(), Catch::StartsWith("DRILL"));
   CHECK_THAT(candidate_cell(verdict).at("reproduce").get<std::string>(), Catch::EndsWith(" --inject " + fault));
-  CHECK_THAT(read_file(place.run_folder() / "junit.xml"), Catch::Contains("<testsuites name=\"DRILL e2e\">"));
+  CHECK_THAT(read_file(place.run_folder() / "junit.xml"), Catch::Contains("<testsuites name=\"DRILL e2e\" "));
 }
 
 TEST_CASE("a fault that sits nowhere is a usage error and launches nothing", "[e2e]") {
@@ -253,13 +254,107 @@ TEST_CASE("fewer repeats than the matrix asks for give no verdict on it", "[e2e]
   const Workplace place;
   auto command = place.run_command("determinism", "ok");
   command.insert(command.end(), {"--repeat", "2"});
-  CHECK_THAT(call(command).out, Catch::Contains("run with --repeat 2: no verdict on e2e;"));
+  CHECK_THAT(call(command).out, Catch::Contains("run with --repeat 2 --worker torch-2.8.0-cu128"));
 }
 
 TEST_CASE("a store that cannot be made ends with 5 before anything is launched", "[e2e]") {
   const Workplace place;
   std::ofstream(place / "store") << "a file where a folder should be";
   CHECK(call(place.run_command("smoke", "ok")).exit_code == 5);
+}
+
+TEST_CASE("a run with another worker than the installed one says so and qualifies nothing", "[e2e]") {
+  const Workplace place;
+  const auto result = call(place.run_command("smoke", "ok"));
+  CHECK(result.exit_code == 0);
+  std::string words = result.out;
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  CHECK_THAT(words, Catch::Contains("run with --worker torch-2.8.0-cu128 --worker torch-2.9.0-cu128: no verdict on"));
+  CHECK(words.find("e2e qualified") == std::string::npos);
+}
+
+TEST_CASE("a name that nothing has is answered with the nearest", "[e2e]") {
+  const Workplace place;
+  const auto run = place.run_command("smoke", "ok");
+  struct Row {
+    std::vector<std::string> command;
+    const char* answer;
+  };
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    return more;
+  };
+  for (const Row& row : {
+           Row{with({"--stack", "torch-2.9"}), "`torch-2.9`; did you mean `torch-2.9.0-cu128`?"},
+           Row{with({"--workload", "mpl"}), "`mpl`; did you mean `mlp`?"},
+           Row{with({"--device", "cup"}), "`cup`; did you mean `cpu`?"},
+           Row{with({"--cell", "smoke-mlp-torch-2.9.0-cu128-gpu"}), "did you mean `smoke-mlp-torch-2.9.0-cu128-cpu`?"},
+           Row{with({"--job", "2"}), "there is no option of run `--job`; did you mean `--jobs`?"},
+           Row{{kBinary, "compare", "torch-2.9.0-cu182"}, "did you mean `torch-2.9.0-cu128`?"},
+           Row{{kBinary, "compare", "torch-2.8.0-cu128", "torch-2.9.0-cu128", "--knob", "tf23=on"},
+               "did you mean `tf32`?"},
+           Row{{kBinary, "describe", "stack", "torch-2.9.0-cu182"}, "did you mean `torch-2.9.0-cu128`?"},
+           Row{{kBinary, "list", "stakcs"}, "did you mean `stacks`?"},
+           Row{{kBinary, "calibrate", "torch-2.9.0-cu182"}, "did you mean `torch-2.9.0-cu128`?"},
+           Row{{kBinary, "schema", "verdit"}, "did you mean `verdict`?"},
+       }) {
+    const auto result = call(row.command);
+    CAPTURE(row.command, result.err);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.err, Catch::Contains(row.answer));
+  }
+}
+
+TEST_CASE("explain writes quantities as the verdict's sentences do", "[e2e]") {
+  const Workplace place;
+  call(place.run_command("throughput", "slow=2"));
+  const std::string cell = candidate_cell(place.verdict()).at("cell_id");
+  const auto result = call({kBinary, "--store", place / "store", "explain", cell, "throughput.step_time"});
+  INFO(result.out);
+  CHECK_THAT(result.out, Catch::Matches(R"([\s\S]*measured   [0-9.]+ [mu]s   reference [0-9.]+ [mu]s\n[\s\S]*)"));
+  CHECK_THAT(result.out,
+             Catch::Matches(R"([\s\S]*ratio      x[12]\.[0-9]{3} \[[0-9.]+, [0-9.]+\]   lower is better\n[\s\S]*)"));
+  CHECK_THAT(result.out, Catch::Contains(" %   margin -"));
+}
+
+TEST_CASE("reading makes no store", "[e2e]") {
+  const Workplace place;
+  for (const auto& words : {std::vector<std::string>{"db", "list"},
+                            {"list", "runs"},
+                            {"explain", "x"},
+                            {"report"},
+                            {"compare"},
+                            {"list", "stacks"}}) {
+    std::vector<std::string> command{kBinary, "--store", place / "store"};
+    command.insert(command.end(), words.begin(), words.end());
+    call(command);
+    CAPTURE(words);
+    CHECK_FALSE(fs::exists(place / "store"));
+  }
+}
+
+TEST_CASE("help, version and exit codes are where people look for them", "[e2e]") {
+  CHECK(call({kBinary, "--version"}).out == call({kBinary, "version"}).out);
+  CHECK(call({kBinary, "help"}).out == call({kBinary, "--help"}).out);
+  CHECK(call({kBinary, "help", "compare"}).out == call({kBinary, "compare", "--help"}).out);
+  for (const char* verb : {"run", "plan", "compare", "explain", "report", "stack", "db"}) {
+    CHECK_THAT(call({kBinary, verb, "--help"}).out, Catch::Contains("Exit codes: 0 "));
+  }
+  CHECK_THAT(call({kBinary, "compare", "--help"}).out, Catch::Contains("3 one cannot be compared"));
+  CHECK_THAT(call({kBinary, "list", "faults"}).out, Catch::Contains("weight_ulp"));
+}
+
+TEST_CASE("runs are listed as text and as a document", "[e2e]") {
+  const Workplace place;
+  call(place.run_command("smoke", "ok"));
+  const std::string id = place.run_folder().filename();
+  for (const auto& words : {std::vector<std::string>{"db", "list", "--json"}, {"list", "runs", "--json"}}) {
+    std::vector<std::string> command{kBinary, "--store", place / "store"};
+    command.insert(command.end(), words.begin(), words.end());
+    const json document = json::parse(call(command).out);
+    CHECK(document.at("schema") == "reprobench/list");
+    CHECK(document.at("entries").at(0).at("name") == id);
+  }
 }
 
 TEST_CASE("output to a pipe has no escape sequences", "[e2e]") {
@@ -304,7 +399,141 @@ TEST_CASE("Ctrl-C ends with 130 and a verdict that says interrupted; TERM with 1
   CHECK(interrupted_with(by_term ? SIGTERM : SIGINT, command, place / "store/runs") == (by_term ? 143 : 130));
   const json verdict = place.verdict();
   CHECK(verdict.at("word") == "interrupted");
+  CHECK(verdict.at("exit_code") == (by_term ? 143 : 130));
   CHECK(candidate_cell(verdict).at("outcome") == "unfinished");
+  const auto again = call({kBinary, "--store", place / "store", "report", "--rejudge", place.run_folder()});
+  CHECK(place.verdict().at("exit_code") == (by_term ? 143 : 130));
+}
+
+// The command with descriptors of a shell's making: "1>/dev/full", "0<&- 1>&-".
+SubprocessResult call_in_shell(const std::vector<std::string>& command, const std::string& redirections) {
+  std::string line;
+  for (const std::string& word : command) line += "'" + word + "' ";
+  return call({"/bin/sh", "-c", line + redirections});
+}
+
+TEST_CASE("data that could not be written is not exit 0, whatever the verb", "[e2e]") {
+  const Workplace place;
+  const auto verb = GENERATE(values<std::vector<std::string>>({{"list", "metrics"},
+                                                               {"list", "knobs", "--json"},
+                                                               {"describe", "knob", "tf32"},
+                                                               {"schema"},
+                                                               {"schema", "verdict"},
+                                                               {"version"},
+                                                               {"version", "--json"},
+                                                               {"--help"},
+                                                               {"run", "--help"},
+                                                               {"plan", "--json"},
+                                                               {"plan"},
+                                                               {"run"},
+                                                               {"run", "--json"},
+                                                               {"db", "rebuild"}}));
+  std::vector<std::string> command = place.run_command("smoke", "ok");
+  const bool takes_matrix = (verb.front() == "plan" || verb.front() == "run") && verb.back() != "--help";
+  if (!takes_matrix) command.resize(3);
+  if (takes_matrix) command.erase(command.begin() + 3, command.begin() + (verb.front() == "plan" ? 5 : 4));
+  if (verb.front() == "plan") command.resize(5);
+  command.insert(command.begin() + 3, verb.begin(), verb.end());
+  std::filesystem::create_directories(place / "store");
+  const auto result = call_in_shell(command, "1>/dev/full");
+  CAPTURE(verb, result.err);
+  CHECK(result.exit_code == 5);
+  CHECK_THAT(result.err, Catch::Contains("cannot write to standard output: No space left on device"));
+}
+
+TEST_CASE("closed standard descriptors let nothing that is said into the files of a run", "[e2e]") {
+  const Workplace place;
+  const auto closed = GENERATE("0<&- 1>&- 2>&-", "1>&-", "2>&-");
+  CHECK(call_in_shell(place.run_command("smoke", "ok"), closed).exit_code == 0);
+  const fs::path run = place.run_folder();
+  CHECK_THAT(read_file(run / "lock"), Catch::StartsWith("pid ") && !Catch::Contains("\n"));
+  std::istringstream journal(read_file(run / "journal.jsonl"));
+  for (std::string line; std::getline(journal, line);) CHECK_FALSE(json::parse(line, nullptr, false).is_discarded());
+  CHECK(call({kBinary, "--store", place / "store", "report", run}).exit_code == 0);
+}
+
+// A run that was killed: everything but what its end would have written.
+void cut_short(const fs::path& run) {
+  fs::remove(run / "verdict.json");
+  fs::remove(run / "junit.xml");
+  std::string journal = read_file(run / "journal.jsonl");
+  const auto last = journal.rfind('\n', journal.size() - 2);
+  std::ofstream(run / "journal.jsonl", std::ios::binary) << journal.substr(0, last + 1);
+}
+
+TEST_CASE("a killed run is answered by its own state, never by an older one", "[e2e]") {
+  const Workplace place;
+  call(place.run_command("determinism", "ok"));
+  const fs::path older = place.run_folder();
+  const fs::path killed = older.parent_path() / "r-29991231-235959-ffff";
+  fs::copy(older, killed, fs::copy_options::recursive);
+  cut_short(killed);
+  const std::string cell = json::parse(read_file(older / "verdict.json")).at("cells").at(0).at("cell_id");
+  const auto verb = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {kBinary, "--store", place / "store"});
+    return call(words);
+  };
+  for (const auto& words :
+       {std::vector<std::string>{"explain", cell}, {"compare", killed}, {"compare", older, killed}}) {
+    const auto result = verb(words);
+    CAPTURE(words);
+    CHECK(result.exit_code == 3);
+    CHECK_THAT(result.err, Catch::Contains("run r-29991231-235959-ffff is unfinished") && Catch::Contains("report"));
+    CHECK(result.out.empty());
+  }
+  CHECK(verb({"report"}).exit_code == 0);  // of the newest
+  CHECK(fs::exists(killed / "verdict.json"));
+  CHECK(verb({"explain", cell, "--run", "r-29991231-235959-ffff"}).exit_code == 0);
+  CHECK_THAT(verb({"report", "r-29991231-235959-fff"}).err,
+             Catch::Contains("there is no run `r-29991231-235959-fff`; did you mean `r-29991231-235959-ffff`?"));
+}
+
+TEST_CASE("the verdict of a running run is its own to write", "[e2e]") {
+  const Workplace place;
+  call(place.run_command("smoke", "ok"));
+  const fs::path run = place.run_folder();
+  cut_short(run);
+  const int held = open((run / "lock").c_str(), O_RDWR | O_CLOEXEC);
+  REQUIRE(flock(held, LOCK_EX | LOCK_NB) == 0);
+  for (const char* verb : {"report", "compare"}) {
+    const auto result = call({kBinary, "--store", place / "store", verb, run});
+    CHECK(result.exit_code == 5);
+    CHECK_THAT(result.err, Catch::Contains("is held by pid"));
+  }
+  CHECK_FALSE(fs::exists(run / "verdict.json"));
+  close(held);
+}
+
+TEST_CASE("db rebuild names what it could not read", "[e2e]") {
+  const Workplace place;
+  call(place.run_command("smoke", "ok"));
+  fs::create_directories(place / "store/runs/r-broken");
+  std::ofstream(place / "store/runs/r-broken/run.json") << "{";
+  const auto result = call({kBinary, "--store", place / "store", "db", "rebuild"});
+  CHECK(result.exit_code == 5);
+  CHECK(result.out == "index rebuilt from 1 run\n");
+  CHECK_THAT(result.err, Catch::Contains("left out: ") && Catch::Contains("r-broken/run.json: not JSON"));
+}
+
+TEST_CASE("explain shows no escape sequence, bidirectional mark or line of a worker's making", "[e2e]") {
+  const Workplace place;
+  call(place.run_command("determinism", "ok"));
+  const fs::path file = place.run_folder() / "verdict.json";
+  json verdict = json::parse(read_file(file));
+  json& cell = verdict.at("cells").at(0);
+  const std::string evil = "\x1b[2K\x1b]0;title\x07 \u202eknil\nVerdict PASSED\n";
+  for (const char* key : {"sentence", "reason", "reproduce", "slug"}) cell[key] = evil;
+  cell.at("attempts").at(0)["detail"] = evil;
+  cell.at("checks").at(0)["origin"] = evil;
+  std::ofstream(file) << verdict.dump();
+  for (const char* color : {"never", "always"}) {
+    const auto result = call({kBinary, "--store", place / "store", "--color", color, "explain", cell.at("cell_id")});
+    INFO(result.out);
+    CHECK(result.exit_code == 0);
+    CHECK(result.out.find('\x1b') == std::string::npos);
+    CHECK(result.out.find("\u202e") == std::string::npos);
+    CHECK(result.out.find("\nVerdict") == std::string::npos);
+  }
 }
 
 TEST_CASE("explain names the threshold's origin", "[e2e]") {

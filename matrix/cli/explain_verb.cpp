@@ -5,9 +5,11 @@
 
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
+#include "matrix/contract/plain_text.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/spec/nearest_name.hpp"
+#include "matrix/verdict/check.hpp"
 
 namespace reprobench {
 namespace {
@@ -37,25 +39,50 @@ const json& find_cell(const json& verdict, const std::string& wanted) {
   throw UsageError(unknown_name("cell of this run", wanted, slugs));
 }
 
+// What a worker may have said, in lines of ours.
+json in_plain_lines(const json& value) {
+  if (value.is_string()) return plain_line(value.get_ref<const std::string&>());
+  json plain = value;
+  if (value.is_structured()) {
+    for (json& item : plain) item = in_plain_lines(item);
+  }
+  return plain;
+}
+
 std::string number_or_dash(const json& value) { return value.is_null() ? "-" : value.dump(); }
+
+// As the sentences of a verdict write it: "7.084 ms", "312.4 MiB"; a number that is none by its word.
+std::string quantity_text(const json& value, const std::string& unit) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? "-" : humanised(value.get<double>(), unit);
+}
+
+std::string percent_text(const json& fraction) {
+  return fraction.is_number() ? fmt::format("{:.2f} %", fraction.get<double>() * 100) : number_or_dash(fraction);
+}
+
+std::string ratio_text(const json& ratio) {
+  return ratio.is_number() ? fmt::format("{:.3f}", ratio.get<double>()) : number_or_dash(ratio);
+}
 
 std::string check_text(const json& check) {
   std::string text = fmt::format("{}{} · {}{}\n", check.at("metric").get<std::string>(),
                                  check.contains("of") ? " of " + check.at("of").get<std::string>() : "",
                                  check.at("status").get<std::string>(),
                                  check.at("gate") == "record_only" ? " (record only: decides nothing)" : "");
-  text += fmt::format("    {}\n", printable(check.at("sentence").get<std::string>()));
+  text += fmt::format("    {}\n", check.at("sentence").get<std::string>());
   text += fmt::format("    bound      {}   set at {}\n", check.at("bound").get<std::string>(),
                       check.at("origin").get<std::string>());
-  text += fmt::format("    measured   {} {}   reference {}\n", number_or_dash(check.at("measured")),
-                      check.at("unit").get<std::string>(), number_or_dash(check.at("reference")));
+  const auto unit = check.at("unit").get<std::string>();
+  text += fmt::format("    measured   {}   reference {}\n", quantity_text(check.at("measured"), unit),
+                      quantity_text(check.at("reference"), unit));
   if (!check.at("ratio").is_null()) {
-    text += fmt::format("    ratio      {} [{}, {}]   {} is better\n", number_or_dash(check.at("ratio")),
-                        number_or_dash(check.at("ratio_low")), number_or_dash(check.at("ratio_high")),
+    text += fmt::format("    ratio      x{} [{}, {}]   {} is better\n", ratio_text(check.at("ratio")),
+                        ratio_text(check.at("ratio_low")), ratio_text(check.at("ratio_high")),
                         check.at("better").get<std::string>());
   }
   text += fmt::format("    samples    {}   noise {}   margin {}\n", check.at("samples").dump(),
-                      number_or_dash(check.at("noise_rel")), number_or_dash(check.at("margin_rel")));
+                      percent_text(check.at("noise_rel")), percent_text(check.at("margin_rel")));
   text += fmt::format("    reason     {}\n", check.at("reason").get<std::string>());
   if (const json& divergence = check.at("divergence"); !divergence.is_null()) {
     text += fmt::format("    divergence step {} · {} ({})   against {}\n", divergence.at("step").dump(),
@@ -81,7 +108,7 @@ std::string measurement_text(const json& measurement) {
   std::string text = fmt::format("  repeat {} {} · {}\n", measurement.at("repeat").dump(), labelled(measurement),
                                  measurement.at("status").get<std::string>());
   const auto finding = measurement.at("finding").get<std::string>();
-  if (!finding.empty()) text += fmt::format("    {}\n", printable(finding));
+  if (!finding.empty()) text += fmt::format("    {}\n", finding);
   if (!measurement.at("error_rel").is_null()) {
     text += fmt::format("    error      {} against fp64, bound {}\n", measurement.at("error_rel").dump(),
                         measurement.at("error_bound_rel").dump());
@@ -97,7 +124,7 @@ std::string measurement_text(const json& measurement) {
   if (const json& kernels = measurement.at("kernels"); !kernels.empty()) {
     const auto algorithm = measurement.at("algorithm").get<std::string>();
     text += fmt::format("    done by    {}\n", algorithm.empty() ? "kernels that tell no algorithm" : algorithm);
-    for (const json& kernel : kernels) text += fmt::format("               {}\n", printable(kernel.get<std::string>()));
+    for (const json& kernel : kernels) text += fmt::format("               {}\n", kernel.get<std::string>());
   }
   std::string samples;
   for (const json& sample : measurement.at("samples")) {
@@ -112,17 +139,17 @@ std::string measurement_text(const json& measurement) {
 std::string cell_text(const json& cell, const json& checks) {
   std::string text = fmt::format("{}  {}\n", cell.at("cell_id").get<std::string>(), cell.at("slug").get<std::string>());
   text += fmt::format("{} · {}: {}\n", cell.at("outcome").get<std::string>(), cell.at("reason").get<std::string>(),
-                      printable(cell.at("sentence").get<std::string>()));
+                      cell.at("sentence").get<std::string>());
   if (!cell.at("reference_cell_id").is_null()) {
     text += fmt::format("compared with cell {}\n", cell.at("reference_cell_id").get<std::string>());
   }
-  for (const json& note : cell.at("notes")) text += fmt::format("note: {}\n", printable(note.get<std::string>()));
+  for (const json& note : cell.at("notes")) text += fmt::format("note: {}\n", note.get<std::string>());
   for (const json& attempt : cell.at("attempts")) {
     const auto injected = attempt.at("injected").get<std::string>();
     const auto detail = attempt.at("detail").get<std::string>();
     text += fmt::format("  repeat {} attempt {}  {}{}  chain {}{}\n", attempt.at("repeat").dump(),
                         attempt.at("attempt").dump(), attempt.at("end").get<std::string>(),
-                        detail.empty() ? "" : ": " + printable(detail), attempt.at("chain").get<std::string>(),
+                        detail.empty() ? "" : ": " + detail, attempt.at("chain").get<std::string>(),
                         injected.empty() ? "" : "  planted: " + injected);
   }
   for (const json& check : checks) text += check_text(check);
@@ -150,14 +177,15 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
     throw UsageError(unknown_name("check of cell " + options.cell, options.check, metrics));
   }
   if (!options.as_json) {
-    context.terminal.out(fmt::format("run {}\n", run_folder.filename().string()) + cell_text(cell, checks));
+    context.terminal.out(fmt::format("run {}\n", run_folder.filename().string()) +
+                         cell_text(in_plain_lines(cell), in_plain_lines(checks)));
     return told;
   }
   json result = document("explain");
   result["run"] = run_folder.filename().string();
   result["cell"] = cell;
   result["cell"]["checks"] = std::move(checks);
-  context.terminal.out(result.dump(2) + "\n");
+  context.terminal.out_document(result);
   return told;
 }
 

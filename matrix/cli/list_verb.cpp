@@ -9,6 +9,34 @@
 #include "matrix/contract/document/writer.hpp"
 
 namespace reprobench {
+namespace {
+
+// "workloads|probes|stacks": for the usage line.
+std::string kinds_text() {
+  std::string text;
+  for (const std::string& name : kind_names()) {
+    if (name.ends_with('s')) text += (text.empty() ? "" : "|") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+ExitCode list_entries(const std::string& kind, bool as_json, const Context& context) {
+  const std::vector<CatalogEntry> entries = catalog_entries(Project(context.store), kind);
+  if (as_json) {
+    ListDocument list{kind, {}};
+    for (const CatalogEntry& entry : entries) list.entries.push_back({entry.name, entry.summary});
+    context.terminal.out_document(written(list));
+    return ExitCode::passed;
+  }
+  std::size_t width = 0;
+  for (const CatalogEntry& entry : entries) width = std::max(width, entry.name.size());
+  for (const CatalogEntry& entry : entries) {
+    context.terminal.out(fmt::format("{:<{}}  {}\n", entry.name, width, entry.summary));
+  }
+  return ExitCode::passed;
+}
 
 std::function<ExitCode()> declare_list(CLI::App& app, Context& context) {
   struct Options {
@@ -16,23 +44,9 @@ std::function<ExitCode()> declare_list(CLI::App& app, Context& context) {
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("kind", options->kind, "What to list")->required()->check(CLI::IsMember(kind_names()));
+  app.add_option("kind", options->kind, "What to list")->required()->type_name(kinds_text());
   app.add_flag("--json", options->json, "One JSON document (schema: list)");
-  return [options, &context] {
-    const std::vector<CatalogEntry> entries = catalog_entries(Project(context.store), options->kind);
-    if (options->json) {
-      ListDocument list{options->kind, {}};
-      for (const CatalogEntry& entry : entries) list.entries.push_back({entry.name, entry.summary});
-      context.terminal.out(written(list).dump(2) + "\n");
-      return ExitCode::passed;
-    }
-    std::size_t width = 0;
-    for (const CatalogEntry& entry : entries) width = std::max(width, entry.name.size());
-    for (const CatalogEntry& entry : entries) {
-      context.terminal.out(fmt::format("{:<{}}  {}\n", entry.name, width, entry.summary));
-    }
-    return ExitCode::passed;
-  };
+  return [options, &context] { return list_entries(options->kind, options->json, context); };
 }
 
 std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
@@ -42,13 +56,11 @@ std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
     bool json = false;
   };
   auto options = std::make_shared<Options>();
-  app.add_option("kind", options->kind, "workload, probe, stack, knob, metric, suite or reason")
-      ->required()
-      ->check(CLI::IsMember(kind_names()));
+  app.add_option("kind", options->kind, "What kind of thing")->required()->type_name(kinds_text());
   app.add_option("name", options->name, "Its name; `reprobench list` shows them")->required();
   app.add_flag("--json", options->json, "The answer is always one JSON document (schema: description)");
   return [options, &context] {
-    context.terminal.out(describe_entry(Project(context.store), options->kind, options->name).dump(2) + "\n");
+    context.terminal.out_document(describe_entry(Project(context.store), options->kind, options->name));
     return ExitCode::passed;
   };
 }

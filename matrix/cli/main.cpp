@@ -1,12 +1,17 @@
 // reprobench: parses the command line, runs one verb, turns whatever it throws into an exit code.
+#include <algorithm>
 #include <cstdlib>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
+#include "matrix/contract/plain_text.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/inquiry/replays.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -44,46 +49,93 @@ ExitCode run_verb(const std::function<ExitCode()>& action, const Terminal& termi
   try {
     return action();
   } catch (const SpecError& error) {
-    terminal.error(printable(error.what()) + std::string("\n"));
+    terminal.error(error.what() + std::string("\n"));
     return ExitCode::usage;
   } catch (const UsageError& error) {
-    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    terminal.error(fmt::format("reprobench: {}\n", error.what()));
     return ExitCode::usage;
   } catch (const ProvisionError& error) {
-    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    terminal.error(fmt::format("reprobench: {}\n", plain_line(error.what())));
     return ExitCode::store;
   } catch (const StoreError& error) {
-    terminal.error(fmt::format("store: {}\n", printable(error.what())));
+    terminal.error(fmt::format("store: {}\n", plain_line(error.what())));
     return ExitCode::store;
   } catch (const ContractError& error) {
-    terminal.error(fmt::format("store: {}\n", printable(error.what())));
+    terminal.error(fmt::format("store: {}\n", plain_line(error.what())));
     return ExitCode::store;
   } catch (const UnfinishedRun& error) {
-    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    terminal.error(fmt::format("reprobench: {}\n", plain_line(error.what())));
     return ExitCode::undecided;
   } catch (const ReplayFailed& error) {
-    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    terminal.error(fmt::format("reprobench: {}\n", plain_line(error.what())));
     return ExitCode::undecided;
   } catch (const ReplayInterrupted& error) {
     terminal.error(fmt::format("reprobench: {}\n", error.what()));
     return error.was_terminated() ? ExitCode::terminated : ExitCode::interrupted;
   } catch (const std::filesystem::filesystem_error& error) {
-    terminal.error(fmt::format("reprobench: {}\n", printable(error.what())));
+    terminal.error(fmt::format("reprobench: {}\n", plain_line(error.what())));
     return ExitCode::store;
   } catch (const std::exception& error) {
-    terminal.error(fmt::format("reprobench: internal error: {}\n", printable(error.what())));
+    terminal.error(fmt::format("reprobench: internal error: {}\n", plain_line(error.what())));
     return ExitCode::internal_bug;
   }
 }
 
-// What a failed parse has to say: CLI11 reports a mistyped verb only as a missing one.
+// Data that nobody could read is no answer; a failed check stays one.
+ExitCode written_well(const Terminal& terminal, ExitCode code) {
+  const std::string problem = terminal.problem();
+  if (problem.empty()) return code;
+  terminal.error(fmt::format("reprobench: {}\n", problem));
+  return code == ExitCode::failed ? code : ExitCode::store;
+}
+
+// A file opened while 0, 1 or 2 is closed would take that number, and with it all that is said there.
+void reserve_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    if (open("/dev/null", fd == STDIN_FILENO ? O_RDONLY : O_WRONLY) != fd) {
+      _exit(static_cast<int>(ExitCode::store));
+    }
+  }
+}
+
+// The options of a verb and of all, as they are typed.
+std::vector<std::string> options_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
+    for (const CLI::Option* option : at->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+// What a failed parse has to say: CLI11 reports a mistyped verb only as a missing one, and options as extras.
 std::string parse_problem(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> left = app.remaining();
-  if (!app.get_subcommands().empty() || left.empty()) return error.what();
+  if (!app.get_subcommands().empty()) {
+    const CLI::App& verb = *app.get_subcommands().front();
+    const std::vector<std::string> extras = app.remaining(true);
+    const auto option =
+        std::find_if(extras.begin(), extras.end(), [](const std::string& word) { return word.starts_with("--"); });
+    if (option == extras.end()) return error.what();
+    return unknown_name("option of " + verb.get_name(), option->substr(0, option->find('=')), options_of(verb));
+  }
+  if (left.empty()) return error.what();
   std::vector<std::string> known;
   for (const Verb& verb : kVerbs) known.emplace_back(verb.name);
-  const std::string hint = did_you_mean(left.front(), known);
-  return fmt::format("unknown verb `{}`{}{}", left.front(), hint.empty() ? "" : "; ", hint);
+  return unknown_name("verb", left.front(), known);
+}
+
+// "help" is "--help", and "help run" is "run --help". Last word first, as CLI11 takes them.
+std::vector<std::string> with_help_as_option(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
 }
 
 int run(int argc, char** argv) {
@@ -104,30 +156,36 @@ int run(int argc, char** argv) {
       ->transform(CLI::CheckedTransformer(choices))
       ->type_name("WHEN");
   app.add_flag("--quiet", quiet, "No progress, only data and errors");
+  app.set_version_flag("--version", version_text());
   app.fallthrough();
 
   std::map<const CLI::App*, std::function<ExitCode()>> actions;
   for (const Verb& verb : kVerbs) {
     CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
-    sub->footer(std::string("Example: ") + verb.example);
+    sub->footer(fmt::format("Example: {}\n\n{}", verb.example, kExitCodes));
     actions[sub] = verb.declare(*sub, context);
   }
   try {
-    app.parse(argc, argv);
+    app.parse(with_help_as_option(argc, argv));
   } catch (const CLI::Success& asked_for_help) {
-    return app.exit(asked_for_help);
+    std::ostringstream help;
+    const int code = app.exit(asked_for_help, help, help);
+    context.terminal.out(help.str());
+    return static_cast<int>(written_well(context.terminal, static_cast<ExitCode>(code)));
   } catch (const CLI::ParseError& error) {
     context.terminal.error(fmt::format("reprobench: {}; see `reprobench --help`\n", parse_problem(app, error)));
     return static_cast<int>(ExitCode::usage);
   }
   context.terminal.configure(color, quiet);
-  return static_cast<int>(run_verb(actions.at(app.get_subcommands().front()), context.terminal));
+  const ExitCode code = run_verb(actions.at(app.get_subcommands().front()), context.terminal);
+  return static_cast<int>(written_well(context.terminal, code));
 }
 
 }  // namespace
 }  // namespace reprobench
 
 int main(int argc, char** argv) {
+  reprobench::reserve_standard_descriptors();
   // A closed reader or a file-size limit is an error of one write, not the end of a run.
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);

@@ -127,7 +127,9 @@ TEST_CASE("merging two runs makes an ordinary run directory with the cells of bo
   const auto explained = verb({"explain", failed, "--run", runs.out()});
   CHECK(explained.exit_code == 0);
   CHECK_THAT(explained.out, Catch::Contains("in 196 of 200 steps and the state after them; first at step 5"));
-  CHECK(verb({"compare", runs.out(), runs.out()}).exit_code == 0);
+  const auto compared = verb({"compare", runs.out(), runs.out()});
+  CHECK(compared.exit_code == 1);
+  CHECK_THAT(compared.out, Catch::Contains("8 pairs compared: 6 equal, 2 differ (exit 1)"));
   CHECK(verb({"db", "list"}).out.find(verdict.at("info").at("run_id").get<std::string>()) != std::string::npos);
 }
 
@@ -294,7 +296,7 @@ TEST_CASE("runs that cannot be merged end with 2 or 5, name the reason and leave
   }
   SECTION("no run") {
     fs::remove(runs.second_ / "run.json");
-    why = "no run `";
+    why = "there is no run `";
   }
   const auto result = runs.merge();
   INFO(result.out << result.err);

@@ -133,7 +133,7 @@ ExitCode merge(const MergeOptions& options, Context& context) {
     index_verdict(project, folder, *verdict, terminal);
   }
   if (options.json) {
-    terminal.out(to_json(*verdict).dump(1) + "\n");
+    terminal.out_document(to_json(*verdict));
   } else {
     terminal.out(verdict_text(*verdict, folder, terminal, terminal.paint(hosts_text(merge.plan), Style::dim)));
   }

@@ -22,7 +22,7 @@ std::function<ExitCode()> declare_plan(CLI::App& app, Context& context) {
     const Project project(context.store);
     const SelectedPlan selected = make_plan(project, options->selection);
     if (options->json) {
-      write_plan(selected.plan, [&](std::string_view part) { context.terminal.out(part); });
+      write_plan(selected.plan, [&](std::string_view part) { context.terminal.out_part(part); });
     } else {
       context.terminal.out(plan_table(selected.plan, context.terminal) +
                            coverage_text(selected.plan, project.stacks(), project.facts()));

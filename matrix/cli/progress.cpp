@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/plain_text.hpp"
+
 namespace reprobench {
 
 std::string duration_text(std::chrono::nanoseconds duration) {
@@ -12,7 +14,8 @@ std::string duration_text(std::chrono::nanoseconds duration) {
   return fmt::format("{:.1f}s", seconds);
 }
 
-RunProgress::RunProgress(const Plan& plan, const Terminal& terminal) : terminal_(terminal) {
+RunProgress::RunProgress(const Plan& plan, const AttemptDurations& recorded, const Terminal& terminal)
+    : terminal_(terminal), remaining_(plan, recorded) {
   for (const PlannedCell& planned : plan.cells) {
     if (planned.skip) continue;
     ++cells_;
@@ -34,7 +37,8 @@ void RunProgress::attempt_started(const Cell& cell, const CellRequest& request) 
   redraw();
 }
 
-void RunProgress::attempt_ended(const Cell&, const AttemptRecord& attempt) {
+void RunProgress::attempt_ended(const Cell& cell, const AttemptRecord& attempt) {
+  remaining_.attempt_ended(cell.request.cell_id);
   running_.erase(attempt.nonce);
   ++attempts_done_;
   if (side_of(attempt.end) != Side::none) ++attempts_failed_;
@@ -53,22 +57,22 @@ void RunProgress::cell_ended(const Cell& cell, const CellRecord& record) {
                               record.attempts.size() == 1 ? "" : "s"));
   } else {
     terminal_.log(fmt::format("{} {} {}  {}: {}\n", count, terminal_.paint_log("trouble ", Style::red), cell.slug,
-                              to_string(bad->end), printable(bad->detail)));
+                              to_string(bad->end), plain_line(bad->detail)));
   }
   redraw();
 }
 
 void RunProgress::check_failed(const CellVerdict& cell) {
   terminal_.log(fmt::format("{} {} · {}: {}\n", terminal_.paint_log("failed  ", Style::red), cell.slug, cell.reason,
-                            printable(cell.sentence)));
+                            plain_line(cell.sentence)));
   redraw();
 }
 
 void RunProgress::redraw() const {
   if (!terminal_.has_status_line()) return;
   const auto elapsed = std::chrono::steady_clock::now() - start_;
-  std::string eta = "?";
-  if (attempts_done_ > 0) eta = duration_text(elapsed * (attempts_ - attempts_done_) / attempts_done_);
+  const auto left = remaining_.after(elapsed);
+  const std::string eta = left ? duration_text(*left) : "?";
   std::string text = fmt::format("[{}/{} cells  {}/{} attempts  {} in trouble  {}  ETA {}]", cells_done_, cells_,
                                  attempts_done_, attempts_, attempts_failed_, duration_text(elapsed), eta);
   for (const auto& [nonce, what] : running_) text += "  " + what;

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "matrix/cli/remaining_time.hpp"
 #include "matrix/cli/terminal.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/verdict/verdict.hpp"
@@ -13,7 +14,7 @@ namespace reprobench {
 
 class RunProgress {
  public:
-  RunProgress(const Plan& plan, const Terminal& terminal);
+  RunProgress(const Plan& plan, const AttemptDurations& recorded, const Terminal& terminal);
 
   // Callbacks for execute(); they refer to this object.
   ExecutionObserver observer();
@@ -29,6 +30,7 @@ class RunProgress {
 
   const Terminal& terminal_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  RemainingTime remaining_;
   int cells_ = 0;
   int cells_done_ = 0;
   int attempts_ = 0;

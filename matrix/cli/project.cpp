@@ -33,6 +33,20 @@ fs::path find_root() {
       "the project's files were not found above the executable or the current folder; set REPROBENCH_ROOT");
 }
 
+// What the workers that are installed said of themselves: a model's presets are known to its code alone.
+void add_presets(const StackStore& store, const StackFiles& files, Vocabulary& vocabulary) {
+  for (const auto& [name, spec] : files.stacks) {
+    const auto capability = store.description(store.find(spec));
+    if (!capability) continue;
+    for (const WorkloadDescription& workload : capability->workloads) {
+      auto& presets = vocabulary.presets[workload.model];
+      for (const WorkloadPreset& preset : workload.presets) {
+        if (std::find(presets.begin(), presets.end(), preset.name) == presets.end()) presets.push_back(preset.name);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Project::Project(fs::path store) : root_(find_root()), store_(fs::absolute(store)) {}
@@ -50,6 +64,10 @@ Vocabulary Project::vocabulary() const {
     if (fs::exists(entry.path() / "model.cpp")) vocabulary.models.push_back(entry.path().filename());
   }
   std::sort(vocabulary.models.begin(), vocabulary.models.end());
+  const StackFiles files = stack_files();
+  for (const auto& [name, spec] : files.stacks) vocabulary.stacks.push_back(name);
+  for (const auto& [name, problem] : files.broken) vocabulary.stacks.push_back(name);
+  add_presets(stack_store(), files, vocabulary);
   return vocabulary;
 }
 

@@ -67,12 +67,15 @@ void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& 
 ExitCode run_matrix(const RunOptions& options, Context& context) {
   const Terminal& terminal = context.terminal;
   const Project project(context.store);
-  const SelectedPlan selected = make_plan(project, options.selection);
+  SelectedPlan selected = make_plan(project, options.selection);
+  const auto given = given_workers(options.workers);
   if (options.dry_run) {
     terminal.out(plan_table(selected.plan, terminal));
     return ExitCode::passed;
   }
-  const auto workers = worker_commands(stacks_to_run(selected.plan), project, given_workers(options.workers));
+  // Another worker than the one its stack was qualified with: the run says so and gives no verdict on the matrix.
+  for (const auto& [stack, worker] : given) selected.plan.request.changed_by.push_back("--worker " + stack);
+  const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
 
   RunInfo info;
   info.run_id = new_run_id();
@@ -92,7 +95,9 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   execution.interrupt = &interrupts.count();
   NvmlTelemetry telemetry;
   execution.telemetry = &telemetry;
-  RunProgress progress(selected.plan, terminal);
+  const auto recorded =
+      terminal.has_status_line() ? recorded_durations(project.store(), selected.plan) : AttemptDurations{};
+  RunProgress progress(selected.plan, recorded, terminal);
   LocalLauncher launcher(project.shepherd());
   const MonotonicClock clock;
   const auto started = clock.now();
@@ -106,13 +111,14 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   record.info.duration_ns = (clock.now() - started).count();
   record.info.ended_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   record.info.interrupted = interrupts.count() > 0;
+  record.info.terminated = interrupts.was_terminated();
   record.seal = run.finish(record.info);
   const RunVerdict verdict = judge(record);
   write_verdict_files(run.folder(), verdict);
   index_verdict(project, run.folder(), verdict, terminal);
 
   if (options.json) {
-    terminal.out(to_json(verdict).dump(1) + "\n");
+    terminal.out_document(to_json(verdict));
   } else {
     terminal.out(
         verdict_text(verdict, run.folder(), terminal, terminal.paint(skipped_by_reason(selected.plan), Style::dim)));
@@ -123,7 +129,6 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
     terminal.log(report.paths);
   }
   terminal.log(fmt::format("run {}\n", run.folder().string()));
-  if (interrupts.count() > 0) return interrupts.was_terminated() ? ExitCode::terminated : ExitCode::interrupted;
   return verdict.exit_code;
 }
 

@@ -9,6 +9,7 @@
 
 #include "matrix/host/detect_host.hpp"
 #include "matrix/spec/diagnostics.hpp"
+#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
@@ -117,12 +118,29 @@ void check_names(const SelectionOptions& options, const std::vector<PlannedCell>
   for (const std::string& wanted : options.cells) {
     const bool known = std::any_of(cells.begin(), cells.end(),
                                    [&](const PlannedCell& planned) { return names_cell(wanted, planned.cell); });
-    if (!known) {
-      throw UsageError(
-          fmt::format("--cell {}: no cell of {} has this id or slug; `reprobench plan --matrix {}` lists them", wanted,
-                      options.matrix, options.matrix));
-    }
+    if (known) continue;
+    std::vector<std::string> slugs;
+    for (const PlannedCell& planned : cells) slugs.push_back(planned.cell.slug);
+    throw UsageError(unknown_name(fmt::format("cell of {}", options.matrix), wanted, slugs));
   }
+}
+
+// A stack, workload or device that no cell of the matrix has would select nothing without a word.
+void check_values(const SelectionOptions& options, const std::vector<PlannedCell>& cells) {
+  const auto check = [&](const char* what, const std::vector<std::string>& wanted, auto value_of) {
+    std::vector<std::string> known;
+    for (const PlannedCell& planned : cells) {
+      std::string value = value_of(planned.cell.request);
+      if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(std::move(value));
+    }
+    for (const std::string& name : wanted) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      throw UsageError(unknown_name(fmt::format("{} of {}", what, options.matrix), name, known));
+    }
+  };
+  check("stack", options.stacks, [](const CellRequest& request) { return request.stack; });
+  check("workload", options.workloads, [](const CellRequest& request) { return request.workload.name(); });
+  check("device", options.devices, [](const CellRequest& request) { return request.device; });
 }
 
 MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
@@ -181,6 +199,7 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
   plan.host = detect_host();
   plan.cells = plan_cells(matrix, project.suites(), catalog, project.facts(), plan.host);
   check_names(options, plan.cells);
+  check_values(options, plan.cells);
   plan.request = request_of(options, as_written, project.suites());
   const auto ids = with_references(plan.cells, selection);
   const std::string left_out = fmt::format("left out by {}", fmt::join(plan.request.selected_by, " "));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/plain_text.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -45,7 +47,7 @@ std::string to_text(const std::vector<SelftestRow>& rows, const Terminal& termin
         fmt::format("{} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {}\n",
                     terminal.paint(row.passed ? "ok  " : "BAD ", row.passed ? Style::green : Style::red), row.workload,
                     row.fault, row.planted, row.found, row.located, row.false_alarms, judged_text(row));
-    if (!row.problem.empty()) text += fmt::format("     {}\n", printable(row.problem));
+    if (!row.problem.empty()) text += fmt::format("     {}\n", plain_line(row.problem));
   }
   const SelftestTotals totals = totals_of(rows);
   text += fmt::format(

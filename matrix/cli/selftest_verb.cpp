@@ -45,8 +45,11 @@ ExitCode selftest(SelftestOptions options, Context& context) {
   context.terminal.log(fmt::format("planting faults on {}\n", settings.stack));
   const auto rows = run_selftest(settings, capability, host.replays(),
                                  [&](const std::string& line) { context.terminal.status(line); });
-  context.terminal.out(options.json ? written(SelftestDocument{settings, rows}).dump(1) + "\n"
-                                    : to_text(rows, context.terminal));
+  if (options.json) {
+    context.terminal.out_document(written(SelftestDocument{settings, rows}));
+  } else {
+    context.terminal.out(to_text(rows, context.terminal));
+  }
   const bool all_passed = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.passed; });
   return all_passed ? ExitCode::passed : ExitCode::failed;
 }

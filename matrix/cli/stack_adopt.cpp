@@ -11,6 +11,7 @@
 #include "matrix/cli/install_progress.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/stack_text.hpp"
+#include "matrix/contract/plain_text.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/provision/adopted_stack.hpp"
 
@@ -76,7 +77,7 @@ std::string survey_text(const std::string& name, const TorchPlace& place, const 
     text += fmt::format("  {:<44} {}\n", library.name, fs::path(library.path).parent_path().string());
   }
   for (const EnvironmentProblem& problem : found.problems) {
-    text += fmt::format("  {} {}\n", problem.is_fatal ? "FAIL" : "WARN", printable(problem.text));
+    text += fmt::format("  {} {}\n", problem.is_fatal ? "FAIL" : "WARN", plain_line(problem.text));
   }
   return text;
 }

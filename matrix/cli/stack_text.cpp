@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/cli/terminal.hpp"
+#include "matrix/contract/plain_text.hpp"
 
 namespace reprobench {
 
@@ -26,7 +26,7 @@ std::string loaded_versions_text(const InstalledStack& stack, const Capability& 
 std::string findings_text(const StackSpec& spec, const std::vector<StackFinding>& findings) {
   std::string text;
   for (const auto& [finding, is_settled] : findings) {
-    text += fmt::format("{}: {} {}\n", spec.name, is_settled ? "WARN" : "FAIL", printable(finding));
+    text += fmt::format("{}: {} {}\n", spec.name, is_settled ? "WARN" : "FAIL", plain_line(finding));
   }
   return text;
 }

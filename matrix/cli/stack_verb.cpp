@@ -15,6 +15,7 @@
 #include "matrix/cli/stack_text.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/plain_text.hpp"
 #include "matrix/host/detect_host.hpp"
 
 namespace reprobench {
@@ -111,7 +112,7 @@ ExitCode list(const StackOptions& options, const Context& context) {
   StacksDocument listed;
   const StackFiles files = project.stack_files();
   for (const auto& [name, error] : files.broken) {
-    context.terminal.error(fmt::format("{}: left out: {}\n", name, printable(error.what())));
+    context.terminal.error(fmt::format("{}: left out: {}\n", name, plain_line(error.what())));
   }
   for (const auto& [name, spec] : files.stacks) {
     const InstalledStack stack = store.find(spec);
@@ -124,7 +125,7 @@ ExitCode list(const StackOptions& options, const Context& context) {
                              static_cast<std::int64_t>(stack.size_bytes)});
   }
   if (options.as_json) {
-    context.terminal.out(written(listed).dump(2) + "\n");
+    context.terminal.out_document(written(listed));
     return ExitCode::passed;
   }
   for (const ListedStack& stack : listed.stacks) {
@@ -146,7 +147,7 @@ ExitCode show(const StackOptions& options, const Context& context) {
     }
     const Capability capability = store.describe(stack);
     if (options.as_json) {
-      context.terminal.out(to_json(capability).dump(2) + "\n");
+      context.terminal.out_document(to_json(capability));
       continue;
     }
     context.terminal.out(loaded_versions_text(stack, capability));

@@ -19,9 +19,7 @@ std::vector<fs::path> places_of(const fs::path& store, const std::string& run) {
   return {fs::path(run), store / "runs" / run};
 }
 
-bool holds_run(const fs::path& folder) {
-  return fs::exists(folder / "run.json") || fs::exists(folder / "verdict.json");
-}
+bool holds_run(const fs::path& folder) { return fs::exists(folder / "run.json"); }
 
 }  // namespace
 

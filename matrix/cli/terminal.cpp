@@ -1,10 +1,14 @@
 #include "matrix/cli/terminal.hpp"
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "matrix/contract/plain_text.hpp"
 #include "matrix/record/write_fully.hpp"
 
 namespace reprobench {
@@ -26,7 +30,7 @@ bool wants_color(ColorChoice choice, int fd) {
 const char* code_of(Style style) {
   switch (style) {
     case Style::plain:
-      return "";
+      return "\x1b[0m";
     case Style::bold:
       return "\x1b[1m";
     case Style::red:
@@ -40,12 +44,29 @@ const char* code_of(Style style) {
     case Style::dim:
       return "\x1b[2m";
   }
-  return "";
+  return "\x1b[0m";
 }
+
+// Begins a mark of a colour; a byte that no UTF-8 text holds. The style's number follows.
+constexpr char kMark = '\xff';
 
 std::string painted(std::string_view text, Style style, bool color) {
   if (!color || style == Style::plain) return std::string(text);
-  return code_of(style) + std::string(text) + "\x1b[0m";
+  return fmt::format("{}{}{}{}0", kMark, static_cast<int>(style), text, kMark);
+}
+
+// Plain but for the colours that its marks ask for.
+std::string rendered(std::string_view text, bool color) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t mark = color ? text.find(kMark) : std::string_view::npos;
+    result += plain_text(text.substr(0, mark));
+    if (mark == std::string_view::npos || mark + 1 == text.size()) break;
+    const int style = text[mark + 1] - '0';
+    if (style >= 0 && style <= static_cast<int>(Style::dim)) result += code_of(static_cast<Style>(style));
+    text.remove_prefix(mark + 2);
+  }
+  return result;
 }
 
 std::size_t terminal_columns() {
@@ -64,26 +85,37 @@ void Terminal::configure(ColorChoice choice, bool quiet) {
   status_line_ = !quiet && isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
 }
 
-void Terminal::out(std::string_view text) const {
+void Terminal::write_data(std::string_view bytes) const {
   status("");
-  write_fully(STDOUT_FILENO, text);
+  const int error = write_fully(STDOUT_FILENO, bytes);
+  if (error != 0 && error != EPIPE && write_error_ == 0) write_error_ = error;
+}
+
+void Terminal::out(std::string_view text) const { write_data(rendered(text, color_out_)); }
+
+void Terminal::out_document(const nlohmann::json& document) const {
+  write_data(document.dump(1, ' ', /*ensure_ascii=*/true) + "\n");
+}
+
+void Terminal::out_part(std::string_view part) const { write_data(part); }
+
+std::string Terminal::problem() const {
+  return write_error_ == 0 ? "" : fmt::format("cannot write to standard output: {}", std::strerror(write_error_));
 }
 
 void Terminal::log(std::string_view text) const {
-  if (quiet_) return;
-  status("");
-  write_fully(STDERR_FILENO, text);
+  if (!quiet_) error(text);
 }
 
 void Terminal::error(std::string_view text) const {
   status("");
-  write_fully(STDERR_FILENO, text);
+  write_fully(STDERR_FILENO, rendered(text, color_err_));
 }
 
 void Terminal::status(std::string_view text) const {
   if (!status_line_ || (text.empty() && !status_shown_)) return;
   write_fully(STDERR_FILENO, "\r\x1b[K");
-  write_fully(STDERR_FILENO, text.substr(0, terminal_columns() - 1));
+  write_fully(STDERR_FILENO, plain_line(text.substr(0, terminal_columns() - 1)));
   status_shown_ = !text.empty();
 }
 
@@ -106,15 +138,6 @@ Style style_of(Outcome outcome) {
       return Style::plain;
   }
   return Style::plain;
-}
-
-std::string printable(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    safe += (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f ? '?' : c;
-  }
-  return safe;
 }
 
 }  // namespace reprobench

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/progress.hpp"
+#include "matrix/contract/plain_text.hpp"
 
 namespace reprobench {
 namespace {
@@ -52,7 +53,7 @@ std::string wrapped(const std::string& text, std::size_t first_column, std::size
 
 // "next          reprobench explain ...": a command is never broken, so that it can be copied.
 std::string labelled(const char* label, const std::string& text) {
-  return fmt::format("{:<{}}{}\n", label, kIndent, wrapped(printable(text), kIndent));
+  return fmt::format("{:<{}}{}\n", label, kIndent, wrapped(plain_line(text), kIndent));
 }
 
 std::string open_cell(const CellVerdict& cell, const std::string& run_folder, const Terminal& terminal) {
@@ -64,7 +65,7 @@ std::string open_cell(const CellVerdict& cell, const std::string& run_folder, co
       text += labelled("", fmt::format("planted in repeat {}: {}", attempt.repeat, attempt.injected));
     }
   }
-  if (!cell.next.empty()) text += fmt::format("{:<{}}{}\n", "  next", kIndent, printable(cell.next));
+  if (!cell.next.empty()) text += fmt::format("{:<{}}{}\n", "  next", kIndent, plain_line(cell.next));
   text += fmt::format("{:<{}}{}\n", "  again", kIndent, cell.reproduce);
   if (!cell.log_folder.empty()) text += fmt::format("{:<{}}{}/{}\n", "  logs", kIndent, run_folder, cell.log_folder);
   return text;
@@ -140,7 +141,7 @@ std::string dimensions(const RunVerdict& verdict, const Terminal& terminal) {
     const std::string word = summary.word;
     text += fmt::format("{:<{}}{}: {}\n", to_string(summary.dimension), kIndent,
                         terminal.paint(upper(word), style_of_word(word)),
-                        wrapped(printable(summary.sentence), kIndent + word.size() + 2));
+                        wrapped(plain_line(summary.sentence), kIndent + word.size() + 2));
   }
   return text;
 }
@@ -173,7 +174,7 @@ std::string verdict_text(const RunVerdict& verdict, const std::string& run_folde
          gains(verdict) + findings(verdict) + dimensions(verdict, terminal) + summary_line(verdict, terminal) +
          fmt::format("{} (exit {})\n{}\n",
                      terminal.paint("Verdict " + upper(verdict.word), style_of_word(verdict.word)),
-                     static_cast<int>(verdict.exit_code), wrapped(printable(verdict.sentence), 0, 0));
+                     static_cast<int>(verdict.exit_code), wrapped(plain_line(verdict.sentence), 0, 0));
 }
 
 }  // namespace reprobench

@@ -4,12 +4,17 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/cli/catalog_text.hpp"
 #include "matrix/cli/document_schemas.hpp"
 #include "matrix/cli/printed_documents.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/plain_text.hpp"
+#include "matrix/contract/version.hpp"
 #include "matrix/record/result_index.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/spec/key_reference.hpp"
+#include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
 namespace {
@@ -28,17 +33,20 @@ std::vector<std::string> schema_names(const std::filesystem::path& folder) {
 
 }  // namespace
 
+std::string version_text() {
+  return fmt::format("reprobench {} (contract {}.{})", kProjectVersion, kContractVersion.major, kContractVersion.minor);
+}
+
 std::function<ExitCode()> declare_version(CLI::App& app, Context& context) {
   auto as_json = std::make_shared<bool>(false);
   app.add_flag("--json", *as_json, "One JSON document (schema: version)");
   return [as_json, &context] {
     if (!*as_json) {
-      context.terminal.out(fmt::format("reprobench {} (contract {}.{})\n", kProjectVersion, kContractVersion.major,
-                                       kContractVersion.minor));
+      context.terminal.out(version_text() + "\n");
       return ExitCode::passed;
     }
     const VersionDocument version{.compiler = fmt::format("gcc-compatible {}", __VERSION__)};
-    context.terminal.out(written(version).dump(2) + "\n");
+    context.terminal.out_document(written(version));
     return ExitCode::passed;
   };
 }
@@ -46,7 +54,10 @@ std::function<ExitCode()> declare_version(CLI::App& app, Context& context) {
 std::function<ExitCode()> declare_schema(CLI::App& app, Context& context) {
   auto name = std::make_shared<std::string>();
   auto folder_to_write = std::make_shared<std::string>();
-  app.add_option("name", *name, "Document; without it, the names of all")->type_name("NAME");
+  app.add_option("name", *name,
+                 "Document, or a kind of file: matrix, suite, stack, threshold, limits, faults, keys for all; default: "
+                 "the documents")
+      ->type_name("NAME");
   app.add_option("--write", *folder_to_write, "Write all of them into this folder")->type_name("DIR");
   return [name, folder_to_write, &context] {
     if (!folder_to_write->empty()) {
@@ -62,8 +73,12 @@ std::function<ExitCode()> declare_schema(CLI::App& app, Context& context) {
       for (const std::string& known : names) context.terminal.out(known + "\n");
       return ExitCode::passed;
     }
+    if (const std::string keys = key_reference(*name); !keys.empty()) {
+      context.terminal.out(keys);
+      return ExitCode::passed;
+    }
     if (std::find(names.begin(), names.end(), *name) == names.end()) {
-      throw UsageError(fmt::format("no schema is called `{}`; `reprobench schema` lists them", *name));
+      throw UsageError(unknown_name("schema", *name, names));
     }
     context.terminal.out(read_file(folder / (*name + std::string(kSchemaSuffix))));
     return ExitCode::passed;
@@ -73,19 +88,21 @@ std::function<ExitCode()> declare_schema(CLI::App& app, Context& context) {
 std::function<ExitCode()> declare_db(CLI::App& app, Context& context) {
   app.require_subcommand(1);
   const CLI::App* rebuild = app.add_subcommand("rebuild", "Drop the index and read all run directories again");
-  app.add_subcommand("list", "The indexed runs, newest first");
-  return [rebuild, &context] {
+  CLI::App* list = app.add_subcommand("list", "The indexed runs, newest first");
+  auto as_json = std::make_shared<bool>(false);
+  list->add_flag("--json", *as_json, "One JSON document (schema: list)");
+  return [rebuild, as_json, &context] {
     const auto store = std::filesystem::absolute(context.store);
     if (rebuild->parsed()) {
-      const int runs = ResultIndex::rebuild(store);
+      std::vector<std::string> unreadable;
+      const int runs = ResultIndex::rebuild(store, &unreadable);
       context.terminal.out(fmt::format("index rebuilt from {} run{}\n", runs, runs == 1 ? "" : "s"));
-      return ExitCode::passed;
+      for (const std::string& problem : unreadable) {
+        context.terminal.error(fmt::format("store: left out: {}\n", plain_line(problem)));
+      }
+      return unreadable.empty() ? ExitCode::passed : ExitCode::store;
     }
-    for (const IndexedRun& run : ResultIndex(store).runs()) {
-      context.terminal.out(fmt::format("{}  {}  {:<12}  {} cells  {}\n", run.run_id, run.started_utc,
-                                       run.verdict.empty() ? "unfinished" : run.verdict, run.cells, run.matrix));
-    }
-    return ExitCode::passed;
+    return list_entries("runs", *as_json, context);
   };
 }
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/spec/nearest_name.hpp"
+
 namespace reprobench {
 
 std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string>& options) {
@@ -30,8 +32,7 @@ std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>
     if (workers.count(name) > 0) continue;
     files.require_readable(name);
     const auto spec = files.stacks.find(name);
-    if (spec == files.stacks.end())
-      throw UsageError(fmt::format("there is no stack `{}`; see `reprobench list stacks`", name));
+    if (spec == files.stacks.end()) throw UsageError(unknown_name("stack", name, project.vocabulary().stacks));
     const InstalledStack stack = store.find(spec->second);
     if (!stack.complete || stack.worker.empty()) missing += " " + name;
     WorkerCommand& worker = workers[name];

@@ -315,6 +315,17 @@ Capability StackStore::describe(const InstalledStack& stack) const {
   }
 }
 
+std::optional<Capability> StackStore::description(const InstalledStack& stack) const {
+  if (stack.worker.empty()) return std::nullopt;
+  std::ifstream file(stack.worker.parent_path() / kDescriptionName, std::ios::binary);
+  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  try {
+    return capability_from_json(json);
+  } catch (const ContractError&) {
+    return std::nullopt;  // of an older contract: it is asked anew when it runs
+  }
+}
+
 std::vector<StackFinding> StackStore::verify(const InstalledStack& stack) const {
   if (!stack.complete) return {{fmt::format("{} is not installed", stack.spec.name)}};
   std::vector<StackFinding> findings;

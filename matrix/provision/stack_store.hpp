@@ -15,6 +15,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,9 @@ class StackStore {
 
   // Asks the installed worker what it really loaded. Throws ProvisionError.
   Capability describe(const InstalledStack& stack) const;
+
+  // What it said of itself when it was built; nothing if no worker is built for the present sources.
+  std::optional<Capability> description(const InstalledStack& stack) const;
 
   // Every finding where declared, compiled and loaded versions or files disagree; none that is not settled means
   // verified. Checks wheel hashes again.

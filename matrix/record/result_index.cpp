@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "matrix/contract/json_field.hpp"
@@ -107,12 +108,19 @@ sqlite3* open_index(const fs::path& path) {
   return db;
 }
 
+// A writer holds the index for the time of one run's rows; 5 s are longer than any.
+constexpr int kLockTries = 250;
+
 FileDescriptor lock_index(const fs::path& store, int mode) {
   const fs::path path = store / "index.lock";
   FileDescriptor fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.is_open()) throw StoreError(fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
-  if (flock(fd.get(), mode | LOCK_NB) != 0) {
-    throw StoreError(fmt::format("{} is in use by another process", (store / kIndexName).string()));
+  constexpr timespec kMoment{0, 20'000'000};
+  for (int tries = 0; flock(fd.get(), mode | LOCK_NB) != 0; ++tries) {
+    if (tries == kLockTries) {
+      throw StoreError(fmt::format("{} is in use by another process", (store / kIndexName).string()));
+    }
+    nanosleep(&kMoment, nullptr);
   }
   return fd;
 }
@@ -204,6 +212,10 @@ int add_all(sqlite3* db, const fs::path& store, std::vector<std::string>& proble
 }
 
 }  // namespace
+
+std::vector<IndexedRun> indexed_runs(const fs::path& store) {
+  return fs::exists(store / kIndexName) ? ResultIndex(store).runs() : std::vector<IndexedRun>{};
+}
 
 ResultIndex::ResultIndex(const fs::path& store) : store_(store) {
   std::error_code error;

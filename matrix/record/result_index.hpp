@@ -24,6 +24,9 @@ struct IndexedRun {
   int cells = 0;
 };
 
+// What the index of a store knows, newest first; nothing, and nothing is made, where there is no index.
+std::vector<IndexedRun> indexed_runs(const std::filesystem::path& store);
+
 class ResultIndex {
  public:
   // Opens or makes STORE/index.db. Throws StoreError naming the check that failed: "index.db is not a reprobench store
@@ -41,8 +44,8 @@ class ResultIndex {
   int rebuild();
 
   // The same for an index that cannot even be opened: a new file is built from STORE/runs and takes the old one's place
-  // in one rename; run directories that cannot be read are left out and named in `problems`. Throws StoreError while
-  // another process has the index open.
+  // in one rename; run directories that cannot be read are left out and named in `problems`. Throws StoreError if
+  // another process has the index open for longer than 5 s.
   static int rebuild(const std::filesystem::path& store, std::vector<std::string>* problems = nullptr);
 
   std::vector<IndexedRun> runs() const;  // newest first

@@ -29,6 +29,7 @@ struct RunInfo {
   std::string ended_utc;    // empty while running
   std::int64_t duration_ns = 0;
   bool interrupted = false;
+  bool terminated = false;  // by TERM or HUP, not by Ctrl-C
   std::string reprobench_version;
   std::vector<RunSource> sources;  // of a merged run; empty: this run was run
 };
@@ -58,6 +59,7 @@ struct Description<RunInfo> {
     field("ended_utc", info.ended_utc, "Empty while running.");
     field("duration_ns", info.duration_ns, rule::at_least(0));
     field("interrupted", info.interrupted);
+    field.optional("terminated", info.terminated, "Interrupted by TERM or HUP, not by Ctrl-C.");
     field("reprobench_version", info.reprobench_version);
     field.optional("sources", info.sources, rule::not_empty_list.says("Of a merged run."));
   }

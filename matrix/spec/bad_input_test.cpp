@@ -1,4 +1,6 @@
 // The bad-input catalogue: every row as a file, and the exact text a user reads.
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 #include "matrix/spec/spec_fixture.hpp"
 #include "matrix/spec/yaml_reader.hpp"
@@ -140,7 +142,7 @@ const std::vector<Row>& value_rows() {
       {"B26 dash", matrix_with_axes("  stack: [-rf]\n"),
        "m.yaml:5:11: error[RB026]: name \"-rf\" must not start with a dash"},
       {"B26 newline", matrix_with_axes("  stack: [\"a\\nb\"]\n"),
-       "m.yaml:5:11: error[RB026]: name \"a\nb\" must match [A-Za-z0-9._-]{1,64} and not be . or .."},
+       "m.yaml:5:11: error[RB026]: name \"a b\" must match [A-Za-z0-9._-]{1,64} and not be . or .."},
       {"B26 shell", matrix_with_axes("  stack: [\"a;reboot\"]\n"),
        "m.yaml:5:11: error[RB026]: name \"a;reboot\" must match [A-Za-z0-9._-]{1,64} and not be . or .."},
       {"B26 bidi",
@@ -252,6 +254,46 @@ TEST_CASE("a suite is told what a suite needs", "[spec]") {
         "s.yaml:5:9: error[RB009]: unknown knob `thread`; did you mean `threads`?");
   CHECK(suite_error("schema: 1\nname: s\nworkloads: [{model: mpl, preset: p, steps: 1, batch_size: 1}]\n") ==
         "s.yaml:3:21: error[RB009]: unknown model `mpl`; did you mean `mlp`?");
+}
+
+TEST_CASE("a suite's rule that can select no cell of any matrix is a typo and not silence", "[spec]") {
+  Vocabulary vocabulary = spec_test_vocabulary();
+  vocabulary.stacks = {"torch-2.8.0-cu128", "torch-2.9.0-cu128"};
+  const auto error = [&](const std::string& where) {
+    const std::string text =
+        fmt::format("{}thresholds:\n  throughput.step_time: {{max: 1s, where: {}}}\n", kGoodSuite, where);
+    return spec_error_of([&] { parse_suite(text, "s.yaml", vocabulary); });
+  };
+  const std::string place = "s.yaml:6:25: error[RB040]: rule selects no cell of any matrix: ";
+  CHECK(error("{stack: torch-2.9.0-cu129}") ==
+        place + "`stack` is never `torch-2.9.0-cu129`; did you mean `torch-2.9.0-cu128`?");
+  CHECK(error("\"not (device != cuda)\"") == place + "`device` is never `cuda`; cpu, or a class such as sm_90");
+  CHECK(error("\"device == cpu or precision in (fp32, fb16)\"") ==
+        place + "`precision` is never `fb16`; did you mean `bf16`?");
+  CHECK(error("{workload: gpt2}") == place + "`workload` is never `gpt2`");
+  CHECK(error("{suite: smoky}") == place + "`suite` is never `smoky`; did you mean `smoke`?");
+  for (const char* good : {"{stack: torch-2.9.0-cu128}", "\"device == sm_120 and threads == 3\"",
+                           "{workload: mlp.default}", "{suite: smoke, precision: bf16, world_size: 2}"}) {
+    CHECK(error(good).empty());
+  }
+}
+
+TEST_CASE("a preset that no installed worker has is refused with its place", "[spec]") {
+  Vocabulary vocabulary = spec_test_vocabulary();
+  const auto error = [&] { return spec_error_of([&] { parse_suite(kGoodSuite, "s.yaml", vocabulary); }); };
+  CHECK(error().empty());
+  vocabulary.presets = {{"mlp", {"base", "defaults"}}};
+  CHECK(error() == "s.yaml:4:26: error[RB009]: unknown preset `default`; did you mean `defaults`?");
+  vocabulary.presets = {{"mlp", {"default"}}};
+  CHECK(error().empty());
+}
+
+TEST_CASE("what an error quotes of a file stays in its line and moves no cursor", "[spec]") {
+  const std::string error = matrix_error("schema: 1\nname: \"a\\nb\\e[2K\\u202e\"\n");
+  CHECK(std::count(error.begin(), error.end(), '\x1b') == 0);
+  CHECK(error.find("\u202e") == std::string::npos);
+  for (std::size_t at = 0; (at = error.find('\n', at)) != std::string::npos; ++at)
+    CHECK(error.substr(at + 1, 7) == "m.yaml:");
 }
 
 TEST_CASE("all errors of a file come at once, in file order, at most 20", "[spec]") {

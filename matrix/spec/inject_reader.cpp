@@ -23,27 +23,27 @@ bool names_parameter(const std::string& kind_name) {
 }
 
 constexpr Field<InjectRule> kInjectFields[] = {
-    {"where", kOptional,
+    {"where", kOptional, "The cells.",
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) { rule.where = read_selector(entry.value, scope); }},
-    {"repeat", kOptional,
+    {"repeat", kOptional, "The process, from 0.",
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
        if (const auto value = read_integer(entry.key, entry.value, scope, 0, kMostRepeats - 1)) {
          rule.repeat = static_cast<int>(*value);
        }
      }},
-    {"kind", kRequired,
+    {"kind", kRequired, "`reprobench list faults`.",
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
        assign(rule.injection.kind, read_word(entry.key, entry.value, scope, kind_names()));
      }},
-    {"step", kRequired,
+    {"step", kRequired, "From 1.",
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
        assign(rule.injection.step, read_integer(entry.key, entry.value, scope, 1, kMostSteps));
      }},
-    {"tensor", kOptional,
+    {"tensor", kOptional, "A parameter, or of a probe an operation.",
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
        assign(rule.injection.tensor, read_name(entry.key, entry.value, scope));
      }},
-    {"element", kOptional,
+    {"element", kOptional, "Of the tensor, from 0.",
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
        assign(rule.injection.element,
               read_integer(entry.key, entry.value, scope, 0, std::numeric_limits<std::int64_t>::max()));
@@ -115,6 +115,10 @@ InjectRule parse_inject_option(const std::string& text) {
   InjectRule rule = read_rule(map, scope);
   diagnostics.throw_if_any();
   return rule;
+}
+
+std::vector<KeyTable> fault_keys() {
+  return {key_table<InjectRule>("An entry of `inject`, or of `--inject`", kInjectFields)};
 }
 
 }  // namespace reprobench

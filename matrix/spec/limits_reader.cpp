@@ -13,10 +13,10 @@ void read_limit(LimitOverrides& limits, const YamlEntry& entry, Scope& scope) {
 }
 
 constexpr Field<LimitOverrides> kLimitFields[] = {
-    {"total", kOptional, &read_limit<&LimitOverrides::total>},
-    {"first_heartbeat", kOptional, &read_limit<&LimitOverrides::first_heartbeat>},
-    {"heartbeat_gap", kOptional, &read_limit<&LimitOverrides::heartbeat_gap>},
-    {"grace", kOptional, &read_limit<&LimitOverrides::grace>},
+    {"total", kOptional, "Of an attempt.", &read_limit<&LimitOverrides::total>},
+    {"first_heartbeat", kOptional, "From its start to its first step.", &read_limit<&LimitOverrides::first_heartbeat>},
+    {"heartbeat_gap", kOptional, "From one step to the next.", &read_limit<&LimitOverrides::heartbeat_gap>},
+    {"grace", kOptional, "From TERM to KILL.", &read_limit<&LimitOverrides::grace>},
 };
 
 }  // namespace
@@ -53,5 +53,7 @@ void check_limits(const LimitOverrides& limits, const YamlNode& root, Scope& sco
       fmt::format("`grace` {} is longer than the timeout {}", grace->text,
                   timeout ? timeout->text : (total ? total->text : std::string("10m (the default)"))));
 }
+
+std::vector<KeyTable> limit_keys() { return {key_table<LimitOverrides>("`limits`", kLimitFields)}; }
 
 }  // namespace reprobench

@@ -58,36 +58,41 @@ void read_environment(MatrixSpec&, const Entry& entry, Scope& scope) {
 }
 
 constexpr Field<MatrixSpec> kMatrixFields[] = {
-    {"schema", kRequired, &read_schema_version<MatrixSpec>},
-    {"name", kRequired,
+    {"schema", kRequired, "Always 1.", &read_schema_version<MatrixSpec>},
+    {"name", kRequired, "What the verdict is said of.",
      [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
        assign(matrix.name, read_name(entry.key, entry.value, scope));
      }},
-    {"suites", kRequired, &read_suites},
-    {"axes", kRequired, &read_axes},
-    {"defaults", kOptional,
+    {"suites", kRequired, "Names of suites/definitions/; each of their workloads is multiplied by the axes.",
+     &read_suites},
+    {"axes", kRequired, "What is multiplied: `stack`, `device`, `world_size` and any knob, each a list.", &read_axes},
+    {"defaults", kOptional, "Knobs of every cell whose axes do not set them.",
      [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_knobs(matrix.defaults, entry, scope); }},
-    {"zip", kOptional, &read_zip},
-    {"include", kOptional, &read_include},
-    {"exclude", kOptional, &read_selection_rules<&MatrixSpec::exclude>},
-    {"required", kOptional, &read_selection_rules<&MatrixSpec::required>},
-    {"reference", kOptional, &read_reference},
-    {"repeat", kOptional,
+    {"zip", kOptional, "Lists of axes that go in lock step instead of being multiplied.", &read_zip},
+    {"include", kOptional, "Further cells: maps of `suite`, `workload`, `stack`, `device`, `world_size` and knobs.",
+     &read_include},
+    {"exclude", kOptional, "Cells to leave out: maps of coordinates, or `where`. One that matches no cell is an error.",
+     &read_selection_rules<&MatrixSpec::exclude>},
+    {"required", kOptional, "Cells without which the run is undecided: maps of coordinates, or `where`.",
+     &read_selection_rules<&MatrixSpec::required>},
+    {"reference", kOptional,
+     "Who is compared with whom: the coordinates that a cell's reference has instead of its own.", &read_reference},
+    {"repeat", kOptional, "Fresh processes a cell, instead of the suites'.",
      [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
        if (const auto value = read_integer(entry.key, entry.value, scope, 1, kMostRepeats)) {
          matrix.repeat = static_cast<int>(*value);
        }
      }},
-    {"limits", kOptional,
+    {"limits", kOptional, "Times after which an attempt is stopped; see limits.",
      [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_limits(matrix.limits, entry, scope); }},
-    {"timeout", kOptional,
+    {"timeout", kOptional, "The same as `limits: {total: ...}`.",
      [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_timeout(matrix.limits, entry, scope); }},
-    {"thresholds", kOptional,
+    {"thresholds", kOptional, "Rules by metric, after the suites'; see thresholds.",
      [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
        matrix.thresholds = read_thresholds(entry.value, scope);
      }},
-    {"inject", kOptional, &read_inject},
-    {"env", kOptional, &read_environment},
+    {"inject", kOptional, "Faults to plant, which make the run a drill; see faults.", &read_inject},
+    {"env", kOptional, "Refused: what a cell sets are knobs.", &read_environment},
 };
 
 // A bound against the reference needs one (RB035).
@@ -122,5 +127,7 @@ MatrixSpec parse_matrix(const std::string& text, const std::string& file, const 
 MatrixSpec load_matrix(const std::string& path, const Vocabulary& vocabulary) {
   return parse_matrix(read_yaml_file(path), path, vocabulary);
 }
+
+std::vector<KeyTable> matrix_keys() { return {key_table<MatrixSpec>("Matrix files", kMatrixFields)}; }
 
 }  // namespace reprobench

@@ -2,7 +2,8 @@
 // is read. To add a key: a row.
 //
 //   constexpr Field<SuiteSpec> kSuiteFields[] = {
-//       {"name", kRequired, [](SuiteSpec& suite, const YamlEntry& entry, Scope& scope) { ... }},
+//       {"name", kRequired, "As matrices name it.", [](SuiteSpec& suite, const YamlEntry& entry, Scope& scope) { ...
+//       }},
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "matrix/spec/diagnostics.hpp"
+#include "matrix/spec/key_reference.hpp"
 #include "matrix/spec/nearest_name.hpp"
 #include "matrix/spec/vocabulary.hpp"
 #include "matrix/spec/yaml_node.hpp"
@@ -34,8 +36,17 @@ template <class T>
 struct Field {
   const char* key;
   bool required;
+  const char* meaning;  // for keys.md, one sentence
   void (*read)(T& target, const YamlEntry& entry, Scope& scope);
 };
+
+// A table of keys as keys.md shows it.
+template <class T>
+KeyTable key_table(std::string title, std::span<const Field<T>> fields) {
+  KeyTable table{std::move(title), {}};
+  for (const Field<T>& field : fields) table.keys.push_back({field.key, field.required, field.meaning});
+  return table;
+}
 
 // Unknown keys are RB009 unless a place has a code and a noun of its own ("bound", RB033).
 struct UnknownKey {

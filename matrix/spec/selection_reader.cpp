@@ -56,7 +56,7 @@ Selector read_selection_rule(const std::string& what, const YamlNode& node, Scop
   if (!is_map_or_reported(what, node, scope)) return {};
   if (node.find("where") == nullptr) return read_coordinate_map(node, scope);
   static constexpr Field<Selector> kFields[] = {
-      {"where", kRequired,
+      {"where", kRequired, "Coordinates as a map, or an expression such as \"device == cpu and precision != fp32\".",
        [](Selector& selector, const YamlEntry& entry, Scope& inner) { selector = read_selector(entry.value, inner); }},
   };
   Selector selector;

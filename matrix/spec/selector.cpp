@@ -251,6 +251,12 @@ void add_necessary(const Term& term, std::vector<std::pair<std::string, std::vec
   add_necessary(*term.right, found);
 }
 
+void add_compared(const Term& term, std::vector<std::pair<std::string, std::vector<std::string>>>& found) {
+  if (!term.name.empty()) found.emplace_back(term.name, term.values);
+  if (term.left) add_compared(*term.left, found);
+  if (term.right) add_compared(*term.right, found);
+}
+
 }  // namespace
 
 Selector Selector::parse(const std::string& text, const Mark& mark) {
@@ -273,6 +279,12 @@ bool Selector::matches(const Coordinates& cell) const { return root_ == nullptr 
 std::vector<std::pair<std::string, std::vector<std::string>>> Selector::necessary() const {
   std::vector<std::pair<std::string, std::vector<std::string>>> found;
   if (root_ != nullptr) add_necessary(*root_, found);
+  return found;
+}
+
+std::vector<std::pair<std::string, std::vector<std::string>>> Selector::compared() const {
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
+  if (root_ != nullptr) add_compared(*root_, found);
   return found;
 }
 

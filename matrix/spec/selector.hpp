@@ -38,6 +38,9 @@ class Selector {
   // of. Not all there is to say of `or`, `not` and `!=`, which give none.
   std::vector<std::pair<std::string, std::vector<std::string>>> necessary() const;
 
+  // Every coordinate that is compared with anything, and with what, in the order of the text.
+  std::vector<std::pair<std::string, std::vector<std::string>>> compared() const;
+
   bool selects_everything() const { return root_ == nullptr; }
   std::string text() const;  // the expression form; "" for everything
 

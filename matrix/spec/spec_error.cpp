@@ -4,6 +4,7 @@
 #include <charconv>
 #include <tuple>
 
+#include "matrix/contract/plain_text.hpp"
 #include "matrix/spec/diagnostics.hpp"
 
 namespace reprobench {
@@ -57,7 +58,7 @@ Mark mark_from(const std::string& text) {
 std::string to_string(const Diagnostic& diagnostic) {
   std::string text = to_string(diagnostic.mark) + ": error[" + diagnostic.code + "]: " + diagnostic.what;
   if (!diagnostic.hint.empty()) text += "; " + diagnostic.hint;
-  return text;
+  return plain_line(text);  // it quotes the file
 }
 
 SpecError::SpecError(std::vector<Diagnostic> diagnostics)

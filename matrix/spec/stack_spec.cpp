@@ -47,37 +47,38 @@ void read_component(StackSpec& stack, const Entry& entry, Scope& scope) {
 }
 
 constexpr Field<StackSpec> kComponentFields[] = {
-    {"torch", kRequired, &read_component},
-    {"cuda", kOptional, &read_component},
-    {"cudnn", kOptional, &read_component},
-    {"nccl", kOptional, &read_component},
+    {"torch", kRequired, "With its variant: \"2.9.0+cu128\".", &read_component},
+    {"cuda", kOptional, "Runtime.", &read_component},
+    {"cudnn", kOptional, "As loaded.", &read_component},
+    {"nccl", kOptional, "As loaded.", &read_component},
 };
 
 constexpr Field<StackSpec> kWheelFields[] = {
-    {"python", kRequired, &read_version_into<&StackSpec::python>},
-    {"lock", kRequired,
+    {"python", kRequired, "Tag of the wheels, for pip.", &read_version_into<&StackSpec::python>},
+    {"lock", kRequired, "Names, versions and SHA-256 of the wheels, beside the stack file.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
        if (auto path = read_relative_path(entry.key, entry.value, scope)) {
          stack.lock_path = folder_of(entry.value.mark) + "/" + *path;
        }
      }},
-    {"cpu_wheels", kRequired,
+    {"cpu_wheels", kRequired, "Those that a host without a GPU needs.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
        stack.cpu_wheels = read_names(entry.key, entry.value, scope);
      }},
 };
 
 constexpr Field<StackSpec> kSystemFields[] = {
-    {"package", kOptional,
+    {"package", kOptional, "Of the distribution.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
        assign(stack.package, read_name(entry.key, entry.value, scope));
      }},
-    {"package_version", kOptional, &read_version_into<&StackSpec::package_version>},
-    {"include_dirs", kOptional,
+    {"package_version", kOptional, "That the stack stands for; another one is not this stack.",
+     &read_version_into<&StackSpec::package_version>},
+    {"include_dirs", kOptional, "Of its headers.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.include_dirs = read_paths(entry, scope); }},
-    {"library_dirs", kOptional,
+    {"library_dirs", kOptional, "Of its libraries.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.library_dirs = read_paths(entry, scope); }},
-    {"libraries", kOptional, &read_libraries},
+    {"libraries", kOptional, "Of an adopted PyTorch: each library with the identity it had.", &read_libraries},
 };
 
 template <const auto& fields>
@@ -93,25 +94,26 @@ void read_integer_into(StackSpec& stack, const Entry& entry, Scope& scope) {
 }
 
 constexpr Field<StackSpec> kStackFields[] = {
-    {"schema", kRequired, &read_schema_version<StackSpec>},
-    {"name", kRequired,
+    {"schema", kRequired, "Always 1.", &read_schema_version<StackSpec>},
+    {"name", kRequired, "As matrices name it; the file's name without `.yaml`.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
        assign(stack.name, read_name(entry.key, entry.value, scope));
      }},
-    {"source", kRequired,
+    {"source", kRequired, "`wheel`: from a lock; `system`: a package of the distribution, or a PyTorch that `stack adopt` found.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
        const auto word = read_word(entry.key, entry.value, scope, {"wheel", "system"});
        if (word) stack.source = *word == "wheel" ? StackSource::wheel : StackSource::system;
      }},
-    {"summary", kOptional,
+    {"summary", kOptional, "One sentence for people.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
        assign(stack.summary, read_text(entry.key, entry.value, scope));
      }},
-    {"components", kRequired, &read_section<kComponentFields>},
-    {"cxx11_abi", kRequired, &read_integer_into<&StackSpec::cxx11_abi, 0, 1>},
-    {"cxx_standard", kRequired, &read_integer_into<&StackSpec::cxx_standard, 14, 23>},
-    {"wheel", kOptional, &read_section<kWheelFields>},
-    {"system", kOptional, &read_section<kSystemFields>},
+    {"components", kRequired, "Declared versions, held against what is loaded.", &read_section<kComponentFields>},
+    {"cxx11_abi", kRequired, "0 or 1, the ABI of its C++ library.", &read_integer_into<&StackSpec::cxx11_abi, 0, 1>},
+    {"cxx_standard", kRequired, "Of the worker that is built against it.",
+     &read_integer_into<&StackSpec::cxx_standard, 14, 23>},
+    {"wheel", kOptional, "Of `source: wheel`.", &read_section<kWheelFields>},
+    {"system", kOptional, "Of `source: system`.", &read_section<kSystemFields>},
 };
 
 // A wheel stack has the section `wheel`, a system stack the section `system`, and neither has the other's.
@@ -212,6 +214,11 @@ std::map<std::string, StackSpec> load_stacks(const std::string& folder) {
   for (const auto& [name, broken] : files.broken) diagnostics.add(broken);
   diagnostics.throw_if_any();
   return std::move(files.stacks);
+}
+
+std::vector<KeyTable> stack_keys() {
+  return {key_table<StackSpec>("Stack files", kStackFields), key_table<StackSpec>("`components`", kComponentFields),
+          key_table<StackSpec>("`wheel`", kWheelFields), key_table<StackSpec>("`system`", kSystemFields)};
 }
 
 }  // namespace reprobench

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "matrix/contract/device_class.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/spec/coordinate.hpp"
 #include "matrix/spec/knob_reader.hpp"
@@ -58,24 +59,33 @@ void check_probe_preset(const WorkloadRequest& workload, const YamlNode& map, Sc
   report_unknown("preset", *map.find("preset"), presets, scope);
 }
 
+// Of a model whose presets an installed worker has described.
+void check_model_preset(const WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
+  const auto described = scope.vocabulary->presets.find(workload.model);
+  if (described == scope.vocabulary->presets.end() || workload.preset.empty()) return;
+  const auto& presets = described->second;
+  if (std::find(presets.begin(), presets.end(), workload.preset) != presets.end()) return;
+  report_unknown("preset", *map.find("preset"), presets, scope);
+}
+
 void read_preset(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
   assign(workload.preset, read_name(entry.key, entry.value, scope));
 }
 
 constexpr Field<WorkloadRequest> kProbeFields[] = {
-    {"probe", kRequired, &read_probe},
-    {"preset", kRequired, &read_preset},
-    {"samples", kRequired,
+    {"probe", kRequired, "What is measured instead of a training: `reprobench list probes`.", &read_probe},
+    {"preset", kRequired, "One of its sets of shapes.", &read_preset},
+    {"samples", kRequired, "Timed repetitions a measurement.",
      [](WorkloadRequest& workload, const Entry& entry, Scope& scope) {
        assign(workload.samples, read_integer(entry.key, entry.value, scope, 1, kMostSamples));
      }},
 };
 
 constexpr Field<WorkloadRequest> kWorkloadFields[] = {
-    {"model", kRequired, &read_model},
-    {"preset", kRequired, &read_preset},
-    {"steps", kRequired, &read_count<&WorkloadRequest::steps>},
-    {"batch_size", kRequired, &read_count<&WorkloadRequest::batch_size>},
+    {"model", kRequired, "A folder of models/.", &read_model},
+    {"preset", kRequired, "One of its sizes.", &read_preset},
+    {"steps", kRequired, "Training steps.", &read_count<&WorkloadRequest::steps>},
+    {"batch_size", kRequired, "Samples a step.", &read_count<&WorkloadRequest::batch_size>},
 };
 
 void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
@@ -92,6 +102,7 @@ void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
       check_probe_preset(workload, item, scope);
     } else {
       read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
+      check_model_preset(workload, item, scope);
     }
     draft.suite.workloads.push_back(std::move(workload));
   }
@@ -103,41 +114,84 @@ void read_flag_into(SuiteDraft& draft, const Entry& entry, Scope& scope) {
 }
 
 constexpr Field<SuiteDraft> kSuiteFields[] = {
-    {"schema", kRequired, &read_schema_version<SuiteDraft>},
-    {"name", kRequired,
+    {"schema", kRequired, "Always 1.", &read_schema_version<SuiteDraft>},
+    {"name", kRequired, "As matrices name it; the file's name without `.yaml`.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
        assign(draft.suite.name, read_name(entry.key, entry.value, scope));
      }},
-    {"description", kOptional,
+    {"description", kOptional, "One sentence for people.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
        assign(draft.suite.description, read_text(entry.key, entry.value, scope));
      }},
-    {"workloads", kRequired, &read_workloads},
-    {"knobs", kOptional,
+    {"workloads", kRequired, "What is run; see workloads and probes.", &read_workloads},
+    {"knobs", kOptional, "Knobs of its cells, which axes may override.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_knobs(draft.suite.knobs, entry, scope); }},
-    {"trace", kOptional,
+    {"trace", kOptional, "`step`: a digest a step; `tensor`: one of every tensor, which costs time.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
        if (const auto word = read_word(entry.key, entry.value, scope, {"step", "tensor"})) {
          draft.suite.trace = *from_word<TraceLevel>(*word);
        }
      }},
-    {"repeat", kOptional,
+    {"repeat", kOptional, "Fresh processes a cell.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
        if (const auto value = read_integer(entry.key, entry.value, scope, 1, kMostRepeats)) {
          draft.suite.repeat = static_cast<int>(*value);
        }
      }},
-    {"poison_last_repeat", kOptional, &read_flag_into<&SuiteSpec::poison_last_repeat>},
-    {"exclusive", kOptional, &read_flag_into<&SuiteSpec::exclusive>},
-    {"limits", kOptional,
+    {"poison_last_repeat", kOptional, "Fill freed memory in the last repeat, so that reading it shows.",
+     &read_flag_into<&SuiteSpec::poison_last_repeat>},
+    {"exclusive", kOptional, "Its cells run alone on the host, for their times count.",
+     &read_flag_into<&SuiteSpec::exclusive>},
+    {"limits", kOptional, "See limits.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_limits(draft.limits, entry, scope); }},
-    {"timeout", kOptional,
+    {"timeout", kOptional, "The same as `limits: {total: ...}`.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_timeout(draft.limits, entry, scope); }},
-    {"thresholds", kOptional,
+    {"thresholds", kOptional, "Rules by metric; see thresholds.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
        draft.suite.thresholds = read_thresholds(entry.value, scope);
      }},
 };
+
+// Values that a coordinate can have in some matrix; nothing: any.
+std::optional<std::vector<std::string>> possible_values(const std::string& coordinate, const SuiteSpec& suite,
+                                                        const Vocabulary& vocabulary) {
+  std::vector<std::string> values;
+  if (coordinate == "suite") values = {suite.name};
+  if (coordinate == "stack") values = vocabulary.stacks;
+  if (coordinate == "workload") {
+    for (const WorkloadRequest& workload : suite.workloads) values.push_back(workload.name());
+  }
+  if (const Knob* knob = find_knob(coordinate)) values.assign(knob->values.begin(), knob->values.end());
+  return values.empty() ? std::nullopt : std::optional(values);
+}
+
+bool is_possible(const std::string& coordinate, const std::string& value, const std::vector<std::string>& values) {
+  return std::any_of(values.begin(), values.end(), [&](const std::string& known) {
+    // Workloads that a suite has twice are told apart by what follows the name: "mlp.base".
+    return value == known || (coordinate == "workload" && value.starts_with(known + "."));
+  });
+}
+
+// A rule of a suite need not select a cell of every matrix, but one that can select none of any is a typo that would
+// disarm it without a word.
+void check_selections(const SuiteSpec& suite, Scope& scope) {
+  const auto report = [&](const ThresholdRule& rule, const std::string& name, const std::string& value,
+                          const std::string& hint) {
+    scope.diagnostics.error(rule.mark, "RB040",
+                            fmt::format("rule selects no cell of any matrix: `{}` is never `{}`", name, value), hint);
+  };
+  for (const ThresholdRule& rule : suite.thresholds) {
+    for (const auto& [name, compared] : rule.where.compared()) {
+      const auto possible = possible_values(name, suite, *scope.vocabulary);
+      for (const std::string& value : compared) {
+        if (possible && !is_possible(name, value, *possible)) {
+          report(rule, name, value, did_you_mean(value, *possible));
+        }
+        if (name == "device" && !DeviceClass::parse(value)) report(rule, name, value, "cpu, or a class such as sm_90");
+      }
+    }
+  }
+}
 
 }  // namespace
 
@@ -150,6 +204,7 @@ SuiteSpec parse_suite(const std::string& text, const std::string& file, const Vo
   draft.suite.mark = root.mark;
   read_fields<SuiteDraft>(draft, root, kSuiteFields, scope);
   check_limits(draft.limits, root, scope);
+  check_selections(draft.suite, scope);
   diagnostics.throw_if_any();
   draft.suite.limits = draft.limits.applied_to({});
   return std::move(draft.suite);
@@ -157,6 +212,12 @@ SuiteSpec parse_suite(const std::string& text, const std::string& file, const Vo
 
 SuiteSpec load_suite(const std::string& path, const Vocabulary& vocabulary) {
   return parse_suite(read_yaml_file(path), path, vocabulary);
+}
+
+std::vector<KeyTable> suite_keys() {
+  return {key_table<SuiteDraft>("Suite files", kSuiteFields),
+          key_table<WorkloadRequest>("An entry of `workloads`: a training", kWorkloadFields),
+          key_table<WorkloadRequest>("An entry of `workloads`: a probe", kProbeFields)};
 }
 
 }  // namespace reprobench

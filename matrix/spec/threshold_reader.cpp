@@ -134,21 +134,21 @@ void read_vs(RuleDraft&, const YamlEntry& entry, Scope& scope) {
 }
 
 constexpr Field<RuleDraft> kRuleFields[] = {
-    {kBoundKinds[0].key, kOptional, &read_bound<0>},
-    {kBoundKinds[1].key, kOptional, &read_bound<1>},
-    {kBoundKinds[2].key, kOptional, &read_bound<2>},
-    {kBoundKinds[3].key, kOptional, &read_bound<3>},
-    {"vs", kOptional, &read_vs},
-    {"gate", kOptional, &read_gate},
-    {"of", kOptional,
+    {kBoundKinds[0].key, kOptional, "Measured at most this, in the metric's unit.", &read_bound<0>},
+    {kBoundKinds[1].key, kOptional, "Measured at least this.", &read_bound<1>},
+    {kBoundKinds[2].key, kOptional, "Measured exactly this.", &read_bound<2>},
+    {kBoundKinds[3].key, kOptional, "Worse than the reference by at most so many percent.", &read_bound<3>},
+    {"vs", kOptional, "Always `reference`: the bound is of the ratio or difference to it.", &read_vs},
+    {"gate", kOptional, "`armed` decides; `record_only` is shown and decides nothing.", &read_gate},
+    {"of", kOptional, "Of a probe: the operation, alone or with labels.",
      [](RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
        read_of(*draft.metric, draft.rule.of, entry, scope);
      }},
-    {"to", kOptional,
+    {"to", kOptional, "Of a share: `peak`, `measured_peak` or another operation.",
      [](RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
        read_to(*draft.metric, draft.rule.of, entry, scope);
      }},
-    {"where", kOptional,
+    {"where", kOptional, "The cells; without it all.",
      [](RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
        draft.rule.where = read_selector(entry.value, scope);
      }},
@@ -233,6 +233,10 @@ std::vector<ThresholdRule> read_thresholds(const YamlNode& node, Scope& scope) {
     all.insert(all.end(), rules.begin(), rules.end());
   }
   return all;
+}
+
+std::vector<KeyTable> threshold_keys() {
+  return {key_table<RuleDraft>("A rule of `thresholds`, by metric: a map, or a list of them", kRuleFields)};
 }
 
 }  // namespace reprobench

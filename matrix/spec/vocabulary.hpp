@@ -1,6 +1,7 @@
 // The names a spec file may use. The spec layer knows no metric and no model itself: the caller hands in what exists.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,7 +12,10 @@ namespace reprobench {
 
 struct Vocabulary {
   std::span<const MetricInfo> metrics;
-  std::vector<std::string> models;  // folders of models/; empty: any name is accepted
+  std::vector<std::string> models = {};  // folders of models/; empty: any name is accepted
+  std::vector<std::string> stacks = {};  // names of stack files; empty: any name is accepted
+  // Of each model, as the installed workers describe them. A model that is not here: any name is accepted.
+  std::map<std::string, std::vector<std::string>> presets = {};
 };
 
 }  // namespace reprobench

@@ -4,23 +4,16 @@
 #include <map>
 #include <sstream>
 
+#include <fmt/format.h>
 #include <pugixml.hpp>
+
+#include "matrix/contract/plain_text.hpp"
 
 namespace reprobench {
 namespace {
 
-// XML 1.0 has no way to write most control characters; pugixml would write them raw.
-std::string xml_safe(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    safe += byte < 0x20 && c != '\n' && c != '\t' ? '?' : c;
-  }
-  return safe;
-}
-
 void set(pugi::xml_node node, const char* name, const std::string& value) {
-  node.append_attribute(name).set_value(xml_safe(value).c_str());
+  node.append_attribute(name).set_value(plain_text(value).c_str());
 }
 
 pugi::xml_node add_case(pugi::xml_node suite, const CellVerdict& cell, const std::string& name) {
@@ -35,7 +28,7 @@ void add_result(pugi::xml_node test_case, const char* element, const std::string
   pugi::xml_node result = test_case.append_child(element);
   set(result, "type", type);
   set(result, "message", message);
-  result.text().set(xml_safe(text).c_str());
+  result.text().set(plain_text(text).c_str());
 }
 
 void add_cell_result(pugi::xml_node test_case, const CellVerdict& cell) {
@@ -86,6 +79,16 @@ bool is_decided_by_checks(const CellVerdict& cell) {
   }
 }
 
+constexpr const char* kTotals[] = {"tests", "failures", "errors", "skipped"};
+
+void count_suites(pugi::xml_node root) {
+  for (const char* total : kTotals) {
+    int sum = 0;
+    for (const pugi::xml_node suite : root.children("testsuite")) sum += suite.attribute(total).as_int();
+    root.append_attribute(total).set_value(sum);
+  }
+}
+
 void count_children(pugi::xml_node suite) {
   int tests = 0;
   int failures = 0;
@@ -115,7 +118,7 @@ void add_verdict(pugi::xml_node root, const RunVerdict& verdict) {
   if (verdict.word != "failed" && verdict.word != "passed") {
     add_result(test_case, "error", verdict.word, verdict.sentence, "");
   }
-  if (verdict.word == "passed") test_case.append_child("system-out").text().set(xml_safe(verdict.sentence).c_str());
+  if (verdict.word == "passed") test_case.append_child("system-out").text().set(plain_text(verdict.sentence).c_str());
   count_children(suite);
 }
 
@@ -141,6 +144,8 @@ std::string to_junit(const RunVerdict& verdict) {
     }
   }
   for (auto& [stack, suite] : suites) count_children(suite);
+  count_suites(root);
+  set(root, "time", fmt::format("{:.3f}", static_cast<double>(verdict.info.duration_ns) / 1e9));
   std::ostringstream text;
   document.save(text, "  ");
   return text.str();

@@ -100,10 +100,27 @@ TEST_CASE("a check that only records is skipped whichever way it went, never a f
   CHECK(count(document, "//testsuite[@name='stack-b'][@tests='2'][@failures='0'][@errors='0'][@skipped='1']") == 1);
 }
 
+TEST_CASE("the root counts what its suites hold, and says how long the run took", "[verdict]") {
+  RunRecord run = run_with_every_outcome();
+  run.info.duration_ns = 1'500'000'000;
+  const auto document = parsed(judge(run));
+  const pugi::xml_node root = document.child("testsuites");
+  for (const char* total : {"tests", "failures", "errors", "skipped"}) {
+    int sum = 0;
+    for (const pugi::xml_node suite : root.children("testsuite")) sum += suite.attribute(total).as_int();
+    CHECK(root.attribute(total).as_int(-1) == sum);
+    CHECK(sum > 0);
+  }
+  CHECK(std::string(root.attribute("time").value()) == "1.500");
+}
+
 TEST_CASE("text from workers cannot break the XML", "[verdict]") {
   RunRecord run = run_with_every_outcome();
   sample::candidate(run).attempts[0].end = AttemptEnd::crash;
-  sample::candidate(run).attempts[0].detail = "]]><failure/>\x1b[31m\x01 & \"quoted\"";
+  sample::candidate(run).attempts[0].detail = "]]><failure/>\x1b[31m\x01 & \"quoted\" \xef\xbf\xbe \u202e";
+  const std::string text = to_junit(judge(run));
+  CHECK(text.find("\xef\xbf\xbe") == std::string::npos);
+  CHECK(text.find("\u202e") == std::string::npos);
   const auto document = parsed(judge(run));
   CHECK(count(document, "//testsuite[@name='stack-b']/testcase/failure") == 1);
 }

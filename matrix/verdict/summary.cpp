@@ -152,9 +152,11 @@ class Summary {
         totals_, {Outcome::errored, Outcome::inconclusive, Outcome::unfinished, Outcome::passed, Outcome::recorded});
     const std::string and_rest = rest.empty() ? "" : ", " + rest;
     if (verdict_.info.interrupted) {
-      return conclude("interrupted", ExitCode::interrupted, "UNDECIDED",
-                      fmt::format("the run was interrupted after {} of {} cells; {} failed{}", ran,
-                                  planned - count(Outcome::skipped), count(Outcome::failed), and_rest));
+      const bool by_term = verdict_.info.terminated;
+      return conclude(
+          "interrupted", by_term ? ExitCode::terminated : ExitCode::interrupted, "UNDECIDED",
+          fmt::format("the run was {} after {} of {} cells; {} failed{}", by_term ? "terminated" : "interrupted", ran,
+                      planned - count(Outcome::skipped), count(Outcome::failed), and_rest));
     }
     if (count(Outcome::skipped) == planned) {
       const bool left_none = std::all_of(verdict_.cells.begin(), verdict_.cells.end(), is_deselected);

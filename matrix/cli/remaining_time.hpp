@@ -1,0 +1,41 @@
+// How long a run will still take, from what attempts of its cells took in earlier runs.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "matrix/plan/plan.hpp"
+
+namespace reprobench {
+
+// By cell id.
+using AttemptDurations = std::map<std::string, std::chrono::nanoseconds>;
+
+// Of every cell of the plan the mean of its attempts in the newest of the store's runs that has any. A file that cannot
+// be read counts as none.
+AttemptDurations recorded_durations(const std::filesystem::path& store, const Plan& plan);
+
+class RemainingTime {
+ public:
+  // Attempts of cells without a record are taken to last as long as the mean of the others.
+  RemainingTime(const Plan& plan, const AttemptDurations& recorded);
+
+  void attempt_ended(const std::string& cell_id);
+
+  // The work that is left at the pace so far; before anything has ended as it was recorded, attempts one by one.
+  // Nothing: nothing is known.
+  std::optional<std::chrono::nanoseconds> after(std::chrono::nanoseconds elapsed) const;
+
+ private:
+  double expected(const std::string& cell_id) const;
+
+  AttemptDurations recorded_;
+  double usual_ = 1;  // of a cell without a record; without any record every attempt counts alike
+  double all_ = 0;
+  double done_ = 0;
+};
+
+}  // namespace reprobench

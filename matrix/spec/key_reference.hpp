@@ -1,0 +1,35 @@
+// Every key that a file may have, from the tables that read it. keys.md is written from here (`reprobench schema
+// keys`), and a test holds it equal.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace reprobench {
+
+struct KeyInfo {
+  std::string key;
+  bool is_required = false;
+  std::string meaning;
+};
+
+struct KeyTable {
+  std::string title;  // "Matrix files", "`wheel` of a stack"
+  std::vector<KeyInfo> keys;
+};
+
+// By the file that reads them.
+std::vector<KeyTable> matrix_keys();
+std::vector<KeyTable> suite_keys();
+std::vector<KeyTable> stack_keys();
+std::vector<KeyTable> threshold_keys();
+std::vector<KeyTable> limit_keys();
+std::vector<KeyTable> fault_keys();
+
+// What `reprobench schema NAME` prints for matrix, suite, stack, threshold, limits, faults, and for all of them as
+// keys; empty for any other name.
+std::string key_reference(const std::string& name);
+std::vector<std::string> key_reference_names();
+
+}  // namespace reprobench
