@@ -45,6 +45,7 @@ MergeSource source(const std::string& run_id, const std::string& host, const std
               "2026-01-01T00:00:09Z",
               9'000'000'000,
               false,
+              false,
               "0.1.0",
               {}};
   run.plan.matrix = "m";

@@ -99,7 +99,8 @@ constexpr Field<StackSpec> kStackFields[] = {
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
        assign(stack.name, read_name(entry.key, entry.value, scope));
      }},
-    {"source", kRequired, "`wheel`: from a lock; `system`: a package of the distribution, or a PyTorch that `stack adopt` found.",
+    {"source", kRequired,
+     "`wheel`: from a lock; `system`: a package of the distribution, or a PyTorch that `stack adopt` found.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
        const auto word = read_word(entry.key, entry.value, scope, {"wheel", "system"});
        if (word) stack.source = *word == "wheel" ? StackSource::wheel : StackSource::system;
