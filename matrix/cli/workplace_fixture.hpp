@@ -93,4 +93,13 @@ inline SubprocessResult call(std::vector<std::string> command) {
   return run_subprocess(options);
 }
 
+// Of the cells that run on the candidate's stack the first.
+inline nlohmann::json candidate_cell(const nlohmann::json& verdict) {
+  for (const nlohmann::json& cell : verdict.at("cells")) {
+    if (cell.at("coordinates").at("stack") == "torch-2.9.0-cu128") return cell;
+  }
+  FAIL("the verdict has no cell of the candidate");
+  return {};
+}
+
 }  // namespace reprobench

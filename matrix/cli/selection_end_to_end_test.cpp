@@ -1,0 +1,175 @@
+// What is asked of the built binary: selections, names that nothing has, mistakes in calls and files, help.
+#include <filesystem>
+#include <fstream>
+
+#include <nlohmann/json.hpp>
+
+#include "ci/catch.hpp"
+#include "matrix/cli/workplace_fixture.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+TEST_CASE("a broken matrix ends with 2, names the place and launches nothing", "[e2e]") {
+  const Workplace place;
+  std::ofstream(place / "broken.yaml")
+      << "schema: 1\nname: x\nsuites: [smoke]\naxes: {stack: [torch-2.9.0-cu128]}\ntimout: 10m\n";
+  const auto result = call({kBinary, "--store", place / "store", "run", "--matrix", place / "broken.yaml"});
+  CHECK(result.exit_code == 2);
+  CHECK(result.err.find("broken.yaml:5:1: error[RB009]: unknown key `timout`; did you mean `timeout`?") !=
+        std::string::npos);
+  CHECK_FALSE(fs::exists(place / "store"));
+}
+
+TEST_CASE("a selection without cells ends with 4, an unknown cell or stack with 2", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("smoke", "ok");
+  SECTION("filter") {
+    command.insert(command.end(), {"--filter", "device == sm_90"});
+    CHECK(call(command).exit_code == 4);
+  }
+  SECTION("cell") {
+    command.insert(command.end(), {"--cell", "ffffffffffff"});
+    CHECK(call(command).exit_code == 2);
+  }
+  SECTION("option") {
+    command.push_back("--no-such-option");
+    CHECK(call(command).exit_code == 2);
+  }
+}
+
+TEST_CASE("a mistyped verb ends with 2 and names the nearest", "[e2e]") {
+  const auto result = call({kBinary, "pln"});
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.err, Catch::Contains("there is no verb `pln`; did you mean `plan`?"));
+  CHECK(call({kBinary}).exit_code == 2);
+}
+
+int cells_skipped_as(const json& verdict, const std::string& reason) {
+  return static_cast<int>(std::count_if(verdict.at("cells").begin(), verdict.at("cells").end(), [&](const json& cell) {
+    return cell.at("outcome") == "skipped" && cell.at("reason") == reason;
+  }));
+}
+
+TEST_CASE("a selected cell brings its reference along, and what was left out stays in the verdict", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("determinism", "ok");
+  command.insert(command.end(), {"--stack", "torch-2.9.0-cu128", "--workload", "mlp"});
+  const auto result = call(command);
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == 0);
+  CHECK_THAT(result.out, Catch::Contains("2 of 4 cells selected, run with --worker torch-2.8.0-cu128"));
+  CHECK_THAT(result.err, Catch::Contains("plan e2e: 2 of 4 cells selected, 2 runnable, 0 skipped"));
+  const json verdict = place.verdict();
+  CHECK(verdict.at("cells").size() == 4);
+  CHECK(cells_skipped_as(verdict, "deselected") == 2);
+  CHECK(verdict.at("selected_by") == json({"--stack torch-2.9.0-cu128", "--workload mlp"}));
+}
+
+TEST_CASE("the reference alone, by any selection, is no verdict on a matrix that requires the candidate", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("smoke", "ok");
+  std::ofstream(place / "matrix.yaml", std::ios::app) << "required: [{stack: torch-2.9.0-cu128}]\n";
+  SECTION("by stack") { command.insert(command.end(), {"--stack", "torch-2.8.0-cu128"}); }
+  SECTION("by expression") { command.insert(command.end(), {"--filter", "stack == torch-2.8.0-cu128"}); }
+  const auto result = call(command);
+  INFO(result.out);
+  CHECK(result.exit_code == 3);
+  CHECK(result.out.find(" qualified") == std::string::npos);
+}
+
+TEST_CASE("a fault that sits nowhere is a usage error and launches nothing", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("smoke, determinism", "ok");
+  SECTION("a step beyond the end of every cell") {
+    command.insert(command.end(), {"--inject", "kind=weight_ulp,step=5000,tensor=fc1.weight,repeat=0"});
+  }
+  SECTION("a step beyond the end of the selected cells") {
+    command.insert(command.end(),
+                   {"--inject", "kind=weight_ulp,step=150,tensor=fc1.weight", "--filter", "suite == smoke"});
+  }
+  CHECK(call(command).exit_code == 2);
+  CHECK_FALSE(fs::exists(place / "store"));
+}
+
+TEST_CASE("fewer repeats than the matrix asks for give no verdict on it", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("determinism", "ok");
+  command.insert(command.end(), {"--repeat", "2"});
+  CHECK_THAT(call(command).out, Catch::Contains("run with --repeat 2 --worker torch-2.8.0-cu128"));
+}
+
+TEST_CASE("a run with another worker than the installed one says so and qualifies nothing", "[e2e]") {
+  const Workplace place;
+  const auto result = call(place.run_command("smoke", "ok"));
+  CHECK(result.exit_code == 0);
+  std::string words = result.out;
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  CHECK_THAT(words, Catch::Contains("run with --worker torch-2.8.0-cu128 --worker torch-2.9.0-cu128: no verdict on"));
+  CHECK(words.find("e2e qualified") == std::string::npos);
+}
+
+TEST_CASE("a name that nothing has is answered with the nearest", "[e2e]") {
+  const Workplace place;
+  const auto run = place.run_command("smoke", "ok");
+  struct Row {
+    std::vector<std::string> command;
+    const char* answer;
+  };
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), run.begin(), run.end());
+    return more;
+  };
+  for (const Row& row : {
+           Row{with({"--stack", "torch-2.9"}), "`torch-2.9`; did you mean `torch-2.9.0-cu128`?"},
+           Row{with({"--workload", "mpl"}), "`mpl`; did you mean `mlp`?"},
+           Row{with({"--device", "cup"}), "`cup`; did you mean `cpu`?"},
+           Row{with({"--cell", "smoke-mlp-torch-2.9.0-cu128-gpu"}), "did you mean `smoke-mlp-torch-2.9.0-cu128-cpu`?"},
+           Row{with({"--job", "2"}), "there is no option of run `--job`; did you mean `--jobs`?"},
+           Row{{kBinary, "compare", "torch-2.9.0-cu182"}, "did you mean `torch-2.9.0-cu128`?"},
+           Row{{kBinary, "compare", "torch-2.8.0-cu128", "torch-2.9.0-cu128", "--knob", "tf23=on"},
+               "did you mean `tf32`?"},
+           Row{{kBinary, "describe", "stack", "torch-2.9.0-cu182"}, "did you mean `torch-2.9.0-cu128`?"},
+           Row{{kBinary, "list", "stakcs"}, "did you mean `stacks`?"},
+           Row{{kBinary, "calibrate", "torch-2.9.0-cu182"}, "did you mean `torch-2.9.0-cu128`?"},
+           Row{{kBinary, "schema", "verdit"}, "did you mean `verdict`?"},
+       }) {
+    const auto result = call(row.command);
+    CAPTURE(row.command, result.err);
+    CHECK(result.exit_code == 2);
+    CHECK_THAT(result.err, Catch::Contains(row.answer));
+  }
+}
+
+TEST_CASE("reading makes no store", "[e2e]") {
+  const Workplace place;
+  for (const auto& words : {std::vector<std::string>{"db", "list"},
+                            {"list", "runs"},
+                            {"explain", "x"},
+                            {"report"},
+                            {"compare"},
+                            {"list", "stacks"}}) {
+    std::vector<std::string> command{kBinary, "--store", place / "store"};
+    command.insert(command.end(), words.begin(), words.end());
+    call(command);
+    CAPTURE(words);
+    CHECK_FALSE(fs::exists(place / "store"));
+  }
+}
+
+TEST_CASE("help, version and exit codes are where people look for them", "[e2e]") {
+  CHECK(call({kBinary, "--version"}).out == call({kBinary, "version"}).out);
+  CHECK(call({kBinary, "help"}).out == call({kBinary, "--help"}).out);
+  CHECK(call({kBinary, "help", "compare"}).out == call({kBinary, "compare", "--help"}).out);
+  for (const char* verb : {"run", "plan", "compare", "explain", "report", "stack", "db"}) {
+    CHECK_THAT(call({kBinary, verb, "--help"}).out, Catch::Contains("Exit codes: 0 "));
+  }
+  CHECK_THAT(call({kBinary, "compare", "--help"}).out, Catch::Contains("3 one cannot be compared"));
+  CHECK_THAT(call({kBinary, "list", "faults"}).out, Catch::Contains("weight_ulp"));
+}
+
+}  // namespace
+}  // namespace reprobench
