@@ -90,6 +90,20 @@ TEST_CASE("each planted fault turns its cell, and only its cell, and the exit co
         (std::string_view(planted.suites) == "throughput" ? "recorded" : "passed"));
 }
 
+TEST_CASE("of a crashed attempt the verdict says which torch it had begun with, and that the rest is not known",
+          "[e2e]") {
+  const Workplace place;
+  const auto result = call(place.run_command("smoke", "crash=11"));
+  const json verdict = place.verdict();
+  const json& environments = verdict.at("environments");
+  const auto found = std::find_if(environments.begin(), environments.end(),
+                                  [](const json& one) { return one.at("stack") == "torch-2.9.0-cu128"; });
+  REQUIRE(found != environments.end());
+  CHECK(found->at("fingerprint").is_null());
+  CHECK(found->at("torch_loaded") == "torch-2.9.0-cu128");  // what the fake worker says of itself
+  CHECK_THAT(result.out, Catch::Contains("not known what was loaded beside torch"));
+}
+
 TEST_CASE("a drift between repeats names step and tensor", "[e2e]") {
   const Workplace place;
   call(place.run_command("determinism", "drift=5"));

@@ -38,6 +38,7 @@ struct TraceHeader {
   // nanoseconds pass 2^53 after 104 days without a reboot. Nothing: a worker older than the field.
   std::optional<std::int64_t> monotonic_us{};
   int rank = 0;
+  std::string torch{};  // what LibTorch says its version is, so that a crash still tells; empty: the worker did not say
 };
 
 struct PhaseTimes {
@@ -129,6 +130,7 @@ struct Description<TraceHeader> {
     field.optional(
         "monotonic_us", header.monotonic_us,
         rule::time.says("CLOCK_MONOTONIC when the file began. Absent from files before steps had time stamps."));
+    field.optional("torch", header.torch, "What LibTorch says its version is; absent from older files.");
   }
 };
 

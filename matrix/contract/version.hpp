@@ -11,7 +11,7 @@
 // |         | `gate_origin`; in verdicts `dimensions` and what was asked, planted and only recorded; a field that |
 // |         | no description has is refused; of a host and its GPUs every fact is there |
 // | 1.2     | seals: files of an attempt and the plan in the journal, plan and journal in the verdict; a step's chain |
-// |         | covers its loss |
+// |         | covers its loss; a trace's header names the torch it began with |
 #pragma once
 
 #include <stdexcept>

@@ -115,6 +115,7 @@ AttemptRecord load_attempt(const std::string& run_folder, const std::string& att
     rank.exit = std::move(files.ranks[i].exit.value);
     rank.result = std::move(files.ranks[i].result.value);
     rank.trace = std::move(files.ranks[i].trace);
+    if (rank.trace) rank.torch = rank.trace->header.torch;
   }
   return record;
 }

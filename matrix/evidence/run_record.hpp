@@ -27,6 +27,7 @@ struct RankRecord {
   std::optional<ExitRecord> exit;
   std::optional<CellResult> result;
   std::optional<Trace> trace;  // nothing: still on disk (trace_reader.hpp)
+  std::string torch;           // what LibTorch said its version is when the trace began; empty: it did not say
 };
 
 struct AttemptRecord {

@@ -38,15 +38,16 @@ class TraceBuilder {
  private:
   std::string accept_header(const json& body) {
     if (has_header_) return "a second header";
-    trace_.header = trace_header_from_json(body);
+    TraceHeader header = trace_header_from_json(body);
     trace_.minor = require_document(body, "trace");
-    if (trace_.header.cell_id != name_without_host(cell_id_)) {
-      return "cell_id " + trace_.header.cell_id + " does not match expected " + cell_id_;
+    if (header.cell_id != name_without_host(cell_id_)) {
+      return "cell_id " + header.cell_id + " does not match expected " + cell_id_;
     }
-    if (trace_.header.nonce != nonce_) return "nonce " + trace_.header.nonce + " does not match expected " + nonce_;
-    if (trace_.header.rank != rank_) {
-      return "rank " + std::to_string(trace_.header.rank) + " does not match expected " + std::to_string(rank_);
+    if (header.nonce != nonce_) return "nonce " + header.nonce + " does not match expected " + nonce_;
+    if (header.rank != rank_) {
+      return "rank " + std::to_string(header.rank) + " does not match expected " + std::to_string(rank_);
     }
+    trace_.header = std::move(header);
     has_header_ = true;
     return "";
   }

@@ -66,7 +66,7 @@ std::vector<VersionDisagreement> find_version_disagreements(const std::map<std::
     std::string found;
     if (!compiled_fits) found = "compiled against " + (compiled == loaded ? "" : compiled);
     if (!compiled_fits && !loaded_fits) found += compiled == loaded ? "and " : ", ";
-    if (!loaded_fits) found += fmt::format("loaded {} from {}", loaded, path);
+    if (!loaded_fits) found += fmt::format("loaded {}{}", loaded, path.empty() ? "" : " from " + path);
     const auto fits_but_for_patch = [&](const std::string& actual) {
       return actual.empty() || agrees_with(without_patch(version), actual);
     };

@@ -98,7 +98,8 @@ struct CellVerdict {
 struct StackEnvironment {
   std::string stack;
   std::map<std::string, std::string> declared;  // component -> version
-  std::optional<Fingerprint> fingerprint;       // of its first completed attempt
+  std::optional<Fingerprint> fingerprint;       // of its first completed attempt, else of the first that told one
+  std::string torch_loaded;                     // where none told one: what the first said as it began; empty: nothing
   std::vector<std::string> findings;            // declared, compiled and loaded disagree
 };
 
@@ -240,7 +241,10 @@ struct Description<StackEnvironment> {
   static void fields(auto& field, StackEnvironment& environment) {
     field("stack", environment.stack);
     field("declared", environment.declared, "Component, version.");
-    field("fingerprint", environment.fingerprint, "Of its first completed attempt.");
+    field("fingerprint", environment.fingerprint,
+          "Of its first completed attempt, or else of the first that told one; null: none did.");
+    field.optional("torch_loaded", environment.torch_loaded,
+                   "Without a fingerprint: the version LibTorch gave itself as an attempt began.");
     field("findings", environment.findings);
   }
 };

@@ -59,6 +59,8 @@ def _components(environment: dict[str, Any]) -> dict[str, dict[str, str]]:
     found = {name: {"declared": version} for name, version in environment["declared"].items()}
     for component in (environment["fingerprint"] or {}).get("components", []):
         found.setdefault(component["name"], {}).update({key: component[key] for key in ("compiled", "loaded", "path")})
+    if torch := environment.get("torch_loaded"):
+        found.setdefault("torch", {})["loaded"] = torch
     return found
 
 
@@ -95,9 +97,11 @@ def _pairs(reference: dict[str, str], other: dict[str, str]) -> list[Pair]:
 def difference(reference: dict[str, Any], other: dict[str, Any]) -> Difference:
     result = Difference(reference["stack"], other["stack"])
     result.complete = reference["fingerprint"] is not None and other["fingerprint"] is not None
+    heard = _WITNESSES if result.complete else _WITNESSES[:1]
     for name in component_names([reference, other]):
         mine, theirs = witnesses(reference, name), witnesses(other, name)
-        result.components.append(ComponentRow(name, [Pair(w, mine[w], theirs[w]) for w in _WITNESSES]))
+        pairs = [Pair(w, mine[w], theirs[w]) if w in heard else Pair(w, "", "") for w in _WITNESSES]
+        result.components.append(ComponentRow(name, pairs))
     if result.complete:
         result.settings = _pairs(_settings(reference), _settings(other))
         libraries = _pairs(_libraries(reference), _libraries(other))

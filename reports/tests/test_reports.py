@@ -158,6 +158,26 @@ class SmallRuns(unittest.TestCase):
         text = " ".join(Page(report_html(golden_run.loaded(changed))).text)
         self.assertIn("only declared versions are compared", text)
 
+    def test_a_declared_version_is_never_shown_as_loaded(self):
+        changed = golden_run.documents()
+        environment = changed["verdict"]["environments"][2]
+        environment.update(fingerprint=None, declared={"torch": "9.9.1", "nccl": "9.9.2"})
+        crashed = self._versions(changed)
+        self.assertEqual(crashed["torch"], "not known declared 9.9.1")
+        self.assertEqual(crashed["nccl"], "not known declared 9.9.2")
+        environment["torch_loaded"] = "9.9.0"
+        told = self._versions(changed)
+        self.assertEqual(told["torch"], "≠ 9.9.0")
+        self.assertEqual(told["nccl"], "not known declared 9.9.2")
+
+    def _versions(self, changed):
+        """What the table of components says of the third stack."""
+        text = report_html(golden_run.loaded(changed))
+        table = text[text.index('<table class="versions">'):]
+        rows = re.findall(r'<th scope="row">(\w+)</th>(.*?)</tr>', table[: table.index("</table>")], re.DOTALL)
+        cells = {name: re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)[2] for name, row in rows}
+        return {name: " ".join(re.sub(r"<[^>]*>", " ", cell).split()) for name, cell in cells.items()}
+
 
 class Csv(unittest.TestCase):
     def test_there_is_a_row_for_each_check_and_for_each_cell_without_one(self):

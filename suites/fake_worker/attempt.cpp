@@ -136,6 +136,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   TraceHeader header{request.cell_id, request.nonce, training.workload_digest(), request.trace};
   header.rank = request.rank;
   header.monotonic_us = std::chrono::duration_cast<std::chrono::microseconds>(began.time_since_epoch()).count();
+  header.torch = result.fingerprint.components.front().loaded;
   trace.append(to_json(header));
   TurnWait turns(request, folder);
   const std::int64_t middle = (request.workload.steps + 1) / 2;

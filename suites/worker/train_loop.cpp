@@ -18,6 +18,7 @@
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/replay.hpp"
 #include "suites/worker/run_failure.hpp"
+#include "suites/worker/stack_probe.hpp"
 #include "suites/worker/step_recorder.hpp"
 #include "suites/worker/workload_digest.hpp"
 
@@ -289,7 +290,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   result.workload_digest = to_hex(workload);
   TraceWriter trace(folder / "trace.jsonl");
   trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace,
-                                trace.monotonic_us(), request.rank}));
+                                trace.monotonic_us(), request.rank, loaded_torch_version()}));
   trace.write();
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
   StepRecorder recorder(request.trace, request.workload.steps, replay.chain_before(), state, batches, *device, trace);

@@ -8,6 +8,7 @@
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/run_failure.hpp"
+#include "suites/worker/stack_probe.hpp"
 
 namespace reprobench {
 namespace {
@@ -76,8 +77,8 @@ void run_probe(const CellRequest& request, const std::filesystem::path& folder, 
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   TraceWriter trace(folder / "trace.jsonl");
-  trace.add(to_json(
-      TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace, trace.monotonic_us()}));
+  trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace,
+                                trace.monotonic_us(), request.rank, loaded_torch_version()}));
   trace.write();
   const auto close = [&] {
     trace.write();
