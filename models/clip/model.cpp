@@ -3,18 +3,13 @@
 // second those of OpenCLIP; `tiny` trains in seconds on one core. All read scenes and their captions byte by byte.
 //
 // Names are those of the checkpoints as Hugging Face publishes them. B: batch, T: positions, C: width.
-#include <algorithm>
-#include <array>
-#include <iterator>
-
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 
 #include "models/layers/encoder.hpp"
-#include "models/layers/pass.hpp"
-#include "models/model_spec.hpp"
+#include "models/layers/layered_model.hpp"
 
 namespace reprobench {
 namespace {
@@ -63,17 +58,7 @@ constexpr Preset kPresetTable[] = {{{"tiny", 236'289, 16, kTinyAdamW, 48, Warmup
                                     text_of(24, 1024, 16, Activation::gelu, 0.0313F),
                                     kPublishedVocabulary,
                                     1024}};
-
-constexpr auto kPresets = [] {
-  std::array<ModelPreset, std::size(kPresetTable)> presets;
-  std::ranges::transform(kPresetTable, presets.begin(), &Preset::preset);
-  return presets;
-}();
 constexpr std::string_view kKnobs[] = {"gelu"};
-
-const Preset& row_of(const ModelPreset& preset) {
-  return *std::ranges::find(kPresetTable, preset.name, [](const Preset& row) { return row.preset.name; });
-}
 
 template <class Layers>
 class Clip {
@@ -82,10 +67,12 @@ class Clip {
 
   Clip(Layers& layers, const Preset& size) : layers_(layers), size_(size) {}
 
-  // image (B, 3, S, S), tokens (B, T), end (B) -> (B, B), a row an image, a column a text
-  Value logits(const Value& image, const Value& tokens, const Value& end) {
-    const Value images = layers_.normalized(image_features(image));
-    const Value texts = layers_.normalized(text_features(tokens, end));
+  // (B, B), a row an image, a column a text
+  Value logits() {
+    const std::int64_t side = size_.preset.image_side;
+    const Value images = layers_.normalized(image_features(layers_.field("image", {3, side, side})));
+    const Value tokens = layers_.field("tokens", {size_.preset.context_length});
+    const Value texts = layers_.normalized(text_features(tokens, layers_.field("end", {})));
     const Value scale = layers_.parameter({"logit_scale", {}, 0, kInitialLogitScale});
     const Value similarity = layers_.product(images, texts, "similarity");
     const Value logits = layers_.shown(layers_.times_exponential(similarity, scale), "logits_per_image");
@@ -126,37 +113,15 @@ class Clip {
   const Preset& size_;
 };
 
-Declaration declared(const ModelPreset& preset, std::int64_t batch_size) {
-  Declaration declaration(batch_size);
-  Clip<Declaration> clip(declaration, row_of(preset));
-  clip.logits(declaration.field({3, preset.image_side, preset.image_side}), declaration.field({preset.context_length}),
-              declaration.field({}));
-  return declaration;
-}
-
-class ClipModel final : public Model {
+class ClipModel final : public LayeredModel<kPresetTable, Clip> {
  public:
   std::string_view name() const override { return "clip"; }
   std::string_view summary() const override {
     return "CLIP, vision and text transformers with a symmetric contrastive loss (tiny; vit-b-32 and vit-g-14 as "
            "published), drawn scenes with captions";
   }
-  std::span<const ModelPreset> presets() const override { return kPresets; }
   std::string_view dataset() const override { return "captions"; }
   std::span<const std::string_view> knobs() const override { return kKnobs; }
-
-  std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override {
-    return declared(preset, 1).parameters;
-  }
-  std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const override {
-    return declared(preset, batch_size).flops();
-  }
-
-  Outputs forward(const Batch& batch, StepContext& step) const override {
-    Pass pass(step);
-    Clip<Pass> clip(pass, row_of(step.preset()));
-    return {clip.logits(batch.field("image"), batch.field("tokens"), batch.field("end"))};
-  }
 
   at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {
     const at::Tensor& logits = outputs.front();

@@ -4,16 +4,10 @@
 // `tiny` trains in seconds on one core. Both read drawn scenes, their clips and sentences byte by byte.
 //
 // B: batch, F: frames, N: squares of an image, T: tokens, C: width, V: vocabulary.
-#include <algorithm>
-#include <array>
-#include <iterator>
-
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/cross_entropy_loss.h>
 
 #include "models/layers/encoder.hpp"
-#include "models/layers/pass.hpp"
-#include "models/model_spec.hpp"
+#include "models/layers/layered_model.hpp"
 
 namespace reprobench {
 namespace {
@@ -50,17 +44,7 @@ constexpr Preset kPresetTable[] = {{{"tiny", 321'088, 8, kTinyAdamW, 40, WarmupC
                                     layers_of(6, 768),
                                     16,
                                     30'522}};
-
-constexpr auto kPresets = [] {
-  std::array<ModelPreset, std::size(kPresetTable)> presets;
-  std::ranges::transform(kPresetTable, presets.begin(), &Preset::preset);
-  return presets;
-}();
 constexpr std::string_view kKnobs[] = {"gelu"};
-
-const Preset& row_of(const ModelPreset& preset) {
-  return *std::ranges::find(kPresetTable, preset.name, [](const Preset& row) { return row.preset.name; });
-}
 
 template <class Layers>
 class Fusion {
@@ -69,8 +53,12 @@ class Fusion {
 
   Fusion(Layers& layers, const Preset& size) : layers_(layers), size_(size), width_(size.fusion.width) {}
 
-  // tokens (B, T), image (B, 3, S, S), video (B, F, 3, S, S) -> (B, T, V)
-  Value logits(const Value& tokens, const Value& image, const Value& video) {
+  // (B, T, V)
+  Value logits() {
+    const std::int64_t side = size_.preset.image_side;
+    const Value tokens = layers_.field("tokens", {size_.preset.context_length});
+    const Value image = layers_.field("image", {3, side, side});
+    const Value video = layers_.field("video", {size_.preset.frames, 3, side, side});
     const Value seen = layers_.concatenated(image_positions(image), video_positions(video));  // (B, N + F N, C)
     const Value rows =
         layers_.parameter({"text_model.token_embedding.weight", {size_.vocabulary, width_}, kWeightScale});
@@ -119,43 +107,15 @@ class Fusion {
   std::int64_t width_;
 };
 
-Declaration declared(const ModelPreset& preset, std::int64_t batch_size) {
-  Declaration declaration(batch_size);
-  const std::int64_t side = preset.image_side;
-  Fusion<Declaration> fusion(declaration, row_of(preset));
-  fusion.logits(declaration.field({preset.context_length}), declaration.field({3, side, side}),
-                declaration.field({preset.frames, 3, side, side}));
-  return declaration;
-}
-
-class FusionModel final : public Model {
+class FusionModel final : public LayeredModel<kPresetTable, Fusion> {
  public:
   std::string_view name() const override { return "fusion"; }
   std::string_view summary() const override {
     return "text, image and video encoders with cross-modal attention (tiny; base: ViT-B's sizes), hidden words told "
            "from drawn scenes and clips";
   }
-  std::span<const ModelPreset> presets() const override { return kPresets; }
   std::string_view dataset() const override { return "clips"; }
   std::span<const std::string_view> knobs() const override { return kKnobs; }
-
-  std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override {
-    return declared(preset, 1).parameters;
-  }
-  std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const override {
-    return declared(preset, batch_size).flops();
-  }
-
-  Outputs forward(const Batch& batch, StepContext& step) const override {
-    Pass pass(step);
-    Fusion<Pass> fusion(pass, row_of(step.preset()));
-    return {fusion.logits(batch.field("tokens"), batch.field("image"), batch.field("video"))};
-  }
-
-  // Over the hidden words alone.
-  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {
-    return at::cross_entropy_loss(outputs.front().flatten(0, 1), batch.field("target").flatten());
-  }
 };
 
 }  // namespace

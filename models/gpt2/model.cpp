@@ -9,13 +9,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 
 #include "models/layers/attention.hpp"
+#include "models/layers/token_loss.hpp"
 #include "models/model_spec.hpp"
 
 namespace reprobench {
@@ -193,9 +193,7 @@ class Gpt2 final : public Model {
     return {Gpt2Pass(decoder_of(step.preset()), step).logits(batch.field("input"))};
   }
 
-  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {
-    return at::cross_entropy_loss(outputs.front().flatten(0, 1), batch.field("target").flatten());
-  }
+  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override { return token_loss(outputs, batch); }
 };
 
 }  // namespace

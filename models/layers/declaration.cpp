@@ -24,7 +24,7 @@ void Declaration::count(std::int64_t multiply_adds, const Extent& a, const Exten
   multiply_adds_ += multiply_adds * (1 + (a.has_gradient ? 1 : 0) + (b.has_gradient ? 1 : 0));
 }
 
-Extent Declaration::field(std::vector<std::int64_t> sample_shape) const {
+Extent Declaration::field(std::string_view, std::vector<std::int64_t> sample_shape) const {
   sample_shape.insert(sample_shape.begin(), batch_size_);
   return {std::move(sample_shape)};
 }
@@ -35,10 +35,10 @@ Extent Declaration::parameter(ParameterSpec spec) {
   return value;
 }
 
-Extent Declaration::buffer(BufferSpec spec) {
-  Extent value{spec.shape};
-  buffers.push_back(std::move(spec));
-  return value;
+Extent Declaration::table(const std::string& name, const std::vector<std::int64_t>& shape,
+                          const std::function<std::vector<float>()>& values) {
+  buffers.push_back({name, shape, 0, values()});
+  return {shape};
 }
 
 Extent Declaration::embedding(const Extent& tokens, const Extent& rows, const std::string&) const {

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/model_spec.hpp"
@@ -51,9 +53,11 @@ class Declaration {
 
   explicit Declaration(std::int64_t batch_size) : batch_size_(batch_size) {}
 
-  Extent field(std::vector<std::int64_t> sample_shape) const;  // of the batch: (B, ...)
+  Extent field(std::string_view name, std::vector<std::int64_t> sample_shape) const;  // of the batch: (B, ...)
   Extent parameter(ParameterSpec spec);
-  Extent buffer(BufferSpec spec);
+  // A buffer of constants. A pass has them already and does not work them out again.
+  Extent table(const std::string& name, const std::vector<std::int64_t>& shape,
+               const std::function<std::vector<float>()>& values);
 
   Extent embedding(const Extent& tokens, const Extent& rows, const std::string& name) const;
   Extent linear(const Extent& x, const std::string& name, const Linear& linear);

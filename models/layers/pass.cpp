@@ -44,8 +44,12 @@ at::Tensor Pass::shown(at::Tensor x, const std::string& name) {
   return x;
 }
 
+at::Tensor Pass::field(std::string_view name, const std::vector<std::int64_t>&) { return batch_.field(name); }
 at::Tensor Pass::parameter(const ParameterSpec&) { return next_parameter(); }
-at::Tensor Pass::buffer(const BufferSpec&) { return step_.buffer(next_buffer_++); }
+at::Tensor Pass::table(const std::string&, const std::vector<std::int64_t>&,
+                       const std::function<std::vector<float>()>&) {
+  return step_.buffer(next_buffer_++);
+}
 
 at::Tensor Pass::embedding(const at::Tensor& tokens, const at::Tensor& rows, const std::string& name) {
   return shown(at::embedding(rows, tokens), name);

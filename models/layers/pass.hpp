@@ -20,10 +20,12 @@ class Pass {
  public:
   using Value = at::Tensor;
 
-  explicit Pass(StepContext& step) : step_(step) {}
+  Pass(const Batch& batch, StepContext& step) : batch_(batch), step_(step) {}
 
+  at::Tensor field(std::string_view name, const std::vector<std::int64_t>& sample_shape);  // (B, ...)
   at::Tensor parameter(const ParameterSpec& spec);
-  at::Tensor buffer(const BufferSpec& spec);
+  at::Tensor table(const std::string& name, const std::vector<std::int64_t>& shape,
+                   const std::function<std::vector<float>()>& values);
 
   // (B, T) int64, (R, C) -> (B, T, C)
   at::Tensor embedding(const at::Tensor& tokens, const at::Tensor& rows, const std::string& name);
@@ -64,6 +66,7 @@ class Pass {
  private:
   const at::Tensor& next_parameter();
 
+  const Batch& batch_;
   StepContext& step_;
   std::size_t next_parameter_ = 0;
   std::size_t next_buffer_ = 0;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "models/layers/declaration.hpp"
 #include "models/layers/rotary.hpp"
@@ -66,9 +67,10 @@ class LlamaDecoder {
   // (B, T, C) -> (B, T, C), normalized. T <= positions.
   Value blocks(Value x, std::int64_t positions) {
     const std::int64_t head_width = size_.width / size_.heads;
-    const RotaryTables tables = rotary_tables({head_width, size_.rotary_base, size_.stretch}, positions);
-    cosines_ = layers_.buffer({"rotary.cos", {positions, head_width / 2}, 0, tables.cosines});
-    sines_ = layers_.buffer({"rotary.sin", {positions, head_width / 2}, 0, tables.sines});
+    const Rotary rotary{head_width, size_.rotary_base, size_.stretch};
+    const std::vector<std::int64_t> shape = {positions, head_width / 2};
+    cosines_ = layers_.table("rotary.cos", shape, [&] { return rotary_tables(rotary, positions).cosines; });
+    sines_ = layers_.table("rotary.sin", shape, [&] { return rotary_tables(rotary, positions).sines; });
     for (std::int64_t layer = 0; layer < size_.layers; ++layer) {
       x = block(x, prefix_ + "model.layers." + std::to_string(layer));
     }

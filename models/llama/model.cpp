@@ -4,16 +4,10 @@
 // byte.
 //
 // Names are those of the checkpoints as Hugging Face publishes them; weights are (out, in), as at::linear takes them.
-#include <algorithm>
-#include <array>
-#include <iterator>
-
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/cross_entropy_loss.h>
 
-#include "models/layers/pass.hpp"
+#include "models/layers/layered_model.hpp"
 #include "models/llama/decoder.hpp"
-#include "models/model_spec.hpp"
 
 namespace reprobench {
 namespace {
@@ -74,64 +68,38 @@ constexpr Preset kPresetTable[] = {
     {{"3.1-8b", 8'030'261'248, 4, kFineTuning, 8192, kRate}, k3_1_8b},
     {{"3.1-8b-lora", 8'072'204'288, 4, kLoraTuning, 8192, kRate}, with(k3_1_8b, {16, 32, kAllTargets})}};
 
-constexpr auto kPresets = [] {
-  std::array<ModelPreset, std::size(kPresetTable)> presets;
-  std::ranges::transform(kPresetTable, presets.begin(), &Preset::preset);
-  return presets;
-}();
-
-const LlamaSize& size_of(const ModelPreset& preset) {
-  return std::ranges::find(kPresetTable, preset.name, [](const Preset& row) { return row.preset.name; })->size;
-}
-
-// tokens (B, T) -> logits (B, T, V)
 template <class Layers>
-typename Layers::Value network(Layers& layers, const typename Layers::Value& tokens, const ModelPreset& preset) {
-  LlamaDecoder<Layers> decoder(layers, size_of(preset));
-  return decoder.logits(decoder.blocks(decoder.embed(tokens), preset.context_length));
-}
+class Llama {
+ public:
+  Llama(Layers& layers, const Preset& size) : layers_(layers), size_(size), decoder_(layers, size.size) {}
 
-Declaration declared(const ModelPreset& preset, std::int64_t batch_size) {
-  Declaration declaration(batch_size);
-  network(declaration, declaration.field({preset.context_length}), preset);
-  return declaration;
-}
+  // (B, T, V)
+  typename Layers::Value logits() {
+    const std::int64_t length = size_.preset.context_length;
+    return decoder_.logits(decoder_.blocks(decoder_.embed(layers_.field("input", {length})), length));
+  }
 
-class Llama final : public Model {
+ private:
+  Layers& layers_;
+  const Preset& size_;
+  LlamaDecoder<Layers> decoder_;
+};
+
+class LlamaModel final : public LayeredModel<kPresetTable, Llama> {
  public:
   std::string_view name() const override { return "llama"; }
   std::string_view summary() const override {
     return "LLaMA decoder (tiny: 2 layers of 64; 15m to 3.1-8b as published), RMSNorm, rotary positions, grouped-query "
            "attention, SwiGLU, all weights or LoRA, instructions by bytes";
   }
-  std::span<const ModelPreset> presets() const override { return kPresets; }
   std::string_view dataset() const override { return "instructions"; }
-
-  std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override {
-    return declared(preset, 1).parameters;
-  }
-  std::vector<BufferSpec> buffers(const ModelPreset& preset) const override { return declared(preset, 1).buffers; }
-  std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const override {
-    return declared(preset, batch_size).flops();
-  }
-
-  Outputs forward(const Batch& batch, StepContext& step) const override {
-    const at::Tensor& tokens = batch.field("input");
-    Pass pass(step);
-    return {network(pass, tokens, step.preset())};
-  }
-
-  // Over the response alone: the target of an instruction is the index that is ignored.
-  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {
-    return at::cross_entropy_loss(outputs.front().flatten(0, 1), batch.field("target").flatten());
-  }
 };
 
 }  // namespace
 
 const Model& llama_model();
 const Model& llama_model() {
-  static const Llama kModel;
+  static const LlamaModel kModel;
   return kModel;
 }
 

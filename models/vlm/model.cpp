@@ -4,17 +4,11 @@
 // trains in seconds on one core. Both read drawn scenes in five slices and answer questions byte by byte.
 //
 // B: batch, N: slices, P: squares of a slice, Q: queries, T: tokens, C: width, V: vocabulary.
-#include <algorithm>
-#include <array>
-#include <iterator>
-
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/cross_entropy_loss.h>
 
 #include "models/layers/encoder.hpp"
-#include "models/layers/pass.hpp"
+#include "models/layers/layered_model.hpp"
 #include "models/llama/decoder.hpp"
-#include "models/model_spec.hpp"
 
 namespace reprobench {
 namespace {
@@ -52,17 +46,7 @@ constexpr Preset kPresetTable[] = {
       .hidden = 14'336,
       .vocabulary = 128'256,
       .rotary_base = 500'000}}};
-
-constexpr auto kPresets = [] {
-  std::array<ModelPreset, std::size(kPresetTable)> presets;
-  std::ranges::transform(kPresetTable, presets.begin(), &Preset::preset);
-  return presets;
-}();
 constexpr std::string_view kKnobs[] = {"gelu"};
-
-const Preset& row_of(const ModelPreset& preset) {
-  return *std::ranges::find(kPresetTable, preset.name, [](const Preset& row) { return row.preset.name; });
-}
 
 template <class Layers>
 class Vlm {
@@ -71,9 +55,12 @@ class Vlm {
 
   Vlm(Layers& layers, const Preset& size) : layers_(layers), size_(size), decoder_(layers, size.decoder, "llm.") {}
 
-  // slices (B, N, 3, S, S), tokens (B, T) -> (B, T, V)
-  Value logits(const Value& slices, const Value& tokens) {
+  // (B, T, V)
+  Value logits() {
     const std::int64_t length = size_.preset.context_length;
+    const std::int64_t side = size_.preset.image_side;
+    const Value slices = layers_.field("slices", {kSlices, 3, side, side});
+    const Value tokens = layers_.field("input", {length});
     const std::int64_t seen_length = kSlices * size_.queries;
     const Value squares = vision(layers_.frames_apart(slices));                      // (B N, P, C')
     const Value seen = layers_.frames_together(resampled(squares), kSlices);         // (B, N Q, C)
@@ -112,43 +99,15 @@ class Vlm {
   LlamaDecoder<Layers> decoder_;
 };
 
-Declaration declared(const ModelPreset& preset, std::int64_t batch_size) {
-  Declaration declaration(batch_size);
-  Vlm<Declaration> vlm(declaration, row_of(preset));
-  vlm.logits(declaration.field({kSlices, 3, preset.image_side, preset.image_side}),
-             declaration.field({preset.context_length}));
-  return declaration;
-}
-
-class VlmModel final : public Model {
+class VlmModel final : public LayeredModel<kPresetTable, Vlm> {
  public:
   std::string_view name() const override { return "vlm"; }
   std::string_view summary() const override {
     return "vision transformer, query-token resampler and LLaMA decoder (tiny; 8b: MiniCPM-Llama3-V 2.5's sizes), "
            "questions about drawn scenes in slices";
   }
-  std::span<const ModelPreset> presets() const override { return kPresets; }
   std::string_view dataset() const override { return "questions"; }
   std::span<const std::string_view> knobs() const override { return kKnobs; }
-
-  std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override {
-    return declared(preset, 1).parameters;
-  }
-  std::vector<BufferSpec> buffers(const ModelPreset& preset) const override { return declared(preset, 1).buffers; }
-  std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const override {
-    return declared(preset, batch_size).flops();
-  }
-
-  Outputs forward(const Batch& batch, StepContext& step) const override {
-    Pass pass(step);
-    Vlm<Pass> vlm(pass, row_of(step.preset()));
-    return {vlm.logits(batch.field("slices"), batch.field("input"))};
-  }
-
-  // Over the answer alone.
-  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {
-    return at::cross_entropy_loss(outputs.front().flatten(0, 1), batch.field("target").flatten());
-  }
 };
 
 }  // namespace
