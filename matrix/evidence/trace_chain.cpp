@@ -1,5 +1,6 @@
 #include "matrix/evidence/trace_chain.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -35,6 +36,11 @@ std::string root_gap(const Trace& trace) {
   return "";
 }
 
+const StepRecord* record_of(const Trace& trace, std::int64_t step) {
+  const auto found = std::ranges::find(trace.steps, step, &StepRecord::step);
+  return found == trace.steps.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::string chain_gap(const Trace& trace, const CellRequest& request) {
@@ -54,6 +60,18 @@ std::string chain_gap(const Trace& trace, const CellRequest& request) {
     previous = chain;
   }
   return trace.header.level == TraceLevel::tensor ? root_gap(trace) : "";
+}
+
+bool same_course(const Trace& trace, const Trace& other, std::int64_t step) {
+  const StepRecord* last = record_of(trace, step);
+  const StepRecord* other_last = record_of(other, step);
+  if (last == nullptr || other_last == nullptr) return false;
+  if (trace.minor == other.minor) return last->chain == other_last->chain;
+  return std::ranges::all_of(trace.steps, [&](const StepRecord& record) {
+    if (record.step > step) return true;
+    const StepRecord* same_step = record_of(other, record.step);
+    return same_step != nullptr && record.root == same_step->root && record.loss == same_step->loss;
+  });
 }
 
 }  // namespace reprobench

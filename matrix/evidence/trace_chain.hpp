@@ -2,6 +2,7 @@
 // they are on record, and its chain from the link before, its root and its loss.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "matrix/contract/request.hpp"
@@ -12,5 +13,10 @@ namespace reprobench {
 // "trace.jsonl: the chain of step 17 does not follow from its root and loss"; empty: all do. A trace of contract 1.1 or
 // older, whose chains left out the loss, has nothing to answer for.
 std::string chain_gap(const Trace& trace, const CellRequest& request);
+
+// Whether two traces of one workload say the same up to and with `step`: by the chain after it, and where the traces
+// are of different contract versions, whose chains cover different things, by the root and the loss of every step.
+// False where one of them does not reach that step.
+bool same_course(const Trace& trace, const Trace& other, std::int64_t step);
 
 }  // namespace reprobench

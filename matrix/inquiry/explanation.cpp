@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/state_cadence.hpp"
+#include "matrix/evidence/trace_chain.hpp"
 #include "matrix/inquiry/replay_files.hpp"
 #include "matrix/verdict/accumulator.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
@@ -26,13 +27,6 @@ CellRequest replay_of(const ComparedSide& side, Replay replay) {
   CellRequest request = side.request;
   request.replay = std::move(replay);
   return request;
-}
-
-std::string chain_at(const AttemptRecord& attempt, std::int64_t step) {
-  for (const StepRecord& record : attempt.lead().trace->steps) {
-    if (record.step == step) return record.chain;
-  }
-  return "";
 }
 
 // One explanation in the making: both sides' replays, and what they have shown so far.
@@ -83,8 +77,7 @@ class Explainer {
 
   // A replay that takes another course than the run shows nothing about the run.
   void check_reproduced(const ComparedSide& side, const ReplayOutcome& outcome) {
-    const std::string original = chain_at(side.attempt, first_.step);
-    if (chain_at(outcome.attempt, first_.step) == original) return;
+    if (same_course(*side.attempt.lead().trace, *outcome.attempt.lead().trace, first_.step)) return;
     result_.notes.push_back(
         fmt::format("{}: the replay did not give the run's bits up to step {}: this side is not "
                     "reproducible, and what follows is about the replay",
