@@ -27,7 +27,7 @@ struct ContractVersion {
 };
 
 inline constexpr ContractVersion kContractVersion{1, 2};
-inline constexpr const char* kProjectVersion = "0.1.0";
+inline constexpr const char* kProjectVersion = "0.2.0";
 
 // A document whose content breaks the contract. `what()` is one sentence that names the field.
 class ContractError : public std::runtime_error {
