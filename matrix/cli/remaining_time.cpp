@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "matrix/cli/stored_runs.hpp"
-#include "matrix/record/run_directory.hpp"
+#include "matrix/record/attempt_files.hpp"
 
 namespace reprobench {
 namespace {
@@ -20,12 +18,9 @@ std::optional<std::chrono::nanoseconds> mean_of_attempts(const fs::path& cell) {
   int attempts = 0;
   std::error_code ignored;
   for (const auto& attempt : fs::directory_iterator(cell, ignored)) {
-    const fs::path exit = attempt.path() / rank_folder_name(0) / "exit.json";
-    if (!fs::exists(exit)) continue;
-    const auto record = nlohmann::json::parse(read_file(exit), nullptr, false);
-    if (!record.is_object() || !record.contains("duration_ns") || !record.at("duration_ns").is_number_integer())
-      continue;
-    sum_ns += record.at("duration_ns").get<std::int64_t>();
+    const auto record = read_exit_record(rank_folder(attempt.path(), 0));
+    if (!record.value) continue;
+    sum_ns += record.value->duration_ns;
     ++attempts;
   }
   if (attempts == 0) return std::nullopt;

@@ -2,8 +2,11 @@
 
 #include <fstream>
 
+#include <sys/stat.h>
+
 #include "ci/catch.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
+#include "matrix/contract/exit_record.hpp"
 
 namespace reprobench {
 namespace {
@@ -46,16 +49,24 @@ TEST_CASE("cells without a record count as the others do, and all alike where th
 
 TEST_CASE("durations are those of the newest run that has any", "[remaining_time]") {
   const Workplace place;
-  const auto write = [&](const std::string& attempt, const std::string& text) {
+  const auto folder_of = [&](const std::string& attempt) {
     const auto folder = place / ("store/runs/" + attempt + "/rank-0");
     std::filesystem::create_directories(folder);
-    std::ofstream(folder / "exit.json") << text;
+    return folder;
   };
-  write("r-1/cells/a/r0a0.x", R"({"duration_ns": 1000})");
-  write("r-1/cells/b/r0a0.x", R"({"duration_ns": 50})");
-  write("r-2/cells/a/r0a0.x", R"({"duration_ns": 300})");
-  write("r-2/cells/a/r1a0.x", R"({"duration_ns": 500})");
-  write("r-2/cells/b/r0a0.x", "broken");
+  const auto write = [&](const std::string& attempt, std::int64_t duration_ns) {
+    ExitRecord record;
+    record.nonce = "0123456789abcdef";
+    record.exit_code = 0;
+    record.duration_ns = duration_ns;
+    std::ofstream(folder_of(attempt) / "exit.json") << to_json(record).dump();
+  };
+  write("r-1/cells/a/r0a0.x", 1000);
+  write("r-1/cells/b/r0a0.x", 50);
+  write("r-2/cells/a/r0a0.x", 300);
+  write("r-2/cells/a/r1a0.x", 500);
+  std::ofstream(folder_of("r-2/cells/b/r0a0.x") / "exit.json") << "broken";
+  REQUIRE(mkfifo((folder_of("r-2/cells/b/r1a0.x") / "exit.json").c_str(), 0600) == 0);
   const auto durations = recorded_durations(place / "store", plan_of({"a", "b", "c"}));
   CHECK(durations == AttemptDurations{{"a", 400ns}, {"b", 50ns}});
   CHECK(recorded_durations(place / "none", plan_of({"a"})).empty());

@@ -2,8 +2,8 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,14 +11,18 @@
 #include "matrix/cli/install_progress.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/stack_text.hpp"
+#include "matrix/contract/pending_file.hpp"
 #include "matrix/contract/plain_text.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/provision/adopted_stack.hpp"
+#include "matrix/record/plain_file.hpp"
 
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::int64_t kLargestStackFileBytes = 1 << 20;
 
 TorchPlace find_place(const AdoptOptions& options) {
   if (!options.prefix.empty()) return torch_below(options.prefix);
@@ -56,16 +60,17 @@ void check_name(const std::string& name, const Project& project) {
   }
 }
 
-void write_file(const fs::path& path, const std::string& text) {
-  std::ostringstream present;
-  present << std::ifstream(path, std::ios::binary).rdbuf();
-  if (present.str() == text) return;
-  const fs::path temporary = path.string() + ".tmp";
-  std::ofstream file(temporary, std::ios::binary);
-  file << text << std::flush;
-  if (!file)
-    throw ProvisionError(fmt::format("{} cannot be written; is the project's folder read-only?", path.string()));
-  fs::rename(temporary, path);
+// A file of the project: whoever reads the others reads this one.
+void write_stack_file(const fs::path& path, const std::string& text) {
+  const auto present = read_plain_file(path, kLargestStackFileBytes);
+  if (const auto* same = std::get_if<std::string>(&present); same != nullptr && *same == text) return;
+  try {
+    PendingFile file(path, 0666);
+    file.append(text);
+    file.publish();
+  } catch (const std::system_error& error) {
+    throw ProvisionError(fmt::format("{} cannot be written: {}", path.string(), error.code().message()));
+  }
 }
 
 std::string survey_text(const std::string& name, const TorchPlace& place, const EnvironmentSurvey& found) {
@@ -102,7 +107,7 @@ ExitCode adopt_stack(const AdoptOptions& options, const Context& context) {
   const fs::path file = project.root() / "matrix" / "stacks" / (options.name + ".yaml");
   const std::string text = adopted_stack_file(options.name, place, found);
   const StackSpec spec = parse_stack(text, file.string());
-  write_file(file, text);
+  write_stack_file(file, text);
   context.terminal.out(fmt::format("  identity {}, {} libraries; {} written, {}\n",
                                    identity_of(found.components, found.libraries).substr(0, 12), found.libraries.size(),
                                    file.string(), duration_text(std::chrono::steady_clock::now() - start)));

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "matrix/contract/plain_text.hpp"
-#include "matrix/record/write_fully.hpp"
+#include "matrix/contract/write_fully.hpp"
 
 namespace reprobench {
 namespace {

@@ -1,11 +1,8 @@
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
-#include <fcntl.h>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
+#include "matrix/contract/pending_file.hpp"
 #include "matrix/contract/safetensors.hpp"
 
 namespace reprobench {
@@ -55,54 +52,6 @@ std::string header_of(const std::vector<SafetensorsTensor>& tensors, const Safet
   return header + text;
 }
 
-[[noreturn]] void throw_write_error(int error, const std::filesystem::path& path) {
-  throw std::system_error(error, std::generic_category(), "cannot write " + path.string());
-}
-
-// A file that is not there under its own name before it is complete and on the disk.
-class PendingFile {
- public:
-  explicit PendingFile(const std::filesystem::path& path)
-      : path_(path), temporary_(path.string() + "." + std::to_string(getpid()) + ".tmp") {
-    fd_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd_ < 0) throw_write_error(errno, path_);
-  }
-  PendingFile(const PendingFile&) = delete;
-  PendingFile& operator=(const PendingFile&) = delete;
-  ~PendingFile() {
-    if (fd_ < 0) return;
-    close(fd_);
-    unlink(temporary_.c_str());
-  }
-
-  void append(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t count = ::write(fd_, bytes.data(), bytes.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) throw_write_error(errno, path_);
-      bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
-  }
-
-  void publish() {
-    if (fsync(fd_) != 0) throw_write_error(errno, path_);
-    std::filesystem::rename(temporary_, path_);
-    close(fd_);
-    fd_ = -1;
-    const std::filesystem::path parent = path_.has_parent_path() ? path_.parent_path() : ".";
-    const int folder = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) throw_write_error(errno, parent);
-    const int error = fsync(folder) == 0 ? 0 : errno;
-    close(folder);
-    if (error != 0) throw_write_error(error, parent);
-  }
-
- private:
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  int fd_ = -1;
-};
-
 }  // namespace
 
 void write_safetensors(const std::filesystem::path& path, std::vector<SafetensorsTensor> tensors,
@@ -114,9 +63,11 @@ void write_safetensors(const std::filesystem::path& path, std::vector<Safetensor
     return size_a != size_b ? size_a > size_b : a.name < b.name;
   });
   const std::string header = header_of(tensors, metadata);
-  PendingFile file(path);
-  file.append(std::as_bytes(std::span(header)));
-  for (const SafetensorsTensor& tensor : tensors) file.append(tensor.bytes);
+  PendingFile file(path, 0644);
+  file.append(header);
+  for (const SafetensorsTensor& tensor : tensors) {
+    file.append({reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size()});
+  }
   file.publish();
 }
 

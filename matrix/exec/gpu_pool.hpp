@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/file_descriptor.hpp"
 #include "matrix/contract/gpu_facts.hpp"
-#include "matrix/record/file_descriptor.hpp"
 
 namespace reprobench {
 

@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "matrix/contract/file_descriptor.hpp"
 #include "matrix/exec/process_spawn.hpp"
 #include "matrix/exec/shepherd/process_tree.hpp"
-#include "matrix/record/file_descriptor.hpp"
 
 namespace reprobench {
 

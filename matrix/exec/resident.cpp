@@ -9,9 +9,9 @@
 
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
+#include "matrix/contract/write_fully.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
-#include "matrix/record/write_fully.hpp"
 
 namespace reprobench {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/file_descriptor.hpp"
 #include "matrix/contract/request.hpp"
-#include "matrix/record/file_descriptor.hpp"
 
 namespace reprobench {
 

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 
 #include "matrix/contract/trace.hpp"
+#include "matrix/contract/write_fully.hpp"
 #include "matrix/record/run_directory.hpp"
-#include "matrix/record/write_fully.hpp"
 
 namespace reprobench {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/file_descriptor.hpp"
 #include "matrix/contract/telemetry.hpp"
-#include "matrix/record/file_descriptor.hpp"
 
 namespace reprobench {
 

@@ -4,16 +4,16 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "matrix/contract/json_field.hpp"
+#include "matrix/contract/pending_file.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/provision/provision_error.hpp"
-#include "matrix/record/file_descriptor.hpp"
-#include "matrix/record/write_fully.hpp"
 
 namespace reprobench {
 namespace {
@@ -23,12 +23,6 @@ constexpr const char* kManifestName = "stack.json";
 
 [[noreturn]] void fail(const std::filesystem::path& path, int error) {
   throw ProvisionError(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(error)));
-}
-
-FileDescriptor open_or_fail(const std::filesystem::path& path, int flags) {
-  FileDescriptor file(open(path.c_str(), flags | O_CLOEXEC, 0644));
-  if (!file.is_open()) fail(path, errno);
-  return file;
 }
 
 }  // namespace
@@ -44,16 +38,16 @@ void write_manifest(const std::filesystem::path& folder, const StackManifest& ma
   for (const UnpackedFile& file : manifest.files) {
     json["files"].push_back({{"path", file.path}, {"size_bytes", file.size_bytes}, {"sha256", file.sha256}});
   }
-  const std::filesystem::path temporary = folder / "stack.json.tmp";
-  {
-    const FileDescriptor file = open_or_fail(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    if (const int error = write_fully(file.get(), json.dump(2) + "\n")) fail(temporary, error);
-    // One call for the thousands of unpacked files as well.
-    if (syncfs(file.get()) != 0) fail(temporary, errno);
+  // First the thousands of unpacked files, in one call.
+  const FileDescriptor directory(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.is_open() || syncfs(directory.get()) != 0) fail(folder, errno);
+  try {
+    PendingFile file(folder / kManifestName, 0644);
+    file.append(json.dump(2) + "\n");
+    file.publish();
+  } catch (const std::system_error& error) {
+    fail(folder / kManifestName, error.code().value());
   }
-  std::filesystem::rename(temporary, folder / kManifestName);
-  const FileDescriptor directory = open_or_fail(folder, O_RDONLY | O_DIRECTORY);
-  if (fsync(directory.get()) != 0) fail(folder, errno);
 }
 
 StackManifest read_manifest(const std::filesystem::path& folder) {

@@ -66,11 +66,14 @@ fs::path rank_folder(const fs::path& attempt_folder, int rank) {
   return folder;
 }
 
+ReadDocument<ExitRecord> read_exit_record(const fs::path& rank_folder) {
+  return document_in(rank_folder / "exit.json", kLargestExitRecordBytes, &exit_record_from_json);
+}
+
 RankFiles read_rank_files(const fs::path& attempt_folder, const CellRequest& request) {
   const fs::path folder = rank_folder(attempt_folder, request.rank);
   RankFiles files;
-  files.exit =
-      only_of(request, "exit.json", document_in(folder / "exit.json", kLargestExitRecordBytes, &exit_record_from_json));
+  files.exit = only_of(request, "exit.json", read_exit_record(folder));
   auto result = document_in(folder / "result.json", kLargestResultBytes, &result_from_json);
   if (result.value && result.value->cell_id != name_without_host(request.cell_id)) {
     result = {std::nullopt, fmt::format("result.json: cell_id {} does not match expected {}", result.value->cell_id,

@@ -38,6 +38,9 @@ struct AttemptFiles {
 // contract 1.0.
 std::filesystem::path rank_folder(const std::filesystem::path& attempt_folder, int rank);
 
+// `exit.json` of that rank, whosever attempt it is.
+ReadDocument<ExitRecord> read_exit_record(const std::filesystem::path& rank_folder);
+
 // `request` is what the coordinator wrote, never what is on disk: documents that echo another nonce, cell or rank are
 // none of this rank's. Never throws for what the files hold.
 RankFiles read_rank_files(const std::filesystem::path& attempt_folder, const CellRequest& request);

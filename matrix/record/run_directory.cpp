@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/file_descriptor.hpp"
 #include "matrix/contract/sha256.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/version.hpp"
-#include "matrix/record/file_descriptor.hpp"
+#include "matrix/contract/write_fully.hpp"
 #include "matrix/record/run_documents.hpp"
-#include "matrix/record/write_fully.hpp"
 
 namespace reprobench {
 namespace {

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "matrix/record/file_descriptor.hpp"
+#include "matrix/contract/file_descriptor.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {

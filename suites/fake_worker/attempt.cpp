@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "matrix/contract/write_fully.hpp"
 #include "suites/fake_worker/fake_gpu.hpp"
 #include "suites/fake_worker/synthetic_probe.hpp"
 #include "suites/fake_worker/synthetic_training.hpp"
@@ -23,11 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 void write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "write");
-    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+  if (const int error = write_fully(fd, bytes)) throw std::system_error(error, std::generic_category(), "write");
 }
 
 class TraceWriter {

@@ -13,6 +13,7 @@
 
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/trace.hpp"
+#include "matrix/contract/write_fully.hpp"
 #include "suites/worker/operator_capture.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
@@ -61,11 +62,8 @@ OperatorTensor with_content(const at::Tensor& tensor, TensorContent content) {
 }
 
 void append(int file, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = write(file, text.data() + done, text.size() - done);
-    if (count < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), kOperatorsFile);
-    if (count > 0) done += static_cast<std::size_t>(count);
-  }
+  if (const int error = write_fully(file, text))
+    throw std::system_error(error, std::generic_category(), kOperatorsFile);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "matrix/contract/write_fully.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -39,12 +41,8 @@ void TraceWriter::write_if_due() {
 }
 
 void TraceWriter::write() {
-  std::size_t written = 0;
-  while (written < waiting_.size()) {
-    const ssize_t count = ::write(file_, waiting_.data() + written, waiting_.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw std::system_error(errno, std::generic_category(), "trace.jsonl");
-    written += static_cast<std::size_t>(count);
+  if (const int error = write_fully(file_, waiting_)) {
+    throw std::system_error(error, std::generic_category(), "trace.jsonl");
   }
   waiting_.clear();
   last_write_ = std::chrono::steady_clock::now();
