@@ -1,5 +1,7 @@
 #include "matrix/cli/comparison_text.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "matrix/contract/number.hpp"
@@ -12,22 +14,21 @@ constexpr std::size_t kTensorsShown = 5;
 
 std::string line(std::string_view label, const std::string& text) { return fmt::format("  {:<12}{}\n", label, text); }
 
-std::string bits_text(const ElementFinding& finding, std::uint64_t bits) {
-  const std::string digits = hex64(bits).substr(16 - 2 * element_bytes(finding.type));
-  return is_floating(finding.type) ? fmt::format("{:.9g} (0x{})", element_value(finding.type, bits), digits)
-                                   : fmt::format("0x{}", digits);
+// `bits`: 16 hex digits.
+std::string bits_text(ElementType type, double value, const std::string& bits) {
+  const std::string digits = bits.substr(16 - 2 * element_bytes(type));
+  return is_floating(type) || !std::isnan(value) ? fmt::format("{:.9g} (0x{})", value, digits)
+                                                 : fmt::format("0x{}", digits);
 }
 
 std::string element_text(const ElementFinding& finding) {
-  const ElementPair& first = *finding.difference.first;
-  std::string text =
-      line("element", fmt::format("{} [{}], index {} in block {}: {} against {}{}", finding.tensor,
-                                  fmt::join(finding.shape, " x "), first.index, finding.difference.first_block,
-                                  bits_text(finding, first.bits_a), bits_text(finding, first.bits_b),
-                                  first.ulp ? fmt::format(", {} ULP", *first.ulp) : ""));
-  const auto& largest = finding.difference.largest;
-  text += line("", fmt::format("{} of {} elements differ{}", finding.difference.differing, finding.difference.count,
-                               largest && largest->ulp ? fmt::format(", by up to {} ULP", *largest->ulp) : ""));
+  std::string text = line("element", fmt::format("{} [{}], index {} in block {}: {} against {}{}", finding.tensor,
+                                                 fmt::join(finding.shape, " x "), finding.index, finding.block,
+                                                 bits_text(finding.type, finding.measured, finding.measured_bits),
+                                                 bits_text(finding.type, finding.expected, finding.expected_bits),
+                                                 finding.ulp ? fmt::format(", {} ULP", *finding.ulp) : ""));
+  text += line("", fmt::format("{} of {} elements differ{}", finding.differing, finding.count,
+                               finding.max_ulp ? fmt::format(", by up to {} ULP", *finding.max_ulp) : ""));
   return text;
 }
 
@@ -66,17 +67,17 @@ std::string budget_text(const Explanation& explanation) {
 }
 
 std::string ratio_text(const LockstepTensor& tensor) {
-  const std::string pooled = tensor.pooled ? fmt::format(", pooled E {:.3f} (bound {:.3f})", tensor.pooled->ratio,
-                                                         tensor.pooled_decision.bound)
-                                           : "";
+  const std::string pooled =
+      tensor.pooled ? fmt::format(", pooled E {:.3f} (bound {:.3f})", tensor.pooled->ratio, tensor.pooled->bound) : "";
   return fmt::format("{:<10} {:<34} E {:.3g} (bound {:g}){}", to_string(tensor.word), tensor.name, tensor.error_ratio,
                      tensor.error_ratio_bound, pooled);
 }
 
 std::string lockstep_text(const Explanation& explanation) {
   const Lockstep& lockstep = *explanation.lockstep;
-  std::string text = line("lockstep", fmt::format("{} (state after step {}, {} batches): {}", to_string(lockstep.word),
-                                                  explanation.lockstep_state, lockstep.batches, lockstep.sentence));
+  std::string text =
+      line("lockstep", fmt::format("{} (state after step {}, {} batches): {}", to_string(lockstep.word),
+                                   explanation.lockstep_state.value_or(0), lockstep.batches, lockstep.sentence));
   for (std::size_t i = 0; i < std::min(kTensorsShown, lockstep.tensors.size()); ++i) {
     text += line("", ratio_text(lockstep.tensors[i]));
   }
@@ -93,8 +94,8 @@ std::string explanation_text(const Explanation& explanation) {
   if (explanation.element) text += element_text(*explanation.element);
   text += budget_text(explanation);
   if (explanation.lockstep) text += lockstep_text(explanation);
-  for (const auto& [state, lockstep] : explanation.lockstep_states) {
-    text += line("", fmt::format("after step {}: {}, {}", state, to_string(lockstep.word), lockstep.sentence));
+  for (const auto& [state, word, sentence] : explanation.lockstep_states) {
+    text += line("", fmt::format("after step {}: {}, {}", state, to_string(word), sentence));
   }
   text += line("suspect", explanation.suspect.sentence);
   for (const std::string& note : explanation.notes) text += line("note", note);
@@ -142,11 +143,12 @@ std::string tensor_text(const TensorComparison& tensor) {
     return fmt::format("  {:<34} not comparable: {}\n", tensor.name, tensor.reason);
   }
   const ElementPair& first = *tensor.difference.first;
-  const ElementFinding finding{tensor.name, tensor.shape, tensor.type, tensor.difference};
+  const auto shown = [&](std::uint64_t bits) {
+    return bits_text(tensor.type, element_value(tensor.type, bits), hex64(bits));
+  };
   return fmt::format("  {:<34} {} of {} differ, relative L2 {:.3g}; first at {}: {} against {}{}\n", tensor.name,
                      tensor.difference.differing, tensor.difference.count, tensor.rel_l2, first.index,
-                     bits_text(finding, first.bits_a), bits_text(finding, first.bits_b),
-                     first.ulp ? fmt::format(", {} ULP", *first.ulp) : "");
+                     shown(first.bits_a), shown(first.bits_b), first.ulp ? fmt::format(", {} ULP", *first.ulp) : "");
 }
 
 }  // namespace
@@ -171,8 +173,8 @@ std::string to_text(const CellComparison& comparison, const Terminal& terminal) 
     text += line("steps",
                  fmt::format("{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared));
   }
-  for (const CheckResult& ratio : comparison.ratios) {
-    text += line(to_string(ratio.dimension), fmt::format("{}: {}", ratio.metric, ratio.sentence));
+  for (const CellRatio& ratio : comparison.ratios) {
+    text += line(ratio.metric.substr(0, ratio.metric.find('.')), fmt::format("{}: {}", ratio.metric, ratio.sentence));
   }
   for (const SideDifference& difference : comparison.differences) {
     text += line("changed", fmt::format("{}: {}", difference.what, sides_text(difference)));

@@ -9,6 +9,7 @@
 #include "matrix/contract/telemetry.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
+#include "matrix/inquiry/comparison_document.hpp"
 #include "matrix/inquiry/selftest.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/run_documents.hpp"
@@ -47,11 +48,14 @@ std::string turns_text() {
 
 constexpr DocumentSchema kSchemas[] = {
     {"capability", document_text<Capability>},
+    {"comparison", document_text<CellComparison>},
+    {"comparisons", document_text<ComparisonsDocument>},
     {"doctor", document_text<DoctorDocument>},
     {"envelope", document_text<Envelope>},
     {"exit", document_text<ExitRecord>},
     {"journal", journal_text},
     {"list", document_text<ListDocument>},
+    {"lockstep", document_text<Lockstep>},
     {"plan", document_text<Plan>},
     {"request", document_text<CellRequest>},
     {"result", document_text<CellResult>},

@@ -52,9 +52,9 @@ TEST_CASE("documents that need a stack, written for the schemas", "[.documents]"
   Lockstep lockstep;
   lockstep.tensors.resize(2);
   lockstep.tensors[0].name = "gradient/fc1.weight";
-  lockstep.tensors[0].ulp_histogram[3] = 7;
-  lockstep.tensors[0].pooled = PooledRatio{};
-  lockstep.tensors[0].pooled_decision.upper = std::numeric_limits<double>::infinity();
+  lockstep.tensors[0].ulp_histogram = {0, 0, 0, 7};
+  lockstep.tensors[0].pooled = PooledJudgement{};
+  lockstep.tensors[0].pooled->upper = std::numeric_limits<double>::infinity();
   write("lockstep.json", to_json(lockstep).dump());
 }
 

@@ -39,8 +39,8 @@ bool compares_regression(const CellThreshold& threshold) {
 
 }  // namespace
 
-std::vector<CheckResult> cell_ratios(const ComparedSide& measured, const ComparedSide& expected) {
-  std::vector<CheckResult> ratios;
+std::vector<CellRatio> cell_ratios(const ComparedSide& measured, const ComparedSide& expected) {
+  std::vector<CellRatio> ratios;
   if (!is_whole(measured) || !is_whole(expected)) return ratios;
   std::optional<CellEvidence> ours;
   std::optional<CellEvidence> theirs;
@@ -51,10 +51,12 @@ std::vector<CheckResult> cell_ratios(const ComparedSide& measured, const Compare
       theirs = evidence_of(expected);
     }
     threshold.gate = Gate::record_only;
-    CheckResult ratio = evaluate(threshold, *ours, {&*theirs, {}, ""});
-    if (ratio.measured && ratio.reference && !ratio.ratio) {
+    const CheckResult check = evaluate(threshold, *ours, {&*theirs, {}, ""});
+    CellRatio ratio{check.metric,    check.unit,       check.measured, check.reference, check.ratio,
+                    check.ratio_low, check.ratio_high, check.status,   check.sentence};
+    if (ratio.measured && ratio.expected && !ratio.ratio) {
       ratio.sentence = fmt::format("{} against {}: {}", humanised(*ratio.measured, ratio.unit),
-                                   humanised(*ratio.reference, ratio.unit), ratio.sentence);
+                                   humanised(*ratio.expected, ratio.unit), ratio.sentence);
     }
     ratios.push_back(std::move(ratio));
   }

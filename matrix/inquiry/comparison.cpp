@@ -137,7 +137,8 @@ std::string explanation_sentence(const Explanation& explained) {
 void describe_difference(CellComparison& comparison, const ComparedSide& measured, const ComparedSide& expected) {
   const Trace& ours = *measured.attempt.lead().trace;
   const Trace& theirs = *expected.attempt.lead().trace;
-  comparison.strip = divergence_strip(ours, theirs, comparison.trace.first->step);
+  DivergenceStrip strip = divergence_strip(ours, theirs, comparison.trace.first->step);
+  if (!strip.rows.empty()) comparison.strip = std::move(strip);
   comparison.events = event_flips(ours, theirs);
   comparison.split = loss_split(ours, theirs);
   comparison.over_bound = first_over_bound(ours, theirs, measured.request.knobs.at("precision"));
@@ -189,7 +190,7 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
     return comparison;
   }
   comparison.non_finite = non_finite_side(measured, expected);
-  comparison.trace = compare_traces(*measured.attempt.lead().trace, *expected.attempt.lead().trace, expected.label);
+  comparison.trace = compare_traces(*measured.attempt.lead().trace, *expected.attempt.lead().trace);
   std::vector<std::string>& doubts = comparison.doubts;
   doubts = reasons_against_equality(comparison, measured, expected);
   if (!comparison.trace.first && comparison.non_finite) doubts.insert(doubts.begin(), comparison.non_finite->sentence);

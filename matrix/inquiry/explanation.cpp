@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/number.hpp"
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/evidence/trace_chain.hpp"
 #include "matrix/inquiry/replay_files.hpp"
@@ -128,7 +129,21 @@ class Explainer {
     if (a == nullptr || b == nullptr || a->dtype != b->dtype || a->shape != b->shape) return;
     const ElementType type = element_type_of(a->dtype);
     const Difference difference = diff(type, a->bytes, b->bytes);
-    if (!difference.equal_bits()) result_.element = ElementFinding{name, a->shape, type, difference};
+    if (difference.equal_bits()) return;
+    const ElementPair& first = *difference.first;
+    result_.element = ElementFinding{name,
+                                     a->shape,
+                                     type,
+                                     difference.count,
+                                     difference.differing,
+                                     difference.first_block,
+                                     first.index,
+                                     hex64(first.bits_a),
+                                     hex64(first.bits_b),
+                                     element_value(type, first.bits_a),
+                                     element_value(type, first.bits_b),
+                                     first.ulp,
+                                     difference.largest ? difference.largest->ulp : std::nullopt};
   }
 
   void weigh_call(const SafetensorsFile& ours, const SafetensorsFile& theirs, const std::string& output,
@@ -202,7 +217,8 @@ class Explainer {
         1, *std::max_element(settings_.lockstep_states.begin(), settings_.lockstep_states.end()));
     const auto states = replays_.run({{"b-states", replay_of(expected_, replay)}});
     for (const std::int64_t state : settings_.lockstep_states) {
-      result_.lockstep_states.push_back({state, judge_from(states.front().folder, state)});
+      const Lockstep judged = judge_from(states.front().folder, state);
+      result_.lockstep_states.push_back({state, judged.word, judged.sentence});
     }
   }
 

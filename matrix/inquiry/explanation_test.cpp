@@ -53,10 +53,10 @@ TEST_CASE("a difference in a forward output is followed to step, operator, eleme
   CHECK(found.diverging_operators == std::vector<std::string>{"aten::addmm"});
   REQUIRE(found.element);
   CHECK(found.element->tensor == "output 0 of aten::addmm");
-  CHECK(found.element->difference.differing == 1);
-  CHECK(found.element->difference.first->index == 7);
-  CHECK(found.element->difference.first->ulp == 1);
-  CHECK(found.element->difference.first->bits_a > found.element->difference.first->bits_b);
+  CHECK(found.element->differing == 1);
+  CHECK(found.element->index == 7);
+  CHECK(found.element->ulp == 1);
+  CHECK(found.element->measured_bits > found.element->expected_bits);
   REQUIRE(found.budget);
   CHECK(found.budget->expected_error_rel > 0);
   CHECK(found.budget->measured_error_rel != found.budget->expected_error_rel);
@@ -109,7 +109,7 @@ TEST_CASE("a difference that only an update made is looked for in the step befor
   CHECK(comparison.explanation->call->measured.pass == "optimizer");
   CHECK(comparison.explanation->call->measured.module == "fc1.weight");
   CHECK(comparison.explanation->call->measured.step == 3);
-  CHECK(comparison.explanation->element->difference.first->index == 5);
+  CHECK(comparison.explanation->element->index == 5);
 }
 
 TEST_CASE("of several diverging calls the first is named, and the names of all of its step", "[explanation]") {
@@ -174,10 +174,10 @@ TEST_CASE("what is not finite on one side has an element and no distance in ULP 
   replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 4, 3, becomes(-kInfinity)}};  // the ReLU drops it
   const auto comparison = compare(replays, explained());
   CHECK_FALSE(comparison.non_finite);
-  const Difference& difference = comparison.explanation->element->difference;
-  CHECK(difference.first->index == 3);
-  CHECK(difference.inf_mismatches == 1);
-  CHECK_FALSE(difference.largest);
+  const ElementFinding& element = *comparison.explanation->element;
+  CHECK(element.index == 3);
+  CHECK(element.measured == -kInfinity);
+  CHECK_FALSE(element.max_ulp);
 }
 
 TEST_CASE("a backward node has no fp64 form, and its element is found nevertheless", "[explanation]") {
@@ -218,7 +218,7 @@ TEST_CASE("an operator's errors are relative to the norm of what it makes in fp6
     CHECK(found.budget->expected_error_rel == Approx(0.05));
     CHECK(found.budget->distance_rel == Approx(std::sqrt(0.3125) / 5));
     CHECK(found.budget->amplification == 2.5);
-    CHECK(found.element->difference.differing == 2);
+    CHECK(found.element->differing == 2);
   }
   SECTION("no budget, but the elements") {
     SECTION("nothing in fp64") { expected.pop_back(); }
@@ -451,10 +451,10 @@ TEST_CASE("--states judges the step after each of them, from one replay of the e
   const auto& judged = comparison.explanation->lockstep_states;
   REQUIRE(judged.size() == 3);
   CHECK(judged[0].state == 4);
-  CHECK(judged[0].lockstep.word == LockstepWord::defect);
+  CHECK(judged[0].word == LockstepWord::defect);
   CHECK(judged[1].state == 0);
-  CHECK(judged[1].lockstep.sentence == "all 8 tensors have equal bits");
-  CHECK(judged[2].lockstep.word == LockstepWord::rounding);
+  CHECK(judged[1].sentence == "all 8 tensors have equal bits");
+  CHECK(judged[2].word == LockstepWord::rounding);
   const auto states = std::find_if(replays.calls.begin(), replays.calls.end(),
                                    [](const auto& tasks) { return tasks.front().purpose == "b-states"; });
   REQUIRE(states != replays.calls.end());

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/version.hpp"
 #include "matrix/inquiry/cell_ratios.hpp"
 #include "matrix/inquiry/ensemble.hpp"
 
@@ -91,13 +90,6 @@ std::string count_text(const std::vector<CellComparison>& comparisons, const Sto
   if (found.skipped > 0) text += fmt::format("; {} skipped", found.skipped);
   if (found.probes > 0) text += fmt::format("; {} of probes, judged by checks alone", found.probes);
   return text;
-}
-
-nlohmann::json to_json(const std::vector<CellComparison>& comparisons) {
-  nlohmann::json list = document("comparisons");
-  list["comparisons"] = nlohmann::json::array();
-  for (const CellComparison& comparison : comparisons) list["comparisons"].push_back(to_json(comparison));
-  return list;
 }
 
 }  // namespace reprobench

@@ -35,7 +35,4 @@ Match overall_word(const std::vector<CellComparison>& comparisons, const StoredP
 // "8 pairs compared: 6 equal, 1 differ, 1 not comparable; 3 skipped": how many, and what was left out.
 std::string count_text(const std::vector<CellComparison>& comparisons, const StoredPairs& found);
 
-// The document `comparisons`.
-nlohmann::json to_json(const std::vector<CellComparison>& comparisons);
-
 }  // namespace reprobench

@@ -78,7 +78,7 @@ class WorkloadTest {
     row.workload = label_;
     row.planted = static_cast<int>(repeats_.size());
     for (const ReplayOutcome& repeat : repeats_) {
-      const auto comparison = compare_traces(*repeat.attempt.lead().trace, *baseline_.attempt.lead().trace, "");
+      const auto comparison = compare_traces(*repeat.attempt.lead().trace, *baseline_.attempt.lead().trace);
       if (comparison.first) ++row.false_alarms;
     }
     row.passed = row.false_alarms == 0;
@@ -165,7 +165,7 @@ class WorkloadTest {
       row.located += fault.place == PlantedAt::not_comparable;
       return;
     }
-    const auto comparison = compare_traces(*attempt.lead().trace, *baseline_.attempt.lead().trace, "");
+    const auto comparison = compare_traces(*attempt.lead().trace, *baseline_.attempt.lead().trace);
     if (!comparison.first) {
       ++row.without_effect;
       return;

@@ -130,7 +130,7 @@ TEST_CASE("time and memory stand beside the bits for every bound on a regression
   const auto ratios = cell_ratios(measured, expected);
   REQUIRE(ratios.size() == 1);
   CHECK(ratios.front().metric == "memory.peak_rss");
-  CHECK(ratios.front().gate == Gate::record_only);
+  CHECK(ratios.front().status == CheckStatus::failed);
   CHECK(ratios.front().ratio == Approx(1.5));
   CHECK_THAT(ratios.front().sentence, Catch::StartsWith("150.0 MiB against 100.0 MiB: x1.500"));
   measured.stored->repeats[1].end = AttemptEnd::crash;

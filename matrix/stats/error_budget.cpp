@@ -158,16 +158,4 @@ CleanPairs calibrate_clean_pairs(std::span<const PooledRatio> pairs, double alph
   return result;
 }
 
-std::string_view to_string(BudgetDecision decision) {
-  switch (decision) {
-    case BudgetDecision::rounding:
-      return "rounding";
-    case BudgetDecision::defect:
-      return "defect";
-    case BudgetDecision::inconclusive:
-      return "inconclusive";
-  }
-  return "inconclusive";
-}
-
 }  // namespace reprobench

@@ -105,6 +105,4 @@ struct CleanPairs {
 // `pairs[i]` is one tensor of one clean pair. Tensors that cannot be pooled are left out.
 CleanPairs calibrate_clean_pairs(std::span<const PooledRatio> pairs, double alpha = 1e-3);
 
-std::string_view to_string(BudgetDecision decision);
-
 }  // namespace reprobench

@@ -210,12 +210,6 @@ TEST_CASE("the bounds of every precision are those on record", "[stats]") {
   }
 }
 
-TEST_CASE("decisions have their words", "[stats]") {
-  CHECK(to_string(BudgetDecision::rounding) == "rounding");
-  CHECK(to_string(BudgetDecision::defect) == "defect");
-  CHECK(to_string(BudgetDecision::inconclusive) == "inconclusive");
-}
-
 TEST_CASE("clean cells raise no more false alarms than stated, even at the largest legitimate ratio", "[stats]") {
   CHECK(CellTrials{}.false_alarms(500, 11) == 0);
   CellTrials at_the_edge;

@@ -24,12 +24,9 @@ void count_tensors(const TensorsRecord& ours, const TensorsRecord& theirs, const
     const TensorRecord& named = a != nullptr ? *a : *b;
     *found.value += 1;
     if (found.divergence) continue;
-    found.divergence = Divergence{ours.step,
-                                  named.name,
-                                  std::string(to_string(named.role)),
-                                  against,
-                                  a != nullptr ? a->digest : "",
-                                  b != nullptr ? b->digest : ""};
+    found.divergence = CheckDivergence{{ours.step, named.name, std::string(to_string(named.role)),
+                                        a != nullptr ? a->digest : "", b != nullptr ? b->digest : ""},
+                                       against};
   }
 }
 
@@ -84,7 +81,7 @@ Measurement by_construction_mismatches(const CellEvidence& cell, const CellEvide
     if (digest == expected_digest) continue;
     *found.value += 1;
     if (!found.divergence) {
-      found.divergence = Divergence{0, "", "workload digest", against, digest, expected_digest};
+      found.divergence = CheckDivergence{{0, "", "workload digest", digest, expected_digest}, against};
     }
   }
   return found;

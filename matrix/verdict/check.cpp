@@ -76,7 +76,7 @@ void reject_not_finite(CheckResult& check) {
          fmt::format("{} is not a finite number", check.metric));
 }
 
-std::string located(const Divergence& divergence, bool names_other_side) {
+std::string located(const CheckDivergence& divergence, bool names_other_side) {
   const std::string tensor =
       divergence.tensor.empty() ? divergence.role : fmt::format("{} ({})", divergence.tensor, divergence.role);
   const std::string when = divergence.step > 0 ? fmt::format("at step {} ", divergence.step) : "";

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/document/description.hpp"
 #include "matrix/evidence/run_record.hpp"
 
 namespace reprobench {
@@ -19,6 +20,18 @@ struct EventFlips {
   // counts twice: once where it was and once where it is.
   std::int64_t flips = 0;
   std::int64_t steps_with_flips = 0;
+};
+
+template <>
+struct Description<EventFlips> {
+  static constexpr About about = About::part("event_flips");
+  static void fields(auto& field, EventFlips& flips) {
+    field("event", flips.event);
+    field("steers", flips.steers, "A mask, which the gradient follows; else a choice, which nothing follows.");
+    field("first_step", flips.first_step, rule::at_least(1));
+    field("flips", flips.flips, rule::at_least(1).says("Elements of that step, about."));
+    field("steps_with_flips", flips.steps_with_flips, rule::at_least(1));
+  }
 };
 
 // Events with a flip, by first step. Empty also for traces of level `step`, which hold no events to compare.
@@ -34,6 +47,17 @@ struct LossSplit {
   double distance_rel = 0;
   double before_rel = 0;  // the largest distance of all earlier steps
   std::string event;      // empty: no mask flipped there
+};
+
+template <>
+struct Description<LossSplit> {
+  static constexpr About about = About::part("loss_split", "Where two losses split.");
+  static void fields(auto& field, LossSplit& split) {
+    field("step", split.step, rule::at_least(1));
+    field("distance_rel", split.distance_rel);
+    field("before_rel", split.before_rel, "The largest distance of all earlier steps.");
+    field("event", split.event, "The mask that flipped there; empty: none.");
+  }
 };
 
 std::optional<LossSplit> loss_split(const Trace& measured, const Trace& expected);

@@ -17,17 +17,13 @@ std::optional<Divergence> first_differing_tensor(const TensorsRecord& measured, 
     const TensorRecord& ours = measured.tensors[i];
     const TensorRecord& theirs = expected.tensors[i];
     if (ours.digest == theirs.digest && ours.name == theirs.name && ours.role == theirs.role) continue;
-    return Divergence{measured.step, ours.name, std::string(to_string(ours.role)), "", ours.digest, theirs.digest};
+    return Divergence{measured.step, ours.name, std::string(to_string(ours.role)), ours.digest, theirs.digest};
   }
   if (measured.tensors.size() == expected.tensors.size()) return std::nullopt;
   const bool extra = measured.tensors.size() > count;
   const TensorRecord& unmatched = extra ? measured.tensors[count] : expected.tensors[count];
-  return Divergence{measured.step,
-                    unmatched.name,
-                    std::string(to_string(unmatched.role)),
-                    "",
-                    extra ? unmatched.digest : "",
-                    extra ? "" : unmatched.digest};
+  return Divergence{measured.step, unmatched.name, std::string(to_string(unmatched.role)),
+                    extra ? unmatched.digest : "", extra ? "" : unmatched.digest};
 }
 
 Divergence divergence_at_step(const Trace& measured, const Trace& expected, std::size_t index) {
@@ -39,12 +35,12 @@ Divergence divergence_at_step(const Trace& measured, const Trace& expected, std:
     if (auto named = first_differing_tensor(*our_tensors, *their_tensors)) return *named;
   }
   const bool loss_differs = ours.loss != theirs.loss;
-  return {ours.step, "", loss_differs ? "loss" : "root", "", ours.root, theirs.root};
+  return {ours.step, "", loss_differs ? "loss" : "root", ours.root, theirs.root};
 }
 
 }  // namespace
 
-TraceComparison compare_traces(const Trace& measured, const Trace& expected, const std::string& against) {
+TraceComparison compare_traces(const Trace& measured, const Trace& expected) {
   TraceComparison comparison;
   comparison.steps_compared = static_cast<std::int64_t>(std::min(measured.steps.size(), expected.steps.size()));
   for (std::size_t i = 0; i < static_cast<std::size_t>(comparison.steps_compared); ++i) {
@@ -60,7 +56,6 @@ TraceComparison compare_traces(const Trace& measured, const Trace& expected, con
     comparison.final_state_differs = differing.has_value();
     if (differing && !comparison.first) comparison.first = differing;
   }
-  if (comparison.first) comparison.first->against = against;
   return comparison;
 }
 

@@ -17,8 +17,8 @@ struct TraceComparison {
   std::optional<Divergence> first;  // nothing: equal bits in everything both traces digested
 };
 
-// Both traces must be complete and of equal length; `against` names `expected` in the result.
-TraceComparison compare_traces(const Trace& measured, const Trace& expected, const std::string& against);
+// Both traces must be complete and of equal length.
+TraceComparison compare_traces(const Trace& measured, const Trace& expected);
 
 // Relative L2 distance of the gradients of step `step`, over all parameters, estimated from their sketches:
 // sqrt(sum |s(a) - s(b)|^2) / sqrt(sum |b|^2). The estimate's standard deviation is about 9 % (kernels/sketch).

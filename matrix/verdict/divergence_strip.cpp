@@ -97,11 +97,4 @@ DivergenceStrip divergence_strip(const Trace& measured, const Trace& expected, s
   return strip;
 }
 
-nlohmann::json to_json(const DivergenceStrip& strip) {
-  if (strip.rows.empty()) return nullptr;
-  nlohmann::json rows = nlohmann::json::array();
-  for (const StripRow& row : strip.rows) rows.push_back({{"module", row.module}, {"marks", row.marks}});
-  return {{"steps", strip.steps}, {"rows", std::move(rows)}};
-}
-
 }  // namespace reprobench

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/document/description.hpp"
 #include "matrix/contract/result.hpp"
 
 namespace reprobench {
@@ -13,6 +14,16 @@ struct SideDifference {
   std::string what;      // "torch", "blas provider", "knob threads"
   std::string measured;  // empty: that side has none; of a component "not loaded"
   std::string expected;
+};
+
+template <>
+struct Description<SideDifference> {
+  static constexpr About about = About::part("difference", "One thing that is not the same on both sides.");
+  static void fields(auto& field, SideDifference& difference) {
+    field("what", difference.what);
+    field("measured", difference.measured);
+    field("expected", difference.expected);
+  }
 };
 
 enum class FingerprintPart {

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/version.hpp"
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
@@ -109,14 +109,15 @@ RoleRms role_rms(const std::vector<TensorEvidence>& tensors) {
 
 void count_differences(TensorEvidence& evidence) {
   LockstepTensor& result = evidence.result;
+  std::array<std::int64_t, kUlpBuckets> histogram{};
   for (const BatchSums& sums : evidence.batches) {
     const Difference& d = sums.difference;
-    for (std::size_t bucket = 0; bucket < kUlpBuckets; ++bucket)
-      result.ulp_histogram[bucket] += d.ulp_histogram[bucket];
+    for (std::size_t bucket = 0; bucket < kUlpBuckets; ++bucket) histogram[bucket] += d.ulp_histogram[bucket];
     if (d.largest) result.max_ulp = std::max(result.max_ulp, *d.largest->ulp);
     result.nan_mismatches += d.nan_mismatches;
     result.inf_mismatches += d.inf_mismatches;
   }
+  result.ulp_histogram = used_buckets(histogram);
 }
 
 // E, S and their inputs of every batch; keeps the worst. Returns the errors for pooling.
@@ -164,8 +165,8 @@ void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const Poole
                              : settle(evidence, LockstepWord::defect, "bits differ, and integers are not rounded");
   }
   const BatchErrors errors = measure(rms, bounds, evidence);
-  result.pooled = pooled_ratio(errors, evidence.batches[0].difference.count, unit_roundoff_of(type));
-  if (result.pooled) result.pooled_decision = decide_pooled(*result.pooled, options);
+  const auto ratio = pooled_ratio(errors, evidence.batches[0].difference.count, unit_roundoff_of(type));
+  if (ratio) result.pooled = PooledJudgement{*ratio, decide_pooled(*ratio, options)};
   if (result.nan_mismatches + result.inf_mismatches > 0) {
     settle(evidence, LockstepWord::defect,
            fmt::format("{} elements are NaN and {} infinite on one side only", result.nan_mismatches,
@@ -179,10 +180,10 @@ void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const Poole
     settle(evidence, LockstepWord::defect,
            fmt::format("E is {:.3g} in batch {}, class B2 allows {:.3g}", result.error_ratio, result.worst_batch,
                        result.error_ratio_bound));
-  } else if (result.pooled_decision.decision == BudgetDecision::defect) {
+  } else if (result.pooled && result.pooled->decision == BudgetDecision::defect) {
     settle(evidence, LockstepWord::defect,
            fmt::format("E pooled over {} batches is {:.3f}, above {:.3f}", result.pooled->batches, result.pooled->ratio,
-                       result.pooled_decision.bound));
+                       result.pooled->bound));
   } else if (result.equal_bits) {
     settle(evidence, LockstepWord::rounding, "equal bits");
   } else {
@@ -215,8 +216,8 @@ std::vector<TensorEvidence> collect(std::span<const LockstepBatch> batches) {
 // By the number its reason gives: how far E is of its bound, or pooled E where that is what calls it a defect. What is
 // no number is beyond every other.
 double share_of_bound(const LockstepTensor& tensor) {
-  const bool is_pooled = tensor.pooled && tensor.pooled_decision.decision == BudgetDecision::defect;
-  const double pooled = is_pooled ? tensor.pooled->ratio / tensor.pooled_decision.bound : 0;
+  const bool is_pooled = tensor.pooled && tensor.pooled->decision == BudgetDecision::defect;
+  const double pooled = is_pooled ? tensor.pooled->ratio / tensor.pooled->bound : 0;
   const double single = tensor.error_ratio_bound > 0 ? tensor.error_ratio / tensor.error_ratio_bound : 0;
   if (std::isnan(single) || std::isnan(pooled)) return std::numeric_limits<double>::infinity();
   return std::max(single, pooled);
@@ -235,7 +236,7 @@ bool comes_before(const LockstepTensor& a, const LockstepTensor& b) {
 // A defect of rounding size could hide in a tensor whose bits differ and that pooling did not clear.
 bool is_unresolved(const LockstepTensor& tensor) {
   return tensor.word == LockstepWord::rounding && !tensor.equal_bits &&
-         tensor.pooled_decision.decision != BudgetDecision::rounding;
+         !(tensor.pooled && tensor.pooled->decision == BudgetDecision::rounding);
 }
 
 std::string summarise(const Lockstep& lockstep) {
@@ -263,6 +264,9 @@ std::string summarise(const Lockstep& lockstep) {
 }
 
 }  // namespace
+
+nlohmann::json to_json(const Lockstep& lockstep) { return written(lockstep); }
+Lockstep lockstep_from_json(const nlohmann::json& object) { return read_document<Lockstep>(object); }
 
 Lockstep judge_lockstep(std::span<const LockstepBatch> batches, const LockstepOptions& options) {
   const PrecisionBounds* bounds = find_precision_bounds(options.precision);

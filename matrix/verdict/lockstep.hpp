@@ -14,9 +14,11 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/diff/diff.hpp"
+#include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"
 #include "matrix/record/safetensors.hpp"
 #include "matrix/stats/error_budget.hpp"
+#include "matrix/verdict/ulp_histogram.hpp"
 
 namespace reprobench {
 
@@ -39,6 +41,29 @@ struct Words<LockstepWord> {
   static constexpr std::array<std::string_view, 3> table = {"rounding", "defect", "undecided"};
 };
 
+template <>
+struct Words<BudgetDecision> {
+  static constexpr std::array<std::string_view, 3> table = {"rounding", "defect", "inconclusive"};
+};
+
+// E over all batches, and what it says.
+struct PooledJudgement : PooledRatio, PooledDecision {};
+
+template <>
+struct Description<PooledJudgement> {
+  static constexpr About about = About::part("pooled", "Over all batches.");
+  static void fields(auto& field, PooledJudgement& pooled) {
+    field("error_ratio", pooled.ratio);
+    field("bound", pooled.bound);
+    field("upper", pooled.upper);
+    field("spread_log", pooled.spread_log);
+    field("effective_batches", pooled.effective_batches);
+    field("decision", pooled.decision);
+    field("reason", pooled.reason);
+    field("batches_needed", pooled.batches_needed, rule::at_least(0));
+  }
+};
+
 struct LockstepTensor {
   std::string name;
   std::string dtype;  // of the candidate, as in the file
@@ -54,13 +79,36 @@ struct LockstepTensor {
   double error_ratio = 0;        // E
   double triangle = 0;           // S, the largest of all batches
   double error_ratio_bound = 0;  // class B2
-  // Over all batches.
-  std::optional<PooledRatio> pooled;
-  PooledDecision pooled_decision;
-  std::array<std::int64_t, kUlpBuckets> ulp_histogram{};  // candidate against reference
+  std::optional<PooledJudgement> pooled;
+  std::vector<std::int64_t> ulp_histogram;  // candidate against reference; up to the last bucket that is not empty
   std::uint64_t max_ulp = 0;
   std::int64_t nan_mismatches = 0;  // candidate against reference
   std::int64_t inf_mismatches = 0;
+};
+
+template <>
+struct Description<LockstepTensor> {
+  static constexpr About about = About::part("tensor");
+  static void fields(auto& field, LockstepTensor& tensor) {
+    field("name", tensor.name);
+    field("dtype", tensor.dtype);
+    field("shape", tensor.shape, rule::at_least(0));
+    field("word", tensor.word);
+    field("reason", tensor.reason);
+    field("equal_bits", tensor.equal_bits);
+    field("worst_batch", tensor.worst_batch, rule::at_least(0));
+    field("e_x", tensor.e_x);
+    field("e_r", tensor.e_r);
+    field("delta", tensor.delta);
+    field("error_ratio", tensor.error_ratio);
+    field("error_ratio_bound", tensor.error_ratio_bound);
+    field("triangle", tensor.triangle);
+    field("pooled", tensor.pooled);
+    field("ulp_histogram", tensor.ulp_histogram, kUlpHistogramRule);
+    field("max_ulp", tensor.max_ulp);
+    field("nan_mismatches", tensor.nan_mismatches, rule::at_least(0));
+    field("inf_mismatches", tensor.inf_mismatches, rule::at_least(0));
+  }
 };
 
 struct Lockstep {
@@ -75,10 +123,28 @@ struct Lockstep {
   std::vector<std::string> not_resolved;  // by name
 };
 
+template <>
+struct Description<Lockstep> {
+  static constexpr About about =
+      About::document("lockstep", "One step of two stacks from one state, judged against fp64");
+  static void fields(auto& field, Lockstep& lockstep) {
+    field("precision", lockstep.options.precision);
+    field("alpha", lockstep.options.alpha);
+    field("legitimate_ratio", lockstep.options.legitimate_ratio);
+    field("batches", lockstep.batches, rule::at_least(0));
+    field("word", lockstep.word);
+    field("sentence", lockstep.sentence);
+    field("tensors", lockstep.tensors, "Worst first.");
+    field("not_resolved", lockstep.not_resolved, "Tensors in which a defect of rounding size could hide.");
+  }
+};
+
 // Throws ContractError if the precision has no bounds.
 Lockstep judge_lockstep(std::span<const LockstepBatch> batches, const LockstepOptions& options);
 
-// The document `lockstep`.
 nlohmann::json to_json(const Lockstep& lockstep);
+
+// Throws ContractError naming the field.
+Lockstep lockstep_from_json(const nlohmann::json& json);
 
 }  // namespace reprobench

@@ -341,8 +341,12 @@ TEST_CASE("three runs that do not hold the same tensor are undecided", "[lockste
   CHECK(tensor_of(result, 8).triangle > kLargestTriangle);
 }
 
-TEST_CASE("the document names every tensor with its figures", "[lockstep]") {
-  const nlohmann::json json = to_json(LockstepScene(8).judge());
+TEST_CASE("the document names every tensor with its figures, and is read", "[lockstep]") {
+  Lockstep judged = LockstepScene(8).judge();
+  judged.tensors[0].max_ulp = std::numeric_limits<std::uint64_t>::max();  // the largest of fp64 is beyond 2^63
+  judged.tensors[1].pooled.reset();
+  const nlohmann::json json = to_json(judged);
+  CHECK(to_json(lockstep_from_json(nlohmann::json::parse(json.dump()))) == json);
   CHECK(json.at("schema") == "reprobench/lockstep");
   CHECK(json.at("tensors").size() == kTensors);
   CHECK(json.at("tensors").at(0).at("pooled").at("bound").get<double>() > kLegitimateRatio);

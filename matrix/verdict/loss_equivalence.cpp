@@ -9,8 +9,6 @@
 namespace reprobench {
 namespace {
 
-using nlohmann::json;
-
 LossEquivalence untested(int seeds, double margin_rel, std::string why) {
   return {false, "not tested: " + std::move(why), seeds, margin_rel, {}};
 }
@@ -66,26 +64,6 @@ LossEquivalence loss_equivalence(std::span<const Trace* const> measured, std::sp
       fmt::format("loss curves of {} seeds are {}equivalent within {:g} %: the widest interval reaches {:.2g} %", seeds,
                   result.equivalent ? "" : "not shown to be ", 100 * margin_rel, 100 * widest_rel);
   return result;
-}
-
-json to_json(const LossEquivalence& equivalence) {
-  json windows = json::array();
-  for (const LossWindow& window : equivalence.windows) {
-    const Equivalence& one = window.result;
-    windows.push_back({{"first_step", window.first_step},
-                       {"last_step", window.last_step},
-                       {"difference", json_number(one.difference)},
-                       {"low", json_number(one.low)},
-                       {"high", json_number(one.high)},
-                       {"margin", json_number(one.margin)},
-                       {"p_value", json_number(one.p_value)},
-                       {"equivalent", one.equivalent}});
-  }
-  return {{"equivalent", equivalence.equivalent},
-          {"sentence", equivalence.sentence},
-          {"seeds", equivalence.seeds},
-          {"margin_rel", json_number(equivalence.margin_rel)},
-          {"windows", std::move(windows)}};
 }
 
 }  // namespace reprobench

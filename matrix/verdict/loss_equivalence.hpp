@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "matrix/contract/document/description.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/stats/tost.hpp"
 
@@ -23,6 +22,21 @@ struct LossWindow {
   Equivalence result;
 };
 
+template <>
+struct Description<LossWindow> {
+  static constexpr About about = About::part("loss_window");
+  static void fields(auto& field, LossWindow& window) {
+    field("first_step", window.first_step, rule::at_least(1));
+    field("last_step", window.last_step, rule::at_least(1));
+    field("difference", window.result.difference);
+    field("low", window.result.low);
+    field("high", window.result.high);
+    field("margin", window.result.margin);
+    field("p_value", window.result.p_value);
+    field("equivalent", window.result.equivalent);
+  }
+};
+
 struct LossEquivalence {
   bool equivalent = false;
   std::string sentence;
@@ -31,11 +45,21 @@ struct LossEquivalence {
   std::vector<LossWindow> windows;  // empty: could not be tested, the sentence says why
 };
 
+template <>
+struct Description<LossEquivalence> {
+  static constexpr About about = About::part("equivalence");
+  static void fields(auto& field, LossEquivalence& equivalence) {
+    field("equivalent", equivalence.equivalent);
+    field("sentence", equivalence.sentence);
+    field("seeds", equivalence.seeds, rule::at_least(0));
+    field("margin_rel", equivalence.margin_rel);
+    field("windows", equivalence.windows, "Empty: could not be tested, the sentence says why.");
+  }
+};
+
 // `measured[i]` and `expected[i]` are traces of one seed. Windows of kLossWindowSteps, or a quarter of the run where it
 // is shorter than four of them; the steps after the last whole window are left out.
 LossEquivalence loss_equivalence(std::span<const Trace* const> measured, std::span<const Trace* const> expected,
                                  double margin_rel = kLossMarginRel);
-
-nlohmann::json to_json(const LossEquivalence& equivalence);
 
 }  // namespace reprobench

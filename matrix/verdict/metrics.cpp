@@ -121,11 +121,12 @@ Measurement differing_steps(const AttemptRecord& measured, const AttemptRecord& 
   Measurement worst;
   for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
     const std::string name = measured.ranks.size() > 1 ? fmt::format("{}, rank {}", against, i) : against;
-    const TraceComparison comparison = compare_traces(*measured.ranks[i].trace, *expected.ranks[i].trace, name);
+    const TraceComparison comparison = compare_traces(*measured.ranks[i].trace, *expected.ranks[i].trace);
     const auto differing = static_cast<double>(comparison.steps_differing + (comparison.final_state_differs ? 1 : 0));
     if (worst.value && differing <= *worst.value) continue;
     const std::string statement = fmt::format("repeat {} {}", measured.repeat, difference_text(comparison, name));
-    worst = {differing, comparison.first, "", "", statement, measured.repeat};
+    worst = {differing, std::nullopt, "", "", statement, measured.repeat};
+    if (comparison.first) worst.divergence = CheckDivergence{*comparison.first, name};
   }
   return worst;
 }

@@ -24,7 +24,7 @@ struct CellEvidence {
 // A metric of a whole cell, or the reason why it has none.
 struct Measurement {
   std::optional<double> value;
-  std::optional<Divergence> divergence;
+  std::optional<CheckDivergence> divergence;
   std::string missing;             // sentence; set if and only if `value` is not
   std::string finding = {};        // what was counted, for the check's sentence
   std::string statement = {};      // the whole of it in words, instead of "182 > 0"

@@ -20,6 +20,19 @@ struct OperatorDivergence {
   std::size_t calls_unmatched = 0;  // of both sides: the releases take different operators there
 };
 
+template <>
+struct Description<OperatorDivergence> {
+  static constexpr About about = About::part("operator_divergence", "Equal inputs, different outputs.");
+  static void fields(auto& field, OperatorDivergence& divergence) {
+    field("measured", divergence.measured);
+    field("expected", divergence.expected);
+    field("output", divergence.output, "The first that differs.");
+    field("constants_differ", divergence.constants_differ);
+    field("calls_compared", divergence.calls_compared);
+    field("calls_unmatched", divergence.calls_unmatched);
+  }
+};
+
 // Calls of both sides that correspond, as indices. Callers are aligned first, then what each pair of them calls: where
 // the sequences of names and output shapes are equal one by one, else by their longest common subsequence.
 std::vector<std::pair<std::size_t, std::size_t>> aligned_calls(std::span<const OperatorRecord> measured,

@@ -21,6 +21,15 @@ struct Suspect {
   std::string sentence;
 };
 
+template <>
+struct Description<Suspect> {
+  static constexpr About about = About::part("suspect");
+  static void fields(auto& field, Suspect& suspect) {
+    field("component", suspect.component);
+    field("sentence", suspect.sentence);
+  }
+};
+
 // The likeliest of `differences` for an operator (empty: no operator): a planted fault if there is one, then a
 // knob that was set otherwise, then the only difference, then the library that implements the operator if it differs,
 // then the release of torch, whose kernels are all the rest.

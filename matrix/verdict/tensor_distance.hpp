@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "matrix/contract/document/description.hpp"
 #include "matrix/evidence/run_record.hpp"
 
 namespace reprobench {
@@ -26,6 +27,18 @@ struct OverBound {
   std::string tensor;
   double distance_rel = 0;
   double bound_rel = 0;
+};
+
+template <>
+struct Description<OverBound> {
+  static constexpr About about = About::part("over_bound", "The first tensor further away than rounding takes it.");
+  static void fields(auto& field, OverBound& over) {
+    field("step", over.step, rule::at_least(1));
+    field("role", over.role);
+    field("tensor", over.tensor);
+    field("distance_rel", over.distance_rel);
+    field("bound_rel", over.bound_rel);
+  }
 };
 
 // The first tensor, by step and then in execution order, that is further from the expected one than rounding takes it

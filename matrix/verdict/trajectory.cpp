@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -19,7 +18,6 @@ using nlohmann::json;
 constexpr double kHorizonDistance = 1e-3;
 constexpr double kEnvelopeFactor = 3;
 constexpr double kUnitRoundoff = 0x1p-24;  // parameters are fp32 in every precision but fp64
-constexpr double kNoBound = std::numeric_limits<double>::infinity();
 
 void shorten_horizon(Envelope& envelope, std::int64_t last_judged, std::string reason) {
   if (envelope.horizon_step && *envelope.horizon_step <= last_judged) return;
@@ -46,21 +44,23 @@ void add_member(Envelope& envelope, const Trace& member, const Trace& base) {
   }
 }
 
-double bound_at(const Envelope& envelope, std::int64_t step) {
+std::optional<double> bound_at(const Envelope& envelope, std::int64_t step) {
+  if (envelope.horizon_step && step > *envelope.horizon_step) return std::nullopt;
   for (const TrajectoryPoint& point : envelope.points) {
-    if (point.step == step) {
-      return kEnvelopeFactor * point.distance_rel + 4 * kUnitRoundoff * std::sqrt(static_cast<double>(step));
-    }
+    if (point.step != step) continue;
+    const double bound =
+        kEnvelopeFactor * point.distance_rel + 4 * kUnitRoundoff * std::sqrt(static_cast<double>(step));
+    if (std::isfinite(bound)) return bound;
   }
-  return kNoBound;
+  return std::nullopt;
 }
 
-std::string sentence_of(const TrajectoryJudgement& judgement, const TrajectoryPoint* outside, std::size_t judged,
-                        const std::string& reason) {
+std::string sentence_of(const TrajectoryJudgement& judgement, const std::optional<TrajectoryPoint>& outside,
+                        std::size_t judged, const std::string& reason) {
   const std::string until =
       judgement.horizon_step ? fmt::format("up to step {}, where the horizon is: {}", *judgement.horizon_step, reason)
                              : "over the whole run";
-  if (outside != nullptr) {
+  if (outside) {
     return fmt::format("after {} steps the parameters are {:.3g} apart, more than 1-ulp moves of one weight explain",
                        outside->step, outside->distance_rel);
   }
@@ -123,47 +123,23 @@ TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expecte
     }
   }
   judgement.horizon_step = own.horizon_step;
-  judgement.points = trajectory(measured, expected);
   std::vector<double> steps;
   std::vector<double> distances;
-  const TrajectoryPoint* outside = nullptr;
+  std::optional<TrajectoryPoint> outside;
   std::size_t judged = 0;
-  for (const TrajectoryPoint& point : judgement.points) {
-    const bool beyond = own.horizon_step && point.step > *own.horizon_step;
-    const double bound = beyond ? kNoBound : bound_at(own, point.step);
-    judgement.bounds_rel.push_back(bound);
+  for (const TrajectoryPoint& point : trajectory(measured, expected)) {
+    const std::optional<double> bound = bound_at(own, point.step);
+    judgement.points.push_back({point, bound});
     steps.push_back(static_cast<double>(point.step));
     distances.push_back(point.distance_rel);
-    if (!std::isfinite(bound)) continue;
+    if (!bound) continue;
     ++judged;
-    if (outside == nullptr && !(point.distance_rel <= bound)) outside = &point;
+    if (!outside && !(point.distance_rel <= *bound)) outside = point;
   }
   judgement.growth = growth(steps, distances);
-  judgement.word = outside != nullptr ? "outside" : judged > 0 ? "within" : "not_judged";
+  judgement.word = outside ? "outside" : judged > 0 ? "within" : "not_judged";
   judgement.sentence = sentence_of(judgement, outside, judged, own.horizon_reason);
   return judgement;
-}
-
-json to_json(const TrajectoryJudgement& judgement) {
-  json points = json::array();
-  for (std::size_t i = 0; i < judgement.points.size(); ++i) {
-    const double bound = judgement.bounds_rel[i];
-    points.push_back({{"step", judgement.points[i].step},
-                      {"distance_rel", json_number(judgement.points[i].distance_rel)},
-                      {"bound_rel", std::isfinite(bound) ? json_number(bound) : json(nullptr)}});
-  }
-  json result = {{"word", judgement.word},
-                 {"sentence", judgement.sentence},
-                 {"members", judgement.members},
-                 {"horizon_step", judgement.horizon_step ? json(*judgement.horizon_step) : json(nullptr)},
-                 {"growth", nullptr},
-                 {"points", std::move(points)}};
-  if (judgement.growth) {
-    result["growth"] = {{"alpha", json_number(judgement.growth->alpha)},
-                        {"lambda_per_step", json_number(judgement.growth->lambda_per_step)},
-                        {"doubling_steps", json_number(judgement.growth->doubling_steps)}};
-  }
-  return result;
 }
 
 }  // namespace reprobench

@@ -68,18 +68,53 @@ Envelope envelope_of(std::span<const Trace* const> members, const Trace& base, c
 nlohmann::json to_json(const Envelope& envelope);         // document `envelope`
 Envelope envelope_from_json(const nlohmann::json& json);  // throws ContractError naming the field
 
+template <>
+struct Description<Growth> {
+  static constexpr About about = About::part("growth");
+  static void fields(auto& field, Growth& growth) {
+    field("alpha", growth.alpha);
+    field("lambda_per_step", growth.lambda_per_step);
+    field("doubling_steps", growth.doubling_steps);
+  }
+};
+
+struct JudgedPoint : TrajectoryPoint {
+  std::optional<double> bound_rel;  // nothing: beyond the horizon, or no member tells
+};
+
+template <>
+struct Description<JudgedPoint> {
+  static constexpr About about = About::part("judged_point");
+  static void fields(auto& field, JudgedPoint& point) {
+    Description<TrajectoryPoint>::fields(field, point);
+    field("bound_rel", point.bound_rel, "null: beyond the horizon, or no member tells.");
+  }
+};
+
+inline constexpr std::string_view kTrajectoryWords[] = {"within", "outside", "not_judged"};
+
 struct TrajectoryJudgement {
-  std::string word;  // "within", "outside", "not_judged"
+  std::string word;  // kTrajectoryWords
   std::string sentence;
   int members = 0;
   std::optional<std::int64_t> horizon_step;
-  std::vector<TrajectoryPoint> points;
-  std::vector<double> bounds_rel;  // of each point; infinite beyond the horizon
+  std::vector<JudgedPoint> points;
   std::optional<Growth> growth;
 };
 
-TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expected, const Envelope& envelope);
+template <>
+struct Description<TrajectoryJudgement> {
+  static constexpr About about = About::part("trajectory");
+  static void fields(auto& field, TrajectoryJudgement& judgement) {
+    field("word", judgement.word, rule::one_of(kTrajectoryWords));
+    field("sentence", judgement.sentence);
+    field("members", judgement.members, rule::at_least(0));
+    field("horizon_step", judgement.horizon_step);
+    field("growth", judgement.growth);
+    field("points", judgement.points);
+  }
+};
 
-nlohmann::json to_json(const TrajectoryJudgement& judgement);
+TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expected, const Envelope& envelope);
 
 }  // namespace reprobench

@@ -89,8 +89,8 @@ TEST_CASE("beyond the horizon nothing is judged", "[trajectory]") {
   CHECK(flipping.horizon_step == 3);
   const auto judged = judge_trajectory(run(1e-6), run(0), flipping);
   CHECK(judged.word == "within");
-  CHECK(std::isfinite(judged.bounds_rel[2]));
-  CHECK(std::isinf(judged.bounds_rel[3]));
+  CHECK(judged.points.at(2).bound_rel);
+  CHECK_FALSE(judged.points.at(3).bound_rel);
   const auto none = judge_trajectory(run(1), run(0), envelope(1e-6, 1));
   CHECK(none.word == "not_judged");
 }
@@ -142,9 +142,9 @@ TEST_CASE("the horizon is the earliest of any member's", "[trajectory]") {
 
 TEST_CASE("a bound is three times the furthest member and the roundings of as many steps", "[trajectory]") {
   const auto judged = judge_trajectory(run(0), run(0), envelope(1e-6));
-  REQUIRE(judged.bounds_rel.size() == kSteps);
-  CHECK(judged.bounds_rel[0] == Approx(3e-6 + 4 * 0x1p-24));
-  CHECK(judged.bounds_rel[8] == Approx(27e-6 + 12 * 0x1p-24));
+  REQUIRE(judged.points.size() == kSteps);
+  CHECK(*judged.points[0].bound_rel == Approx(3e-6 + 4 * 0x1p-24));
+  CHECK(*judged.points[8].bound_rel == Approx(27e-6 + 12 * 0x1p-24));
   CHECK(judged.word == "within");
   CHECK(judged.members == 1);
 }

@@ -20,11 +20,14 @@ namespace reprobench {
 // The first place where two traces part.
 struct Divergence {
   std::int64_t step = 0;
-  std::string tensor;   // empty: only step-level digests were recorded
-  std::string role;     // of the tensor, "parameter"; "loss" or "root" at step level
-  std::string against;  // "repeat 0", or the reference's slug
+  std::string tensor;  // empty: only step-level digests were recorded
+  std::string role;    // of the tensor, "parameter"; "loss" or "root" at step level
   std::string measured_digest;
   std::string expected_digest;
+};
+
+struct CheckDivergence : Divergence {
+  std::string against;  // "repeat 0", or the reference's slug
 };
 
 // The outcome of a cell whose planted fault its worker could not plant: an unknown tensor, an element out of range.
@@ -56,7 +59,7 @@ struct CheckResult {
   std::optional<int> repeat;         // the one that decided it; nothing: all of them together
   std::optional<double> margin_rel;  // distance to the limit as a fraction of it; negative: beyond
   bool gain = false;                 // better than the reference by more than the bound allows to be worse
-  std::optional<Divergence> divergence;
+  std::optional<CheckDivergence> divergence;
 };
 
 struct AttemptSummary {
@@ -148,9 +151,17 @@ struct Description<Divergence> {
     field("step", divergence.step, rule::at_least(0));
     field("tensor", divergence.tensor, "Empty: only step-level digests were recorded.");
     field("role", divergence.role);
-    field("against", divergence.against);
     field("measured_digest", divergence.measured_digest);
     field("expected_digest", divergence.expected_digest);
+  }
+};
+
+template <>
+struct Description<CheckDivergence> {
+  static constexpr About about = About::part("check_divergence", "The first place where two traces part.");
+  static void fields(auto& field, CheckDivergence& divergence) {
+    Description<Divergence>::fields(field, divergence);
+    field("against", divergence.against);
   }
 };
 

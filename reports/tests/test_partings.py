@@ -71,6 +71,11 @@ class File(unittest.TestCase):
         self.assertEqual((run.comparisons, run.comparisons_problem), ([], ""))
         self.assertTrue("No two cells were compared" in report_html(run))
 
+    def test_one_of_an_older_contract_is_read_with_the_documents_in_it(self):
+        text = json.dumps(samples.document(samples.comparisons())).replace('"minor": 2', '"minor": 1')
+        run = self._loaded(text.encode())
+        self.assertEqual((len(run.comparisons or []), run.comparisons_problem), (len(samples.comparisons()), ""))
+
     def test_a_broken_or_newer_file_costs_only_its_section(self):
         newer = {**samples.document([]), "version": {"major": 1, "minor": 99}}
         for content, problem in (

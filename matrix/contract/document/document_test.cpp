@@ -37,6 +37,7 @@ struct Bicycle {
   std::string shop = "abc";
   std::vector<std::string> stickers;
   nlohmann::json price = exact_float(1.5);
+  std::uint64_t turns = std::numeric_limits<std::uint64_t>::max();
   bool operator==(const Bicycle&) const = default;
 };
 
@@ -86,6 +87,7 @@ struct Description<Bicycle> {
     field("shop", bicycle.shop, rule::letters_of("abc", 4));
     field.optional("stickers", bicycle.stickers, rule::not_empty_list);
     field("price", bicycle.price, rule::of_form(Rule::Form::exact_float_or_null));
+    field("turns", bicycle.turns);
     field.hold(bicycle.wheels.size() < 4, "has too many wheels");
   }
 };
@@ -154,6 +156,8 @@ TEST_CASE("whatever is wrong is named with its place", "[contract]") {
       {"/brakes/delay_ms", -1, "bicycle: `brakes/delay_ms` is -1, under 0"},
       {"/serial", "00FF", "bicycle: `serial` is not 32 hex digits"},
       {"/drive", 4, "bicycle: `drive` is 4, none of 3, 7"},
+      {"/turns", -1, "bicycle: `turns` is -1, under 0"},
+      {"/turns", 0.5, "bicycle: `turns` is not an integer"},
       {"/drive", 7.0, "bicycle: `drive` is not an integer"},
       {"/weight_kg", -0.5, "bicycle: `weight_kg` is -0.500000, under 0"},
       {"/weight_kg", "inf", "bicycle: `weight_kg` is not finite"},
@@ -215,6 +219,7 @@ TEST_CASE("the schema says what the reader demands", "[contract]") {
   CHECK(properties.at("weight_kg").dump() == R"({"type":"number","minimum":0})");
   CHECK(properties.at("shop").dump() == R"({"type":"string","pattern":"^[abc]{1,4}$"})");
   CHECK(properties.at("stickers").dump() == R"({"type":"array","items":{"type":"string"},"minItems":1})");
+  CHECK(properties.at("turns").dump() == R"({"type":"integer","minimum":0})");
   CHECK(properties.at("brakes").at("properties").contains("delay_ms"));
   CHECK(schema.at("definitions").at("wheel").at("properties").at("radius_m").at("$ref") == "#/definitions/number");
 }

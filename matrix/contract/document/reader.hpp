@@ -103,6 +103,18 @@ inline std::int64_t integer_from(const nlohmann::json& json, const Place& place)
   return json.get<std::int64_t>();
 }
 
+// Up to 2^64 - 1, as a distance in ULP can be.
+inline std::uint64_t unsigned_from(const nlohmann::json& json, const Rule& rule, const Place& place) {
+  if (!json.is_number_unsigned()) {
+    check_integer(integer_from(json, place), rule, place);
+    if (json.get<std::int64_t>() < 0) reject(place, "is " + json.dump() + ", under 0");
+  }
+  const auto value = json.get<std::uint64_t>();
+  constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
+  check_integer(std::in_range<std::int64_t>(value) ? static_cast<std::int64_t>(value) : kLargest, rule, place);
+  return value;
+}
+
 inline void check_form(const nlohmann::json& json, const Rule& rule, const Place& place) {
   switch (rule.form) {
     case Rule::Form::any:
@@ -148,6 +160,8 @@ void read_value(const nlohmann::json& json, T& value, const Rule& rule, const Pl
   } else if constexpr (std::is_same_v<T, bool>) {
     if (!json.is_boolean()) reject(place, "is neither true nor false");
     value = json.get<bool>();
+  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+    value = unsigned_from(json, rule, place);
   } else if constexpr (std::is_integral_v<T>) {
     const std::int64_t wide = integer_from(json, place);
     check_integer(wide, rule, place);

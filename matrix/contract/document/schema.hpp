@@ -13,8 +13,11 @@ using SchemaJson = nlohmann::ordered_json;
 
 namespace document_detail {
 
+// What a schema is of: a whole document, a line of a file, or something in one of these.
+enum class Extent { document, line, part };
+
 template <Described T>
-SchemaJson schema_of_part(SchemaJson& definitions, bool is_line = false);
+SchemaJson schema_of_part(SchemaJson& definitions, Extent extent);
 
 inline SchemaJson reference_to(const char* name) { return {{"$ref", std::string("#/definitions/") + name}}; }
 
@@ -76,7 +79,7 @@ SchemaJson schema_of_value(const Rule& rule, SchemaJson& definitions) {
     const char* const name = Description<T>::about.name;
     if (!definitions.contains(name)) {
       definitions[name] = nullptr;  // its place, before those it refers to
-      definitions[name] = schema_of_part<T>(definitions);
+      definitions[name] = schema_of_part<T>(definitions, Extent::part);
     }
     return reference_to(name);
   } else if constexpr (Worded<T>) {
@@ -92,7 +95,7 @@ SchemaJson schema_of_value(const Rule& rule, SchemaJson& definitions) {
   } else if constexpr (std::is_same_v<T, double>) {
     return rule.has_bounds() ? bounded_number_schema(rule) : number_schema(definitions);
   } else if constexpr (std::is_integral_v<T> || std::is_same_v<T, std::chrono::milliseconds>) {
-    return integer_schema(rule.least, rule.most);
+    return integer_schema(std::is_unsigned_v<T> ? std::max<std::int64_t>(rule.least, 0) : rule.least, rule.most);
   } else if constexpr (std::is_same_v<T, std::string> || Texted<T>) {
     return text_schema(rule);
   } else if constexpr (std::is_same_v<T, nlohmann::json>) {
@@ -190,25 +193,29 @@ class SchemaWriter {
   SchemaJson required_ = SchemaJson::array();
 };
 
+// A document in another one may be older than that: it was passed on.
+inline SchemaJson minor_schema(Extent extent) {
+  if (extent == Extent::part) return integer_schema(0, kContractVersion.minor);
+  return {{"const", kContractVersion.minor}};
+}
+
 template <Described T>
-SchemaJson schema_of_part(SchemaJson& definitions, bool is_line) {
+SchemaJson schema_of_part(SchemaJson& definitions, Extent extent) {
   constexpr About about = Description<T>::about;
   const auto visited = [&](bool first_choice) {
     SchemaWriter writer(definitions, first_choice);
     if constexpr (about.has_head) {
       writer.property("schema", {{"const", std::string("reprobench/") + about.name}});
-      writer.property(
-          "version",
-          {{"type", "object"},
-           {"additionalProperties", false},
-           {"required", {"major", "minor"}},
-           {"properties",
-            {{"major", {{"const", kContractVersion.major}}}, {"minor", {{"const", kContractVersion.minor}}}}}});
+      writer.property("version", {{"type", "object"},
+                                  {"additionalProperties", false},
+                                  {"required", {"major", "minor"}},
+                                  {"properties",
+                                   {{"major", {{"const", kContractVersion.major}}}, {"minor", minor_schema(extent)}}}});
     }
     if constexpr (about.kind != nullptr) writer.property("kind", {{"const", about.kind}});
     T value{};
     Description<T>::fields(writer, value);
-    if (is_line) {
+    if (extent == Extent::line) {
       writer.property("seq", {{"type", "integer"}, {"minimum", 0}, {"description", "Counts from 0 without a gap."}});
       SchemaJson schema = text_schema(rule::hex(8));
       schema["description"] = "Of all bytes of the line before the comma in front of this key.";
@@ -231,7 +238,7 @@ inline constexpr const char* kDraft = "http://json-schema.org/draft-07/schema#";
 template <Described T>
 SchemaJson document_schema() {
   SchemaJson definitions = SchemaJson::object();
-  SchemaJson part = document_detail::schema_of_part<T>(definitions);
+  SchemaJson part = document_detail::schema_of_part<T>(definitions, document_detail::Extent::document);
   SchemaJson schema = {{"$schema", document_detail::kDraft}, {"title", Description<T>::about.text}};
   part.erase("description");
   schema.update(part);
@@ -250,7 +257,7 @@ SchemaJson lines_schema(const char* title) {
     alternatives.push_back(document_detail::reference_to(kind));
   };
   (add(Description<Lines>::about.kind != nullptr ? Description<Lines>::about.kind : Description<Lines>::about.name,
-       [](SchemaJson& parts) { return document_detail::schema_of_part<Lines>(parts, true); }),
+       [](SchemaJson& parts) { return document_detail::schema_of_part<Lines>(parts, document_detail::Extent::line); }),
    ...);
   return {{"$schema", document_detail::kDraft},
           {"title", title},

@@ -1,0 +1,251 @@
+// The documents `comparison` and `comparisons`: what is said of two cells, or of a workload on two stacks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "kernels/diff/diff.hpp"
+#include "matrix/contract/metric.hpp"
+#include "matrix/contract/outcome.hpp"
+#include "matrix/verdict/discrete_events.hpp"
+#include "matrix/verdict/divergence.hpp"
+#include "matrix/verdict/divergence_strip.hpp"
+#include "matrix/verdict/lockstep.hpp"
+#include "matrix/verdict/loss_equivalence.hpp"
+#include "matrix/verdict/match.hpp"
+#include "matrix/verdict/operator_divergence.hpp"
+#include "matrix/verdict/suspect.hpp"
+#include "matrix/verdict/tensor_distance.hpp"
+#include "matrix/verdict/trajectory.hpp"
+
+namespace reprobench {
+
+// The first element of a tensor whose bits differ.
+struct ElementFinding {
+  std::string tensor;  // "output 0 of aten::addmm", "fc1.weight before step 20"
+  std::vector<std::int64_t> shape;
+  ElementType type = ElementType::raw64;  // not in the document: bits that were read are shown in all their 16 digits
+  std::int64_t count = 0;                 // elements of the tensor
+  std::int64_t differing = 0;
+  std::int64_t block = 0;  // of 64 KiB
+  std::int64_t index = 0;  // logical, row-major
+  std::string measured_bits;
+  std::string expected_bits;
+  double measured = 0;  // NaN for a type without an arithmetic
+  double expected = 0;
+  std::optional<std::uint64_t> ulp;
+  std::optional<std::uint64_t> max_ulp;  // of all elements
+};
+
+template <>
+struct Description<ElementFinding> {
+  static constexpr About about = About::part("element", "The first element whose bits differ.");
+  static void fields(auto& field, ElementFinding& element) {
+    field("tensor", element.tensor);
+    field("shape", element.shape, rule::at_least(0));
+    field("count", element.count, rule::at_least(0));
+    field("differing", element.differing, rule::at_least(0));
+    field("block", element.block);
+    field("index", element.index, rule::at_least(0));
+    field("measured_bits", element.measured_bits, rule::hex(16).says("In the low digits."));
+    field("expected_bits", element.expected_bits, rule::hex(16));
+    field("measured", element.measured);
+    field("expected", element.expected);
+    field("ulp", element.ulp);
+    field("max_ulp", element.max_ulp, "Of all elements.");
+  }
+};
+
+// What one operator made of the same inputs, beside what it makes of them in fp64.
+struct OperatorBudget {
+  double measured_error_rel = 0;  // e_x, relative L2
+  double expected_error_rel = 0;  // e_r
+  double distance_rel = 0;        // between the two
+  std::optional<double> amplification;
+};
+
+template <>
+struct Description<OperatorBudget> {
+  static constexpr About about = About::part("operator_budget", "Relative L2 against the same operator in fp64.");
+  static void fields(auto& field, OperatorBudget& budget) {
+    field("measured_error_rel", budget.measured_error_rel);
+    field("expected_error_rel", budget.expected_error_rel);
+    field("distance_rel", budget.distance_rel);
+    field("amplification", budget.amplification);
+  }
+};
+
+struct StateLockstep {
+  std::int64_t state = 0;  // the step after which it was taken
+  LockstepWord word = LockstepWord::undecided;
+  std::string sentence;
+};
+
+template <>
+struct Description<StateLockstep> {
+  static constexpr About about = About::part("lockstep_state");
+  static void fields(auto& field, StateLockstep& judged) {
+    field("state", judged.state, rule::at_least(0));
+    field("word", judged.word);
+    field("sentence", judged.sentence);
+  }
+};
+
+struct Explanation {
+  std::optional<OperatorDivergence> call;
+  std::vector<std::string> diverging_operators;  // of that step
+  std::optional<ElementFinding> element;
+  std::optional<OperatorBudget> budget;
+  std::string no_budget;  // why there is none
+  std::optional<Lockstep> lockstep;
+  std::optional<std::int64_t> lockstep_state;  // the step after which its common state was taken
+  std::vector<StateLockstep> lockstep_states;  // from further states, if asked for
+  Suspect suspect;
+  std::vector<std::string> notes;
+};
+
+template <>
+struct Description<Explanation> {
+  static constexpr About about = About::part("explanation");
+  static void fields(auto& field, Explanation& explanation) {
+    field("operator", explanation.call);
+    field("diverging_operators", explanation.diverging_operators);
+    field("element", explanation.element);
+    field("operator_budget", explanation.budget);
+    field("no_operator_budget", explanation.no_budget, "Why there is none.");
+    field("lockstep", explanation.lockstep);
+    field.optional("lockstep_state", explanation.lockstep_state,
+                   rule::at_least(0).says("The step after which its common state was taken."));
+    field("lockstep_states", explanation.lockstep_states, "From further states, if asked for.");
+    field("suspect", explanation.suspect);
+    field("notes", explanation.notes);
+  }
+};
+
+inline constexpr std::string_view kSides[] = {"measured", "expected"};
+
+// The side whose loss stops being finite.
+struct NonFinite {
+  bool is_measured = true;
+  std::int64_t step = 0;
+  std::string sentence;
+};
+
+template <>
+struct Description<NonFinite> {
+  static constexpr About about = About::part("non_finite", "The side whose loss stops being finite.");
+  static void fields(auto& field, NonFinite& non_finite) {
+    field.as(
+        "side", [&] { return std::string(kSides[non_finite.is_measured ? 0 : 1]); },
+        [&](const std::string& side) { non_finite.is_measured = side == kSides[0]; }, rule::one_of(kSides));
+    field("step", non_finite.step, rule::at_least(1));
+    field("sentence", non_finite.sentence);
+  }
+};
+
+// Time or memory of one stored cell by another's.
+struct CellRatio {
+  std::string metric;
+  std::string unit;
+  std::optional<double> measured;
+  std::optional<double> expected;
+  std::optional<double> ratio;  // and its interval
+  std::optional<double> ratio_low;
+  std::optional<double> ratio_high;
+  CheckStatus status = CheckStatus::inconclusive;
+  std::string sentence;
+};
+
+template <>
+struct Description<CellRatio> {
+  static constexpr About about = About::part("ratio", "Time or memory of one stored cell by another's.");
+  static void fields(auto& field, CellRatio& ratio) {
+    field("metric", ratio.metric);
+    field("unit", ratio.unit);
+    field("measured", ratio.measured);
+    field("expected", ratio.expected);
+    field("ratio", ratio.ratio);
+    field("ratio_low", ratio.ratio_low);
+    field("ratio_high", ratio.ratio_high);
+    field("status", ratio.status);
+    field("sentence", ratio.sentence);
+  }
+};
+
+struct CellComparison {
+  std::string measured;
+  std::string expected;
+  std::string measured_name;
+  std::string expected_name;
+  std::string workload;                // "gpt2/tiny, 20 steps of 8, fp32"
+  Match word = Match::not_comparable;  // `equal` is said of all repeats of both sides
+  std::string sentence;
+  std::vector<std::string> doubts;  // why the repeats of a side are no whole evidence; stored in the sentence alone
+  std::vector<CellRatio> ratios;    // of stored cells, as far as their suite measures them
+  TraceComparison trace;
+  std::vector<SideDifference> differences;
+  std::optional<DivergenceStrip> strip;  // from here on: of traces of level `tensor`, where bits differ
+  std::vector<EventFlips> events;
+  std::optional<LossSplit> split;
+  std::optional<OverBound> over_bound;
+  std::optional<NonFinite> non_finite;
+  std::optional<TrajectoryJudgement> trajectory;  // class C, if asked for
+  std::optional<LossEquivalence> equivalence;     // class D, if asked for
+  std::optional<Explanation> explanation;
+  std::vector<std::string> unanswered;  // what a replay that failed left unsaid; stored in the sentence alone
+};
+
+template <>
+struct Description<CellComparison> {
+  static constexpr About about =
+      About::document("comparison", "Two cells or stacks: equal bits, or where and why they differ");
+  static void fields(auto& field, CellComparison& comparison) {
+    constexpr const char* kName =
+        "For people: the slug of a stored cell, before it its run where there are two; a stack.";
+    field("measured", comparison.measured);
+    field("expected", comparison.expected);
+    field.since(2, "measured_name", comparison.measured_name, kName);
+    field.since(2, "expected_name", comparison.expected_name, kName);
+    field("workload", comparison.workload);
+    field("word", comparison.word);
+    field("sentence", comparison.sentence);
+    field("steps_compared", comparison.trace.steps_compared, rule::at_least(0));
+    field("steps_differing", comparison.trace.steps_differing, rule::at_least(0));
+    field.since(2, "ratios", comparison.ratios,
+                "Time and memory of two stored cells, as far as their suite measures them.");
+    field("first_difference", comparison.trace.first);
+    field("differences", comparison.differences);
+    field("strip", comparison.strip);
+    field("discrete_events", comparison.events);
+    field("loss_split", comparison.split);
+    field("first_over_bound", comparison.over_bound);
+    field("non_finite", comparison.non_finite);
+    field("trajectory", comparison.trajectory);
+    field("equivalence", comparison.equivalence);
+    field("explanation", comparison.explanation);
+  }
+};
+
+// comparisons.json: of a run's cells against their reference cells, or of two runs.
+struct ComparisonsDocument {
+  std::vector<CellComparison> comparisons;
+};
+
+template <>
+struct Description<ComparisonsDocument> {
+  static constexpr About about = About::document("comparisons", "Comparisons of the cells of one run or two");
+  static void fields(auto& field, ComparisonsDocument& document) { field("comparisons", document.comparisons); }
+};
+
+nlohmann::json to_json(const CellComparison& comparison);
+nlohmann::json to_json(const std::vector<CellComparison>& comparisons);
+
+// Both throw ContractError naming the field.
+CellComparison comparison_from_json(const nlohmann::json& json);
+std::vector<CellComparison> comparisons_from_json(const nlohmann::json& json);
+
+}  // namespace reprobench
