@@ -1,18 +1,16 @@
 #include "matrix/verdict/judge.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "matrix/contract/device_class.hpp"
-#include "matrix/contract/number.hpp"
-#include "matrix/evidence/repeated_faults.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/verdict/bitwise.hpp"
+#include "matrix/verdict/cell_end.hpp"
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
 #include "matrix/verdict/next_step.hpp"
@@ -32,132 +30,13 @@ std::string injected_text(const Cell& cell, int repeat) {
   return injection.tensor.empty() ? fault : fmt::format("{}, {}[{}]", fault, injection.tensor, injection.element);
 }
 
-// The attempt that counts for each repeat is its last; nothing if a repeat was never started.
-std::vector<const AttemptRecord*> last_attempts(const Cell& cell, const CellRecord& record) {
-  std::vector<const AttemptRecord*> last(static_cast<std::size_t>(cell.repeat), nullptr);
-  for (const AttemptRecord& attempt : record.attempts) {
-    if (attempt.repeat < 0 || attempt.repeat >= cell.repeat) continue;
-    const AttemptRecord*& slot = last[static_cast<std::size_t>(attempt.repeat)];
-    if (slot == nullptr || attempt.attempt >= slot->attempt) slot = &attempt;
+// Ranks run side by side: an attempt takes as long as its longest.
+std::optional<std::int64_t> duration_of(const AttemptRecord& attempt) {
+  std::optional<std::int64_t> longest;
+  for (const RankRecord& rank : attempt.ranks) {
+    if (rank.exit) longest = std::max(longest.value_or(0), rank.exit->duration_ns);
   }
-  return last;
-}
-
-struct Ended {
-  Outcome outcome;
-  Reason reason;
-  std::string sentence;
-  std::optional<int> repeat = {};  // that decided it; nothing: none alone
-  std::string metric = {};         // of the failed check, and then the reason that the verdict gives
-};
-
-// A fault that cannot be planted is a mistake of who asked for it, not of the stack.
-bool is_bad_injection(const Cell& cell, const AttemptRecord& attempt) {
-  const auto& result = attempt.deciding().result;
-  return cell.injections.contains(attempt.repeat) && attempt.end == AttemptEnd::worker_error && result &&
-         result->failure && result->failure->cause == "bad_request";
-}
-
-// A stack that cannot do what the cell asks is no regression of it, and no pass either.
-bool is_unsupported(const AttemptRecord& attempt) {
-  const auto& result = attempt.deciding().result;
-  return attempt.end == AttemptEnd::worker_error && result && result->failure &&
-         result->failure->cause == "unsupported";
-}
-
-// The outcome that attempts alone decide, worst first; nothing if every repeat completed. A device fault that followed
-// the stack to a second device is the stack's.
-std::optional<Ended> ended_early(const Cell& cell, const std::vector<const AttemptRecord*>& last,
-                                 const std::string& stack, const RepeatedFaults& faults) {
-  const AttemptRecord* product = nullptr;
-  const AttemptRecord* unsupported = nullptr;
-  const AttemptRecord* infra = nullptr;
-  const AttemptRecord* refused = nullptr;
-  bool unfinished = false;
-  for (const AttemptRecord* attempt : last) {
-    if (attempt == nullptr || side_of(attempt->end) == Side::user) {
-      unfinished = true;
-    } else if (is_unsupported(*attempt)) {
-      unsupported = attempt;
-    } else if (is_bad_injection(cell, *attempt)) {
-      refused = attempt;
-    } else if (side_of(attempt->end) == Side::product || faults.is_of_stack(stack, *attempt)) {
-      if (product == nullptr) product = attempt;
-    } else if (side_of(attempt->end) == Side::infra) {
-      infra = attempt;
-    }
-  }
-  const auto from = [&](Outcome outcome, const AttemptRecord& attempt, Reason reason) {
-    const bool followed = faults.is_of_stack(stack, attempt);
-    return Ended{outcome, reason,
-                 fmt::format("repeat {}: {}{}", attempt.repeat, attempt.detail,
-                             followed ? "; the same on a second GPU, so it is held against the stack" : ""),
-                 attempt.repeat};
-  };
-  if (product != nullptr) return from(Outcome::failed, *product, Reason::of(to_string(product->end)));
-  if (refused != nullptr) return from(Outcome::errored, *refused, "bad_injection");
-  if (infra != nullptr) return from(Outcome::errored, *infra, Reason::of(to_string(infra->end)));
-  if (unsupported != nullptr) return from(Outcome::inconclusive, *unsupported, "unsupported");
-  if (unfinished) return Ended{Outcome::unfinished, "interrupted", "the run ended before all repeats of this cell did"};
-  return std::nullopt;
-}
-
-std::optional<std::string> common_workload_digest(const std::vector<const AttemptRecord*>& repeats) {
-  const std::string& first = repeats.front()->lead().result->workload_digest;
-  const bool equal = std::all_of(repeats.begin(), repeats.end(), [&](const AttemptRecord* attempt) {
-    return attempt->lead().result->workload_digest == first;
-  });
-  return equal ? std::optional(first) : std::nullopt;
-}
-
-Ended from_checks(const std::vector<CheckResult>& checks) {
-  const auto first_armed = [&](CheckStatus status) {
-    return std::find_if(checks.begin(), checks.end(),
-                        [&](const CheckResult& check) { return check.gate == Gate::armed && check.status == status; });
-  };
-  if (const auto failed = first_armed(CheckStatus::failed); failed != checks.end()) {
-    return {Outcome::failed, Reason::of(failed->reason), failed->sentence, failed->repeat, failed->metric};
-  }
-  if (const auto open = first_armed(CheckStatus::inconclusive); open != checks.end()) {
-    return {Outcome::inconclusive, Reason::of(open->reason), fmt::format("{}: {}", open->metric, open->sentence),
-            open->repeat};
-  }
-  const auto armed =
-      std::count_if(checks.begin(), checks.end(), [](const CheckResult& check) { return check.gate == Gate::armed; });
-  if (armed == 0) {
-    return {Outcome::recorded, "nothing_armed",
-            checks.empty() ? "ran to completion; no threshold applies to it"
-                           : fmt::format("ran to completion; its {} checks are record-only", checks.size())};
-  }
-  return {Outcome::passed, "all_checks_passed", fmt::format("{} of {} armed checks passed", armed, armed)};
-}
-
-// Equal NaNs in every process are perfectly reproducible and no training: whatever the thresholds say, such a cell
-// fails, by a check that no matrix can disarm.
-std::optional<CheckResult> non_finite_loss(const CellEvidence& evidence) {
-  for (const AttemptRecord& attempt : evidence.repeats) {
-    for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
-      for (const StepRecord& step : attempt.ranks[rank].trace->steps) {
-        const auto loss = exact_float_from_json(step.loss);
-        if (loss && std::isfinite(*loss)) continue;
-        const std::string which = attempt.ranks.size() > 1 ? fmt::format(", rank {}", rank) : "";
-        CheckResult check;
-        check.metric = "numerics.finite_loss";
-        check.unit = "count";
-        check.status = CheckStatus::failed;
-        check.reason = "non_finite_loss";
-        check.sentence =
-            fmt::format("repeat {}{}: the loss of step {} is not a finite number", attempt.repeat, which, step.step);
-        check.measured = 1;
-        check.samples = static_cast<int>(evidence.repeats.size());
-        check.bound = "max: 0";
-        check.origin = "built in";
-        check.repeat = attempt.repeat;
-        return check;
-      }
-    }
-  }
-  return std::nullopt;
+  return longest;
 }
 
 class Judge {
@@ -264,10 +143,10 @@ class Judge {
 
   static void summarise_attempts(const Cell& cell, const CellRecord& record, CellVerdict& verdict) {
     for (const AttemptRecord& attempt : record.attempts) {
-      verdict.attempts.push_back({attempt.repeat, attempt.attempt, attempt.end, attempt.detail, attempt.folder,
-                                  attempt.lead().result ? attempt.lead().result->chain : "",
-                                  injected_text(cell, attempt.repeat),
-                                  attempt.telemetry ? std::optional(report_of(*attempt.telemetry)) : std::nullopt});
+      verdict.attempts.push_back(
+          {attempt.repeat, attempt.attempt, attempt.end, attempt.detail, attempt.folder,
+           attempt.lead().result ? attempt.lead().result->chain : "", injected_text(cell, attempt.repeat),
+           attempt.telemetry ? std::optional(report_of(*attempt.telemetry)) : std::nullopt, duration_of(attempt)});
     }
   }
 

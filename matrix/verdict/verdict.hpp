@@ -71,6 +71,7 @@ struct AttemptSummary {
   std::string chain;
   std::string injected;                      // the planted fault, "weight_ulp at step 20, fc1.weight[5]"; empty: none
   std::optional<TelemetryReport> telemetry;  // of its GPUs; nothing: it had none
+  std::optional<std::int64_t> duration_ns;   // of its longest process; nothing: none left an exit record
 };
 
 struct RepeatedMeasurement {
@@ -208,6 +209,8 @@ struct Description<AttemptSummary> {
     field("chain", attempt.chain);
     field("injected", attempt.injected, "The planted fault; empty: none.");
     field.since(1, "telemetry", attempt.telemetry, "Of its GPUs; null: it had none.");
+    field.optional("duration_ns", attempt.duration_ns,
+                   rule::at_least(0).says("Of its longest process; absent: none left an exit record."));
   }
 };
 

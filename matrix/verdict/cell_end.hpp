@@ -1,0 +1,39 @@
+// How a cell ended: by its attempts alone where one did not come to its end, else by its checks.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/reason.hpp"
+#include "matrix/evidence/repeated_faults.hpp"
+#include "matrix/verdict/check.hpp"
+
+namespace reprobench {
+
+struct Ended {
+  Outcome outcome;
+  Reason reason;
+  std::string sentence;
+  std::optional<int> repeat = {};  // that decided it; nothing: none alone
+  std::string metric = {};         // of the failed check, and then the reason that the verdict gives
+};
+
+// The attempt that counts for each repeat is its last; nothing if a repeat was never started.
+std::vector<const AttemptRecord*> last_attempts(const Cell& cell, const CellRecord& record);
+
+// The outcome that attempts alone decide, worst first; nothing if every repeat completed. A device fault that followed
+// the stack to a second device is the stack's.
+std::optional<Ended> ended_early(const Cell& cell, const std::vector<const AttemptRecord*>& last,
+                                 const std::string& stack, const RepeatedFaults& faults);
+
+// Nothing: the repeats did not run the same workload.
+std::optional<std::string> common_workload_digest(const std::vector<const AttemptRecord*>& repeats);
+
+Ended from_checks(const std::vector<CheckResult>& checks);
+
+// Equal NaNs in every process are perfectly reproducible and no training: whatever the thresholds say, such a cell
+// fails, by a check that no matrix can disarm.
+std::optional<CheckResult> non_finite_loss(const CellEvidence& evidence);
+
+}  // namespace reprobench
