@@ -59,6 +59,53 @@ TEST_CASE(
   CHECK(compare("torch-2.9.0-cu128", run).exit_code == 2);
 }
 
+TEST_CASE("compare takes a cell of the newest run as explain does", "[e2e]") {
+  const Workplace place;
+  CHECK(call(place.run_command("determinism", "drift=5")).exit_code == 1);
+  const json cell = candidate_cell(place.verdict());
+  const std::string id = cell.at("cell_id");
+  const std::string slug = cell.at("slug");
+  const std::string reference = cell.at("reference_cell_id");
+  const auto compare = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {kBinary, "--store", place / "store", "compare"});
+    return call(words);
+  };
+  for (const std::string& name : {slug, id, id.substr(0, 6)}) {
+    const auto against_reference = compare({name});
+    CAPTURE(name, against_reference.err);
+    CHECK(against_reference.exit_code == 1);
+    CHECK_THAT(against_reference.out, Catch::Contains("first difference in step 5, parameter `fc1.weight`") &&
+                                          Catch::Contains("1 pair compared: 0 equal, 1 differ"));
+    CHECK(compare({name, reference}).out == against_reference.out);
+  }
+  CHECK_FALSE(fs::exists(place.run_folder() / "comparisons.json"));  // those of the other cells stay as they are
+  CHECK(compare({slug, "torch-2.8.0-cu128"}).exit_code == 2);
+  const auto mistyped = compare({slug + "x"});
+  CHECK(mistyped.exit_code == 2);
+  CHECK_THAT(mistyped.err, Catch::Contains("did you mean `" + slug + "`?"));
+  CHECK_THAT(compare({reference}).err, Catch::Contains("no cell called `" + reference + "` that was to train and has"));
+}
+
+TEST_CASE("cells without a partner are said in the document and on stderr, beside one pair too", "[e2e]") {
+  const Workplace place;
+  CHECK(call(place.run_command("determinism", "ok")).exit_code == 0);
+  const fs::path whole = place.run_folder();
+  auto command = place.run_command("determinism", "ok");
+  command.insert(command.end(), {"--workload", "mlp", "--stack", "torch-2.8.0-cu128"});
+  command.insert(command.end(), {"--out", place / "part"});
+  call(command);
+  const auto result =
+      call({kBinary, "--store", place / "store", "--quiet", "compare", whole, place / "part", "--json"});
+  INFO(result.out << result.err);
+  CHECK(result.exit_code == 3);
+  const json document = json::parse(result.out);
+  CHECK(document.at("schema") == "reprobench/comparisons");
+  CHECK(document.at("comparisons").size() + document.at("without_partner").size() == 4);
+  for (const json& label : document.at("without_partner")) {
+    CHECK_THAT(result.err, Catch::Contains(label.get<std::string>()));
+  }
+}
+
 TEST_CASE("compare with a run alone holds its cells against their references and leaves what it found beside them",
           "[e2e]") {
   const Workplace place;
@@ -92,7 +139,8 @@ TEST_CASE("compare with a run whose cell crashed, or was deleted, is never green
   const auto result = call({kBinary, "--store", place / "store", "compare", place.run_folder()});
   INFO(result.out << result.err);
   CHECK(result.exit_code == 3);
-  CHECK_THAT(result.out, Catch::Contains("nothing to compare: determinism-") && Catch::Contains(problem));
+  CHECK_THAT(result.out,
+             Catch::Contains("\n  not_comparable nothing to compare: determinism-") && Catch::Contains(problem));
   CHECK_THAT(result.out, Catch::Contains("not comparable (exit 3)"));
 }
 

@@ -5,11 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/cli/compared_words.hpp"
 #include "matrix/cli/comparison_text.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/report_process.hpp"
-#include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/device_class.hpp"
@@ -91,9 +91,8 @@ class Comparer {
       : options_(options), terminal_(context.terminal), project_(context.store), specs_(project_.stacks()) {
     is_run_ = options.expected.empty();
     is_stacks_ = !is_run_ && specs_.count(options.measured) > 0 && specs_.count(options.expected) > 0;
-    if (!is_stacks_ && !options.measured.empty()) require_known(options.measured);
-    if (!is_stacks_ && !is_run_) require_known(options.expected);
-    if (is_run_) run_folder_ = find_judged_run(project_.store(), options.measured);
+    if (!is_stacks_) measured_ = run_cells_named(project_, specs_, options.measured);
+    if (!is_stacks_ && !is_run_) expected_ = run_cells_named(project_, specs_, options.expected);
   }
 
   ExitCode run() {
@@ -115,34 +114,14 @@ class Comparer {
       pair = {};  // traces are large
     }
     terminal_.status("");
-    finish(comparisons, replays);
+    finish(comparisons, found, replays);
     return conclude(comparisons, found);
   }
 
  private:
-  // A word that is no run may be a stack's name mistyped.
-  void require_known(const std::string& word) const {
-    const std::string run = word.substr(0, word.rfind(':'));
-    if (is_stored_run(project_.store(), run)) return;
-    project_.stack_files().require_readable(word);
-    if (specs_.count(word) > 0)
-      throw UsageError(fmt::format("stack `{}` can only be compared with another stack", word));
-    std::vector<std::string> names = stored_run_names(project_.store());
-    for (const auto& [name, spec] : specs_) names.push_back(name);
-    throw UsageError(unknown_name("run or stack", word, names));
-  }
-
   StoredPairs stored_pairs() const {
     if (is_stacks_) return {};
-    if (is_run_) return sides_within_run(run_folder_);
-    return sides_of_runs(run_cells(options_.measured), run_cells(options_.expected));
-  }
-
-  // "RUN" or "RUN:CELL".
-  RunCells run_cells(const std::string& word) const {
-    const auto colon = word.rfind(':');
-    const std::string cell = colon == std::string::npos ? "" : word.substr(colon + 1);
-    return {find_judged_run(project_.store(), word.substr(0, colon)), cell};
+    return is_run_ ? sides_within_run(measured_) : sides_of_runs(measured_, expected_);
   }
 
   std::map<std::string, WorkerCommand> workers_for(const std::vector<SidePair>& pairs) const {
@@ -195,25 +174,32 @@ class Comparer {
   ExitCode conclude(const std::vector<CellComparison>& comparisons, const StoredPairs& found) const {
     const ExitCode code = exit_code_of(overall_word(comparisons, found, options_.fail_on));
     const std::string count = count_text(comparisons, found);
-    if (options_.json) {
-      const bool is_one = comparisons.size() == 1 && !is_run_;
-      terminal_.out_document((is_one ? to_json(comparisons.front()) : to_json(comparisons)));
-      if (!is_one) terminal_.log(fmt::format("{} (exit {})\n", count, static_cast<int>(code)));
+    const std::string last_line = fmt::format("{} (exit {})\n", count, static_cast<int>(code));
+    if (!options_.json) {
+      terminal_.out(last_line);
+      return code;
+    }
+    // The document of one pair has no place for cells that are in none.
+    const bool is_one = comparisons.size() == 1 && !is_run_ && found.without_partner.empty();
+    terminal_.out_document(is_one ? to_json(comparisons.front()) : to_json(comparisons, found.without_partner));
+    if (found.without_partner.empty()) {
+      terminal_.log(last_line);
     } else {
-      terminal_.out(fmt::format("{} (exit {})\n", count, static_cast<int>(code)));
+      terminal_.error(last_line);
     }
     return code;
   }
 
-  void finish(const std::vector<CellComparison>& comparisons, Replays& replays) const {
+  void finish(const std::vector<CellComparison>& comparisons, const StoredPairs& found, Replays& replays) const {
     if (options_.keep) {
       terminal_.log(fmt::format("replays are in {}\n", (project_.store() / "replays").string()));
     } else {
       replays.remove_files();
     }
-    if (!is_run_) return;
-    write_file_atomically(run_folder_ / "comparisons.json", to_json(comparisons).dump(1) + "\n");
-    const ReportOutcome report = write_reports(project_, run_folder_);
+    if (!is_run_ || !measured_.cell.empty()) return;  // one cell's would take the place of the others in the report
+    write_file_atomically(measured_.folder / "comparisons.json",
+                          to_json(comparisons, found.without_partner).dump(1) + "\n");
+    const ReportOutcome report = write_reports(project_, measured_.folder);
     terminal_.log(report.problem.empty() ? report.paths : report.problem + "\n");
   }
 
@@ -223,7 +209,8 @@ class Comparer {
   std::map<std::string, StackSpec> specs_;
   bool is_run_ = false;
   bool is_stacks_ = false;
-  std::filesystem::path run_folder_;
+  RunCells measured_;
+  RunCells expected_;
   HostFacts host_ = detect_host();
 };
 
@@ -246,9 +233,9 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
       "\nOf compare: 0 every pair is equal, 1 one differs by what --fail-on says, 3 one cannot be compared: a cell\n"
       "crashed, is missing or was not judged.");
   app.add_option("measured", options->measured,
-                 "Run id or directory, with :CELL for one cell; stack; .safetensors file; default: the newest run. A "
-                 "run alone: "
-                 "its cells against their reference cells, and what is found goes into its report")
+                 "Run id or directory, with :CELL for one cell; cell of the newest run by slug, id or beginning of "
+                 "the id; stack; .safetensors file; default: the newest run. A run or cell alone: against its "
+                 "reference cells; what is found of a run goes into its report")
       ->type_name("A");
   app.add_option("expected", options->expected, "What A is compared with, of the same sort")->type_name("B");
   app.add_flag("--explain", options->explain.explain,

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t kTensorsShown = 5;
 
-std::string line(std::string_view label, const std::string& text) { return fmt::format("  {:<12}{}\n", label, text); }
+// A longer label than the column is wide still ends in a space.
+std::string line(std::string_view label, const std::string& text) { return fmt::format("  {:<11} {}\n", label, text); }
 
 // `bits`: 16 hex digits.
 std::string bits_text(ElementType type, double value, const std::string& bits) {
@@ -167,7 +168,7 @@ std::string to_text(const CellComparison& comparison, const Terminal& terminal) 
   std::string text =
       fmt::format("{} against {}: {}\n", comparison.measured_name, comparison.expected_name, comparison.workload);
   text += fmt::format("  {}{}\n",
-                      terminal.paint(fmt::format("{:<12}", to_string(comparison.word)), style_of(comparison.word)),
+                      terminal.paint(fmt::format("{:<11} ", to_string(comparison.word)), style_of(comparison.word)),
                       plain_line(comparison.sentence));
   if (comparison.trace.first) {
     text += line("steps",

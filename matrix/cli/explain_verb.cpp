@@ -23,19 +23,13 @@ struct ExplainOptions {
   bool as_json = false;
 };
 
-const json& find_cell(const json& verdict, const std::string& wanted) {
-  const json* found = nullptr;
-  for (const json& cell : verdict.at("cells")) {
-    const auto& id = cell.at("cell_id").get_ref<const std::string&>();
-    const auto& slug = cell.at("slug").get_ref<const std::string&>();
-    if (slug == wanted || id == wanted) return cell;
-    if (wanted.size() < 4 || !id.starts_with(wanted)) continue;
-    if (found != nullptr) throw UsageError(fmt::format("`{}` is the beginning of several cell ids", wanted));
-    found = &cell;
-  }
-  if (found != nullptr) return *found;
+const json& cell_named(const json& verdict, const std::string& wanted) {
+  const json& cells = verdict.at("cells");
+  std::vector<CellName> names;
+  for (const json& cell : cells) names.push_back({cell.at("cell_id"), cell.at("slug")});
+  if (const auto found = find_cell(names, wanted)) return cells.at(*found);
   std::vector<std::string> slugs;
-  for (const json& cell : verdict.at("cells")) slugs.push_back(cell.at("slug"));
+  for (const CellName& name : names) slugs.push_back(name.slug);
   throw UsageError(unknown_name("cell of this run", wanted, slugs));
 }
 
@@ -166,7 +160,7 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
   for (const std::string& file : changed) context.terminal.error(file + "\n");
   const ExitCode told = changed.empty() ? ExitCode::passed : ExitCode::undecided;
   const json verdict = load_verdict(run_folder);
-  const json& cell = find_cell(verdict, options.cell);
+  const json& cell = cell_named(verdict, options.cell);
   json checks = json::array();
   std::vector<std::string> metrics;
   for (const json& check : cell.at("checks")) {

@@ -63,6 +63,17 @@ fs::path find_judged_run(const fs::path& store, const std::string& run) {
                   name, folder.string()));
 }
 
+std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const std::string& wanted) {
+  std::optional<std::size_t> found;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (cells[i].slug == wanted || cells[i].id == wanted) return i;
+    if (wanted.size() < 4 || !cells[i].id.starts_with(wanted)) continue;
+    if (found) throw UsageError(fmt::format("`{}` is the beginning of several cell ids", wanted));
+    found = i;
+  }
+  return found;
+}
+
 nlohmann::json load_verdict(const fs::path& run_folder) {
   const std::string text = read_file(run_folder / "verdict.json");
   nlohmann::json verdict = nlohmann::json::parse(text, nullptr, false);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -27,6 +28,15 @@ std::filesystem::path find_run(const std::filesystem::path& store, const std::st
 
 // The same for a run that must have its verdict. Throws UnfinishedRun, and StoreError while a process writes it.
 std::filesystem::path find_judged_run(const std::filesystem::path& store, const std::string& run);
+
+struct CellName {
+  std::string id;
+  std::string slug;
+};
+
+// The index of the cell that a person calls so: by its slug, its id or a beginning of the id of at least 4 digits.
+// Nothing: none is called so. Throws UsageError if several ids begin so.
+std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const std::string& wanted);
 
 // verdict.json of a run directory, its schema and version checked. Throws StoreError, ContractError.
 nlohmann::json load_verdict(const std::filesystem::path& run_folder);

@@ -42,8 +42,9 @@ struct StoredPairs {
 // Throws UsageError if nothing pairs up: two runs without a common cell are never "no difference".
 StoredPairs sides_of_runs(const RunCells& measured, const RunCells& expected);
 
-// Every cell of a run that was to run, and its reference cell. Throws UsageError if there is no pair.
-StoredPairs sides_within_run(const std::filesystem::path& run_folder);
+// Every cell of a run that was to run, or the one that is named, and its reference cell. Throws UsageError if there is
+// no pair.
+StoredPairs sides_within_run(const RunCells& cells);
 
 // Takes those repeats of two stored cells that show a difference, if any two do: what was equal in one repeat of each
 // says nothing about the others.

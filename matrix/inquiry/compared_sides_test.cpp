@@ -205,7 +205,7 @@ TEST_CASE("a cell whose only attempts were deleted is a side without evidence", 
   candidate.reference = id('1');
   const auto folder = store_run(store.path, "r", {{id('1')}, candidate});
   std::filesystem::remove_all(folder / "cells" / id('1'));
-  const StoredPairs found = sides_within_run(folder);
+  const StoredPairs found = sides_within_run({folder, ""});
   REQUIRE(found.pairs.size() == 1);
   CHECK_FALSE(found.pairs.front().second.missing.empty());
 }
@@ -278,10 +278,13 @@ TEST_CASE("within a run every cell that was to run is held against its reference
   crashed.ends = {"crash"};
   if (GENERATE(true, false)) exact.level = exact_reference.level = TraceLevel::tensor;
   const auto folder = store_run(store.path, "r", {reference, candidate, exact_reference, exact, alone, crashed});
-  const StoredPairs found = sides_within_run(folder);
+  const StoredPairs found = sides_within_run({folder, ""});
   CHECK(names_of(found) == Names{"22: 11", "44: 33", "55: 66"});
   CHECK(found.skipped == 0);
-  CHECK_THROWS_AS(sides_within_run(store_run(store.path, "s", {reference})), UsageError);
+  CHECK(names_of(sides_within_run({folder, id('4')})) == Names{"44: 33"});
+  CHECK_THROWS_WITH(sides_within_run({folder, id('3')}),
+                    Catch::Contains("no cell called `333333333333` that was to train and has a reference"));
+  CHECK_THROWS_AS(sides_within_run({store_run(store.path, "s", {reference}), ""}), UsageError);
 }
 
 TEST_CASE("a side's trace is read once, and a completed one has to be whole", "[compared_sides]") {

@@ -233,16 +233,22 @@ struct Description<CellComparison> {
 // comparisons.json: of a run's cells against their reference cells, or of two runs.
 struct ComparisonsDocument {
   std::vector<CellComparison> comparisons;
+  std::vector<std::string> without_partner = {};  // cells of either run that are in no pair, RUN:CELL
 };
 
 template <>
 struct Description<ComparisonsDocument> {
   static constexpr About about = About::document("comparisons", "Comparisons of the cells of one run or two");
-  static void fields(auto& field, ComparisonsDocument& document) { field("comparisons", document.comparisons); }
+  static void fields(auto& field, ComparisonsDocument& document) {
+    field("comparisons", document.comparisons);
+    field.optional("without_partner", document.without_partner,
+                   rule::not_empty_list.says("Cells of either run that are in no pair."));
+  }
 };
 
 nlohmann::json to_json(const CellComparison& comparison);
-nlohmann::json to_json(const std::vector<CellComparison>& comparisons);
+nlohmann::json to_json(const std::vector<CellComparison>& comparisons,
+                       const std::vector<std::string>& without_partner = {});
 
 // Both throw ContractError naming the field.
 CellComparison comparison_from_json(const nlohmann::json& json);

@@ -179,8 +179,8 @@ void take_differing_repeats(SidePair& pair) {
   }
 }
 
-StoredPairs sides_within_run(const std::filesystem::path& run_folder) {
-  const JudgedRun run = load_judged(run_folder);
+StoredPairs sides_within_run(const RunCells& named) {
+  const JudgedRun run = load_judged(named.folder);
   const auto& cells = run.record.plan.cells;
   std::map<std::string, std::size_t> by_id;
   for (std::size_t i = 0; i < cells.size(); ++i) by_id.emplace(cells[i].cell.request.cell_id, i);
@@ -188,7 +188,8 @@ StoredPairs sides_within_run(const std::filesystem::path& run_folder) {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const auto reference = by_id.find(cells[i].cell.reference_cell_id.value_or(""));
     if (reference == by_id.end()) continue;
-    if (cells[i].skip) {
+    if (!named.cell.empty() && !is_called(cells[i].cell, named.cell)) continue;
+    if (cells[i].skip && named.cell.empty()) {
       ++found.skipped;
     } else if (cells[i].cell.request.workload.is_probe()) {
       ++found.probes;
@@ -197,7 +198,9 @@ StoredPairs sides_within_run(const std::filesystem::path& run_folder) {
     }
   }
   if (found.pairs.empty()) {
-    throw UsageError(fmt::format("run {} has no cell that was to train and has a reference", run.record.info.run_id));
+    const std::string of_that_name = named.cell.empty() ? "" : fmt::format(" called `{}`", named.cell);
+    throw UsageError(fmt::format("run {} has no cell{} that was to train and has a reference", run.record.info.run_id,
+                                 of_that_name));
   }
   return found;
 }

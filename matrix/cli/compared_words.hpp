@@ -1,0 +1,17 @@
+// What the words after `compare` name: a run, one of its cells, a cell of the newest run, or a stack.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "matrix/cli/project.hpp"
+#include "matrix/inquiry/compared_sides.hpp"
+
+namespace reprobench {
+
+// RUN, RUN:CELL, or what `explain` takes: the slug, the id or the beginning of the id of a cell of the newest run;
+// empty: the newest run. Throws UsageError with the nearest of all names there are, UnfinishedRun as find_judged_run().
+RunCells run_cells_named(const Project& project, const std::map<std::string, StackSpec>& stacks,
+                         const std::string& word);
+
+}  // namespace reprobench
