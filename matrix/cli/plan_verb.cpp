@@ -21,6 +21,7 @@ std::function<ExitCode()> declare_plan(CLI::App& app, Context& context) {
   return [options, &context] {
     const Project project(context.store);
     const SelectedPlan selected = make_plan(project, options->selection);
+    context.terminal.log(preset_note(selected));
     if (options->json) {
       write_plan(selected.plan, [&](std::string_view part) { context.terminal.out_part(part); });
     } else {

@@ -74,7 +74,9 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
     return ExitCode::passed;
   }
   // Another worker than the one its stack was qualified with: the run says so and gives no verdict on the matrix.
-  for (const auto& [stack, worker] : given) selected.plan.request.changed_by.push_back("--worker " + stack);
+  PlanRequest& request = selected.plan.request;
+  for (const auto& [stack, worker] : given) request.changed_by.push_back("--worker " + stack);
+  for (const std::string& worker : options.workers) request.overrides.push_back("--worker " + shell_word(worker));
   const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
 
   RunInfo info;
@@ -88,7 +90,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
       selected.plan);
   keep_inputs(run, project, selected);
   terminal.log(drill_text(planted_faults(selected.plan)));
-  terminal.log(fmt::format("{}; run {}\n", plan_headline(selected.plan), info.run_id));
+  terminal.log(fmt::format("{}; run {}\n", plan_headline(selected.plan), info.run_id) + preset_note(selected));
 
   const InterruptHandler interrupts;
   ExecutionOptions execution = options.execution;

@@ -71,17 +71,6 @@ std::vector<std::string> changes(const SelectionOptions& options, const MatrixSp
   return words;
 }
 
-// In single quotes where a shell would read more than one plain word.
-std::string shell_word(const std::string& word) {
-  const bool is_plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_./=,:+@%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (is_plain && !word.empty()) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 PlanRequest request_of(const SelectionOptions& options, const MatrixSpec& as_written,
                        const std::map<std::string, SuiteSpec>& suites) {
   PlanRequest request;
@@ -143,6 +132,17 @@ void check_values(const SelectionOptions& options, const std::vector<PlannedCell
   check("device", options.devices, [](const CellRequest& request) { return request.device; });
 }
 
+// A model's presets are known to its code alone, which only a worker has.
+std::vector<std::string> unknown_presets(const std::vector<PlannedCell>& cells, const Vocabulary& vocabulary) {
+  std::set<std::string> names;
+  for (const PlannedCell& planned : cells) {
+    const WorkloadRequest& workload = planned.cell.request.workload;
+    if (planned.skip || workload.is_probe() || vocabulary.presets.contains(workload.model)) continue;
+    names.insert(fmt::format("{}/{}", workload.model, workload.preset));
+  }
+  return {names.begin(), names.end()};
+}
+
 MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
   if (options.repeat > 0) matrix.repeat = options.repeat;
   if (!options.reference.empty()) {
@@ -161,6 +161,22 @@ MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
 }
 
 }  // namespace
+
+std::string shell_word(const std::string& word) {
+  const bool is_plain = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_./=,:+@%").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (is_plain && !word.empty()) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string preset_note(const SelectedPlan& selected) {
+  if (selected.unknown_presets.empty()) return "";
+  return fmt::format("whether the preset exists nothing here can tell of {}: no installed worker describes the model\n",
+                     fmt::join(selected.unknown_presets, ", "));
+}
 
 void add_selection_options(CLI::App& verb, SelectionOptions& options) {
   verb.add_option("--matrix", options.matrix, "Matrix file, for example matrix/v2.9.yaml")
@@ -185,7 +201,8 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options) {
 }
 
 SelectedPlan make_plan(const Project& project, const SelectionOptions& options) {
-  const MatrixSpec as_written = load_matrix(options.matrix, project.vocabulary());
+  const Vocabulary vocabulary = project.vocabulary();
+  const MatrixSpec as_written = load_matrix(options.matrix, vocabulary);
   const MatrixSpec matrix = with_overrides(options, as_written);
   const StackCatalog catalog = project.catalog();
   check_stacks(matrix, catalog);
@@ -212,6 +229,7 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
     const std::string& stack = planned.cell.request.stack;
     plan.declared.try_emplace(stack, catalog.stacks.at(stack).components);
   }
+  selected.unknown_presets = unknown_presets(plan.cells, vocabulary);
   check_injections(std::span(matrix.inject).subspan(as_written.inject.size()), plan.cells);
   return selected;
 }

@@ -30,7 +30,14 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options);
 struct SelectedPlan {
   Plan plan;
   std::string matrix_text;
+  std::vector<std::string> unknown_presets;  // "mlp/base" of cells that are to run: no installed worker knows the model
 };
+
+// "whether mlp/base exists, nothing here can tell: ..." and a line's end; empty: every preset is known to a worker.
+std::string preset_note(const SelectedPlan& selected);
+
+// As it is typed at a shell: in single quotes where that would read more than one plain word.
+std::string shell_word(const std::string& word);
 
 // Parses, expands, resolves and selects. Cells that a selected one is compared with are selected too; all others stay
 // in the plan, skipped by the rule kDeselected. Throws SpecError, UsageError.

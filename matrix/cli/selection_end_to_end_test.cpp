@@ -1,6 +1,7 @@
 // What is asked of the built binary: selections, names that nothing has, mistakes in calls and files, help.
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -110,6 +111,15 @@ TEST_CASE("a run with another worker than the installed one says so and qualifie
   std::replace(words.begin(), words.end(), '\n', ' ');
   CHECK_THAT(words, Catch::Contains("run with --worker torch-2.8.0-cu128 --worker torch-2.9.0-cu128: no verdict on"));
   CHECK(words.find("e2e qualified") == std::string::npos);
+  CHECK_THAT(candidate_cell(place.verdict()).at("reproduce").get<std::string>(),
+             Catch::Contains(" --worker 'torch-2.9.0-cu128=" + kFakeWorker + " --do ok'"));
+}
+
+TEST_CASE("that nothing here knows a preset is said before anything runs", "[e2e]") {
+  const Workplace place;
+  const auto result = call({kBinary, "--store", place / "store", "plan", "--matrix", place.matrix("smoke")});
+  CHECK_THAT(result.err, Catch::Contains("whether the preset exists nothing here can tell of gpt2/tiny, mlp/base: no "
+                                         "installed worker describes the model"));
 }
 
 TEST_CASE("a name that nothing has is answered with the nearest", "[e2e]") {
@@ -164,10 +174,27 @@ TEST_CASE("help, version and exit codes are where people look for them", "[e2e]"
   CHECK(call({kBinary, "--version"}).out == call({kBinary, "version"}).out);
   CHECK(call({kBinary, "help"}).out == call({kBinary, "--help"}).out);
   CHECK(call({kBinary, "help", "compare"}).out == call({kBinary, "compare", "--help"}).out);
-  for (const char* verb : {"run", "plan", "compare", "explain", "report", "stack", "db"}) {
-    CHECK_THAT(call({kBinary, verb, "--help"}).out, Catch::Contains("Exit codes: 0 "));
+  // The verbs that the help itself lists, and what some of them have below them.
+  std::vector<std::vector<std::string>> verbs;
+  std::istringstream lines(call({kBinary, "--help"}).out);
+  bool is_list = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (is_list && line.starts_with("  ") && line[2] != ' ') verbs.push_back({line.substr(2, line.find(' ', 2) - 2)});
+    is_list = line == "Subcommands:" || (is_list && line.starts_with("  "));
+  }
+  REQUIRE(verbs.size() == 15);
+  for (const char* action : {"install", "adopt", "list", "show", "verify", "remove"})
+    verbs.push_back({"stack", action});
+  for (const char* action : {"rebuild", "list"}) verbs.push_back({"db", action});
+  for (std::vector<std::string> words : verbs) {
+    CAPTURE(words);
+    words.insert(words.begin(), kBinary);
+    words.push_back("--help");
+    CHECK_THAT(call(words).out, Catch::Contains("Exit codes: 0 "));
   }
   CHECK_THAT(call({kBinary, "compare", "--help"}).out, Catch::Contains("3 one cannot be compared"));
+  CHECK_THAT(call({kBinary, "selftest", "--help"}).out,
+             Catch::Contains("Of selftest: 0 every planted fault was found"));
   CHECK_THAT(call({kBinary, "list", "faults"}).out, Catch::Contains("weight_ulp"));
 }
 
