@@ -81,7 +81,8 @@ ExitCode run_verb(const std::function<ExitCode()>& action, const Terminal& termi
   }
 }
 
-// Data that nobody could read is no answer; a failed check stays one.
+// What could not be written is no answer, so every code becomes 5 except `failed`, which wins over all others;
+// undecided and interrupted were no pass before and are none as 5.
 ExitCode written_well(const Terminal& terminal, ExitCode code) {
   const std::string problem = terminal.problem();
   if (problem.empty()) return code;

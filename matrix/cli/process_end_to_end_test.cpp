@@ -33,16 +33,16 @@ TEST_CASE("output to a pipe has no escape sequences", "[e2e]") {
 
 // Starts the command with its stdout closed, sends a signal once the run directory is there and returns the exit
 // status.
-int interrupted_with(int signal_number, const std::vector<std::string>& command, const fs::path& runs) {
+int interrupted_with(int signal_number, const std::vector<std::string>& command, const fs::path& runs,
+                     const char* output = "/dev/null") {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    const int null = open("/dev/null", O_RDWR);
-    dup2(null, STDOUT_FILENO);
-    dup2(null, STDERR_FILENO);
+    dup2(open(output, O_WRONLY), STDOUT_FILENO);
+    dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
     execv(arguments[0], arguments.data());
     _exit(127);
   }
@@ -107,6 +107,25 @@ TEST_CASE("data that could not be written is not exit 0, whatever the verb", "[e
   CAPTURE(verb, result.err);
   CHECK(result.exit_code == 5);
   CHECK_THAT(result.err, Catch::Contains("cannot write to standard output: No space left on device"));
+}
+
+TEST_CASE("a verdict that could not be written is never a greener code than it was", "[e2e]") {
+  struct Row {
+    const char* suite;
+    const char* candidate;
+    const char* word;
+    int exit_code;
+  };
+  for (const Row& row : {Row{"smoke", "crash=11", "failed", 1}, Row{"memory", "drop_metric", "undecided", 5}}) {
+    const Workplace place;
+    CAPTURE(row.word);
+    CHECK(call_in_shell(place.run_command(row.suite, row.candidate), "1>/dev/full").exit_code == row.exit_code);
+    CHECK(place.verdict().at("word") == row.word);
+  }
+  const Workplace place;
+  CHECK(interrupted_with(SIGINT, place.run_command("smoke", "trickle"), place / "store/runs", "/dev/full") == 5);
+  CHECK(place.verdict().at("word") == "interrupted");
+  CHECK(place.verdict().at("exit_code") == 130);
 }
 
 TEST_CASE("closed standard descriptors let nothing that is said into the files of a run", "[e2e]") {

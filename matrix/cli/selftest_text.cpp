@@ -38,10 +38,11 @@ SelftestTotals totals_of(const std::vector<SelftestRow>& rows) {
 
 }  // namespace
 
-std::string to_text(const std::vector<SelftestRow>& rows, const Terminal& terminal) {
+std::string to_text(const std::vector<SelftestRow>& rows, const std::string& stack, const Terminal& terminal) {
   std::string text =
-      fmt::format("{:<4} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {:<10} {:>9} {:>9}  {}\n", "", "workload", "planted",
-                  "times", "found", "located", "false", "by fp64", "E", "pooled E", "worst tensor");
+      fmt::format("SELFTEST on {}: does reprobench find what it plants? No verdict on the stack\n", stack);
+  text += fmt::format("{:<4} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {:<10} {:>9} {:>9}  {}\n", "", "workload",
+                      "planted", "times", "found", "located", "false", "by fp64", "E", "pooled E", "worst tensor");
   for (const SelftestRow& row : rows) {
     text +=
         fmt::format("{} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {}\n",

@@ -9,6 +9,7 @@
 
 namespace reprobench {
 
-std::string to_text(const std::vector<SelftestRow>& rows, const Terminal& terminal);
+// Begins with a line that says what it is not: faults are planted here, so nothing follows for the stack.
+std::string to_text(const std::vector<SelftestRow>& rows, const std::string& stack, const Terminal& terminal);
 
 }  // namespace reprobench

@@ -48,7 +48,7 @@ ExitCode selftest(SelftestOptions options, Context& context) {
   if (options.json) {
     context.terminal.out_document(written(SelftestDocument{settings, rows}));
   } else {
-    context.terminal.out(to_text(rows, context.terminal));
+    context.terminal.out(to_text(rows, settings.stack, context.terminal));
   }
   const bool all_passed = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.passed; });
   return all_passed ? ExitCode::passed : ExitCode::failed;
@@ -59,6 +59,9 @@ ExitCode selftest(SelftestOptions options, Context& context) {
 std::function<ExitCode()> declare_selftest(CLI::App& app, Context& context) {
   auto options = std::make_shared<SelftestOptions>();
   SelftestSettings& settings = options->settings;
+  app.footer(app.get_footer() +
+             "\nOf selftest: 0 every planted fault was found where it is and judged right, and no clean run raised an "
+             "alarm;\n1 one was missed or misjudged, or a clean run differed.");
   app.add_option("--stack", settings.stack, "Default: the first that is installed");
   app.add_option("--workload", options->workloads, "MODEL/PRESET, may be repeated")->capture_default_str();
   app.add_option("--placements", settings.placements, "Random places of each fault")

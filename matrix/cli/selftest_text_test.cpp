@@ -1,0 +1,29 @@
+#include "matrix/cli/selftest_text.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+TEST_CASE("a selftest says first what it is not, and last what became of each row", "[cli]") {
+  SelftestRow found;
+  found.fault = "weight_ulp";
+  found.workload = "mlp/base";
+  found.planted = found.found = 3;
+  found.located = 2;
+  found.passed = true;
+  SelftestRow clean;
+  clean.fault = "nothing";
+  clean.planted = 5;
+  clean.false_alarms = 1;
+  clean.problem = "a clean run differs";
+  const std::string text = to_text({found, clean}, "torch-2.8.0-cu128", Terminal());
+  CHECK_THAT(text,
+             Catch::StartsWith(
+                 "SELFTEST on torch-2.8.0-cu128: does reprobench find what it plants? No verdict on the stack\n"));
+  CHECK_THAT(text, Catch::EndsWith("3 faults planted: 3 found, 2 of them where they are, 0 gave the same bits; 5 clean "
+                                   "runs: 1 false alarms\n1 passed, 1 failed\n"));
+}
+
+}  // namespace
+}  // namespace reprobench
