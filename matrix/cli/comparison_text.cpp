@@ -54,6 +54,32 @@ std::string call_text(const OperatorDivergence& divergence) {
   return text;
 }
 
+std::string stretch_text(std::string_view side, const OperatorStretch& stretch) {
+  if (stretch.calls.empty()) return line("", fmt::format("{:<9} nothing: the value passes as it is", side));
+  std::string text;
+  for (const OperatorRecord& call : stretch.calls) {
+    std::vector<std::string> made;
+    for (const OperatorTensor& output : call.outputs) {
+      made.push_back(fmt::format("{} [{}]", output.dtype, fmt::join(output.shape, " x ")));
+    }
+    text += line("", fmt::format("{:<9} {} in the {} of `{}`, call {}{}; makes {}", side, call.name, call.pass,
+                                 call.module.empty() ? "-" : call.module, call.index,
+                                 call.constants.empty() ? "" : ", constants " + call.constants, fmt::join(made, ", ")));
+    side = "";
+  }
+  return text;
+}
+
+std::string region_text(const OperatorRegion& region) {
+  const std::size_t ours = region.measured.calls.size();
+  const std::size_t theirs = region.expected.calls.size();
+  std::string text = line("operators", fmt::format("{} call{} against {} make other values of equal ones", ours,
+                                                   ours == 1 ? "" : "s", theirs));
+  text += stretch_text("measured", region.measured) + stretch_text("expected", region.expected);
+  const std::string kind = difference_in_kind(region);
+  return kind.empty() ? text : text + line("", kind);
+}
+
 std::string budget_text(const Explanation& explanation) {
   if (!explanation.budget) {
     return explanation.no_budget.empty() ? "" : line("fp64", fmt::format("not judged: {}", explanation.no_budget));
@@ -88,6 +114,7 @@ std::string lockstep_text(const Explanation& explanation) {
 std::string explanation_text(const Explanation& explanation) {
   std::string text;
   if (explanation.call) text += call_text(*explanation.call);
+  if (explanation.region) text += region_text(*explanation.region);
   if (explanation.diverging_operators.size() > 1) {
     text += line("", fmt::format("operators of that step with equal inputs and other outputs: {}",
                                  fmt::join(explanation.diverging_operators, ", ")));

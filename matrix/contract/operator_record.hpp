@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,9 +20,13 @@ struct OperatorTensor {
   std::string dtype;  // "float32"
   std::vector<std::int64_t> shape;
   std::string digest;  // 32 hex digits; empty: memory nobody has written yet, or that the call overwrites unread
-  std::int64_t not_finite = 0;  // elements that are NaN or infinite; 0 where there is no digest
+  std::int64_t not_finite = 0;               // elements that are NaN or infinite; 0 where there is no digest
+  std::optional<std::int64_t> made_by = {};  // of an input: index of the call that made or last wrote it; -1: none did
 
-  friend bool operator==(const OperatorTensor&, const OperatorTensor&) = default;
+  // The same values, wherever they come from.
+  friend bool operator==(const OperatorTensor& a, const OperatorTensor& b) {
+    return a.dtype == b.dtype && a.shape == b.shape && a.digest == b.digest && a.not_finite == b.not_finite;
+  }
 };
 
 inline constexpr std::string_view kPasses[] = {"forward", "backward", "optimizer"};
@@ -47,6 +52,9 @@ struct Description<OperatorTensor> {
     field("digest", tensor.digest,
           rule::hex(32, true).says("Empty: memory nobody has written, or that the call overwrites unread."));
     field("not_finite", tensor.not_finite, rule::at_least(0));
+    field.optional("made_by", tensor.made_by,
+                   rule::at_least(-1).says("Of an input: index of the call of this step that made or last wrote it; "
+                                           "-1: none did; absent: not read, or an older worker."));
   }
 };
 

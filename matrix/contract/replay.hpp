@@ -21,6 +21,8 @@ namespace reprobench {
 struct OperatorSite {
   std::int64_t step = 0;
   std::int64_t index = 0;
+  std::vector<std::int64_t> stretch = {};  // calls of that step that are carried out in fp64 as well, each on what the
+                                           // ones before it made in fp64
 };
 
 struct Replay {
@@ -40,6 +42,8 @@ struct Description<OperatorSite> {
   static void fields(auto& field, OperatorSite& site) {
     field("step", site.step, rule::at_least(1));
     field("index", site.index, rule::at_least(0));
+    field.optional("stretch", site.stretch,
+                   rule::at_least(0).says("Calls of that step that are carried out in fp64 as well."));
   }
 };
 

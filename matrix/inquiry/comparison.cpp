@@ -1,6 +1,7 @@
 #include "matrix/inquiry/comparison.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -127,6 +128,13 @@ std::string explanation_sentence(const Explanation& explained) {
     const OperatorRecord& call = explained.call->measured;
     sentence = fmt::format("; {} ({} of `{}`, step {}) made it out of equal inputs", call.name, call.pass,
                            call.module.empty() ? "no module" : call.module, call.step);
+  } else if (explained.region) {
+    const auto& [measured, expected] = std::tie(explained.region->measured, explained.region->expected);
+    const OperatorRecord& call = (measured.calls.empty() ? expected : measured).calls.front();
+    sentence = fmt::format(
+        "; the sides take different operators: {} against {} ({} of `{}`, step {}) made it out of "
+        "equal values",
+        names_of(measured), names_of(expected), call.pass, call.module.empty() ? "no module" : call.module, call.step);
   }
   if (explained.lockstep) sentence += fmt::format("; against fp64: {}", to_string(explained.lockstep->word));
   if (!explained.suspect.component.empty()) sentence += fmt::format("; suspect: {}", explained.suspect.component);

@@ -18,6 +18,7 @@
 #include "matrix/verdict/loss_equivalence.hpp"
 #include "matrix/verdict/match.hpp"
 #include "matrix/verdict/operator_divergence.hpp"
+#include "matrix/verdict/operator_region.hpp"
 #include "matrix/verdict/suspect.hpp"
 #include "matrix/verdict/tensor_distance.hpp"
 #include "matrix/verdict/trajectory.hpp"
@@ -97,6 +98,7 @@ struct Description<StateLockstep> {
 
 struct Explanation {
   std::optional<OperatorDivergence> call;
+  std::optional<OperatorRegion> region;          // without a call: what made the difference; with one: what it calls
   std::vector<std::string> diverging_operators;  // of that step
   std::optional<ElementFinding> element;
   std::optional<OperatorBudget> budget;
@@ -113,6 +115,8 @@ struct Description<Explanation> {
   static constexpr About about = About::part("explanation");
   static void fields(auto& field, Explanation& explanation) {
     field("operator", explanation.call);
+    field.optional("region", explanation.region,
+                   "Where the sides take different operators. Beside an operator: what it calls.");
     field("diverging_operators", explanation.diverging_operators);
     field("element", explanation.element);
     field("operator_budget", explanation.budget);

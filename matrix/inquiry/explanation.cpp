@@ -41,11 +41,13 @@ class Explainer {
     replay_operators();
     if (result_.call) {
       capture_call();
+    } else if (result_.region) {
+      capture_outflow();
     } else {
       compare_states();
     }
     if (settings_.lockstep_batches > 0) judge_steps();
-    result_.suspect = suspect_of(result_.call ? result_.call->measured.name : "", differences);
+    result_.suspect = suspect_of(operator_named(), differences);
     return std::move(result_);
   }
 
@@ -64,10 +66,12 @@ class Explainer {
     expected_folder_ = outcomes[1].folder;
     const OperatorCalls ours = operators_left_in(measured_folder_, start_, first_.step);
     const OperatorCalls theirs = operators_left_in(expected_folder_, start_, first_.step);
-    for (std::int64_t step = start_; step <= first_.step && !result_.call; ++step) {
+    for (std::int64_t step = start_; step <= first_.step && !result_.call && !result_.region; ++step) {
       const auto our_calls = ours.of_step(step);
       const auto their_calls = theirs.of_step(step);
-      result_.call = first_diverging_operator(our_calls, their_calls);
+      OperatorParting parting = where_values_part(our_calls, their_calls);
+      result_.call = std::move(parting.call);
+      result_.region = std::move(parting.region);
       if (result_.call) result_.diverging_operators = diverging_operator_names(our_calls, their_calls);
     }
   }
@@ -85,22 +89,50 @@ class Explainer {
                     side.label, first_.step));
   }
 
-  void capture_call() {
-    const auto capture = [&](const std::filesystem::path& folder, const OperatorRecord& call) {
-      Replay replay;
-      replay.from_state = folder / snapshot_file(start_ - 1);
-      replay.first_step = start_;
-      replay.last_step = call.step;
-      replay.capture = OperatorSite{call.step, call.index};
-      return replay;
+  // The one whose library is asked for: of a stretch the call that ends it.
+  std::string operator_named() const {
+    if (result_.call) return result_.call->measured.name;
+    if (!result_.region) return "";
+    for (const OperatorStretch* stretch : {&result_.region->measured, &result_.region->expected}) {
+      if (!stretch->calls.empty()) return stretch->calls.back().name;
+    }
+    return "";
+  }
+
+  Replay capture_of(const std::filesystem::path& folder, const OperatorRecord& call,
+                    const std::vector<OperatorRecord>& stretch = {}) const {
+    Replay replay;
+    replay.from_state = folder / snapshot_file(start_ - 1);
+    replay.first_step = start_;
+    replay.last_step = call.step;
+    replay.capture = OperatorSite{call.step, call.index};
+    for (const OperatorRecord& before : stretch) replay.capture->stretch.push_back(before.index);
+    return replay;
+  }
+
+  // What the two stretches made.
+  void capture_outflow() {
+    const OperatorStretch& measured = result_.region->measured;
+    const OperatorStretch& expected = result_.region->expected;
+    const auto outcomes = run_both("tensors", capture_of(measured_folder_, measured.at, measured.calls),
+                                   capture_of(expected_folder_, expected.at, expected.calls));
+    const auto ours = tensors_left_in(outcomes[0].folder, kOperatorTensorsFile);
+    const auto theirs = tensors_left_in(outcomes[1].folder, kOperatorTensorsFile);
+    const auto key = [](const OperatorStretch& stretch) {
+      return fmt::format("{}.{}", stretch.is_taken ? "input" : "output", stretch.place);
     };
-    const auto outcomes = run_both("tensors", capture(measured_folder_, result_.call->measured),
-                                   capture(expected_folder_, result_.call->expected));
+    find_element(fmt::format("what {} made", names_of(measured, 4)), find_tensor(ours.tensors(), key(measured)),
+                 find_tensor(theirs.tensors(), key(expected)));
+  }
+
+  void capture_call() {
+    const auto outcomes = run_both("tensors", capture_of(measured_folder_, result_.call->measured),
+                                   capture_of(expected_folder_, result_.call->expected));
     const auto ours = tensors_left_in(outcomes[0].folder, kOperatorTensorsFile);
     const auto theirs = tensors_left_in(outcomes[1].folder, kOperatorTensorsFile);
     const std::string output = fmt::format("output.{}", result_.call->output);
-    find_element(fmt::format("output {} of {}", result_.call->output, result_.call->measured.name), ours, theirs,
-                 output);
+    find_element(fmt::format("output {} of {}", result_.call->output, result_.call->measured.name),
+                 find_tensor(ours.tensors(), output), find_tensor(theirs.tensors(), output));
     weigh_call(ours, theirs, output, fmt::format("fp64.{}", result_.call->output));
     note_accumulator(ours, theirs, output);
   }
@@ -122,10 +154,7 @@ class Explainer {
     if (fit) result_.notes.push_back(fit->sentence);
   }
 
-  void find_element(const std::string& name, const SafetensorsFile& ours, const SafetensorsFile& theirs,
-                    const std::string& key) {
-    const TensorView* a = find_tensor(ours.tensors(), key);
-    const TensorView* b = find_tensor(theirs.tensors(), key);
+  void find_element(const std::string& name, const TensorView* a, const TensorView* b) {
     if (a == nullptr || b == nullptr || a->dtype != b->dtype || a->shape != b->shape) return;
     const ElementType type = element_type_of(a->dtype);
     const Difference difference = diff(type, a->bytes, b->bytes);
@@ -173,16 +202,18 @@ class Explainer {
     result_.budget = budget;
   }
 
-  // No operator makes the difference: something changed the state, the batch or a gradient between operators.
+  // No call at all stands between equal and different values: something changed the state, the batch or a gradient
+  // between operators.
   void compare_states() {
     result_.notes.push_back(
-        "every operator of these steps with equal inputs has equal outputs: the difference was there "
-        "before an operator touched it");
+        "no call of these steps stands between equal and different values: the difference was there before an operator "
+        "touched it");
     for (const std::int64_t step : {start_ - 1, first_.step}) {
       const auto ours = tensors_left_in(measured_folder_, snapshot_file(step));
       const auto theirs = tensors_left_in(expected_folder_, snapshot_file(step));
       const auto find_in = [&](const std::string& name) {
-        find_element(fmt::format("{} after step {}", name, step), ours, theirs, name);
+        find_element(fmt::format("{} after step {}", name, step), find_tensor(ours.tensors(), name),
+                     find_tensor(theirs.tensors(), name));
       };
       find_in(first_.tensor);
       for (const TensorView& tensor : ours.tensors()) {

@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "matrix/contract/operator_record.hpp"
@@ -33,15 +32,9 @@ struct Description<OperatorDivergence> {
   }
 };
 
-// Calls of both sides that correspond, as indices. Callers are aligned first, then what each pair of them calls: where
-// the sequences of names and output shapes are equal one by one, else by their longest common subsequence.
-std::vector<std::pair<std::size_t, std::size_t>> aligned_calls(std::span<const OperatorRecord> measured,
-                                                               std::span<const OperatorRecord> expected);
-
-// Calls stand in the order they end, so what is found is the innermost operator. Memory that nobody has written or that
-// a call overwrites counts neither as input nor as output. Nothing: no operator makes a difference out of equal inputs.
-std::optional<OperatorDivergence> first_diverging_operator(std::span<const OperatorRecord> measured,
-                                                           std::span<const OperatorRecord> expected);
+// Index of the first output that both sides wrote and that differs. Memory that nobody has written or that a call
+// overwrites counts neither as input nor as output.
+std::optional<std::size_t> differing_output(const OperatorRecord& measured, const OperatorRecord& expected);
 
 // All innermost operators with equal inputs and different outputs, each name once, in order: what differs between two
 // stacks even before one difference leads to the next.

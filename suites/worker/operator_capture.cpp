@@ -4,50 +4,16 @@
 #include <cmath>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
-#include <c10/core/GradMode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <ATen/ops/abs.h>
 
+#include "suites/worker/exact_stretch.hpp"
 #include "suites/worker/host_tensor.hpp"
+#include "suites/worker/repeated_call.hpp"
 #include "suites/worker/tensor_file.hpp"
 
 namespace reprobench {
 namespace {
-
-using Stack = std::vector<at::IValue>;
-
-// `value` with every tensor in it replaced by change(tensor).
-template <class Change>
-at::IValue with_tensors(const at::IValue& value, const Change& change) {
-  if (value.isTensor()) return value.toTensor().defined() ? at::IValue(change(value.toTensor())) : value;
-  if (value.isTensorList()) {
-    std::vector<at::Tensor> changed;
-    for (const at::Tensor& tensor : value.toTensorVector())
-      changed.push_back(tensor.defined() ? change(tensor) : tensor);
-    return at::IValue(changed);
-  }
-  if (!value.isList()) return value;
-  // Lists of optional tensors, as `index` takes them, stay boxed.
-  auto list = value.toList().copy();
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    const at::IValue element = list.get(i);
-    if (element.isTensor()) list.set(i, with_tensors(element, change));
-  }
-  return at::IValue(list);
-}
-
-template <class Change>
-Stack with_tensors(const Stack& values, const Change& change) {
-  Stack changed;
-  changed.reserve(values.size());
-  for (const at::IValue& value : values) changed.push_back(with_tensors(value, change));
-  return changed;
-}
-
-at::Tensor widened(const at::Tensor& tensor) {
-  return tensor.is_floating_point() ? tensor.detach().to(at::kDouble) : tensor.detach().clone();
-}
 
 // Every second element one unit in the last place of fp32 further from zero, the others nearer.
 at::Tensor moved(const at::Tensor& tensor) {
@@ -58,14 +24,9 @@ at::Tensor moved(const at::Tensor& tensor) {
   return copy.to(tensor.device());
 }
 
-// The operator called `name` on `arguments`; throws whatever it throws.
-Stack call_operator(const OperatorCall& call, Stack arguments) {
-  const c10::NoGradGuard no_grad;
-  const c10::impl::ExcludeDispatchKeyGuard below_autograd(c10::autograd_dispatch_keyset);
-  const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
-  const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(call.name.c_str(), call.overload.c_str());
-  handle.callBoxed(&arguments);
-  return arguments;
+at::Tensor sizes_of(const at::Tensor& tensor) {
+  const at::Tensor copy = widened(tensor);
+  return copy.scalar_type() == at::kDouble ? copy.abs() : copy;
 }
 
 struct Squares {
@@ -87,15 +48,7 @@ void add_squares(Squares& squares, const at::Tensor& changed, const at::Tensor& 
   }
 }
 
-std::vector<at::Tensor> tensors_in(const Stack& values) {
-  std::vector<at::Tensor> tensors;
-  for (const at::IValue& value : values) {
-    visit_tensors(value, [&](const at::Tensor& tensor) { tensors.push_back(tensor); });
-  }
-  return tensors;
-}
-
-Squares squares_between(const Stack& changed, const Stack& values) {
+Squares squares_between(const CallStack& changed, const CallStack& values) {
   Squares squares;
   const auto a = tensors_in(changed);
   const auto b = tensors_in(values);
@@ -103,35 +56,42 @@ Squares squares_between(const Stack& changed, const Stack& values) {
   return squares;
 }
 
-void add_named(NamedTensors& named, const std::string& prefix, const Stack& values) {
+void add_named(NamedTensors& named, const std::string& prefix, const CallStack& values) {
   std::size_t index = 0;
   for (const at::Tensor& tensor : tensors_in(values)) named.emplace_back(prefix + std::to_string(index++), tensor);
 }
 
 }  // namespace
 
-OperatorCapture::OperatorCapture(const OperatorCall& call)
-    : inputs_(with_tensors(call.inputs, [](const at::Tensor& tensor) { return tensor.detach().clone(); })) {}
+OperatorCapture::OperatorCapture(const OperatorCall& call, const ExactStretch& stretch)
+    : inputs_(with_tensors(call.inputs, [](const at::Tensor& tensor) { return tensor.detach().clone(); })),
+      exact_inputs_(with_tensors(call.inputs, [&](const at::Tensor& tensor) {
+        const auto exact = stretch.value_of(tensor);
+        return exact ? exact->clone() : widened(tensor);
+      })) {}
 
 OperatorCapture::~OperatorCapture() = default;
 
-void OperatorCapture::finish(const OperatorCall& call, const std::filesystem::path& path) const {
+void OperatorCapture::finish(const OperatorCall& call, const ExactStretch& stretch,
+                             const std::filesystem::path& path) const {
   NamedTensors named;
   SafetensorsMetadata metadata = {{"operator", call.name}, {"overload", call.overload}};
   add_named(named, "input.", inputs_);
+  add_named(named, "exact_input.", exact_inputs_);
   add_named(named, "output.", call.outputs);
+  if (!stretch.problem().empty()) metadata["stretch"] = stretch.problem();
   if (call.is_backward_node) {
     metadata["fp64"] = "a backward node cannot be called by itself";
     write_tensors(path, named, metadata);
     return;
   }
   try {
-    const Stack exact_inputs = with_tensors(inputs_, widened);
-    const Stack moved_inputs = with_tensors(inputs_, moved);
-    const Squares of_inputs = squares_between(moved_inputs, exact_inputs);
-    const Stack exact = call_operator(call, exact_inputs);
-    const Stack shaken = call_operator(call, moved_inputs);
+    const CallStack moved_inputs = with_tensors(inputs_, moved);
+    const Squares of_inputs = squares_between(moved_inputs, exact_inputs_);
+    const CallStack exact = call_again(call, with_tensors(exact_inputs_, widened));
+    const CallStack shaken = call_again(call, moved_inputs);
     add_named(named, "fp64.", exact);
+    add_named(named, "magnitude.", call_again(call, with_tensors(inputs_, sizes_of)));
     if (of_inputs.size > 0) {
       metadata["amplification"] = std::to_string(squares_between(shaken, exact).ratio() / of_inputs.ratio());
     }

@@ -14,6 +14,7 @@
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/write_fully.hpp"
+#include "suites/worker/exact_stretch.hpp"
 #include "suites/worker/operator_capture.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
@@ -49,9 +50,13 @@ bool holds_tensors(const at::IValue& value) {
   return std::any_of(elements.begin(), elements.end(), [](const at::IValue& element) { return element.isTensor(); });
 }
 
+bool has_trait(const std::vector<bool>& traits, std::size_t argument) {
+  return argument < traits.size() && traits[argument];
+}
+
 OperatorTensor without_content(const at::Tensor& tensor) {
   const auto sizes = tensor.sizes();
-  return {dtype_name(tensor), {sizes.begin(), sizes.end()}, "", 0};
+  return {dtype_name(tensor), {sizes.begin(), sizes.end()}};
 }
 
 OperatorTensor with_content(const at::Tensor& tensor, TensorContent content) {
@@ -70,7 +75,8 @@ void append(int file, const std::string& text) {
 
 OperatorTrace::OperatorTrace(const std::filesystem::path& folder, bool writes_calls,
                              std::optional<OperatorSite> capture)
-    : folder_(folder), writes_calls_(writes_calls), site_(capture) {
+    : folder_(folder), writes_calls_(writes_calls), site_(std::move(capture)) {
+  if (site_) stretch_ = std::make_unique<ExactStretch>(site_->stretch);
   if (!writes_calls) return;
   file_ = open((folder / kOperatorsFile).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), kOperatorsFile);
@@ -87,6 +93,7 @@ void OperatorTrace::begin_step(std::int64_t step) {
   sequence_nrs_.clear();
   first_of_module_ = 0;
   module_of_sequence_.clear();
+  makers_.clear();
   enter_pass("forward");
 }
 
@@ -103,21 +110,25 @@ void OperatorTrace::end_module(const std::string& name) {
   }
 }
 
-// A call that only shows its input computes nothing: neither side of it needs a digest.
+// A call that only shows its input computes nothing: neither side of it needs a digest. What it shows flows through it.
+OperatorTensor OperatorTrace::read_input(const OperatorCall& call, std::size_t argument, const at::Tensor& tensor) {
+  if (has_trait(call.traits->overwrites, argument)) return without_content(tensor);
+  OperatorTensor record = call.traits->shows_input
+                              ? without_content(tensor)
+                              : with_content(tensor, contents_.known_content(tensor, running_.empty()));
+  record.made_by = makers_.maker_of(tensor);
+  return record;
+}
+
 void OperatorTrace::add_inputs(OperatorRecord& record, const OperatorCall& call) {
-  const auto has_trait = [](const std::vector<bool>& traits, std::size_t argument) {
-    return argument < traits.size() && traits[argument];
-  };
   for (std::size_t i = 0; i < call.inputs.size(); ++i) {
     const at::IValue& value = call.inputs[i];
     if (!holds_tensors(value)) {
       record.constants += (record.constants.empty() ? "" : ", ") + constant_text(value);
       continue;
     }
-    const bool is_read = !has_trait(call.traits->overwrites, i) && !call.traits->shows_input;
     visit_tensors(value, [&](const at::Tensor& tensor) {
-      record.inputs.push_back(is_read ? with_content(tensor, contents_.known_content(tensor, running_.empty()))
-                                      : without_content(tensor));
+      record.inputs.push_back(read_input(call, i, tensor));
       if (has_trait(call.traits->changes, i)) contents_.forget(tensor);
     });
   }
@@ -129,7 +140,12 @@ void OperatorTrace::add_outputs(OperatorRecord& record, const OperatorCall& call
     visit_tensors(value, [&](const at::Tensor& tensor) {
       record.outputs.push_back(has_content ? with_content(tensor, contents_.fresh_content(tensor, running_.empty()))
                                            : without_content(tensor));
+      makers_.returned(tensor, record.index, call.traits->shows_input);
     });
+  }
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!has_trait(call.traits->changes, i)) continue;
+    visit_tensors(call.inputs[i], [&](const at::Tensor& tensor) { makers_.wrote(tensor, record.index); });
   }
 }
 
@@ -147,7 +163,8 @@ std::string OperatorTrace::module_of(const OperatorCall& call) {
 }
 
 void OperatorTrace::started(OperatorCall& call) {
-  if (captures(call)) captured_ = std::make_unique<OperatorCapture>(call);
+  if (site_ && site_->step == step_) stretch_->started(call, calls_);
+  if (captures(call)) captured_ = std::make_unique<OperatorCapture>(call, *stretch_);
   OperatorRecord record;
   record.step = step_;
   record.index = calls_++;
@@ -163,8 +180,9 @@ void OperatorTrace::ended(OperatorCall& call) {
   OperatorRecord record = std::move(running_.back());
   running_.pop_back();
   if (writes_calls_) add_outputs(record, call);
+  if (site_ && site_->step == step_) stretch_->ended(call, record.index);
   if (captured_ && site_->index == record.index && site_->step == record.step) {
-    captured_->finish(call, folder_ / kOperatorTensorsFile);
+    captured_->finish(call, *stretch_, folder_ / kOperatorTensorsFile);
   }
   records_.push_back(std::move(record));
   sequence_nrs_.push_back(call.is_backward_node ? -1 : call.sequence_nr);

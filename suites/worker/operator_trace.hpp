@@ -16,9 +16,11 @@
 #include "matrix/contract/replay.hpp"
 #include "suites/worker/digest_cache.hpp"
 #include "suites/worker/operator_hook.hpp"
+#include "suites/worker/tensor_makers.hpp"
 
 namespace reprobench {
 
+class ExactStretch;
 class OperatorCapture;
 
 class OperatorTrace final : public OperatorListener {
@@ -40,6 +42,7 @@ class OperatorTrace final : public OperatorListener {
 
  private:
   bool captures(const OperatorCall& call) const;
+  OperatorTensor read_input(const OperatorCall& call, std::size_t argument, const at::Tensor& tensor);
   void add_inputs(OperatorRecord& record, const OperatorCall& call);
   void add_outputs(OperatorRecord& record, const OperatorCall& call);
   std::string module_of(const OperatorCall& call);
@@ -47,6 +50,7 @@ class OperatorTrace final : public OperatorListener {
   std::filesystem::path folder_;
   bool writes_calls_;
   std::optional<OperatorSite> site_;
+  std::unique_ptr<ExactStretch> stretch_;  // of `site_`
   std::unique_ptr<OperatorCapture> captured_;
   int file_ = -1;
   std::int64_t seq_ = 0;
@@ -54,6 +58,7 @@ class OperatorTrace final : public OperatorListener {
   std::int64_t calls_ = 0;  // of this step
   std::string pass_;
   DigestCache contents_;
+  TensorMakers makers_;
   std::vector<OperatorRecord> running_;     // innermost last
   std::vector<OperatorRecord> records_;     // of this step, ended
   std::vector<std::int64_t> sequence_nrs_;  // of records_

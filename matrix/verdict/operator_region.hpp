@@ -1,0 +1,70 @@
+// Where two replays of one step part when no pair of calls does it: the sides take different operators.
+//
+// Values are followed from call to call: a tensor is known by its digest, and by the call that made it. The first value
+// that one side has and the other never had is followed back, on both sides, to values that both have. The calls that
+// were met are the stretch. Each is the outermost one without a partner; what it calls goes without saying.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/operator_record.hpp"
+#include "matrix/verdict/operator_alignment.hpp"
+#include "matrix/verdict/operator_divergence.hpp"
+
+namespace reprobench {
+
+// What one side took for the stretch, and what it made of it.
+struct OperatorStretch {
+  std::vector<OperatorRecord> calls;  // in the order they end; may be none: the value passes this side as it is
+  OperatorTensor outflow;             // the value that differs
+  OperatorRecord at;                  // where it stands on record: the first pair of calls that takes it, or its maker
+  bool is_taken = true;               // `outflow` is an input of `at`, not an output
+  std::size_t place = 0;              // among these
+};
+
+template <>
+struct Description<OperatorStretch> {
+  static constexpr About about = About::part("operator_stretch");
+  static void fields(auto& field, OperatorStretch& stretch) {
+    field("calls", stretch.calls, "In the order they end; none: the value passes this side as it is.");
+    field("outflow", stretch.outflow, "The value that differs.");
+  }
+};
+
+struct OperatorRegion {
+  OperatorStretch measured;
+  OperatorStretch expected;
+  bool constants_differ = false;  // of calls that only show a tensor otherwise, `transpose`
+};
+
+template <>
+struct Description<OperatorRegion> {
+  static constexpr About about = About::part(
+      "operator_region", "The smallest stretch of calls of each side that makes other values of equal ones.");
+  static void fields(auto& field, OperatorRegion& region) {
+    field("measured", region.measured);
+    field("expected", region.expected);
+    field("constants_differ", region.constants_differ, "Of views.");
+  }
+};
+
+// The first place where equal values become different ones: a pair of calls; a stretch on each side; both, where a call
+// that both sides make calls other operators on each; or neither, and then no call of this step stands between equal
+// and different values.
+struct OperatorParting {
+  std::optional<OperatorDivergence> call;
+  std::optional<OperatorRegion> region;
+};
+
+OperatorParting where_values_part(std::span<const OperatorRecord> measured, std::span<const OperatorRecord> expected);
+
+// "aten::exp, aten::div"; "nothing" of a stretch without calls. At most `most` names.
+std::string names_of(const OperatorStretch& stretch, std::size_t most = 8);
+
+// What differs between the two stretches beside the names of operators: "bfloat16 on one side only". Empty: nothing.
+std::string difference_in_kind(const OperatorRegion& region);
+
+}  // namespace reprobench

@@ -1,0 +1,63 @@
+#include "suites/worker/repeated_call.hpp"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+namespace reprobench {
+namespace {
+
+using Change = std::function<at::Tensor(const at::Tensor&)>;
+
+at::IValue changed_value(const at::IValue& value, const Change& change) {
+  if (value.isTensor()) return value.toTensor().defined() ? at::IValue(change(value.toTensor())) : value;
+  if (value.isTensorList()) {
+    std::vector<at::Tensor> changed;
+    for (const at::Tensor& tensor : value.toTensorVector())
+      changed.push_back(tensor.defined() ? change(tensor) : tensor);
+    return at::IValue(changed);
+  }
+  if (!value.isList()) return value;
+  // Lists of optional tensors, as `index` takes them, stay boxed.
+  auto list = value.toList().copy();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const at::IValue element = list.get(i);
+    if (element.isTensor()) list.set(i, changed_value(element, change));
+  }
+  return at::IValue(list);
+}
+
+}  // namespace
+
+CallStack with_tensors(const CallStack& values, const Change& change) {
+  CallStack changed;
+  changed.reserve(values.size());
+  for (const at::IValue& value : values) changed.push_back(changed_value(value, change));
+  return changed;
+}
+
+std::vector<at::Tensor> tensors_in(const CallStack& values) {
+  std::vector<at::Tensor> tensors;
+  for (const at::IValue& value : values) {
+    visit_tensors(value, [&](const at::Tensor& tensor) { tensors.push_back(tensor); });
+  }
+  return tensors;
+}
+
+at::Tensor widened(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.detach();
+  return tensor.is_floating_point() && tensor.scalar_type() != at::kDouble ? plain.to(at::kDouble) : plain.clone();
+}
+
+CallStack call_again(const OperatorCall& call, CallStack arguments) {
+  const c10::NoGradGuard no_grad;
+  const c10::impl::ExcludeDispatchKeyGuard below_autograd(c10::autograd_dispatch_keyset);
+  const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
+  const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(call.name.c_str(), call.overload.c_str());
+  handle.callBoxed(&arguments);
+  return arguments;
+}
+
+}  // namespace reprobench
