@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -24,6 +27,7 @@ struct WatchedRank {
   AttemptHandle handle = 0;
   int rank = 0;
   pid_t shepherd = -1;
+  std::string mark;            // the variable that all of its processes inherit
   FileDescriptor shepherd_fd;  // pidfd: readable once the shepherd has ended
   FileDescriptor control;
   std::string trace_path;
@@ -36,6 +40,9 @@ using Steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kHeartbeatInterval{100};
+constexpr milliseconds kOrphanPause{10};
+constexpr int kMostOrphanRounds = 20;
+constexpr const char* kMarkName = "REPROBENCH_ATTEMPT";
 constexpr int kControlFd = 3;            // in the shepherd
 constexpr int kShepherdStoreError = 74;  // its exit status when exit.json could not be written
 
@@ -51,8 +58,30 @@ FileDescriptor open_pidfd(pid_t pid) {
 
 void kill_process(pid_t pid, void*) { kill(pid, SIGKILL); }
 
-// A killed shepherd takes its worker along, but nobody else. They are all of its session unless they left it.
-void kill_orphans(pid_t shepherd) { visit_session(shepherd, kill_process, nullptr); }
+// A process that ends meanwhile, or is another user's, has no environment to be read.
+bool is_marked(const std::filesystem::path& process, const std::string& mark) {
+  std::ifstream file(process / "environ", std::ios::binary);
+  const std::string environment((std::istreambuf_iterator<char>(file)), {});
+  return ('\0' + environment).find('\0' + mark + '\0') != std::string::npos;
+}
+
+int kill_marked(const std::string& mark) {
+  int killed = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const pid_t pid = std::atoi(entry.path().filename().c_str());
+    if (pid > 0 && is_marked(entry.path(), mark) && kill(pid, SIGKILL) == 0) ++killed;
+  }
+  return killed;
+}
+
+// A killed shepherd takes its worker along, but nobody else. The others are of its session, and those that left it
+// still carry the attempt's variable, unless they emptied their environment too. Who forks meanwhile is met again.
+void kill_orphans(const WatchedRank& rank) {
+  visit_session(rank.shepherd, kill_process, nullptr);
+  for (int round = 0; round < kMostOrphanRounds && kill_marked(rank.mark) > 0; ++round) {
+    std::this_thread::sleep_for(kOrphanPause);
+  }
+}
 
 bool trace_grew(WatchedRank& rank) {
   struct stat status {};
@@ -102,7 +131,9 @@ WatchedRank LocalLauncher::State::spawn(const RankLaunch& launch, milliseconds g
                    std::to_string(log_cap_bytes),
                    std::to_string(grace.count())};
   spawn.command.insert(spawn.command.end(), launch.command.begin(), launch.command.end());
+  rank.mark = std::string(kMarkName) + "=" + launch.request.nonce + "." + std::to_string(rank.rank);
   spawn.environment = launch.environment;
+  (*spawn.environment)[kMarkName] = rank.mark.substr(std::string_view(kMarkName).size() + 1);
   spawn.descriptors = {{shepherds_end.get(), kControlFd}};
   rank.shepherd = spawn_process(spawn);
   rank.shepherd_fd = open_pidfd(rank.shepherd);
@@ -116,7 +147,7 @@ void LocalLauncher::State::discard(AttemptHandle handle) {
     if (rank.handle != handle) continue;
     kill(rank.shepherd, SIGKILL);
     waitpid(rank.shepherd, nullptr, 0);
-    kill_orphans(rank.shepherd);
+    kill_orphans(rank);
   }
   std::erase_if(running, [&](const WatchedRank& rank) { return rank.handle == handle; });
   std::erase_if(started, [&](const LaunchEvent& event) { return event.handle == handle; });
@@ -162,7 +193,7 @@ LaunchEvent LocalLauncher::State::take_end(std::size_t index) {
   int status = 0;
   while (waitpid(rank.shepherd, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!WIFEXITED(status)) kill_orphans(rank.shepherd);
+  if (!WIFEXITED(status)) kill_orphans(rank);
   LaunchEvent event{rank.handle, rank.rank, LaunchEvent::Kind::ended};
   if (WIFEXITED(status) && WEXITSTATUS(status) == kShepherdStoreError) event.cause = AttemptEnd::store;
   return event;

@@ -10,86 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ci/catch.hpp"
-#include "matrix/evidence/run_record.hpp"
-#include "matrix/exec/executor.hpp"
-#include "matrix/exec/local_launcher.hpp"
-#include "matrix/exec/sample_plan.hpp"
+#include "matrix/exec/process_scene.hpp"
 #include "matrix/record/plain_file.hpp"
 
 namespace reprobench {
 namespace {
-
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-const std::filesystem::path kShepherd = std::filesystem::path(REPROBENCH_BINARY_DIR) / "reprobench-shepherd";
-const std::string kFakeWorker = std::string(REPROBENCH_BINARY_DIR) + "/reprobench-fake-worker";
-
-// Processes whose command line names `needle`, by id.
-std::vector<pid_t> processes_naming(const std::string& needle) {
-  std::vector<pid_t> found;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const pid_t pid = std::atoi(entry.path().filename().c_str());
-    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-    const std::string command((std::istreambuf_iterator<char>(file)), {});
-    if (pid > 0 && pid != getpid() && command.find(needle) != std::string::npos) found.push_back(pid);
-  }
-  return found;
-}
-
-template <class Condition>
-bool becomes_true(Condition condition) {
-  for (int tries = 0; tries < 1000; ++tries) {
-    if (condition()) return true;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  return false;
-}
-
-// A run of cells whose stack is the name of what the fake worker shall do there.
-struct ProcessScene {
-  std::vector<CellRecord> run(const std::vector<std::string>& behaviours) {
-    std::vector<Cell> cells;
-    for (const std::string& behaviour : behaviours) {
-      Cell cell = sample_cell("cell-" + std::to_string(cells.size()), behaviour);
-      cell.limits = limits;
-      cells.push_back(std::move(cell));
-      workers.emplace(behaviour, WorkerCommand{{kFakeWorker}, {"--do", behaviour}, {}});
-    }
-    const Plan plan = sample_plan(std::move(cells));
-    RunDirectory directory = sample_run(store.path, plan);
-    folder = directory.folder();
-    options.infra_retries = 0;
-    return execute(plan, workers, launcher, clock, directory, options, observer);
-  }
-
-  // The end of a cell that does this, after which another cell has still been completed and no process is left.
-  AttemptRecord end_of(const std::string& behaviour) {
-    const auto records = run({behaviour, "ok"});
-    REQUIRE(records.size() == 2);
-    REQUIRE(records[0].attempts.size() == 1);
-    REQUIRE(records[1].attempts.size() == 1);
-    CHECK(records[1].attempts[0].end == AttemptEnd::completed);
-    CHECK(processes_naming(folder.string()).empty());
-    return records[0].attempts[0];
-  }
-
-  std::filesystem::path file_of(const AttemptRecord& attempt, const char* name) const {
-    return folder / attempt.lead().folder / name;
-  }
-
-  TemporaryFolder store;
-  std::filesystem::path folder;
-  TimeLimits limits{seconds(20), seconds(20), seconds(20), milliseconds(300)};
-  std::map<std::string, WorkerCommand> workers;
-  LocalLauncher launcher{kShepherd};
-  MonotonicClock clock;
-  ExecutionOptions options;
-  ExecutionObserver observer;
-};
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("a worker that does its work is completed, with an account of its resources", "[exec][process]") {
   ProcessScene scene;
@@ -208,69 +133,6 @@ TEST_CASE("F16: a stopped worker is a hang and dies all the same", "[exec][proce
   const AttemptRecord attempt = scene.end_of("stop");
   CHECK(attempt.end == AttemptEnd::hang);
   CHECK(attempt.lead().exit->signal == SIGTERM);
-}
-
-TEST_CASE("F20: killing the shepherd ends the worker, and the attempt is lost", "[exec][process]") {
-  ProcessScene scene;
-  bool killed = false;
-  scene.observer.tick = [&] {
-    for (const pid_t pid : killed ? std::vector<pid_t>{} : processes_naming(scene.store.path.string())) {
-      const auto comm = read_plain_file("/proc/" + std::to_string(pid) + "/comm", 64);
-      // The kernel keeps 15 characters of a process's name.
-      if (!contains(std::get<std::string>(comm), "reprobench-shep")) continue;
-      if (processes_naming(scene.store.path.string()).size() < 2) continue;
-      kill(pid, SIGKILL);
-      killed = true;
-    }
-  };
-  const AttemptRecord attempt = scene.end_of("hang");
-  CHECK(killed);
-  CHECK(attempt.end == AttemptEnd::lost);
-  CHECK(attempt.detail == "exit.json: missing");
-}
-
-TEST_CASE("F20: what a worker left behind does not outlive a killed shepherd", "[exec][process]") {
-  ProcessScene scene;
-  scene.options.infra_retries = 0;
-  bool killed = false;
-  scene.observer.tick = [&] {
-    const auto processes = processes_naming(scene.store.path.string());
-    if (killed || processes.size() < 3) return;  // the shepherd, the worker and its child
-    for (const pid_t pid : processes) {
-      const auto comm = read_plain_file("/proc/" + std::to_string(pid) + "/comm", 64);
-      if (!contains(std::get<std::string>(comm), "reprobench-shep")) continue;
-      kill(pid, SIGKILL);
-      killed = true;
-    }
-  };
-  const AttemptRecord attempt = scene.end_of("early_child,hang");
-  CHECK(killed);
-  CHECK(attempt.end == AttemptEnd::lost);
-}
-
-TEST_CASE("F21: when the runner is killed, no worker is left after the grace", "[exec][process]") {
-  TemporaryFolder store;
-  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
-  plan.cells[0].cell.limits.grace = milliseconds(200);
-  const pid_t runner = fork();
-  REQUIRE(runner >= 0);
-  if (runner == 0) {
-    LocalLauncher launcher(kShepherd);
-    RunDirectory directory = sample_run(store.path, plan);
-    execute(plan, {{"stack-a", {{kFakeWorker}, {"--do", "ignore_term"}, {}}}}, launcher, MonotonicClock(), directory,
-            {}, {});
-    _exit(0);
-  }
-  // Shepherd and worker both name the store; the runner itself does not.
-  REQUIRE(becomes_true([&] { return processes_naming(store.path.string()).size() == 2; }));
-  kill(runner, SIGKILL);
-  waitpid(runner, nullptr, 0);
-  CHECK(becomes_true([&] { return processes_naming(store.path.string()).empty(); }));
-
-  const RunRecord record = load_run((store.path / "runs" / "r-20260101-000000-0001").string());
-  REQUIRE(record.cells.at(0).attempts.size() == 1);
-  CHECK(record.cells[0].attempts[0].end == AttemptEnd::lost);
-  CHECK(record.cells[0].attempts[0].lead().exit->stopped_by == StoppedBy::runner_death);
 }
 
 TEST_CASE("F40: a worker that cannot be executed is a launch failure with the system's words", "[exec][process]") {

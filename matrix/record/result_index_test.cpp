@@ -1,5 +1,10 @@
 #include "matrix/record/result_index.hpp"
 
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+
 #include "ci/catch.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"
@@ -162,6 +167,29 @@ TEST_CASE("no index is swapped under an open one", "[record]") {
   IndexedStore scene;
   const ResultIndex index(scene.store.path);
   CHECK_THROWS_AS(ResultIndex::rebuild(scene.store.path), StoreError);
+}
+
+TEST_CASE("a rebuild waits for a writer, and then has what that wrote", "[record]") {
+  IndexedStore scene;
+  auto writer = std::make_optional<ResultIndex>(scene.store.path);
+  scene.write_run("late", "2026-01-09T00:00:00Z");
+  int found = 0;
+  std::atomic<bool> is_done = false;
+  std::thread rebuilding([&] {
+    found = ResultIndex::rebuild(scene.store.path);
+    is_done = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  CHECK_FALSE(is_done);
+  writer->add_run(scene.store.path / "runs/late", scene.run_named("late", "2026-01-09T00:00:00Z"),
+                  sample_verdict("passed"));
+  const auto released = std::chrono::steady_clock::now();
+  writer.reset();
+  rebuilding.join();
+  CHECK(std::chrono::steady_clock::now() - released < std::chrono::seconds(4));
+  const auto runs = ResultIndex(scene.store.path).runs();
+  CHECK(static_cast<int>(runs.size()) == found);
+  CHECK(runs.front().run_id == "late");
 }
 
 TEST_CASE("F23: two writers of one index lose nothing", "[record]") {

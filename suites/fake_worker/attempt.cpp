@@ -190,6 +190,7 @@ Fingerprint fake_fingerprint(const std::string& stack) {
 int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs::path& folder) {
   before_training(behaviour);
   if (behaviour.does("early_child")) leave_child(/*in_own_session=*/false);
+  if (behaviour.does("early_setsid_child")) leave_child(/*in_own_session=*/true);
   SyntheticTraining training(request, behaviour);
   TraceWriter trace(folder / "trace.jsonl", behaviour);
   CellResult result;

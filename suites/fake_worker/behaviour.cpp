@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 44> kWords = {"ok",
+constexpr std::array<std::string_view, 45> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -53,6 +53,7 @@ constexpr std::array<std::string_view, 44> kWords = {"ok",
                                                      "wrong_rank",
                                                      "wrong_block",
                                                      "early_child",
+                                                     "early_setsid_child",
                                                      "lockstep"};
 
 double parse_value(const std::string& word, const std::string& text) {

@@ -26,6 +26,7 @@
 //   wrong_rank             result.json names the next rank
 //   wrong_block            steps of a resident name the next block
 //   early_child            starts a child before the first step, which does not end
+//   early_setsid_child     the same in a session of its own, forked twice
 //   paced=MS               so long after every step, so that somebody can watch
 //   lockstep               each step ends when all ranks of the attempt have done it, as an all-reduce makes it
 //   rank=N                 all this in rank N; the others are ok, and paced and in lockstep if that is said
