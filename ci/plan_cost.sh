@@ -11,7 +11,8 @@ reprobench=$(realpath "${1:-build/bin/reprobench}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# 2 workloads of `smoke` x 5 stacks x 2 devices x 2 precisions x 2 thread counts x 1,250 seeds
+# workloads of `smoke` x 5 stacks x 2 devices x 2 precisions x 2 thread counts x seeds, as many as fit the limit
+workloads=$(grep -c "^  - {model:" suites/definitions/smoke.yaml)
 cat >"$work/cells.yaml" <<MATRIX
 schema: 1
 name: plan-cost
@@ -21,7 +22,7 @@ axes:
   device: [cpu, sm_90]
   precision: [fp32, bf16]
   threads: [1, 2]
-  seed: [$(seq -s ', ' 1250)]
+  seed: [$(seq -s ', ' $((100000 / (workloads * 40))))]
 reference: {stack: torch-2.8.0-cu128}
 required: [{device: cpu}]
 thresholds:
@@ -30,7 +31,7 @@ MATRIX
 
 # every seed but the last is excluded, each by a rule of its own
 {
-  printf 'schema: 1\nname: plan-cost\nsuites: [smoke]\naxes:\n  stack: [torch-2.8.0-cu128]\n  seed: [%s]\nexclude:\n' "$(seq -s ', ' 20000)"
+  printf 'schema: 1\nname: plan-cost\nsuites: [device_smoke]\naxes:\n  stack: [torch-2.8.0-cu128]\n  seed: [%s]\nexclude:\n' "$(seq -s ', ' 20000)"
   seq -f '  - {seed: %.0f}' 19999
 } >"$work/excludes.yaml"
 

@@ -7,6 +7,8 @@
 
 #include <elf.h>
 
+#include "matrix/contract/number.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -28,7 +30,6 @@ std::vector<Elf64_Phdr> read_segments(std::ifstream& file, const Elf64_Ehdr& hea
 
 // The build id among the notes of one segment; empty if it is not there.
 std::string build_id_of_notes(const std::string& notes) {
-  constexpr char kDigits[] = "0123456789abcdef";
   const auto padded = [](std::uint32_t size) { return (std::size_t{size} + 3) / 4 * 4; };
   for (std::size_t at = 0; at + sizeof(Elf64_Nhdr) <= notes.size();) {
     Elf64_Nhdr note{};
@@ -37,12 +38,7 @@ std::string build_id_of_notes(const std::string& notes) {
     const std::size_t content = name + padded(note.n_namesz);
     if (content + note.n_descsz > notes.size()) return "";
     if (note.n_type == NT_GNU_BUILD_ID && notes.compare(name, 4, std::string_view("GNU\0", 4)) == 0) {
-      std::string hex;
-      for (const char c : notes.substr(content, note.n_descsz)) {
-        hex += kDigits[static_cast<unsigned char>(c) >> 4];
-        hex += kDigits[static_cast<unsigned char>(c) & 15];
-      }
-      return hex;
+      return hex_of_bytes(std::string_view(notes).substr(content, note.n_descsz));
     }
     at = content + padded(note.n_descsz);
   }

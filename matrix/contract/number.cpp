@@ -7,8 +7,9 @@
 namespace reprobench {
 namespace {
 
+constexpr char kDigits[] = "0123456789abcdef";
+
 std::string hex_digits(std::uint64_t value, int digits) {
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string text(static_cast<std::size_t>(digits), '0');
   for (int i = digits - 1; i >= 0; --i, value >>= 4) {
     text[static_cast<std::size_t>(i)] = kDigits[value & 15];
@@ -33,6 +34,17 @@ Bits bits_of(Float value) {
 }
 
 }  // namespace
+
+std::string hex_of_bytes(std::string_view bytes) {
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
 
 nlohmann::json json_number(double value) {
   if (std::isnan(value)) return "nan";

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -29,6 +30,7 @@ std::optional<double> exact_float_from_json(const nlohmann::json& json);
 
 std::string hex32(std::uint32_t value);  // 8 lower-case digits
 std::string hex64(std::uint64_t value);  // 16 lower-case digits
+std::string hex_of_bytes(std::string_view bytes);
 std::optional<std::uint64_t> parse_hex(std::string_view digits);
 
 }  // namespace reprobench

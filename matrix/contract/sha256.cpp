@@ -4,6 +4,8 @@
 
 #include <openssl/evp.h>
 
+#include "matrix/contract/number.hpp"
+
 namespace reprobench {
 
 struct Sha256::Context {
@@ -30,14 +32,7 @@ Sha256Digest Sha256::finish() {
 }
 
 std::string to_hex(const Sha256Digest& digest) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * digest.size());
-  for (const std::uint8_t byte : digest) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 0xF];
-  }
-  return text;
+  return hex_of_bytes({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 std::string sha256_of_text(std::string_view text) {
