@@ -62,9 +62,9 @@ TEST_CASE("a request with a field of the wrong type or missing names the field",
 TEST_CASE("another major or a newer minor is refused, each with both numbers", "[contract]") {
   nlohmann::json request = to_json(some_request());
   request["version"]["minor"] = kContractVersion.minor + 1;
-  CHECK_THROWS_WITH(request_from_json(request), "request: version 1.3 cannot be read by contract 1.2");
+  CHECK_THROWS_WITH(request_from_json(request), "request: version 1.4 cannot be read by contract 1.3");
   request["version"] = {{"major", kContractVersion.major + 1}, {"minor", 0}};
-  CHECK_THROWS_WITH(request_from_json(request), "request: version 2.0 cannot be read by contract 1.2");
+  CHECK_THROWS_WITH(request_from_json(request), "request: version 2.0 cannot be read by contract 1.3");
 }
 
 TEST_CASE("a document of another schema is refused", "[contract]") {

@@ -11,7 +11,9 @@
 // |         | `gate_origin`; in verdicts `dimensions` and what was asked, planted and only recorded; a field that |
 // |         | no description has is refused; of a host and its GPUs every fact is there |
 // | 1.2     | seals: files of an attempt and the plan in the journal, plan and journal in the verdict; a step's chain |
-// |         | covers its loss; a trace's header names the torch it began with |
+// |         | covers its loss |
+// | 1.3     | a trace's header names the torch it began with; in verdicts how long a cell's attempts took; in |
+// |         | comparisons the cells without a partner, and regions of operators |
 #pragma once
 
 #include <stdexcept>
@@ -26,7 +28,7 @@ struct ContractVersion {
   int minor;
 };
 
-inline constexpr ContractVersion kContractVersion{1, 2};
+inline constexpr ContractVersion kContractVersion{1, 3};
 inline constexpr const char* kProjectVersion = "0.2.0";
 
 // A document whose content breaks the contract. `what()` is one sentence that names the field.

@@ -24,7 +24,7 @@ class Refusals(unittest.TestCase):
         self._refused(r"plan\.json: version 2\.0 cannot be read", lambda d: d["plan"]["version"].update(major=2))
 
     def test_a_newer_minor_version(self):
-        self._refused(r"verdict\.json: version 1\.3 cannot be read", lambda d: d["verdict"]["version"].update(minor=3))
+        self._refused(r"verdict\.json: version 1\.4 cannot be read", lambda d: d["verdict"]["version"].update(minor=4))
 
     def test_a_version_that_is_no_number(self):
         self._refused(r"run\.json: `version` with", lambda d: d["run"]["version"].update(minor=True))
@@ -55,7 +55,7 @@ class Refusals(unittest.TestCase):
 
     def test_an_older_minor_version_is_read(self):
         schema = load.load_schema("run")
-        schema["properties"]["version"]["properties"]["minor"]["const"] = 3
+        schema["properties"]["version"]["properties"]["minor"]["const"] = 4
         document = golden_run.documents()["run"]
         load._check_version("run.json", document, "run", schema)
         load._check_content("run.json", document, schema)

@@ -37,7 +37,7 @@ def _verdict_with_telemetry():
 
 
 def _head(name):
-    return {"schema": f"reprobench/{name}", "version": {"major": 1, "minor": 2}}
+    return {"schema": f"reprobench/{name}", "version": {"major": 1, "minor": 3}}
 
 
 FINGERPRINT = golden_run.documents()["verdict"]["environments"][0]["fingerprint"]
