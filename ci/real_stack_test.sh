@@ -65,7 +65,7 @@ run "$work/again"
 expect "the verdict without the fault" passed "$(field "$work/again" 'v["word"]')"
 same='[(c["cell_id"], c["chain"]) for c in v["cells"]]'
 expect "cell ids and digests of two clean runs" "$(field "$work/clean" "$same")" "$(field "$work/again" "$same")"
-mkdir "$work/documents" "$work/overflow-documents"
+mkdir "$work/documents" "$work/overflow-documents" "$work/stretch-documents"
 "$reprobench" --store "$work/store" selftest --stack "$stack" --placements 1 --clean 2 --batches 8 --json >"$work/documents/selftest.json" || {
   "$python" -c 'import json, sys
 for row in json.load(open(sys.argv[1]))["rows"]: print(row["workload"], row["fault"], row["problem"] or "ok")' "$work/documents/selftest.json" >&2
@@ -82,6 +82,17 @@ compared() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.
 expect "the judgement of another order of summation by fp64" rounding "$(compared 'v["explanation"]["lockstep"]["word"]')"
 expect "the judgement of its trajectory" within "$(compared 'v["trajectory"]["word"]')"
 expect "the operator that sums in another order" True "$(compared '"mm" in v["explanation"]["operator"]["measured"]["name"]')"
+
+# The sides take different operators: each one's stretch of calls is named, and in fp64 the two make the same.
+status=0
+"$reprobench" --store "$work/store" compare "$stack" "$stack" --model gpt2 --steps 1 --knob-a attention=flash --knob-b attention=written_out \
+  --explain --batches 2 --json >"$work/stretch-documents/comparison.json" || status=$?
+expect "the exit code of fused against written-out attention" 1 "$status"
+stretch() { "$python" -c 'import json, sys; e = json.load(open(sys.argv[1]))["explanation"]; print(eval(sys.argv[2]))' "$work/stretch-documents/comparison.json" "$1"; }
+expect "the calls of the fused side" "aten::scaled_dot_product_attention" "$(stretch '" ".join(c["name"] for c in e["region"]["measured"]["calls"])')"
+expect "the calls of the other side" "aten::transpose aten::matmul aten::mul aten::masked_fill aten::softmax aten::matmul" \
+  "$(stretch '" ".join(c["name"] for c in e["region"]["expected"]["calls"])')"
+expect "the two in fp64" True "$(stretch 'e["operator_budget"]["forms_apart_rel"] < 1e-14 < 1e-8 < e["operator_budget"]["distance_rel"]')"
 
 # A NaN out of finite inputs: the operator that made it is named.
 status=0
@@ -105,7 +116,7 @@ states = sorted(pathlib.Path(sys.argv[1], "replays").rglob("state-*.safetensors"
 tensors = dict(safetensors.deserialize(states[0].read_bytes()))
 assert list(tensors["fc1.weight"]["shape"]) == [128, 784], sorted(tensors)
 PYTHON
-for documents in "$work/documents" "$work/overflow-documents"; do
+for documents in "$work/documents" "$work/overflow-documents" "$work/stretch-documents"; do
   PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$documents"
 done
 

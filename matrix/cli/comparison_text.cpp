@@ -22,14 +22,24 @@ std::string bits_text(ElementType type, double value, const std::string& bits) {
                                                  : fmt::format("0x{}", digits);
 }
 
+// From here on, a factor of four, ULP only count how many numbers there are around zero.
+constexpr std::uint64_t kMostUlpShown = std::uint64_t{1} << 24;
+
+std::string distance_of(std::optional<std::uint64_t> ulp, std::optional<double> distance_rms) {
+  if (distance_rms && ulp && *ulp > kMostUlpShown) return fmt::format("{:.2g} of the tensor's RMS", *distance_rms);
+  return ulp ? fmt::format("{} ULP", *ulp) : "";
+}
+
 std::string element_text(const ElementFinding& finding) {
-  std::string text = line("element", fmt::format("{} [{}], index {} in block {}: {} against {}{}", finding.tensor,
-                                                 fmt::join(finding.shape, " x "), finding.index, finding.block,
-                                                 bits_text(finding.type, finding.measured, finding.measured_bits),
-                                                 bits_text(finding.type, finding.expected, finding.expected_bits),
-                                                 finding.ulp ? fmt::format(", {} ULP", *finding.ulp) : ""));
+  const std::string apart = distance_of(finding.ulp, finding.distance_rms);
+  const std::string most = distance_of(finding.max_ulp, finding.max_distance_rms);
+  std::string text = line(
+      "element",
+      fmt::format("{} [{}], index {} in block {}: {} against {}{}", finding.tensor, fmt::join(finding.shape, " x "),
+                  finding.index, finding.block, bits_text(finding.type, finding.measured, finding.measured_bits),
+                  bits_text(finding.type, finding.expected, finding.expected_bits), apart.empty() ? "" : ", " + apart));
   text += line("", fmt::format("{} of {} elements differ{}", finding.differing, finding.count,
-                               finding.max_ulp ? fmt::format(", by up to {} ULP", *finding.max_ulp) : ""));
+                               most.empty() ? "" : ", by up to " + most));
   return text;
 }
 
@@ -85,12 +95,23 @@ std::string budget_text(const Explanation& explanation) {
     return explanation.no_budget.empty() ? "" : line("fp64", fmt::format("not judged: {}", explanation.no_budget));
   }
   const OperatorBudget& budget = *explanation.budget;
-  return line("fp64",
-              fmt::format("the same inputs in fp64: off by {:.2e} here, {:.2e} there, {:.2e} between them{}",
+  std::string text = line(
+      "fp64", fmt::format("the same inputs in fp64: off by {:.2e} here, {:.2e} there, {:.2e} between them{}",
                           budget.measured_error_rel, budget.expected_error_rel, budget.distance_rel,
                           budget.amplification ? fmt::format("; a change of its inputs comes out {:.2g} times as large",
                                                              *budget.amplification)
                                                : ""));
+  if (budget.forms_apart_rel) {
+    text += line("", fmt::format("what the two sides ask for, in fp64, is {:.2e} apart", *budget.forms_apart_rel));
+  }
+  for (const auto& [side, error] : {std::pair("measured", &budget.measured), std::pair("expected", &budget.expected)}) {
+    if (!*error) continue;
+    const LocalError& local = **error;
+    text += line("", local.of_bound ? fmt::format("{} side: up to {:.3g} of the bound of its rounding ({})", side,
+                                                  *local.of_bound, local.source)
+                                    : fmt::format("{} side: {}", side, local.no_bound));
+  }
+  return text;
 }
 
 std::string ratio_text(const LockstepTensor& tensor) {
@@ -113,6 +134,10 @@ std::string lockstep_text(const Explanation& explanation) {
 
 std::string explanation_text(const Explanation& explanation) {
   std::string text;
+  if (explanation.headline) {
+    text +=
+        line("judged", fmt::format("{}: {}", to_string(explanation.headline->word), explanation.headline->sentence));
+  }
   if (explanation.call) text += call_text(*explanation.call);
   if (explanation.region) text += region_text(*explanation.region);
   if (explanation.diverging_operators.size() > 1) {

@@ -1,6 +1,7 @@
 // The documents `comparison` and `comparisons`: what is said of two cells, or of a workload on two stacks.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "matrix/verdict/discrete_events.hpp"
 #include "matrix/verdict/divergence.hpp"
 #include "matrix/verdict/divergence_strip.hpp"
+#include "matrix/verdict/local_error.hpp"
 #include "matrix/verdict/lockstep.hpp"
 #include "matrix/verdict/loss_equivalence.hpp"
 #include "matrix/verdict/match.hpp"
@@ -39,7 +41,9 @@ struct ElementFinding {
   double measured = 0;  // NaN for a type without an arithmetic
   double expected = 0;
   std::optional<std::uint64_t> ulp;
-  std::optional<std::uint64_t> max_ulp;  // of all elements
+  std::optional<std::uint64_t> max_ulp;         // of all elements
+  std::optional<double> distance_rms = {};      // between the two, in units of the tensor's RMS
+  std::optional<double> max_distance_rms = {};  // the largest of all elements
 };
 
 template <>
@@ -58,25 +62,56 @@ struct Description<ElementFinding> {
     field("expected", element.expected);
     field("ulp", element.ulp);
     field("max_ulp", element.max_ulp, "Of all elements.");
+    field.optional("distance_rms", element.distance_rms,
+                   "Between the two, in units of the tensor's RMS: what ULP do not say across zero.");
+    field.optional("max_distance_rms", element.max_distance_rms, "The largest of all elements.");
   }
 };
 
-// What one operator made of the same inputs, beside what it makes of them in fp64.
+// What a call, or a stretch of calls, made of the same inputs on both sides, beside what fp64 makes of them.
 struct OperatorBudget {
   double measured_error_rel = 0;  // e_x, relative L2
   double expected_error_rel = 0;  // e_r
   double distance_rel = 0;        // between the two
   std::optional<double> amplification;
+  std::optional<double> forms_apart_rel;  // between what the two sides ask for, both in fp64
+  std::optional<LocalError> measured;     // of a single call
+  std::optional<LocalError> expected;
 };
 
 template <>
 struct Description<OperatorBudget> {
-  static constexpr About about = About::part("operator_budget", "Relative L2 against the same operator in fp64.");
+  static constexpr About about = About::part("operator_budget", "Relative L2 against the same operators in fp64.");
   static void fields(auto& field, OperatorBudget& budget) {
     field("measured_error_rel", budget.measured_error_rel);
     field("expected_error_rel", budget.expected_error_rel);
     field("distance_rel", budget.distance_rel);
     field("amplification", budget.amplification);
+    field.optional("forms_apart_rel", budget.forms_apart_rel,
+                   "Between what the two sides ask for, both in fp64: far above 1e-16, they ask for different things.");
+    field.optional("measured", budget.measured);
+    field.optional("expected", budget.expected);
+  }
+};
+
+// What a difference is, out of all that is known of it.
+enum class ExplainedWord { rounding, another_computation, defect, undecided };
+template <>
+struct Words<ExplainedWord> {
+  static constexpr std::array<std::string_view, 4> table = {"rounding", "another computation", "defect", "undecided"};
+};
+
+struct Headline {
+  ExplainedWord word = ExplainedWord::undecided;
+  std::string sentence;
+};
+
+template <>
+struct Description<Headline> {
+  static constexpr About about = About::part("headline", "What a difference is, out of all that is known of it.");
+  static void fields(auto& field, Headline& headline) {
+    field("word", headline.word);
+    field("sentence", headline.sentence);
   }
 };
 
@@ -97,6 +132,7 @@ struct Description<StateLockstep> {
 };
 
 struct Explanation {
+  std::optional<Headline> headline;  // nothing: no call made the difference
   std::optional<OperatorDivergence> call;
   std::optional<OperatorRegion> region;          // without a call: what made the difference; with one: what it calls
   std::vector<std::string> diverging_operators;  // of that step
@@ -114,6 +150,7 @@ template <>
 struct Description<Explanation> {
   static constexpr About about = About::part("explanation");
   static void fields(auto& field, Explanation& explanation) {
+    field.optional("headline", explanation.headline, "Absent: no call made the difference, or an older writer.");
     field("operator", explanation.call);
     field.optional("region", explanation.region,
                    "Where the sides take different operators. Beside an operator: what it calls.");

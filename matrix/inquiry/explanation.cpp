@@ -8,6 +8,7 @@
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/evidence/trace_chain.hpp"
+#include "matrix/inquiry/headline.hpp"
 #include "matrix/inquiry/replay_files.hpp"
 #include "matrix/verdict/accumulator.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
@@ -47,6 +48,7 @@ class Explainer {
       compare_states();
     }
     if (settings_.lockstep_batches > 0) judge_steps();
+    result_.headline = headline_of(result_);
     result_.suspect = suspect_of(operator_named(), differences);
     return std::move(result_);
   }
@@ -118,11 +120,20 @@ class Explainer {
                                    capture_of(expected_folder_, expected.at, expected.calls));
     const auto ours = tensors_left_in(outcomes[0].folder, kOperatorTensorsFile);
     const auto theirs = tensors_left_in(outcomes[1].folder, kOperatorTensorsFile);
-    const auto key = [](const OperatorStretch& stretch) {
-      return fmt::format("{}.{}", stretch.is_taken ? "input" : "output", stretch.place);
+    const auto value = [](const OperatorStretch& stretch, const SafetensorsFile& file, bool is_exact) {
+      const char* kind = stretch.is_taken ? (is_exact ? "exact_input" : "input") : (is_exact ? "fp64" : "output");
+      return find_tensor(file.tensors(), fmt::format("{}.{}", kind, stretch.place));
     };
-    find_element(fmt::format("what {} made", names_of(measured, 4)), find_tensor(ours.tensors(), key(measured)),
-                 find_tensor(theirs.tensors(), key(expected)));
+    const TensorView* a = value(measured, ours, false);
+    const TensorView* b = value(expected, theirs, false);
+    find_element(fmt::format("what {} made", names_of(measured.calls.empty() ? expected : measured, 4)), a, b);
+    for (const SafetensorsFile* file : {&ours, &theirs}) {
+      const auto problem = file->metadata().find("stretch");
+      if (problem == file->metadata().end()) continue;
+      result_.no_budget = "the stretch cannot be carried out in fp64: " + problem->second;
+      return;
+    }
+    weigh({a, b, value(measured, ours, true), value(expected, theirs, true)}, {});
   }
 
   void capture_call() {
@@ -133,7 +144,11 @@ class Explainer {
     const std::string output = fmt::format("output.{}", result_.call->output);
     find_element(fmt::format("output {} of {}", result_.call->output, result_.call->measured.name),
                  find_tensor(ours.tensors(), output), find_tensor(theirs.tensors(), output));
-    weigh_call(ours, theirs, output, fmt::format("fp64.{}", result_.call->output));
+    const std::string exact = fmt::format("fp64.{}", result_.call->output);
+    weigh({find_tensor(ours.tensors(), output), find_tensor(theirs.tensors(), output),
+           find_tensor(ours.tensors(), exact), find_tensor(theirs.tensors(), exact)},
+          theirs.metadata());
+    judge_call(ours, theirs);
     note_accumulator(ours, theirs, output);
   }
 
@@ -173,33 +188,66 @@ class Explainer {
                                      element_value(type, first.bits_b),
                                      first.ulp,
                                      difference.largest ? difference.largest->ulp : std::nullopt};
+    const double rms = std::sqrt(difference.reference_squares / static_cast<double>(difference.count));
+    const double apart = std::abs(result_.element->measured - result_.element->expected);
+    if (!(rms > 0) || !std::isfinite(apart)) return;
+    result_.element->distance_rms = apart / rms;
+    result_.element->max_distance_rms = difference.max_abs / rms;
   }
 
-  void weigh_call(const SafetensorsFile& ours, const SafetensorsFile& theirs, const std::string& output,
-                  const std::string& exact) {
-    const TensorView* a = find_tensor(ours.tensors(), output);
-    const TensorView* b = find_tensor(theirs.tensors(), output);
-    const TensorView* h = find_tensor(theirs.tensors(), exact);
-    if (a != nullptr && b != nullptr && (a->dtype != b->dtype || a->shape != b->shape)) {
+  // Both sides' values of one tensor, and what each asks for in fp64.
+  struct Weighed {
+    const TensorView* ours;
+    const TensorView* theirs;
+    const TensorView* our_exact;
+    const TensorView* their_exact;
+  };
+
+  void weigh(const Weighed& of, const SafetensorsMetadata& metadata) {
+    const auto is_exact = [](const TensorView* exact, const TensorView* value) {
+      return exact != nullptr && exact->dtype == "F64" && exact->shape == value->shape;
+    };
+    if (of.ours != nullptr && of.theirs != nullptr &&
+        (of.ours->dtype != of.theirs->dtype || of.ours->shape != of.theirs->shape)) {
       result_.no_budget = "the two outputs differ in type or shape";
       return;
     }
-    if (a == nullptr || b == nullptr || h == nullptr || h->dtype != "F64" || a->shape != h->shape) {
-      const auto reason = theirs.metadata().find("fp64");
-      result_.no_budget = reason == theirs.metadata().end() ? "the operator has no fp64 form" : reason->second;
+    if (of.ours == nullptr || of.theirs == nullptr || !is_exact(of.their_exact, of.theirs)) {
+      const auto reason = metadata.find("fp64");
+      result_.no_budget = reason == metadata.end() ? "the operator has no fp64 form" : reason->second;
       return;
     }
-    const ErrorSums of_a = error_sums(element_type_of(a->dtype), a->bytes, ElementType::fp64, h->bytes);
-    const ErrorSums of_b = error_sums(element_type_of(b->dtype), b->bytes, ElementType::fp64, h->bytes);
-    const Difference between = diff(element_type_of(a->dtype), a->bytes, b->bytes);
+    const ElementType type = element_type_of(of.theirs->dtype);
+    const bool has_both = is_exact(of.our_exact, of.ours);
+    // Both are held against what the expected side asks for; how far the other asks for something else is said beside.
+    const ErrorSums of_a = error_sums(type, of.ours->bytes, ElementType::fp64, of.their_exact->bytes);
+    const ErrorSums of_b = error_sums(type, of.theirs->bytes, ElementType::fp64, of.their_exact->bytes);
+    const Difference between = diff(type, of.ours->bytes, of.theirs->bytes);
     const auto relative = [&](double squares) {
       return of_b.reference_squares > 0 ? std::sqrt(squares / of_b.reference_squares) : 0;
     };
-    OperatorBudget budget{relative(of_a.error_squares), relative(of_b.error_squares),
-                          relative(between.difference_squares), std::nullopt};
-    const auto amplification = theirs.metadata().find("amplification");
-    if (amplification != theirs.metadata().end()) budget.amplification = std::stod(amplification->second);
+    OperatorBudget budget;
+    budget.measured_error_rel = relative(of_a.error_squares);
+    budget.expected_error_rel = relative(of_b.error_squares);
+    budget.distance_rel = relative(between.difference_squares);
+    if (has_both) {
+      budget.forms_apart_rel =
+          relative(diff(ElementType::fp64, of.our_exact->bytes, of.their_exact->bytes).difference_squares);
+    }
+    const auto amplification = metadata.find("amplification");
+    if (amplification != metadata.end()) budget.amplification = std::stod(amplification->second);
     result_.budget = budget;
+  }
+
+  // Class B1: each side's call by itself.
+  void judge_call(const SafetensorsFile& ours, const SafetensorsFile& theirs) {
+    if (!result_.budget) return;
+    const auto judged = [&](const ComparedSide& side, const OperatorRecord& call, const SafetensorsFile& file) {
+      const LocalSettings settings{side.request.device != "cpu" && side.request.knobs.at("tf32") == "on"};
+      return local_error(call, result_.call->output, file.tensors(), settings);
+    };
+    result_.budget->measured = judged(measured_, result_.call->measured, ours);
+    result_.budget->expected = judged(expected_, result_.call->expected, theirs);
   }
 
   // No call at all stands between equal and different values: something changed the state, the batch or a gradient

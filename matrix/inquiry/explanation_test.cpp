@@ -67,7 +67,8 @@ TEST_CASE("a difference in a forward output is followed to step, operator, eleme
   CHECK(
       comparison.sentence ==
       "equal bits up to step 3; first difference in step 4, forward_output `fc2`; aten::addmm (forward of `fc2`, step "
-      "4) made it out of equal inputs; suspect: torch");
+      "4) made it out of equal inputs; undecided: what is on record of aten::addmm does not give its bound; suspect: "
+      "torch");
 }
 
 TEST_CASE("each side is replayed up to the difference, and the call captured from its own state", "[explanation]") {
@@ -167,6 +168,76 @@ TEST_CASE("other constants of a call are told from another operator", "[explanat
   const auto comparison = compare(replays, explained());
   CHECK(comparison.explanation->call->constants_differ);
   CHECK(comparison.explanation->call->measured.constants == "2");
+}
+
+TEST_CASE("an answer never says rounding where constants differ, whatever the steps say", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 2, 2, 0},
+                               {"constants forward fc1 aten::addmm", 2, 2, 0, becomes(2)}};
+  const auto comparison = compare(replays, explained(8));
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.headline);
+  CHECK(found.lockstep->word == LockstepWord::rounding);
+  CHECK(found.headline->word == ExplainedWord::another_computation);
+  CHECK(has(found.headline->sentence, "the constants of aten::addmm differ: 2 against 1"));
+  CHECK_FALSE(has(comparison.sentence, "rounding"));
+}
+
+TEST_CASE("the output of an operator beyond the bound of its rounding is a defect of that operator", "[explanation]") {
+  ScriptedReplays replays;
+  SECTION("of the measured side") { replays.stacks["stack-b"] = {{"forward act aten::relu", 4, 4, 7}}; }
+  SECTION("of the expected side") { replays.stacks["stack-a"] = {{"forward act aten::relu", 4, 4, 7}}; }
+  const bool is_expected = replays.stacks.count("stack-a") > 0;
+  const auto comparison = compare(replays, explained(8));
+  const Headline& headline = *comparison.explanation->headline;
+  CHECK(headline.word == ExplainedWord::defect);
+  CHECK(has(headline.sentence, "aten::relu is off by more than it can round: on the "));
+  CHECK(has(headline.sentence, is_expected ? "on the expected side by" : "on the measured side by"));
+}
+
+TEST_CASE("sides that take different operators are answered by both stretches, judged in fp64", "[explanation]") {
+  ScriptedReplays replays;
+  SECTION("another decomposition of the same is rounding") {
+    replays.stacks["stack-b"] = {{"decomposed act", 4, 4, -1, times(1)}};
+    const auto comparison = compare(replays, explained(8));
+    const Explanation& found = *comparison.explanation;
+    CHECK_FALSE(found.call);
+    REQUIRE(found.region);
+    CHECK(names_of(found.region->measured) == "aten::mul, aten::div, aten::clamp_min");
+    CHECK(names_of(found.region->expected) == "aten::relu");
+    REQUIRE(found.budget);
+    CHECK(*found.budget->forms_apart_rel < 1e-15);
+    CHECK(found.headline->word == ExplainedWord::rounding);
+    CHECK(has(found.headline->sentence, "the two stretches make the same, and the steps against fp64 confirm it"));
+    CHECK(has(comparison.sentence,
+              "the sides take different operators: aten::mul, aten::div, aten::clamp_min against "
+              "aten::relu (forward of `act`, step 4)"));
+    CHECK_FALSE(has(comparison.sentence, "no operator made it"));
+    CHECK(found.element->tensor == "what aten::mul, aten::div, aten::clamp_min made");
+    CHECK(replays.calls[1][0].request.replay->capture->stretch == std::vector<std::int64_t>{1, 2, 3});
+    CHECK(replays.calls[1][1].request.replay->capture->stretch == std::vector<std::int64_t>{1});
+  }
+  SECTION("one with a constant wrong in its 20th bit is another computation") {
+    replays.stacks["stack-b"] = {{"decomposed act", 4, 4, -1, times(1 + 0x1p-20)}};
+    const auto comparison = compare(replays, explained(8));
+    const Explanation& found = *comparison.explanation;
+    CHECK(found.headline->word == ExplainedWord::another_computation);
+    CHECK(*found.budget->forms_apart_rel == Approx(0x1p-20).epsilon(1e-3));
+    CHECK(has(found.headline->sentence, "the measured side is "));
+    CHECK(has(found.headline->sentence, " times as far from fp64 as the expected one"));
+    CHECK_FALSE(has(comparison.sentence, "; rounding"));
+  }
+  SECTION("a cast on one side is another computation, and named") {
+    replays.stacks["stack-b"] = {{"cast fc1", 4, 4}};
+    const auto comparison = compare(replays, explained(8));
+    const Explanation& found = *comparison.explanation;
+    REQUIRE(found.region);
+    CHECK(names_of(found.region->measured) == "aten::_to_copy");
+    CHECK(names_of(found.region->expected) == "nothing");
+    CHECK(found.headline->word == ExplainedWord::another_computation);
+    CHECK(has(found.headline->sentence, "bfloat16 on the measured side only"));
+    CHECK(found.budget->expected_error_rel == 0);
+  }
 }
 
 TEST_CASE("what is not finite on one side has an element and no distance in ULP of NaN", "[explanation]") {
@@ -390,7 +461,7 @@ TEST_CASE("many batches from one state beside fp64 tell rounding from a defect",
     replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, 7}};
     const auto comparison = compare(replays, explained(8));
     CHECK(comparison.explanation->lockstep->word == LockstepWord::rounding);
-    CHECK(has(comparison.sentence, "against fp64: rounding"));
+    CHECK(has(comparison.sentence, "; rounding: by the steps against fp64 alone"));
   }
   SECTION("a thousandth") {
     replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, -1, times(1.001)}};

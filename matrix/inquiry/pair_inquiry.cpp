@@ -61,11 +61,16 @@ Match judged_by(const CellComparison& comparison, FailOn what) {
   if (comparison.non_finite) return Match::differs;
   const auto& explained = comparison.explanation;
   if (!explained || !explained->lockstep) return Match::not_comparable;
-  if (explained->lockstep->word == LockstepWord::defect) return Match::differs;
-  const bool is_other = explained->call && explained->call->constants_differ;
-  if (what == FailOn::another_computation && is_other) return Match::differs;
-  const bool is_rounding = explained->lockstep->word == LockstepWord::rounding;
-  return is_rounding && comparison.doubts.empty() ? Match::equal : Match::not_comparable;
+  // Without a headline no call made the difference, and the steps against fp64 are all that is known.
+  const ExplainedWord word = explained->headline
+                                 ? explained->headline->word
+                                 : from_word<ExplainedWord>(to_string(explained->lockstep->word)).value();
+  const bool is_defect = word == ExplainedWord::defect || explained->lockstep->word == LockstepWord::defect;
+  const bool is_other = word == ExplainedWord::another_computation;
+  if (is_defect || (is_other && what == FailOn::another_computation)) return Match::differs;
+  const bool is_harmless =
+      word == ExplainedWord::rounding || (is_other && explained->lockstep->word == LockstepWord::rounding);
+  return is_harmless && comparison.doubts.empty() ? Match::equal : Match::not_comparable;
 }
 
 Match overall_word(const std::vector<CellComparison>& comparisons, const StoredPairs& found, FailOn what) {

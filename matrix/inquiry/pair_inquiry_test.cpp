@@ -3,6 +3,7 @@
 #include "ci/catch.hpp"
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/inquiry/ensemble.hpp"
+#include "matrix/inquiry/headline.hpp"
 #include "matrix/inquiry/scripted_replays.hpp"
 
 namespace reprobench {
@@ -178,6 +179,7 @@ TEST_CASE("what fails is chosen; what nobody judged, a NaN or doubtful evidence 
     Explanation& explanation = comparison.explanation.emplace();
     explanation.lockstep.emplace().word = *row.fp64;
     explanation.call.emplace().constants_differ = row.constants_differ;
+    explanation.headline = headline_of(explanation);
   }
   if (row.not_finite) comparison.non_finite.emplace();
   if (row.doubtful) comparison.doubts.push_back("of x 2 of 3 repeats completed");

@@ -187,18 +187,32 @@ class ScriptedReplays : public Replays {
     save(folder / gradients_file(step), named, network.rounding());
   }
 
+  // Of what a call of the stretch made what it is meant to make.
+  static SyntheticTensor exact_input(const SyntheticNetwork& network, const OperatorSite& site,
+                                     const std::string& digest, const SyntheticTensor& input) {
+    for (const std::int64_t before : site.stretch) {
+      const SyntheticCall& call = network.calls.at(static_cast<std::size_t>(before));
+      if (call.record.outputs[0].digest == digest) return network.exact_of.at(digest);
+    }
+    return input;
+  }
+
   static void capture(const SyntheticNetwork& network, const OperatorSite& site, const std::filesystem::path& folder) {
     const SyntheticCall& call = network.calls.at(static_cast<std::size_t>(site.index));
     NamedTensors named{{"output.0", &call.output}};
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
       named.emplace_back(fmt::format("input.{}", i), &call.inputs[i]);
+    std::map<std::string, SyntheticTensor> exact{{"fp64.0", call.exact}};
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+      exact[fmt::format("exact_input.{}", i)] =
+          exact_input(network, site, call.record.inputs[i].digest, call.inputs[i]);
+    }
     const bool is_node = call.record.name.find("Backward") != std::string::npos;
     if (is_node) {
       save(folder / kOperatorTensorsFile, named, network.rounding(), {},
            {{"fp64", "a backward node cannot be called by itself"}});
     } else {
-      save(folder / kOperatorTensorsFile, named, network.rounding(), {{"fp64.0", call.exact}},
-           {{"amplification", "1.5"}});
+      save(folder / kOperatorTensorsFile, named, network.rounding(), exact, {{"amplification", "1.5"}});
     }
   }
 

@@ -4,6 +4,7 @@
 //   x (8, 6) -> fc1 (10, 6) -> act -> fc2 (4, 10) -> loss: mean squares from 1; momentum 0.9, learning rate 0.1
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -51,7 +52,8 @@ inline double next_up(double value, Rounding round) {
 
 // What a side does otherwise. `site`: an operator's first output, "forward fc1 aten::addmm"; its constants, "constants
 // forward fc1 aten::addmm"; what is changed between operators: "input", "parameter NAME" before a step, "gradient NAME"
-// before the update, "moment NAME" after it.
+// before the update, "moment NAME" after it. "decomposed act": the ReLU is made by three calls, a product by three, a
+// quotient by three and a ReLU; `change` makes the second three. "cast fc1": its output goes through bfloat16.
 struct Deviation {
   std::string site;
   std::int64_t first_step = 1;
@@ -146,6 +148,7 @@ class SyntheticNetwork {
   std::vector<SyntheticCall> calls;
   std::vector<TensorRecord> tensors;
   std::map<std::string, SyntheticTensor> gradients;
+  std::map<std::string, SyntheticTensor> exact_of;  // by digest: what a call or stretch is meant to make, in fp64
   double loss = 0;
 
  private:
@@ -215,6 +218,7 @@ class SyntheticNetwork {
                    fmt::format("{}", constants.values.front())};
     for (const SyntheticTensor& input : inputs) made.record.inputs.push_back(in_record(input));
     made.inputs = std::move(inputs);
+    exact_of.try_emplace(digest(made.output), made.exact);
     calls.push_back(made);
     return made.output;
   }
@@ -277,11 +281,51 @@ class SyntheticNetwork {
                                        [&](Rounding round) { return column_sums(of_output, round); });
   }
 
-  void forward_and_backward(const SyntheticTensor& x) {
-    const SyntheticTensor hidden = linear("fc1", x);
-    const SyntheticTensor active = call("forward", "act", "aten::relu", {hidden}, [&](Rounding round) {
-      return elementwise(hidden, hidden, round, [](double value, double) { return value < 0 ? 0 : value; });
+  bool is_asked(const std::string& site) const {
+    return std::any_of(deviations_.begin(), deviations_.end(), [&](const Deviation& deviation) {
+      return deviation.site == site && step_ >= deviation.first_step && step_ <= deviation.last_step;
     });
+  }
+
+  SyntheticTensor cast_if_asked(const SyntheticTensor& hidden) {
+    if (!is_asked("cast fc1")) return hidden;
+    const SyntheticTensor cast = call("forward", "act", "aten::_to_copy", {hidden}, [&](Rounding round) {
+      return elementwise(hidden, hidden, round, [](double value, double) {
+        return static_cast<double>(
+            std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0xffff0000U));
+      });
+    });
+    calls.back().record.outputs[0].dtype = "bfloat16";
+    exact_of[digest(cast)] = hidden;
+    return cast;
+  }
+
+  SyntheticTensor decomposed_relu(const SyntheticTensor& hidden) {
+    SyntheticTensor divisor{{1}, {3}};
+    deviate("decomposed act", divisor);
+    const double three = divisor.values.front();
+    const auto scaled = [](double value, double) { return value * 3; };
+    const auto unscaled = [three](double value, double) { return value / three; };
+    const auto relu = [](double value, double) { return value < 0 ? 0 : value; };
+    const SyntheticTensor larger = call("forward", "act", "aten::mul", {hidden},
+                                        [&](Rounding round) { return elementwise(hidden, hidden, round, scaled); });
+    const SyntheticTensor same = call("forward", "act", "aten::div", {larger},
+                                      [&](Rounding round) { return elementwise(larger, larger, round, unscaled); });
+    const SyntheticTensor active = call("forward", "act", "aten::clamp_min", {same},
+                                        [&](Rounding round) { return elementwise(same, same, round, relu); });
+    exact_of[digest(active)] =
+        elementwise(hidden, hidden, Rounding{false}, [&](double value, double) { return relu(value * 3 / three, 0); });
+    return active;
+  }
+
+  void forward_and_backward(const SyntheticTensor& x) {
+    const SyntheticTensor hidden = cast_if_asked(linear("fc1", x));
+    const SyntheticTensor active =
+        is_asked("decomposed act")
+            ? decomposed_relu(hidden)
+            : call("forward", "act", "aten::relu", {hidden}, [&](Rounding round) {
+                return elementwise(hidden, hidden, round, [](double value, double) { return value < 0 ? 0 : value; });
+              });
     const SyntheticTensor y = linear("fc2", active);
     const SyntheticTensor mean = call("forward", "loss", "aten::mse_loss", {y}, [&](Rounding round) {
       double sum = 0;

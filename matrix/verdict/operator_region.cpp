@@ -13,7 +13,7 @@ namespace {
 
 using Calls = std::span<const OperatorRecord>;
 
-constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+constexpr std::size_t kNoCall = static_cast<std::size_t>(-1);
 
 bool makes_values(const OperatorRecord& call) {
   return std::any_of(call.outputs.begin(), call.outputs.end(), has_content);
@@ -23,7 +23,7 @@ bool makes_values(const OperatorRecord& call) {
 class Flow {
  public:
   explicit Flow(Calls of_side)
-      : calls(of_side), partner(calls.size(), kNone), parent(calls.size(), kNone), is_read_(calls.size(), false) {
+      : calls(of_side), partner(calls.size(), kNoCall), parent(calls.size(), kNoCall), is_read_(calls.size(), false) {
     std::vector<std::size_t> open;  // by depth: calls that wait for their caller to end
     for (std::size_t i = 0; i < calls.size(); ++i) {
       position_[calls[i].index] = i;
@@ -40,35 +40,35 @@ class Flow {
 
   // Its place among its caller's calls can be told: every call above it has a partner.
   bool is_in_sight(std::size_t call) const {
-    for (call = parent[call]; call != kNone; call = parent[call]) {
-      if (partner[call] == kNone) return false;
+    for (call = parent[call]; call != kNoCall; call = parent[call]) {
+      if (partner[call] == kNoCall) return false;
     }
     return true;
   }
 
   std::size_t outermost_without_partner(std::size_t call) const {
-    while (parent[call] != kNone && partner[parent[call]] == kNone) call = parent[call];
+    while (parent[call] != kNoCall && partner[parent[call]] == kNoCall) call = parent[call];
     return call;
   }
 
-  // The call that made what `reader` takes; kNone: none of this step. Where the record does not say, the last one
+  // The call that made what `reader` takes; kNoCall: none of this step. Where the record does not say, the last one
   // before the reader that returned the same bytes.
   std::size_t maker(std::size_t reader, const OperatorTensor& tensor) const {
     if (tensor.made_by) {
       const auto found = position_.find(*tensor.made_by);
-      return found == position_.end() ? kNone : found->second;
+      return found == position_.end() ? kNoCall : found->second;
     }
     const auto found = makers_.find(tensor.digest);
-    if (found == makers_.end()) return kNone;
+    if (found == makers_.end()) return kNoCall;
     const auto next = std::lower_bound(found->second.begin(), found->second.end(), first_callee(reader));
-    return next == found->second.begin() ? kNone : *(next - 1);
+    return next == found->second.begin() ? kNoCall : *(next - 1);
   }
 
   // Once every partner is known.
   void note_values() {
     for (std::size_t i = 0; i < calls.size(); ++i) {
       for (const OperatorTensor& input : calls[i].inputs) {
-        for (std::size_t call = maker(i, input); call != kNone && !is_read_[call]; call = parent[call]) {
+        for (std::size_t call = maker(i, input); call != kNoCall && !is_read_[call]; call = parent[call]) {
           is_read_[call] = true;
         }
       }
@@ -129,9 +129,9 @@ class Slice {
   void follow(std::size_t reader, const OperatorTensor& tensor) {
     if (has_content(tensor) && other_.has_value(tensor)) return;
     const std::size_t maker = own_.maker(reader, tensor);
-    if (maker == kNone) return;
+    if (maker == kNoCall) return;
     const std::size_t partner = own_.partner[maker];
-    if (partner == kNone) return take(own_.outermost_without_partner(maker));
+    if (partner == kNoCall) return take(own_.outermost_without_partner(maker));
     const OperatorRecord& call = own_.calls[maker];
     if (!makes_values(call)) {
       if (call.constants == other_.calls[partner].constants) return follow_inputs(maker);
@@ -214,7 +214,7 @@ class Parting {
       for (std::size_t callee = call; callee-- > 0 && flow.calls[callee].depth > flow.calls[call].depth;) {
         const auto& outputs = flow.calls[callee].outputs;
         const auto found = std::find(outputs.begin(), outputs.end(), made);
-        if (flow.parent[callee] == call && flow.partner[callee] == kNone && found != outputs.end()) {
+        if (flow.parent[callee] == call && flow.partner[callee] == kNoCall && found != outputs.end()) {
           return Slice(flow, other).made_by(callee, static_cast<std::size_t>(found - outputs.begin()));
         }
       }
@@ -264,7 +264,7 @@ class Parting {
   void part_at_the_end() {
     const auto last = [](const Flow& flow, const Flow& other) {
       for (std::size_t i = flow.calls.size(); i-- > 0;) {
-        if (flow.partner[i] != kNone || !flow.is_in_sight(i) || flow.is_read(i)) continue;
+        if (flow.partner[i] != kNoCall || !flow.is_in_sight(i) || flow.is_read(i)) continue;
         const auto& outputs = flow.calls[i].outputs;
         const auto own = std::find_if(outputs.begin(), outputs.end(), [&](const OperatorTensor& output) {
           return has_content(output) && !other.has_value(output);

@@ -66,7 +66,9 @@ class Pair:
     @property
     def alarming(self) -> bool:
         """The document calls something more than rounding: these pairs stand first and in the colour of failures."""
-        return "failed" in (self.fp64_class, self.trajectory_class) or bool(self.extra("non_finite"))
+        headline = (self.explanation or {}).get("headline") or {"word": "rounding"}
+        is_more = headline["word"] in ("defect", "another computation")
+        return is_more or "failed" in (self.fp64_class, self.trajectory_class) or bool(self.extra("non_finite"))
 
     @property
     def word_class(self) -> str:
@@ -92,8 +94,12 @@ class Pair:
 
     @property
     def first_operator(self) -> str:
-        call = self.explanation["operator"] if self.explanation else None
-        return call["measured"]["name"] if call else ""
+        if not self.explanation:
+            return ""
+        call = self.explanation["operator"]
+        region = self.explanation.get("region") or {"measured": {"calls": []}, "expected": {"calls": []}}
+        calls = [call["measured"]] if call else region["measured"]["calls"] or region["expected"]["calls"]
+        return calls[0]["name"] if calls else ""
 
     @property
     def command(self) -> str:

@@ -190,6 +190,25 @@ class Section(unittest.TestCase):
         self.assertEqual(self.section.count('<details class="part '), 3)
         self.assertEqual(len(re.findall(r'<details class="part [a-z_]+" id="part-\d+" open>', self.section)), 1)
 
+    def test_stretches_of_other_operators_are_shown_with_the_headline(self):
+        call = samples.FULL["explanation"]["operator"]["measured"]
+        stretch = {"calls": [{**call, "name": "aten::erf"}, {**call, "name": "aten::mul"}], "outflow": call["outputs"][0]}
+        nothing = {"calls": [], "outflow": call["outputs"][0]}
+        explanation = {
+            **samples.FULL["explanation"], "operator": None,
+            "headline": {"word": "another computation", "sentence": "in fp64 the two sides are 1e-06 apart"},
+            "region": {"measured": stretch, "expected": nothing, "constants_differ": False},
+        }  # fmt: skip
+        rounding = {**samples.FULL, "explanation": {**explanation, "lockstep": None}, "trajectory": None, "non_finite": None}
+        pair = pairs_of(run_with([rounding]))[0]
+        self.assertTrue(pair.alarming)
+        self.assertEqual(pair.first_operator, "aten::erf")
+        _, text = page_of([rounding])
+        for shown in ("Another computation:", "in fp64 the two sides are 1e-06 apart", "aten::erf", "nothing: the value passes"):
+            self.assertIn(shown, text)
+        harmless = {**explanation, "headline": {"word": "rounding", "sentence": "within"}, "lockstep": None}
+        self.assertFalse(pairs_of(run_with([{**rounding, "explanation": harmless}]))[0].alarming)
+
     def test_an_explanation_without_operator_or_element_is_shown(self):
         self.assertIn("Not judged: its inputs are whole numbers", self.text)
 

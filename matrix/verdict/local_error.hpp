@@ -1,0 +1,49 @@
+// Class B1: what one operator call made, against fp64 from the same recorded inputs, with a bound that follows from how
+// it computes: correctly rounded operators and functions by their documented error in units in the last place, sums of
+// products by gamma_K with the sum of their sizes, normalisations by putting these together. None is fitted.
+//
+// A bound holds for every order of summation, so it is wide where many terms are added: beyond it is a defect, within
+// it may still be one. Bounds are of fp32; an operator without one is said to have none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/operator_record.hpp"
+#include "matrix/record/safetensors.hpp"
+
+namespace reprobench {
+
+struct LocalError {
+  double error_rel = 0;            // relative L2 against fp64
+  std::optional<double> of_bound;  // the largest share of its bound that an element's error takes; above 1: beyond
+  std::int64_t worst = 0;          // that element
+  std::string source;              // of the bound
+  std::string no_bound;            // why there is none
+};
+
+template <>
+struct Description<LocalError> {
+  static constexpr About about = About::part("local_error", "An output against fp64 from the same recorded inputs.");
+  static void fields(auto& field, LocalError& error) {
+    field("error_rel", error.error_rel, "Relative L2.");
+    field("of_bound", error.of_bound, "The largest share of its bound that an element's error takes; above 1: beyond.");
+    field("worst", error.worst, rule::at_least(0).says("That element, logical, row-major."));
+    field("source", error.source, "Of the bound.");
+    field("no_bound", error.no_bound, "Why there is none.");
+  }
+};
+
+struct LocalSettings {
+  bool rounds_inputs_to_tf32 = false;  // of matrix products
+};
+
+// `tensors` as a worker captured them (contract/replay.hpp): input.I, output.I, fp64.I, magnitude.I. Nothing: the
+// output has no fp64 form.
+std::optional<LocalError> local_error(const OperatorRecord& call, std::size_t output,
+                                      std::span<const TensorView> tensors, const LocalSettings& settings = {});
+
+}  // namespace reprobench

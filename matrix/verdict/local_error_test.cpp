@@ -1,0 +1,237 @@
+#include "matrix/verdict/local_error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr double kRoundoff = 0x1p-24;
+
+using Singles = std::vector<float>;
+using Exact = std::vector<double>;
+using Shape = std::vector<std::int64_t>;
+
+// The tensors of one call, as a worker leaves them.
+class Capture {
+ public:
+  explicit Capture(const std::string& name, const std::string& constants = "") {
+    call_.name = name;
+    call_.constants = constants;
+  }
+  Capture& single(const std::string& name, const Shape& shape, const Singles& values) {
+    return add(name, "F32", shape, std::as_bytes(std::span(values)));
+  }
+  Capture& exact(const std::string& name, const Shape& shape, const Exact& values) {
+    return add(name, "F64", shape, std::as_bytes(std::span(values)));
+  }
+  std::optional<LocalError> error(std::size_t output = 0, const LocalSettings& settings = {}) {
+    std::vector<TensorView> views;
+    for (const Kept& kept : kept_) views.push_back({kept.name, kept.dtype, kept.shape, kept.bytes});
+    std::sort(views.begin(), views.end(), [](const TensorView& a, const TensorView& b) { return a.name < b.name; });
+    return local_error(call_, output, views, settings);
+  }
+  double of_bound(std::size_t output = 0, const LocalSettings& settings = {}) {
+    const auto found = error(output, settings);
+    REQUIRE(found);
+    INFO(found->no_bound);
+    REQUIRE(found->of_bound);
+    return *found->of_bound;
+  }
+
+ private:
+  struct Kept {
+    std::string name;
+    std::string dtype;
+    Shape shape;
+    std::vector<std::byte> bytes;
+  };
+  Capture& add(const std::string& name, const std::string& dtype, const Shape& shape,
+               std::span<const std::byte> bytes) {
+    kept_.push_back({name, dtype, shape, {bytes.begin(), bytes.end()}});
+    return *this;
+  }
+
+  OperatorRecord call_;
+  std::vector<Kept> kept_;
+};
+
+TEST_CASE("a product of K terms may be off by gamma of K and its scaling, and the rounding of the result", "[local]") {
+  // 3 times 1 plus 4 times 2.
+  const double bound = 4 * kRoundoff / (1 - 4 * kRoundoff) * 11 + kRoundoff * 11;
+  const auto share = [&](double off, const LocalSettings& settings = {}) {
+    return Capture("aten::mm")
+        .single("input.0", {1, 2}, {3, 4})
+        .single("input.1", {2}, {1, 2})
+        .exact("fp64.0", {1}, {11 - off})
+        .exact("magnitude.0", {1}, {11})
+        .single("output.0", {1}, {11})
+        .of_bound(0, settings);
+  };
+  CHECK(share(0) == 0);
+  CHECK(share(0.5 * bound) == Approx(0.5));
+  CHECK(share(3 * bound) == Approx(3));
+  CHECK(share(3 * bound, {true}) < 0.01);  // TF32 rounds the factors to 11 bits
+  CHECK(share(0.1, {true}) > 1);
+}
+
+TEST_CASE("of an addmm the terms are those of its factors, and a negative factor leaves no bound", "[local]") {
+  const auto capture = [](double magnitude) {
+    return Capture("aten::addmm")
+        .single("input.0", {1}, {1})
+        .single("input.1", {1, 2}, {3, 4})
+        .single("input.2", {2}, {1, 2})
+        .exact("fp64.0", {1}, {12 - 12 * kRoundoff})
+        .exact("magnitude.0", {1}, {magnitude})
+        .single("output.0", {1}, {12});
+  };
+  CHECK(capture(12).of_bound() == Approx(12 * kRoundoff / (4 * kRoundoff / (1 - 4 * kRoundoff) * 12 + 12 * kRoundoff)));
+  const auto found = capture(10).error();
+  CHECK_FALSE(found->of_bound);
+  CHECK(found->no_bound == "what is on record of aten::addmm does not give its bound");
+}
+
+TEST_CASE("what rounds nothing is off by nothing, or by more than it may be", "[local]") {
+  const auto relu = [](float made) {
+    return Capture("aten::relu_")
+        .single("input.0", {2}, {1, -1})
+        .exact("fp64.0", {2}, {1, 0})
+        .single("output.0", {2}, {made, 0});
+  };
+  CHECK(relu(1).of_bound() == 0);
+  CHECK(relu(std::nextafter(1.0F, 2.0F)).of_bound() > 1e6);
+  CHECK(relu(std::nanf("")).of_bound() > 1e6);
+  CHECK(relu(std::nextafter(1.0F, 2.0F)).error()->error_rel == Approx(2 * kRoundoff));
+}
+
+TEST_CASE("operators and types without a bound say so", "[local]") {
+  const auto named = [](const std::string& name) {
+    return Capture(name).single("input.0", {1}, {1}).exact("fp64.0", {1}, {1}).single("output.0", {1}, {1}).error();
+  };
+  CHECK(named("aten::mkldnn_convolution")->no_bound == "no bound is derived for aten::mkldnn_convolution");
+  CHECK_FALSE(named("aten::mkldnn_convolution")->of_bound);
+  CHECK(named("aten::sum")->no_bound == "what is on record of aten::sum does not give its bound");
+  CHECK_FALSE(Capture("aten::relu").single("input.0", {1}, {1}).single("output.0", {1}, {1}).error());
+}
+
+// fp32 as a kernel computes it, against the same in fp64: 4096 numbers, of which the first row is large.
+Singles numbers(std::size_t count) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  Singles values;
+  for (std::size_t i = 0; i < count; ++i) values.push_back(normal(random) * (i < 64 ? 8.0F : 1.0F));
+  return values;
+}
+
+struct Function {
+  const char* name;
+  std::function<float(float)> in_fp32;
+  std::function<double(double)> in_fp64;
+};
+
+TEST_CASE("functions stay within their bound, and with an argument off by 2^-16 do not", "[local]") {
+  const Function function =
+      GENERATE(Function{"aten::exp", [](float x) { return std::exp(x); }, [](double x) { return std::exp(x); }},
+               Function{"aten::tanh", [](float x) { return std::tanh(x); }, [](double x) { return std::tanh(x); }},
+               Function{"aten::sigmoid", [](float x) { return 1 / (1 + std::exp(-x)); },
+                        [](double x) { return 1 / (1 + std::exp(-x)); }},
+               Function{"aten::gelu", [](float x) { return 0.5F * x * (1 + std::erf(x * 0.70710678F)); },
+                        [](double x) { return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5))); }});
+  CAPTURE(function.name);
+  const Singles x = numbers(4096);
+  const auto share = [&](float factor) {
+    Singles made;
+    Exact exact;
+    for (const float value : x) {
+      made.push_back(function.in_fp32(value * factor));
+      exact.push_back(function.in_fp64(value));
+    }
+    return Capture(function.name)
+        .single("input.0", {64, 64}, x)
+        .exact("fp64.0", {64, 64}, exact)
+        .single("output.0", {64, 64}, made)
+        .of_bound();
+  };
+  CHECK(share(1) < 1);
+  CHECK(share(1) > 0.05);
+  CHECK(share(1 + 0x1p-16F) > 1);
+}
+
+TEST_CASE("a softmax stays within its bound in any row, and one whose scale is off by 2^-12 does not", "[local]") {
+  const Singles x = numbers(4096);
+  const auto share = [&](float factor, const char* dimension) {
+    Singles made(4096);
+    Exact exact(4096);
+    for (std::size_t row = 0; row < 64; ++row) {
+      float sum = 0;
+      double exact_sum = 0;
+      for (std::size_t i = row * 64; i < row * 64 + 64; ++i) {
+        sum += made[i] = std::exp(x[i] * factor - 20.0F);
+        exact_sum += exact[i] = std::exp(static_cast<double>(x[i]) - 20);
+      }
+      for (std::size_t i = row * 64; i < row * 64 + 64; ++i) {
+        made[i] /= sum;
+        exact[i] /= exact_sum;
+      }
+    }
+    return Capture("aten::_softmax", dimension)
+        .single("input.0", {64, 64}, x)
+        .exact("fp64.0", {64, 64}, exact)
+        .single("output.0", {64, 64}, made)
+        .of_bound();
+  };
+  CHECK(share(1, "-1, false") < 1);
+  CHECK(share(1 + 0x1p-12F, "1, false") > 1);
+}
+
+TEST_CASE("a layer norm stays within its bound in its three outputs, and with another epsilon does not", "[local]") {
+  const std::size_t width = 64;
+  Singles x = numbers(64 * width);
+  for (float& value : x) value *= 0.01F;  // so that epsilon counts
+  const Singles weight(width, 1.5F);
+  const Singles bias(width, 0.25F);
+  const auto capture = [&](float epsilon) {
+    Singles y, mean, inverse;
+    Exact exact_y, exact_mean, exact_inverse;
+    for (std::size_t row = 0; row < 64; ++row) {
+      float sum = 0, squares = 0;
+      double exact_sum = 0, exact_squares = 0;
+      for (std::size_t i = row * width; i < (row + 1) * width; ++i) sum += x[i], exact_sum += x[i];
+      mean.push_back(sum / static_cast<float>(width));
+      exact_mean.push_back(exact_sum / static_cast<double>(width));
+      for (std::size_t i = row * width; i < (row + 1) * width; ++i) {
+        squares += (x[i] - mean[row]) * (x[i] - mean[row]);
+        exact_squares += (x[i] - exact_mean[row]) * (x[i] - exact_mean[row]);
+      }
+      inverse.push_back(1 / std::sqrt(squares / static_cast<float>(width) + epsilon));
+      exact_inverse.push_back(1 / std::sqrt(exact_squares / static_cast<double>(width) + 1e-5));
+      for (std::size_t i = row * width; i < (row + 1) * width; ++i) {
+        y.push_back((x[i] - mean[row]) * inverse[row] * weight[0] + bias[0]);
+        exact_y.push_back((x[i] - exact_mean[row]) * exact_inverse[row] * 1.5 + 0.25);
+      }
+    }
+    return Capture("aten::native_layer_norm")
+        .single("input.0", {64, 64}, x)
+        .single("input.1", {64}, weight)
+        .single("input.2", {64}, bias)
+        .exact("fp64.0", {64, 64}, exact_y)
+        .exact("fp64.1", {64}, exact_mean)
+        .exact("fp64.2", {64}, exact_inverse)
+        .single("output.0", {64, 64}, y)
+        .single("output.1", {64}, mean)
+        .single("output.2", {64}, inverse);
+  };
+  for (const std::size_t output : {0, 1, 2}) CHECK(capture(1e-5F).of_bound(output) < 1);
+  CHECK(capture(1.1e-5F).of_bound(0) > 1);
+  CHECK(capture(1.1e-5F).of_bound(1) < 1);
+  CHECK(capture(1.1e-5F).of_bound(2) > 1);
+}
+
+}  // namespace
+}  // namespace reprobench
