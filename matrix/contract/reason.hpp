@@ -114,11 +114,17 @@ class Reason {
   constexpr std::string_view code() const { return code_; }
   constexpr bool empty() const { return code_.empty(); }
   operator std::string() const { return std::string(code_); }  // NOLINT(google-explicit-constructor): as documents do
+  friend constexpr bool operator==(std::string_view stored, const Reason& reason) { return stored == reason.code_; }
 
  private:
   constexpr explicit Reason(const ReasonInfo& row) : code_(row.code) {}
 
   std::string_view code_;
 };
+
+// Those that several places ask for. A cell that an option left out stays in the plan: what did not run is part of what
+// a run says.
+inline constexpr Reason kBadInjection = "bad_injection";
+inline constexpr Reason kDeselected = "deselected";
 
 }  // namespace reprobench

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/contract/reason.hpp"
 #include "matrix/contract/request.hpp"
 #include "matrix/plan/shared_list.hpp"
 #include "matrix/spec/matrix_spec.hpp"
@@ -61,9 +62,6 @@ struct Cell {
 
 // A knob's value, default or not. Valid as long as the cell.
 std::string_view knob_of(const Cell& cell, const std::string& name);
-
-// The rule of cells that the command line left out. They stay in the plan: what did not run is part of what a run says.
-inline constexpr const char* kDeselected = "deselected";
 
 // Why a cell cannot run here, or was not asked to.
 struct Skip {

@@ -64,7 +64,7 @@ std::optional<Ended> ended_early(const Cell& cell, const std::vector<const Attem
                  attempt.repeat};
   };
   if (product != nullptr) return from(Outcome::failed, *product, Reason::of(to_string(product->end)));
-  if (refused != nullptr) return from(Outcome::errored, *refused, "bad_injection");
+  if (refused != nullptr) return from(Outcome::errored, *refused, kBadInjection);
   if (infra != nullptr) return from(Outcome::errored, *infra, Reason::of(to_string(infra->end)));
   if (unsupported != nullptr) return from(Outcome::inconclusive, *unsupported, "unsupported");
   if (unfinished) return Ended{Outcome::unfinished, "interrupted", "the run ended before all repeats of this cell did"};

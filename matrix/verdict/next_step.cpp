@@ -28,7 +28,7 @@ std::string explained(const CellVerdict& cell, const std::string& metric, const 
 }
 
 struct Advice {
-  const char* reason;
+  Reason reason;
   const char* text;
 };
 // Reasons after which no command of reprobench says more than the sentence does.

@@ -12,6 +12,7 @@
 #include "matrix/contract/exit_code.hpp"
 #include "matrix/contract/metric.hpp"
 #include "matrix/contract/outcome.hpp"
+#include "matrix/contract/reason.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/verdict/telemetry_report.hpp"
 
@@ -29,9 +30,6 @@ struct Divergence {
 struct CheckDivergence : Divergence {
   std::string against;  // "repeat 0", or the reference's slug
 };
-
-// The outcome of a cell whose planted fault its worker could not plant: an unknown tensor, an element out of range.
-inline constexpr const char* kBadInjection = "bad_injection";
 
 // One metric of one cell against its threshold.
 struct CheckResult {
