@@ -188,7 +188,7 @@ TEST_CASE("compare holds tensor files of anyone against each other", "[e2e]") {
   CHECK(compare(a, same).exit_code == 0);
   const auto differing = compare(moved, a);
   CHECK(differing.exit_code == 1);
-  CHECK(differing.out.find("first at 2: 3.00000024 (0x40400001) against 3 (0x40400000), 1 ULP") != std::string::npos);
+  CHECK_THAT(differing.out, Catch::EndsWith("first at 2: 3.00000024 (0x40400001) against 3 (0x40400000), 1 ULP\n"));
   CHECK(compare(a, other).exit_code == 3);
   fs::resize_file(moved, 40);
   const auto cut = compare(a, moved);

@@ -193,15 +193,16 @@ Style style_of(Match word) {
 
 std::string tensor_text(const TensorComparison& tensor) {
   if (tensor.match == Match::not_comparable) {
-    return fmt::format("  {:<34} not comparable: {}\n", tensor.name, tensor.reason);
+    return fmt::format("  {:<34} not comparable: {}", tensor.name, tensor.reason);
   }
-  const ElementPair& first = *tensor.difference.first;
-  const auto shown = [&](std::uint64_t bits) {
-    return bits_text(tensor.type, element_value(tensor.type, bits), hex64(bits));
+  const SnapshotPair& first = *tensor.first;
+  const auto shown = [&](const SnapshotElement& element) {
+    return tensor.rel_l2 ? fmt::format("{:.9g} (0x{})", *number_from_json(element.value), element.bits)
+                         : "0x" + element.bits;
   };
-  return fmt::format("  {:<34} {} of {} differ, relative L2 {:.3g}; first at {}: {} against {}{}\n", tensor.name,
-                     tensor.difference.differing, tensor.difference.count, tensor.rel_l2, first.index,
-                     shown(first.bits_a), shown(first.bits_b), first.ulp ? fmt::format(", {} ULP", *first.ulp) : "");
+  return fmt::format("  {:<34} {} of {} differ, relative L2 {:.3g}; first at {}: {} against {}{}", tensor.name,
+                     *tensor.differing, *tensor.elements, tensor.rel_l2.value_or(0), first.index, shown(first.measured),
+                     shown(first.reference), first.ulp ? fmt::format(", {} ULP", *first.ulp) : "");
 }
 
 }  // namespace
@@ -209,7 +210,7 @@ std::string tensor_text(const TensorComparison& tensor) {
 std::string to_text(const SnapshotComparison& comparison) {
   std::string text = plain_line(comparison.sentence) + "\n";
   for (const TensorComparison& tensor : comparison.tensors) {
-    if (tensor.match != Match::equal) text += plain_line(tensor_text(tensor));
+    if (tensor.match != Match::equal) text += plain_line(tensor_text(tensor)) + "\n";
   }
   for (const std::string& name : comparison.missing) text += fmt::format("  {:<34} only in B\n", plain_line(name));
   for (const std::string& name : comparison.extra) text += fmt::format("  {:<34} only in A\n", plain_line(name));

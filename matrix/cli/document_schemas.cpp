@@ -13,6 +13,7 @@
 #include "matrix/inquiry/selftest.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/run_documents.hpp"
+#include "matrix/verdict/snapshot_comparison.hpp"
 #include "matrix/verdict/trajectory.hpp"
 #include "matrix/verdict/verdict.hpp"
 
@@ -61,6 +62,7 @@ constexpr DocumentSchema kSchemas[] = {
     {"result", document_text<CellResult>},
     {"run", document_text<RunDocument>},
     {"selftest", document_text<SelftestDocument>},
+    {"snapshot_comparison", document_text<SnapshotComparison>},
     {"stacks", document_text<StacksDocument>},
     {"telemetry", telemetry_text},
     {"trace", trace_text},

@@ -7,19 +7,55 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/number.hpp"
+#include "matrix/contract/safetensors.hpp"
 #include "matrix/stats/error_budget.hpp"
-#include "matrix/verdict/difference_json.hpp"
 
 namespace reprobench {
 namespace {
+
+std::int64_t sign_extended(std::uint64_t bits, std::size_t bytes) {
+  const auto unused = static_cast<int>(64 - 8 * bytes);
+  return static_cast<std::int64_t>(bits << unused) >> unused;
+}
+
+SnapshotElement element(std::string_view dtype, std::uint64_t bits) {
+  const ElementType type = element_type_of(dtype);
+  const std::string digits = hex64(bits).substr(16 - 2 * element_bytes(type));
+  if (is_floating(type)) return {json_number(element_value(type, bits)), digits};
+  if (safetensors_dtype(dtype) == nullptr) return {nullptr, digits};
+  if (dtype.front() == 'I') return {sign_extended(bits, element_bytes(type)), digits};
+  return {bits, digits};
+}
+
+std::optional<SnapshotPair> pair_of(std::string_view dtype, const std::optional<ElementPair>& pair) {
+  if (!pair) return std::nullopt;
+  return SnapshotPair{pair->index, element(dtype, pair->bits_a), element(dtype, pair->bits_b), pair->ulp};
+}
+
+void add_difference(const Difference& difference, bool has_arithmetic, TensorComparison& result) {
+  result.match = difference.equal_bits() ? Match::equal : Match::differs;
+  result.elements = difference.count;
+  result.differing = difference.differing;
+  if (difference.first_block >= 0) result.first_block = difference.first_block;
+  result.first = pair_of(result.dtype, difference.first);
+  result.largest_ulp = pair_of(result.dtype, difference.largest);
+  result.nan_mismatches = difference.nan_mismatches;
+  result.nan_payloads = difference.nan_payloads;
+  result.inf_mismatches = difference.inf_mismatches;
+  result.zero_signs = difference.zero_signs;
+  if (!has_arithmetic) return;
+  result.ulp_histogram = used_buckets(difference.ulp_histogram);
+  result.rel_l2 = relative_l2(difference.difference_squares, difference.reference_squares, difference.count, 0);
+  result.max_abs = difference.max_abs;
+}
 
 TensorComparison compare_tensor(const TensorView& measured, const TensorView& reference) {
   TensorComparison result;
   result.name = measured.name;
   result.dtype = measured.dtype;
   result.shape = measured.shape;
-  result.type = element_type_of(measured.dtype);
   result.match = Match::not_comparable;
   if (measured.dtype != reference.dtype) {
     result.reason = fmt::format("type {} against {}", measured.dtype, reference.dtype);
@@ -29,19 +65,16 @@ TensorComparison compare_tensor(const TensorView& measured, const TensorView& re
   } else if (measured.bytes.size() != reference.bytes.size()) {
     result.reason = fmt::format("{} bytes against {}", measured.bytes.size(), reference.bytes.size());
   } else {
-    result.difference = diff(result.type, measured.bytes, reference.bytes);
-    result.match = result.difference.equal_bits() ? Match::equal : Match::differs;
-    result.rel_l2 = relative_l2(result.difference.difference_squares, result.difference.reference_squares,
-                                result.difference.count, 0);
+    const ElementType type = element_type_of(measured.dtype);
+    add_difference(diff(type, measured.bytes, reference.bytes), is_floating(type), result);
   }
   return result;
 }
 
 bool is_worse(const TensorComparison& a, const TensorComparison& b) {
   const auto rank = [](const TensorComparison& tensor) {
-    const bool mismatch = tensor.difference.nan_mismatches + tensor.difference.inf_mismatches > 0;
-    return std::tuple(tensor.match == Match::not_comparable, mismatch, tensor.match == Match::differs, tensor.rel_l2,
-                      tensor.difference.differing);
+    return std::tuple(tensor.match == Match::not_comparable, tensor.one_sided() > 0, tensor.match == Match::differs,
+                      tensor.rel_l2.value_or(0), tensor.differing.value_or(0));
   };
   const auto rank_a = rank(a);
   const auto rank_b = rank(b);
@@ -54,16 +87,14 @@ std::int64_t count_of(const SnapshotComparison& comparison, Match match) {
 }
 
 std::string first_difference(const TensorComparison& tensor) {
-  const ElementPair& first = *tensor.difference.first;
-  const auto digits = static_cast<int>(2 * element_bytes(tensor.type));
-  std::string text = fmt::format("worst `{}`: {} of {} elements, first element {} (bits {:0{}x} against {:0{}x}",
-                                 tensor.name, tensor.difference.differing, tensor.difference.count, first.index,
-                                 first.bits_a, digits, first.bits_b, digits);
+  const SnapshotPair& first = *tensor.first;
+  std::string text =
+      fmt::format("worst `{}`: {} of {} elements, first element {} (bits {} against {}", tensor.name, *tensor.differing,
+                  *tensor.elements, first.index, first.measured.bits, first.reference.bits);
   if (first.ulp) text += fmt::format(", {} ULP", *first.ulp);
   text += ")";
-  if (is_floating(tensor.type)) text += fmt::format(", relative L2 {:.2e}", tensor.rel_l2);
-  const std::int64_t mismatches = tensor.difference.nan_mismatches + tensor.difference.inf_mismatches;
-  if (mismatches > 0) text += fmt::format(", {} NaN or infinite on one side only", mismatches);
+  if (tensor.rel_l2) text += fmt::format(", relative L2 {:.2e}", *tensor.rel_l2);
+  if (tensor.one_sided() > 0) text += fmt::format(", {} NaN or infinite on one side only", tensor.one_sided());
   return text;
 }
 
@@ -87,30 +118,6 @@ std::string sentence_of(const SnapshotComparison& comparison) {
   if (!comparison.missing.empty()) parts.push_back(fmt::format("{} only in the reference", comparison.missing.size()));
   if (!comparison.extra.empty()) parts.push_back(fmt::format("{} only in the measured file", comparison.extra.size()));
   return fmt::format("{}", fmt::join(parts, "; "));
-}
-
-nlohmann::json comparison_json(const TensorComparison& tensor) {
-  const Difference& d = tensor.difference;
-  const bool compared = tensor.match != Match::not_comparable;
-  const bool sums = compared && is_floating(tensor.type);
-  const auto counted = [&](const nlohmann::json& value) { return compared ? value : nlohmann::json(nullptr); };
-  return {{"name", tensor.name},
-          {"dtype", tensor.dtype},
-          {"shape", tensor.shape},
-          {"match", to_string(tensor.match)},
-          {"reason", tensor.reason},
-          {"elements", counted(d.count)},
-          {"differing", counted(d.differing)},
-          {"first_block", d.first_block < 0 ? nlohmann::json(nullptr) : nlohmann::json(d.first_block)},
-          {"first", element_pair_json(tensor.dtype, d.first)},
-          {"largest_ulp", element_pair_json(tensor.dtype, d.largest)},
-          {"ulp_histogram", sums ? ulp_histogram_json(d.ulp_histogram) : nlohmann::json(nullptr)},
-          {"rel_l2", sums ? json_number(tensor.rel_l2) : nlohmann::json(nullptr)},
-          {"max_abs", sums ? json_number(d.max_abs) : nlohmann::json(nullptr)},
-          {"nan_mismatches", counted(d.nan_mismatches)},
-          {"nan_payloads", counted(d.nan_payloads)},
-          {"inf_mismatches", counted(d.inf_mismatches)},
-          {"zero_signs", counted(d.zero_signs)}};
 }
 
 }  // namespace
@@ -142,17 +149,9 @@ SnapshotComparison compare_snapshots(const SafetensorsFile& measured, const Safe
   return result;
 }
 
-nlohmann::json to_json(const SnapshotComparison& comparison) {
-  nlohmann::json object = document("snapshot_comparison");
-  object["measured"] = comparison.measured;
-  object["reference"] = comparison.reference;
-  object["match"] = to_string(comparison.match);
-  object["sentence"] = comparison.sentence;
-  object["tensors"] = nlohmann::json::array();
-  for (const TensorComparison& tensor : comparison.tensors) object["tensors"].push_back(comparison_json(tensor));
-  object["missing"] = comparison.missing;
-  object["extra"] = comparison.extra;
-  return object;
+nlohmann::json to_json(const SnapshotComparison& comparison) { return written(comparison); }
+SnapshotComparison snapshot_comparison_from_json(const nlohmann::json& object) {
+  return read_document<SnapshotComparison>(object);
 }
 
 ElementType element_type_of(std::string_view safetensors_dtype_name) {

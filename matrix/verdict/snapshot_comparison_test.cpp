@@ -1,11 +1,14 @@
 #include "matrix/verdict/snapshot_comparison.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
 
 #include "ci/catch.hpp"
 #include "matrix/contract/safetensors.hpp"
+#include "matrix/contract/version.hpp"
 
 namespace reprobench {
 namespace {
@@ -150,6 +153,26 @@ TEST_CASE("integers are shown as integers and have no distance", "[verdict]") {
   CHECK(json.at("first").at("measured") == nlohmann::json{{"value", -6}, {"bits", "fffa"}});
   CHECK(json.at("first").at("ulp").is_null());
   CHECK(json.at("rel_l2").is_null());
+}
+
+TEST_CASE("a comparison of snapshots of contract 1.2 is read, and is the same when it is written again", "[verdict]") {
+  std::ifstream stream(REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/1.2/snapshot_comparison.json");
+  nlohmann::json document = nlohmann::json::parse(stream);
+  const SnapshotComparison read = snapshot_comparison_from_json(document);
+  CHECK(read.match == Match::differs);
+  CHECK(read.missing == std::vector<std::string>{"type.uint16"});
+  const auto tensor = [&](const std::string& name) {
+    return *std::find_if(read.tensors.begin(), read.tensors.end(), [&](const auto& one) { return one.name == name; });
+  };
+  CHECK(tensor("type.uint64").first->measured.value == std::numeric_limits<std::uint64_t>::max());
+  CHECK(tensor("type.int64").first->measured.value.is_number_integer());
+  CHECK(tensor("type.float64").largest_ulp->ulp > std::uint64_t{1} << 63);
+  CHECK_FALSE(tensor("type.bool").rel_l2);
+  document["version"]["minor"] = kContractVersion.minor;
+  CHECK(to_json(read) == document);
+  document["tensors"][1]["first"]["measured"]["bits"] = "3F80";
+  CHECK_THROWS_WITH(snapshot_comparison_from_json(document),
+                    "snapshot_comparison: `tensors/1/first/measured/bits` has other letters than `0123456789abcdef`");
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ concept Texted = requires {
 
 // What a value must satisfy beyond its type. Of a list or map it holds for every item, but for the number of items.
 struct Rule {
-  enum class Form { any, object, exact_float, exact_float_or_null };  // of a field that is JSON itself
+  enum class Form { any, object, number_or_null, exact_float, exact_float_or_null };  // of a field that is JSON itself
 
   const char* text = "";  // for readers of the schema
   std::int64_t least = std::numeric_limits<std::int64_t>::min();

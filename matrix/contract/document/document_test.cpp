@@ -37,6 +37,7 @@ struct Bicycle {
   std::string shop = "abc";
   std::vector<std::string> stickers;
   nlohmann::json price = exact_float(1.5);
+  nlohmann::json wear = -0.5;
   std::uint64_t turns = std::numeric_limits<std::uint64_t>::max();
   bool operator==(const Bicycle&) const = default;
 };
@@ -87,6 +88,7 @@ struct Description<Bicycle> {
     field("shop", bicycle.shop, rule::letters_of("abc", 4));
     field.optional("stickers", bicycle.stickers, rule::not_empty_list);
     field("price", bicycle.price, rule::of_form(Rule::Form::exact_float_or_null));
+    field("wear", bicycle.wear, rule::of_form(Rule::Form::number_or_null));
     field("turns", bicycle.turns);
     field.hold(bicycle.wheels.size() < 4, "has too many wheels");
   }
@@ -113,6 +115,7 @@ TEST_CASE("a described struct survives its document, as values and as text", "[c
     bicycle.built_us = 7;
     bicycle.stickers = {""};
     bicycle.price = nullptr;
+    bicycle.wear = nullptr;
   }
   SECTION("without") {}
   SECTION("by its other set of fields") { bicycle.has_bell = false; }
@@ -156,6 +159,7 @@ TEST_CASE("whatever is wrong is named with its place", "[contract]") {
       {"/brakes/delay_ms", -1, "bicycle: `brakes/delay_ms` is -1, under 0"},
       {"/serial", "00FF", "bicycle: `serial` is not 32 hex digits"},
       {"/drive", 4, "bicycle: `drive` is 4, none of 3, 7"},
+      {"/wear", "much", "bicycle: `wear` is neither a number nor null"},
       {"/turns", -1, "bicycle: `turns` is -1, under 0"},
       {"/turns", 0.5, "bicycle: `turns` is not an integer"},
       {"/drive", 7.0, "bicycle: `drive` is not an integer"},
@@ -219,6 +223,7 @@ TEST_CASE("the schema says what the reader demands", "[contract]") {
   CHECK(properties.at("weight_kg").dump() == R"({"type":"number","minimum":0})");
   CHECK(properties.at("shop").dump() == R"({"type":"string","pattern":"^[abc]{1,4}$"})");
   CHECK(properties.at("stickers").dump() == R"({"type":"array","items":{"type":"string"},"minItems":1})");
+  CHECK(properties.at("wear").dump() == R"({"anyOf":[{"$ref":"#/definitions/number"},{"type":"null"}]})");
   CHECK(properties.at("turns").dump() == R"({"type":"integer","minimum":0})");
   CHECK(properties.at("brakes").at("properties").contains("delay_ms"));
   CHECK(schema.at("definitions").at("wheel").at("properties").at("radius_m").at("$ref") == "#/definitions/number");

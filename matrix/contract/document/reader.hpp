@@ -122,6 +122,9 @@ inline void check_form(const nlohmann::json& json, const Rule& rule, const Place
     case Rule::Form::object:
       if (!json.is_object()) reject(place, "is not an object");
       return;
+    case Rule::Form::number_or_null:
+      if (!json.is_null() && !number_from_json(json)) reject(place, "is neither a number nor null");
+      return;
     case Rule::Form::exact_float_or_null:
       if (json.is_null()) return;
       [[fallthrough]];

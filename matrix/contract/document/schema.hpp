@@ -104,6 +104,8 @@ SchemaJson schema_of_value(const Rule& rule, SchemaJson& definitions) {
         return SchemaJson::object();
       case Rule::Form::object:
         return {{"type", "object"}};
+      case Rule::Form::number_or_null:
+        return nullable(number_schema(definitions));
       case Rule::Form::exact_float:
         return exact_float_schema(definitions);
       case Rule::Form::exact_float_or_null:
