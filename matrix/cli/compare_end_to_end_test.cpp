@@ -110,9 +110,16 @@ TEST_CASE("compare with a run alone holds its cells against their references and
           "[e2e]") {
   const Workplace place;
   CHECK(call(place.run_command("smoke, determinism", "drift=5")).exit_code == 1);
+  const auto explain = [&] {
+    return call({kBinary, "--store", place / "store", "explain", "determinism-mlp-torch-2.9.0-cu128-cpu"});
+  };
+  CHECK_FALSE(Catch::Contains("first difference").match(explain().out));
   const auto result = call({kBinary, "--store", place / "store", "compare", place.run_folder()});
   CHECK(result.exit_code == 1);
-  CHECK(result.out.find("first difference in step 5, parameter `fc1.weight`") != std::string::npos);
+  const std::string found = "first difference in step 5, parameter `fc1.weight`";
+  CHECK_THAT(result.out, Catch::Contains(found));
+  CHECK_THAT(explain().out,
+             Catch::Contains("cpu against determinism-mlp-torch-2.8.0-cu128-cpu") && Catch::Contains(found));
   const json document = json::parse(read_file(place.run_folder() / "comparisons.json"));
   CHECK(document.at("schema") == "reprobench/comparisons");
   CHECK(document.at("comparisons").size() == 4);
@@ -122,6 +129,12 @@ TEST_CASE("compare with a run alone holds its cells against their references and
     CHECK(one.at("strip").at("steps").at(0) == 1);
     CHECK(one.at("strip").at("rows").at(0).at("marks").get<std::string>().substr(0, 4) == "....");
   }
+  // The verdict does not rest on it.
+  std::ofstream(place.run_folder() / "comparisons.json") << "{";
+  const auto explained = explain();
+  CHECK(explained.exit_code == 0);
+  CHECK_THAT(explained.err, Catch::Contains("comparisons.json is not shown: "));
+  CHECK_FALSE(Catch::Contains(found).match(explained.out));
 }
 
 TEST_CASE("compare with a run whose cell crashed, or was deleted, is never green", "[e2e]") {

@@ -54,6 +54,7 @@ constexpr DocumentSchema kSchemas[] = {
     {"doctor", document_text<DoctorDocument>},
     {"envelope", document_text<Envelope>},
     {"exit", document_text<ExitRecord>},
+    {"explain", document_text<ExplainDocument>},
     {"journal", journal_text},
     {"list", document_text<ListDocument>},
     {"lockstep", document_text<Lockstep>},

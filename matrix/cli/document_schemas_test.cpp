@@ -6,7 +6,8 @@
 #include <limits>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/document/writer.hpp"
+#include "matrix/cli/printed_documents.hpp"
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
 #include "matrix/inquiry/selftest.hpp"
@@ -27,6 +28,15 @@ TEST_CASE("every shipped schema is what its description says", "[cli]") {
     const auto file = kFolder / (std::string(schema.name) + ".schema.json");
     CHECK(schema.text() == read_file(file));
   }
+}
+
+TEST_CASE("an explained cell of contract 1.0 is read, and differs in its version alone when it is written again",
+          "[cli]") {
+  auto document = nlohmann::json::parse(read_file(kFolder / "../testdata/1.0/explain.json"));
+  const auto explained = read_document<ExplainDocument>(document);
+  CHECK(explained.cell.checks.at(0).metric == "numerics.final_loss");
+  document["version"]["minor"] = kContractVersion.minor;
+  CHECK(written(explained) == document);
 }
 
 // Hidden: ci/validate_documents.sh asks for them. Verbs print these only with a real stack.

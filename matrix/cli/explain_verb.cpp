@@ -1,13 +1,17 @@
+#include <cmath>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/cli/comparison_text.hpp"
+#include "matrix/cli/printed_documents.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/plain_text.hpp"
-#include "matrix/contract/version.hpp"
 #include "matrix/evidence/run_record.hpp"
+#include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
 #include "matrix/verdict/check.hpp"
 
@@ -23,13 +27,14 @@ struct ExplainOptions {
   bool as_json = false;
 };
 
-const json& cell_named(const json& verdict, const std::string& wanted) {
-  const json& cells = verdict.at("cells");
+const CellVerdict& cell_named(const RunVerdict& verdict, const std::string& wanted) {
   std::vector<CellName> names;
-  for (const json& cell : cells) names.push_back({cell.at("cell_id"), cell.at("slug")});
-  if (const auto found = find_cell(names, wanted)) return cells.at(*found);
   std::vector<std::string> slugs;
-  for (const CellName& name : names) slugs.push_back(name.slug);
+  for (const CellVerdict& cell : verdict.cells) {
+    names.push_back({cell.cell_id, cell.slug});
+    slugs.push_back(cell.slug);
+  }
+  if (const auto found = find_cell(names, wanted)) return verdict.cells.at(*found);
   throw UsageError(unknown_name("cell of this run", wanted, slugs));
 }
 
@@ -43,115 +48,115 @@ json in_plain_lines(const json& value) {
   return plain;
 }
 
-std::string number_or_dash(const json& value) { return value.is_null() ? "-" : value.dump(); }
-
-// As the sentences of a verdict write it: "7.084 ms", "312.4 MiB"; a number that is none by its word.
-std::string quantity_text(const json& value, const std::string& unit) {
-  if (value.is_string()) return value.get<std::string>();
-  return value.is_null() ? "-" : humanised(value.get<double>(), unit);
+// As JSON has it; one that is not finite by its word.
+std::string number_text(double value) {
+  const json number = json_number(value);
+  return number.is_string() ? number.get<std::string>() : number.dump();
 }
 
-std::string percent_text(const json& fraction) {
-  return fraction.is_number() ? fmt::format("{:.2f} %", fraction.get<double>() * 100) : number_or_dash(fraction);
+// As the sentences of a verdict write it: "7.084 ms", "312.4 MiB".
+std::string quantity_text(const std::optional<double>& value, const std::string& unit) {
+  if (!value) return "-";
+  return std::isfinite(*value) ? humanised(*value, unit) : number_text(*value);
 }
 
-std::string ratio_text(const json& ratio) {
-  return ratio.is_number() ? fmt::format("{:.3f}", ratio.get<double>()) : number_or_dash(ratio);
+std::string percent_text(const std::optional<double>& fraction) {
+  if (!fraction) return "-";
+  return std::isfinite(*fraction) ? fmt::format("{:.2f} %", *fraction * 100) : number_text(*fraction);
 }
 
-std::string check_text(const json& check) {
-  std::string text = fmt::format("{}{} · {}{}\n", check.at("metric").get<std::string>(),
-                                 check.contains("of") ? " of " + check.at("of").get<std::string>() : "",
-                                 check.at("status").get<std::string>(),
-                                 check.at("gate") == "record_only" ? " (record only: decides nothing)" : "");
-  text += fmt::format("    {}\n", check.at("sentence").get<std::string>());
-  text += fmt::format("    bound      {}   set at {}\n", check.at("bound").get<std::string>(),
-                      check.at("origin").get<std::string>());
-  const auto unit = check.at("unit").get<std::string>();
-  text += fmt::format("    measured   {}   reference {}\n", quantity_text(check.at("measured"), unit),
-                      quantity_text(check.at("reference"), unit));
-  if (!check.at("ratio").is_null()) {
-    text += fmt::format("    ratio      x{} [{}, {}]   {} is better\n", ratio_text(check.at("ratio")),
-                        ratio_text(check.at("ratio_low")), ratio_text(check.at("ratio_high")),
-                        check.at("better").get<std::string>());
+std::string ratio_text(const std::optional<double>& ratio) {
+  if (!ratio) return "-";
+  return std::isfinite(*ratio) ? fmt::format("{:.3f}", *ratio) : number_text(*ratio);
+}
+
+std::string check_text(const CheckResult& check) {
+  std::string text =
+      fmt::format("{}{} · {}{}\n", check.metric, check.of.empty() ? "" : " of " + check.of, to_string(check.status),
+                  check.gate == Gate::record_only ? " (record only: decides nothing)" : "");
+  text += fmt::format("    {}\n", check.sentence);
+  text += fmt::format("    bound      {}   set at {}\n", check.bound, check.origin);
+  text += fmt::format("    measured   {}   reference {}\n", quantity_text(check.measured, check.unit),
+                      quantity_text(check.reference, check.unit));
+  if (check.ratio) {
+    text += fmt::format("    ratio      x{} [{}, {}]   {} is better\n", ratio_text(check.ratio),
+                        ratio_text(check.ratio_low), ratio_text(check.ratio_high), to_string(check.better));
   }
-  text += fmt::format("    samples    {}   noise {}   margin {}\n", check.at("samples").dump(),
-                      percent_text(check.at("noise_rel")), percent_text(check.at("margin_rel")));
-  text += fmt::format("    reason     {}\n", check.at("reason").get<std::string>());
-  if (const json& divergence = check.at("divergence"); !divergence.is_null()) {
-    text += fmt::format("    divergence step {} · {} ({})   against {}\n", divergence.at("step").dump(),
-                        divergence.at("tensor").get<std::string>(), divergence.at("role").get<std::string>(),
-                        divergence.at("against").get<std::string>());
-    text += fmt::format("               digest {}\n               instead of {}\n",
-                        divergence.at("measured_digest").get<std::string>(),
-                        divergence.at("expected_digest").get<std::string>());
-  }
-  return text;
-}
-
-std::string labelled(const json& measurement) {
-  std::string text = measurement.at("operation").get<std::string>();
-  for (const auto& [name, value] : measurement.at("labels").items()) {
-    text += fmt::format(" {}={}", name, value.get<std::string>());
+  text += fmt::format("    samples    {}   noise {}   margin {}\n", check.samples, percent_text(check.noise_rel),
+                      percent_text(check.margin_rel));
+  text += fmt::format("    reason     {}\n", check.reason);
+  if (const auto& divergence = check.divergence) {
+    text += fmt::format("    divergence step {} · {} ({})   against {}\n", divergence->step, divergence->tensor,
+                        divergence->role, divergence->against);
+    text += fmt::format("               digest {}\n               instead of {}\n", divergence->measured_digest,
+                        divergence->expected_digest);
   }
   return text;
 }
 
 // One operation of a probe with every sample it took.
-std::string measurement_text(const json& measurement) {
-  std::string text = fmt::format("  repeat {} {} · {}\n", measurement.at("repeat").dump(), labelled(measurement),
-                                 measurement.at("status").get<std::string>());
-  const auto finding = measurement.at("finding").get<std::string>();
-  if (!finding.empty()) text += fmt::format("    {}\n", finding);
-  if (!measurement.at("error_rel").is_null()) {
-    text += fmt::format("    error      {} against fp64, bound {}\n", measurement.at("error_rel").dump(),
-                        measurement.at("error_bound_rel").dump());
+std::string measurement_text(const RepeatedMeasurement& repeated) {
+  const ProbeMeasurement& measurement = repeated.measurement;
+  std::string text = fmt::format("  repeat {} {}", repeated.repeat, measurement.operation);
+  for (const auto& [name, value] : measurement.labels) text += fmt::format(" {}={}", name, value);
+  text += fmt::format(" · {}\n", to_string(measurement.status));
+  if (!measurement.finding.empty()) text += fmt::format("    {}\n", measurement.finding);
+  if (measurement.error_rel) {
+    text += fmt::format("    error      {} against fp64, bound {}\n", number_text(*measurement.error_rel),
+                        measurement.error_bound_rel ? number_text(*measurement.error_bound_rel) : "-");
   }
-  if (const json& compared = measurement.at("results_compared"); compared != 0) {
-    text += fmt::format("    repeated   {} results compared with the first, {} differ\n", compared.dump(),
-                        measurement.at("results_differing").dump());
+  if (measurement.results_compared != 0) {
+    text += fmt::format("    repeated   {} results compared with the first, {} differ\n", measurement.results_compared,
+                        measurement.results_differing);
   }
-  if (!measurement.at("peak").is_null()) {
-    text += fmt::format("    peak       {} {} ({})\n", measurement.at("peak").dump(),
-                        measurement.at("unit").get<std::string>(), measurement.at("peak_source").get<std::string>());
+  if (measurement.peak) {
+    text += fmt::format("    peak       {} {} ({})\n", number_text(*measurement.peak), measurement.unit,
+                        measurement.peak_source);
   }
-  if (const json& kernels = measurement.at("kernels"); !kernels.empty()) {
-    const auto algorithm = measurement.at("algorithm").get<std::string>();
-    text += fmt::format("    done by    {}\n", algorithm.empty() ? "kernels that tell no algorithm" : algorithm);
-    for (const json& kernel : kernels) text += fmt::format("               {}\n", kernel.get<std::string>());
+  if (!measurement.kernels.empty()) {
+    text += fmt::format("    done by    {}\n",
+                        measurement.algorithm.empty() ? "kernels that tell no algorithm" : measurement.algorithm);
+    for (const std::string& kernel : measurement.kernels) text += fmt::format("               {}\n", kernel);
   }
   std::string samples;
-  for (const json& sample : measurement.at("samples")) {
-    samples += sample.is_number() ? fmt::format(" {:.5g}", sample.get<double>()) : " " + sample.get<std::string>();
+  for (const double sample : measurement.samples) {
+    samples += std::isfinite(sample) ? fmt::format(" {:.5g}", sample) : " " + number_text(sample);
   }
-  if (!samples.empty()) {
-    text += fmt::format("    samples   {} {}\n", samples, measurement.at("unit").get<std::string>());
-  }
+  if (!samples.empty()) text += fmt::format("    samples   {} {}\n", samples, measurement.unit);
   return text;
 }
 
-std::string cell_text(const json& cell, const json& checks) {
-  std::string text = fmt::format("{}  {}\n", cell.at("cell_id").get<std::string>(), cell.at("slug").get<std::string>());
-  text += fmt::format("{} · {}: {}\n", cell.at("outcome").get<std::string>(), cell.at("reason").get<std::string>(),
-                      cell.at("sentence").get<std::string>());
-  if (!cell.at("reference_cell_id").is_null()) {
-    text += fmt::format("compared with cell {}\n", cell.at("reference_cell_id").get<std::string>());
+std::string cell_text(const CellVerdict& cell) {
+  std::string text = fmt::format("{}  {}\n", cell.cell_id, cell.slug);
+  text += fmt::format("{} · {}: {}\n", to_string(cell.outcome), cell.reason, cell.sentence);
+  if (cell.reference_cell_id) text += fmt::format("compared with cell {}\n", *cell.reference_cell_id);
+  for (const std::string& note : cell.notes) text += fmt::format("note: {}\n", note);
+  for (const AttemptSummary& attempt : cell.attempts) {
+    text += fmt::format("  repeat {} attempt {}  {}{}  chain {}{}\n", attempt.repeat, attempt.attempt,
+                        to_string(attempt.end), attempt.detail.empty() ? "" : ": " + attempt.detail, attempt.chain,
+                        attempt.injected.empty() ? "" : "  planted: " + attempt.injected);
   }
-  for (const json& note : cell.at("notes")) text += fmt::format("note: {}\n", note.get<std::string>());
-  for (const json& attempt : cell.at("attempts")) {
-    const auto injected = attempt.at("injected").get<std::string>();
-    const auto detail = attempt.at("detail").get<std::string>();
-    text += fmt::format("  repeat {} attempt {}  {}{}  chain {}{}\n", attempt.at("repeat").dump(),
-                        attempt.at("attempt").dump(), attempt.at("end").get<std::string>(),
-                        detail.empty() ? "" : ": " + detail, attempt.at("chain").get<std::string>(),
-                        injected.empty() ? "" : "  planted: " + injected);
+  for (const CheckResult& check : cell.checks) text += check_text(check);
+  if (!cell.measurements.empty()) text += "measurements\n";
+  for (const RepeatedMeasurement& measurement : cell.measurements) text += measurement_text(measurement);
+  return text + fmt::format("reproduce: {}\n", cell.reproduce);
+}
+
+// What `compare RUN` found of the cell and left beside the verdict, which does not rest on it.
+std::string comparisons_text(const std::filesystem::path& run_folder, const std::string& cell,
+                             const Terminal& terminal) {
+  const auto file = run_folder / "comparisons.json";
+  if (!std::filesystem::exists(file)) return "";
+  std::string text;
+  try {
+    const json document = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+    for (const CellComparison& comparison : comparisons_from_json(in_plain_lines(document))) {
+      if (comparison.measured == cell) text += to_text(comparison, terminal);
+    }
+  } catch (const ContractError& error) {
+    terminal.error(fmt::format("comparisons.json is not shown: {}\n", error.what()));
   }
-  for (const json& check : checks) text += check_text(check);
-  if (cell.contains("measurements")) {
-    text += "measurements\n";
-    for (const json& measurement : cell.at("measurements")) text += measurement_text(measurement);
-  }
-  return text + fmt::format("reproduce: {}\n", cell.at("reproduce").get<std::string>());
+  return text;
 }
 
 ExitCode explain(const ExplainOptions& options, const Context& context) {
@@ -159,27 +164,24 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
   const std::vector<std::string> changed = changed_since_judged(run_folder.string());
   for (const std::string& file : changed) context.terminal.error(file + "\n");
   const ExitCode told = changed.empty() ? ExitCode::passed : ExitCode::undecided;
-  const json verdict = load_verdict(run_folder);
-  const json& cell = cell_named(verdict, options.cell);
-  json checks = json::array();
-  std::vector<std::string> metrics;
-  for (const json& check : cell.at("checks")) {
-    metrics.push_back(check.at("metric"));
-    if (options.check.empty() || check.at("metric") == options.check) checks.push_back(check);
+  const RunVerdict verdict = load_verdict(run_folder);
+  ExplainDocument explained{run_folder.filename().string(), cell_named(verdict, options.cell)};
+  std::vector<CheckResult>& checks = explained.cell.checks;
+  if (!options.check.empty()) {
+    std::vector<std::string> metrics;
+    for (const CheckResult& check : checks) metrics.push_back(check.metric);
+    std::erase_if(checks, [&](const CheckResult& check) { return check.metric != options.check; });
+    if (checks.empty()) throw UsageError(unknown_name("check of cell " + options.cell, options.check, metrics));
   }
-  if (!options.check.empty() && checks.empty()) {
-    throw UsageError(unknown_name("check of cell " + options.cell, options.check, metrics));
-  }
-  if (!options.as_json) {
-    context.terminal.out(fmt::format("run {}\n", run_folder.filename().string()) +
-                         cell_text(in_plain_lines(cell), in_plain_lines(checks)));
+  if (options.as_json) {
+    context.terminal.out_document(written(explained));
     return told;
   }
-  json result = document("explain");
-  result["run"] = run_folder.filename().string();
-  result["cell"] = cell;
-  result["cell"]["checks"] = std::move(checks);
-  context.terminal.out_document(result);
+  const auto cell = read_document<CellVerdict>(in_plain_lines(written(explained.cell)));
+  std::string text = fmt::format("run {}\n", explained.run) + cell_text(cell);
+  const std::string name = fmt::format("{}:{}", verdict.info.run_id, cell.cell_id);
+  if (options.check.empty()) text += comparisons_text(run_folder, name, context.terminal);
+  context.terminal.out(text);
   return told;
 }
 

@@ -11,6 +11,7 @@
 #include "matrix/contract/document/words.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/spec/stack_spec.hpp"
+#include "matrix/verdict/verdict.hpp"
 
 namespace reprobench {
 
@@ -107,6 +108,19 @@ template <>
 struct Description<StacksDocument> {
   static constexpr About about = About::document("stacks", "reprobench stack list --json");
   static void fields(auto& field, StacksDocument& document) { field("stacks", document.stacks); }
+};
+
+struct ExplainDocument {
+  std::string run;
+  CellVerdict cell;  // its checks narrowed to the one asked for
+};
+template <>
+struct Description<ExplainDocument> {
+  static constexpr About about = About::document("explain", "reprobench explain CELL [CHECK] --json");
+  static void fields(auto& field, ExplainDocument& document) {
+    field("run", document.run);
+    field("cell", document.cell, "As in verdict.json, its checks narrowed to the one asked for.");
+  }
 };
 
 }  // namespace reprobench

@@ -74,12 +74,11 @@ std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const s
   return found;
 }
 
-nlohmann::json load_verdict(const fs::path& run_folder) {
+RunVerdict load_verdict(const fs::path& run_folder) {
   const std::string text = read_file(run_folder / "verdict.json");
-  nlohmann::json verdict = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json verdict = nlohmann::json::parse(text, nullptr, false);
   if (verdict.is_discarded()) throw StoreError((run_folder / "verdict.json").string() + " is not JSON");
-  require_document(verdict, "verdict");
-  return verdict;
+  return verdict_from_json(verdict);
 }
 
 }  // namespace reprobench

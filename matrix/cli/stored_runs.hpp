@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "matrix/verdict/verdict.hpp"
 
 namespace reprobench {
 
@@ -38,7 +38,7 @@ struct CellName {
 // Nothing: none is called so. Throws UsageError if several ids begin so.
 std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const std::string& wanted);
 
-// verdict.json of a run directory, its schema and version checked. Throws StoreError, ContractError.
-nlohmann::json load_verdict(const std::filesystem::path& run_folder);
+// verdict.json of a run directory. Throws StoreError, ContractError.
+RunVerdict load_verdict(const std::filesystem::path& run_folder);
 
 }  // namespace reprobench

@@ -65,6 +65,8 @@ TEST_CASE("comparisons of contract 1.0 are read, and only gain what came later w
   CHECK(comparison.trace.first->tensor == "fc2.weight");
   CHECK(comparison.explanation->call->measured.name == "aten::mm");
   CHECK(comparison.explanation->element->ulp == 1);
+  CHECK(comparison.explanation->element->measured_bits == "000000003bc15925");
+  CHECK(comparison.explanation->element->expected_bits == "000000003bc15926");
   CHECK(comparison.explanation->lockstep->tensors.at(0).pooled->bound == 1.4708777718344788);
   CHECK(comparison.explanation->lockstep->tensors.at(0).ulp_histogram.at(1) == 231);
   CHECK(to_json(comparison) == with_later_fields(raised(document)));

@@ -3,6 +3,10 @@
 A schema becomes one closure a node, which checks a run of 5,000 cells about ten times as fast as the `jsonschema`
 package does (its generic walk alone took longer than the report may) and needs no package. A keyword this file does not
 know is an error, never ignored; the tests hold its answers against `jsonschema`'s.
+
+Why not `fastjsonschema` (2.22, measured on a verdict of 5,000 cells): it gives the same answers to all broken documents of
+the tests, but needs 0.25 s where this needs 0.21 s, 0.17 s before that to compile one schema (this: 2 ms), and takes a
+keyword it does not know for fulfilled. It would be one more package on every host that reports, and buy nothing.
 """
 
 from __future__ import annotations
