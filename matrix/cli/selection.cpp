@@ -174,7 +174,7 @@ std::string shell_word(const std::string& word) {
 
 std::string preset_note(const SelectedPlan& selected) {
   if (selected.unknown_presets.empty()) return "";
-  return fmt::format("whether the preset exists nothing here can tell of {}: no installed worker describes the model\n",
+  return fmt::format("presets not checked, because no installed worker describes these models: {}\n",
                      fmt::join(selected.unknown_presets, ", "));
 }
 

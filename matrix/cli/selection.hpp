@@ -33,7 +33,7 @@ struct SelectedPlan {
   std::vector<std::string> unknown_presets;  // "mlp/base" of cells that are to run: no installed worker knows the model
 };
 
-// "whether mlp/base exists, nothing here can tell: ..." and a line's end; empty: every preset is known to a worker.
+// "presets not checked, ...: mlp/base" and a line's end; empty: every preset is known to a worker.
 std::string preset_note(const SelectedPlan& selected);
 
 // As it is typed at a shell: in single quotes where that would read more than one plain word.
