@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -223,10 +224,11 @@ double share_of_bound(const LockstepTensor& tensor) {
   return std::max(single, pooled);
 }
 
+// Two equally wrong sides have equal bits and an E of 1: no tensor whose bits differ is less of a difference.
 bool comes_before(const LockstepTensor& a, const LockstepTensor& b) {
   const auto rank = [](const LockstepTensor& tensor) {
     const int word = tensor.word == LockstepWord::defect ? 2 : tensor.word == LockstepWord::undecided ? 1 : 0;
-    return std::pair(word, share_of_bound(tensor));
+    return std::tuple(word, !tensor.equal_bits, share_of_bound(tensor));
   };
   const auto rank_a = rank(a);
   const auto rank_b = rank(b);

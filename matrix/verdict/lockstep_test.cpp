@@ -148,6 +148,23 @@ TEST_CASE("tensors stand in the order of the numbers that their sentences give",
   }
 }
 
+TEST_CASE("a tensor of equal bits is never the worst where others differ", "[lockstep]") {
+  LockstepScene scene(1);
+  LockstepScene::Sides& sides = scene.all_sides[0];
+  for (int tensor = 0; tensor < kTensors; ++tensor) {
+    const auto place = static_cast<std::size_t>(tensor);
+    const auto& reference = sides.floats[2 * place + 1];
+    const auto& exact = sides.doubles[place];
+    for (std::size_t i = 0; i < kElements; ++i) {
+      scene.candidate(0, tensor)[i] = tensor == 5 ? static_cast<float>(exact[i]) : reference[i];
+    }
+  }
+  const Lockstep result = scene.judge();
+  CHECK(result.tensors[0].name == LockstepScene::name_of(5));
+  CHECK(result.tensors[0].error_ratio < result.tensors[1].error_ratio);
+  CHECK(result.sentence.find("1 of 50 tensors differ, worst `gradient/layer15`: E is at most") != std::string::npos);
+}
+
 TEST_CASE("NaN or infinity on one side is a defect", "[lockstep]") {
   for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     LockstepScene scene(2);
