@@ -1,0 +1,108 @@
+#include "matrix/inquiry/headline.hpp"
+
+#include <limits>
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+LocalError off_by(double of_bound) {
+  LocalError error;
+  error.of_bound = of_bound;
+  error.source = "a book";
+  return error;
+}
+
+// One product that made other bits out of equal inputs, within its bound on both sides; the steps say rounding.
+Explanation of_one_call() {
+  Explanation explanation;
+  OperatorDivergence call;
+  call.measured.name = call.expected.name = "aten::mm";
+  call.measured.outputs = call.expected.outputs = {{"float32", {2}, std::string(32, 'a')}};
+  explanation.call = call;
+  explanation.budget = OperatorBudget{5e-8, 5e-8, 4e-8, std::nullopt, std::nullopt, off_by(0.5), off_by(0.25)};
+  explanation.lockstep = Lockstep{};
+  explanation.lockstep->word = LockstepWord::rounding;
+  return explanation;
+}
+
+std::string told(const Explanation& explanation) {
+  const auto headline = headline_of(explanation);
+  REQUIRE(headline);
+  return std::string(to_string(headline->word)) + ": " + headline->sentence;
+}
+
+TEST_CASE("a call within its bound on both sides is rounding, and the steps confirm it", "[headline]") {
+  CHECK(told(of_one_call()) ==
+        "rounding: aten::mm stays within its bound on both sides, 0.5 and 0.25 of it, and the steps against fp64 "
+        "confirm it");
+}
+
+TEST_CASE("an error of the bound is rounding still, and of more than the bound a defect, on either side",
+          "[headline]") {
+  const bool is_measured = GENERATE(true, false);
+  Explanation explanation = of_one_call();
+  auto& side = is_measured ? explanation.budget->measured : explanation.budget->expected;
+  side = off_by(1);
+  CHECK(headline_of(explanation)->word == ExplainedWord::rounding);
+  side = off_by(1.01);
+  CHECK(told(explanation) == std::string("defect: aten::mm is off by more than it can round: on the ") +
+                                 (is_measured ? "measured" : "expected") + " side by 1.01 times the bound (a book)");
+  side = off_by(std::numeric_limits<double>::infinity());
+  CHECK(headline_of(explanation)->word == ExplainedWord::defect);
+}
+
+TEST_CASE("other constants or types are another computation, whatever the errors are", "[headline]") {
+  Explanation explanation = of_one_call();
+  SECTION("constants") { explanation.call->constants_differ = true; }
+  SECTION("types") { explanation.call->measured.outputs[0].dtype = "bfloat16"; }
+  SECTION("fp64 forms") { explanation.budget->forms_apart_rel = 1.01e-9; }
+  CHECK(headline_of(explanation)->word == ExplainedWord::another_computation);
+  explanation.budget->measured = off_by(100);
+  CHECK(headline_of(explanation)->word == ExplainedWord::another_computation);
+}
+
+TEST_CASE("fp64 forms that are as near as fp64 rounds are the same computation", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.budget->forms_apart_rel = 1e-9;
+  CHECK(headline_of(explanation)->word == ExplainedWord::rounding);
+}
+
+TEST_CASE("a call without a bound is judged by the steps alone, and the headline says so", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.budget->expected = LocalError{};
+  explanation.budget->expected->no_bound = "no bound is derived for aten::mm";
+  CHECK(told(explanation) == "rounding: by the steps against fp64 alone; no bound is derived for aten::mm");
+  explanation.lockstep.reset();
+  CHECK(told(explanation) == "undecided: no bound is derived for aten::mm");
+}
+
+TEST_CASE("steps that contradict a call within its bound make it a defect elsewhere", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.lockstep->word = LockstepWord::defect;
+  CHECK(told(explanation).starts_with("defect: the steps against fp64 say so, though aten::mm stays within its bound"));
+  explanation.lockstep->word = LockstepWord::undecided;
+  CHECK(told(explanation).starts_with("undecided: the steps against fp64 do not decide; aten::mm stays within"));
+}
+
+TEST_CASE("the side that is four times as far from fp64 is named, be it the reference", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.budget->expected_error_rel = 4 * 5e-8;
+  CHECK(told(explanation).ends_with("; the expected side is 4 times as far from fp64 as the measured one"));
+  explanation.budget->expected_error_rel = 3.9 * 5e-8;
+  CHECK(told(explanation).ends_with("confirm it"));
+  explanation.budget->measured_error_rel = 1e-6;
+  CHECK(told(explanation).ends_with("; the measured side is 5.13 times as far from fp64 as the expected one"));
+}
+
+TEST_CASE("without a call and without a stretch there is no headline", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.call.reset();
+  CHECK_FALSE(headline_of(explanation));
+  explanation.region = OperatorRegion{};
+  CHECK(headline_of(explanation));
+}
+
+}  // namespace
+}  // namespace reprobench
