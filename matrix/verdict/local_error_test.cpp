@@ -234,5 +234,18 @@ TEST_CASE("a layer norm stays within its bound in its three outputs, and with an
   CHECK(capture(1.1e-5F).of_bound(2) > 1);
 }
 
+TEST_CASE("the bounds of a layer norm are those worked out by hand", "[local]") {
+  // Of 1 and -1 the mean is 0, 1 / sigma is 1. In units of roundoff: the mean is summed, 2; the variance weighs
+  // 3 / 2 x 4 and two functions 4; y has three of the difference, the mean's, the inverse's and two more.
+  Capture capture("aten::native_layer_norm");
+  const float off = 1 + 0x1p-23F;  // by 2
+  capture.single("input.0", {1, 2}, {1, -1}).single("input.1", {2}, {1, 1});
+  capture.exact("fp64.0", {1, 2}, {1, -1}).exact("fp64.1", {1}, {0}).exact("fp64.2", {1}, {1});
+  capture.single("output.0", {1, 2}, {off, -1}).single("output.1", {1}, {0x1p-24F}).single("output.2", {1}, {off});
+  CHECK(capture.of_bound(1) == Approx(1.0 / 2).epsilon(1e-6));
+  CHECK(capture.of_bound(2) == Approx(2.0 / (1.5 * 4 + 4)).epsilon(1e-6));
+  CHECK(capture.of_bound(0) == Approx(2.0 / (3 + 2 + (10 + 1) + 1)).epsilon(1e-6));
+}
+
 }  // namespace
 }  // namespace reprobench
