@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -134,13 +136,16 @@ void check_values(const SelectionOptions& options, const std::vector<PlannedCell
 
 // A model's presets are known to its code alone, which only a worker has.
 std::vector<std::string> unknown_presets(const std::vector<PlannedCell>& cells, const Vocabulary& vocabulary) {
-  std::set<std::string> names;
+  std::set<std::pair<std::string_view, std::string_view>> asked;  // few, of up to 100,000 cells
+  std::vector<std::string> names;
   for (const PlannedCell& planned : cells) {
     const WorkloadRequest& workload = planned.cell.request.workload;
-    if (planned.skip || workload.is_probe() || vocabulary.presets.contains(workload.model)) continue;
-    names.insert(fmt::format("{}/{}", workload.model, workload.preset));
+    if (planned.skip || workload.is_probe() || !asked.emplace(workload.model, workload.preset).second) continue;
+    if (vocabulary.presets.contains(workload.model)) continue;
+    names.push_back(fmt::format("{}/{}", workload.model, workload.preset));
   }
-  return {names.begin(), names.end()};
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
