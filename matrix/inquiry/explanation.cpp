@@ -1,7 +1,9 @@
 #include "matrix/inquiry/explanation.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -29,6 +31,22 @@ CellRequest replay_of(const ComparedSide& side, Replay replay) {
   CellRequest request = side.request;
   request.replay = std::move(replay);
   return request;
+}
+
+// A distance that is not a number passes no test against a bound, and must not pass as a small one: what one side alone
+// has not finite, or makes where nothing should be, is infinitely far off.
+double relative_l2(double squares, double reference_squares, std::int64_t mismatches) {
+  if (squares == 0 && mismatches == 0) return 0;
+  const double relative = std::sqrt(squares / reference_squares);
+  return mismatches > 0 || std::isnan(relative) ? std::numeric_limits<double>::infinity() : relative;
+}
+
+// A worker's own text.
+std::optional<double> finite_number(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
 }
 
 // One explanation in the making: both sides' replays, and what they have shown so far.
@@ -223,19 +241,19 @@ class Explainer {
     const ErrorSums of_a = error_sums(type, of.ours->bytes, ElementType::fp64, of.their_exact->bytes);
     const ErrorSums of_b = error_sums(type, of.theirs->bytes, ElementType::fp64, of.their_exact->bytes);
     const Difference between = diff(type, of.ours->bytes, of.theirs->bytes);
-    const auto relative = [&](double squares) {
-      return of_b.reference_squares > 0 ? std::sqrt(squares / of_b.reference_squares) : 0;
+    const auto relative = [&](double squares, const auto& counted) {
+      return relative_l2(squares, of_b.reference_squares, counted.nan_mismatches + counted.inf_mismatches);
     };
     OperatorBudget budget;
-    budget.measured_error_rel = relative(of_a.error_squares);
-    budget.expected_error_rel = relative(of_b.error_squares);
-    budget.distance_rel = relative(between.difference_squares);
+    budget.measured_error_rel = relative(of_a.error_squares, of_a);
+    budget.expected_error_rel = relative(of_b.error_squares, of_b);
+    budget.distance_rel = relative(between.difference_squares, between);
     if (has_both) {
-      budget.forms_apart_rel =
-          relative(diff(ElementType::fp64, of.our_exact->bytes, of.their_exact->bytes).difference_squares);
+      const Difference forms = diff(ElementType::fp64, of.our_exact->bytes, of.their_exact->bytes);
+      budget.forms_apart_rel = relative(forms.difference_squares, forms);
     }
     const auto amplification = metadata.find("amplification");
-    if (amplification != metadata.end()) budget.amplification = std::stod(amplification->second);
+    if (amplification != metadata.end()) budget.amplification = finite_number(amplification->second);
     result_.budget = budget;
   }
 

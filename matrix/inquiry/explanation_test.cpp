@@ -316,6 +316,72 @@ TEST_CASE("an operator's errors are relative to the norm of what it makes in fp6
   }
 }
 
+// What each side made of one product, beside the fp64 form it was asked for.
+OperatorBudget budget_of(const std::vector<float>& ours, const std::vector<double>& our_exact,
+                         const std::vector<float>& theirs, const std::vector<double>& their_exact,
+                         const std::string& amplification = "1") {
+  const std::vector<SafetensorsTensor> measured{recorded("output.0", "F32", {2}, ours),
+                                                recorded("fp64.0", "F64", {2}, our_exact)};
+  const std::vector<SafetensorsTensor> expected{recorded("output.0", "F32", {2}, theirs),
+                                                recorded("fp64.0", "F64", {2}, their_exact)};
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc2 aten::addmm", 4, 4, 7}};
+  replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
+    const auto path = outcome.folder / kOperatorTensorsFile;
+    if (task.purpose == "a-tensors") write_safetensors(path, measured, {});
+    if (task.purpose == "b-tensors") write_safetensors(path, expected, {{"amplification", amplification}});
+  };
+  const Explanation found = *compare(replays, explained()).explanation;
+  REQUIRE(found.budget);
+  return *found.budget;
+}
+
+TEST_CASE("what one side alone has not finite, or makes where fp64 makes nothing, is infinitely far off",
+          "[explanation]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  SECTION("where all should be zero") {
+    const auto budget = budget_of({0, 0}, {0, 0}, {0, 1}, {0, 0});
+    CHECK(budget.measured_error_rel == 0);
+    CHECK(budget.expected_error_rel == kInfinity);
+    CHECK(budget.distance_rel == kInfinity);
+    CHECK(budget.forms_apart_rel == 0);
+  }
+  SECTION("what the expected side asks for is zero, what the measured one asks for is not") {
+    CHECK(budget_of({1, 0}, {1, 0}, {0, 0}, {0, 0}).forms_apart_rel == kInfinity);
+  }
+  SECTION("what one of the two asks for is NaN or infinite") {
+    const double odd = GENERATE_COPY(nan, kInfinity);
+    const bool is_ours = GENERATE(true, false);
+    const auto budget = budget_of({1, 2}, {1, is_ours ? odd : 2}, {1, 2.5F}, {1, is_ours ? 2 : odd});
+    CHECK(budget.forms_apart_rel == kInfinity);
+  }
+  SECTION("one side made NaN or infinity") {
+    const auto odd = static_cast<float>(GENERATE_COPY(nan, kInfinity));
+    const bool is_ours = GENERATE(true, false);
+    const auto budget = budget_of({1, is_ours ? odd : 2}, {1, 2}, {1, is_ours ? 2 : odd}, {1, 2});
+    CHECK(budget.measured_error_rel == (is_ours ? kInfinity : 0));
+    CHECK(budget.expected_error_rel == (is_ours ? 0 : kInfinity));
+    CHECK(budget.distance_rel == kInfinity);
+    CHECK(budget.forms_apart_rel == 0);
+  }
+  SECTION("numbers whose squares fp64 does not hold") {
+    CHECK(budget_of({1, 2}, {1e300, 2}, {1, 2.5F}, {-1e300, 2}).forms_apart_rel == kInfinity);
+  }
+  SECTION("not finite alike on both is no distance") {
+    const auto budget = budget_of({1, INFINITY}, {1, kInfinity}, {2, INFINITY}, {1, kInfinity});
+    CHECK(budget.forms_apart_rel == 0);
+    CHECK(budget.distance_rel == 1);
+  }
+}
+
+TEST_CASE("an amplification that is no finite number is left out", "[explanation]") {
+  const auto told = [](const std::string& text) {
+    return budget_of({1, 2}, {1, 2}, {1, 2.5F}, {1, 2}, text).amplification;
+  };
+  CHECK(told("1.25e-9") == 1.25e-9);
+  for (const char* text : {"", "much", "1.5x", "inf", "nan", "1e999"}) CHECK_FALSE(told(text));
+}
+
 // In (-2, 2), exact in bf16 and TF32.
 std::vector<float> factors(std::int64_t count, std::uint32_t seed) {
   std::vector<float> values;

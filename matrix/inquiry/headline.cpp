@@ -32,7 +32,7 @@ std::string other_computation(const Explanation& explanation) {
     if (!kind.empty()) return kind;
   }
   const auto& budget = explanation.budget;
-  if (budget && budget->forms_apart_rel && *budget->forms_apart_rel > kSameFormRel) {
+  if (budget && budget->forms_apart_rel && !(*budget->forms_apart_rel <= kSameFormRel)) {
     return fmt::format("in fp64, on equal values, the two sides are {:.2e} apart", *budget->forms_apart_rel);
   }
   return "";

@@ -58,6 +58,9 @@ TEST_CASE("other constants or types are another computation, whatever the errors
   SECTION("constants") { explanation.call->constants_differ = true; }
   SECTION("types") { explanation.call->measured.outputs[0].dtype = "bfloat16"; }
   SECTION("fp64 forms") { explanation.budget->forms_apart_rel = 1.01e-9; }
+  SECTION("fp64 forms whose distance is no number") {
+    explanation.budget->forms_apart_rel = std::numeric_limits<double>::quiet_NaN();
+  }
   CHECK(headline_of(explanation)->word == ExplainedWord::another_computation);
   explanation.budget->measured = off_by(100);
   CHECK(headline_of(explanation)->word == ExplainedWord::another_computation);

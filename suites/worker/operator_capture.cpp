@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/abs.h>
+#include <nlohmann/json.hpp>
 
 #include "suites/worker/exact_stretch.hpp"
 #include "suites/worker/host_tensor.hpp"
@@ -93,7 +94,7 @@ void OperatorCapture::finish(const OperatorCall& call, const ExactStretch& stret
     add_named(named, "fp64.", exact);
     add_named(named, "magnitude.", call_again(call, with_tensors(inputs_, sizes_of)));
     if (of_inputs.size > 0) {
-      metadata["amplification"] = std::to_string(squares_between(shaken, exact).ratio() / of_inputs.ratio());
+      metadata["amplification"] = nlohmann::json(squares_between(shaken, exact).ratio() / of_inputs.ratio()).dump();
     }
   } catch (const std::exception& error) {
     const std::string text = error.what();
