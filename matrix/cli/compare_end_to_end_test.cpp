@@ -86,6 +86,19 @@ TEST_CASE("compare takes a cell of the newest run as explain does", "[e2e]") {
   CHECK_THAT(compare({reference}).err, Catch::Contains("no cell called `" + reference + "` that was to train and has"));
 }
 
+TEST_CASE("a mistyped stack is told its nearest name, whatever became of the newest run's plan", "[e2e]") {
+  const Workplace place;
+  const fs::path run = place / "store/runs/r-20261121-101502-7f3a";
+  fs::create_directories(run);
+  const std::string plan = GENERATE("", "{", "{}");
+  if (!plan.empty()) std::ofstream(run / "plan.json") << plan;
+  const auto result = call({kBinary, "--store", place / "store", "compare", "torch-2.8.0-cu12", "torch-2.9.0-cu128"});
+  CAPTURE(plan, result.err);
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.err, Catch::Contains("no run, cell of the newest run, or stack `torch-2.8.0-cu12`") &&
+                             Catch::Contains("the cells of the newest run are not known: "));
+}
+
 TEST_CASE("cells without a partner are said in the document and on stderr, beside one pair too", "[e2e]") {
   const Workplace place;
   CHECK(call(place.run_command("determinism", "ok")).exit_code == 0);

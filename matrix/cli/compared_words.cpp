@@ -10,16 +10,25 @@
 namespace reprobench {
 namespace {
 
-// By the plan, which a run has before its verdict: a cell of a run that was killed is answered by that run's state.
-std::vector<CellName> cells_of_newest_run(const std::filesystem::path& store) {
+struct NewestCells {
   std::vector<CellName> cells;
-  if (stored_run_names(store).empty()) return cells;
-  const auto plan = nlohmann::json::parse(read_file(find_run(store, "") / "plan.json"), nullptr, false);
-  if (plan.is_discarded()) return cells;
-  for (const PlannedCell& planned : plan_from_json(plan).cells) {
-    cells.push_back({planned.cell.request.cell_id, planned.cell.slug});
+  std::string unread;  // why they are not known
+};
+
+// By the plan, which a run has before its verdict: a cell of a run that was killed is answered by that run's state.
+// One whose plan is gone or cut must not keep a word from being a stack's name, or from being told its nearest one.
+NewestCells cells_of_newest_run(const std::filesystem::path& store) {
+  NewestCells newest;
+  if (stored_run_names(store).empty()) return newest;
+  try {
+    const auto plan = nlohmann::json::parse(read_file(find_run(store, "") / "plan.json"));
+    for (const PlannedCell& planned : plan_from_json(plan).cells) {
+      newest.cells.push_back({planned.cell.request.cell_id, planned.cell.slug});
+    }
+  } catch (const std::exception& error) {
+    newest = {{}, error.what()};
   }
-  return cells;
+  return newest;
 }
 
 }  // namespace
@@ -33,15 +42,17 @@ RunCells run_cells_named(const Project& project, const std::map<std::string, Sta
   if (colon != std::string::npos && is_stored_run(store, run)) {
     return {find_judged_run(store, run), word.substr(colon + 1)};
   }
-  const std::vector<CellName> cells = cells_of_newest_run(store);
-  if (const auto found = find_cell(cells, word)) return {find_judged_run(store, ""), cells[*found].id};
+  const NewestCells newest = cells_of_newest_run(store);
+  if (const auto found = find_cell(newest.cells, word)) return {find_judged_run(store, ""), newest.cells[*found].id};
   // What is neither may be a stack's name, or one mistyped.
   project.stack_files().require_readable(word);
   if (stacks.contains(word)) throw UsageError(fmt::format("stack `{}` can only be compared with another stack", word));
   std::vector<std::string> names = stored_run_names(store);
   for (const auto& [name, spec] : stacks) names.push_back(name);
-  for (const CellName& cell : cells) names.push_back(cell.slug);
-  throw UsageError(unknown_name("run, cell of the newest run, or stack", word, names));
+  for (const CellName& cell : newest.cells) names.push_back(cell.slug);
+  std::string message = unknown_name("run, cell of the newest run, or stack", word, names);
+  if (!newest.unread.empty()) message += fmt::format("; the cells of the newest run are not known: {}", newest.unread);
+  throw UsageError(message);
 }
 
 }  // namespace reprobench

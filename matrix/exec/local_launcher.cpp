@@ -67,9 +67,11 @@ bool is_marked(const std::filesystem::path& process, const std::string& mark) {
 
 int kill_marked(const std::string& mark) {
   int killed = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    const pid_t pid = std::atoi(entry.path().filename().c_str());
-    if (pid > 0 && is_marked(entry.path(), mark) && kill(pid, SIGKILL) == 0) ++killed;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
+    const std::filesystem::path& process = entry->path();
+    const pid_t pid = std::atoi(process.filename().c_str());
+    if (pid > 0 && is_marked(process, mark) && kill(pid, SIGKILL) == 0) ++killed;
   }
   return killed;
 }

@@ -137,6 +137,22 @@ TEST_CASE("values are followed through views, which have no digest of their own"
   CHECK(calls_of(region.expected) == Names{"aten::erf", "aten::transpose", "aten::mul"});
 }
 
+TEST_CASE("of two inputs that differ, the one that both sides made for themselves comes first", "[region]") {
+  const Step fused = Step()
+                         .call("aten::mm", {"x", "w"}, {"a"})
+                         .call("aten::to", {"a"}, {"a'"})
+                         .call("aten::gelu", {"x"}, {"g'"})
+                         .call("aten::add", {"a'", "g'"}, {"s'"});
+  const Step written_out = Step()
+                               .call("aten::mm", {"x", "w"}, {"a"})
+                               .call("aten::erf", {"x"}, {"e"})
+                               .call("aten::mul", {"e"}, {"g"})
+                               .call("aten::add", {"a", "g"}, {"s"});
+  const auto region = region_between(fused, written_out);
+  CHECK(calls_of(region.measured) == Names{"aten::gelu"});
+  CHECK(calls_of(region.expected) == Names{"aten::erf", "aten::mul"});
+}
+
 TEST_CASE("another view of one tensor is a stretch by itself", "[region]") {
   const auto step = [](const std::string& dims, const std::string& made) {
     return Step()
