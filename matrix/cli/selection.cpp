@@ -4,6 +4,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -45,8 +46,10 @@ class Selection {
 };
 
 // A check against the reference needs the reference's cell; a reference has none of its own.
-std::set<std::string> with_references(const std::vector<PlannedCell>& cells, const Selection& selection) {
-  std::set<std::string> ids;
+std::unordered_set<std::string_view> with_references(const std::vector<PlannedCell>& cells,
+                                                     const Selection& selection) {
+  std::unordered_set<std::string_view> ids;
+  ids.reserve(cells.size());
   for (const PlannedCell& planned : cells) {
     if (!selection.takes(planned.cell)) continue;
     ids.insert(planned.cell.request.cell_id);

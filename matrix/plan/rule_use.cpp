@@ -44,11 +44,18 @@ void report(const std::vector<bool>& used, const auto& rules, const char* code, 
 
 }  // namespace
 
+// A sorted array is copied and written over faster than it is grown, and a plan may have 100,000 cells.
 Coordinates selection_coordinates(const Cell& cell) {
-  Coordinates coordinates = cell.coordinates;
-  coordinates.reserve(coordinates.size() + knobs().size());
-  coordinates.insert(cell.request.knobs.begin(), cell.request.knobs.end());
-  for (const Knob& knob : knobs()) coordinates.emplace(knob.name, knob.default_value);
+  static const Coordinates kDefaults = [] {
+    Coordinates defaults;
+    for (const Knob& knob : knobs()) defaults.emplace(knob.name, knob.default_value);
+    return defaults;
+  }();
+  Coordinates coordinates;
+  coordinates.reserve(kDefaults.size() + cell.coordinates.size());
+  coordinates = kDefaults;
+  for (const auto& [name, value] : cell.request.knobs) coordinates[name] = value;
+  for (const auto& [name, value] : cell.coordinates) coordinates[name] = value;
   return coordinates;
 }
 
