@@ -66,6 +66,7 @@ struct CellResult {
   std::string chain;  // after the last step
   std::int64_t trace_lines = 0;
   std::int64_t peak_rss_bytes = 0;
+  std::int64_t peak_anonymous_bytes = -1;  // of it what is no mapped file; -1: an older worker
   std::int64_t peak_allocated_bytes = -1;  // device allocator; -1 on the CPU
   std::int64_t peak_reserved_bytes = -1;
   std::int64_t start_to_first_step_ns = 0;  // from process start to the end of the first step
@@ -137,6 +138,8 @@ struct Description<CellResult> {
     field("chain", result.chain, rule::hex(32, true).says("After the last step."));
     field("trace_lines", result.trace_lines, rule::at_least(0));
     field("peak_rss_bytes", result.peak_rss_bytes, rule::at_least(0));
+    field.since(4, "peak_anonymous_bytes", result.peak_anonymous_bytes,
+                rule::at_least(-1).says("Of the resident set what is no mapped file; -1: not measured."));
     field("peak_allocated_bytes", result.peak_allocated_bytes,
           rule::at_least(-1).says("Of the device; -1 on the CPU."));
     field("peak_reserved_bytes", result.peak_reserved_bytes, rule::at_least(-1));

@@ -57,6 +57,7 @@ struct StepRecord {
   std::int64_t step_time_ns = 0;  // the four phases and nothing else: digests and this record are outside
   PhaseTimes phases;
   std::int64_t rss_bytes = -1;        // -1 on steps that do not measure it
+  std::int64_t anonymous_bytes = -1;  // of it what is no mapped file; -1 likewise
   std::int64_t allocated_bytes = -1;  // device allocator; -1 on the CPU
   std::string root;                   // digest of all this step digested, 32 hex digits
   std::string chain;  // digest of the previous chain and this root: differs from the first difference on
@@ -158,6 +159,9 @@ struct Description<StepRecord> {
     field("step_time_ns", step.step_time_ns, rule::at_least(1));
     field("phases", step.phases);
     field("rss_bytes", step.rss_bytes, rule::at_least(-1).says("-1 on steps that do not measure it."));
+    field.since(
+        4, "anonymous_bytes", step.anonymous_bytes,
+        rule::at_least(-1).says("Of the resident set what is no mapped file; -1 on steps that do not measure it."));
     field("allocated_bytes", step.allocated_bytes, rule::at_least(-1).says("Of the device; -1 on the CPU."));
     field("root", step.root, rule::digest);
     field("chain", step.chain, rule::digest);

@@ -14,6 +14,7 @@
 // |         | covers its loss |
 // | 1.3     | a trace's header names the torch it began with; in verdicts how long a cell's attempts took; in |
 // |         | comparisons the cells without a partner, and regions of operators |
+// | 1.4     | anonymous memory beside the resident set, in results and in steps |
 #pragma once
 
 #include <stdexcept>
@@ -28,7 +29,7 @@ struct ContractVersion {
   int minor;
 };
 
-inline constexpr ContractVersion kContractVersion{1, 3};
+inline constexpr ContractVersion kContractVersion{1, 4};
 inline constexpr const char* kProjectVersion = "0.2.0";
 
 // A document whose content breaks the contract. `what()` is one sentence that names the field.

@@ -191,8 +191,8 @@ TEST_CASE("a journal that changed since the verdict was made of it is refused", 
   CHECK(run.loaded().end == AttemptEnd::completed);
 }
 
-TEST_CASE("a run of contract 1.1, which sealed nothing, and one of 1.2 are read", "[evidence]") {
-  const std::string version = GENERATE("1.1", "1.2");
+TEST_CASE("a run of contract 1.1, which sealed nothing, and those of 1.2 and 1.3 are read", "[evidence]") {
+  const std::string version = GENERATE("1.1", "1.2", "1.3");
   const RunRecord run = load_run(REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/" + version + "/run");
   REQUIRE(run.cells.size() == 2);
   for (const CellRecord& cell : run.cells) {

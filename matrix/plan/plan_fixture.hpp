@@ -21,6 +21,8 @@ inline Vocabulary test_vocabulary() {
       {"throughput.step_time", "ns", Better::lower, Dimension::throughput, ""},
       {"throughput.samples", "1/s", Better::higher, Dimension::throughput, ""},
       {"memory.peak_rss", "bytes", Better::lower, Dimension::memory, ""},
+      {"memory.peak_anonymous", "bytes", Better::lower, Dimension::memory, ""},
+      {"memory.anonymous_growth", "bytes", Better::lower, Dimension::memory, ""},
       {"memory.device_peak", "bytes", Better::lower, Dimension::memory, ""},
       {"memory.rss_growth", "bytes", Better::lower, Dimension::memory, ""},
       {"device.changed_algorithms", "count", Better::lower, Dimension::numerics, ""},

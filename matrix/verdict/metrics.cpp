@@ -70,6 +70,13 @@ MaybeValue peak_rss_bytes(const AttemptRecord& attempt) {
   });
 }
 
+MaybeValue peak_anonymous_bytes(const AttemptRecord& attempt) {
+  return total(attempt, [](const RankRecord& rank) {
+    const auto bytes = rank.result->peak_anonymous_bytes;
+    return bytes > 0 ? MaybeValue(static_cast<double>(bytes)) : std::nullopt;
+  });
+}
+
 // The results write -1 for what a device does not have.
 MaybeValue device_peak_bytes(const AttemptRecord& attempt) {
   return largest(attempt, [](const RankRecord& rank) {
@@ -78,17 +85,18 @@ MaybeValue device_peak_bytes(const AttemptRecord& attempt) {
   });
 }
 
-// Growth of the resident set over the second half of the run, when every buffer has long been touched.
-MaybeValue growth_of(const RankRecord& rank) {
-  std::vector<double> samples;
-  for (const StepRecord& step : rank.trace->steps) {
-    if (step.rss_bytes >= 0) samples.push_back(static_cast<double>(step.rss_bytes));
-  }
-  if (samples.size() < 4) return std::nullopt;
-  return samples.back() - samples[samples.size() / 2];
+// Growth over the second half of the run, when every buffer has long been touched.
+template <std::int64_t StepRecord::*bytes>
+MaybeValue growth_bytes(const AttemptRecord& attempt) {
+  return total(attempt, [](const RankRecord& rank) -> MaybeValue {
+    std::vector<double> samples;
+    for (const StepRecord& step : rank.trace->steps) {
+      if (step.*bytes >= 0) samples.push_back(static_cast<double>(step.*bytes));
+    }
+    if (samples.size() < 4) return std::nullopt;
+    return samples.back() - samples[samples.size() / 2];
+  });
 }
-
-MaybeValue rss_growth_bytes(const AttemptRecord& attempt) { return total(attempt, &growth_of); }
 
 MaybeValue final_loss(const AttemptRecord& attempt) {
   return largest(attempt, [](const RankRecord& rank) {
@@ -256,7 +264,9 @@ constexpr Metric kMetrics[] = {
     of_steps({"throughput.samples",    "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s),
     {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
-    {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &rss_growth_bytes, nullptr, kWorst},
+    {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &growth_bytes<&StepRecord::rss_bytes>, nullptr, kWorst},
+    {{"memory.peak_anonymous",         "bytes", kLower,  memory,     "largest resident set of the worker without mapped files"},               &peak_anonymous_bytes, nullptr, kWorst},
+    {{"memory.anonymous_growth",       "bytes", kLower,  memory,     "growth of the worker's memory without mapped files over the second half of the run"}, &growth_bytes<&StepRecord::anonymous_bytes>, nullptr, kWorst},
     {{"memory.device_peak",            "bytes", kLower,  memory,     "largest sum of the device allocator's live blocks"},                     &device_peak_bytes, nullptr, kWorst},
     with_reasons({"device.utilisation",       "rel",     kHigher, throughput, "median share of the time in which the GPU's SMs computed while steps were timed"}, &utilisation, kPaired),
     // Of probes: those measurements that `of` names, among the operations of this unit; how a cell's attempts become one.

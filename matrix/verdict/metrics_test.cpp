@@ -23,20 +23,32 @@ CellEvidence cell_with(const std::string& slug, std::vector<AttemptRecord> repea
   return {slug, "cpu", "", std::move(repeats)};
 }
 
-AttemptRecord with_rss(const std::vector<std::int64_t>& rss_bytes) {
-  AttemptRecord attempt = sample::attempt(0, 1000, "same", static_cast<int>(rss_bytes.size()));
-  for (std::size_t i = 0; i < rss_bytes.size(); ++i) attempt.lead().trace->steps[i].rss_bytes = rss_bytes[i];
+AttemptRecord with_memory(std::int64_t StepRecord::*bytes, const std::vector<std::int64_t>& values) {
+  AttemptRecord attempt = sample::attempt(0, 1000, "same", static_cast<int>(values.size()));
+  for (std::size_t i = 0; i < values.size(); ++i) attempt.lead().trace->steps[i].*bytes = values[i];
   return attempt;
 }
 
 TEST_CASE("memory grows from the middle of the run to its end, not from its start", "[verdict]") {
-  CHECK(metric_of("memory.rss_growth", with_rss({10, 500, 900, 1000, 1007, 1030})) == 30);
-  CHECK(metric_of("memory.rss_growth", with_rss({10, 20, 1000, 1004, 900})) == -100);
-  CHECK(metric_of("memory.rss_growth", with_rss({0, 0, 7, 9})) == 2);
-  CHECK_FALSE(metric_of("memory.rss_growth", with_rss({1, 2, 3})));
+  const bool is_anonymous = GENERATE(true, false);
+  const auto growth = [&](const std::vector<std::int64_t>& values) {
+    return metric_of(is_anonymous ? "memory.anonymous_growth" : "memory.rss_growth",
+                     with_memory(is_anonymous ? &StepRecord::anonymous_bytes : &StepRecord::rss_bytes, values));
+  };
+  CHECK(growth({10, 500, 900, 1000, 1007, 1030}) == 30);
+  CHECK(growth({10, 20, 1000, 1004, 900}) == -100);
+  CHECK(growth({0, 0, 7, 9}) == 2);
+  CHECK_FALSE(growth({1, 2, 3}));
   // Steps without a reading are left out: 5, 6, 8, 9 remain.
-  CHECK(metric_of("memory.rss_growth", with_rss({-1, 5, 6, -1, 8, 9, -1})) == 1);
-  CHECK_FALSE(metric_of("memory.rss_growth", with_rss({-1, 5, 6, -1, 8})));
+  CHECK(growth({-1, 5, 6, -1, 8, 9, -1}) == 1);
+  CHECK_FALSE(growth({-1, 5, 6, -1, 8}));
+}
+
+TEST_CASE("growth of what is no file is not hidden by files that the kernel dropped", "[verdict]") {
+  AttemptRecord attempt = with_memory(&StepRecord::anonymous_bytes, {1, 2, 30, 40, 50, 60});
+  for (StepRecord& step : attempt.lead().trace->steps) step.rss_bytes = 100;
+  CHECK(metric_of("memory.anonymous_growth", attempt) == 20);
+  CHECK(metric_of("memory.rss_growth", attempt) == 0);
 }
 
 TEST_CASE("the final loss is the last step's", "[verdict]") {
@@ -57,6 +69,11 @@ TEST_CASE("times, samples and peaks are those of the attempt, and nothing where 
   CHECK(metric_of("throughput.start_to_first_step", attempt) == 1);
   attempt.lead().result->peak_rss_bytes = 1;
   CHECK(metric_of("memory.peak_rss", attempt) == 1);
+  CHECK_FALSE(metric_of("memory.peak_anonymous", attempt));  // an older worker's, or one that says 0
+  attempt.lead().result->peak_anonymous_bytes = 0;
+  CHECK_FALSE(metric_of("memory.peak_anonymous", attempt));
+  attempt.lead().result->peak_anonymous_bytes = 1;
+  CHECK(metric_of("memory.peak_anonymous", attempt) == 1);
   attempt.lead().result->peak_allocated_bytes = 0;
   CHECK(metric_of("memory.device_peak", attempt) == 0);
   attempt.lead().result->peak_allocated_bytes = -1;

@@ -43,11 +43,16 @@ TEST_CASE("memory of the host adds up over ranks, that of devices is the fullest
   attempt.ranks[1].result->peak_rss_bytes = 50 << 20;
   attempt.ranks[0].result->peak_allocated_bytes = 7;
   attempt.ranks[1].result->peak_allocated_bytes = 9;
+  attempt.ranks[0].result->peak_anonymous_bytes = 3;
+  attempt.ranks[1].result->peak_anonymous_bytes = 4;
   CHECK(value_of("memory.peak_rss", attempt) == 150 << 20);
+  CHECK(value_of("memory.peak_anonymous", attempt) == 7);
   CHECK(value_of("memory.device_peak", attempt) == 9);
   attempt.ranks[1].result->peak_rss_bytes = 0;
   attempt.ranks[0].result->peak_allocated_bytes = -1;
+  attempt.ranks[1].result->peak_anonymous_bytes = -1;
   CHECK_FALSE(find_metric("memory.peak_rss")->of_attempt(attempt));
+  CHECK_FALSE(find_metric("memory.peak_anonymous")->of_attempt(attempt));
   CHECK_FALSE(find_metric("memory.device_peak")->of_attempt(attempt));
 }
 

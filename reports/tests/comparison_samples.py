@@ -26,7 +26,7 @@ def _cell(suite: str, stack: str, precision: str = "fp32") -> str:
 
 def _comparison(measured: str, expected: str, word: str, sentence: str, **fields: Any) -> dict[str, Any]:
     return {
-        "schema": "reprobench/comparison", "version": {"major": 1, "minor": 3}, "measured": measured, "expected": expected,
+        "schema": "reprobench/comparison", "version": {"major": 1, "minor": 4}, "measured": measured, "expected": expected,
         "workload": "mlp/digits, 100 steps of 32, fp32", "word": word, "sentence": sentence, "steps_compared": 100,
         "steps_differing": 0, "first_difference": None, "differences": [], "explanation": None, "strip": None,
         "trajectory": None, "equivalence": None, "discrete_events": [], "loss_split": None, "first_over_bound": None, "non_finite": None, **fields,
@@ -60,7 +60,7 @@ _POOLED = {
 }  # fmt: skip
 
 _LOCKSTEP = {
-    "schema": "reprobench/lockstep", "version": {"major": 1, "minor": 3}, "precision": "fp32", "alpha": 0.001,
+    "schema": "reprobench/lockstep", "version": {"major": 1, "minor": 4}, "precision": "fp32", "alpha": 0.001,
     "legitimate_ratio": 1.05, "batches": 32, "word": "defect", "sentence": "1 of 6 tensors is off by more than rounding",
     "tensors": [
         _judged("gradient/fc1.weight", "defect", 7.25, _POOLED),
@@ -159,7 +159,7 @@ def comparisons() -> list[dict[str, Any]]:
 
 
 def document(list_: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"schema": "reprobench/comparisons", "version": {"major": 1, "minor": 3}, "comparisons": list_}
+    return {"schema": "reprobench/comparisons", "version": {"major": 1, "minor": 4}, "comparisons": list_}
 
 
 def strip_of_network(layers: int, steps: int, from_step: int) -> dict[str, Any]:

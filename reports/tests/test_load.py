@@ -24,7 +24,7 @@ class Refusals(unittest.TestCase):
         self._refused(r"plan\.json: version 2\.0 cannot be read", lambda d: d["plan"]["version"].update(major=2))
 
     def test_a_newer_minor_version(self):
-        self._refused(r"verdict\.json: version 1\.4 cannot be read", lambda d: d["verdict"]["version"].update(minor=4))
+        self._refused(r"verdict\.json: version 1\.5 cannot be read", lambda d: d["verdict"]["version"].update(minor=5))
 
     def test_a_version_that_is_no_number(self):
         self._refused(r"run\.json: `version` with", lambda d: d["run"]["version"].update(minor=True))

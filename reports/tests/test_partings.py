@@ -72,7 +72,7 @@ class File(unittest.TestCase):
         self.assertTrue("No two cells were compared" in report_html(run))
 
     def test_one_of_an_older_contract_is_read_with_the_documents_in_it(self):
-        text = json.dumps(samples.document(samples.comparisons())).replace('"minor": 3', '"minor": 1')
+        text = json.dumps(samples.document(samples.comparisons())).replace('"minor": 4', '"minor": 1')
         run = self._loaded(text.encode())
         self.assertEqual((len(run.comparisons or []), run.comparisons_problem), (len(samples.comparisons()), ""))
 

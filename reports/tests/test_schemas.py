@@ -37,7 +37,7 @@ def _verdict_with_telemetry():
 
 
 def _head(name):
-    return {"schema": f"reprobench/{name}", "version": {"major": 1, "minor": 3}}
+    return {"schema": f"reprobench/{name}", "version": {"major": 1, "minor": 4}}
 
 
 FINGERPRINT = golden_run.documents()["verdict"]["environments"][0]["fingerprint"]
@@ -71,7 +71,7 @@ SAMPLES = {
     "result": [{
         **_head("result"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "rank": 1,
         "failure": {"cause": "exception", "detail": "no such preset", "step": 0}, "workload_digest": "", "steps_completed": 0,
-        "chain": "", "trace_lines": 1, "peak_rss_bytes": 1, "peak_allocated_bytes": -1, "peak_reserved_bytes": -1,
+        "chain": "", "trace_lines": 1, "peak_rss_bytes": 1, "peak_anonymous_bytes": 1, "peak_allocated_bytes": -1, "peak_reserved_bytes": -1,
         "start_to_first_step_ns": 0, "knobs_resolved": {}, "fingerprint": FINGERPRINT, "measurements": [MEASUREMENT],
     }],
     "exit": [{
@@ -90,7 +90,7 @@ SAMPLES = {
         _trace_line("tensors", step=1, tensors=[TENSOR]),
         _trace_line(
             "step", step=1, loss={"value": "nan", "bits": "7fc00000"}, grad_norm=None, learning_rate=0.001, samples=32,
-            step_time_ns=150000, phases={"data_ns": 1, "forward_ns": 1, "backward_ns": 1, "optimizer_ns": 1}, rss_bytes=-1,
+            step_time_ns=150000, phases={"data_ns": 1, "forward_ns": 1, "backward_ns": 1, "optimizer_ns": 1}, rss_bytes=-1, anonymous_bytes=-1,
             allocated_bytes=-1, root=DIGEST, chain=DIGEST, events={"relu_active": 1733},
         ),
         {
@@ -99,7 +99,7 @@ SAMPLES = {
         },
         _trace_line(
             "step", step=1, loss={"value": 1.5, "bits": "3fc00000"}, grad_norm=None, learning_rate=0.001, samples=32,
-            step_time_ns=150000, phases={"data_ns": 1, "forward_ns": 1, "backward_ns": 1, "optimizer_ns": 1}, rss_bytes=-1,
+            step_time_ns=150000, phases={"data_ns": 1, "forward_ns": 1, "backward_ns": 1, "optimizer_ns": 1}, rss_bytes=-1, anonymous_bytes=-1,
             allocated_bytes=-1, root=DIGEST, chain=DIGEST, events={}, block=0, ended_ns=150001,
         ),
         _trace_line("measurement", **MEASUREMENT),

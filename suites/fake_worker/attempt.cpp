@@ -201,6 +201,7 @@ int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs
   result.fingerprint = fake_fingerprint(request.stack);
   result.workload_digest = training.workload_digest();
   result.peak_rss_bytes = training.peak_rss_bytes();
+  result.peak_anonymous_bytes = training.peak_anonymous_bytes();
   result.start_to_first_step_ns = behaviour.does("drop_metric") ? 0 : 50'000'000;
   try {
     if (request.workload.is_probe()) {

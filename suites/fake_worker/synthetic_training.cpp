@@ -142,6 +142,7 @@ StepRecord SyntheticTraining::advance() {
   const std::int64_t part = step.step_time_ns / 10;
   step.phases = {part, 3 * part, 4 * part, step.step_time_ns - 8 * part};
   step.rss_bytes = behaviour_.does("drop_metric") ? -1 : peak_rss_bytes();
+  step.anonymous_bytes = behaviour_.does("drop_metric") ? -1 : peak_anonymous_bytes();
   step.root = to_hex(root);
   chain_ = step_chain_digest(chain_, root, step.loss.at("bits").get_ref<const std::string&>());
   step.chain = to_hex(chain_);
@@ -159,6 +160,10 @@ TensorsRecord SyntheticTraining::final_state() const {
 std::int64_t SyntheticTraining::peak_rss_bytes() const {
   if (behaviour_.does("drop_metric")) return 0;
   return std::llround(kBaseRss_bytes * behaviour_.value("rss", 1));
+}
+
+std::int64_t SyntheticTraining::peak_anonymous_bytes() const {
+  return behaviour_.does("drop_metric") ? -1 : peak_rss_bytes() / 2;
 }
 
 }  // namespace reprobench

@@ -19,6 +19,7 @@ class SyntheticTraining {
   const std::string& workload_digest() const { return workload_digest_; }
   std::string chain() const { return to_hex(chain_); }
   std::int64_t peak_rss_bytes() const;
+  std::int64_t peak_anonymous_bytes() const;
 
   // The tensors of the step that advance() will give next, in execution order.
   TensorsRecord tensors() const;

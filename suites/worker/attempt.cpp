@@ -76,7 +76,9 @@ bool run_attempt(const std::filesystem::path& request_path, const std::filesyste
     const std::string cause = cuda_failure_cause(error.what());
     fail(cause.empty() ? "exception" : cause, error.what());
   }
-  result.peak_rss_bytes = peak_resident_bytes();
+  const ResidentMemory peak = peak_resident_memory();
+  result.peak_rss_bytes = peak.all_bytes;
+  result.peak_anonymous_bytes = peak.anonymous_bytes;
   Fingerprint fingerprint = probe_stack();
   fingerprint.device_name = result.fingerprint.device_name;
   fingerprint.device = result.fingerprint.device;

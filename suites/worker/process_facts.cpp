@@ -43,18 +43,24 @@ std::int64_t since_process_start_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec - start_ticks * tick_ns;
 }
 
-std::int64_t resident_bytes() {
+ResidentMemory resident_memory() {
   std::ifstream file("/proc/self/statm");
   std::int64_t total_pages = 0;
   std::int64_t resident_pages = 0;
-  file >> total_pages >> resident_pages;
-  return resident_pages * sysconf(_SC_PAGESIZE);
+  std::int64_t shared_pages = 0;
+  file >> total_pages >> resident_pages >> shared_pages;
+  const std::int64_t page_bytes = sysconf(_SC_PAGESIZE);
+  return {resident_pages * page_bytes, (resident_pages - shared_pages) * page_bytes};
 }
 
-std::int64_t peak_resident_bytes() {
-  const std::string kilobytes = value_of("/proc/self/status", "VmHWM");
-  if (kilobytes.empty()) throw std::runtime_error("/proc/self/status has no VmHWM");
-  return std::stoll(kilobytes) * 1024;
+ResidentMemory peak_resident_memory() {
+  const auto bytes_of = [](const char* name) {
+    const std::string kilobytes = value_of("/proc/self/status", name);
+    if (kilobytes.empty()) throw std::runtime_error(std::string("/proc/self/status has no ") + name);
+    return std::stoll(kilobytes) * 1024;
+  };
+  const std::int64_t peak_bytes = bytes_of("VmHWM");
+  return {peak_bytes, std::max(peak_bytes - bytes_of("RssFile"), bytes_of("RssAnon"))};
 }
 
 std::int64_t available_memory_bytes() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <vector>
 
 #include <torch/version.h>
 
@@ -45,8 +46,18 @@ TEST_CASE("the process knows its age and its memory", "[worker]") {
   const auto age = since_process_start_ns();
   CHECK(age > 0);
   CHECK(since_process_start_ns() >= age);
-  CHECK(resident_bytes() > 0);
-  CHECK(peak_resident_bytes() >= resident_bytes() / 2);
+  const ResidentMemory before = resident_memory();
+  CHECK(before.anonymous_bytes > 0);
+  CHECK(before.anonymous_bytes < before.all_bytes);  // the libraries are files
+  constexpr std::int64_t kBlock_bytes = std::int64_t{64} << 20;
+  {
+    const std::vector<char> block(static_cast<std::size_t>(kBlock_bytes), 1);
+    CHECK(resident_memory().anonymous_bytes >= before.anonymous_bytes + kBlock_bytes * 9 / 10);
+  }
+  const ResidentMemory peak = peak_resident_memory();
+  CHECK(resident_memory().anonymous_bytes < before.anonymous_bytes + kBlock_bytes / 2);  // it was given back
+  CHECK(peak.anonymous_bytes >= before.anonymous_bytes + kBlock_bytes * 9 / 10);
+  CHECK(peak.anonymous_bytes < peak.all_bytes);
 }
 
 }  // namespace

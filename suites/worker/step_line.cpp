@@ -78,6 +78,7 @@ void append_step_line(std::string& text, const StepMeasurement& step, std::int64
   append_field(text, ",\"backward_ns\":", step.phases.backward_ns);
   append_field(text, ",\"optimizer_ns\":", step.phases.optimizer_ns);
   append_field(text, "},\"rss_bytes\":", step.rss_bytes);
+  append_field(text, ",\"anonymous_bytes\":", step.anonymous_bytes);
   append_field(text, ",\"allocated_bytes\":", step.allocated_bytes);
   text += ",\"root\":\"";
   text += to_hex(step.root);

@@ -31,6 +31,7 @@ struct StepMeasurement {
   std::int64_t step_time_ns = 0;
   PhaseTimes phases;
   std::int64_t rss_bytes = -1;
+  std::int64_t anonymous_bytes = -1;
   std::int64_t allocated_bytes = -1;
   Digest root;
   Digest chain;

@@ -84,7 +84,9 @@ void StepRecorder::capture(StepMeasurement measured, std::unique_ptr<StepTimer> 
                            std::span<const at::Tensor> outputs, const at::Tensor& loss) {
   if (measures_state(measured.step)) {
     measured.grad_norm = state_.gradient_norm();
-    measured.rss_bytes = resident_bytes();
+    const ResidentMemory resident = resident_memory();
+    measured.rss_bytes = resident.all_bytes;
+    measured.anonymous_bytes = resident.anonymous_bytes;
     measured.allocated_bytes = device_.memory().allocated_bytes;
   }
   Captured captured{std::move(measured), std::move(timer), nullptr, outputs.size(), {}, {}};

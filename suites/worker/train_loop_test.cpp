@@ -339,6 +339,8 @@ TEST_CASE("sketches and state measurements come on their steps only", "[worker]"
     const bool measures = record.step == 50 || record.step == 100 || record.step == 102;
     CHECK(record.grad_norm.is_null() != measures);
     CHECK((record.rss_bytes > 0) == measures);
+    CHECK((record.anonymous_bytes > 0) == measures);
+    CHECK(record.anonymous_bytes <= record.rss_bytes);
   }
 }
 
@@ -397,7 +399,8 @@ TEST_CASE("whatever is wrong with a request, the result says it and echoes the n
   CHECK(done.steps_completed == 2);
   CHECK(done.trace_lines == 4);
   CHECK(done.start_to_first_step_ns > 0);
-  CHECK(done.peak_rss_bytes > 0);
+  CHECK(done.peak_anonymous_bytes > 0);
+  CHECK(done.peak_anonymous_bytes < done.peak_rss_bytes);
 }
 
 TEST_CASE("a loss that is not a number is recorded and ends the run", "[worker]") {
