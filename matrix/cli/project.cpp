@@ -33,6 +33,12 @@ fs::path find_root() {
       "the project's files were not found above the executable or the current folder; set REPROBENCH_ROOT");
 }
 
+// As one would type it here: messages, documents and reports name files by it.
+fs::path from_here(const fs::path& path) {
+  const fs::path relative = path.lexically_relative(fs::current_path());
+  return relative.empty() || *relative.begin() == ".." ? path : relative;
+}
+
 // What the workers that are installed said of themselves: a model's presets are known to its code alone.
 void add_presets(const StackStore& store, const StackFiles& files, Vocabulary& vocabulary) {
   for (const auto& [name, spec] : files.stacks) {
@@ -75,7 +81,7 @@ std::map<std::string, SuiteSpec> Project::suites() const {
   std::map<std::string, SuiteSpec> suites;
   std::vector<Diagnostic> diagnostics;
   const Vocabulary words = vocabulary();
-  for (const auto& entry : fs::directory_iterator(root_ / "suites" / "definitions")) {
+  for (const auto& entry : fs::directory_iterator(from_here(root_ / "suites" / "definitions"))) {
     if (entry.path().extension() != ".yaml") continue;
     try {
       SuiteSpec suite = load_suite(entry.path(), words);
@@ -88,7 +94,7 @@ std::map<std::string, SuiteSpec> Project::suites() const {
   return suites;
 }
 
-StackFiles Project::stack_files() const { return read_stack_files(root_ / "matrix" / "stacks"); }
+StackFiles Project::stack_files() const { return read_stack_files(from_here(root_ / "matrix" / "stacks")); }
 
 CompatFacts Project::facts() const { return load_compat_facts(root_ / "matrix" / "facts" / "compat-facts.json"); }
 

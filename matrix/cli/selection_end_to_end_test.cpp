@@ -115,6 +115,22 @@ TEST_CASE("a run with another worker than the installed one says so and qualifie
              Catch::Contains(" --worker 'torch-2.9.0-cu128=" + kFakeWorker + " --do ok'"));
 }
 
+TEST_CASE("a suite's file is named as one would type it, from the folder one is in", "[e2e]") {
+  const Workplace place;
+  const auto origins_from = [&](const std::string& folder) {
+    const auto result = call({"/bin/sh", "-c", "cd " + folder + " && REPROBENCH_ROOT=" REPROBENCH_SOURCE_ROOT " " +
+                                                   kBinary + " --store " + (place / "store").string() +
+                                                   " plan --json --matrix " + place.matrix("smoke")});
+    INFO(result.err);
+    return json::parse(result.out).at("cells").at(0).at("thresholds").at(0).at("origin").get<std::string>();
+  };
+  const std::string origin = origins_from(REPROBENCH_SOURCE_ROOT);
+  CHECK_THAT(origin, Catch::StartsWith("suites/definitions/smoke.yaml:"));
+  CHECK(origins_from(REPROBENCH_SOURCE_ROOT "/suites") == origin.substr(std::string("suites/").size()));
+  CHECK(origins_from("/") == fs::path(REPROBENCH_SOURCE_ROOT).lexically_relative("/").string() + "/" + origin);
+  CHECK(origins_from(place / "") == REPROBENCH_SOURCE_ROOT "/" + origin);
+}
+
 TEST_CASE("that nothing here knows a preset is said before anything runs", "[e2e]") {
   const Workplace place;
   const auto result = call({kBinary, "--store", place / "store", "plan", "--matrix", place.matrix("smoke")});
