@@ -91,17 +91,12 @@ def _coloured(marks: str) -> Markup:
 def _sentence(modules: list[tuple[str, str]], steps: list[int]) -> str:
     span = f"steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else f"step {steps[0]}"
     counted = f"{len(modules)} modules in execution order" if len(modules) > 1 else "1 module"
-    differing = [(module, marks) for module, marks in modules if marks.strip(".")]
+    differing = sum(bool(marks.strip(".")) for _, marks in modules)
     if not differing:
         return f"{counted}, {span}: all bits equal."
-    column, _, module, letter = min(
-        (next(i for i, mark in enumerate(marks) if mark != "."), order, module, marks.lstrip(".")[0])
-        for order, (module, marks) in enumerate(differing)
-    )
-    return (
-        f"{counted}, {span}: {len(differing)} differ{'s' * (len(differing) == 1)}, first {module} "
-        f"({ROLES[letter]}) at step {steps[column]}."
-    )
+    # Which one is first is the comparison's to say: within a step the rows stand in the order of the forward pass,
+    # and gradients run against it.
+    return f"{counted}, {span}: {differing} differ{'s' * (differing == 1)}."
 
 
 def _folded(modules: list[tuple[str, str]]) -> list[tuple[str, str, int]]:
