@@ -279,10 +279,6 @@ class Strip(unittest.TestCase):
         self.assertEqual(strip.rows[1].marks, '.<b class="mf">f</b>.<b class="ml">l</b>')
         self.assertEqual([letter for letter, _ in strip.legend], ["f", "l", "g"])
 
-    def test_the_first_in_execution_order_is_named_among_those_of_one_step(self):
-        strip = strip_of({"steps": [1], "rows": [{"module": "z", "marks": "i"}, {"module": "a", "marks": "f"}]})
-        self.assertIn("first z (input) at step 1", strip.sentence)
-
     def test_steps_stand_above_their_columns(self):
         strip = strip_of({"steps": list(range(7, 47)), "rows": [{"module": "a", "marks": "." * 40}]})
         for step in (7, 10, 20, 30, 40):
