@@ -12,6 +12,7 @@ allowed() {
     matrix/spec) echo "matrix/spec matrix/contract" ;;
     matrix/host) echo "matrix/host matrix/contract" ;;
     matrix/plan) echo "matrix/plan matrix/contract matrix/spec" ;;
+    matrix/lint) echo "matrix/lint matrix/contract matrix/spec matrix/plan" ;;
     matrix/record) echo "matrix/record matrix/contract matrix/plan kernels" ;;
     matrix/evidence) echo "matrix/evidence matrix/contract matrix/plan matrix/record kernels" ;;
     matrix/stats) echo "matrix/stats" ;;
@@ -19,7 +20,7 @@ allowed() {
     matrix/provision) echo "matrix/provision matrix/contract matrix/spec matrix/record matrix/exec" ;;
     matrix/verdict) echo "matrix/verdict matrix/contract matrix/spec matrix/record matrix/evidence matrix/stats kernels" ;;
     matrix/inquiry) echo "matrix/inquiry matrix/contract matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/exec matrix/verdict kernels" ;;
-    matrix/cli) echo "matrix/cli matrix/contract matrix/host matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/exec matrix/provision matrix/verdict matrix/inquiry kernels" ;;
+    matrix/cli) echo "matrix/cli matrix/contract matrix/host matrix/spec matrix/plan matrix/lint matrix/record matrix/evidence matrix/stats matrix/exec matrix/provision matrix/verdict matrix/inquiry kernels" ;;
     suites/worker) echo "suites/worker matrix/contract models kernels" ;;
     suites/fake_nvml) echo "suites/fake_nvml matrix/host" ;;
     suites/fake_worker) echo "suites/fake_worker matrix/contract kernels" ;;

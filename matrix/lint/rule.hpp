@@ -1,0 +1,74 @@
+// A rule of `reprobench lint` is one row: its code, how bad it is, what is wrong in general, what to do, who says so,
+// and the function that looks. The rules of a subject are one table in one file; lint_rules() has them all.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/contract/document/words.hpp"
+#include "matrix/lint/config.hpp"
+#include "matrix/lint/memory_estimate.hpp"
+#include "matrix/lint/situation.hpp"
+
+namespace reprobench {
+
+enum class Severity { error, warning, note };
+template <>
+struct Words<Severity> {
+  static constexpr std::array<std::string_view, 3> table = {"error", "warning", "note"};
+};
+
+// All a rule may look at.
+struct LintSubject {
+  const DeepSpeedConfig& config;
+  const DeepSpeedSettings& settings;
+  const LintSituation& situation;
+  const MemoryEstimate& memory;
+};
+
+struct LintFinding {
+  std::string code;
+  Severity severity = Severity::note;
+  Mark mark;         // line 0: the environment, not the file
+  std::string what;  // one sentence, with the numbers
+  std::string remedy;
+};
+
+struct LintRule;
+
+// Where a rule puts what it finds.
+class LintFindings {
+ public:
+  LintFindings(const LintRule& rule, std::vector<LintFinding>& found) : rule_(rule), found_(found) {}
+
+  void add(Mark mark, std::string what);
+  void add(Mark mark, std::string what, std::string remedy);  // in place of the row's
+
+ private:
+  const LintRule& rule_;
+  std::vector<LintFinding>& found_;
+};
+
+struct LintRule {
+  const char* code;
+  Severity severity;
+  const char* title;   // what is wrong, for the list of rules
+  const char* remedy;  // what to do
+  const char* source;  // who says so; empty: it follows from the rest
+  void (*check)(const LintSubject& subject, LintFindings& findings);
+};
+
+std::span<const LintRule> key_rules();
+std::span<const LintRule> batch_rules();
+std::span<const LintRule> precision_rules();
+std::span<const LintRule> zero_rules();
+std::span<const LintRule> offload_rules();
+std::span<const LintRule> memory_rules();
+std::span<const LintRule> environment_rules();
+
+std::vector<const LintRule*> lint_rules();  // all, by code
+
+}  // namespace reprobench
