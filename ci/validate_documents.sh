@@ -37,6 +37,7 @@ mkdir "$work/documents"
 "$reprobench" --store "$work/store" stack list --json >"$work/documents/stacks.json"
 "$reprobench" --store "$work/store" doctor --json >"$work/documents/doctor.json" || [ $? -eq 1 ]
 "$reprobench" --store "$work/store" version --json >"$work/documents/version.json"
+"$reprobench" lint matrix/lint/testdata/two_devices.json --params 7B --world-size 8 --deepspeed 0.14.2 --json >"$work/documents/lint.json" || [ $? -eq 1 ]
 cell=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["cells"][0]["cell_id"])' "$work/run/verdict.json")
 "$reprobench" --store "$work/store" explain "$cell" --run "$work/run" --json >"$work/documents/explain.json"
 compare() { "$reprobench" --store "$work/store" compare "$@" --json || [ $? -eq 1 ]; }

@@ -11,6 +11,7 @@
 #include "matrix/contract/turns.hpp"
 #include "matrix/inquiry/comparison_document.hpp"
 #include "matrix/inquiry/selftest.hpp"
+#include "matrix/lint/lint_document.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
@@ -56,6 +57,7 @@ constexpr DocumentSchema kSchemas[] = {
     {"exit", document_text<ExitRecord>},
     {"explain", document_text<ExplainDocument>},
     {"journal", journal_text},
+    {"lint", document_text<LintDocument>},
     {"list", document_text<ListDocument>},
     {"lockstep", document_text<Lockstep>},
     {"plan", document_text<Plan>},

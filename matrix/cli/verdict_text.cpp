@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/progress.hpp"
+#include "matrix/cli/wrapped_text.hpp"
 #include "matrix/contract/plain_text.hpp"
 
 namespace reprobench {
@@ -13,7 +14,6 @@ namespace {
 constexpr Outcome kOpen[] = {Outcome::failed, Outcome::errored, Outcome::inconclusive, Outcome::unfinished};
 constexpr int kMostListed = 20;
 constexpr int kMostOfAKind = 12;
-constexpr std::size_t kColumns = 80;
 constexpr std::size_t kIndent = 14;
 
 std::string upper(std::string_view word) {
@@ -23,37 +23,9 @@ std::string upper(std::string_view word) {
   return text;
 }
 
-// Columns of UTF-8 text, one a code point: what reprobench writes has no wide characters.
-std::size_t columns(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-// Broken between words so that nothing stands right of column 80; a word that is longer stands alone. All lines but the
-// first begin with `indent` blanks.
-std::string wrapped(const std::string& text, std::size_t first_column, std::size_t indent = kIndent) {
-  std::string lines;
-  std::size_t column = first_column;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    const bool begins_line = column == indent || column == first_column;
-    if (!begins_line && column + 1 + columns(word) > kColumns) {
-      lines += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (at > 0) {
-      lines += ' ';
-      ++column;
-    }
-    lines += word;
-    column += columns(word);
-    at = end + 1;
-  }
-  return lines;
-}
-
 // "next          reprobench explain ...": a command is never broken, so that it can be copied.
 std::string labelled(const char* label, const std::string& text) {
-  return fmt::format("{:<{}}{}\n", label, kIndent, wrapped(plain_line(text), kIndent));
+  return fmt::format("{:<{}}{}\n", label, kIndent, wrapped(plain_line(text), kIndent, kIndent));
 }
 
 std::string open_cell(const CellVerdict& cell, const std::string& run_folder, const Terminal& terminal) {
@@ -141,7 +113,7 @@ std::string dimensions(const RunVerdict& verdict, const Terminal& terminal) {
     const std::string word = summary.word;
     text += fmt::format("{:<{}}{}: {}\n", to_string(summary.dimension), kIndent,
                         terminal.paint(upper(word), style_of_word(word)),
-                        wrapped(plain_line(summary.sentence), kIndent + word.size() + 2));
+                        wrapped(plain_line(summary.sentence), kIndent + word.size() + 2, kIndent));
   }
   return text;
 }
