@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every document the command line prints and every file of a run directory against the shipped JSON Schemas.
+# Every document the command line prints and every file of a run directory against the shipped JSON Schemas, and the
+# curves of a run against its traces, read by the public package.
 #
 #   ci/validate_documents.sh build-ci/bin/reprobench
 # The runs are made with the fake worker and the fake libnvidia-ml that lie beside the binary.
@@ -51,3 +52,4 @@ REPROBENCH_DOCUMENTS=$work/documents "$(dirname "$reprobench")/cli_test" "[.docu
 ls "$work"/gpu_run/cells/*/*/telemetry.jsonl >/dev/null
 export PYTHONDONTWRITEBYTECODE=1
 "$python" reports/tests/validate_documents.py "$work/documents" "$work/run" "$work/merged" "$work/gpu_run"
+"$python" reports/tests/read_event_files.py "$work/run"

@@ -60,6 +60,19 @@ struct Planted {
   const char* reason;
 };
 
+TEST_CASE("every repeat that trained leaves its curve, a crashed one too, and none does without a report", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("determinism", "crash=11");
+  const bool has_report = GENERATE(true, false);
+  if (has_report) std::erase(command, "--no-report");
+  CHECK(call(command).exit_code == 1);
+  const auto curves = [&](const std::string& stack, const std::string& repeat) {
+    return place.run_folder() / "tensorboard" / ("determinism-mlp-" + stack + "-cpu") / ("repeat-" + repeat);
+  };
+  for (const char* repeat : {"0", "1", "2"}) CHECK(fs::is_directory(curves("torch-2.8.0-cu128", repeat)) == has_report);
+  CHECK(fs::is_directory(curves("torch-2.9.0-cu128", "0")) == has_report);
+}
+
 TEST_CASE("each planted fault turns its cell, and only its cell, and the exit code", "[e2e]") {
   const auto planted = GENERATE(values<Planted>({
       {"throughput", "slow=1.1", 1, "failed", "throughput.step_time"},

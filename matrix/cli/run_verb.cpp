@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/early_judge.hpp"
+#include "matrix/cli/learning_curves.hpp"
 #include "matrix/cli/plan_text.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/report_process.hpp"
@@ -106,6 +107,13 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   RunRecord record{info, selected.plan, {}, run.folder()};
   EarlyJudge early_judge(selected.plan, run.folder().string());
   ExecutionObserver observer = progress.observer();
+  LearningCurves curves(run.folder(), info.started_utc);
+  if (!options.no_report) {
+    observer.attempt_ended = [&, told = observer.attempt_ended](const Cell& cell, const AttemptRecord& attempt) {
+      told(cell, attempt);
+      curves.write(cell, attempt);
+    };
+  }
   observer.failed_by_checks = [&](const CellRecord& ended) { return report_failed(early_judge, ended, progress); };
   record.cells = execute(selected.plan, workers, launcher, clock, run, execution, observer);
   terminal.status("");
@@ -126,6 +134,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
         verdict_text(verdict, run.folder(), terminal, terminal.paint(skipped_by_reason(selected.plan), Style::dim)));
   }
   if (!options.no_report) {
+    if (!curves.problem().empty()) terminal.error(fmt::format("report: {}\n", curves.problem()));
     const ReportOutcome report = write_reports(project, run.folder());
     if (!report.problem.empty()) terminal.error(fmt::format("report: {}\n", report.problem));
     terminal.log(report.paths);
