@@ -118,9 +118,10 @@ TEST_CASE("a run with another worker than the installed one says so and qualifie
 TEST_CASE("a suite's file is named as one would type it, from the folder one is in", "[e2e]") {
   const Workplace place;
   const auto origins_from = [&](const std::string& folder) {
-    const auto result = call({"/bin/sh", "-c", "cd " + folder + " && REPROBENCH_ROOT=" REPROBENCH_SOURCE_ROOT " " +
-                                                   kBinary + " --store " + (place / "store").string() +
-                                                   " plan --json --matrix " + place.matrix("smoke")});
+    const auto result =
+        call({"/bin/sh", "-c",
+              "cd " + folder + " && REPROBENCH_ROOT=" REPROBENCH_SOURCE_ROOT " " + kBinary + " --store " +
+                  (place / "store").string() + " plan --json --matrix " + place.matrix("smoke")});
     INFO(result.err);
     return json::parse(result.out).at("cells").at(0).at("thresholds").at(0).at("origin").get<std::string>();
   };
