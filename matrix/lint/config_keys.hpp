@@ -38,4 +38,7 @@ const ConfigKey* find_config_key(std::string_view path);  // null if unknown
 // The names that may stand in a section; "" is the top level.
 std::vector<std::string> names_in(std::string_view section);
 
+// The table as keys.md shows it.
+std::string key_page();
+
 }  // namespace reprobench

@@ -134,6 +134,7 @@ TEST_CASE("B65: a key that holds a dot or nothing is no path of known keys", "[l
   CHECK(document.coverage.judged == 0);
   CHECK(document.coverage.unknown == 2);
   CHECK(count_of(document, "DS003") == 2);
+  CHECK_THAT(said(lint_text(R"({"": 1})"), "DS003"), Catch::StartsWith("unknown key `\"\"`: "));
 }
 
 TEST_CASE("B66: 5e8 is a whole number, and what is none is shown as it is written", "[lint]") {
@@ -252,7 +253,7 @@ TEST_CASE("what was seen of the machine is listed", "[lint]") {
         "host: Debian, 4 cores, 8.00 GiB\nGPUs: none\ndriver: none\nrendezvous: no variable is set\n");
   situation.host->driver = "570.124.06";
   situation.host->driver_cuda = "12.8";
-  for (const char* name : {"H100", "H100", "T4"}) {
+  for (const char* name : {"T4", "H100", "H100"}) {
     GpuFacts gpu;
     gpu.name = name;
     gpu.compute_capability = gpu.name == "T4" ? "7.5" : "9.0";
@@ -265,7 +266,7 @@ TEST_CASE("what was seen of the machine is listed", "[lint]") {
   situation.shared_memory_bytes = 64 << 20;
   CHECK(listed(situation) ==
         "host: Debian, 4 cores, 8.00 GiB\n"
-        "GPUs: 2 x H100 (80.00 GiB, compute capability 9.0), 1 x T4 (16.00 GiB, compute capability 7.5)\n"
+        "GPUs: 1 x T4 (16.00 GiB, compute capability 7.5), 2 x H100 (80.00 GiB, compute capability 9.0)\n"
         "driver: 570.124.06, CUDA up to 12.8\n"
         "stack: torch-2.8.0-cu128: torch 2.8.0, CUDA 12.8.1 (driver 525.60.13 or newer)\n"
         "rendezvous: RANK=0 WORLD_SIZE=2\nmaster port: in use\n/dev/shm: 0.06 GiB\n");
