@@ -36,6 +36,32 @@ TEST_CASE("a request survives its document", "[contract]") {
   CHECK(to_json(request_from_json(to_json(request))) == to_json(request));
 }
 
+TEST_CASE("what only several ranks need is written for them alone", "[contract]") {
+  CellRequest request = some_request();
+  CHECK_FALSE(to_json(request).contains("collective_timeout_ms"));
+  CHECK_FALSE(to_json(request)["inject"].contains("rank"));
+  request.world_size = 4;
+  request.collective_timeout_ms = 20'000;
+  request.inject->rank = 3;
+  const CellRequest read = request_from_json(to_json(request));
+  CHECK(read.collective_timeout_ms == 20'000);
+  CHECK(read.inject->rank == 3);
+}
+
+TEST_CASE("ranks share the threads of their attempt, and each has one", "[contract]") {
+  CellRequest request = some_request();
+  const auto threads = [&](const char* asked, int ranks) {
+    request.knobs["threads"] = asked;
+    request.world_size = ranks;
+    return knobs_of_rank(request).at("threads");
+  };
+  CHECK(threads("4", 1) == "4");
+  CHECK(threads("4", 2) == "2");
+  CHECK(threads("5", 2) == "2");
+  CHECK(threads("1", 2) == "1");
+  CHECK(request.knobs.at("threads") == "1");
+}
+
 TEST_CASE("what belongs to an attempt is no part of the canonical request", "[contract]") {
   CellRequest other = some_request();
   other.cell_id = "";
@@ -45,6 +71,7 @@ TEST_CASE("what belongs to an attempt is no part of the canonical request", "[co
   other.repeat = 2;
   other.attempt = 1;
   other.poison_allocator = true;
+  other.collective_timeout_ms = 5;
   other.inject.reset();
   CHECK(canonical_request(other) == canonical_request(some_request()));
   other.knobs["threads"] = "2";

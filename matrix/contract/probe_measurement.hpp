@@ -43,6 +43,10 @@ struct ProbeMeasurement {
   // When the samples were taken, since the trace's `monotonic_us`; nothing where none were, and in older traces.
   std::optional<std::int64_t> timed_from_ns;
   std::optional<std::int64_t> timed_to_ns;
+  // Of a collective: the bytes S that its bandwidths are of (collective.hpp), and the digest of what it makes of
+  // numbers whose sum depends on the order of summation.
+  std::int64_t bytes = 0;
+  std::string digest = {};
   // The data sheet's, in `unit`; nothing if it is unknown.
   std::optional<double> peak;
   std::string peak_source;  // "H100 SXM, fp32"
@@ -75,6 +79,9 @@ struct Description<ProbeMeasurement> {
         "timed_from_ns", measurement.timed_from_ns,
         rule::at_least(0).says("When the samples were taken, since the trace's monotonic_us; absent where none were."));
     field.optional("timed_to_ns", measurement.timed_to_ns, rule::at_least(0));
+    field.optional("bytes", measurement.bytes, rule::at_least(1).says("Of a collective: what its bandwidths are of."));
+    field.optional("digest", measurement.digest,
+                   rule::hex(32, true).says("Of a collective's result of numbers whose sum depends on the order."));
     field("peak", measurement.peak, "The data sheet's; null if it is unknown.");
     field("peak_source", measurement.peak_source);
     field("algorithm", measurement.algorithm);

@@ -6,23 +6,45 @@
 
 namespace reprobench {
 
-constexpr InjectionKind kInjectionKinds[] = {{"weight_ulp", true},          {"weight_nan", true},
-                                             {"weight_huge", true},         {"weight_sign", true},
-                                             {"gradient_ulp", true},        {"moment_ulp", true},
-                                             {"adam_epsilon", false},       {"skip_update", false},
-                                             {"stale_batch", false},        {"wrong_batch", false},
-                                             {"sample_repeated", false},    {"sample_dropped", false},
-                                             {"reduction_order", false},    {"tf32", false},
-                                             {"accumulate_16_bit", false},  {"layer_norm_epsilon", false},
-                                             {"gelu_scale", false},         {"softmax_scale", false},
-                                             {"atomic_add", true},          {"result_bit", false, true},
-                                             {"result_wrong", false, true}, {"operation_slow", false, true}};
+constexpr InjectionKind kInjectionKinds[] = {{"weight_ulp", true},
+                                             {"weight_nan", true},
+                                             {"weight_huge", true},
+                                             {"weight_sign", true},
+                                             {"gradient_ulp", true},
+                                             {"moment_ulp", true},
+                                             {"adam_epsilon", false},
+                                             {"skip_update", false},
+                                             {"stale_batch", false},
+                                             {"wrong_batch", false},
+                                             {"sample_repeated", false},
+                                             {"sample_dropped", false},
+                                             {"reduction_order", false},
+                                             {"tf32", false},
+                                             {"accumulate_16_bit", false},
+                                             {"layer_norm_epsilon", false},
+                                             {"gelu_scale", false},
+                                             {"softmax_scale", false},
+                                             {"atomic_add", true},
+                                             {"result_bit", false, true},
+                                             {"result_wrong", false, true},
+                                             {"operation_slow", false, true},
+                                             {"rank_killed", false, true},
+                                             {"rank_stopped", false, true},
+                                             {"collective_skipped", false, true}};
 
 std::span<const InjectionKind> injection_kinds() { return kInjectionKinds; }
 
 bool is_of_probe(const Injection& injection) {
   return std::ranges::any_of(kInjectionKinds,
                              [&](const InjectionKind& kind) { return kind.name == injection.kind && kind.of_probe; });
+}
+
+KnobValues knobs_of_rank(const CellRequest& request) {
+  KnobValues knobs = request.knobs;
+  const auto threads = knobs.find("threads");
+  if (request.world_size <= 1 || threads == knobs.end()) return knobs;
+  threads->second = std::to_string(std::max(1, std::stoi(threads->second) / request.world_size));
+  return knobs;
 }
 
 std::int64_t first_step_of(const CellRequest& request) { return request.replay ? request.replay->first_step : 1; }

@@ -69,6 +69,7 @@ struct Injection {
   std::int64_t step = 0;  // 1-based
   std::string tensor;  // a parameter or a module, by kind: "fc1.weight", "h.0.attn.c_attn"; empty: the kind needs none
   std::int64_t element = 0;  // index into the row-major tensor
+  int rank = 0;              // the one of the attempt's processes that it is planted in
   bool operator==(const Injection&) const = default;
 };
 
@@ -80,6 +81,7 @@ struct Description<Injection> {
     field("step", injection.step, rule::at_least(1).says("1-based."));
     field("tensor", injection.tensor);
     field("element", injection.element, rule::at_least(0).says("Index into the row-major tensor."));
+    field.optional("rank", injection.rank, rule::at_least(1).says("The process it is planted in; absent: rank 0."));
   }
 };
 
@@ -109,7 +111,8 @@ struct CellRequest {
   int world_size = 1;
   KnobValues knobs;  // complete
   TraceLevel trace = TraceLevel::step;
-  std::int64_t turn_steps = 0;    // > 0: resident; does so many steps a turn, each when it is told (turns.hpp)
+  std::int64_t turn_steps = 0;             // > 0: resident; does so many steps a turn, each when it is told (turns.hpp)
+  std::int64_t collective_timeout_ms = 0;  // > 0: how long a rank waits for the others in one collective
   bool poison_allocator = false;  // freshly allocated memory is filled with a pattern, so a read before write shows
   std::optional<Injection> inject;
   std::optional<Replay> replay;
@@ -148,10 +151,15 @@ struct Description<CellRequest> {
     field("inject", request.inject);
     field.optional("turn_steps", request.turn_steps,
                    rule::at_least(1).says("Of a resident worker: steps a turn, each done when turns.jsonl says so."));
+    field.optional("collective_timeout_ms", request.collective_timeout_ms,
+                   rule::at_least(1).says("Of several ranks: how long one waits for the others in a collective."));
     field.optional("replay", request.replay);
     field.optional("peaks", request.peaks);
   }
 };
+
+// What holds inside one rank: `threads` are the whole attempt's and its ranks share them, each with one at least.
+KnobValues knobs_of_rank(const CellRequest& request);
 
 // The steps an attempt does: the replay's, or all of the workload's.
 std::int64_t first_step_of(const CellRequest& request);

@@ -18,12 +18,14 @@ namespace reprobench {
 
 // Why a worker could not finish: any throw ends here.
 struct WorkerFailure {
-  // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom", "bad_request", "interrupted"; of a GPU
+  // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom", "bad_request", "interrupted"; of several
+  // ranks "collective"; of a GPU
   // "no_driver", "driver_too_old", "no_device", "device_lost", "no_kernel_image", "kernel_rejected", "illegal_address",
   // "launch_failed", "device_assert", "cuda_error"
   std::string cause;
-  std::string detail;     // the exception's text, one line
-  std::int64_t step = 0;  // 0 before the first step
+  std::string detail;                  // the exception's text, one line
+  std::int64_t step = 0;               // 0 before the first step
+  std::optional<int> waited_for = {};  // of a collective that did not end: the rank that it waited for
 };
 
 // One part of the stack, by three witnesses; a disagreement between them is a finding.
@@ -82,6 +84,8 @@ struct Description<WorkerFailure> {
     field("cause", failure.cause);
     field("detail", failure.detail);
     field("step", failure.step, rule::at_least(0));
+    field.optional("waited_for", failure.waited_for,
+                   rule::at_least(0).says("Of a collective that did not end: the rank that it waited for."));
   }
 };
 

@@ -14,7 +14,9 @@
 // |         | covers its loss |
 // | 1.3     | a trace's header names the torch it began with; in verdicts how long a cell's attempts took; in |
 // |         | comparisons the cells without a partner, and regions of operators |
-// | 1.4     | anonymous memory beside the resident set, in results and in steps |
+// | 1.4     | anonymous memory beside the resident set, in results and in steps; of several ranks: the one a fault is |
+// |         | planted in and how long a collective may take in requests, who was waited for in results; of a |
+// |         | collective's measurements the bytes of a call and the digest of a sum |
 #pragma once
 
 #include <stdexcept>

@@ -74,6 +74,28 @@ std::size_t slowest_of(const AttemptFiles& files) {
   return static_cast<std::size_t>(slowest - files.ranks.begin());
 }
 
+bool gave_up(const RankFiles& rank) {
+  return rank.result.value && rank.result.value->failure && rank.result.value->failure->cause == "collective";
+}
+
+// Who is behind the end of a rank that gave up in a collective: the first to end badly in another way, else the one
+// that it says it waited for. Nothing if that one gave up as well, or is done: then `rank` speaks for itself.
+std::optional<std::size_t> missed_by(const AttemptFiles& files, const std::vector<JudgedEnd>& ranks, std::size_t rank) {
+  if (!gave_up(files.ranks[rank])) return std::nullopt;
+  std::vector<JudgedEnd> others = ranks;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    if (gave_up(files.ranks[i]) || was_stopped(files.ranks[i])) others[i].end = AttemptEnd::completed;
+  }
+  if (const auto first = first_to_fail(files, others)) return first;
+  const std::optional<int> named = files.ranks[rank].result.value->failure->waited_for;
+  if (!named || static_cast<std::size_t>(*named) >= ranks.size()) return std::nullopt;
+  const auto other = static_cast<std::size_t>(*named);
+  // What we stopped may have gone on for a moment and then lost its peers: that is no word of its own.
+  const bool speaks_for_itself = gave_up(files.ranks[other]) && !was_stopped(files.ranks[other]);
+  if (ranks[other].end == AttemptEnd::completed || speaks_for_itself) return std::nullopt;
+  return other;
+}
+
 }  // namespace
 
 JudgedAttempt judge_attempt(const AttemptFiles& files, const std::optional<TelemetrySummary>& telemetry,
@@ -98,6 +120,15 @@ JudgedAttempt judge_attempt(const AttemptFiles& files, const std::optional<Telem
   const bool has_several = ranks.size() > 1;
   const bool is_named = guilty && ranks[*guilty].end != AttemptEnd::completed;
   if (!is_named && !known.end) guilty = first_to_fail(files, ranks);
+  const auto absent = guilty && !known.end ? missed_by(files, ranks, *guilty) : std::nullopt;
+  if (absent) {
+    // It did not end by itself: nobody knows more of it than who waited.
+    if (was_stopped(files.ranks[*absent])) {
+      ranks[*absent] = {AttemptEnd::hang, fmt::format("rank {} waited for it: {}", *guilty,
+                                                      files.ranks[*guilty].result.value->failure->detail)};
+    }
+    guilty = absent;
+  }
 
   JudgedAttempt judged;
   const std::size_t deciding = guilty.value_or(known.end ? slowest_of(files) : 0);

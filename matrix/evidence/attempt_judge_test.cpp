@@ -41,6 +41,11 @@ struct RanksOnDisk {
     samples[rank].exit.signal = SIGSEGV;
     samples[rank].exit.duration_ns = after_ns;
   }
+  void give_up(std::size_t rank, std::optional<int> waited_for, std::int64_t after_ns) {
+    samples[rank].exit.exit_code = 1;
+    samples[rank].exit.duration_ns = after_ns;
+    samples[rank].result.failure = WorkerFailure{"collective", "call 7, all_reduce", 0, waited_for};
+  }
   void stop(std::size_t rank) {
     samples[rank].exit.exit_code.reset();
     samples[rank].exit.signal = SIGTERM;
@@ -79,6 +84,51 @@ TEST_CASE("who ran the attempt knows better than the durations which rank was fi
   scene.crash(1, 900);
   CHECK(scene.load({std::nullopt, 1}).ended_by == 1);
   CHECK(scene.load({std::nullopt, 7}).ended_by == 0);  // no such rank
+}
+
+TEST_CASE("a rank that gave up in a collective names the one that it waited for", "[evidence][ranks]") {
+  RanksOnDisk scene(3);
+  scene.give_up(0, 2, 400);
+  scene.give_up(1, 2, 500);
+  // Continued to be stopped, it finds its peers gone.
+  if (GENERATE(false, true)) scene.give_up(2, 0, 900);
+  scene.stop(2);
+  const AttemptRecord attempt = scene.load({std::nullopt, 0});
+  CHECK(attempt.end == AttemptEnd::hang);
+  CHECK(attempt.ended_by == 2);
+  CHECK(attempt.detail == "rank 2: rank 0 waited for it: call 7, all_reduce");
+  CHECK(attempt.ranks[0].end == AttemptEnd::worker_error);
+  CHECK(attempt.ranks[2].end == AttemptEnd::hang);
+  // As the journal tells it later.
+  const AttemptRecord later = scene.load_again({AttemptEnd::hang, 2});
+  CHECK(later.ended_by == 2);
+  CHECK(later.ranks[0].end == AttemptEnd::worker_error);
+  CHECK(later.ranks[2].end == AttemptEnd::hang);
+}
+
+TEST_CASE("a rank that died is the cause, though one that lost it was seen to end first", "[evidence][ranks]") {
+  RanksOnDisk scene(3);
+  scene.give_up(0, std::nullopt, 400);
+  scene.give_up(1, 0, 450);
+  scene.crash(2, 500);
+  const AttemptRecord attempt = scene.load({std::nullopt, 0});
+  CHECK(attempt.end == AttemptEnd::crash);
+  CHECK(attempt.ended_by == 2);
+  CHECK(attempt.detail == "rank 2: SIGSEGV; last step 3");
+}
+
+TEST_CASE("ranks that wait for each other, or for one that is done, speak for themselves", "[evidence][ranks]") {
+  RanksOnDisk each_other(2);
+  each_other.give_up(0, 1, 400);
+  each_other.give_up(1, 0, 500);
+  CHECK(each_other.load().detail == "rank 0: collective: call 7, all_reduce");
+  RanksOnDisk done(2);
+  done.give_up(0, 1, 400);
+  CHECK(done.load().detail == "rank 0: collective: call 7, all_reduce");
+  RanksOnDisk nobody(2);
+  nobody.give_up(0, 9, 400);
+  nobody.stop(1);
+  CHECK(nobody.load().detail == "rank 0: collective: call 7, all_reduce");
 }
 
 TEST_CASE("a known end is one rank's, or that of all that did not complete", "[evidence][ranks]") {

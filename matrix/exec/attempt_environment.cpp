@@ -14,7 +14,7 @@ std::map<std::string, std::string> attempt_environment(const CellRequest& reques
                                                     {"HOME", folder.string()},
                                                     {"TMPDIR", folder.string()}};
   for (const auto& [name, value] : of_stack) environment[name] = value;
-  for (const auto& [name, value] : knob_environment(request.knobs)) environment[name] = value;
+  for (const auto& [name, value] : knob_environment(knobs_of_rank(request))) environment[name] = value;
   // glibc fills memory it hands out with the complement of this byte, 0x5a, and freed memory with 0xa5.
   if (request.poison_allocator) environment["MALLOC_PERTURB_"] = "165";
   if (!gpus.empty()) {
@@ -26,6 +26,16 @@ std::map<std::string, std::string> attempt_environment(const CellRequest& reques
     }
   }
   return environment;
+}
+
+std::map<std::string, std::string> rank_environment(const CellRequest& request, int port) {
+  if (request.world_size <= 1) return {};
+  return {{"RANK", std::to_string(request.rank)},
+          {"LOCAL_RANK", std::to_string(request.rank)},
+          {"WORLD_SIZE", std::to_string(request.world_size)},
+          {"LOCAL_WORLD_SIZE", std::to_string(request.world_size)},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", std::to_string(port)}};
 }
 
 }  // namespace reprobench

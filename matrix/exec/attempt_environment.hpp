@@ -19,4 +19,7 @@ std::map<std::string, std::string> attempt_environment(const CellRequest& reques
                                                        const std::map<std::string, std::string>& of_stack,
                                                        const std::vector<GpuFacts>& gpus);
 
+// What torchrun tells a process of several: its rank, how many there are and where the first one is. Empty for one.
+std::map<std::string, std::string> rank_environment(const CellRequest& request, int port);
+
 }  // namespace reprobench

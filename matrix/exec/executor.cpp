@@ -35,6 +35,12 @@ std::string new_nonce() {
   return hex64(bits);
 }
 
+// Half of what the attempt may be silent: a rank that gives up can say which one it waited for, an attempt that is
+// stopped as a hang cannot.
+milliseconds collective_timeout(const TimeLimits& limits) {
+  return std::max(std::min(limits.heartbeat_gap, limits.first_heartbeat) / 2, milliseconds{1});
+}
+
 class Execution {
  public:
   Execution(const Plan& plan, const std::map<std::string, WorkerCommand>& workers, Launcher& launcher,
@@ -144,6 +150,7 @@ CellRequest Execution::request_of(const AttemptTask& task) const {
   request.poison_allocator = cell.poison_last_repeat && task.repeat == cell.repeat - 1;
   const auto injection = cell.injections.find(task.repeat);
   if (injection != cell.injections.end()) request.inject = injection->second;
+  if (request.world_size > 1) request.collective_timeout_ms = collective_timeout(cell.limits).count();
   return request;
 }
 
@@ -281,7 +288,9 @@ void Execution::conclude(RunningGroup& group, std::size_t index) {
     if (trace && !trace->steps.empty()) attempt.detail += fmt::format("; last step {}", trace->steps.size());
   }
   if (is_left_behind) attempt.detail += "; still alive after 8 KILLs, left behind";
-  record(group, ended.task, ended.request, std::move(attempt), known.rank);
+  // A rank that gave up may have named the one that it waited for.
+  const auto ended_by = known.rank ? std::optional(attempt.ended_by) : std::nullopt;
+  record(group, ended.task, ended.request, std::move(attempt), ended_by);
 }
 
 // `ended_by`: the rank, where that was seen and is not to be read from the files.

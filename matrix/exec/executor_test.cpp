@@ -235,6 +235,43 @@ TEST_CASE("a worker's environment is built from empty, and knobs win over the st
   CHECK(environment.at("HOME") == scene.launcher.started[0].ranks[0].folder.string());
 }
 
+TEST_CASE("each rank is told who it is, and alone has the fault that was planted in it", "[exec][ranks]") {
+  FakeAttempt script = finishes_ok();
+  script.other_ranks = {finishes_ok()};
+  ExecutorScene scene({script});
+  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
+  Cell& cell = plan.cells[0].cell;
+  cell.request.world_size = 2;
+  cell.request.knobs = {{"threads", "4"}};
+  cell.limits = {seconds(8), seconds(5), seconds(60), seconds(1)};
+  cell.injections[0] = {"weight_ulp", 2, "fc1.weight", 5, 1};
+  scene.run(plan);
+  const auto& ranks = scene.launcher.started.at(0).ranks;
+  REQUIRE(ranks.size() == 2);
+  CHECK_FALSE(ranks[0].request.inject);
+  CHECK(ranks[1].request.inject);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const auto& environment = ranks[rank].environment;
+    CHECK(environment.at("RANK") == std::to_string(rank));
+    CHECK(environment.at("LOCAL_RANK") == std::to_string(rank));
+    CHECK(environment.at("WORLD_SIZE") == "2");
+    CHECK(environment.at("MASTER_ADDR") == "127.0.0.1");
+    CHECK(environment.at("MASTER_PORT") == ranks[0].environment.at("MASTER_PORT"));
+    CHECK(std::stoi(environment.at("MASTER_PORT")) > 1'023);
+    CHECK(environment.at("OMP_NUM_THREADS") == "2");
+    CHECK(ranks[rank].request.knobs.at("threads") == "4");
+    CHECK(ranks[rank].request.collective_timeout_ms == 2'500);
+  }
+}
+
+TEST_CASE("a process that is alone hears nothing of ranks", "[exec][ranks]") {
+  ExecutorScene scene({});
+  scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
+  const auto& rank = scene.launcher.started.at(0).ranks.at(0);
+  CHECK_FALSE(rank.environment.contains("RANK"));
+  CHECK(rank.request.collective_timeout_ms == 0);
+}
+
 TEST_CASE("when the store is lost, running attempts are killed and the error comes through", "[exec]") {
   ExecutorScene scene({runs_for_ever(), finishes_ok()});
   scene.options.jobs = 2;

@@ -1,12 +1,35 @@
 #include "matrix/exec/launch_request.hpp"
 
+#include <cerrno>
+#include <system_error>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/contract/rank_request.hpp"
 #include "matrix/exec/attempt_environment.hpp"
 
 namespace reprobench {
 namespace {
 
+// A port of this host that nobody listens on now. Libraries that meet at MASTER_PORT take it; ours meet in a file.
+int free_port() {
+  const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* const name = reinterpret_cast<sockaddr*>(&address);
+  if (bind(socket.get(), name, length) != 0 || getsockname(socket.get(), name, &length) != 0) {
+    throw std::system_error(errno, std::generic_category(), "a free port");
+  }
+  return ntohs(address.sin_port);
+}
+
 RankLaunch rank_launch(const CellRequest& request, const std::filesystem::path& folder, const WorkerCommand& worker,
-                       const std::vector<GpuFacts>& gpus) {
+                       const std::vector<GpuFacts>& gpus, int port) {
   RankLaunch rank;
   rank.request = request;
   rank.folder = folder;
@@ -14,6 +37,7 @@ RankLaunch rank_launch(const CellRequest& request, const std::filesystem::path& 
   rank.command.insert(rank.command.end(), {"run", (folder / "request.json").string()});
   rank.command.insert(rank.command.end(), worker.arguments.begin(), worker.arguments.end());
   rank.environment = attempt_environment(request, folder, worker.environment, gpus);
+  rank.environment.merge(rank_environment(request, port));
   return rank;
 }
 
@@ -24,10 +48,12 @@ LaunchRequest launch_request(const CellRequest& request, const std::filesystem::
                              std::chrono::milliseconds grace) {
   LaunchRequest launch;
   launch.grace = grace;
-  for (CellRequest of_rank = request; of_rank.rank < request.world_size; ++of_rank.rank) {
+  const int port = request.world_size > 1 ? free_port() : 0;
+  for (int rank = 0; rank < request.world_size; ++rank) {
     std::vector<GpuFacts> own;
-    if (!gpus.empty()) own.push_back(gpus.at(static_cast<std::size_t>(of_rank.rank)));
-    launch.ranks.push_back(rank_launch(of_rank, attempt_folder / rank_folder_name(of_rank.rank), worker, own));
+    if (!gpus.empty()) own.push_back(gpus.at(static_cast<std::size_t>(rank)));
+    launch.ranks.push_back(
+        rank_launch(request_of_rank(request, rank), attempt_folder / rank_folder_name(rank), worker, own, port));
   }
   return launch;
 }

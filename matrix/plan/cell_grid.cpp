@@ -117,7 +117,7 @@ Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
   request.workload = source.workload;
   request.stack = chosen_or("stack", "");
   request.device = chosen_or("device", "cpu");
-  const std::string world_size = chosen_or("world_size", "1");
+  const std::string world_size = chosen_or("world_size", std::to_string(suite.world_size).c_str());
   request.world_size = std::stoi(world_size);
   KnobValues knobs = matrix.defaults;
   knobs.insert(suite.knobs.begin(), suite.knobs.end());

@@ -86,7 +86,8 @@ void RuleUse::apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec&
     const InjectRule& rule = matrix_.inject[i];
     const WorkloadRequest& workload = cell.request.workload;
     const bool happens = rule.repeat < cell.repeat && rule.injection.step <= workload.repetitions() &&
-                         is_of_probe(rule.injection) == workload.is_probe();
+                         is_of_probe(rule.injection) == workload.is_probe() &&
+                         rule.injection.rank < cell.request.world_size;
     if (!happens || !rule.where.matches(coordinates)) continue;
     injected_[i] = true;
     cell.injections[rule.repeat] = rule.injection;

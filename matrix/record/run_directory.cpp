@@ -13,6 +13,7 @@
 
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/file_descriptor.hpp"
+#include "matrix/contract/rank_request.hpp"
 #include "matrix/contract/sha256.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/version.hpp"
@@ -171,11 +172,10 @@ std::string rank_folder_name(int rank) { return fmt::format("rank-{}", rank); }
 
 fs::path RunDirectory::begin_attempt(const CellRequest& request) {
   const fs::path path = make_attempt_folder(request);
-  CellRequest of_rank = request;
-  for (of_rank.rank = 0; of_rank.rank < request.world_size; ++of_rank.rank) {
-    const fs::path folder = path / rank_folder_name(of_rank.rank);
+  for (int rank = 0; rank < request.world_size; ++rank) {
+    const fs::path folder = path / rank_folder_name(rank);
     if (mkdir(folder.c_str(), 0700) != 0) fail("make folder", folder, errno);
-    write_new_file(folder / "request.json", to_json(of_rank).dump(1) + "\n");
+    write_new_file(folder / "request.json", to_json(request_of_rank(request, rank)).dump(1) + "\n");
   }
   journal_begin(request);
   return path;

@@ -126,6 +126,21 @@ TEST_CASE("F28: a store that cannot be written is refused before anything runs",
   CHECK(what_of(on_a_full_disk).find("cannot write ") != std::string::npos);
 }
 
+TEST_CASE("each rank reads its own number, and one of them the fault", "[record][ranks]") {
+  TemporaryFolder store;
+  SampleAttempt sample;
+  sample.request.world_size = 2;
+  sample.request.inject = Injection{"weight_ulp", 2, "fc1.weight", 5, 1};
+  RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+  const auto folder = run.begin_attempt(sample.request);
+  for (int rank = 0; rank < 2; ++rank) {
+    std::ifstream file(folder / rank_folder_name(rank) / "request.json");
+    const CellRequest request = request_from_json(nlohmann::json::parse(file));
+    CHECK(request.rank == rank);
+    CHECK(request.inject.has_value() == (rank == 1));
+  }
+}
+
 TEST_CASE("a run's folders are private to the user", "[record]") {
   TemporaryFolder store;
   SampleAttempt sample;

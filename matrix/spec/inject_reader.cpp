@@ -31,6 +31,12 @@ constexpr Field<InjectRule> kInjectFields[] = {
          rule.repeat = static_cast<int>(*value);
        }
      }},
+    {"rank", kOptional, "Which of the attempt's ranks, from 0.",
+     [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
+       if (const auto value = read_integer(entry.key, entry.value, scope, 0, kMaxWorldSize - 1)) {
+         rule.injection.rank = static_cast<int>(*value);
+       }
+     }},
     {"kind", kRequired, "`reprobench list faults`.",
      [](InjectRule& rule, const YamlEntry& entry, Scope& scope) {
        assign(rule.injection.kind, read_word(entry.key, entry.value, scope, kind_names()));

@@ -97,7 +97,16 @@ TEST_CASE("a suite's keys reach its fields", "[spec]") {
   CHECK(suite.repeat == 3);
   CHECK(suite.poison_last_repeat);
   CHECK(suite.exclusive);
+  CHECK(suite.world_size == 1);
+  CHECK(parse_good_suite("world_size: 2\n").world_size == 2);
   CHECK(suite.knobs == KnobValues{{"threads", "4"}, {"determinism", "fast"}});
+}
+
+TEST_CASE("a fault sits in the rank that is named, or in the first", "[spec]") {
+  CHECK(parse_inject_option("kind=skip_update,step=1").injection.rank == 0);
+  CHECK(parse_inject_option("kind=skip_update,step=1,rank=3").injection.rank == 3);
+  CHECK(spec_error_of([] { parse_inject_option("kind=skip_update,step=1,rank=-1"); }) ==
+        "--inject:1:30: error[RB021]: `rank` must be from 0 to 4095, got `-1`");
 }
 
 TEST_CASE("the command line's fault is the entry a file would hold", "[spec]") {

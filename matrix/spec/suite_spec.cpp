@@ -138,6 +138,12 @@ constexpr Field<SuiteDraft> kSuiteFields[] = {
          draft.suite.repeat = static_cast<int>(*value);
        }
      }},
+    {"world_size", kOptional, "Ranks of its cells, which an axis or `include` may override; without it 1.",
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
+       if (const auto value = read_integer(entry.key, entry.value, scope, 1, kMaxWorldSize)) {
+         draft.suite.world_size = static_cast<int>(*value);
+       }
+     }},
     {"poison_last_repeat", kOptional, "Fill freed memory in the last repeat, so that reading it shows.",
      &read_flag_into<&SuiteSpec::poison_last_repeat>},
     {"exclusive", kOptional, "Its cells run alone on the host, for their times count.",

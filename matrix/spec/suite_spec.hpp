@@ -52,7 +52,8 @@ struct SuiteSpec {
   std::vector<WorkloadRequest> workloads;
   KnobValues knobs;  // fixed by the suite; an axis of the same name overrides them
   TraceLevel trace = TraceLevel::step;
-  int repeat = 1;  // fresh processes a cell
+  int repeat = 1;      // fresh processes a cell
+  int world_size = 1;  // ranks of each; an axis or `include` overrides it
   bool poison_last_repeat = false;
   bool exclusive = false;  // nothing else runs beside it: its timings count
   TimeLimits limits;

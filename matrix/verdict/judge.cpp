@@ -26,7 +26,8 @@ std::string injected_text(const Cell& cell, int repeat) {
   const auto found = cell.injections.find(repeat);
   if (found == cell.injections.end()) return "";
   const Injection& injection = found->second;
-  const std::string fault = fmt::format("{} at step {}", injection.kind, injection.step);
+  std::string fault = fmt::format("{} at step {}", injection.kind, injection.step);
+  if (cell.request.world_size > 1) fault += fmt::format(" of rank {}", injection.rank);
   return injection.tensor.empty() ? fault : fmt::format("{}, {}[{}]", fault, injection.tensor, injection.element);
 }
 

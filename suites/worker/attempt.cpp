@@ -66,6 +66,7 @@ bool run_attempt(const std::filesystem::path& request_path, const std::filesyste
     run_workload(request_path, data_folder, result);
   } catch (const RunFailure& failure) {
     fail(failure.cause(), failure.what());
+    result.failure->waited_for = failure.waited_for();
   } catch (const ContractError& error) {
     fail("bad_request", error.what());
   } catch (const DeviceError& error) {

@@ -172,7 +172,8 @@ const FaultKind* find_kind(const std::string& name) {
 }
 
 void check_target(const FaultKind& kind, const FaultSite& site) {
-  const auto& [name, step, tensor, element] = site.injection;
+  const std::string& tensor = site.injection.tensor;
+  const std::int64_t element = site.injection.element;
   std::int64_t count = 0;
   if (kind.target == Target::none) return;
   if (kind.target == Target::epsilon) {
