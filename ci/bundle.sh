@@ -47,7 +47,7 @@ fi
 
 # Tracked files as they are here: what is tried is what is packed.
 git ls-files -z | tar -c --null -T - | tar -x -C "$root"
-for header in nlohmann xxhash.h xxh3.h; do cp -r "/usr/include/$header" "$root/third_party/include"; done
+for header in nlohmann xxhash.h xxh3.h gloo; do cp -r "/usr/include/$header" "$root/third_party/include"; done
 
 mkdir -p "$(dirname "$out")"
 tar -czf "$out" -C "$work" --owner=0 --group=0 reprobench

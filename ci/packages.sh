@@ -7,7 +7,7 @@ set -euo pipefail
 
 build=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libyaml-cpp-dev libcli11-dev nlohmann-json3-dev libfmt-dev libsqlite3-dev libpugixml-dev libssl-dev libboost-dev
-  libarchive-dev libxxhash-dev)
+  libarchive-dev libxxhash-dev libgloo-dev)
 run=(python3 python3-pip python3-jinja2)
 tests=(catch2 python3-jsonschema python3-numpy clang-format clang-tidy shellcheck)
 

@@ -104,6 +104,34 @@ cell=$(field "$work/overflow" '[c["cell_id"] for c in v["cells"] if c["outcome"]
 origin=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["non_finite"]["sentence"])' "$work/overflow-documents/comparison.json")
 case $origin in *"out of finite inputs: input 0 in ["*) ;; *) echo "real stack: the overflow's origin is \`$origin\`" >&2; exit 1 ;; esac
 
+# Two ranks: collectives hold, and a fault in one of them turns the cell red in the words of that fault.
+cat >"$work/ranks.yaml" <<YAML
+schema: 1
+name: ranks
+suites: [comm]
+axes: {stack: [$stack], device: [cpu]}
+repeat: 2
+limits: {heartbeat_gap: 8s, grace: 1s}
+YAML
+ranks() { "$reprobench" --store "$work/store" run --matrix "$work/ranks.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
+in_rank_1() { # KIND OPERATION EXPECTED_WORD PART_OF_THE_SENTENCE
+  local status=0 sentence
+  ranks "$work/ranks-$1" --inject "kind=$1,step=3,tensor=$2,element=5,rank=1" || status=$?
+  expect "the exit code with $1 in a rank" 1 "$status"
+  expect "the reason of $1" "$3" "$(field "$work/ranks-$1" 'v["cells"][0]["reason"]')"
+  sentence=$(field "$work/ranks-$1" 'v["cells"][0]["sentence"]')
+  case $sentence in *"$4"*) ;; *) echo "real stack: with $1 the cell says \`$sentence\`, not \`$4\`" >&2; exit 1 ;; esac
+}
+ranks "$work/ranks-clean"
+expect "the verdict on two ranks" passed "$(field "$work/ranks-clean" 'v["word"]')"
+expect "the dimension that was checked" passed "$(field "$work/ranks-clean" '[d["word"] for d in v["dimensions"] if d["dimension"] == "communication"][0]')"
+in_rank_1 result_wrong all_gather comm.wrong_results "first all_gather of 8B on rank 1: in call 3 element 1 is "
+in_rank_1 result_bit all_reduce comm.call_mismatches "on rank 1: 1 calls with other bits than the first"
+in_rank_1 operation_slow broadcast comm.latency_p50 "rank 1 comes last, 10"
+in_rank_1 rank_killed all_reduce crash "rank 1: SIGKILL that reprobench did not send"
+in_rank_1 rank_stopped all_reduce hang "rank 1: rank 0 waited for it: call "
+in_rank_1 collective_skipped all_reduce worker_error "does call "
+
 # The public package reads the states that a worker wrote, where it is installed.
 "$python" - "$work/store" <<'PYTHON'
 import pathlib, sys
@@ -120,4 +148,4 @@ for documents in "$work/documents" "$work/overflow-documents" "$work/stretch-doc
   PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$documents"
 done
 
-echo "real stack: $stack trains, repeats, a planted ulp is found, and so is every fault of the selftest"
+echo "real stack: $stack trains, repeats, a planted ulp is found, and so is every fault of the selftest and of a rank"

@@ -25,7 +25,10 @@ TEST_CASE("probes run from suite to verdict, and what is wrong with a device fai
       Row{"device_smoke, device_memory, device_compute, device_stress", "ok", 0, "all_checks_passed"},
       Row{"device_smoke", "wrong_result", 1, "device.wrong_results"},
       Row{"device_memory", "slow_triad=5", 1, "device.bandwidth_share"},
-      Row{"device_stress", "flipped_bit", 1, "device.stress_mismatches"}, Row{"device_stress", "crash", 1, "crash"});
+      Row{"device_stress", "flipped_bit", 1, "device.stress_mismatches"}, Row{"device_stress", "crash", 1, "crash"},
+      Row{"comm", "ok", 0, "all_checks_passed"}, Row{"comm", "rank=1,wrong_result", 1, "comm.wrong_results"},
+      Row{"comm", "rank=1,slow_collective=1e5", 1, "comm.latency_p50"},
+      Row{"comm", "rank=1,other_order", 1, "comm.rank_mismatches"});
   CAPTURE(row.suites, row.candidate);
   const Workplace place;
   CHECK(call(place.run_command(row.suites, row.candidate)).exit_code == row.exit_code);

@@ -6,6 +6,7 @@ namespace reprobench {
 namespace {
 
 constexpr std::string_view kBase[] = {"base"};
+constexpr std::string_view kBaseAndSweep[] = {"base", "sweep"};
 constexpr std::string_view kBaseAndLong[] = {"base", "long"};
 
 constexpr ProbeOperation kSmoke[] = {
@@ -50,11 +51,25 @@ constexpr ProbeOperation kStress[] = {
      "one matrix product for as long as the preset says, every result compared with the first"},
 };
 
+constexpr ProbeOperation kCollectives[] = {
+    {"all_reduce", "ns", "the sum of what all ranks hold, on each of them"},
+    {"all_gather", "ns", "what every rank holds, one after the other, on each of them"},
+    {"reduce_scatter", "ns", "the sum of what all ranks hold, a part on each of them"},
+    {"broadcast", "ns", "what the first rank holds, on each of them"},
+    {"reduce", "ns", "the sum of what all ranks hold, on the first"},
+    {"all_to_all", "ns", "a part from every rank to every other"},
+    {"send_recv", "ns", "from each rank to the next, all at once"},
+    {"barrier", "ns", "until every rank has come"},
+};
+
 constexpr ProbeInfo kProbes[] = {
     {"device_smoke", "is the device there, does it compute, and at the precision asked for?", kBase, kSmoke},
     {"device_memory", "bandwidth in every direction, latency, capacity", kBase, kMemory},
     {"device_compute", "products, convolutions and attention against fp64, and how fast", kBase, kCompute},
     {"device_stress", "the same product again and again: are all results equal, bit for bit?", kBaseAndLong, kStress},
+    {"collectives",
+     "what ranks do together: the right result of every call, how fast, and in which order of summation?",
+     kBaseAndSweep, kCollectives, true},
 };
 
 constexpr std::string_view kLabels[] = {"dtype", "shape", "size", "memory", "library"};

@@ -21,6 +21,7 @@ struct ProbeInfo {
   std::string_view summary;
   std::span<const std::string_view> presets;
   std::span<const ProbeOperation> operations;
+  bool of_ranks = false;  // what is measured is between the processes of an attempt: it takes two or more
 };
 
 // Of all probes, in the order users meet them. An operation of several probes has one unit.
@@ -35,9 +36,9 @@ std::vector<std::string> probe_operation_names();
 // What a measurement may be labelled with beside its operation.
 //   dtype   "fp64", "fp32", "tf32", "bf16", "fp16", "fp8"; of its operands
 //   shape   "1024x1024x1024": rows, columns and depth of a product; see each probe
-//   size    "64MiB": of one array, or of the memory a pointer wanders through
+//   size    "64MiB": of one array, of the memory a pointer wanders through, or of one call of a collective
 //   memory  "pinned", "pageable": of the host's side of a transfer
-//   library "cublaslt", "reprobench": where an operation does not go through LibTorch
+//   library "cublaslt", "reprobench", "gloo": where an operation does not go through LibTorch
 std::span<const std::string_view> measurement_labels();
 
 }  // namespace reprobench

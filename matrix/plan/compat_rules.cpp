@@ -7,6 +7,7 @@
 
 #include "matrix/contract/device_class.hpp"
 #include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/probe.hpp"
 #include "matrix/plan/coverage.hpp"
 #include "matrix/plan/dotted_version.hpp"
 
@@ -207,8 +208,18 @@ Finding device_class_missing(const Situation& s) {
 
 Finding world_size(const Situation& s) {
   const int ranks = s.cell.request.world_size;
-  if (ranks <= 1) return std::nullopt;
-  if (on_cpu(s)) return fmt::format("world_size {} is not supported on the CPU yet", ranks);
+  const WorkloadRequest& workload = s.cell.request.workload;
+  const ProbeInfo* probe = find_probe(workload.probe);
+  const bool is_of_ranks = probe != nullptr && probe->of_ranks;
+  if (ranks <= 1) {
+    if (!is_of_ranks) return std::nullopt;
+    return fmt::format("{} measures what passes between ranks, and world_size is 1", workload.probe);
+  }
+  if (is_of_ranks && !on_cpu(s)) return fmt::format("{} knows no collectives between GPUs yet", workload.probe);
+  if (on_cpu(s)) {
+    if (is_of_ranks) return std::nullopt;
+    return fmt::format("{} has one rank on the CPU, and world_size is {}", workload.name(), ranks);
+  }
   const int gpus = gpus_of_class(s);
   if (ranks <= gpus) return std::nullopt;
   return fmt::format("world_size {} needs as many GPUs of class {}, this host has {}", ranks, s.cell.request.device,

@@ -35,6 +35,14 @@ inline Vocabulary test_vocabulary() {
       {"device.flop_share", "rel", Better::higher, Dimension::throughput, "", "TFLOP/s", true},
       {"device.latency", "ns", Better::lower, Dimension::throughput, "", "ns"},
       {"device.capacity", "bytes", Better::higher, Dimension::memory, "", "bytes"},
+      {"comm.wrong_results", "count", Better::lower, Dimension::communication, "", "ns"},
+      {"comm.call_mismatches", "count", Better::lower, Dimension::communication, "", "ns"},
+      {"comm.rank_mismatches", "count", Better::lower, Dimension::communication, "", "ns"},
+      {"comm.repeat_mismatches", "count", Better::lower, Dimension::communication, ""},
+      {"comm.reference_mismatches", "count", Better::lower, Dimension::communication, ""},
+      {"comm.latency_p50", "ns", Better::lower, Dimension::communication, "", "ns"},
+      {"comm.latency_p99", "ns", Better::lower, Dimension::communication, "", "ns"},
+      {"comm.bus_bandwidth", "GB/s", Better::higher, Dimension::communication, "", "ns"},
   };
   return {kMetrics, {"clip", "fusion", "gpt2", "llama", "mlp", "resnet", "vlm"}};
 }

@@ -29,6 +29,7 @@ struct Case {
   int world_size = 1;
   KnobValues knobs;
   TraceLevel trace = TraceLevel::step;
+  WorkloadRequest workload = {"mlp", "base", 20, 32};
   StackAvailability availability;
 };
 
@@ -39,6 +40,7 @@ PlannedCell resolve_one(const Case& c) {
   cell.request.world_size = c.world_size;
   cell.request.knobs = c.knobs;
   cell.request.trace = c.trace;
+  cell.request.workload = c.workload;
   const StackCatalog catalog{{{c.stack.name, c.stack}}, {{c.stack.name, c.availability}}};
   std::vector<PlannedCell> cells = {{cell, std::nullopt, {}}};
   resolve(cells, catalog, shipped_facts(), c.host);
@@ -171,12 +173,27 @@ TEST_CASE("a system stack the host cannot have is skipped with what was found", 
 TEST_CASE("more ranks than devices are refused", "[plan]") {
   Case c;
   c.world_size = 2;
-  CHECK(outcome_of(c) == "world-size: world_size 2 is not supported on the CPU yet");
+  CHECK(outcome_of(c) == "world-size: mlp has one rank on the CPU, and world_size is 2");
   c.device = "sm_90";
   c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
   CHECK(outcome_of(c) == "world-size: world_size 2 needs as many GPUs of class sm_90, this host has 1");
   c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
   CHECK(outcome_of(c) == "runs");
+}
+
+TEST_CASE("collectives take several ranks, on the CPU for now, and a probe of the device one", "[plan]") {
+  Case c;
+  c.workload = {"", "base", 0, 0, "collectives", 5};
+  CHECK(outcome_of(c) == "world-size: collectives measures what passes between ranks, and world_size is 1");
+  c.world_size = 2;
+  CHECK(outcome_of(c) == "runs");
+  c.device = "sm_90";
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
+  CHECK(outcome_of(c) == "world-size: collectives knows no collectives between GPUs yet");
+  Case device;
+  device.workload = {"", "base", 0, 0, "device_smoke", 5};
+  device.world_size = 2;
+  CHECK(outcome_of(device) == "world-size: device_smoke has one rank on the CPU, and world_size is 2");
 }
 
 TEST_CASE("instructions the CPU lacks are refused", "[plan]") {

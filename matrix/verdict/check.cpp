@@ -19,7 +19,8 @@ constexpr std::string_view kReferenceBlas = "netlib";
 
 struct Values {
   std::vector<double> of_attempts;
-  std::string missing;  // sentence, if an attempt has no value
+  std::vector<std::string> findings;  // of each
+  std::string missing;                // sentence, if an attempt has no value
 };
 
 Measurement value_of(const Metric& metric, const AttemptRecord& attempt, const MeasurementSelection& of) {
@@ -39,6 +40,7 @@ Values values_of(const Metric& metric, const CellEvidence& cell, const Measureme
       return values;
     }
     values.of_attempts.push_back(*measurement.value);
+    values.findings.push_back(measurement.finding);
   }
   return values;
 }
@@ -156,6 +158,14 @@ void judge_regression(CheckResult& check, const Metric& metric, const Bound& bou
   }
 }
 
+// Of the attempt that comes nearest to what was judged.
+void append_finding(CheckResult& check, const Values& values, double value) {
+  const auto nearest = std::min_element(values.of_attempts.begin(), values.of_attempts.end(),
+                                        [&](double a, double b) { return std::abs(a - value) < std::abs(b - value); });
+  const std::string& finding = values.findings[static_cast<std::size_t>(nearest - values.of_attempts.begin())];
+  if (!finding.empty()) check.sentence += "; " + finding;
+}
+
 void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellThreshold& threshold,
                           const CellEvidence& cell, const CellEvidence* reference) {
   const Bound& bound = threshold.bound;
@@ -167,7 +177,10 @@ void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellTh
   if (check.samples > 1 && std::isfinite(value) && value != 0) {
     check.noise_rel = robust_sd(measured.of_attempts) / std::abs(value);
   }
-  if (bound.kind != Bound::Kind::max_regression) return judge_absolute(check, bound, value);
+  if (bound.kind != Bound::Kind::max_regression) {
+    judge_absolute(check, bound, value);
+    return append_finding(check, measured, value);
+  }
 
   check.measured = value;
   if (!std::isfinite(value)) return reject_not_finite(check);
@@ -192,7 +205,7 @@ void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellTh
 std::string other_machine(Dimension dimension, const CellEvidence& cell, const CellEvidence& expected) {
   const bool other_device = cell.device != expected.device;
   const bool other_host = cell.host != expected.host;
-  const bool is_speed = dimension == Dimension::throughput;
+  const bool is_speed = dimension == Dimension::throughput || dimension == Dimension::communication;
   if (!(is_speed && (other_device || other_host)) && !(dimension == Dimension::memory && other_device)) return "";
   const auto place = [&](const CellEvidence& side) {
     return other_host ? fmt::format("{} of host {}", side.device, side.host) : side.device;

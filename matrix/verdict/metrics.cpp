@@ -9,6 +9,7 @@
 #include "matrix/evidence/timed_steps.hpp"
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
+#include "matrix/verdict/collective_metrics.hpp"
 #include "matrix/verdict/divergence.hpp"
 #include "matrix/verdict/probe_metrics.hpp"
 
@@ -279,6 +280,16 @@ constexpr Metric kMetrics[] = {
     with_reasons({"device.flop_share",        "rel",     kHigher, throughput, "best rate of an operation as a share of `to`", "TFLOP/s", true}, &best_flop_share, kPaired),
     with_reasons({"device.latency",           "ns",      kLower,  throughput, "least time of an operation over its sizes", "ns"}, &best_latency_ns, kPaired),
     with_reasons({"device.capacity",          "bytes",   kHigher, memory,     "memory that was filled, read back and right", "bytes"}, &verified_bytes, kWorst),
+    // Of collectives: over all ranks of an attempt; of several sizes or repeats the worst one counts, never their mean.
+    with_reasons({"comm.wrong_results",       "count",   kLower,  communication, "collectives of which a timed call had a wrong result on some rank", "ns"}, &wrong_collectives, kWorst),
+    with_reasons({"comm.call_mismatches",     "count",   kLower,  communication, "repeated sums whose bits are not those of the first call", "ns"}, &differing_calls, kWorst),
+    with_reasons({"comm.rank_mismatches",     "count",   kLower,  communication, "sums of which the ranks hold different bits", "ns"}, &differing_ranks, kWorst),
+    {{"comm.repeat_mismatches",        "count", kLower,  communication, "sums whose bits differ between fresh processes: another order of summation"}, nullptr, &changed_orders_between_repeats, kWorst},
+    {{"comm.reference_mismatches",     "count", kLower,  communication, "sums whose bits differ from the reference's: another order of summation"}, nullptr, &changed_orders_to_reference, kWorst, Against::reference},
+    with_reasons({"comm.latency_p50",         "ns",      kLower,  communication, "median time of a call on the slowest rank", "ns"}, &latency_p50_ns, kWorst),
+    with_reasons({"comm.latency_p99",         "ns",      kLower,  communication, "99th percentile of the time of a call on the slowest rank", "ns"}, &latency_p99_ns, kWorst),
+    with_reasons({"comm.algorithm_bandwidth", "GB/s",    kHigher, communication, "bytes of a call by its median time, as nccl-tests has it", "ns"}, &algorithm_bandwidth_gb_per_s, kWorst),
+    with_reasons({"comm.bus_bandwidth",       "GB/s",    kHigher, communication, "algorithm bandwidth times the collective's factor, as nccl-tests has it", "ns"}, &bus_bandwidth_gb_per_s, kWorst),
 };
 // clang-format on
 

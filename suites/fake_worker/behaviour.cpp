@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 45> kWords = {"ok",
+constexpr std::array<std::string_view, 47> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -39,6 +39,8 @@ constexpr std::array<std::string_view, 45> kWords = {"ok",
                                                      "setsid_child",
                                                      "close_stdout",
                                                      "slow_triad",
+                                                     "slow_collective",
+                                                     "other_order",
                                                      "wrong_result",
                                                      "flipped_bit",
                                                      "paced",

@@ -8,6 +8,8 @@
 //   slow=FACTOR            step times scaled: 1.1 plants 10 % slower, 0.9 plants 10 % faster
 //   slow_triad=FACTOR      of a probe: the triad's rate divided
 //   wrong_result           of a probe: its first operation's result is wrong
+//   slow_collective=FACTOR of a probe of collectives: the time of each call multiplied
+//   other_order            of a probe of collectives: sums with other bits
 //   flipped_bit            of a probe: one repetition differs from the first
 //   rss=FACTOR             resident set scaled
 //   drop_metric            no memory and start-up figures

@@ -23,6 +23,7 @@
 #include "suites/worker/probes/kernel_streams.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
+#include "suites/worker/probes/size_text.hpp"
 #include "suites/worker/probes/stream_sizes.hpp"
 
 namespace reprobench {
@@ -31,12 +32,6 @@ namespace {
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 constexpr float kFactor = 3;
 constexpr std::uint64_t kFewestLoads = 1 << 16;
-
-std::string size_text(std::int64_t bytes) {
-  if (bytes >= 1024 * kMiB && bytes % (1024 * kMiB) == 0) return std::to_string(bytes / (1024 * kMiB)) + "GiB";
-  if (bytes >= kMiB) return std::to_string(bytes / kMiB) + "MiB";
-  return std::to_string(bytes / 1024) + "KiB";
-}
 
 std::vector<std::int64_t> stream_sizes(const ProbeRun& run) {
   return run.on_cpu() ? cpu_stream_sizes() : gpu_stream_sizes(run.compute().facts().l2_bytes);

@@ -18,10 +18,9 @@ struct ProbeRow {
   void (*run)(ProbeRun& run);
 };
 constexpr ProbeRow kProbeRows[] = {
-    {"device_smoke", &probe_device_smoke},
-    {"device_memory", &probe_device_memory},
-    {"device_compute", &probe_device_compute},
-    {"device_stress", &probe_device_stress},
+    {"device_smoke", &probe_device_smoke},     {"device_memory", &probe_device_memory},
+    {"device_compute", &probe_device_compute}, {"device_stress", &probe_device_stress},
+    {"collectives", &probe_collectives},
 };
 
 // Changes whenever a probe does other work for the same request.
@@ -41,7 +40,15 @@ const ProbeRow& probe_named(const WorkloadRequest& workload) {
 
 void check_probe_request(const CellRequest& request) {
   if (request.workload.samples < 1) throw RunFailure("bad_request", "`samples` is not positive");
-  if (request.world_size != 1) throw RunFailure("unsupported", "a probe has `world_size` 1");
+  const ProbeInfo* info = find_probe(request.workload.probe);
+  const bool is_of_ranks = info != nullptr && info->of_ranks;
+  if (is_of_ranks != (request.world_size > 1)) {
+    throw RunFailure("unsupported",
+                     "`" + request.workload.probe + (is_of_ranks ? "` needs several ranks" : "` has one rank"));
+  }
+  if (is_of_ranks && request.device != "cpu") {
+    throw RunFailure("unsupported", "this worker knows no collectives between GPUs");
+  }
   if (request.replay) throw RunFailure("bad_request", "a probe has no steps to replay");
   if (request.inject && !is_of_probe(*request.inject)) {
     throw RunFailure("bad_request", "`" + request.inject->kind + "` is planted in trainings");
@@ -50,8 +57,8 @@ void check_probe_request(const CellRequest& request) {
 
 // LibTorch fills new memory in deterministic mode, which would be timed as part of every operation that returns a new
 // tensor. Filling makes no result more deterministic, so without a choice it is off.
-KnobValues probe_knobs(const KnobValues& requested) {
-  KnobValues knobs = with_defaults(requested);
+KnobValues probe_knobs(const CellRequest& request) {
+  KnobValues knobs = with_defaults(knobs_of_rank(request));
   if (knobs.at("deterministic_fill") == "preset") knobs["deterministic_fill"] = "off";
   return knobs;
 }
@@ -61,13 +68,14 @@ Digest probe_digest(const CellRequest& request, std::uint64_t seed) {
   DigestBuilder builder;
   builder.append(kProbeShape).append(request.workload.probe).append(request.workload.preset);
   builder.append(static_cast<std::uint64_t>(request.workload.samples)).append(seed);
+  if (request.world_size > 1) builder.append(static_cast<std::uint64_t>(request.world_size));
   return builder.append(request.device == "cpu" ? "cpu" : "gpu").finish();
 }
 
 }  // namespace
 
 void run_probe(const CellRequest& request, const std::filesystem::path& folder, CellResult& result) {
-  result.knobs_resolved = apply_knobs(probe_knobs(request.knobs));
+  result.knobs_resolved = apply_knobs(probe_knobs(request));
   check_probe_request(request);
   const ProbeRow& row = probe_named(request.workload);
   const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
@@ -88,7 +96,7 @@ void run_probe(const CellRequest& request, const std::filesystem::path& folder, 
     result.peak_reserved_bytes = memory.peak_reserved_bytes;
   };
   try {
-    ProbeRun run(request, seed, *device, trace, result);
+    ProbeRun run(request, folder, seed, *device, trace, result);
     row.run(run);
     trace.add(to_json(TensorsRecord{0, true, {}}));
   } catch (...) {

@@ -92,9 +92,9 @@ Correctness close_to(const at::Tensor& result, const at::Tensor& exact, double b
   return correctness;
 }
 
-ProbeRun::ProbeRun(const CellRequest& request, std::uint64_t seed, ComputeDevice& device, TraceWriter& trace,
-                   CellResult& result)
-    : request_(request), seed_(seed), device_(device), trace_(trace), result_(result) {
+ProbeRun::ProbeRun(const CellRequest& request, std::filesystem::path folder, std::uint64_t seed, ComputeDevice& device,
+                   TraceWriter& trace, CellResult& result)
+    : request_(request), folder_(std::move(folder)), seed_(seed), device_(device), trace_(trace), result_(result) {
   // The plan was made for the host's first GPU of the class; another one has another data sheet.
   if (request.peaks && request.peaks->device_name == device.facts().name) peaks_ = request.peaks;
 }

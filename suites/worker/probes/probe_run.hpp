@@ -3,6 +3,7 @@
 // that takes long, or is not complete yet, leaves lines of progress.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
@@ -52,13 +53,14 @@ struct Operation {
 
 class ProbeRun {
  public:
-  // All references must outlive it.
-  ProbeRun(const CellRequest& request, std::uint64_t seed, ComputeDevice& device, TraceWriter& trace,
-           CellResult& result);
+  // All references must outlive it. `folder`: the rank's.
+  ProbeRun(const CellRequest& request, std::filesystem::path folder, std::uint64_t seed, ComputeDevice& device,
+           TraceWriter& trace, CellResult& result);
   ProbeRun(const ProbeRun&) = delete;
   ProbeRun& operator=(const ProbeRun&) = delete;
 
   const CellRequest& request() const { return request_; }
+  const std::filesystem::path& folder() const { return folder_; }
   ComputeDevice& compute() const { return device_; }
   c10::Device device() const;
   std::uint64_t seed() const { return seed_; }
@@ -100,6 +102,9 @@ class ProbeRun {
   // A line that shows that a long measurement goes on, with its samples so far.
   void progress(const ProbeMeasurement& so_far);
 
+  // What the result says instead of the digest of steps: of all digests that the probe made.
+  void set_chain(const Digest& chain) { result_.chain = to_hex(chain); }
+
   // On the trace's clock.
   std::int64_t now_ns() const;
 
@@ -114,6 +119,7 @@ class ProbeRun {
   double host_time_ns(const std::function<at::Tensor()>& work, std::int64_t calls);
 
   const CellRequest& request_;
+  std::filesystem::path folder_;
   std::uint64_t seed_;
   ComputeDevice& device_;
   std::optional<DevicePeaks> peaks_;

@@ -1,0 +1,160 @@
+// The probe of collectives on the CPU, its ranks as threads, with and without a planted fault.
+#include <algorithm>
+#include <set>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/collective.hpp"
+#include "matrix/contract/probe.hpp"
+#include "suites/worker/probes/probe.hpp"
+#include "suites/worker/ranks/in_threads.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/temporary_folder.hpp"
+
+namespace reprobench {
+namespace {
+
+CellRequest request_of_ranks(int ranks) {
+  CellRequest request;
+  request.cell_id = "3f9c1e0a7b52";
+  request.nonce = "0123456789abcdef";
+  request.workload = {"", "base", 0, 0, "collectives", 4};
+  request.device = "cpu";
+  request.knobs = with_defaults({});
+  request.world_size = ranks;
+  request.collective_timeout_ms = 10'000;
+  return request;
+}
+
+std::vector<CellResult> results_of(const CellRequest& request) {
+  const TemporaryFolder folder;
+  std::vector<CellResult> results(static_cast<std::size_t>(request.world_size));
+  in_threads(request.world_size, [&](int rank) {
+    CellRequest own = request;
+    own.rank = rank;
+    if (own.inject && own.inject->rank != rank) own.inject.reset();
+    const auto rank_folder = folder.path() / ("rank-" + std::to_string(rank));
+    std::filesystem::create_directory(rank_folder);
+    run_probe(own, rank_folder, results[static_cast<std::size_t>(rank)]);
+  });
+  return results;
+}
+
+const ProbeMeasurement& measured(const CellResult& result, const std::string& operation, const std::string& size) {
+  const auto found = std::ranges::find_if(result.measurements, [&](const ProbeMeasurement& one) {
+    return one.operation == operation && one.labels.at("size") == size;
+  });
+  if (found == result.measurements.end()) throw std::runtime_error("no " + operation + " of " + size);
+  return *found;
+}
+
+TEST_CASE("every collective is right on every rank, and timed call by call", "[probe][ranks]") {
+  const int ranks = GENERATE(2, 3);
+  const auto results = results_of(request_of_ranks(ranks));
+  std::set<std::string> seen;
+  for (const CellResult& result : results) {
+    for (const ProbeMeasurement& one : result.measurements) {
+      CAPTURE(ranks, one.operation, one.labels, one.finding);
+      seen.insert(one.operation);
+      const Collective* collective = find_collective(one.operation);
+      // Gloo of LibTorch before 2.4 has no reduce_scatter, and says so.
+      if (one.status == MeasurementStatus::unsupported) {
+        CHECK(one.operation == "reduce_scatter");
+        CHECK_THAT(one.finding, Catch::Contains("not support"));
+        continue;
+      }
+      CHECK(one.status == MeasurementStatus::measured);
+      CHECK(one.samples.size() == 4);
+      CHECK(*std::ranges::min_element(one.samples) > 0);
+      CHECK(one.results_differing == 0);
+      if (collective == nullptr) continue;
+      CHECK(one.results_compared == (collective->adds_up ? 9 : 0));
+      const bool is_elsewhere = one.operation == "reduce" && &result != &results.front();
+      CHECK(one.digest.empty() == (!collective->adds_up || is_elsewhere));
+      CHECK((!collective->is_same_everywhere ||
+             one.digest == measured(results.front(), one.operation, one.labels.at("size")).digest));
+    }
+  }
+  for (const ProbeOperation& operation : find_probe("collectives")->operations) {
+    CHECK(seen.contains(std::string(operation.name)));
+  }
+  // 1 MiB of all_gather is what all ranks hold together; three do not divide it.
+  CHECK(measured(results[0], "all_reduce", "1MiB").bytes == 1 << 20);
+  CHECK(measured(results[0], "all_gather", "1MiB").bytes == (ranks == 2 ? 1 << 20 : 1'048'572));
+  CHECK(measured(results[0], "all_gather", "8B").bytes == (ranks == 2 ? 8 : 12));
+  CHECK(results[0].chain != results[0].workload_digest);
+}
+
+TEST_CASE("the order of summation is the same in another meeting", "[probe][ranks]") {
+  CellRequest request = request_of_ranks(3);
+  request.workload.samples = 1;
+  CHECK(results_of(request)[0].chain == results_of(request)[0].chain);
+  const std::string chain = results_of(request)[0].chain;
+  request.inject = Injection{"result_bit", 1, "all_reduce", 0, 0};
+  CHECK(results_of(request)[0].chain != chain);
+}
+
+TEST_CASE("a wrong element of one call is found on its rank alone, whatever was timed is dropped", "[probe][ranks]") {
+  CellRequest request = request_of_ranks(2);
+  request.inject = Injection{"result_wrong", 3, "all_gather", 6, 1};
+  const auto results = results_of(request);
+  CHECK(measured(results[0], "all_gather", "4KiB").status == MeasurementStatus::measured);
+  const ProbeMeasurement& wrong = measured(results[1], "all_gather", "4KiB");
+  CHECK(wrong.status == MeasurementStatus::wrong);
+  CHECK(wrong.samples.empty());
+  // Element 6 of rank 0 in call 3: (6 + 15) mod 251 - 125 = -104.
+  CHECK(wrong.finding ==
+        "in call 3 element 6 is 999896 (0x49741d80) instead of -104 (0xc2d00000); 1 of 1024 elements are wrong");
+  CHECK(measured(results[1], "broadcast", "4KiB").status == MeasurementStatus::measured);
+}
+
+TEST_CASE("a bit of one repeated sum is counted on its rank", "[probe][ranks]") {
+  CellRequest request = request_of_ranks(2);
+  request.inject = Injection{"result_bit", 2, "all_reduce", 5, 1};
+  const auto results = results_of(request);
+  CHECK(measured(results[0], "all_reduce", "4KiB").results_differing == 0);
+  CHECK(measured(results[1], "all_reduce", "4KiB").results_differing == 1);
+  CHECK(measured(results[1], "all_reduce", "4KiB").digest == measured(results[0], "all_reduce", "4KiB").digest);
+}
+
+TEST_CASE("a rank that comes late makes all wait, and is named by all", "[probe][ranks]") {
+  CellRequest request = request_of_ranks(2);
+  request.workload.samples = 3;
+  request.inject = Injection{"operation_slow", 1, "broadcast", 0, 1};
+  const auto results = results_of(request);
+  for (const CellResult& result : results) {
+    const ProbeMeasurement& slow = measured(result, "broadcast", "4KiB");
+    CHECK_THAT(slow.finding, Catch::StartsWith("rank 1 comes last, 10") && Catch::EndsWith("median of 3 calls"));
+    CHECK(slow.status == MeasurementStatus::measured);
+  }
+  CHECK(measured(results[1], "broadcast", "4KiB").samples.front() > 1e8);
+}
+
+TEST_CASE("a rank that leaves one out is found by the call that the other cannot end", "[probe][ranks]") {
+  CellRequest request = request_of_ranks(2);
+  request.collective_timeout_ms = 1'000;
+  request.inject = Injection{"collective_skipped", 2, "all_reduce", 0, 1};
+  try {
+    results_of(request);
+    FAIL("nothing was missing");
+  } catch (const RunFailure& failure) {
+    CHECK(failure.cause() == "collective");
+    CHECK(failure.waited_for() == 1);
+    CHECK_THAT(failure.what(),
+               Catch::Contains("all_reduce of 8 bytes, failed after 1.") && Catch::Contains("rank 1 does call"));
+  }
+}
+
+TEST_CASE("collectives need several ranks, and other probes one", "[probe][ranks]") {
+  const TemporaryFolder folder;
+  CellResult result;
+  CHECK_THROWS_WITH(run_probe(request_of_ranks(1), folder.path(), result), "`collectives` needs several ranks");
+  CellRequest request = request_of_ranks(2);
+  request.workload.probe = "device_smoke";
+  CHECK_THROWS_WITH(run_probe(request, folder.path(), result), "`device_smoke` has one rank");
+  request = request_of_ranks(2);
+  request.device = "sm_90";
+  CHECK_THROWS_WITH(run_probe(request, folder.path(), result), "this worker knows no collectives between GPUs");
+}
+
+}  // namespace
+}  // namespace reprobench
