@@ -185,6 +185,18 @@ TEST_CASE("findings stand in file order, the environment's last", "[lint]") {
   CHECK(document.notes == 1);
 }
 
+TEST_CASE("a section without a stage says how much of it does nothing", "[lint]") {
+  const auto told = [](const std::string& keys) {
+    return said(lint_text("{\"zero_optimization\": {" + keys + "}}"), "DS040");
+  };
+  CHECK(told(R"("overlap_comm": true)") ==
+        "zero_optimization has 1 key but no stage, and the default is 0: ZeRO is off");
+  CHECK(told(R"("overlap_comm": true, "reduce_scatter": true)") ==
+        "zero_optimization has 2 keys but no stage, and the default is 0: ZeRO is off");
+  CHECK(said(lint_text(R"({"zero_optimization": {"stage": 0, "cpu_offload": true}})"), "DS051") ==
+        "the optimizer is offloaded to cpu at stage 0: ZeRO is off and nothing is offloaded");
+}
+
 TEST_CASE("the classic failure of two devices is explained with its cause and its fix", "[lint]") {
   LintSituation situation = known_situation();
   situation.deepspeed_version = "0.14.2";
