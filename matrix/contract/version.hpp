@@ -16,7 +16,7 @@
 // |         | comparisons the cells without a partner, and regions of operators |
 // | 1.4     | anonymous memory beside the resident set, in results and in steps; of several ranks: the one a fault is |
 // |         | planted in and how long a collective may take in requests, who was waited for in results; of a |
-// |         | collective's measurements the bytes of a call and the digest of a sum |
+// |         | collective's measurements the bytes of a call and the digest of a sum; the document `lint` |
 #pragma once
 
 #include <stdexcept>
