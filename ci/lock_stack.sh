@@ -42,7 +42,8 @@ for nvrtc in "$folder"/wheels/nvidia_cuda_nvrtc*.whl; do
   suffix=${distribution#nvidia_cuda_nvrtc} # _cu12, or none from CUDA 13 on
   compiler=nvidia-cuda-crt
   [[ -z "$suffix" ]] || compiler=nvidia-cuda-nvcc${suffix/_/-}
-  download --no-deps "$compiler==$version"
+  # A repaired NVRTC may come without a compiler of its number (12.4.127): another one of the same CUDA has the header, too.
+  download --no-deps "$compiler==$version" || download --no-deps "$compiler==${version%.*}.*"
   compgen -G "$folder/wheels/nvidia_cuda_cccl*.whl" >/dev/null || download --no-deps "nvidia-cuda-cccl${suffix/_/-}==${version%.*}.*"
 done
 

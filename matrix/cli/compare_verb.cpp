@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/cli/atlas_text.hpp"
 #include "matrix/cli/compared_words.hpp"
 #include "matrix/cli/comparison_text.hpp"
 #include "matrix/cli/progress.hpp"
@@ -20,6 +21,7 @@
 #include "matrix/provision/stack_store.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
+#include "matrix/verdict/operator_atlas.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
@@ -82,6 +84,22 @@ KnobValues chosen_knobs(std::vector<std::string> options, const std::vector<std:
     values[name] = value;
   }
   return values;
+}
+
+// A difference that was asked for wins over what is not known.
+Match overall_word(const OperatorAtlas& atlas, FailOn fail_on) {
+  Match word = Match::equal;
+  for (const AtlasRow& row : atlas.rows) {
+    for (const CallComparison& call : row.by_column) {
+      if (call.word == CallWord::equal || call.word == CallWord::absent) continue;
+      const bool is_known = call.word != CallWord::unknown && call.word != CallWord::not_run;
+      const bool counts = fail_on == FailOn::any || call.word == CallWord::defect ||
+                          (fail_on == FailOn::another_computation && is_broken(call.word));
+      if (is_known && counts) return Match::differs;
+      if (!is_known) word = Match::not_comparable;
+    }
+  }
+  return word;
 }
 
 // The work of one call: which sides, by which workers, and what is said about each pair.
@@ -214,11 +232,31 @@ class Comparer {
   HostFacts host_ = detect_host();
 };
 
+// A run that made operator calls and trained nothing: operators and shapes. Nothing: it did something else.
+std::optional<ExitCode> compare_operator_calls(const CompareOptions& options, Context& context) {
+  const Project project(context.store);
+  if (!options.expected.empty() || project.stacks().contains(options.measured)) return std::nullopt;
+  const RunCells named = run_cells_named(project, project.stacks(), options.measured);
+  if (!named.cell.empty()) return std::nullopt;
+  const RunRecord run = load_run(named.folder.string());
+  const bool trains = std::any_of(run.plan.cells.begin(), run.plan.cells.end(),
+                                  [](const PlannedCell& planned) { return !planned.cell.request.workload.is_probe(); });
+  const auto atlas = trains ? std::nullopt : operator_atlas(run);
+  if (!atlas) return std::nullopt;
+  if (options.json) {
+    context.terminal.out_document(to_json(*atlas));
+  } else {
+    context.terminal.out(atlas_pairs(*atlas, context.terminal));
+  }
+  return exit_code_of(overall_word(*atlas, options.fail_on));
+}
+
 ExitCode compare(CompareOptions options, Context& context) {
   if (is_tensor_file(options.measured) != is_tensor_file(options.expected)) {
     throw UsageError("a .safetensors file can only be compared with another");
   }
   if (is_tensor_file(options.measured)) return compare_files(options, context.terminal);
+  if (const auto code = compare_operator_calls(options, context)) return *code;
   options.workload.measured_knobs = chosen_knobs(options.knobs, options.measured_knobs);
   options.workload.expected_knobs = chosen_knobs(options.knobs, options.expected_knobs);
   return Comparer(options, context).run();

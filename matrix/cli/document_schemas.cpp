@@ -14,6 +14,7 @@
 #include "matrix/lint/lint_document.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/run_documents.hpp"
+#include "matrix/verdict/operator_atlas.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 #include "matrix/verdict/trajectory.hpp"
 #include "matrix/verdict/verdict.hpp"
@@ -49,6 +50,7 @@ std::string turns_text() {
 }
 
 constexpr DocumentSchema kSchemas[] = {
+    {"atlas", document_text<OperatorAtlas>},
     {"capability", document_text<Capability>},
     {"comparison", document_text<CellComparison>},
     {"comparisons", document_text<ComparisonsDocument>},

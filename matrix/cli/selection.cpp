@@ -10,7 +10,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/contract/probe.hpp"
 #include "matrix/host/detect_host.hpp"
+#include "matrix/spec/call_list.hpp"
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/nearest_name.hpp"
 
@@ -90,6 +92,10 @@ PlanRequest request_of(const SelectionOptions& options, const MatrixSpec& as_wri
   request.names_cells = !options.cells.empty();
   request.changed_by = changes(options, as_written, suites);
   if (!options.reference.empty()) add("--reference", {options.reference}, request.overrides);
+  if (!options.calls.empty()) {
+    request.changed_by.push_back(fmt::format("--calls {}", options.calls));
+    add("--calls", {options.calls}, request.overrides);
+  }
   if (options.repeat > 0) add("--repeat", {std::to_string(options.repeat)}, request.overrides);
   add("--inject", options.inject, request.overrides);
   return request;
@@ -151,6 +157,23 @@ std::vector<std::string> unknown_presets(const std::vector<PlannedCell>& cells, 
   return names;
 }
 
+// Another list in place of the one that a suite names; a matrix without such a suite would pass over it.
+void replace_calls(const std::string& file, const MatrixSpec& matrix, std::map<std::string, SuiteSpec>& suites) {
+  if (file.empty()) return;
+  const CallList list = load_call_list(file);
+  bool is_taken = false;
+  for (auto& [name, suite] : suites) {
+    const bool is_run = std::find(matrix.suites.begin(), matrix.suites.end(), name) != matrix.suites.end();
+    for (WorkloadRequest& workload : suite.workloads) {
+      if (!is_run || workload.probe != kOperatorsProbe) continue;
+      workload.calls = list.calls;
+      workload.memory_bytes = list.memory_bytes;
+      is_taken = true;
+    }
+  }
+  if (!is_taken) throw UsageError(fmt::format("--calls: no suite of {} runs operator calls", matrix.name));
+}
+
 MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
   if (options.repeat > 0) matrix.repeat = options.repeat;
   if (!options.reference.empty()) {
@@ -201,6 +224,9 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options) {
   verb.add_option("--device", options.devices, "Only cells of this device class")->type_name("CLASS");
   verb.add_option("--reference", options.reference, "Compare with this stack instead of the matrix's")
       ->type_name("STACK");
+  verb.add_option("--calls", options.calls,
+                  "Operator calls of your own for the suite `operators`: a file as those in suites/operators")
+      ->type_name("FILE");
   verb.add_option("--repeat", options.repeat, "Fresh processes a cell, instead of the suites' and the matrix's")
       ->check(CLI::Range(1, 1000));
   verb.add_option("--inject", options.inject,
@@ -222,10 +248,12 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
   plan.matrix = matrix.name;
   plan.matrix_file = options.matrix;
   plan.host = detect_host();
-  plan.cells = plan_cells(matrix, project.suites(), catalog, project.facts(), plan.host);
+  auto suites = project.suites();
+  replace_calls(options.calls, matrix, suites);
+  plan.cells = plan_cells(matrix, suites, catalog, project.facts(), plan.host);
   check_names(options, plan.cells);
   check_values(options, plan.cells);
-  plan.request = request_of(options, as_written, project.suites());
+  plan.request = request_of(options, as_written, suites);
   const auto ids = with_references(plan.cells, selection);
   const std::string left_out = fmt::format("left out by {}", fmt::join(plan.request.selected_by, " "));
   for (PlannedCell& planned : plan.cells) {

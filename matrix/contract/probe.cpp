@@ -62,6 +62,10 @@ constexpr ProbeOperation kCollectives[] = {
     {"barrier", "ns", "until every rank has come"},
 };
 
+constexpr ProbeOperation kOperators[] = {
+    {"operator_call", "ns", "one operator call of a list, forward and backward, alone"},
+};
+
 constexpr ProbeInfo kProbes[] = {
     {"device_smoke", "is the device there, does it compute, and at the precision asked for?", kBase, kSmoke},
     {"device_memory", "bandwidth in every direction, latency, capacity", kBase, kMemory},
@@ -70,9 +74,10 @@ constexpr ProbeInfo kProbes[] = {
     {"collectives",
      "what ranks do together: the right result of every call, how fast, and in which order of summation?",
      kBaseAndSweep, kCollectives, true},
+    {"operators", "single operator calls of a list: digests, and how far each is from fp64", kBase, kOperators},
 };
 
-constexpr std::string_view kLabels[] = {"dtype", "shape", "size", "memory", "library"};
+constexpr std::string_view kLabels[] = {"dtype", "shape", "size", "memory", "library", "call"};
 
 }  // namespace
 

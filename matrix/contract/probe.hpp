@@ -24,6 +24,9 @@ struct ProbeInfo {
   bool of_ranks = false;  // what is measured is between the processes of an attempt: it takes two or more
 };
 
+// The probe whose work is a list of operator calls: it runs `calls` of its request.
+inline constexpr std::string_view kOperatorsProbe = "operators";
+
 // Of all probes, in the order users meet them. An operation of several probes has one unit.
 std::span<const ProbeInfo> probes();
 
@@ -39,6 +42,7 @@ std::vector<std::string> probe_operation_names();
 //   size    "64MiB": of one array, of the memory a pointer wanders through, or of one call of a collective
 //   memory  "pinned", "pageable": of the host's side of a transfer
 //   library "cublaslt", "reprobench", "gloo": where an operation does not go through LibTorch
+//   call    "relu(f32[64, 128])": an operator call as declared_call.hpp writes it
 std::span<const std::string_view> measurement_labels();
 
 }  // namespace reprobench

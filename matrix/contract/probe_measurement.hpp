@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/call_record.hpp"
 #include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"
 
@@ -55,6 +56,7 @@ struct ProbeMeasurement {
   // own.
   std::string algorithm;
   std::vector<std::string> kernels;
+  std::optional<CallRecord> call;  // of an operator call: what it made, for another stack to be held against
 
   friend bool operator==(const ProbeMeasurement&, const ProbeMeasurement&) = default;
 };
@@ -64,7 +66,7 @@ struct Description<ProbeMeasurement> {
   static constexpr About about = About::part("measurement", "What a probe recorded of one operation.");
   static void fields(auto& field, ProbeMeasurement& measurement) {
     field("operation", measurement.operation, rule::not_empty);
-    field("labels", measurement.labels, "dtype, shape, size, memory, library: those that apply.");
+    field("labels", measurement.labels, "dtype, shape, size, memory, library, call: those that apply.");
     field("unit", measurement.unit, rule::not_empty);
     field("status", measurement.status);
     field("finding", measurement.finding);
@@ -86,6 +88,7 @@ struct Description<ProbeMeasurement> {
     field("peak_source", measurement.peak_source);
     field("algorithm", measurement.algorithm);
     field("kernels", measurement.kernels);
+    field.optional("call", measurement.call);
     const bool is_measured = measurement.status == MeasurementStatus::measured;
     field.hold(!is_measured || !measurement.samples.empty(), "has no samples, though its status is `measured`");
     field.hold(is_measured || measurement.samples.empty(), "has samples of a result that was not right");

@@ -30,7 +30,8 @@ constexpr InjectionKind kInjectionKinds[] = {{"weight_ulp", true},
                                              {"operation_slow", false, true},
                                              {"rank_killed", false, true},
                                              {"rank_stopped", false, true},
-                                             {"collective_skipped", false, true}};
+                                             {"collective_skipped", false, true},
+                                             {"operand_bit", false, true}};
 
 std::span<const InjectionKind> injection_kinds() { return kInjectionKinds; }
 

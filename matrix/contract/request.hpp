@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -37,11 +38,17 @@ struct WorkloadRequest {
   std::int64_t batch_size = 0;
   std::string probe = {};    // a row of probe.cpp; empty for a training, which has no other trace of this field
   std::int64_t samples = 0;  // of a probe: timed samples of every operation
+  // Of the probe `operators`: its calls (declared_call.hpp), and the memory that one of them may take.
+  std::vector<std::string> calls = {};
+  std::int64_t memory_bytes = 0;
 
   bool is_probe() const { return !probe.empty(); }
   const std::string& name() const { return is_probe() ? probe : model; }
-  // What an injection's `step` counts: steps of a training, samples of a probe.
-  std::int64_t repetitions() const { return is_probe() ? samples : steps; }
+  // What an injection's `step` counts: steps of a training, calls or samples of a probe.
+  std::int64_t repetitions() const {
+    if (!calls.empty()) return static_cast<std::int64_t>(calls.size());
+    return is_probe() ? samples : steps;
+  }
 };
 
 template <>
@@ -50,6 +57,8 @@ struct Description<WorkloadRequest> {
   // In the order of their names, as canonical_fields.
   static void fields(auto& field, WorkloadRequest& workload) {
     if (field.either("probe", workload.is_probe())) {
+      field.optional("calls", workload.calls, "Operator calls, of the probe `operators`.");
+      field.optional("memory_bytes", workload.memory_bytes, rule::at_least(1).says("That one call may take."));
       field("preset", workload.preset);
       field("probe", workload.probe, rule::not_empty);
       field("samples", workload.samples, rule::at_least(1));

@@ -18,6 +18,8 @@ inline Vocabulary test_vocabulary() {
       {"numerics.by_construction_mismatches", "count", Better::lower, Dimension::numerics, ""},
       {"numerics.first_gradient_rel", "rel", Better::lower, Dimension::numerics, ""},
       {"numerics.loss_rel", "rel", Better::lower, Dimension::numerics, ""},
+      {"numerics.changed_calls", "count", Better::lower, Dimension::numerics, ""},
+      {"numerics.broken_calls", "count", Better::lower, Dimension::numerics, ""},
       {"throughput.step_time", "ns", Better::lower, Dimension::throughput, ""},
       {"throughput.samples", "1/s", Better::higher, Dimension::throughput, ""},
       {"memory.peak_rss", "bytes", Better::lower, Dimension::memory, ""},

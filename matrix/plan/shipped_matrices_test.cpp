@@ -76,6 +76,23 @@ TEST_CASE("the cpu matrix runs on the CPU alone, each cell beside one reference 
   CHECK(references == 16);  // of each workload one in fp32 and one in fp64
 }
 
+TEST_CASE("the operators matrix makes one list of calls on sixteen releases", "[plan]") {
+  const auto cells = plan_of("operators.yaml", cpu_host());
+  CHECK(cells.size() == 16);
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    CHECK(planned.cell.request.workload.calls.size() == 142);
+    CHECK(planned.cell.request.workload.memory_bytes == std::int64_t{2} << 30);
+    const bool is_reference = planned.cell.request.stack == "torch-2.9.0-cu128";
+    CHECK(planned.cell.reference_cell_id.has_value() == !is_reference);
+    for (const CellThreshold& threshold : planned.cell.thresholds) {
+      const bool is_armed = threshold.metric == "numerics.broken_calls" && !is_reference;
+      CHECK((threshold.gate == Gate::armed) == is_armed);
+    }
+  }
+}
+
 TEST_CASE("the smoke matrix runs anywhere", "[plan]") {
   const auto cells = plan_of("smoke.yaml", cpu_host());
   CHECK(cells.size() == 32);

@@ -26,8 +26,9 @@ std::vector<KeyTable> stack_keys();
 std::vector<KeyTable> threshold_keys();
 std::vector<KeyTable> limit_keys();
 std::vector<KeyTable> fault_keys();
+std::vector<KeyTable> call_list_keys();
 
-// What `reprobench schema NAME` prints for matrix, suite, stack, threshold, limits, faults, and for all of them as
+// What `reprobench schema NAME` prints for matrix, suite, stack, threshold, limits, faults, calls; for all of them as
 // keys; empty for any other name.
 std::string key_reference(const std::string& name);
 std::vector<std::string> key_reference_names();

@@ -1,9 +1,11 @@
 #include "matrix/spec/suite_spec.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "matrix/contract/device_class.hpp"
 #include "matrix/contract/probe.hpp"
+#include "matrix/spec/call_list.hpp"
 #include "matrix/spec/coordinate.hpp"
 #include "matrix/spec/knob_reader.hpp"
 #include "matrix/spec/limits_reader.hpp"
@@ -72,6 +74,30 @@ void read_preset(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
   assign(workload.preset, read_name(entry.key, entry.value, scope));
 }
 
+// Beside the folder of the suites, so that a list of one's own has the same form and another place.
+void read_calls(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+  const auto name = read_name(entry.key, entry.value, scope);
+  if (!name) return;
+  const auto suites = std::filesystem::path(entry.value.mark.file).parent_path();
+  try {
+    const CallList list = load_call_list((suites.parent_path() / "operators" / (*name + ".yaml")).string());
+    workload.calls = list.calls;
+    workload.memory_bytes = list.memory_bytes;
+  } catch (const SpecError& error) {
+    scope.diagnostics.add(error);
+  }
+}
+
+// A list for a probe that takes none would be passed over without a word.
+void check_calls(const WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
+  const YamlNode* given = map.find("calls");
+  if (workload.probe == kOperatorsProbe && given == nullptr) {
+    scope.diagnostics.error(map.mark, "RB018", "the probe `operators` needs `calls`");
+  } else if (workload.probe != kOperatorsProbe && given != nullptr) {
+    scope.diagnostics.error(given->mark, "RB009", fmt::format("the probe `{}` takes no `calls`", workload.probe));
+  }
+}
+
 constexpr Field<WorkloadRequest> kProbeFields[] = {
     {"probe", kRequired, "What is measured instead of a training: `reprobench list probes`.", &read_probe},
     {"preset", kRequired, "One of its sets of shapes.", &read_preset},
@@ -79,6 +105,7 @@ constexpr Field<WorkloadRequest> kProbeFields[] = {
      [](WorkloadRequest& workload, const Entry& entry, Scope& scope) {
        assign(workload.samples, read_integer(entry.key, entry.value, scope, 1, kMostSamples));
      }},
+    {"calls", kOptional, "Of the probe `operators`: a list in suites/operators, without `.yaml`.", &read_calls},
 };
 
 constexpr Field<WorkloadRequest> kWorkloadFields[] = {
@@ -100,6 +127,7 @@ void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
     if (item.find("probe") != nullptr) {
       read_fields<WorkloadRequest>(workload, item, kProbeFields, scope);
       check_probe_preset(workload, item, scope);
+      check_calls(workload, item, scope);
     } else {
       read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
       check_model_preset(workload, item, scope);

@@ -198,6 +198,14 @@ Measurement changed_algorithms(const CellEvidence& cell, const CellEvidence* ref
   return changed_algorithms_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
 }
 
+Measurement changed_calls(const CellEvidence& cell, const CellEvidence* reference) {
+  return changed_calls_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
+}
+
+Measurement broken_calls(const CellEvidence& cell, const CellEvidence* reference) {
+  return broken_calls_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
+}
+
 Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
   constexpr const char* kNone = "step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`";
   return largest_distance(cell.repeats[0], reference->repeats[0], kNone,
@@ -261,6 +269,8 @@ constexpr Metric kMetrics[] = {
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
     {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, Against::reference},
     {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst},
+    {{"numerics.changed_calls",        "count", kLower,  numerics,   "operator calls whose bits are not the reference's"},                     nullptr, &changed_calls, kWorst, Against::reference},
+    {{"numerics.broken_calls",         "count", kLower,  numerics,   "operator calls that are neither equal to the reference's nor rounding"}, nullptr, &broken_calls, kWorst, Against::reference},
     of_steps({"throughput.step_time",  "ns",    kLower,  throughput, "median time of a training step after warm-up"},                          &median_step_time_ns),
     of_steps({"throughput.samples",    "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s),
     {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},

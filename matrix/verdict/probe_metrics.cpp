@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/stats/robust.hpp"
+#include "matrix/verdict/call_comparison.hpp"
 
 namespace reprobench {
 namespace {
@@ -104,7 +105,43 @@ Measurement best_share(const AttemptRecord& attempt, const MeasurementSelection&
   return no_value(fmt::format("no {} was measured that {} could be a share of", of.share_of, what_of(of)));
 }
 
+// Calls of both sides, and how many of them `counts`.
+Measurement counted_calls(const CellResult& measured, const CellResult& expected, bool (*counts)(CallWord)) {
+  int compared = 0;
+  int found = 0;
+  int not_compared = 0;
+  std::string first;
+  for (const ProbeMeasurement& theirs : expected.measurements) {
+    if (!theirs.call) continue;
+    const std::string& text = theirs.labels.at("call");
+    const CallComparison call = compare_calls(find_call(measured.measurements, text), &theirs);
+    const bool is_compared =
+        call.word != CallWord::absent && call.word != CallWord::not_run && call.word != CallWord::unknown;
+    ++(is_compared ? compared : not_compared);
+    if (!is_compared || !counts(call.word) || ++found > 1) continue;
+    first = fmt::format("{}: {}", text, call.why);
+  }
+  if (compared == 0) return no_value("no operator call ran on both sides");
+  Measurement counted = value(found);
+  if (found > 0) counted.finding = found == 1 ? first : fmt::format("first {}", first);
+  if (found == 0) {
+    counted.statement = fmt::format("0 of {} operator calls", compared);
+    if (not_compared > 0) counted.statement += fmt::format("; {} more did not run on both sides", not_compared);
+  }
+  return counted;
+}
+
+bool has_other_bits(CallWord word) { return word != CallWord::equal; }
+
 }  // namespace
+
+Measurement changed_calls_between(const CellResult& measured, const CellResult& expected) {
+  return counted_calls(measured, expected, &has_other_bits);
+}
+
+Measurement broken_calls_between(const CellResult& measured, const CellResult& expected) {
+  return counted_calls(measured, expected, &is_broken);
+}
 
 Measurement changed_algorithms_between(const CellResult& measured, const CellResult& expected) {
   int known = 0;

@@ -7,11 +7,16 @@
 
 namespace reprobench {
 
-// Measurements whose result was wrong.
+// Operator calls (verdict/call_comparison.hpp) whose bits differ, and those of them that no rounding explains; the
+// first is named. What one side did not run is counted in neither and said; no value where no call ran on both.
+Measurement changed_calls_between(const CellResult& measured, const CellResult& expected);
+Measurement broken_calls_between(const CellResult& measured, const CellResult& expected);
+
 // How many operations, labelled alike on both sides, were done by another algorithm; the first of them is named. Those
 // whose algorithm is not known on both sides do not count; no value where that is all of them.
 Measurement changed_algorithms_between(const CellResult& measured, const CellResult& expected);
 
+// Measurements whose result was wrong.
 Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelection& of);
 
 // Repetitions whose result was not that of the first, bit for bit.

@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 47> kWords = {"ok",
+constexpr std::array<std::string_view, 48> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -43,6 +43,7 @@ constexpr std::array<std::string_view, 47> kWords = {"ok",
                                                      "other_order",
                                                      "wrong_result",
                                                      "flipped_bit",
+                                                     "absent_call",
                                                      "paced",
                                                      "xid",
                                                      "clock_events",

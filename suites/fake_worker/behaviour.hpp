@@ -10,6 +10,7 @@
 //   wrong_result           of a probe: its first operation's result is wrong
 //   slow_collective=FACTOR of a probe of collectives: the time of each call multiplied
 //   other_order            of a probe of collectives: sums with other bits
+//   absent_call            of the probe `operators`: its release lacks the last call's operator
 //   flipped_bit            of a probe: one repetition differs from the first
 //   rss=FACTOR             resident set scaled
 //   drop_metric            no memory and start-up figures

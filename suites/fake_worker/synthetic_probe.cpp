@@ -3,6 +3,7 @@
 #include <span>
 
 #include "matrix/contract/collective.hpp"
+#include "matrix/contract/declared_call.hpp"
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/trace.hpp"
@@ -41,11 +42,48 @@ ProbeMeasurement synthetic(const ProbeOperation& operation, const Size& size, st
   return measurement;
 }
 
+// Each call makes one tensor of its first one's shape; `ok_other_bits` moves every second one by a rounding of its
+// stack's own, and `absent_call` lacks the last one.
+std::vector<ProbeMeasurement> synthetic_calls(const CellRequest& request, const Behaviour& behaviour) {
+  std::vector<ProbeMeasurement> measurements;
+  for (const std::string& text : request.workload.calls) {
+    const std::size_t number = measurements.size();
+    const auto tensors = parse_call(text).tensors();
+    const bool is_moved = behaviour.does("ok_other_bits") && number % 2 == 1;
+    CallOutput output;
+    output.name = "output.0";
+    output.dtype = "float32";
+    output.shape = tensors.empty() ? std::vector<std::int64_t>{1} : tensors.front().shape;
+    output.digest = hex32(crc32c(text + (is_moved ? request.stack : ""))) + std::string(24, '0');
+    output.error_rel = is_moved ? 6e-8 : 5e-8;
+    output.sums.assign(kCallSums, 1);
+    output.fp64_sums = output.sums;
+    if (is_moved) output.sums[0] += 1e-7;
+    output.l2 = 1;
+    ProbeMeasurement measurement;
+    measurement.operation = "operator_call";
+    measurement.labels = {{"call", text}};
+    measurement.unit = "ns";
+    measurement.status = MeasurementStatus::measured;
+    measurement.samples.assign(static_cast<std::size_t>(request.workload.samples), kRate);
+    measurement.call = CallRecord{CallEnd::ran, hex32(crc32c(text)) + std::string(24, '0'), true, {output}};
+    if (behaviour.does("absent_call") && number + 1 == request.workload.calls.size()) {
+      measurement.status = MeasurementStatus::unsupported;
+      measurement.samples.clear();
+      measurement.finding = "this release has no operator of that name";
+      measurement.call = CallRecord{CallEnd::absent, "", true, {}};
+    }
+    measurements.push_back(std::move(measurement));
+  }
+  return measurements;
+}
+
 }  // namespace
 
 std::vector<ProbeMeasurement> synthetic_measurements(const CellRequest& request, const Behaviour& behaviour) {
   const ProbeInfo* probe = find_probe(request.workload.probe);
   if (probe == nullptr) throw ContractError("there is no probe `" + request.workload.probe + "`");
+  if (probe->name == kOperatorsProbe) return synthetic_calls(request, behaviour);
   std::vector<ProbeMeasurement> measurements;
   for (const ProbeOperation& operation : probe->operations) {
     for (const Size& size : probe->of_ranks ? std::span<const Size>(kCallSizes) : std::span<const Size>(kArraySize)) {

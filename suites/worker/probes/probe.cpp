@@ -20,7 +20,7 @@ struct ProbeRow {
 constexpr ProbeRow kProbeRows[] = {
     {"device_smoke", &probe_device_smoke},     {"device_memory", &probe_device_memory},
     {"device_compute", &probe_device_compute}, {"device_stress", &probe_device_stress},
-    {"collectives", &probe_collectives},
+    {"collectives", &probe_collectives},       {"operators", &probe_operators},
 };
 
 // Changes whenever a probe does other work for the same request.
@@ -69,7 +69,21 @@ Digest probe_digest(const CellRequest& request, std::uint64_t seed) {
   builder.append(kProbeShape).append(request.workload.probe).append(request.workload.preset);
   builder.append(static_cast<std::uint64_t>(request.workload.samples)).append(seed);
   if (request.world_size > 1) builder.append(static_cast<std::uint64_t>(request.world_size));
+  for (const std::string& call : request.workload.calls) builder.append(call);
   return builder.append(request.device == "cpu" ? "cpu" : "gpu").finish();
+}
+
+// Two runs of one list have one chain if and only if every call made the same bits; a probe without calls makes none
+// that could be compared.
+std::string chain_of(const CellResult& result) {
+  DigestBuilder builder;
+  builder.append(result.workload_digest);
+  for (const ProbeMeasurement& measurement : result.measurements) {
+    if (!measurement.call) return result.workload_digest;
+    builder.append(measurement.call->inputs);
+    for (const CallOutput& output : measurement.call->outputs) builder.append(output.digest);
+  }
+  return to_hex(builder.finish());
 }
 
 }  // namespace
@@ -99,6 +113,7 @@ void run_probe(const CellRequest& request, const std::filesystem::path& folder, 
     ProbeRun run(request, folder, seed, *device, trace, result);
     row.run(run);
     trace.add(to_json(TensorsRecord{0, true, {}}));
+    result.chain = chain_of(result);
   } catch (...) {
     close();
     throw;

@@ -17,6 +17,7 @@ void probe_device_memory(ProbeRun& run);
 void probe_device_compute(ProbeRun& run);
 void probe_device_stress(ProbeRun& run);
 void probe_collectives(ProbeRun& run);
+void probe_operators(ProbeRun& run);
 
 // Runs the request's probe and fills in `result` as it goes; writes FOLDER/trace.jsonl. Throws RunFailure with its
 // cause, or whatever LibTorch throws.

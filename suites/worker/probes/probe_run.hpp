@@ -94,6 +94,9 @@ class ProbeRun {
   // Time of `calls` calls, one after the other: on the device, between two points of its queue.
   double time_ns(const std::function<at::Tensor()>& work, std::int64_t calls);
 
+  // Times an operation whose result is right: the samples that were asked for.
+  void take_samples(const Operation& operation, ProbeMeasurement& measurement);
+
   // The fault planted in this operation, or null. At which sample (from 1) it happens is its `step`.
   const Injection* planted(const std::string& kind, const std::string& operation) const;
 
@@ -114,7 +117,6 @@ class ProbeRun {
  private:
   enum class Phase { each, timing, watching };
 
-  void take_samples(const Operation& operation, ProbeMeasurement& measurement);
   void watch(const Operation& operation);
   double host_time_ns(const std::function<at::Tensor()>& work, std::int64_t calls);
 

@@ -1,0 +1,19 @@
+// An atlas of operators as people read it: a table in the terminal, a page in Markdown, and pair by pair.
+#pragma once
+
+#include <string>
+
+#include "matrix/cli/terminal.hpp"
+#include "matrix/verdict/operator_atlas.hpp"
+
+namespace reprobench {
+
+// One line a call, releases as columns; calls that are equal everywhere are counted, or shown with `with_equal`.
+std::string atlas_table(const OperatorAtlas& atlas, bool with_equal, const Terminal& terminal);
+
+std::string atlas_markdown(const OperatorAtlas& atlas);
+
+// Column by column: which operators' bits differ from the reference's, at which shapes, and at which they are equal.
+std::string atlas_pairs(const OperatorAtlas& atlas, const Terminal& terminal);
+
+}  // namespace reprobench

@@ -1,0 +1,66 @@
+// One operator call as people write it, in lists of calls (spec/call_list.hpp) and in a request:
+//
+//   native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)
+//   nll_loss(f32[256, 50], i64[256] below 50)    mean.dim(bf16[8, 64] strides [1, 8], [1], true)
+//   gelu(f32[256, 3072], approximate='tanh')                native_batch_norm(..., f32[64] constant positive, true,
+//   0.1)
+//
+// A tensor is its dtype and shape; after it `strides [...]`, `constant` (no gradient is asked for), `positive`, or for
+// whole numbers `below N`. What it holds is drawn by Philox from the call's text and the argument's place, so equal
+// texts are equal calls on every stack. An argument after `name=` stands where the operator has that name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace reprobench {
+
+struct DeclaredTensor {
+  std::string dtype;  // one of declared_dtypes()
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> strides;  // empty: dense and row-major
+  bool is_constant = false;
+  bool is_positive = false;
+  std::int64_t below = 0;  // of whole numbers: they are drawn from 0 to below - 1
+
+  bool is_floating() const { return dtype != "i64" && dtype != "bool"; }
+  std::int64_t elements() const;
+  std::int64_t storage_elements() const;  // what its strides reach
+};
+
+struct NoValue {};  // `none`
+
+using DeclaredTensors = std::vector<DeclaredTensor>;  // in braces
+using DeclaredIntegers = std::vector<std::int64_t>;   // in brackets
+using DeclaredFlags = std::vector<bool>;
+
+struct DeclaredArgument {
+  std::string name;  // empty: by place
+  std::variant<NoValue, bool, std::int64_t, double, std::string, DeclaredIntegers, DeclaredFlags, DeclaredTensor,
+               DeclaredTensors>
+      value;
+};
+
+struct DeclaredCall {
+  std::string text;      // as canonical_call() gives it
+  std::string name;      // "native_layer_norm"; of another library than ATen with it: "prims::mul"
+  std::string overload;  // "dim"; often empty
+  std::vector<DeclaredArgument> arguments;
+
+  std::vector<DeclaredTensor> tensors() const;  // all of them, in order
+};
+
+// "f64", "f32", "f16", "bf16", "i64", "bool"
+const std::vector<std::string>& declared_dtypes();
+std::int64_t dtype_bytes(const std::string& dtype);
+
+// Throws ContractError that says what is wrong and after which text.
+DeclaredCall parse_call(const std::string& text);
+
+// `text` with single spaces where they belong, and every word that `values` names replaced.
+std::string canonical_call(const std::string& text, const std::map<std::string, std::string>& values = {});
+
+}  // namespace reprobench

@@ -1,0 +1,32 @@
+// suites/operators/NAME.yaml, or a file of one's own: the operator calls of the probe `operators`.
+//
+//   calls:
+//     - call: native_layer_norm(f32[N, C], [C], f32[C], f32[C], 1e-5)
+//       with: [{N: 256, C: 768}, {N: 256, C: 1024}]
+//
+// How a call is written: contract/declared_call.hpp. Every row of `with` makes one call, with its values in place of
+// the words it names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "matrix/spec/spec_error.hpp"
+
+namespace reprobench {
+
+// More than these in one list is taken for a slip of the keyboard (RB021).
+inline constexpr std::size_t kMostCalls = 10'000;
+
+struct CallList {
+  std::string name;
+  std::int64_t memory_bytes = 0;   // that one call may take
+  std::vector<std::string> calls;  // canonical, in the order of the file, no two alike
+};
+
+// Throws SpecError.
+CallList parse_call_list(const std::string& text, const std::string& file);
+CallList load_call_list(const std::string& path);
+
+}  // namespace reprobench

@@ -1,0 +1,80 @@
+#include "matrix/spec/call_list.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/spec/spec_fixture.hpp"
+#include "matrix/spec/suite_spec.hpp"
+
+namespace reprobench {
+namespace {
+
+const std::string kListHead = "schema: 1\nname: mine\n";
+
+std::string calls_error(const std::string& text) {
+  return spec_error_of([&] { parse_call_list(text, "mine.yaml"); });
+}
+
+TEST_CASE("every row of a call makes one, in the order of the file", "[spec]") {
+  const CallList list = parse_call_list(kListHead +
+                                            "memory: 2GiB\n"
+                                            "calls:\n"
+                                            "  - call: native_layer_norm(f32[N, C], [C], f32[C], f32[C], 1e-5)\n"
+                                            "    with: [{N: 256, C: 64}, {N: 256, C: 768}]\n"
+                                            "  - call: relu(f32[ 3,4 ])\n",
+                                        "mine.yaml");
+  CHECK(list.name == "mine");
+  CHECK(list.memory_bytes == std::int64_t{2} << 30);
+  CHECK(list.calls == std::vector<std::string>{"native_layer_norm(f32[256, 64], [64], f32[64], f32[64], 1e-5)",
+                                               "native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)",
+                                               "relu(f32[3, 4])"});
+}
+
+TEST_CASE("a list without `memory` allows each call one GiB", "[spec]") {
+  CHECK(parse_call_list(kListHead + "calls: [{call: 'relu(f32[2])'}]\n", "mine.yaml").memory_bytes == std::int64_t{1}
+                                                                                                          << 30);
+}
+
+TEST_CASE("what is wrong with a list is said at its place", "[spec]") {
+  using Catch::Contains;
+  CHECK_THAT(calls_error(kListHead), Contains("required key `calls` is missing"));
+  CHECK_THAT(calls_error(kListHead + "calls: []\n"), Contains("RB023"));
+  CHECK_THAT(calls_error(kListHead + "calls:\n  - call: relu(f32[N])\n"),
+             Contains("mine.yaml:4:11: error[RB019]: operator call: after `relu(f32[`: a whole number is missing"));
+  CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: 'relu(f32[N])', with: [{n: 3}]}\n"),
+             Contains("`n` is no word that a row can give"));
+  CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: 'relu(f32[N])', with: [{N: [3]}]}\n"), Contains("RB019"));
+  CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: 'relu(f32[N])', with: [{N: 3}, {N: 3}]}\n"),
+             Contains("the list has relu(f32[3]) twice"));
+  CHECK_THAT(calls_error(kListHead + "memory: 3\ncalls: [{call: 'relu(f32[2])'}]\n"),
+             Contains("must be a size such as 2GiB"));
+  CHECK_THAT(calls_error(kListHead + "calls: [{cal: x}]\n"), Contains("did you mean `call`"));
+}
+
+TEST_CASE("the shipped list is read, and has the widths at which a layer norm is known to part", "[spec]") {
+  const CallList list = load_call_list(REPROBENCH_SOURCE_ROOT "/suites/operators/published.yaml");
+  CHECK(list.name == "published");
+  CHECK(list.calls.size() == 142);
+  for (const int width : {64, 128, 192, 256, 512, 768, 1024}) {
+    const std::string call = fmt::format("native_layer_norm(f32[256, {0}], [{0}], f32[{0}], f32[{0}], 1e-5)", width);
+    CHECK(std::find(list.calls.begin(), list.calls.end(), call) != list.calls.end());
+  }
+}
+
+std::string calls_suite_error(const std::string& workload) {
+  return spec_error_of([&] {
+    parse_suite("schema: 1\nname: s\nworkloads: [" + workload + "]\n",
+                REPROBENCH_SOURCE_ROOT "/suites/definitions/s.yaml", spec_test_vocabulary());
+  });
+}
+
+TEST_CASE("a suite names a list for the probe that runs calls, and for no other", "[spec]") {
+  using Catch::Contains;
+  CHECK(calls_suite_error("{probe: operators, preset: base, samples: 3, calls: published}") == "");
+  CHECK_THAT(calls_suite_error("{probe: operators, preset: base, samples: 3}"), Contains("needs `calls`"));
+  CHECK_THAT(calls_suite_error("{probe: operators, preset: base, samples: 3, calls: nowhere}"),
+             Contains("nowhere.yaml"));
+  CHECK_THAT(calls_suite_error("{probe: device_smoke, preset: base, samples: 3, calls: published}"),
+             Contains("takes no `calls`"));
+}
+
+}  // namespace
+}  // namespace reprobench

@@ -1,0 +1,66 @@
+// One operator call of two stacks held against each other by what each left on record (contract/call_record.hpp).
+//
+// Strongest evidence first: other inputs, types, shapes or results in fp64 are another computation; an error farther
+// than rounding takes it is a defect; the rest is rounding. How far that is follows class B1 of
+// suites/README.md: four times the reference's own error, or what K roundings of random sign come to, whichever is
+// more. K is taken from the sizes of the tensors, so the bound is wide: a defect of rounding size is within it.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/contract/probe_measurement.hpp"
+
+namespace reprobench {
+
+enum class CallWord {
+  equal,
+  rounding,
+  differs,  // other bits, and no fp64 form that could judge them
+  defect,
+  another_computation,
+  absent,   // this release has no such operator
+  not_run,  // refused, or too large
+  unknown,  // one side has no record of it
+};
+template <>
+struct Words<CallWord> {
+  static constexpr std::array<std::string_view, 8> table = {
+      "equal", "rounding", "differs", "defect", "another_computation", "absent", "not_run", "unknown"};
+};
+
+struct CallComparison {
+  CallWord word = CallWord::unknown;
+  std::string why;                           // one sentence; empty where bits are equal
+  std::vector<std::string> differing;        // outputs whose bits differ
+  std::optional<double> distance_rel;        // the largest estimated one of these, relative L2
+  std::optional<double> error_rel;           // of the output that decided the word, against fp64
+  std::optional<double> expected_error_rel;  // the reference's of the same output
+};
+
+template <>
+struct Description<CallComparison> {
+  static constexpr About about = About::part("compared_call", "One call of two stacks.");
+  static void fields(auto& field, CallComparison& call) {
+    field("word", call.word);
+    field("why", call.why, "One sentence; empty where bits are equal.");
+    field("differing", call.differing, "Outputs whose bits differ.");
+    field("distance_rel", call.distance_rel, "The largest of these, relative L2, estimated to about 25 %.");
+    field("error_rel", call.error_rel, "Against fp64, of the output that decided the word.");
+    field("expected_error_rel", call.expected_error_rel, "The reference's, of the same output.");
+  }
+};
+
+// Null: that side has no record of the call.
+CallComparison compare_calls(const ProbeMeasurement* measured, const ProbeMeasurement* expected);
+
+// The record of a call among a cell's measurements; null if there is none.
+const ProbeMeasurement* find_call(const std::vector<ProbeMeasurement>& measurements, const std::string& call);
+
+// True for the words that no legitimate change of a release has.
+bool is_broken(CallWord word);
+
+}  // namespace reprobench

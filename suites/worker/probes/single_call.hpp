@@ -1,0 +1,71 @@
+// One declared operator call (contract/declared_call.hpp) on this stack: found by the dispatcher, its tensors drawn by
+// Philox, run forward and, where a tensor asks for a gradient, backward.
+//
+// Every run draws its arguments anew, so an operator that writes into them leaves the next run alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/digest/digest.hpp"
+#include "matrix/contract/declared_call.hpp"
+
+namespace at {
+class Tensor;
+}
+namespace c10 {
+struct Device;
+struct IValue;
+}  // namespace c10
+
+namespace reprobench {
+
+// What a call made, by name: "output.0", "changed.2" (an argument it wrote), "gradient.0" (of the argument there).
+using MadeTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+struct SingleCallPlace {
+  std::uint64_t seed;
+  const c10::Device& device;
+};
+
+class SingleCall {
+ public:
+  SingleCall(DeclaredCall call, SingleCallPlace place);
+  ~SingleCall();
+  SingleCall(const SingleCall&) = delete;
+  SingleCall& operator=(const SingleCall&) = delete;
+
+  // Why this release cannot be asked for it at all; empty: it can.
+  const std::string& absent() const { return absent_; }
+
+  // Once, with arguments of its own; `is_exact`: in fp64, on the values that the declared types hold. `inputs` becomes
+  // the digest of arguments and of what the backward pass was given. Throws whatever LibTorch throws.
+  MadeTensors run(bool is_exact, Digest* inputs = nullptr) const;
+
+  // The same work again and again, on one set of arguments: what is timed.
+  std::function<at::Tensor()> repeated() const;
+
+  // Called with the first tensor argument before it is used: a planted fault.
+  std::function<void(at::Tensor&)> spoil_argument = {};
+
+ private:
+  struct Operator;  // of the dispatcher
+  struct Arguments;
+
+  Arguments draw(bool is_exact) const;
+  at::Tensor seed_for(const at::Tensor& output, const std::string& name) const;
+  MadeTensors made_by(Arguments& arguments, DigestBuilder* inputs) const;
+  void add_changed(const Arguments& arguments, const std::vector<at::Tensor>& outputs, MadeTensors& made) const;
+
+  DeclaredCall call_;
+  SingleCallPlace place_;
+  std::unique_ptr<Operator> operator_;
+  std::string absent_;
+};
+
+}  // namespace reprobench
