@@ -31,6 +31,10 @@ REPROBENCH_NVML_LIBRARY=$(dirname "$reprobench")/libreprobench-fake-nvml.so REPR
   "$reprobench" --store "$work/store" run --matrix "$work/gpu.yaml" --out "$work/gpu_run" --worker "torch-2.9.0-cu128=$fake_worker --do paced=20" \
   --worker "torch-2.8.0-cu128=$fake_worker --do paced=20" || [ $? -eq 1 ]
 
+# Calls of single operators by two stacks.
+"$reprobench" --store "$work/store" run --matrix matrix/operators.yaml --no-report --out "$work/calls" --stack torch-2.9.0-cu128 \
+  --stack torch-2.8.0-cu128 --worker "torch-2.9.0-cu128=$fake_worker --do ok" --worker "torch-2.8.0-cu128=$fake_worker --do ok" || [ $? -eq 3 ]
+
 mkdir "$work/documents"
 "$reprobench" --store "$work/store" plan --matrix matrix/v2.9.yaml --json >"$work/documents/plan.json"
 "$reprobench" --store "$work/store" list metrics --json >"$work/documents/list.json"
@@ -39,6 +43,7 @@ mkdir "$work/documents"
 "$reprobench" --store "$work/store" doctor --json >"$work/documents/doctor.json" || [ $? -eq 1 ]
 "$reprobench" --store "$work/store" version --json >"$work/documents/version.json"
 "$reprobench" lint matrix/lint/testdata/two_devices.json --params 7B --world-size 8 --deepspeed 0.14.2 --json >"$work/documents/lint.json" || [ $? -eq 1 ]
+"$reprobench" --store "$work/store" atlas "$work/calls" --json >"$work/documents/atlas.json"
 cell=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["cells"][0]["cell_id"])' "$work/run/verdict.json")
 "$reprobench" --store "$work/store" explain "$cell" --run "$work/run" --json >"$work/documents/explain.json"
 compare() { "$reprobench" --store "$work/store" compare "$@" --json || [ $? -eq 1 ]; }

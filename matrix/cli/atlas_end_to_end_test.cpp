@@ -32,8 +32,8 @@ TEST_CASE("a list of one's own: the shape from which bits differ is named", "[e2
   CHECK_THAT(table.out, Contains("exp(f32[3, 8])") && !Contains("exp(f32[2, 8])"));
   CHECK_THAT(table.out, Contains("2 calls have equal bits in every column"));
   CHECK_THAT(ask(place, {"atlas", "--all"}).out, Contains("exp(f32[2, 8])"));
-  CHECK_THAT(ask(place, {"atlas", "--format", "md"}).out, Contains("| `exp(f32[3, 8])` | ref | 1e-07 |"));
-  CHECK(nlohmann::json::parse(ask(place, {"atlas", "--format", "json"}).out).at("rows").size() == 3);
+  CHECK_THAT(ask(place, {"atlas", "--markdown"}).out, Contains("| `exp(f32[3, 8])` | ref | 1e-07 |"));
+  CHECK(nlohmann::json::parse(ask(place, {"atlas", "--json"}).out).at("rows").size() == 3);
 
   const auto pairs = ask(place, {"compare"});
   CHECK(pairs.exit_code == 1);

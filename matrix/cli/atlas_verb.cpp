@@ -12,8 +12,9 @@ namespace {
 struct AtlasOptions {
   std::string run;
   std::string against;
-  std::string format = "text";
   bool all = false;
+  bool markdown = false;
+  bool json = false;
 };
 
 ExitCode show_atlas(const AtlasOptions& options, Context& context) {
@@ -21,11 +22,11 @@ ExitCode show_atlas(const AtlasOptions& options, Context& context) {
   const RunRecord run = load_run(find_judged_run(project.store(), options.run).string());
   const auto atlas = operator_atlas(run, options.against);
   if (!atlas) throw UsageError("run " + run.info.run_id + " made no operator calls; see matrix/operators.yaml");
-  if (options.format == "json") {
+  if (options.json) {
     context.terminal.out_document(to_json(*atlas));
   } else {
-    context.terminal.out(options.format == "md" ? atlas_markdown(*atlas)
-                                                : atlas_table(*atlas, options.all, context.terminal));
+    context.terminal.out(options.markdown ? atlas_markdown(*atlas)
+                                          : atlas_table(*atlas, options.all, context.terminal));
   }
   return ExitCode::passed;
 }
@@ -40,9 +41,8 @@ std::function<ExitCode()> declare_atlas(CLI::App& app, Context& context) {
          "Hold every column against this one: a release, a stack or a column's name; default: the run's reference")
       ->type_name("COLUMN");
   app.add_flag("--all", options->all, "Also calls whose bits are equal everywhere");
-  app.add_option("--format", options->format, "text, md (a page), or json (schema: atlas)")
-      ->check(CLI::IsMember({"text", "md", "json"}))
-      ->capture_default_str();
+  auto* markdown = app.add_flag("--markdown", options->markdown, "The table as a page");
+  app.add_flag("--json", options->json, "The atlas as one JSON document (schema: atlas)")->excludes(markdown);
   return [options, &context] { return show_atlas(*options, context); };
 }
 
