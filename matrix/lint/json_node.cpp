@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 
 namespace reprobench {
 
@@ -46,7 +45,7 @@ std::optional<std::int64_t> exact_integer(std::string_view number) {
     if (digits.starts_with('+')) digits.remove_prefix(1);
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
     constexpr int kLargestExponent = 1 << 20;  // no file is long enough to write the digits that would make up for more
-    if (read.ec != std::errc() || std::abs(exponent) > kLargestExponent) return std::nullopt;
+    if (read.ec != std::errc() || exponent < -kLargestExponent || exponent > kLargestExponent) return std::nullopt;
   }
   const std::size_t point = mantissa.find('.');
   std::string digits(mantissa.substr(0, point));
