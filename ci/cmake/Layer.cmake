@@ -11,13 +11,14 @@ function(reprobench_even_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${batch_size})
 endfunction()
 
-# reprobench_layer(NAME DEPENDS ... LINKS ...): the folder this is called from is one layer.
+# reprobench_layer(NAME DEPENDS ... LINKS ... BESIDE ...): the folder this is called from is one layer.
 #
 # The file name decides what a source is: `*_test.cpp` goes into the layer's Catch2 binary `NAME_test`, `*_bench.cpp` into its
 # Google Benchmark binary `NAME_bench`, every `X_fuzz.cpp` is a program of its own, `main.cpp` is left to the folder, and
-# the rest is the static library `reprobench_NAME`. DEPENDS names other layers, LINKS outside libraries.
+# the rest is the static library `reprobench_NAME`. DEPENDS names other layers, LINKS outside libraries. The tests of the
+# files in BESIDE run as a test of their own, so that one long program does not keep a core waiting for the other.
 function(reprobench_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINKS;BESIDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp")
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -46,14 +47,24 @@ function(reprobench_layer name)
     target_link_libraries(${name}_test PRIVATE reprobench_${name} reprobench_catch_main reprobench_build_interface)
     target_compile_definitions(${name}_test PRIVATE REPROBENCH_SOURCE_ROOT="${PROJECT_SOURCE_DIR}"
       REPROBENCH_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
-    set(selection "")
+    # Naming what is left out would bring hidden tests in, so they are named too.
+    set(selection "~[.]")
+    set(beside "")
+    foreach(file IN LISTS ARG_BESIDE)
+      string(PREPEND selection "~[#${file}]")
+      list(APPEND beside "[#${file}]~[.]")
+    endforeach()
     if(REPROBENCH_SANITIZE)
-      # A merge reads every trace of two runs, which is slow under sanitizers: one of them stands for all. Naming what is left
-      # out would bring hidden tests in, so they are named too.
-      set(selection "~[merge]~[.],merging two runs makes*")
+      # A merge reads every trace of two runs, which is slow under sanitizers: one of them stands for all.
+      set(selection "~[merge]${selection},merging two runs makes*")
     endif()
-    add_test(NAME ${name} COMMAND ${name}_test ${selection})
+    add_test(NAME ${name} COMMAND ${name}_test -\# "${selection}")
     set_tests_properties(${name} PROPERTIES LABELS unit)
+    if(beside)
+      list(JOIN beside "," beside)
+      add_test(NAME ${name}_beside COMMAND ${name}_test -\# "${beside}")
+      set_tests_properties(${name}_beside PROPERTIES LABELS unit)
+    endif()
   endif()
   if(REPROBENCH_BUILD_FUZZERS)
     foreach(source IN LISTS fuzzers)
