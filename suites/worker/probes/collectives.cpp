@@ -78,19 +78,16 @@ class MeasuredCollective {
     measurement_.bytes = own_elements_ * holders * kElementBytes;
   }
 
-  // Its digest; nothing where there is none.
-  std::optional<Digest> run() {
-    std::optional<Digest> digest;
+  void run() {
     try {
       PreparedCall first = prepared(0);
       make(first);
       time_calls();
-      if (collective_.adds_up) digest = add_in_order();
+      if (collective_.adds_up) add_in_order();
     } catch (const UnsupportedCollective& refusal) {
       measurement_.finding = refusal.what();
     }
     run_.add(std::move(measurement_));
-    return digest;
   }
 
  private:
@@ -190,7 +187,7 @@ class MeasuredCollective {
   }
 
   // The same numbers again and again. What a rank holds that gets no result is not looked at.
-  std::optional<Digest> add_in_order() {
+  void add_in_order() {
     const std::int64_t elements = collective_.name == "reduce_scatter" ? own_elements_ * ranks_.size() : own_elements_;
     const at::Tensor values = order_sensitive_values(run_.seed(), ranks_.rank(), elements);
     const bool gets_result = collective_.name != "reduce" || ranks_.rank() == 0;
@@ -208,10 +205,7 @@ class MeasuredCollective {
       ++measurement_.results_compared;
       if (gets_result && !at::equal(call.output.view(at::kInt), first.view(at::kInt))) ++measurement_.results_differing;
     }
-    if (!gets_result) return std::nullopt;
-    const Digest digest = digest_of(first);
-    measurement_.digest = to_hex(digest);
-    return digest;
+    if (gets_result) measurement_.digest = to_hex(digest_of(first));
   }
 
   void flip_bit(at::Tensor& result) const {
@@ -246,14 +240,11 @@ void measure_barrier(ProbeRun& run, RankGroup& ranks) {
 
 void probe_collectives(ProbeRun& run) {
   RankGroup ranks(run.request(), run.folder());
-  DigestBuilder digests;
   for (const Collective& collective : collectives()) {
     for (const std::int64_t bytes : sizes_of(run)) {
-      const auto digest = MeasuredCollective(run, ranks, collective, bytes).run();
-      if (digest) digests.append(*digest);
+      MeasuredCollective(run, ranks, collective, bytes).run();
     }
   }
-  run.set_chain(digests.finish());
   measure_barrier(run, ranks);
 }
 

@@ -73,17 +73,20 @@ Digest probe_digest(const CellRequest& request, std::uint64_t seed) {
   return builder.append(request.device == "cpu" ? "cpu" : "gpu").finish();
 }
 
-// Two runs of one list have one chain if and only if every call made the same bits; a probe without calls makes none
-// that could be compared.
+// Two runs have one chain if and only if every measurement that digests what it computed made the same bits. Most do
+// not: theirs are the workload's digest.
 std::string chain_of(const CellResult& result) {
   DigestBuilder builder;
   builder.append(result.workload_digest);
+  bool has_bits = false;
   for (const ProbeMeasurement& measurement : result.measurements) {
-    if (!measurement.call) return result.workload_digest;
+    if (!measurement.digest.empty()) builder.append(measurement.digest);
+    has_bits = has_bits || measurement.call || !measurement.digest.empty();
+    if (!measurement.call) continue;
     builder.append(measurement.call->inputs);
     for (const CallOutput& output : measurement.call->outputs) builder.append(output.digest);
   }
-  return to_hex(builder.finish());
+  return has_bits ? to_hex(builder.finish()) : result.workload_digest;
 }
 
 }  // namespace

@@ -105,9 +105,6 @@ class ProbeRun {
   // A line that shows that a long measurement goes on, with its samples so far.
   void progress(const ProbeMeasurement& so_far);
 
-  // What the result says instead of the digest of steps: of all digests that the probe made.
-  void set_chain(const Digest& chain) { result_.chain = to_hex(chain); }
-
   // On the trace's clock.
   std::int64_t now_ns() const;
 
