@@ -3,6 +3,7 @@
 // trace.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -92,6 +93,9 @@ struct Description<ProbeMeasurement> {
     const bool is_measured = measurement.status == MeasurementStatus::measured;
     field.hold(!is_measured || !measurement.samples.empty(), "has no samples, though its status is `measured`");
     field.hold(is_measured || measurement.samples.empty(), "has samples of a result that was not right");
+    field.hold(measurement.unit == "count" || measurement.unit == "bits" ||
+                   std::ranges::all_of(measurement.samples, [](double sample) { return sample > 0; }),
+               "has a time, rate or size of zero or less among its samples");
     field.hold(measurement.timed_from_ns.has_value() == measurement.timed_to_ns.has_value() &&
                    measurement.timed_from_ns <= measurement.timed_to_ns,
                "has a `timed_from_ns` and `timed_to_ns` that are no span of time");

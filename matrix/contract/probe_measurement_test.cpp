@@ -43,6 +43,12 @@ TEST_CASE("a measurement whose status and samples contradict each other is refus
                     "measurement: the document has no samples, though its status is `measured`");
   document["status"] = "fine";
   CHECK_THROWS_AS(probe_measurement_from_json(document), ContractError);
+  document["status"] = "measured";
+  document["samples"] = {1.5, 0.0};
+  CHECK_THROWS_WITH(probe_measurement_from_json(document),
+                    "measurement: the document has a time, rate or size of zero or less among its samples");
+  document["unit"] = "count";  // of devices, of elements drawn alike
+  CHECK(probe_measurement_from_json(document).samples.back() == 0);
 }
 
 TEST_CASE("a selection takes the operation it names with the labels it names", "[contract]") {

@@ -1,10 +1,12 @@
 #include "matrix/evidence/attempt_end.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "matrix/contract/probe.hpp"
 #include "matrix/evidence/trace_chain.hpp"
 
 namespace reprobench {
@@ -84,6 +86,26 @@ JudgedEnd judge_nonzero(const RankFiles& files) {
   return {AttemptEnd::nonzero, with_circumstances(fmt::format("exit code {}", *files.exit.value->exit_code), files)};
 }
 
+// What a probe was asked for and has no measurement of, whatever came of it. A call of a list stands in its place.
+// Which operations a device's probe makes depends on the device; what ranks do together does not.
+std::string unmeasured(const std::vector<ProbeMeasurement>& measurements, const WorkloadRequest& workload) {
+  std::vector<std::string> calls;
+  for (const ProbeMeasurement& measurement : measurements) {
+    if (measurement.call) calls.push_back(measurement.labels.at("call"));
+  }
+  const auto [asked, made] = std::ranges::mismatch(workload.calls, calls);
+  if (asked != workload.calls.end()) return *asked;
+  if (made != calls.end()) return *made + ", which was not asked for";
+  const ProbeInfo* probe = find_probe(workload.probe);
+  if (probe == nullptr || !probe->of_ranks) return "";
+  for (const ProbeOperation& operation : probe->operations) {
+    if (std::ranges::find(measurements, operation.name, &ProbeMeasurement::operation) == measurements.end()) {
+      return std::string(operation.name);
+    }
+  }
+  return "";
+}
+
 // A probe's measurements stand in the trace as they arose and in the result; a training has none.
 std::string measurement_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
   const auto texts = [](const std::vector<ProbeMeasurement>& measurements) {
@@ -95,9 +117,12 @@ std::string measurement_gap(const CellResult& result, const Trace& trace, const 
     return fmt::format("result.json: its {} measurements are not the {} of the trace", result.measurements.size(),
                        trace.measurements.size());
   }
-  if (request.workload.is_probe() == !trace.measurements.empty()) return "";
-  return request.workload.is_probe() ? "trace.jsonl: the probe recorded no measurement"
-                                     : "trace.jsonl: measurements of a probe in a training";
+  if (request.workload.is_probe() != !trace.measurements.empty()) {
+    return request.workload.is_probe() ? "trace.jsonl: the probe recorded no measurement"
+                                       : "trace.jsonl: measurements of a probe in a training";
+  }
+  const std::string missing = unmeasured(trace.measurements, request.workload);
+  return missing.empty() ? "" : fmt::format("trace.jsonl: no measurement in its place of {}", missing);
 }
 
 // A resident worker's steps say in which of its turns they were done.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/probe.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
@@ -180,6 +181,47 @@ TEST_CASE("a probe is completed by its measurements, in the trace and the result
   const AttemptRecord empty = scene.load();
   CHECK(empty.end == AttemptEnd::contract);
   CHECK(empty.detail == "trace.jsonl: the probe recorded no measurement");
+}
+
+TEST_CASE("a probe of ranks is completed by all its operations, one of calls by all its calls", "[evidence]") {
+  AttemptFolder scene;
+  turn_into_probe(scene.sample);
+  const auto records = [&](std::vector<ProbeMeasurement> measurements) {
+    scene.sample.lines = {scene.sample.lines.front()};
+    for (const ProbeMeasurement& one : measurements) scene.sample.lines.push_back(measurement_line(one));
+    scene.sample.lines.push_back(to_json(TensorsRecord{0, true, {}}));
+    scene.sample.result.trace_lines = static_cast<std::int64_t>(measurements.size()) + 2;
+    scene.sample.result.measurements = std::move(measurements);
+    return scene.load().detail;
+  };
+  ProbeMeasurement one = scene.sample.result.measurements.front();
+
+  scene.sample.request.workload.probe = "collectives";
+  one.unit = "ns";
+  std::vector<ProbeMeasurement> operations;
+  for (const ProbeOperation& operation : find_probe("collectives")->operations) {
+    one.operation = operation.name;
+    operations.push_back(one);
+  }
+  CHECK(records(operations) == "exit code 0");
+  operations.erase(operations.begin() + 2);
+  CHECK(records(operations) == "trace.jsonl: no measurement in its place of reduce_scatter");
+
+  scene.sample.request.workload.probe = kOperatorsProbe;
+  scene.sample.request.workload.calls = {"relu(f32[2])", "exp(f32[2])"};
+  const auto call = [&](const std::string& text) {
+    ProbeMeasurement measurement = one;
+    measurement.labels = {{"call", text}};
+    measurement.call = CallRecord{CallEnd::absent, "", true, {}};
+    return measurement;
+  };
+  const ProbeMeasurement relu = call("relu(f32[2])");
+  const ProbeMeasurement exp = call("exp(f32[2])");
+  CHECK(records({relu, exp}) == "exit code 0");
+  CHECK(records({relu}) == "trace.jsonl: no measurement in its place of exp(f32[2])");
+  CHECK(records({exp, relu}) == "trace.jsonl: no measurement in its place of relu(f32[2])");
+  CHECK(records({relu, exp, call("tanh(f32[2])")}) ==
+        "trace.jsonl: no measurement in its place of tanh(f32[2]), which was not asked for");
 }
 
 TEST_CASE("a training that records measurements breaks the contract", "[evidence]") {

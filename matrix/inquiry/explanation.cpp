@@ -33,14 +33,6 @@ CellRequest replay_of(const ComparedSide& side, Replay replay) {
   return request;
 }
 
-// A distance that is not a number passes no test against a bound, and must not pass as a small one: what one side alone
-// has not finite, or makes where nothing should be, is infinitely far off.
-double relative_l2(double squares, double reference_squares, std::int64_t mismatches) {
-  if (squares == 0 && mismatches == 0) return 0;
-  const double relative = std::sqrt(squares / reference_squares);
-  return mismatches > 0 || std::isnan(relative) ? std::numeric_limits<double>::infinity() : relative;
-}
-
 // A worker's own text.
 std::optional<double> finite_number(const std::string& text) {
   double number = 0;
@@ -242,7 +234,7 @@ class Explainer {
     const ErrorSums of_b = error_sums(type, of.theirs->bytes, ElementType::fp64, of.their_exact->bytes);
     const Difference between = diff(type, of.ours->bytes, of.theirs->bytes);
     const auto relative = [&](double squares, const auto& counted) {
-      return relative_l2(squares, of_b.reference_squares, counted.nan_mismatches + counted.inf_mismatches);
+      return relative_distance(squares, of_b.reference_squares, counted.nan_mismatches + counted.inf_mismatches);
     };
     OperatorBudget budget;
     budget.measured_error_rel = relative(of_a.error_squares, of_a);

@@ -84,6 +84,12 @@ double relative_l2(double difference_squares, double reference_squares, std::int
   return std::sqrt(difference_squares) / std::max(std::sqrt(reference_squares), floor);
 }
 
+double relative_distance(double difference_squares, double reference_squares, std::int64_t mismatches) {
+  if (difference_squares == 0 && mismatches == 0) return 0;
+  const double relative = std::sqrt(difference_squares / reference_squares);
+  return mismatches > 0 || std::isnan(relative) ? std::numeric_limits<double>::infinity() : relative;
+}
+
 ErrorBudget error_budget(double e_x, double e_r, double delta, double phi) {
   ErrorBudget budget;
   budget.error_ratio = e_x / std::max(e_r, phi);

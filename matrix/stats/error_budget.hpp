@@ -46,6 +46,11 @@ const PrecisionBounds* find_precision_bounds(std::string_view precision);  // nu
 // difference against an all-zero role.
 double relative_l2(double difference_squares, double reference_squares, std::int64_t count, double global_rms);
 
+// ||a - b|| / ||b|| of two tensors that may not be finite throughout. A distance that is no number passes no test
+// against a bound, and must not pass as a small one: elements that are NaN or infinite on one side alone
+// (`mismatches`), or a difference where nothing should be, are infinitely far off.
+double relative_distance(double difference_squares, double reference_squares, std::int64_t mismatches);
+
 struct ErrorBudget {
   double error_ratio = 0;  // E
   double triangle = 0;     // S = delta / (e_x + e_r); 0 if both errors are 0

@@ -72,6 +72,11 @@ TEST_CASE("a tensor near zero is measured against its role, not against itself",
   CHECK(relative_l2(4e-24, 0, 100, 1) == Approx(0.2));
   CHECK(relative_l2(0, 0, 100, 0) == 0);
   CHECK(std::isinf(relative_l2(1, 0, 100, 0)));
+  CHECK(relative_distance(4, 16, 0) == Approx(0.5));
+  CHECK(relative_distance(0, 0, 0) == 0);
+  CHECK(std::isinf(relative_distance(1, 0, 0)));
+  CHECK(std::isinf(relative_distance(0, 16, 1)));
+  CHECK(std::isinf(relative_distance(std::nan(""), 16, 0)));
 }
 
 TEST_CASE("the error ratio has a floor and the triangle finds tensors that were mixed up", "[stats]") {

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "matrix/contract/declared_call.hpp"
+#include "matrix/stats/error_budget.hpp"
 
 namespace reprobench {
 namespace {
@@ -19,12 +21,12 @@ std::int64_t elements(const std::vector<std::int64_t>& shape) {
   return std::max<std::int64_t>(1, count);
 }
 
-// Relative distance of two outputs by their sums; nothing where they have none.
-std::optional<double> distance_rel(const std::vector<double>& ours, const std::vector<double>& theirs, double l2) {
-  if (ours.size() != theirs.size() || ours.empty()) return std::nullopt;
+// Relative distance of two outputs by their sums; infinite where they have other sums, as one that has none.
+double distance_rel(const std::vector<double>& ours, const std::vector<double>& theirs, double l2) {
+  if (ours.size() != theirs.size() || ours.empty()) return std::numeric_limits<double>::infinity();
   double squares = 0;
   for (std::size_t i = 0; i < ours.size(); ++i) squares += (ours[i] - theirs[i]) * (ours[i] - theirs[i]);
-  return std::sqrt(squares) / (l2 > 0 ? l2 : 1);
+  return relative_distance(squares, l2 * l2, 0);
 }
 
 // The error that one rounding makes, and of 16-bit types what sums in them were seen to reach (suites/README.md).
@@ -60,16 +62,16 @@ void weigh(const ProbeMeasurement& measured, const CallOutput& ours, const CallO
     worst.error_rel = ours.error_rel;
     worst.expected_error_rel = theirs.error_rel;
   };
-  const auto apart = distance_rel(ours.sums, theirs.sums, theirs.l2);
-  if (apart) worst.distance_rel = std::max(worst.distance_rel.value_or(0), *apart);
+  const double apart = distance_rel(ours.sums, theirs.sums, theirs.l2);
+  if (std::isfinite(apart)) worst.distance_rel = std::max(worst.distance_rel.value_or(0), apart);
   if (!ours.error_rel || !theirs.error_rel) {
     const std::string& reason = ours.error_rel ? theirs.no_fp64 : ours.no_fp64;
     return decide(CallWord::differs, fmt::format("{} has other bits and no fp64: {}", ours.name, reason));
   }
-  const auto forms_apart = distance_rel(ours.fp64_sums, theirs.fp64_sums, theirs.l2);
-  if (forms_apart && !(*forms_apart <= kSameFp64Rel)) {
+  const double forms_apart = distance_rel(ours.fp64_sums, theirs.fp64_sums, theirs.l2);
+  if (!(forms_apart <= kSameFp64Rel)) {
     return decide(CallWord::another_computation,
-                  fmt::format("in fp64 the two sides' {} are {:.1e} apart", ours.name, *forms_apart));
+                  fmt::format("in fp64 the two sides' {} are {:.1e} apart", ours.name, forms_apart));
   }
   if (ours.not_finite_mismatches != theirs.not_finite_mismatches) {
     return decide(CallWord::defect,
@@ -82,7 +84,7 @@ void weigh(const ProbeMeasurement& measured, const CallOutput& ours, const CallO
   const double bound = std::max(kErrorRatio * nearer, floor);
   const std::string errors =
       fmt::format("{} is {:.1e} from fp64, the reference's {:.1e}", ours.name, *ours.error_rel, *theirs.error_rel);
-  if (!(farther <= bound)) {
+  if (!(farther <= bound) || !std::isfinite(farther)) {
     const char* whose = *theirs.error_rel > *ours.error_rel ? "the reference is" : "it is";
     return decide(CallWord::defect,
                   fmt::format("{}: {} beyond the {:.1e} that rounding takes it to", errors, whose, bound));
@@ -120,12 +122,17 @@ CallComparison compare_calls(const ProbeMeasurement* measured, const ProbeMeasur
     return with_word(CallWord::another_computation, "it makes other tensors, or of another type or shape");
   }
   CallComparison comparison;
+  if (ours.repeats != theirs.repeats) {
+    comparison =
+        with_word(CallWord::defect, ours.repeats ? "a second call of the reference gives other bits, here it does not"
+                                                 : "a second call gives other bits, the reference's does not");
+  }
   for (std::size_t i = 0; i < ours.outputs.size(); ++i) {
     if (ours.outputs[i].digest == theirs.outputs[i].digest) continue;
     comparison.differing.push_back(ours.outputs[i].name);
     weigh(*measured, ours.outputs[i], theirs.outputs[i], comparison);
   }
-  if (comparison.differing.empty()) comparison.word = CallWord::equal;
+  if (comparison.differing.empty() && ours.repeats == theirs.repeats) comparison.word = CallWord::equal;
   return comparison;
 }
 

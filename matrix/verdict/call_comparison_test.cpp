@@ -1,7 +1,10 @@
 #include "matrix/verdict/call_comparison.hpp"
 
+#include <limits>
+
 #include "ci/catch.hpp"
 #include "matrix/verdict/probe_metrics.hpp"
+#include "matrix/verdict/sample_run.hpp"
 
 namespace reprobench {
 namespace {
@@ -102,6 +105,39 @@ TEST_CASE("other inputs, forms or results in fp64 are another computation, never
   CHECK_FALSE(compare_calls(&ours, &theirs).why.empty());
 }
 
+TEST_CASE("what should be zero has no distance that a bound could hold", "[verdict]") {
+  ProbeMeasurement zero = layer_norm_call();
+  first_output(zero).sums = first_output(zero).fp64_sums = std::vector<double>(kCallSums, 0);
+  first_output(zero).l2 = 0;
+  ProbeMeasurement tiny = zero;
+  first_output(tiny).digest = std::string(32, '1');
+  first_output(tiny).sums[0] = first_output(tiny).l2 = 1e-12;
+  CHECK(compare_calls(&tiny, &zero).word == CallWord::rounding);  // by errors that fp64 gave
+  CHECK_FALSE(compare_calls(&tiny, &zero).distance_rel.has_value());
+  first_output(tiny).fp64_sums[0] = 1e-12;
+  CHECK(compare_calls(&tiny, &zero).word == CallWord::another_computation);
+  first_output(tiny).fp64_sums = {};
+  CHECK(compare_calls(&tiny, &zero).word == CallWord::another_computation);
+}
+
+TEST_CASE("an infinite error is a defect, though both sides have it", "[verdict]") {
+  const ProbeMeasurement theirs = layer_norm_call('0', std::numeric_limits<double>::infinity());
+  const ProbeMeasurement ours = layer_norm_call('1', std::numeric_limits<double>::infinity());
+  CHECK(compare_calls(&ours, &theirs).word == CallWord::defect);
+}
+
+TEST_CASE("a call that repeats its bits on one side alone is a defect, whatever its digests", "[verdict]") {
+  const ProbeMeasurement steady = layer_norm_call();
+  ProbeMeasurement unsteady = layer_norm_call();
+  unsteady.call->repeats = false;
+  CHECK(compare_calls(&unsteady, &unsteady).word == CallWord::equal);
+  CHECK(compare_calls(&unsteady, &steady).word == CallWord::defect);
+  CHECK(compare_calls(&unsteady, &steady).why == "a second call gives other bits, the reference's does not");
+  CHECK(compare_calls(&steady, &unsteady).why == "a second call of the reference gives other bits, here it does not");
+  first_output(unsteady).digest = std::string(32, '1');
+  CHECK(compare_calls(&unsteady, &steady).word == CallWord::defect);
+}
+
 TEST_CASE("fp64's own rounding is no other computation", "[verdict]") {
   const ProbeMeasurement theirs = layer_norm_call();
   ProbeMeasurement ours = layer_norm_call('1');
@@ -146,29 +182,62 @@ TEST_CASE("a call that one side did not run is absent, not run or unknown, never
   CHECK(compare_calls(&ran, nullptr).word == CallWord::unknown);
 }
 
-CellResult with_calls(std::vector<ProbeMeasurement> measurements) {
-  CellResult result;
+// A cell of one process that left these, each as a call of its own.
+CellEvidence with_calls(std::vector<ProbeMeasurement> measurements) {
+  AttemptRecord attempt = sample::attempt(0, 1000);
   int number = 0;
   for (ProbeMeasurement& measurement : measurements)
     measurement.labels["call"] = "relu(f32[" + std::to_string(++number) + "])";
-  result.measurements = std::move(measurements);
-  return result;
+  attempt.lead().result->measurements = std::move(measurements);
+  return {"operators", "cpu", "", {attempt}};
 }
 
+void drop_last(CellEvidence& cell) { cell.repeats.front().lead().result->measurements.pop_back(); }
+
 TEST_CASE("changed calls are counted, and those among them that are broken", "[verdict]") {
-  const CellResult reference = with_calls({layer_norm_call(), layer_norm_call(), layer_norm_call(), layer_norm_call()});
-  const CellResult same =
-      with_calls({layer_norm_call(), layer_norm_call(), layer_norm_call(), ended_call(CallEnd::absent, "")});
-  CHECK(*changed_calls_between(same, reference).value == 0);
-  CHECK(changed_calls_between(same, reference).statement == "0 of 3 operator calls; 1 more did not run on both sides");
-  const CellResult other =
-      with_calls({layer_norm_call(), layer_norm_call('1'), layer_norm_call('1', 1), ended_call(CallEnd::refused, "")});
-  CHECK(*changed_calls_between(other, reference).value == 2);
-  CHECK_THAT(changed_calls_between(other, reference).finding, Catch::StartsWith("first relu(f32[2]): output.0"));
-  CHECK(*broken_calls_between(other, reference).value == 1);
-  CHECK_THAT(broken_calls_between(other, reference).finding, Catch::StartsWith("relu(f32[3]): output.0 is 1.0e+00"));
-  CHECK(changed_calls_between(CellResult{}, reference).missing == "no operator call ran on both sides");
-  CHECK(broken_calls_between(reference, CellResult{}).missing == "no operator call ran on both sides");
+  const CellEvidence reference =
+      with_calls({layer_norm_call(), layer_norm_call(), layer_norm_call(), layer_norm_call()});
+  const CellEvidence same =
+      with_calls({layer_norm_call(), layer_norm_call(), layer_norm_call(), ended_call(CallEnd::absent, "none")});
+  CHECK(*changed_calls(same, &reference).value == 0);
+  CHECK(changed_calls(same, &reference).statement ==
+        "0 of 3 operator calls; 1 more did not run on both sides, first relu(f32[4]): none");
+  const CellEvidence other = with_calls(
+      {layer_norm_call(), layer_norm_call('1'), layer_norm_call('1', 1), ended_call(CallEnd::too_large, "9 MiB")});
+  CHECK(*changed_calls(other, &reference).value == 2);
+  CHECK_THAT(changed_calls(other, &reference).finding, Catch::StartsWith("first relu(f32[2]): output.0"));
+  CHECK(*broken_calls(other, &reference).value == 1);
+  CHECK_THAT(broken_calls(other, &reference).finding, Catch::StartsWith("relu(f32[3]): output.0 is 1.0e+00"));
+}
+
+TEST_CASE("a call that the stack refuses and its reference makes is broken", "[verdict]") {
+  const CellEvidence reference = with_calls({layer_norm_call()});
+  const CellEvidence refuses = with_calls({ended_call(CallEnd::refused, "not implemented for 'Half'")});
+  CHECK(*broken_calls(refuses, &reference).value == 1);
+  CHECK(broken_calls(refuses, &reference).finding == "relu(f32[1]): not implemented for 'Half'");
+  CHECK(*changed_calls(refuses, &reference).value == 1);
+  CHECK(broken_calls(reference, &refuses).missing == "no operator call ran on both sides");
+  CHECK(broken_calls(refuses, &refuses).missing == "no operator call ran on both sides");
+}
+
+TEST_CASE("a call without a record on one side leaves no count, and none is counted without calls", "[verdict]") {
+  const CellEvidence whole = with_calls({layer_norm_call(), layer_norm_call()});
+  CellEvidence cut = whole;
+  drop_last(cut);
+  CHECK(broken_calls(cut, &whole).missing == "relu(f32[2]): no record of this call");
+  CHECK(changed_calls(whole, &cut).missing == "relu(f32[2]): the reference has no record of this call");
+  const CellEvidence none = with_calls({});
+  CHECK(changed_calls(none, &none).missing == "no operator call ran on both sides");
+}
+
+TEST_CASE("calls are compared in every process of either side", "[verdict]") {
+  const CellEvidence steady = with_calls({layer_norm_call()});
+  CellEvidence unsteady = steady;
+  unsteady.repeats.push_back(with_calls({layer_norm_call('1', 1)}).repeats.front());
+  unsteady.repeats.back().repeat = 1;
+  CHECK(*broken_calls(unsteady, &steady).value == 1);
+  CHECK(broken_calls(unsteady, &steady).repeat == 1);
+  CHECK(*broken_calls(steady, &unsteady).value == 1);
 }
 
 }  // namespace

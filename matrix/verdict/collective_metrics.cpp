@@ -19,8 +19,14 @@ std::string name_of(const ProbeMeasurement& measurement) {
                                           : fmt::format("{} of {}", measurement.operation, size->second);
 }
 
-// The same measurement on each rank; nothing where a rank has none.
+// The same measurement on each rank.
 using OnRanks = std::vector<const ProbeMeasurement*>;
+
+// Of the measurements that a threshold is about each on all ranks, or what one rank lacks of them.
+struct Selected {
+  std::vector<OnRanks> all;
+  std::string gap;
+};
 
 const ProbeMeasurement* find_alike(const CellResult& result, const ProbeMeasurement& wanted) {
   const auto found = std::ranges::find_if(result.measurements, [&](const ProbeMeasurement& one) {
@@ -29,49 +35,78 @@ const ProbeMeasurement* find_alike(const CellResult& result, const ProbeMeasurem
   return found == result.measurements.end() ? nullptr : &*found;
 }
 
-std::vector<OnRanks> selected(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  std::vector<OnRanks> all;
-  for (const ProbeMeasurement& measurement : attempt.lead().result->measurements) {
-    if (!of.selects(measurement)) continue;
-    OnRanks& ranks = all.emplace_back();
-    for (const RankRecord& rank : attempt.ranks) ranks.push_back(find_alike(*rank.result, measurement));
+Selected selected(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  Selected selection;
+  for (const RankRecord& by_rank : attempt.ranks) {
+    for (const ProbeMeasurement& measurement : by_rank.result->measurements) {
+      if (!of.selects(measurement)) continue;
+      OnRanks ranks;
+      for (const RankRecord& rank : attempt.ranks) {
+        ranks.push_back(find_alike(*rank.result, measurement));
+        if (ranks.back() != nullptr) continue;
+        selection.gap = fmt::format("rank {} did not measure {}", ranks.size() - 1, name_of(measurement));
+        return selection;
+      }
+      if (&by_rank == &attempt.ranks.front()) selection.all.push_back(std::move(ranks));
+    }
   }
-  return all;
+  if (selection.all.empty()) {
+    selection.gap = fmt::format("the probe measured no {}", of.empty() ? "collective" : of.text());
+  }
+  return selection;
 }
 
-Measurement nothing_selected(const MeasurementSelection& of) {
-  return no_value(fmt::format("the probe measured no {}", of.empty() ? "collective" : of.text()));
-}
+bool is_done(const ProbeMeasurement* measurement) { return measurement->status != MeasurementStatus::unsupported; }
 
 // Why it has no time; empty if every rank has.
 std::string untimed(const OnRanks& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (ranks[rank] == nullptr) return fmt::format("rank {} did not measure {}", rank, name_of(*ranks.front()));
+    if (is_done(ranks[rank]) && find_collective(ranks[rank]->operation) != nullptr && ranks[rank]->bytes == 0) {
+      return fmt::format("{} has no bytes on record on rank {}", name_of(*ranks[rank]), rank);
+    }
     if (ranks[rank]->status == MeasurementStatus::measured) continue;
     return fmt::format("{} was not timed: rank {}: {}", name_of(*ranks[rank]), rank, ranks[rank]->finding);
   }
   return "";
 }
 
-// What `count` finds on all ranks; the first finding is named.
-Measurement counted(const AttemptRecord& attempt, const MeasurementSelection& of,
-                    std::int64_t (*count)(const ProbeMeasurement&), const char* unit_of_count) {
-  const std::vector<OnRanks> all = selected(attempt, of);
-  if (all.empty()) return nothing_selected(of);
-  Measurement sum{0.0, std::nullopt, ""};
-  for (const OnRanks& ranks : all) {
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (ranks[rank] == nullptr) return no_value(untimed(ranks));
-      const std::int64_t found = count(*ranks[rank]);
-      *sum.value += static_cast<double>(found);
-      if (found == 0 || !sum.finding.empty()) continue;
-      const bool is_wrong = ranks[rank]->status == MeasurementStatus::wrong;
-      sum.finding = fmt::format("first {} on rank {}: {}", name_of(*ranks[rank]), rank,
-                                is_wrong ? ranks[rank]->finding : fmt::format("{} {}", found, unit_of_count));
+// What was looked at of all that was selected, for a count that only it can back.
+struct Looked {
+  std::size_t done = 0;
+  std::size_t not_done = 0;
+  std::string first_not_done;
+  std::string problem;  // one that leaves the count without a value
+
+  // Whether this collective counts: every rank has done it. What none can do is said, what some can do is a problem.
+  bool takes(const OnRanks& ranks) {
+    const auto lacking = std::ranges::find_if_not(ranks, &is_done);
+    if (lacking == ranks.end()) {
+      ++done;
+      return true;
     }
+    const std::string why =
+        fmt::format("{}: rank {}: {}", name_of(**lacking), lacking - ranks.begin(), (*lacking)->finding);
+    if (std::ranges::any_of(ranks, &is_done)) {
+      problem = fmt::format("not every rank has done {}", why);
+    } else if (not_done++ == 0) {
+      first_not_done = why;
+    }
+    return false;
   }
-  return sum;
-}
+
+  // A count of nothing is no count.
+  Measurement closing(Measurement count, std::string_view what) const {
+    if (!problem.empty()) return no_value(problem);
+    if (done == 0) {
+      return no_value(not_done == 0 ? fmt::format("the probe made no {}", what)
+                                    : fmt::format("no {} was done: {}", what, first_not_done));
+    }
+    if (not_done == 0) return count;
+    if (!count.finding.empty()) count.finding += "; ";
+    count.finding += fmt::format("{} more could not be done, first {}", not_done, first_not_done);
+    return count;
+  }
+};
 
 // The nearest rank: of 100 samples the 99th.
 double percentile_99(std::vector<double> samples) {
@@ -91,9 +126,11 @@ double p99(const std::vector<double>& samples) { return percentile_99(samples); 
 
 Measurement worst_of(const AttemptRecord& attempt, const MeasurementSelection& of, Better better,
                      std::optional<double> (*value_of)(const OnRanks&)) {
+  const Selected selection = selected(attempt, of);
+  if (!selection.gap.empty()) return no_value(selection.gap);
   Measurement worst;
   std::size_t several = 0;
-  for (const OnRanks& ranks : selected(attempt, of)) {
+  for (const OnRanks& ranks : selection.all) {
     if (const std::string why = untimed(ranks); !why.empty()) return no_value(why);
     const std::optional<double> value = value_of(ranks);
     if (!value) continue;
@@ -102,77 +139,141 @@ Measurement worst_of(const AttemptRecord& attempt, const MeasurementSelection& o
     worst = {value, std::nullopt, "", name_of(*ranks.front())};
     if (!ranks.front()->finding.empty()) worst.finding += ", " + ranks.front()->finding;
   }
-  if (!worst.value) return nothing_selected(of);
+  if (!worst.value) return no_value(fmt::format("{} moves no bytes", name_of(*selection.all.front().front())));
   if (several > 1) worst.finding = fmt::format("the worst of {} is {}", several, worst.finding);
   return worst;
 }
 
 std::optional<double> algorithm_bandwidth(const OnRanks& ranks) {
-  const std::int64_t bytes = ranks.front()->bytes;
-  if (bytes == 0) return std::nullopt;  // a barrier moves nothing
-  return static_cast<double>(bytes) / slowest_ns(ranks, &p50);
+  if (find_collective(ranks.front()->operation) == nullptr) return std::nullopt;  // a barrier moves nothing
+  return static_cast<double>(ranks.front()->bytes) / slowest_ns(ranks, &p50);
 }
 
 std::optional<double> bus_bandwidth(const OnRanks& ranks) {
-  const Collective* collective = find_collective(ranks.front()->operation);
   const std::optional<double> bandwidth = algorithm_bandwidth(ranks);
-  if (collective == nullptr || !bandwidth) return std::nullopt;
-  return *bandwidth * collective->bus_factor(static_cast<int>(ranks.size()));
+  if (!bandwidth) return std::nullopt;
+  return *bandwidth * find_collective(ranks.front()->operation)->bus_factor(static_cast<int>(ranks.size()));
 }
 
-// How many digests of `measured` differ from those of `expected` on any rank, and the first of them.
-Measurement changed_orders(const AttemptRecord& measured, const AttemptRecord& expected, const std::string& against) {
-  if (measured.ranks.size() != expected.ranks.size()) {
-    return no_value(fmt::format("{} ranks against {}", measured.ranks.size(), expected.ranks.size()));
-  }
-  Measurement changed{0.0, std::nullopt, ""};
+// Sums of two attempts held against each other, rank by rank.
+struct ComparedOrders {
   std::size_t compared = 0;
+  std::size_t changed = 0;
+  std::string first_changed;
+  std::size_t lone = 0;    // that one side alone can make
+  std::string first_lone;  // "reduce_scatter of 8B on rank 0: Gloo has none"
+  std::string problem;     // a sum that one side should have and has not
+};
+
+void hold_sum_against(const ProbeMeasurement* ours, const ProbeMeasurement* theirs, std::size_t rank,
+                      ComparedOrders& orders) {
+  const auto has_sum = [](const ProbeMeasurement* one) { return one != nullptr && !one->digest.empty(); };
+  if (!has_sum(ours) && !has_sum(theirs)) return;
+  const std::string name = fmt::format("{} on rank {}", name_of(has_sum(ours) ? *ours : *theirs), rank);
+  if (has_sum(ours) && has_sum(theirs)) {
+    ++orders.compared;
+    if (ours->digest != theirs->digest && orders.changed++ == 0) orders.first_changed = name;
+    return;
+  }
+  const ProbeMeasurement* lacking = has_sum(ours) ? theirs : ours;
+  if (lacking == nullptr || is_done(lacking)) {
+    orders.problem = fmt::format("{} left a sum on one side alone", name);
+  } else if (orders.lone++ == 0) {
+    orders.first_lone = fmt::format("{}: {}", name, lacking->finding);
+  }
+}
+
+ComparedOrders compare_orders(const AttemptRecord& measured, const AttemptRecord& expected) {
+  ComparedOrders orders;
+  if (measured.ranks.size() != expected.ranks.size()) {
+    orders.problem = fmt::format("{} ranks against {}", measured.ranks.size(), expected.ranks.size());
+    return orders;
+  }
   for (std::size_t rank = 0; rank < measured.ranks.size(); ++rank) {
-    for (const ProbeMeasurement& ours : measured.ranks[rank].result->measurements) {
-      const ProbeMeasurement* theirs = find_alike(*expected.ranks[rank].result, ours);
-      if (ours.digest.empty() || theirs == nullptr || theirs->digest.empty()) continue;
-      ++compared;
-      if (ours.digest == theirs->digest) continue;
-      *changed.value += 1;
-      if (changed.finding.empty()) {
-        changed.finding = fmt::format("first {} on rank {}, against {}", name_of(ours), rank, against);
-      }
+    const CellResult& ours = *measured.ranks[rank].result;
+    const CellResult& theirs = *expected.ranks[rank].result;
+    for (const ProbeMeasurement& one : ours.measurements) hold_sum_against(&one, find_alike(theirs, one), rank, orders);
+    for (const ProbeMeasurement& one : theirs.measurements) {
+      if (find_alike(ours, one) == nullptr) hold_sum_against(nullptr, &one, rank, orders);
     }
   }
-  return compared > 0 ? changed : no_value("no sum was made on both sides whose order could be compared");
+  if (orders.problem.empty() && orders.compared == 0) {
+    orders.problem = "no sum was made on both sides whose order could be compared";
+  }
+  return orders;
+}
+
+Measurement changed_orders(const ComparedOrders& orders, const std::string& against) {
+  if (!orders.problem.empty()) return no_value(orders.problem);
+  Measurement changed{static_cast<double>(orders.changed), std::nullopt, ""};
+  if (orders.changed > 0) changed.finding = fmt::format("first {}, against {}", orders.first_changed, against);
+  if (orders.lone == 0) return changed;
+  if (!changed.finding.empty()) changed.finding += "; ";
+  changed.finding += fmt::format("{} more made on one side alone, first {}", orders.lone, orders.first_lone);
+  return changed;
 }
 
 }  // namespace
 
 Measurement wrong_collectives(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  const auto is_wrong = [](const ProbeMeasurement& one) -> std::int64_t {
-    return one.status == MeasurementStatus::wrong;
-  };
-  return counted(attempt, of, is_wrong, "wrong");
+  const Selected selection = selected(attempt, of);
+  if (!selection.gap.empty()) return no_value(selection.gap);
+  Measurement wrong{0.0, std::nullopt, ""};
+  Looked looked;
+  for (const OnRanks& ranks : selection.all) {
+    if (!looked.takes(ranks)) continue;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      if (ranks[rank]->status != MeasurementStatus::wrong || ++*wrong.value > 1) continue;
+      wrong.finding = fmt::format("first {} on rank {}: {}", name_of(*ranks[rank]), rank, ranks[rank]->finding);
+    }
+  }
+  return looked.closing(std::move(wrong), "collective");
 }
 
 Measurement differing_calls(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  return counted(
-      attempt, of, [](const ProbeMeasurement& one) { return one.results_differing; },
-      "calls with other bits than the first");
+  const Selected selection = selected(attempt, of);
+  if (!selection.gap.empty()) return no_value(selection.gap);
+  Measurement differing{0.0, std::nullopt, ""};
+  Looked looked;
+  for (const OnRanks& ranks : selection.all) {
+    const Collective* collective = find_collective(ranks.front()->operation);
+    if (collective == nullptr || !collective->adds_up || !looked.takes(ranks)) continue;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const ProbeMeasurement& one = *ranks[rank];
+      if (one.results_compared == 0) {
+        return no_value(fmt::format("{} was not repeated on rank {}", name_of(one), rank));
+      }
+      if (one.results_differing > 0 && differing.finding.empty()) {
+        differing.finding = fmt::format("first {} on rank {}: {} calls with other bits than the first", name_of(one),
+                                        rank, one.results_differing);
+      }
+      *differing.value += static_cast<double>(one.results_differing);
+    }
+  }
+  return looked.closing(std::move(differing), "sum");
 }
 
 Measurement differing_ranks(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  const Selected selection = selected(attempt, of);
+  if (!selection.gap.empty()) return no_value(selection.gap);
   Measurement differing{0.0, std::nullopt, ""};
-  std::size_t compared = 0;
-  for (const OnRanks& ranks : selected(attempt, of)) {
+  Looked looked;
+  for (const OnRanks& ranks : selection.all) {
     const Collective* collective = find_collective(ranks.front()->operation);
-    if (collective == nullptr || !collective->is_same_everywhere || ranks.front()->digest.empty()) continue;
-    ++compared;
-    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
-      if (ranks[rank] != nullptr && ranks[rank]->digest == ranks.front()->digest) continue;
-      *differing.value += 1;
-      if (!differing.finding.empty()) break;
-      differing.finding = fmt::format("first {}: rank {} holds other bits than rank 0", name_of(*ranks.front()), rank);
-      break;
+    if (collective == nullptr || !collective->adds_up || !collective->is_same_everywhere || !looked.takes(ranks)) {
+      continue;
     }
+    const auto without_sum = std::ranges::find_if(ranks, [](const auto* one) { return one->digest.empty(); });
+    if (without_sum != ranks.end()) {
+      return no_value(fmt::format("rank {} left no sum of {}", without_sum - ranks.begin(), name_of(**without_sum)));
+    }
+    const auto other =
+        std::ranges::find_if(ranks, [&](const auto* one) { return one->digest != ranks.front()->digest; });
+    if (other == ranks.end() || ++*differing.value > 1) continue;
+    differing.finding =
+        fmt::format("first {}: rank {} holds other bits than rank 0", name_of(**other), other - ranks.begin());
   }
-  return compared > 0 ? differing : nothing_selected(of);
+  return looked.closing(std::move(differing), "sum that all ranks hold");
 }
 
 Measurement latency_p50_ns(const AttemptRecord& attempt, const MeasurementSelection& of) {
@@ -197,7 +298,10 @@ Measurement changed_orders_between_repeats(const CellEvidence& cell, const CellE
   if (cell.repeats.size() < 2) return no_value("needs at least 2 repeats, the cell has 1");
   Measurement worst{0.0, std::nullopt, ""};
   for (std::size_t i = 1; i < cell.repeats.size(); ++i) {
-    Measurement one = changed_orders(cell.repeats[i], cell.repeats[0], "repeat 0");
+    ComparedOrders orders = compare_orders(cell.repeats[i], cell.repeats[0]);
+    // One stack can make a sum or cannot.
+    if (orders.lone > 0) orders.problem = fmt::format("{} left a sum in one repeat alone", orders.first_lone);
+    Measurement one = changed_orders(orders, "repeat 0");
     if (!one.value) return one;
     one.repeat = cell.repeats[i].repeat;
     if (*one.value > *worst.value) worst = std::move(one);
@@ -206,7 +310,14 @@ Measurement changed_orders_between_repeats(const CellEvidence& cell, const CellE
 }
 
 Measurement changed_orders_to_reference(const CellEvidence& cell, const CellEvidence* reference) {
-  return changed_orders(cell.repeats[0], reference->repeats[0], reference->slug);
+  Measurement worst;
+  for (const AttemptRecord& repeat : cell.repeats) {
+    Measurement one = changed_orders(compare_orders(repeat, reference->repeats[0]), reference->slug);
+    if (!one.value) return one;
+    one.repeat = repeat.repeat;
+    if (!worst.value || *one.value > *worst.value) worst = std::move(one);
+  }
+  return worst;
 }
 
 }  // namespace reprobench

@@ -1,6 +1,9 @@
 #include "matrix/verdict/collective_metrics.hpp"
 
 #include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "ci/catch.hpp"
 #include "matrix/verdict/judge.hpp"
@@ -16,7 +19,10 @@ ProbeMeasurement collective(const std::string& operation, const std::string& siz
   measurement.unit = "ns";
   measurement.status = MeasurementStatus::measured;
   measurement.bytes = bytes;
-  measurement.digest = operation == "all_gather" ? "" : std::string(32, 'a');
+  if (operation != "all_gather") {
+    measurement.digest = std::string(32, 'a');
+    measurement.results_compared = 9;
+  }
   measurement.samples = {time_ns, time_ns, time_ns + 10};
   return measurement;
 }
@@ -85,7 +91,10 @@ TEST_CASE("bandwidths are nccl-tests' for the number of ranks", "[verdict][ranks
 TEST_CASE("what moves no bytes has no bandwidth", "[verdict][ranks]") {
   AttemptRecord attempt = attempt_of(2);
   for (std::size_t rank = 0; rank < 2; ++rank) of_rank(attempt, rank, 0).bytes = 0;
-  CHECK(bus_bandwidth_gb_per_s(attempt, kSmall).missing == "the probe measured no all_reduce size=4KiB");
+  CHECK(bus_bandwidth_gb_per_s(attempt, kSmall).missing == "all_reduce of 4KiB has no bytes on record on rank 0");
+  for (RankRecord& rank : attempt.ranks) rank.result->measurements[0].operation = "barrier";
+  CHECK(bus_bandwidth_gb_per_s(attempt, {"barrier", {}, ""}).missing == "barrier of 4KiB moves no bytes");
+  CHECK(*latency_p50_ns(attempt, {"barrier", {}, ""}).value == 1000);
 }
 
 TEST_CASE("a wrong result on any rank counts, is named with its rank, and has no time", "[verdict][ranks]") {
@@ -113,6 +122,36 @@ TEST_CASE("a collective that the library lacks, or that a rank did not measure, 
   attempt.ranks[1].result->measurements.erase(attempt.ranks[1].result->measurements.begin());
   CHECK(latency_p50_ns(attempt, kSmall).missing == "rank 1 did not measure all_reduce of 4KiB");
   CHECK(wrong_collectives(attempt, kSmall).missing == "rank 1 did not measure all_reduce of 4KiB");
+  std::swap(attempt.ranks[0], attempt.ranks[1]);  // what the first rank alone lacks
+  CHECK(wrong_collectives(attempt, kSmall).missing == "rank 0 did not measure all_reduce of 4KiB");
+}
+
+TEST_CASE("a count is of what was done: what no rank can do is said, what some can do is missing", "[verdict][ranks]") {
+  const MeasurementSelection scattered{"reduce_scatter", {}, ""};
+  AttemptRecord attempt = attempt_of(2);
+  spoil(of_rank(attempt, 1, 2), MeasurementStatus::unsupported, "Gloo has none");
+  for (const auto& count : {&wrong_collectives, &differing_calls}) {
+    CHECK(count(attempt, {}).missing == "not every rank has done reduce_scatter of 1MiB: rank 1: Gloo has none");
+  }
+  spoil(of_rank(attempt, 0, 2), MeasurementStatus::unsupported, "Gloo has none");
+  for (const auto& count : {&wrong_collectives, &differing_calls}) {
+    CHECK(*count(attempt, {}).value == 0);
+    CHECK(count(attempt, {}).finding ==
+          "1 more could not be done, first reduce_scatter of 1MiB: rank 0: Gloo has none");
+    CHECK_THAT(count(attempt, scattered).missing, Catch::Contains("Gloo has none"));
+  }
+  of_rank(attempt, 1, 0).results_differing = 2;
+  CHECK(differing_calls(attempt, {}).finding ==
+        "first all_reduce of 4KiB on rank 1: 2 calls with other bits than the first; "
+        "1 more could not be done, first reduce_scatter of 1MiB: rank 0: Gloo has none");
+}
+
+TEST_CASE("sums that were not repeated did not repeat their bits", "[verdict][ranks]") {
+  AttemptRecord attempt = attempt_of(2);
+  of_rank(attempt, 1, 1).results_compared = 0;
+  CHECK(differing_calls(attempt, {}).missing == "all_reduce of 1MiB was not repeated on rank 1");
+  CHECK(*differing_calls(attempt, kSmall).value == 0);
+  CHECK(differing_calls(attempt, {"all_gather", {}, ""}).missing == "the probe made no sum");
 }
 
 TEST_CASE("calls that gave other bits than the first are counted over all ranks", "[verdict][ranks]") {
@@ -134,7 +173,12 @@ TEST_CASE("ranks must hold the same sum where each holds all of it", "[verdict][
   const Measurement differing = differing_ranks(attempt, {});
   CHECK(*differing.value == 1);
   CHECK(differing.finding == "first all_reduce of 1MiB: rank 2 holds other bits than rank 0");
-  CHECK(differing_ranks(attempt, {"all_gather", {}, ""}).missing == "the probe measured no all_gather");
+  CHECK(differing_ranks(attempt, {"all_gather", {}, ""}).missing == "the probe made no sum that all ranks hold");
+  for (const std::size_t rank : {0, 1}) {
+    AttemptRecord without = attempt_of(2);
+    of_rank(without, rank, 1).digest.clear();
+    CHECK(differing_ranks(without, {}).missing == fmt::format("rank {} left no sum of all_reduce of 1MiB", rank));
+  }
 }
 
 CellEvidence evidence_of(std::vector<AttemptRecord> repeats) {
@@ -161,13 +205,49 @@ TEST_CASE("another order of summation shows between processes and stacks", "[ver
   CHECK(changed_orders_to_reference(evidence_of({attempt_of(3)}), &reference).missing == "3 ranks against 2");
 }
 
+TEST_CASE("every repeat is held against the reference, and the worst one speaks", "[verdict][ranks]") {
+  AttemptRecord other = attempt_of(2);
+  of_rank(other, 1, 1).digest = std::string(32, 'b');
+  const CellEvidence reference = evidence_of({attempt_of(2)});
+  const Measurement changed = changed_orders_to_reference(evidence_of({attempt_of(2), other}), &reference);
+  CHECK(*changed.value == 1);
+  CHECK(changed.repeat == 1);
+}
+
+TEST_CASE("a sum on one side alone is missing, but for one that a stack cannot make", "[verdict][ranks]") {
+  const CellEvidence whole = evidence_of({attempt_of(2)});
+  for (const bool is_record_there : {true, false}) {
+    AttemptRecord without = attempt_of(2);
+    if (is_record_there) {
+      of_rank(without, 1, 1).digest.clear();
+    } else {
+      without.ranks[1].result->measurements.erase(without.ranks[1].result->measurements.begin() + 1);
+    }
+    const CellEvidence lacking = evidence_of({without});
+    const std::string said = "all_reduce of 1MiB on rank 1 left a sum on one side alone";
+    CHECK(changed_orders_to_reference(lacking, &whole).missing == said);
+    CHECK(changed_orders_to_reference(whole, &lacking).missing == said);
+    CHECK(changed_orders_between_repeats(evidence_of({attempt_of(2), without}), nullptr).missing == said);
+  }
+  AttemptRecord unable = attempt_of(2);
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    spoil(of_rank(unable, rank, 2), MeasurementStatus::unsupported, "Gloo has none");
+    of_rank(unable, rank, 2).digest.clear();
+  }
+  const Measurement stated = changed_orders_to_reference(evidence_of({unable}), &whole);
+  CHECK(*stated.value == 0);
+  CHECK(stated.finding == "2 more made on one side alone, first reduce_scatter of 1MiB on rank 0: Gloo has none");
+  CHECK_THAT(changed_orders_between_repeats(evidence_of({attempt_of(2), unable}), nullptr).missing,
+             Catch::Contains("in one repeat alone"));
+}
+
 TEST_CASE("sides without a sum in common have nothing to compare", "[verdict][ranks]") {
   AttemptRecord without = attempt_of(2);
   for (RankRecord& rank : without.ranks) {
     for (ProbeMeasurement& measurement : rank.result->measurements) measurement.digest.clear();
   }
-  const CellEvidence reference = evidence_of({attempt_of(2)});
-  CHECK(changed_orders_to_reference(evidence_of({without}), &reference).missing ==
+  const CellEvidence neither = evidence_of({without});
+  CHECK(changed_orders_to_reference(neither, &neither).missing ==
         "no sum was made on both sides whose order could be compared");
 }
 

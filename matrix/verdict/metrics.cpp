@@ -198,14 +198,6 @@ Measurement changed_algorithms(const CellEvidence& cell, const CellEvidence* ref
   return changed_algorithms_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
 }
 
-Measurement changed_calls(const CellEvidence& cell, const CellEvidence* reference) {
-  return changed_calls_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
-}
-
-Measurement broken_calls(const CellEvidence& cell, const CellEvidence* reference) {
-  return broken_calls_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
-}
-
 Measurement first_gradient_rel(const CellEvidence& cell, const CellEvidence* reference) {
   constexpr const char* kNone = "step 1 has no gradient sketches on both sides; the suite needs `trace: tensor`";
   return largest_distance(cell.repeats[0], reference->repeats[0], kNone,

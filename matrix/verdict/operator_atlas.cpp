@@ -9,15 +9,16 @@
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/usage_error.hpp"
+#include "matrix/verdict/cell_end.hpp"
 
 namespace reprobench {
 namespace {
 
-// A column with what its cell left; no result where it did not end well.
+// A column with what every process of its cell left; no results where one did not end well.
 struct Source {
   AtlasColumn column;
   Coordinates coordinates;
-  const CellResult* result = nullptr;
+  std::vector<const CellResult*> results;
   bool is_reference = false;  // of the cells of the run
 };
 
@@ -36,6 +37,37 @@ std::vector<long> numbers_of(const std::string& text) {
   return numbers;
 }
 
+void take_results(const std::vector<const AttemptRecord*>& repeats, Source& source) {
+  for (const AttemptRecord* attempt : repeats) {
+    if (attempt == nullptr) {
+      source.column.problem = "it was not run";
+    } else if (attempt->end != AttemptEnd::completed) {
+      source.column.problem = fmt::format("{}: {}", to_string(attempt->end), attempt->detail);
+    } else {
+      source.results.push_back(&*attempt->lead().result);
+    }
+  }
+  if (!source.column.problem.empty()) source.results.clear();
+}
+
+// Every process against every one of the reference; the strongest word stands.
+CallComparison compared(const Source& source, const Source& reference, const std::string& call) {
+  const auto records = [&](const Source& side) {
+    std::vector<const ProbeMeasurement*> found;
+    for (const CellResult* result : side.results) found.push_back(find_call(result->measurements, call));
+    if (found.empty()) found.push_back(nullptr);
+    return found;
+  };
+  std::optional<CallComparison> strongest;
+  for (const ProbeMeasurement* ours : records(source)) {
+    for (const ProbeMeasurement* theirs : records(reference)) {
+      CallComparison one = compare_calls(ours, theirs);
+      if (!strongest || one.word > strongest->word) strongest = std::move(one);
+    }
+  }
+  return *strongest;
+}
+
 Source source_of(const RunRecord& run, const PlannedCell& planned) {
   const CellRequest& request = planned.cell.request;
   Source source;
@@ -50,12 +82,10 @@ Source source_of(const RunRecord& run, const PlannedCell& planned) {
                                    [&](const CellRecord& cell) { return cell.cell_id == request.cell_id; });
   if (planned.skip) {
     source.column.problem = fmt::format("skipped: {}: {}", planned.skip->rule, planned.skip->reason);
-  } else if (record == run.cells.end() || record->attempts.empty()) {
+  } else if (record == run.cells.end()) {
     source.column.problem = "it was not run";
-  } else if (const AttemptRecord& last = record->attempts.back(); last.end != AttemptEnd::completed) {
-    source.column.problem = fmt::format("{}: {}", to_string(last.end), last.detail);
   } else {
-    source.result = &*last.lead().result;
+    take_results(last_attempts(planned.cell, *record), source);
   }
   return source;
 }
@@ -109,10 +139,10 @@ std::size_t reference_among(const std::vector<Source>& sources, const std::strin
 std::string cpu_of(const std::vector<Source>& sources) {
   std::vector<std::string> names;
   for (const Source& source : sources) {
-    if (source.result == nullptr) continue;
-    const Fingerprint& fingerprint = source.result->fingerprint;
-    std::string name = fmt::format("{}, {}", fingerprint.cpu_model, fingerprint.cpu_capability);
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    for (const CellResult* result : source.results) {
+      std::string name = fmt::format("{}, {}", result->fingerprint.cpu_model, result->fingerprint.cpu_capability);
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+    }
   }
   return fmt::format("{}", fmt::join(names, "; "));
 }
@@ -146,13 +176,10 @@ std::optional<OperatorAtlas> operator_atlas(const RunRecord& run, const std::str
       if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
     }
   }
-  const CellResult* expected = sources[atlas.reference].result;
   for (const std::string& call : calls) {
     AtlasRow row{call, {}};
     for (const Source& source : sources) {
-      row.by_column.push_back(
-          compare_calls(source.result == nullptr ? nullptr : find_call(source.result->measurements, call),
-                        expected == nullptr ? nullptr : find_call(expected->measurements, call)));
+      row.by_column.push_back(compared(source, sources[atlas.reference], call));
     }
     atlas.rows.push_back(std::move(row));
   }

@@ -68,6 +68,38 @@ TEST_CASE("a cell that did not end well has a column with the reason and no word
   for (const AtlasRow& row : atlas.rows) CHECK(row.by_column[0].word == CallWord::unknown);
 }
 
+// Gives a cell of the sample a second process.
+AttemptRecord& second_process(RunRecord& run, std::size_t cell) {
+  run.plan.cells[cell].cell.repeat = 2;
+  std::vector<AttemptRecord>& attempts = run.cells[cell].attempts;
+  attempts.push_back(attempts.front());
+  attempts.back().repeat = 1;
+  return attempts.back();
+}
+
+TEST_CASE("every process of a cell is looked at, and the strongest word stands", "[verdict]") {
+  for (const std::size_t cell : {0, 1}) {  // of the reference, and of the other
+    RunRecord run = sample_atlas();
+    second_process(run, cell);
+    CHECK(operator_atlas(run)->rows[0].by_column[0].word == CallWord::equal);
+    AttemptRecord& second = run.cells[cell].attempts.back();
+    second.lead().result->measurements[0] = atlas_record(kAtlasCalls[0], '7');
+    second.lead().result->measurements[0].call->outputs[0].error_rel = 1;
+    CHECK(operator_atlas(run)->rows[0].by_column[0].word == CallWord::defect);
+    std::swap(run.cells[cell].attempts[0].lead().result, second.lead().result);
+    CHECK(operator_atlas(run)->rows[0].by_column[0].word == CallWord::defect);
+  }
+}
+
+TEST_CASE("a cell of which one process did not end well, or was never started, has no records", "[verdict]") {
+  RunRecord run = sample_atlas();
+  second_process(run, 1).end = AttemptEnd::crash;
+  CHECK_THAT(operator_atlas(run)->columns[0].problem, Catch::StartsWith("crash"));
+  CHECK(operator_atlas(run)->rows[0].by_column[0].word == CallWord::unknown);
+  run.cells[1].attempts.pop_back();
+  CHECK(operator_atlas(run)->columns[0].problem == "it was not run");
+}
+
 TEST_CASE("without the reference's records nothing is equal", "[verdict]") {
   RunRecord run = sample_atlas();
   run.cells[0].attempts.clear();

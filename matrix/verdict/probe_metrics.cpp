@@ -1,7 +1,6 @@
 #include "matrix/verdict/probe_metrics.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include <fmt/format.h>
 
@@ -59,13 +58,14 @@ Measurement best_of(const AttemptRecord& attempt, const MeasurementSelection& of
   return value(better == Better::lower ? least : most);
 }
 
-Measurement sum_of(const AttemptRecord& attempt, const MeasurementSelection& of,
-                   const std::function<std::int64_t(const ProbeMeasurement&)>& count) {
-  const Selected done = selected(attempt, of, "", &is_done);
-  if (done.empty()) return nothing_selected(attempt, of, "");
-  std::int64_t sum = 0;
-  for (const ProbeMeasurement* measurement : done) sum += count(*measurement);
-  return value(static_cast<double>(sum));
+// "2 more could not be done, first gemm dtype=fp8: needs sm_89"; empty if all were.
+std::string not_done(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  const Selected all = selected(attempt, of, "", &is_any);
+  const auto lacking = std::ranges::find_if_not(all, [](const ProbeMeasurement* one) { return is_done(*one); });
+  if (lacking == all.end()) return "";
+  const auto done = std::ranges::count_if(all, [](const ProbeMeasurement* one) { return is_done(*one); });
+  return fmt::format("{} more could not be done, first {}: {}", static_cast<std::ptrdiff_t>(all.size()) - done,
+                     MeasurementSelection{(*lacking)->operation, (*lacking)->labels, ""}.text(), (*lacking)->finding);
 }
 
 std::map<std::string, std::string> without_shape(std::map<std::string, std::string> labels) {
@@ -105,42 +105,80 @@ Measurement best_share(const AttemptRecord& attempt, const MeasurementSelection&
   return no_value(fmt::format("no {} was measured that {} could be a share of", of.share_of, what_of(of)));
 }
 
-// Calls of both sides, and how many of them `counts`.
+// The calls that either side has on record, each once.
+std::vector<std::string> calls_of(const CellResult& measured, const CellResult& expected) {
+  std::vector<std::string> texts;
+  for (const CellResult* side : {&expected, &measured}) {
+    for (const ProbeMeasurement& measurement : side->measurements) {
+      if (measurement.call &&
+          (side == &expected || find_call(expected.measurements, measurement.labels.at("call")) == nullptr)) {
+        texts.push_back(measurement.labels.at("call"));
+      }
+    }
+  }
+  return texts;
+}
+
+// Calls of both sides, and how many of them `counts`. A call that one side cannot make is said; one that it should have
+// made and has no record of leaves the count without a value.
 Measurement counted_calls(const CellResult& measured, const CellResult& expected, bool (*counts)(CallWord)) {
   int compared = 0;
   int found = 0;
-  int not_compared = 0;
+  std::vector<std::string> not_compared;
   std::string first;
-  for (const ProbeMeasurement& theirs : expected.measurements) {
-    if (!theirs.call) continue;
-    const std::string& text = theirs.labels.at("call");
-    const CallComparison call = compare_calls(find_call(measured.measurements, text), &theirs);
+  for (const std::string& text : calls_of(measured, expected)) {
+    const ProbeMeasurement* ours = find_call(measured.measurements, text);
+    const ProbeMeasurement* theirs = find_call(expected.measurements, text);
+    const CallComparison call = compare_calls(ours, theirs);
+    if (ours == nullptr || theirs == nullptr) return no_value(fmt::format("{}: {}", text, call.why));
+    const bool is_refused_here = ours->call->end == CallEnd::refused && theirs->call->end == CallEnd::ran;
     const bool is_compared =
         call.word != CallWord::absent && call.word != CallWord::not_run && call.word != CallWord::unknown;
-    ++(is_compared ? compared : not_compared);
-    if (!is_compared || !counts(call.word) || ++found > 1) continue;
-    first = fmt::format("{}: {}", text, call.why);
+    if (is_compared) ++compared;
+    if (is_refused_here || (is_compared && counts(call.word))) {
+      if (++found == 1) first = fmt::format("{}: {}", text, call.why);
+    } else if (!is_compared) {
+      not_compared.push_back(fmt::format("{}: {}", text, call.why));
+    }
   }
-  if (compared == 0) return no_value("no operator call ran on both sides");
+  if (compared == 0 && found == 0) return no_value("no operator call ran on both sides");
   Measurement counted = value(found);
-  if (found > 0) counted.finding = found == 1 ? first : fmt::format("first {}", first);
-  if (found == 0) {
-    counted.statement = fmt::format("0 of {} operator calls", compared);
-    if (not_compared > 0) counted.statement += fmt::format("; {} more did not run on both sides", not_compared);
+  if (found > 0) {
+    counted.finding = found == 1 ? first : fmt::format("first {}", first);
+    return counted;
+  }
+  counted.statement = fmt::format("0 of {} operator calls", compared);
+  if (!not_compared.empty()) {
+    counted.statement +=
+        fmt::format("; {} more did not run on both sides, first {}", not_compared.size(), not_compared.front());
   }
   return counted;
+}
+
+// Every process of the cell against every one of the reference: one that gives other bits is enough.
+Measurement worst_of_repeats(const CellEvidence& cell, const CellEvidence& reference, bool (*counts)(CallWord)) {
+  Measurement worst;
+  for (const AttemptRecord& repeat : cell.repeats) {
+    for (const AttemptRecord& expected : reference.repeats) {
+      Measurement one = counted_calls(*repeat.lead().result, *expected.lead().result, counts);
+      if (!one.value) return one;
+      one.repeat = repeat.repeat;
+      if (!worst.value || *one.value > *worst.value) worst = std::move(one);
+    }
+  }
+  return worst;
 }
 
 bool has_other_bits(CallWord word) { return word != CallWord::equal; }
 
 }  // namespace
 
-Measurement changed_calls_between(const CellResult& measured, const CellResult& expected) {
-  return counted_calls(measured, expected, &has_other_bits);
+Measurement changed_calls(const CellEvidence& cell, const CellEvidence* reference) {
+  return worst_of_repeats(cell, *reference, &has_other_bits);
 }
 
-Measurement broken_calls_between(const CellResult& measured, const CellResult& expected) {
-  return counted_calls(measured, expected, &is_broken);
+Measurement broken_calls(const CellEvidence& cell, const CellEvidence* reference) {
+  return worst_of_repeats(cell, *reference, &is_broken);
 }
 
 Measurement changed_algorithms_between(const CellResult& measured, const CellResult& expected) {
@@ -165,11 +203,31 @@ Measurement changed_algorithms_between(const CellResult& measured, const CellRes
 }
 
 Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  return sum_of(attempt, of, [](const ProbeMeasurement& one) { return one.status == MeasurementStatus::wrong; });
+  const Selected done = selected(attempt, of, "", &is_done);
+  if (done.empty()) return nothing_selected(attempt, of, "");
+  Measurement wrong = value(0);
+  for (const ProbeMeasurement* one : done) {
+    if (one->status == MeasurementStatus::wrong && ++*wrong.value == 1) {
+      wrong.finding = fmt::format("first {}: {}", one->operation, one->finding);
+    }
+  }
+  if (const std::string rest = not_done(attempt, of); !rest.empty()) {
+    wrong.finding += (wrong.finding.empty() ? "" : "; ") + rest;
+  }
+  return wrong;
 }
 
 Measurement differing_results(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  return sum_of(attempt, of, [](const ProbeMeasurement& one) { return one.results_differing; });
+  const Selected done = selected(attempt, of, "", &is_done);
+  if (done.empty()) return nothing_selected(attempt, of, "");
+  std::int64_t compared = 0;
+  std::int64_t differing = 0;
+  for (const ProbeMeasurement* one : done) {
+    compared += one->results_compared;
+    differing += one->results_differing;
+  }
+  if (compared == 0) return no_value(fmt::format("no result of {} was repeated", what_of(of)));
+  return value(static_cast<double>(differing));
 }
 
 Measurement best_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of) {

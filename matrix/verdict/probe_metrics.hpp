@@ -8,18 +8,20 @@
 namespace reprobench {
 
 // Operator calls (verdict/call_comparison.hpp) whose bits differ, and those of them that no rounding explains; the
-// first is named. What one side did not run is counted in neither and said; no value where no call ran on both.
-Measurement changed_calls_between(const CellResult& measured, const CellResult& expected);
-Measurement broken_calls_between(const CellResult& measured, const CellResult& expected);
+// first is named. A call that the stack refuses and its reference makes is in both. A call that a release lacks, or
+// that was too large, is in neither and said. No value where no call ran on both sides, or where a call has no record
+// on one.
+Measurement changed_calls(const CellEvidence& cell, const CellEvidence* reference);
+Measurement broken_calls(const CellEvidence& cell, const CellEvidence* reference);
 
 // How many operations, labelled alike on both sides, were done by another algorithm; the first of them is named. Those
 // whose algorithm is not known on both sides do not count; no value where that is all of them.
 Measurement changed_algorithms_between(const CellResult& measured, const CellResult& expected);
 
-// Measurements whose result was wrong.
+// Measurements whose result was wrong; what the stack cannot do is said.
 Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelection& of);
 
-// Repetitions whose result was not that of the first, bit for bit.
+// Repetitions whose result was not that of the first, bit for bit; no value where nothing was repeated.
 Measurement differing_results(const AttemptRecord& attempt, const MeasurementSelection& of);
 
 Measurement best_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);

@@ -73,6 +73,8 @@ TEST_CASE("what is wrong or cannot be done has no rate, and only the wrong is co
   attempt.lead().result->measurements = {not_timed("triad", MeasurementStatus::wrong, "2 of 4 elements are wrong"),
                                          not_timed("peer", MeasurementStatus::unsupported, "there is one device")};
   CHECK(*wrong_results(attempt, {}).value == 1);
+  CHECK(wrong_results(attempt, {}).finding ==
+        "first triad: 2 of 4 elements are wrong; 1 more could not be done, first peer size=64MiB: there is one device");
   CHECK(best_bandwidth_gb_per_s(attempt, {"triad", {}, ""}).missing ==
         "triad was not timed: 2 of 4 elements are wrong");
   CHECK(wrong_results(attempt, {"peer", {}, ""}).missing == "peer was not timed: there is one device");
@@ -80,10 +82,13 @@ TEST_CASE("what is wrong or cannot be done has no rate, and only the wrong is co
 
 TEST_CASE("differing repetitions are added up", "[verdict]") {
   AttemptRecord attempt = memory_attempt(3100);
+  CHECK(differing_results(attempt, {}).missing == "no result of anything was repeated");
   attempt.lead().result->measurements[0].results_compared = 100;
   CHECK(*differing_results(attempt, {}).value == 0);
+  CHECK(differing_results(attempt, kTriad).missing == "no result of triad size=64MiB was repeated");
   attempt.lead().result->measurements[0].results_differing = 3;
-  CHECK(*differing_results(attempt, {}).value == 3);
+  attempt.lead().result->measurements[1].results_differing = 4;
+  CHECK(*differing_results(attempt, {}).value == 7);
 }
 
 CellResult with_algorithms(const std::string& of_bf16, const std::string& of_fp16) {

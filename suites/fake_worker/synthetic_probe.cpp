@@ -37,7 +37,8 @@ ProbeMeasurement synthetic(const ProbeOperation& operation, const Size& size, st
     if (collective->adds_up) measurement.digest = std::string(32, behaviour.does("other_order") ? '1' : '0');
   }
   measurement.samples.assign(static_cast<std::size_t>(samples), value);
-  measurement.results_compared = operation.name == "repeated_gemm" ? 100 : 0;
+  const bool is_repeated = operation.name == "repeated_gemm" || (collective != nullptr && collective->adds_up);
+  measurement.results_compared = is_repeated ? 100 : 0;
   measurement.results_differing = operation.name == "repeated_gemm" && behaviour.does("flipped_bit") ? 1 : 0;
   return measurement;
 }

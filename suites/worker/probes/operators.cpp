@@ -61,7 +61,11 @@ void hold_against(const at::Tensor& exact, const at::Tensor& made, CallOutput& o
       ++output.not_finite_mismatches;
     }
   }
-  output.error_rel = std::sqrt(error_squares / (reference_squares > 0 ? reference_squares : 1));
+  if (reference_squares == 0 && error_squares > 0) {
+    output.no_fp64 = "in fp64 it is zero throughout, to which no error is relative";
+    return;
+  }
+  output.error_rel = error_squares > 0 ? std::sqrt(error_squares / reference_squares) : 0;
   output.fp64_sums = folded_sums(exact);
 }
 
