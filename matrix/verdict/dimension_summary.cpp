@@ -19,14 +19,14 @@ std::string coordinate(const CellVerdict& cell, const std::string& name) {
   return found == cell.coordinates.end() ? "" : found->second;
 }
 
-// What names the reference beside its candidate: "torch-2.8.0-cu128", or "cpu" where devices are compared.
-std::string name_of_reference(const Pair& pair) {
+// What names one side of a pair beside the other: "torch-2.8.0-cu128", or "cpu" where devices are compared.
+std::string name_of(const CellVerdict& side, const CellVerdict& other) {
   std::string name;
-  for (const auto& [axis, value] : pair.reference->coordinates) {
-    if (coordinate(*pair.candidate, axis) == value) continue;
+  for (const auto& [axis, value] : side.coordinates) {
+    if (coordinate(other, axis) == value) continue;
     name += (name.empty() ? "" : " ") + value;
   }
-  return name.empty() ? pair.reference->slug : name;
+  return name.empty() ? side.slug : name;
 }
 
 std::vector<Pair> pairs_of(const std::vector<CellVerdict>& cells) {
@@ -71,13 +71,23 @@ const Divergence* divergence_from(const CellVerdict& cell, const CellVerdict& re
 
 std::string cells_text(std::size_t count) { return fmt::format("{} cell{}", count, count == 1 ? "" : "s"); }
 
+void add_once(std::vector<std::string>& names, std::string name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+}
+
 std::string names_of_references(const std::vector<Pair>& pairs) {
   std::vector<std::string> names;
-  for (const Pair& pair : pairs) {
-    const std::string name = name_of_reference(pair);
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  }
+  for (const auto& [candidate, reference] : pairs) add_once(names, name_of(*reference, *candidate));
   return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// A line is about the candidates that are required, one as a rule; more than two are counted.
+std::string names_of_candidates(const std::vector<Pair>& pairs) {
+  constexpr std::size_t kMostNames = 2;
+  std::vector<std::string> names;
+  for (const auto& [candidate, reference] : pairs) add_once(names, name_of(*candidate, *reference));
+  return names.size() > kMostNames ? fmt::format("{} candidates", names.size())
+                                   : fmt::format("{}", fmt::join(names, ", "));
 }
 
 bool fails_in_numerics(const CellVerdict& cell) {
@@ -107,8 +117,8 @@ std::string numerics_text(const std::vector<Pair>& pairs) {
                     at->tensor.empty() ? at->role : fmt::format("`{}` ({})", at->tensor, at->role), candidate->slug);
   }
   const std::size_t open = pairs.size() - equal - differing;
-  std::string text =
-      fmt::format("bits equal to {} in {} of {}", names_of_references(pairs), equal, cells_text(pairs.size()));
+  std::string text = fmt::format("{}: bits equal to {} in {} of {}", names_of_candidates(pairs),
+                                 names_of_references(pairs), equal, cells_text(pairs.size()));
   if (differing > 0) text += fmt::format(", other bits in {}{}", differing, first);
   if (open > 0) text += fmt::format("; {} could not be compared", open);
   return text;
@@ -151,7 +161,8 @@ std::string ratios_text(const std::vector<Pair>& pairs, Dimension dimension) {
                     interval, row.count > 1 ? fmt::format(" at worst of {}", row.count) : "", row.cell->slug);
     if (check.gate == Gate::record_only) text += " (recorded only)";
   }
-  return text.empty() ? text : fmt::format("against {}: {}", names_of_references(pairs), text);
+  return text.empty() ? text
+                      : fmt::format("{} against {}: {}", names_of_candidates(pairs), names_of_references(pairs), text);
 }
 
 struct Counts {

@@ -23,16 +23,16 @@ const std::vector<CellThreshold> kBitChecks = {
 TEST_CASE("equal bits are said of every repeat of both sides", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kBitChecks);
   CHECK_THAT(summary_of(run, Dimension::numerics).sentence,
-             StartsWith("bits equal to stack-a in 1 of 1 cell; checks: 1 passed"));
+             StartsWith("stack-b: bits equal to stack-a in 1 of 1 cell; checks: 1 passed"));
   SECTION("a repeat that differs") {
     candidate(run).attempts[2].lead().result->chain = std::string(32, 'f');
     CHECK_THAT(summary_of(run, Dimension::numerics).sentence,
-               StartsWith("bits equal to stack-a in 0 of 1 cell, other bits in 1"));
+               StartsWith("stack-b: bits equal to stack-a in 0 of 1 cell, other bits in 1"));
   }
   SECTION("a repeat of the reference that differs") {
     run.cells[0].attempts[1].lead().result->chain = std::string(32, 'f');
     CHECK_THAT(summary_of(run, Dimension::numerics).sentence,
-               StartsWith("bits equal to stack-a in 0 of 1 cell, other bits in 1"));
+               StartsWith("stack-b: bits equal to stack-a in 0 of 1 cell, other bits in 1"));
   }
   SECTION("a crashed cell") {
     candidate(run).attempts[1].end = AttemptEnd::crash;
@@ -46,7 +46,7 @@ TEST_CASE("equal bits are said of every repeat of both sides", "[verdict]") {
   SECTION("a loss that is no number") {
     for (AttemptRecord& attempt : candidate(run).attempts) attempt.lead().trace->steps[3].loss = "nan";
     CHECK_THAT(summary_of(run, Dimension::numerics).sentence,
-               StartsWith("bits equal to stack-a in 0 of 1 cell, other bits in 1"));
+               StartsWith("stack-b: bits equal to stack-a in 0 of 1 cell, other bits in 1"));
     CHECK(summary_of(run, Dimension::numerics).word == "failed");
   }
 }
@@ -87,7 +87,22 @@ TEST_CASE("the line is about the required stack, the word about every check", "[
   for (AttemptRecord& attempt : run.cells[2].attempts) attempt.lead().result->peak_rss_bytes *= 2;
   const DimensionSummary memory = summary_of(run, Dimension::memory);
   CHECK(memory.word == "failed");
-  CHECK_THAT(memory.sentence, StartsWith("against stack-a: peak_rss x1.000, suite-mlp-stack-b; checks: 1 failed"));
+  CHECK_THAT(memory.sentence, StartsWith("stack-b against stack-a: peak_rss x1.000, suite-mlp-stack-b; checks: 1 failed"));
+}
+
+TEST_CASE("up to two candidates are named, more are counted", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kBitChecks);
+  const auto add = [&](const char* id, const char* stack) {
+    PlannedCell another = run.plan.cells[1];
+    another.cell.request.cell_id = id;
+    another.cell.coordinates["stack"] = stack;
+    run.plan.cells.push_back(another);
+    run.cells.push_back({id, run.cells[1].attempts});
+  };
+  add("cccccccccccc", "stack-c");
+  CHECK_THAT(summary_of(run, Dimension::numerics).sentence, StartsWith("stack-b, stack-c: bits equal to stack-a in 2"));
+  add("dddddddddddd", "stack-d");
+  CHECK_THAT(summary_of(run, Dimension::numerics).sentence, StartsWith("3 candidates: bits equal to stack-a in 3"));
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ inline constexpr std::string_view kDimensionWords[] = {"failed", "inconclusive",
 struct DimensionSummary {
   Dimension dimension = Dimension::numerics;
   std::string word;      // kDimensionWords
-  std::string sentence;  // "bits equal to torch-2.8.0-cu128 in 4 of 4 cells"
+  std::string sentence;  // "torch-2.9.0-cu128: bits equal to torch-2.8.0-cu128 in 4 of 4 cells"
 };
 
 inline constexpr std::string_view kVerdictWords[] = {"passed", "failed", "undecided", "nothing_ran", "interrupted"};

@@ -19,7 +19,7 @@ struct Size {
   std::int64_t bytes;
 };
 constexpr Size kArraySize[] = {{"128MiB", 128 << 20}};
-constexpr Size kCallSizes[] = {{"8B", 8}, {"4KiB", 4 << 10}, {"1MiB", 1 << 20}};
+constexpr Size kCallSizes[] = {{"8B", 8}, {"4KiB", 4 << 10}, {"256KiB", 256 << 10}, {"1MiB", 1 << 20}};
 
 ProbeMeasurement synthetic(const ProbeOperation& operation, const Size& size, std::int64_t samples,
                            const Behaviour& behaviour) {
