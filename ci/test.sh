@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything the tests need, then all tests. The last line is `N passed, N failed, N skipped`.
 #
-#   ci/test.sh            packages, lint, unit tests, reports, end to end on the fake worker, sanitizers, one real stack
+#   ci/test.sh            packages, lint, reports, unit tests and end to end on the fake worker under sanitizers, one real stack
 #   ci/test.sh --quick    without sanitizers and without a real stack
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -94,12 +94,13 @@ count() {
   skipped=$((skipped + skips))
 }
 
-build() { cmake --preset "$1" && cmake --build --preset "$1"; }
+# build PRESET [BUILD_PRESET]
+build() { cmake --preset "$1" && cmake --build --preset "${2:-$1}"; }
 
 python=$(command -v /usr/bin/python3 || command -v python3)
-# unit_tests PRESET: every test program of that build; one that was not built fails. What each said at its end is counted.
+# unit_tests PRESET: every test program of that preset; one that was not built fails. What each said at its end is counted.
 unit_tests() {
-  local status=0 said=$PWD/build-$1/unit-tests.xml
+  local status=0 said=$logs/$1-tests.xml
   ctest --preset "$1" --parallel "$cores" --output-junit "$said" --test-output-size-passed 1000000 \
     --test-output-size-failed 10000000 >"$said.log" 2>&1 || status=$?
   cat "$said"
@@ -111,18 +112,24 @@ threads() { build tsan && unit_tests tsan; }
 
 ci/packages.sh test
 step "lint" ci/lint.sh
-step "build" build ci
+if [ "$quick" = yes ]; then
+  step "build" build ci
+else
+  step "optimised build" build ci optimised
+fi
 # Without the public package its tests are skipped, and say so.
 "$python" -m pip install --quiet --root-user-action=ignore --no-deps --require-hashes --upgrade --target build-ci/python -r ci/test-requirements.txt ||
   echo "test: the Python package safetensors could not be installed" >&2
 export PYTHONPATH=$PWD/build-ci/python
 beside "reports" env PYTHONDONTWRITEBYTECODE=1 "$python" -m unittest discover -s reports/tests
 beside "documents against their schemas" ci/validate_documents.sh build-ci/bin/reprobench
+beside "kernels for every architecture" ci/kernel_test.sh build-ci
+if [ "$quick" = no ]; then beside "tests of the optimised build" unit_tests optimised; fi
 together
-step "unit tests" unit_tests ci
-step "kernels for every architecture" ci/kernel_test.sh build-ci
 
-if [ "$quick" = no ]; then
+if [ "$quick" = yes ]; then
+  step "unit tests" unit_tests ci
+else
   step "build with address and undefined-behaviour sanitizers" build asan
   step "unit tests, sanitized" unit_tests asan
   step "fuzzed parsers" ci/fuzz.sh build-asan
