@@ -125,8 +125,8 @@ def varying_knobs(cells: list[dict[str, Any]]) -> list[str]:
 
 
 def cells_that_ran(cells: list[dict[str, Any]]) -> int:
-    """Without those that an interrupted run never began."""
-    return sum(cell["outcome"] != "skipped" and bool(cell["attempts"]) for cell in cells)
+    """To their end: an interrupted run leaves a cell unfinished, and the headline does not count it either."""
+    return sum(cell["outcome"] not in ("skipped", "unfinished") for cell in cells)
 
 
 def recorded_over(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:

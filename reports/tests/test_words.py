@@ -61,10 +61,9 @@ class Words(unittest.TestCase):
         memory = dimension_counts([{"checks": [check]}])[2]
         self.assertEqual((memory.failed, memory.recorded, memory.recorded_over), (0, 1, 1))
 
-    def test_cells_that_an_interrupted_run_never_began_did_not_run(self):
-        begun = {"outcome": "unfinished", "attempts": [{}]}
-        cells = [begun, {"outcome": "unfinished", "attempts": []}, {"outcome": "skipped", "attempts": []}]
-        self.assertEqual(cells_that_ran(cells), 1)
+    def test_cells_that_an_interrupted_run_did_not_finish_did_not_run(self):
+        outcomes = ("passed", "failed", "errored", "inconclusive", "recorded", "unfinished", "skipped")
+        self.assertEqual(cells_that_ran([{"outcome": outcome, "attempts": [{}]} for outcome in outcomes]), 5)
 
     def test_one_line_a_dimension_stands_before_the_matrix_and_a_drill_before_everything(self):
         changed = golden_run.documents()
