@@ -293,6 +293,8 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.add_option("--model", options->workload.model, "Of two stacks: the workload to run")->capture_default_str();
   app.add_option("--preset", options->workload.preset, "Its preset; default: its first");
   app.add_option("--steps", options->workload.steps, "Its steps")->check(CLI::Range(1, 1000000))->capture_default_str();
+  app.add_option("--batch", options->workload.batch_size, "Its samples a step; default: the preset's")
+      ->check(CLI::Range(1, 1000000));
   app.add_option("--knob", options->knobs, "A knob of both stacks, may be repeated")->type_name("NAME=VALUE");
   app.add_option("--knob-a", options->measured_knobs, "A knob of A alone")->type_name("NAME=VALUE");
   app.add_option("--knob-b", options->expected_knobs, "A knob of B alone")->type_name("NAME=VALUE");

@@ -202,6 +202,7 @@ class FakeLauncher : public Launcher {
     result.rank = request.rank;
     result.workload_digest = digest;
     result.steps_completed = request.workload.steps;
+    result.peak_rss_bytes = 1'000'000;
     result.chain = to_hex(chain);
     result.trace_lines = lines;
     std::ofstream(launch.folder / "result.json") << to_json(result).dump();

@@ -39,10 +39,19 @@ CellRequest request_of(const std::string& stack, const WorkloadChoice& choice, c
   return request;
 }
 
+// In fp32 under AdamW: the parameter, its gradient and two moments. Less where some are frozen; activations come on
+// top.
+std::int64_t state_bytes_of(const WorkloadChoice& choice, const Capability& capability) {
+  return preset_of(choice, capability).parameters * 4 * 4;
+}
+
 // Trains them side by side. A loss that is not finite is a result; any other end throws ReplayFailed.
-std::vector<ComparedSide> run_requests(const std::vector<CellRequest>& requests, Replays& replays) {
+std::vector<ComparedSide> run_requests(const std::vector<CellRequest>& requests, std::int64_t state_bytes,
+                                       Replays& replays) {
   std::vector<ReplayTask> tasks;
-  for (const CellRequest& request : requests) tasks.push_back({fmt::format("run-{}", tasks.size()), request});
+  for (const CellRequest& request : requests) {
+    tasks.push_back({fmt::format("run-{}", tasks.size()), request, state_bytes});
+  }
   auto outcomes = replays.run_to_any_end(tasks);
   std::vector<ComparedSide> sides;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -67,13 +76,15 @@ SidePair sides_of_stacks(const std::string& a, const std::string& b, const Workl
                          const Capability& capability, Replays& replays) {
   auto sides = run_requests({request_of(a, choice, choice.measured_knobs, capability),
                              request_of(b, choice, choice.expected_knobs, capability)},
-                            replays);
+                            state_bytes_of(choice, capability), replays);
   return {std::move(sides[0]), std::move(sides[1])};
 }
 
 ComparedSide side_of_stack(const std::string& stack, const WorkloadChoice& choice, const Capability& capability,
                            Replays& replays) {
-  return std::move(run_requests({request_of(stack, choice, choice.expected_knobs, capability)}, replays).front());
+  return std::move(run_requests({request_of(stack, choice, choice.expected_knobs, capability)},
+                                state_bytes_of(choice, capability), replays)
+                       .front());
 }
 
 LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, Replays& replays) {

@@ -1,5 +1,7 @@
 #include "matrix/inquiry/replay_runner.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "matrix/contract/version.hpp"
@@ -22,10 +24,27 @@ PlannedCell cell_of(const ReplayTask& task) {
   return planned;
 }
 
+// A replay in fp64, or with tensors or operator calls on record, was seen to take up to twice what the same training
+// took.
+constexpr std::int64_t kReplayOverTraining = 2;
+
+std::string workload_of(const ReplayTask& task) { return to_json(task.request.workload).dump(); }
+
 }  // namespace
 
 ReplayRunner::ReplayRunner(ReplayPlace place, Launcher& launcher, const Clock& clock)
     : place_(std::move(place)), launcher_(launcher), clock_(clock) {}
+
+// What is known of their need, against what there is. Of a workload that has not run yet only its state is known: two
+// that fit by that may still be too much together.
+bool ReplayRunner::fit_at_once(const std::vector<ReplayTask>& tasks) const {
+  std::int64_t needed_bytes = 0;
+  for (const ReplayTask& task : tasks) {
+    const auto seen = peak_bytes_.find(workload_of(task));
+    needed_bytes += std::max(task.state_bytes, seen == peak_bytes_.end() ? 0 : kReplayOverTraining * seen->second);
+  }
+  return needed_bytes <= place_.available_bytes();
+}
 
 std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<ReplayTask>& tasks) {
   Plan plan;
@@ -41,7 +60,7 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
 
   const InterruptHandler interrupts;
   ExecutionOptions options;
-  options.jobs = place_.jobs;
+  options.jobs = fit_at_once(tasks) ? place_.jobs : 1;
   options.interrupt = &interrupts.count();
   const auto cells = execute(plan, place_.workers, launcher_, clock_, directory, options, {});
   directory.finish(info);
@@ -52,6 +71,10 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
     if (cells[i].attempts.empty()) throw ReplayFailed(fmt::format("replay `{}` was not started", tasks[i].purpose));
     AttemptRecord attempt = cells[i].attempts.back();
     const std::filesystem::path folder = directory.folder() / attempt.lead().folder;
+    if (attempt.lead().result) {
+      std::int64_t& peak_bytes = peak_bytes_[workload_of(tasks[i])];
+      peak_bytes = std::max(peak_bytes, attempt.lead().result->peak_rss_bytes);
+    }
     if (!attempt.lead().trace && attempt.lead().result) {
       attempt.lead().trace = read_trace(folder / "trace.jsonl", plan.cells[i].cell.request.cell_id, attempt.nonce,
                                         first_step_of(tasks[i].request));

@@ -2,8 +2,10 @@
 // any run, under STORE/replays.
 #pragma once
 
+#include <functional>
 #include <map>
 
+#include "matrix/contract/available_memory.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/inquiry/replays.hpp"
 
@@ -13,7 +15,8 @@ struct ReplayPlace {
   std::filesystem::path store;
   HostFacts host;
   std::map<std::string, WorkerCommand> workers;  // by stack
-  int jobs = 2;                                  // at a time
+  int jobs = 2;                                  // at a time, if memory holds them
+  std::function<std::int64_t()> available_bytes = &available_memory_bytes;
 };
 
 class ReplayRunner : public Replays {
@@ -25,10 +28,13 @@ class ReplayRunner : public Replays {
   void remove_latest() override;
 
  private:
+  bool fit_at_once(const std::vector<ReplayTask>& tasks) const;
+
   ReplayPlace place_;
   Launcher& launcher_;
   const Clock& clock_;
   std::vector<std::filesystem::path> folders_;
+  std::map<std::string, std::int64_t> peak_bytes_;  // the largest seen, by workload
 };
 
 }  // namespace reprobench

@@ -52,6 +52,33 @@ TEST_CASE("a replay runs through the executor and comes back with its folder and
   CHECK(outcomes[0].folder != outcomes[1].folder);
 }
 
+TEST_CASE("replays that memory does not hold at once run one after the other", "[replay_runner]") {
+  RunnerSetup setup({});
+  ReplayPlace place = setup.place();
+  std::int64_t available_bytes = 0;
+  place.available_bytes = [&] { return available_bytes; };
+  ReplayRunner replays(place, setup.launcher, setup.clock);
+  const auto most_at_once = [&](std::vector<ReplayTask> tasks, std::int64_t state_bytes) {
+    for (ReplayTask& task : tasks) task.state_bytes = state_bytes;
+    setup.launcher.most_at_once = 0;
+    replays.run(tasks);
+    return setup.launcher.most_at_once;
+  };
+  available_bytes = 2'000'000;
+  SECTION("by their state, before anything ran") { CHECK(most_at_once(setup.tasks(), 1'000'001) == 1); }
+  SECTION("and side by side where it does") { CHECK(most_at_once(setup.tasks(), 1'000'000) == 2); }
+  SECTION("by twice what the workload was seen to take, afterwards") {
+    CHECK(most_at_once(setup.tasks(), 0) == 2);
+    available_bytes = 4'000'000;  // each took 1 MB
+    CHECK(most_at_once(setup.tasks(), 0) == 2);
+    available_bytes = 3'999'999;
+    CHECK(most_at_once(setup.tasks(), 0) == 1);
+    std::vector<ReplayTask> others = setup.tasks();
+    for (ReplayTask& task : others) task.request.workload.batch_size += 1;
+    CHECK(most_at_once(others, 0) == 2);
+  }
+}
+
 TEST_CASE("a replay that does not complete fails by name, or is handed out to who takes any end", "[replay_runner]") {
   RunnerSetup setup({exits_with(0), exits_with(3), exits_with(0), exits_with(3)});
   ReplayRunner replays(setup.place(), setup.launcher, setup.clock);

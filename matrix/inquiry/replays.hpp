@@ -2,6 +2,7 @@
 // in ScriptedReplays.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <stdexcept>
@@ -36,6 +37,7 @@ struct ReplayTask {
   std::string purpose;  // unique among the tasks of a call: "a-operators"
   CellRequest
       request;  // `replay` set, or nothing for the whole cell; `inject` is planted; cell_id is given by the runner
+  std::int64_t state_bytes = 0;  // memory that weights, gradients and optimizer take, as far as that is known
 };
 
 struct ReplayOutcome {
@@ -50,8 +52,8 @@ class Replays {
  public:
   virtual ~Replays() = default;
 
-  // Runs all tasks side by side and returns their outcomes in order, however they ended. Throws ReplayFailed if one was
-  // not started; ReplayInterrupted; StoreError.
+  // Runs all tasks side by side, or one after the other where memory does not hold them at once, and returns their
+  // outcomes in order, however they ended. Throws ReplayFailed if one was not started; ReplayInterrupted; StoreError.
   virtual std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks) = 0;
 
   // Removes what replays have left: all of them, or the latest call's. Without it everything stays on disk.

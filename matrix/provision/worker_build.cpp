@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/contract/available_memory.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"
@@ -49,17 +50,6 @@ class BuildLog {
   std::string partial_;
   std::deque<std::string> tail_;
 };
-
-std::int64_t available_memory_bytes() {
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key, unit; meminfo >> key;) {
-    std::int64_t kib = 0;
-    meminfo >> kib;
-    if (key == "MemAvailable:") return kib * 1024;
-    std::getline(meminfo, unit);
-  }
-  return 0;
-}
 
 // As many compilers as there are cores, but no more than memory holds.
 int build_jobs() {

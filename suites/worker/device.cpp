@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "matrix/contract/available_memory.hpp"
 #include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/innermost_operators.hpp"
 #include "suites/worker/process_facts.hpp"

@@ -63,18 +63,6 @@ ResidentMemory peak_resident_memory() {
   return {peak_bytes, std::max(peak_bytes - bytes_of("RssFile"), bytes_of("RssAnon"))};
 }
 
-std::int64_t available_memory_bytes() {
-  const std::string kilobytes = value_of("/proc/meminfo", "MemAvailable");
-  if (kilobytes.empty()) throw std::runtime_error("/proc/meminfo has no MemAvailable");
-  const std::int64_t of_machine = std::stoll(kilobytes) * 1024;
-  std::int64_t most = 0;
-  std::int64_t used = 0;
-  // "max" where the group has no limit; then nothing is read.
-  if (!(std::ifstream("/sys/fs/cgroup/memory.max") >> most)) return of_machine;
-  if (!(std::ifstream("/sys/fs/cgroup/memory.current") >> used)) return of_machine;
-  return std::min(of_machine, std::max<std::int64_t>(0, most - used));
-}
-
 const char* cpu_model() {
   static const std::string kModel = value_of("/proc/cpuinfo", "model name");
   return kModel.c_str();

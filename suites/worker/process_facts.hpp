@@ -21,10 +21,6 @@ ResidentMemory resident_memory();
 // the whole set alone; the files mapped now are taken from it, which were mapped by then, but for what came later.
 ResidentMemory peak_resident_memory();
 
-// What this process may still take without anything being swapped or killed: of the machine, or of its control group
-// where that is less.
-std::int64_t available_memory_bytes();
-
 // "AMD EPYC ...", empty if the kernel does not name it.
 const char* cpu_model();
 

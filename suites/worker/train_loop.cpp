@@ -10,6 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "matrix/contract/available_memory.hpp"
 #include "matrix/contract/number.hpp"
 #include "models/state_bytes.hpp"
 #include "suites/worker/device.hpp"

@@ -9,6 +9,7 @@
 #include <torch/version.h>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/available_memory.hpp"
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/trace.hpp"
 #include "models/model_spec.hpp"
