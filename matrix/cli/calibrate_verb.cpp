@@ -57,7 +57,6 @@ ExitCode calibrate(const CalibrateOptions& options, Context& context) {
   const ComparedSide base = side_of_stack(options.stack, options.workload, capability, replays);
   const auto announce = [&](const std::string& line) { context.terminal.log(line + "\n"); };
   const auto measured = envelope_around(base, options.members, options.again, project.store(), replays, announce);
-  replays.remove_files();
   if (options.json) {
     context.terminal.out_document(to_json(measured.envelope));
   } else {

@@ -116,7 +116,7 @@ class Comparer {
   ExitCode run() {
     if (options_.seeds > 0 && !is_stacks_) throw UsageError("--seeds trains anew, so it needs two stacks");
     StoredPairs found = stored_pairs();
-    ReplayHost replay_host(project_, workers_for(found.pairs));
+    ReplayHost replay_host(project_, workers_for(found.pairs), options_.keep);
     Replays& replays = replay_host.replays();
     if (is_stacks_) found.pairs.push_back(fresh_pair(replays));
     const auto announce = [&](const std::string& line) { terminal_.log(line + "\n"); };
@@ -132,7 +132,7 @@ class Comparer {
       pair = {};  // traces are large
     }
     terminal_.status("");
-    finish(comparisons, found, replays);
+    finish(comparisons, found);
     return conclude(comparisons, found);
   }
 
@@ -208,12 +208,8 @@ class Comparer {
     return code;
   }
 
-  void finish(const std::vector<CellComparison>& comparisons, const StoredPairs& found, Replays& replays) const {
-    if (options_.keep) {
-      terminal_.log(fmt::format("replays are in {}\n", (project_.store() / "replays").string()));
-    } else {
-      replays.remove_files();
-    }
+  void finish(const std::vector<CellComparison>& comparisons, const StoredPairs& found) const {
+    if (options_.keep) terminal_.log(fmt::format("replays are in {}\n", (project_.store() / "replays").string()));
     if (!is_run_ || !measured_.cell.empty()) return;  // one cell's would take the place of the others in the report
     write_file_atomically(measured_.folder / "comparisons.json",
                           to_json(comparisons, found.without_partner).dump(1) + "\n");

@@ -10,15 +10,23 @@ namespace reprobench {
 
 class ReplayHost {
  public:
-  ReplayHost(const Project& project, std::map<std::string, WorkerCommand> workers)
-      : launcher_(project.shepherd()),
-        replays_({project.store(), detect_host(), std::move(workers)}, launcher_, clock_) {}
+  ReplayHost(const Project& project, std::map<std::string, WorkerCommand> workers, bool keeps_files = false)
+      : launcher_(project.shepherd()), replays_(place(project, std::move(workers), keeps_files), launcher_, clock_) {}
   ReplayHost(const ReplayHost&) = delete;
   ReplayHost& operator=(const ReplayHost&) = delete;
 
   Replays& replays() { return replays_; }
 
  private:
+  static ReplayPlace place(const Project& project, std::map<std::string, WorkerCommand> workers, bool keeps_files) {
+    ReplayPlace here;
+    here.store = project.store();
+    here.host = detect_host();
+    here.workers = std::move(workers);
+    here.keeps_files = keeps_files;
+    return here;
+  }
+
   LocalLauncher launcher_;
   MonotonicClock clock_;
   ReplayRunner replays_;

@@ -13,6 +13,11 @@
 namespace reprobench {
 namespace {
 
+// One step with every operator call or tensor on record may write gigabytes between two lines of the trace, and a
+// judgement trains dozens of batches in fp64.
+constexpr TimeLimits kReplayLimits{std::chrono::minutes(5), std::chrono::minutes(10), std::chrono::hours(4),
+                                   std::chrono::seconds(10)};
+
 PlannedCell cell_of(const ReplayTask& task) {
   PlannedCell planned;
   Cell& cell = planned.cell;
@@ -20,6 +25,7 @@ PlannedCell cell_of(const ReplayTask& task) {
   cell.request.suite = "replay-" + task.purpose;
   cell.request.cell_id = cell_id_of(cell.request);
   cell.slug = task.purpose;
+  cell.limits = kReplayLimits;
   if (task.request.inject) cell.injections[0] = *task.request.inject;
   return planned;
 }
@@ -28,12 +34,27 @@ PlannedCell cell_of(const ReplayTask& task) {
 // took.
 constexpr std::int64_t kReplayOverTraining = 2;
 
+// What is large; logs, traces and results stay.
+void remove_tensors(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  std::vector<std::filesystem::path> tensors;
+  for (std::filesystem::recursive_directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    if (entry->path().extension() == ".safetensors") tensors.push_back(entry->path());
+  }
+  for (const std::filesystem::path& path : tensors) std::filesystem::remove(path, ignored);
+}
+
 std::string workload_of(const ReplayTask& task) { return to_json(task.request.workload).dump(); }
 
 }  // namespace
 
 ReplayRunner::ReplayRunner(ReplayPlace place, Launcher& launcher, const Clock& clock)
     : place_(std::move(place)), launcher_(launcher), clock_(clock) {}
+
+ReplayRunner::~ReplayRunner() {
+  if (!place_.keeps_files) remove_files();
+}
 
 // What is known of their need, against what there is. Of a workload that has not run yet only its state is known: two
 // that fit by that may still be too much together.
@@ -56,7 +77,7 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
   info.started_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   info.reprobench_version = kProjectVersion;
   RunDirectory directory = RunDirectory::create(place_.store, place_.store / "replays" / info.run_id, info, plan);
-  folders_.push_back(directory.folder());
+  left_.push_back({directory.folder()});
 
   const InterruptHandler interrupts;
   ExecutionOptions options;
@@ -70,6 +91,7 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].attempts.empty()) throw ReplayFailed(fmt::format("replay `{}` was not started", tasks[i].purpose));
     AttemptRecord attempt = cells[i].attempts.back();
+    if (attempt.end != AttemptEnd::completed) left_.back().has_failed = true;
     const std::filesystem::path folder = directory.folder() / attempt.lead().folder;
     if (attempt.lead().result) {
       std::int64_t& peak_bytes = peak_bytes_[workload_of(tasks[i])];
@@ -86,13 +108,17 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
 
 void ReplayRunner::remove_latest() {
   std::error_code ignored;  // what is left behind is only disk space, under a name that says what it is
-  if (folders_.empty()) return;
-  std::filesystem::remove_all(folders_.back(), ignored);
-  folders_.pop_back();
+  if (left_.empty()) return;
+  if (left_.back().has_failed) {
+    remove_tensors(left_.back().folder);
+  } else {
+    std::filesystem::remove_all(left_.back().folder, ignored);
+  }
+  left_.pop_back();
 }
 
 void ReplayRunner::remove_files() {
-  while (!folders_.empty()) remove_latest();
+  while (!left_.empty()) remove_latest();
 }
 
 }  // namespace reprobench

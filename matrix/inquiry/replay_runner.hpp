@@ -17,11 +17,15 @@ struct ReplayPlace {
   std::map<std::string, WorkerCommand> workers;  // by stack
   int jobs = 2;                                  // at a time, if memory holds them
   std::function<std::int64_t()> available_bytes = &available_memory_bytes;
+  bool keeps_files = false;  // what replays left, gigabytes of it for a large model, when the runner is done
 };
 
 class ReplayRunner : public Replays {
  public:
   ReplayRunner(ReplayPlace place, Launcher& launcher, const Clock& clock);
+  ReplayRunner(const ReplayRunner&) = delete;
+  ReplayRunner& operator=(const ReplayRunner&) = delete;
+  ~ReplayRunner() override;
 
   std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks) override;
   void remove_files() override;
@@ -33,7 +37,11 @@ class ReplayRunner : public Replays {
   ReplayPlace place_;
   Launcher& launcher_;
   const Clock& clock_;
-  std::vector<std::filesystem::path> folders_;
+  struct Left {
+    std::filesystem::path folder;
+    bool has_failed = false;  // one of its replays: whoever is told where its logs are must find them
+  };
+  std::vector<Left> left_;
   std::map<std::string, std::int64_t> peak_bytes_;  // the largest seen, by workload
 };
 

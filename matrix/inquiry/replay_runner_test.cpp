@@ -1,5 +1,7 @@
 #include "matrix/inquiry/replay_runner.hpp"
 
+#include <fstream>
+
 #include "ci/catch.hpp"
 #include "matrix/exec/fake_launcher.hpp"
 #include "matrix/inquiry/scripted_replays.hpp"
@@ -108,6 +110,32 @@ TEST_CASE("what replays leave is removed by call or all together, and stays othe
   replays.remove_files();
   CHECK(setup.folders() == 0);
   CHECK_NOTHROW(replays.remove_latest());
+}
+
+TEST_CASE("a runner that is done leaves no files behind, however it ended, unless it is to keep them",
+          "[replay_runner]") {
+  const bool keeps_files = GENERATE(false, true);
+  RunnerSetup setup({});
+  ReplayPlace place = setup.place();
+  place.keeps_files = keeps_files;
+  {
+    ReplayRunner replays(place, setup.launcher, setup.clock);
+    replays.run(setup.tasks());
+    CHECK(setup.folders() == 1);
+  }
+  CHECK(setup.folders() == (keeps_files ? 1 : 0));
+}
+
+TEST_CASE("of a replay that did not end well logs stay where the message says, and tensors go", "[replay_runner]") {
+  RunnerSetup setup({exits_with(0), exits_with(3)});
+  std::vector<ReplayOutcome> outcomes;
+  {
+    ReplayRunner replays(setup.place(), setup.launcher, setup.clock);
+    outcomes = replays.run_to_any_end(setup.tasks());
+    std::ofstream(outcomes[1].folder / "operators.safetensors") << "large";
+  }
+  CHECK(std::filesystem::exists(outcomes[1].folder / "request.json"));
+  CHECK_FALSE(std::filesystem::exists(outcomes[1].folder / "operators.safetensors"));
 }
 
 TEST_CASE("a user who stops a replay stops the inquiry, not this replay alone", "[replay_runner]") {

@@ -56,7 +56,7 @@ class Replays {
   // outcomes in order, however they ended. Throws ReplayFailed if one was not started; ReplayInterrupted; StoreError.
   virtual std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks) = 0;
 
-  // Removes what replays have left: all of them, or the latest call's. Without it everything stays on disk.
+  // Removes what replays have left: all of them, or the latest call's. Of one that did not end well its logs stay.
   virtual void remove_files() = 0;
   virtual void remove_latest() = 0;
 
