@@ -87,7 +87,8 @@ TEST_CASE("the line is about the required stack, the word about every check", "[
   for (AttemptRecord& attempt : run.cells[2].attempts) attempt.lead().result->peak_rss_bytes *= 2;
   const DimensionSummary memory = summary_of(run, Dimension::memory);
   CHECK(memory.word == "failed");
-  CHECK_THAT(memory.sentence, StartsWith("stack-b against stack-a: peak_rss x1.000, suite-mlp-stack-b; checks: 1 failed"));
+  CHECK_THAT(memory.sentence,
+             StartsWith("stack-b against stack-a: peak_rss x1.000, suite-mlp-stack-b; checks: 1 failed"));
 }
 
 TEST_CASE("up to two candidates are named, more are counted", "[verdict]") {
