@@ -23,6 +23,30 @@ TEST_CASE("text that is not JSON says where", "[contract]") {
   CHECK(parse_json("").is_malformed);
 }
 
+TEST_CASE("the value is the one that the library reads", "[contract]") {
+  for (const char* text :
+       {R"({"a": [1, -2, 2.5, true, false, null, "x", [], {}, [[3], {"b": {"c": [{}, 4]}, "d": 5}]], "e": "f"})",
+        "[18446744073709551615, -9223372036854775808, 18446744073709551616, 1e-9]", "7", "\"\\u00e9\"", " null "}) {
+    CAPTURE(text);
+    const ParsedJson parsed = parse_json(text);
+    CHECK(parsed.problem.empty());
+    CHECK(parsed.value == nlohmann::json::parse(text));
+    CHECK(parsed.value.dump() == nlohmann::json::parse(text).dump());
+  }
+}
+
+TEST_CASE("the first key that stands twice is named, the last value counts, and text that breaks off later is no JSON",
+          "[contract]") {
+  const ParsedJson parsed = parse_json(R"({"a": {"x": 1}, "b": 1, "a": {"y": 2}, "b": 3})");
+  CHECK(parsed.doubled_key == "a");
+  CHECK_FALSE(parsed.is_malformed);
+  CHECK(parsed.value == nlohmann::json::parse(R"({"a": {"y": 2}, "b": 3})"));
+  const ParsedJson broken = parse_json(R"({"a": 1, "a": 2, )");
+  CHECK(broken.problem == "not JSON");
+  CHECK(broken.doubled_key.empty());
+  CHECK(broken.value.is_null());
+}
+
 TEST_CASE("a number that no type holds is no malformed text", "[contract]") {
   const ParsedJson parsed = parse_json(R"({"a": 1e999})");
   CHECK(parsed.problem == "a number too large for any type");
