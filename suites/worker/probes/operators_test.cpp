@@ -2,11 +2,14 @@
 #include <algorithm>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/zeros.h>
 
 #include "ci/catch.hpp"
 #include "suites/worker/host_tensor.hpp"
+#include "suites/worker/probes/call_output.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/single_call.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -88,6 +91,18 @@ TEST_CASE("whole numbers and random numbers have no fp64, and say so", "[probe]"
   CHECK_THAT(dropout.call->outputs.at(0).no_fp64, Catch::Contains("draws random numbers"));
   CHECK(only_call("native_dropout(f32[64, 64], 0.5, true)").call->outputs.at(0).digest ==
         dropout.call->outputs.at(0).digest);  // its generator begins alike
+}
+
+TEST_CASE("what is zero throughout in fp64 has no relative error", "[probe]") {
+  const at::Tensor zero = at::zeros({4}, at::kDouble);
+  CallOutput equal = record_of("output.0", at::zeros({4}));
+  hold_against(zero, at::zeros({4}), equal);
+  CHECK(equal.error_rel == 0);
+  CallOutput other = record_of("output.0", at::full({4}, 1e-9));
+  hold_against(zero, at::full({4}, 1e-9, at::kFloat), other);
+  CHECK_FALSE(other.error_rel.has_value());
+  CHECK(other.fp64_sums.empty());
+  CHECK_THAT(other.no_fp64, Catch::Contains("zero throughout"));
 }
 
 TEST_CASE("what a release does not have is absent, with the reason, and the next call runs", "[probe]") {
