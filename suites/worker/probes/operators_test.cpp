@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/version.hpp"
 #include "suites/worker/host_tensor.hpp"
 #include "suites/worker/probes/call_output.hpp"
 #include "suites/worker/probes/probe.hpp"
