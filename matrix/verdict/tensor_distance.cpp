@@ -102,7 +102,8 @@ std::optional<double> role_distance_rel(const TensorsRecord& measured, const Ten
   for (std::size_t i = 0; i < measured.tensors.size(); ++i) {
     const TensorRecord& a = measured.tensors[i];
     const TensorRecord& b = expected.tensors[i];
-    if (a.role != role || !comparable(a, b)) continue;
+    if (a.role != role && b.role != role) continue;
+    if (!comparable(a, b)) return std::nullopt;  // a distance of the others would say that this one is near
     if (!same_not_finite(*a.sketch, *b.sketch)) return kInfinite;
     found = true;
     norm += b.sketch->l2 * b.sketch->l2;

@@ -14,8 +14,8 @@ namespace reprobench {
 double distance_squares(const TensorSketch& a, const TensorSketch& b);
 
 // Relative L2 distance over all tensors of one role: sqrt(sum |a - b|^2) / sqrt(sum |b|^2). Infinite if one side has a
-// NaN or infinity that the other has not, or differs from all zeros. Nothing if the lists do not match or have no
-// sketches.
+// NaN or infinity that the other has not, or differs from all zeros. Nothing if the lists do not match, or if one
+// tensor of the role has another name or no sketch on one side: what is left out could be anything.
 std::optional<double> role_distance_rel(const TensorsRecord& measured, const TensorsRecord& expected, TensorRole role);
 
 // The tensors of `step`, or of the state after it; null if the trace has none.
