@@ -1,0 +1,137 @@
+// Where two traces part, of steps and tensors written down by hand.
+#include "matrix/verdict/divergence.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+// Steps 1 to 3 with roots `r1` to `r3` and equal losses; each step and the state after the last have tensors `a`, `b`.
+Trace three_steps() {
+  Trace trace;
+  const auto tensors = [](std::int64_t step, bool is_final) {
+    const std::string at = std::to_string(step);
+    return TensorsRecord{step,
+                         is_final,
+                         {{"a", TensorRole::parameter, "float32", {1}, "a" + at, std::nullopt},
+                          {"b", TensorRole::forward_output, "float32", {1}, "b" + at, std::nullopt}}};
+  };
+  for (std::int64_t number = 1; number <= 3; ++number) {
+    StepRecord step;
+    step.step = number;
+    step.loss = number;
+    step.root = "r" + std::to_string(number);
+    trace.tensors.push_back(tensors(number, false));
+    trace.steps.push_back(step);
+  }
+  trace.tensors.push_back(tensors(3, true));
+  return trace;
+}
+
+TEST_CASE("traces of equal steps and states part nowhere", "[verdict]") {
+  const TraceComparison same = compare_traces(three_steps(), three_steps());
+  CHECK(same.steps_compared == 3);
+  CHECK(same.steps_differing == 0);
+  CHECK_FALSE(same.final_state_differs);
+  CHECK_FALSE(same.first);
+}
+
+TEST_CASE("every step whose root differs counts, and the first names the first tensor in order of execution",
+          "[verdict]") {
+  const Trace expected = three_steps();
+  Trace measured = expected;
+  measured.steps[1].root = measured.steps[2].root = "other";
+  measured.tensors[1].tensors[1].digest = "odd";
+  measured.tensors[2].tensors[0].digest = "later";
+  const TraceComparison parted = compare_traces(measured, expected);
+  CHECK(parted.steps_differing == 2);
+  CHECK_FALSE(parted.final_state_differs);
+  REQUIRE(parted.first);
+  CHECK(parted.first->step == 2);
+  CHECK(parted.first->tensor == "b");
+  CHECK(parted.first->role == "forward_output");
+  CHECK(parted.first->measured_digest == "odd");
+  CHECK(parted.first->expected_digest == "b2");
+  // A tensor counts by its name and role, too.
+  measured.tensors[1].tensors[0].name = "renamed";
+  CHECK(compare_traces(measured, expected).first->tensor == "renamed");
+  measured.tensors[1].tensors[0].name = "a";
+  measured.tensors[1].tensors[0].role = TensorRole::input;
+  CHECK(compare_traces(measured, expected).first->role == "input");
+}
+
+TEST_CASE("a tensor that one side alone recorded is where they part", "[verdict]") {
+  const Trace whole = three_steps();
+  Trace less = whole;
+  less.steps[1].root = "other";
+  less.tensors[1].tensors.pop_back();
+  const auto missing_here = compare_traces(less, whole).first;
+  CHECK(missing_here->tensor == "b");
+  CHECK(missing_here->measured_digest.empty());
+  CHECK(missing_here->expected_digest == "b2");
+  const auto missing_there = compare_traces(whole, less).first;
+  CHECK(missing_there->tensor == "b");
+  CHECK(missing_there->role == "forward_output");
+  CHECK(missing_there->measured_digest == "b2");
+  CHECK(missing_there->expected_digest.empty());
+}
+
+TEST_CASE("without tensors a step parts by its loss, or by its root alone", "[verdict]") {
+  Trace expected = three_steps();
+  expected.tensors.clear();
+  Trace measured = expected;
+  measured.steps[2].root = "other";
+  const TraceComparison by_root = compare_traces(measured, expected);
+  CHECK(by_root.first->step == 3);
+  CHECK(by_root.first->tensor.empty());
+  CHECK(by_root.first->role == "root");
+  CHECK(by_root.first->measured_digest == "other");
+  CHECK(by_root.first->expected_digest == "r3");
+  measured.steps[2].loss = 7;
+  CHECK(compare_traces(measured, expected).first->role == "loss");
+  // Tensors of one side alone name nothing.
+  CHECK(compare_traces(three_steps(), expected).steps_differing == 0);
+  Trace recorded = three_steps();
+  recorded.steps[2].root = "other";
+  CHECK(compare_traces(recorded, expected).first->role == "root");
+  CHECK(compare_traces(expected, recorded).first->role == "root");
+}
+
+TEST_CASE("the state after the last step counts beside the steps, and is named where they are equal", "[verdict]") {
+  const Trace expected = three_steps();
+  Trace measured = expected;
+  measured.tensors[3].tensors[0].digest = "odd";
+  const TraceComparison parted = compare_traces(measured, expected);
+  CHECK(parted.steps_differing == 0);
+  CHECK(parted.final_state_differs);
+  CHECK(parted.first->step == 3);
+  CHECK(parted.first->measured_digest == "odd");
+  CHECK(parted.first->expected_digest == "a3");
+  measured.steps[0].root = "other";
+  CHECK(compare_traces(measured, expected).first->step == 1);
+  CHECK(compare_traces(measured, expected).final_state_differs);
+  CHECK_FALSE(compare_traces(Trace{}, Trace{}).first);
+}
+
+TEST_CASE("a step that has no tensors on one side has no distance of gradients", "[verdict]") {
+  const auto with_gradient = [](std::int64_t step, double sum) {
+    Trace trace;
+    TensorRecord gradient{"a", TensorRole::parameter_gradient, "float32", {1}, "", TensorSketch{}};
+    gradient.sketch->l2 = 4;
+    gradient.sketch->signed_sums[0] = sum;
+    trace.tensors.push_back({step, false, {gradient}});
+    return trace;
+  };
+  CHECK(*gradient_distance_rel(with_gradient(2, 3), with_gradient(2, 1), 2) == Approx(0.5));
+  CHECK_FALSE(gradient_distance_rel(with_gradient(2, 3), with_gradient(2, 1), 1));
+  CHECK_FALSE(gradient_distance_rel(with_gradient(2, 3), with_gradient(1, 1), 2));
+  CHECK_FALSE(gradient_distance_rel(with_gradient(1, 3), with_gradient(2, 1), 2));
+}
+
+TEST_CASE("losses of no step have no distance", "[verdict]") {
+  CHECK_FALSE(largest_loss_distance_rel(Trace{}, three_steps()));
+  CHECK_FALSE(largest_loss_distance_rel(three_steps(), Trace{}));
+}
+
+}  // namespace
+}  // namespace reprobench
