@@ -102,11 +102,19 @@ TEST_CASE("a file that is not there, cut or too large is named, and the others a
     CHECK_FALSE(scene.read().exit.value);
     CHECK(scene.read().exit.problem.starts_with("exit.json: "));
   }
-  SECTION("too large") {
-    std::ofstream(folder / "exit.json", std::ios::app) << std::string(64 << 10, ' ');
-    CHECK(scene.read().exit.problem == "exit.json: is larger than 65536 bytes");
-    std::ofstream(folder / "result.json", std::ios::app) << std::string(64 << 10, ' ');
+  SECTION("as large as may be, and a byte more") {
+    const auto pad = [&](const char* name, std::uintmax_t size_bytes) {
+      const auto missing_bytes = static_cast<std::size_t>(size_bytes - fs::file_size(folder / name));
+      std::ofstream(folder / name, std::ios::app) << std::string(missing_bytes, ' ');
+    };
+    pad("exit.json", 64 << 10);
+    pad("result.json", 16 << 20);
+    CHECK(scene.read().exit.value);
     CHECK(scene.read().result.value);
+    pad("exit.json", (64 << 10) + 1);
+    pad("result.json", (16 << 20) + 1);
+    CHECK(scene.read().exit.problem == "exit.json: is larger than 65536 bytes");
+    CHECK(scene.read().result.problem == "result.json: is larger than 16777216 bytes");
   }
 }
 
