@@ -80,6 +80,28 @@ TEST_CASE("B50: gaps, repetitions and disorder of lines are named", "[record]") 
         "trace.jsonl:2: unknown kind `poem`; 1 complete lines kept");
 }
 
+TEST_CASE("a probe's trace holds measurements and their progress, a training's none of either", "[record]") {
+  TraceFile scene;
+  const auto lines = scene.sample.lines;
+  ProbeMeasurement triad;
+  triad.operation = "triad";
+  triad.unit = "GB/s";
+  const nlohmann::json measurement = measurement_line(triad);
+  const nlohmann::json progress = to_json(ProbeProgress{"triad", {}, {12.5}});
+  const nlohmann::json end = to_json(TensorsRecord{0, true, {}});
+  scene.sample.lines = {lines[0], progress, progress, measurement, end};
+  const Trace probe = scene.read(scene.sample.trace_text());
+  CHECK(probe.problem.empty());
+  CHECK(probe.progress_lines == 2);
+  REQUIRE(probe.measurements.size() == 1);
+  CHECK(probe.measurements[0].operation == "triad");
+  CHECK(probe.steps.empty());
+  CHECK(scene.problem_of_lines({lines[0], lines[1], measurement}) ==
+        "trace.jsonl:3: a measurement among the steps of a training; 2 complete lines kept");
+  CHECK(scene.problem_of_lines({lines[0], lines[1], progress}) ==
+        "trace.jsonl:3: a measurement's progress among the steps of a training; 2 complete lines kept");
+}
+
 TEST_CASE("a trace that stops at a line's end is not taken for whole", "[record]") {
   TraceFile scene;
   const auto lines = scene.sample.lines;
