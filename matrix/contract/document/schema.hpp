@@ -182,7 +182,9 @@ class SchemaWriter {
  private:
   template <class T>
   SchemaJson described(const Rule& rule) {
-    SchemaJson schema = schema_of_value<T>(rule, definitions_);
+    return with_text(rule, schema_of_value<T>(rule, definitions_));
+  }
+  static SchemaJson with_text(const Rule& rule, SchemaJson schema) {
     if (*rule.text == '\0') return schema;
     SchemaJson result = {{"description", rule.text}};
     result.update(schema);
@@ -201,12 +203,12 @@ inline SchemaJson minor_schema(Extent extent) {
   return {{"const", kContractVersion.minor}};
 }
 
-template <Described T>
-SchemaJson schema_of_part(SchemaJson& definitions, Extent extent) {
-  constexpr About about = Description<T>::about;
+// Of any type, told by what visits its fields: a template would compile this once for every described type.
+inline SchemaJson schema_of_part(SchemaJson& definitions, Extent extent, const About& about,
+                                 void (*visit_fields)(SchemaWriter&)) {
   const auto visited = [&](bool first_choice) {
     SchemaWriter writer(definitions, first_choice);
-    if constexpr (about.has_head) {
+    if (about.has_head) {
       writer.property("schema", {{"const", std::string("reprobench/") + about.name}});
       writer.property("version", {{"type", "object"},
                                   {"additionalProperties", false},
@@ -214,9 +216,8 @@ SchemaJson schema_of_part(SchemaJson& definitions, Extent extent) {
                                   {"properties",
                                    {{"major", {{"const", kContractVersion.major}}}, {"minor", minor_schema(extent)}}}});
     }
-    if constexpr (about.kind != nullptr) writer.property("kind", {{"const", about.kind}});
-    T value{};
-    Description<T>::fields(writer, value);
+    if (about.kind != nullptr) writer.property("kind", {{"const", about.kind}});
+    visit_fields(writer);
     if (extent == Extent::line) {
       writer.property("seq", {{"type", "integer"}, {"minimum", 0}, {"description", "Counts from 0 without a gap."}});
       SchemaJson schema = text_schema(rule::hex(8));
@@ -231,6 +232,14 @@ SchemaJson schema_of_part(SchemaJson& definitions, Extent extent) {
   if (*about.text != '\0') result["description"] = about.text;
   result["oneOf"] = SchemaJson::array({first.schema(""), visited(false).schema("")});
   return result;
+}
+
+template <Described T>
+SchemaJson schema_of_part(SchemaJson& definitions, Extent extent) {
+  return schema_of_part(definitions, extent, Description<T>::about, [](SchemaWriter& writer) {
+    T value{};
+    Description<T>::fields(writer, value);
+  });
 }
 
 inline constexpr const char* kDraft = "http://json-schema.org/draft-07/schema#";
