@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The main job on one real stack: install, train, judge; a weight moved by one unit in the last place must be found and named, and
-# without it the same cell must be green again.
+# without it the same cell must be green again. The same of collectives and trainings on two ranks.
 #
 #   ci/real_stack_test.sh build-ci/bin/reprobench
 # $REPROBENCH_STACKS keeps the installed stack between runs; otherwise it lies in the build folder.
@@ -131,6 +131,30 @@ in_rank_1 operation_slow broadcast comm.latency_p50 "rank 1 comes last, 10"
 in_rank_1 rank_killed all_reduce crash "rank 1: SIGKILL that reprobench did not send"
 in_rank_1 rank_stopped all_reduce hang "rank 1: rank 0 waited for it: call "
 in_rank_1 collective_skipped all_reduce worker_error "does call "
+
+# Two ranks train what one rank trains alone; a rank that does not is named, by its own tensor or by what it sent.
+cat >"$work/parallel.yaml" <<YAML
+schema: 1
+name: parallel
+suites: [parallel]
+axes: {stack: [$stack], device: [cpu], world_size: [1, 2], accumulate: [2, 1]}
+zip: [[world_size, accumulate]]
+exclude: [{where: "workload != mlp"}]
+YAML
+layouts() { "$reprobench" --store "$work/store" run --matrix "$work/parallel.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
+failed='[k["sentence"] for c in v["cells"] for k in c["checks"] if k["metric"] == sys.argv[3] and k["status"] == "failed"]'
+said() { "$python" -c "import json, sys; v = json.load(open(sys.argv[1])); print(*$failed)" "$1/verdict.json" "$2"; }
+layouts "$work/layouts"
+expect "the verdict on layouts" passed "$(field "$work/layouts" 'v["word"]')"
+expect "the checks between ranks and layouts" 2 "$(field "$work/layouts" 'sum(k["metric"] in ("numerics.rank_mismatches", "numerics.layout_mismatches") and k["status"] == "passed" for c in v["cells"] for k in c["checks"])')"
+in_training() { # KIND METRIC PART_OF_THE_SENTENCE
+  local status=0
+  layouts "$work/layouts-$1" --inject "kind=$1,step=4,tensor=fc1.weight,element=7,rank=1,world_size=2" || status=$?
+  expect "the exit code with $1 in a training rank" 1 "$status"
+  case $(said "$work/layouts-$1" "$2") in *"$3"*) ;; *) echo "real stack: with $1 $2 says \`$(said "$work/layouts-$1" "$2")\`, not \`$3\`" >&2; exit 1 ;; esac
+}
+in_training weight_ulp numerics.rank_mismatches "rank 1 differs from rank 0 in 17 of 20 steps and the state after them; first at step 4 in fc1.weight (parameter)"
+in_training wrong_batch numerics.layout_mismatches "first on rank 1; first at step 4 in input#1 (input)"
 
 # The public package reads the states that a worker wrote, where it is installed.
 "$python" - "$work/store" <<'PYTHON'

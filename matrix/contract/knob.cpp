@@ -100,6 +100,7 @@ const std::vector<Knob>& table() {
   // clang-format off
   static const std::vector<Knob> kKnobs = {
       // name                default        values                                                           where  what it sets                                                                                           environment
+      {"accumulate",          "1",           {},                                                             kHost, "micro-batches that a rank does in a step, their gradients averaged",                                  &no_environment},
       {"allocator",           "retain",      {"retain", "system"},                                           kHost, "glibc malloc: keep freed buffers, or system defaults",                                                &allocator_environment},
       {"attention",           "written_out", {"written_out", "math", "flash", "mem_efficient", "cudnn"},     kHost, "attention in single operators, or one backend of LibTorch's fused one",                               &no_environment},
       {"blas",                "default",     {"default", "reference", "openblas", "blis"},                   kHost, "BLAS library behind a LibTorch of the distribution",                                                  &blas_environment},

@@ -54,6 +54,11 @@ std::int64_t last_step_of(const CellRequest& request) {
   return request.replay ? request.replay->last_step : request.workload.steps;
 }
 
+std::int64_t micro_batches_of(const CellRequest& request) {
+  const auto accumulate = request.knobs.find("accumulate");
+  return request.world_size * (accumulate == request.knobs.end() ? 1 : std::stoll(accumulate->second));
+}
+
 std::optional<std::int64_t> block_of(const CellRequest& request, std::int64_t step) {
   if (request.turn_steps <= 0) return std::nullopt;
   return (step - first_step_of(request)) / request.turn_steps;

@@ -174,6 +174,9 @@ KnobValues knobs_of_rank(const CellRequest& request);
 std::int64_t first_step_of(const CellRequest& request);
 std::int64_t last_step_of(const CellRequest& request);
 
+// Into how many equal micro-batches all ranks together cut a step's batch: `world_size` times the knob `accumulate`.
+std::int64_t micro_batches_of(const CellRequest& request);
+
 // Which turn of a resident worker a step belongs to, from 0; nothing for a worker without turns.
 std::optional<std::int64_t> block_of(const CellRequest& request, std::int64_t step);
 

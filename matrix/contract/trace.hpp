@@ -46,6 +46,7 @@ struct PhaseTimes {
   std::int64_t forward_ns = 0;
   std::int64_t backward_ns = 0;
   std::int64_t optimizer_ns = 0;
+  std::int64_t comm_ns = 0;  // gradients of several micro-batches become one, waiting for the other ranks included
 };
 
 struct StepRecord {
@@ -54,7 +55,7 @@ struct StepRecord {
   nlohmann::json grad_norm;  // exact float (L2 over all parameters), or null on steps that do not measure it
   double learning_rate = 0;
   std::int64_t samples = 0;
-  std::int64_t step_time_ns = 0;  // the four phases and nothing else: digests and this record are outside
+  std::int64_t step_time_ns = 0;  // the phases and nothing else: digests and this record are outside
   PhaseTimes phases;
   std::int64_t rss_bytes = -1;        // -1 on steps that do not measure it
   std::int64_t anonymous_bytes = -1;  // of it what is no mapped file; -1 likewise
@@ -143,6 +144,8 @@ struct Description<PhaseTimes> {
     field("forward_ns", phases.forward_ns, rule::at_least(0));
     field("backward_ns", phases.backward_ns, rule::at_least(0));
     field("optimizer_ns", phases.optimizer_ns, rule::at_least(0));
+    field.optional("comm_ns", phases.comm_ns,
+                   rule::at_least(1).says("Gradients of several micro-batches become one; absent where there is one."));
   }
 };
 

@@ -17,7 +17,8 @@
 // | 1.4     | anonymous memory beside the resident set, in results and in steps; of several ranks: the one a fault is |
 // |         | planted in and how long a collective may take in requests, who was waited for in results; of a |
 // |         | collective's measurements the bytes of a call and the digest of a sum; the document `lint`; the probe |
-// |         | `operators`: `calls` and `memory_bytes` of a workload, `call` of a measurement; the document `atlas` |
+// |         | `operators`: `calls` and `memory_bytes` of a workload, `call` of a measurement; the document `atlas`; |
+// |         | the phase `comm_ns` of a step of several micro-batches |
 #pragma once
 
 #include <stdexcept>

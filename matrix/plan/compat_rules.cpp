@@ -215,15 +215,20 @@ Finding world_size(const Situation& s) {
     if (!is_of_ranks) return std::nullopt;
     return fmt::format("{} measures what passes between ranks, and world_size is 1", workload.probe);
   }
-  if (is_of_ranks && !on_cpu(s)) return fmt::format("{} knows no collectives between GPUs yet", workload.probe);
-  if (on_cpu(s)) {
-    if (is_of_ranks) return std::nullopt;
-    return fmt::format("{} has one rank on the CPU, and world_size is {}", workload.name(), ranks);
+  if (workload.is_probe() && !is_of_ranks) {
+    return fmt::format("{} has one rank, and world_size is {}", workload.probe, ranks);
   }
-  const int gpus = gpus_of_class(s);
-  if (ranks <= gpus) return std::nullopt;
-  return fmt::format("world_size {} needs as many GPUs of class {}, this host has {}", ranks, s.cell.request.device,
-                     gpus);
+  if (!on_cpu(s)) return fmt::format("{} knows no collectives between GPUs yet", workload.name());
+  return std::nullopt;
+}
+
+// Ranks and accumulation cut a batch into equal micro-batches.
+Finding micro_batches(const Situation& s) {
+  const CellRequest& request = s.cell.request;
+  const std::int64_t count = micro_batches_of(request);
+  if (request.workload.is_probe() || request.workload.batch_size % count == 0) return std::nullopt;
+  return fmt::format("a batch of {} makes no {} equal micro-batches (world_size {}, accumulate {})",
+                     request.workload.batch_size, count, request.world_size, count / request.world_size);
 }
 
 Finding driver_floor(const Situation& s) {
@@ -290,6 +295,7 @@ constexpr CompatRule kRules[] = {
     {"graph-needs-device-memory", &graph_needs_device_memory},
     {"device-class", &device_class_missing},
     {"world-size", &world_size},
+    {"micro-batches", &micro_batches},
     {"driver-floor", &driver_floor},
     {"driver-branch-end", &driver_branch_end},
     {"cpu-isa", &cpu_isa},

@@ -16,6 +16,8 @@ inline Vocabulary test_vocabulary() {
       {"numerics.reference_mismatches", "count", Better::lower, Dimension::numerics, ""},
       {"numerics.host_mismatches", "count", Better::lower, Dimension::numerics, ""},
       {"numerics.by_construction_mismatches", "count", Better::lower, Dimension::numerics, ""},
+      {"numerics.rank_mismatches", "count", Better::lower, Dimension::numerics, ""},
+      {"numerics.layout_mismatches", "count", Better::lower, Dimension::numerics, ""},
       {"numerics.first_gradient_rel", "rel", Better::lower, Dimension::numerics, ""},
       {"numerics.loss_rel", "rel", Better::lower, Dimension::numerics, ""},
       {"numerics.changed_calls", "count", Better::lower, Dimension::numerics, ""},

@@ -170,15 +170,20 @@ TEST_CASE("a system stack the host cannot have is skipped with what was found", 
   CHECK(outcome_of(c) == "system-stack-absent: libtorch-dev 1.13.1 is not installed; found 2.1.2");
 }
 
-TEST_CASE("more ranks than devices are refused", "[plan]") {
+TEST_CASE("a training takes several ranks on the CPU, if its batch is cut evenly", "[plan]") {
   Case c;
-  c.world_size = 2;
-  CHECK(outcome_of(c) == "world-size: mlp has one rank on the CPU, and world_size is 2");
-  c.device = "sm_90";
-  c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
-  CHECK(outcome_of(c) == "world-size: world_size 2 needs as many GPUs of class sm_90, this host has 1");
-  c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
+  c.world_size = 4;
+  c.knobs = {{"accumulate", "2"}};
   CHECK(outcome_of(c) == "runs");
+  c.knobs = {{"accumulate", "3"}};
+  CHECK(outcome_of(c) == "micro-batches: a batch of 32 makes no 12 equal micro-batches (world_size 4, accumulate 3)");
+  c.world_size = 1;
+  CHECK(outcome_of(c) == "micro-batches: a batch of 32 makes no 3 equal micro-batches (world_size 1, accumulate 3)");
+  c.world_size = 2;
+  c.knobs = {};
+  c.device = "sm_90";
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
+  CHECK(outcome_of(c) == "world-size: mlp knows no collectives between GPUs yet");
 }
 
 TEST_CASE("collectives take several ranks, on the CPU for now, and a probe of the device one", "[plan]") {
@@ -193,7 +198,7 @@ TEST_CASE("collectives take several ranks, on the CPU for now, and a probe of th
   Case device;
   device.workload = {"", "base", 0, 0, "device_smoke", 5};
   device.world_size = 2;
-  CHECK(outcome_of(device) == "world-size: device_smoke has one rank on the CPU, and world_size is 2");
+  CHECK(outcome_of(device) == "world-size: device_smoke has one rank, and world_size is 2");
 }
 
 TEST_CASE("instructions the CPU lacks are refused", "[plan]") {

@@ -93,6 +93,21 @@ TEST_CASE("the operators matrix makes one list of calls on sixteen releases", "[
   }
 }
 
+TEST_CASE("the parallel matrix shares four micro-batches out in three ways", "[plan]") {
+  const auto cells = plan_of("parallel.yaml", cpu_host());
+  CHECK(cells.size() == 36);
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    CHECK(micro_batches_of(planned.cell.request) == 4);
+    int of_ranks = 0;
+    for (const CellThreshold& threshold : planned.cell.thresholds) {
+      if (threshold.metric == "numerics.rank_mismatches") ++of_ranks;
+    }
+    CHECK(of_ranks == (planned.cell.request.world_size > 1 ? 1 : 0));
+  }
+}
+
 TEST_CASE("the smoke matrix runs anywhere", "[plan]") {
   const auto cells = plan_of("smoke.yaml", cpu_host());
   CHECK(cells.size() == 32);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -165,6 +166,11 @@ class Judge {
                 evaluate(threshold, evidence, evidence_of(*other, verdict.workload_digest, other_host_)));
           }
           break;
+        case Against::one_rank:
+          if (cell.request.world_size > 1) {
+            verdict.checks.push_back(evaluate(threshold, evidence, on_one_rank(cell, verdict.workload_digest)));
+          }
+          break;
         case Against::construction:
           verdict.checks.push_back(evaluate(threshold, evidence, {&constructed(cell), {}, ""}));
           break;
@@ -181,6 +187,25 @@ class Judge {
       return candidate->cell.request.cell_id != cell.request.cell_id;
     });
     return other == cells.end() ? nullptr : *other;
+  }
+
+  // The cell that does alone what the ranks of this one share.
+  ReferenceEvidence on_one_rank(const Cell& cell, const std::string& workload_digest) {
+    const auto key = [](const Cell& of) {
+      KnobValues knobs = of.request.knobs;
+      knobs.erase("accumulate");
+      Coordinates coordinates = of.coordinates;
+      for (const char* name : {"accumulate", "world_size"}) coordinates[name] = "";
+      return std::tuple(coordinates, knobs, micro_batches_of(of.request));
+    };
+    for (const PlannedCell& planned : run_.plan.cells) {
+      const Cell& other = planned.cell;
+      if (other.request.world_size > 1 || key(other) != key(cell)) continue;
+      if (planned.skip) return {nullptr, "no_reference", fmt::format("{} was skipped", other.slug)};
+      return evidence_of(planned, workload_digest, one_rank_);
+    }
+    return {nullptr, "no_reference",
+            fmt::format("no cell of this plan does its {} micro-batches on one rank", micro_batches_of(cell.request))};
   }
 
   // What stands for a cell's workload, kept as the little of its trace that is made by construction.
@@ -255,6 +280,7 @@ class Judge {
   ReferenceEvidence evidence_of(const PlannedCell& planned, const std::string& workload_digest, CellEvidence& kept) {
     const Cell& reference = planned.cell;
     const CellRecord* record = record_of(reference.request.cell_id);
+    if (record == nullptr) return {nullptr, "no_reference", fmt::format("{} did not run", reference.slug)};
     const auto repeats = last_attempts(reference, *record);
     if (const auto early = ended_early(reference, repeats, stack_and_driver(reference), faults_)) {
       return {nullptr, "reference_failed",
@@ -284,6 +310,7 @@ class Judge {
   std::unordered_map<std::string, CellEvidence> constructed_;
   CellEvidence reference_;  // as last read: neighbouring cells of a plan often share theirs
   CellEvidence other_host_;
+  CellEvidence one_rank_;
 };
 
 }  // namespace

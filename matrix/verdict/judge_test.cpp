@@ -371,5 +371,28 @@ TEST_CASE("an interrupted run says so, whatever its cells say", "[verdict]") {
   CHECK(verdict.exit_code == ExitCode::interrupted);
 }
 
+TEST_CASE("a layout is held against the cell that does its micro-batches on one rank, wherever it stands",
+          "[verdict]") {
+  RunRecord run = sample::run(1, 1.0, {threshold("numerics.layout_mismatches", kMax, 0, false)});
+  Cell& shared = run.plan.cells[1].cell;
+  Cell& other = run.plan.cells[0].cell;
+  shared.request.world_size = 2;
+  other.request.stack = shared.request.stack;
+  other.coordinates = shared.coordinates;
+  other.coordinates["accumulate"] = "2";
+  CHECK(candidate(judge(run)).checks.at(0).reason == "no_reference");
+  CHECK(candidate(judge(run)).checks.at(0).sentence == "no cell of this plan does its 2 micro-batches on one rank");
+  CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
+  other.request.knobs = {{"accumulate", "2"}};
+  CHECK(candidate(judge(run)).checks.at(0).reason == "missing_metric");
+  other.request.knobs["precision"] = "bf16";
+  CHECK(candidate(judge(run)).checks.at(0).reason == "no_reference");
+  other.request.knobs.erase("precision");
+  run.plan.cells[0].skip = Skip{"no-wheel", ""};
+  CHECK(candidate(judge(run)).checks.at(0).sentence == other.slug + " was skipped");
+  shared.request.world_size = 1;
+  CHECK(candidate(judge(run)).checks.empty());
+}
+
 }  // namespace
 }  // namespace reprobench

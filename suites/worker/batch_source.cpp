@@ -71,50 +71,72 @@ class BatchTensor {
   std::size_t sample_bytes_ = 0;
 };
 
+// The tensors of one micro-batch, by field.
+struct MicroBatch final : Batch {
+  const at::Tensor& field(std::string_view name) const override {
+    const auto found = std::ranges::find(fields, name, &FieldSpec::name);
+    if (found == fields.end()) throw std::out_of_range("no field of the batch is called `" + std::string(name) + "`");
+    return tensors[static_cast<std::size_t>(found - fields.begin())].tensor();
+  }
+
+  std::span<const FieldSpec> fields;
+  std::vector<BatchTensor> tensors;  // one for each field
+};
+
 struct BatchSource::Tensors {
   std::unique_ptr<DataSet> data;
   SampleOrder order;
-  std::int64_t batch_size;
+  Layout layout;
+  std::int64_t size;  // of a micro-batch
   std::vector<FieldSpec> fields;
-  std::vector<BatchTensor> batch = {};  // one for each field
+  std::vector<MicroBatch> micro_batches = {};  // this rank's
   std::span<const std::int64_t> samples = {};
 };
 
 BatchSource::BatchSource(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
                          const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
-                         Precision precision, const c10::Device& device) {
+                         Precision precision, const c10::Device& device, const Layout& layout) {
   auto data = open_data(model, preset, rows, data_folder);
   SampleOrder order = make_order(seed, data->size(), batch_size);
   std::vector<FieldSpec> fields = data->fields();
-  tensors_ = std::make_unique<Tensors>(Tensors{std::move(data), std::move(order), batch_size, std::move(fields)});
-  for (const FieldSpec& field : tensors_->fields) tensors_->batch.emplace_back(field, batch_size, precision, device);
+  const std::int64_t size = batch_size / layout.micro_batches();
+  tensors_ = std::make_unique<Tensors>(Tensors{std::move(data), std::move(order), layout, size, std::move(fields)});
+  for (std::int64_t i = 0; i < layout.accumulated; ++i) {
+    MicroBatch& micro_batch = tensors_->micro_batches.emplace_back();
+    micro_batch.fields = tensors_->fields;
+    for (const FieldSpec& field : tensors_->fields) micro_batch.tensors.emplace_back(field, size, precision, device);
+  }
 }
 
 BatchSource::~BatchSource() = default;
 
 void BatchSource::load(std::int64_t step) {
   Tensors& t = *tensors_;
-  t.samples = t.order.batch(step);
-  for (BatchTensor& tensor : t.batch) tensor.begin();
-  for (std::size_t i = 0; i < t.samples.size(); ++i) {
-    for (std::size_t field = 0; field < t.batch.size(); ++field) {
-      t.data->copy(t.samples[i], field, t.batch[field].row(i));
+  const auto size = static_cast<std::size_t>(t.size);
+  t.samples = t.order.batch(step).subspan(static_cast<std::size_t>(t.layout.first()) * size,
+                                          static_cast<std::size_t>(t.layout.accumulated) * size);
+  for (std::size_t number = 0; number < t.micro_batches.size(); ++number) {
+    std::vector<BatchTensor>& tensors = t.micro_batches[number].tensors;
+    for (BatchTensor& tensor : tensors) tensor.begin();
+    for (std::size_t row = 0; row < size; ++row) {
+      for (std::size_t field = 0; field < tensors.size(); ++field) {
+        t.data->copy(t.samples[number * size + row], field, tensors[field].row(row));
+      }
     }
+    for (const BatchTensor& tensor : tensors) tensor.finish();
   }
-  for (const BatchTensor& tensor : t.batch) tensor.finish();
 }
 
+const Layout& BatchSource::layout() const { return tensors_->layout; }
 std::span<const FieldSpec> BatchSource::fields() const { return tensors_->fields; }
-const at::Tensor& BatchSource::tensor(std::size_t field) const { return tensors_->batch[field].tensor(); }
-
-const at::Tensor& BatchSource::field(std::string_view name) const {
-  const auto found = std::ranges::find(tensors_->fields, name, &FieldSpec::name);
-  if (found == tensors_->fields.end())
-    throw std::out_of_range("no field of the batch is called `" + std::string(name) + "`");
-  return tensor(static_cast<std::size_t>(found - tensors_->fields.begin()));
+const at::Tensor& BatchSource::tensor(std::size_t field, std::int64_t micro_batch) const {
+  return tensors_->micro_batches[static_cast<std::size_t>(micro_batch)].tensors[field].tensor();
+}
+const Batch& BatchSource::micro_batch(std::int64_t number) const {
+  return tensors_->micro_batches[static_cast<std::size_t>(number)];
 }
 
-std::int64_t BatchSource::batch_size() const { return tensors_->batch_size; }
+std::int64_t BatchSource::micro_batch_size() const { return tensors_->size; }
 std::span<const std::int64_t> BatchSource::samples() const { return tensors_->samples; }
 
 Digest BatchSource::data_digest() const { return tensors_->data->digest(); }

@@ -1,5 +1,7 @@
-// The batches of a run: data set, sample order and the tensors a step reads, one for each field of the data set. The
-// tensors are allocated once and overwritten by every load(), on a GPU by a copy in the queue of its work.
+// The batches of a run: data set, sample order and the tensors a step reads, one for each field of the data set and
+// each micro-batch that this rank does. The tensors are allocated once and overwritten by every load(), on a GPU by a
+// copy in the queue of its work. A micro-batch lies by itself, so its addresses are as good as those of a batch of its
+// size.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +12,38 @@
 #include "kernels/digest/digest.hpp"
 #include "models/data_set.hpp"
 #include "models/model_spec.hpp"
+#include "suites/worker/ranks/layout.hpp"
 #include "suites/worker/train_state.hpp"
 
 namespace reprobench {
 
-class BatchSource final : public Batch {
+class BatchSource {
  public:
-  // Looks the model's data set up in `rows`. Throws RunFailure "bad_request" for a batch size the data cannot fill,
-  // "unsupported" for an unknown data set, and std::runtime_error if the data cannot be read.
+  // Looks the model's data set up in `rows`; `batch_size` is that of all ranks. Throws RunFailure "bad_request" for a
+  // batch size the data cannot fill, "unsupported" for an unknown data set, and std::runtime_error if the data cannot
+  // be read.
   BatchSource(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
               const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
-              Precision precision, const c10::Device& device);
-  ~BatchSource() override;
+              Precision precision, const c10::Device& device, const Layout& layout = {});
+  ~BatchSource();
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;
 
   void load(std::int64_t step);  // 1-based
 
-  // (B, ...) of the fields' layouts, in the data set's order; real numbers are float64 for fp64, else float32.
+  const Layout& layout() const;
+
+  // Of this rank's micro-batches, from 0: (B, ...) of the fields' layouts, in the data set's order; real numbers are
+  // float64 for fp64, else float32.
   std::span<const FieldSpec> fields() const;
-  const at::Tensor& tensor(std::size_t field) const;
-  const at::Tensor& field(std::string_view name) const override;
+  const at::Tensor& tensor(std::size_t field, std::int64_t micro_batch = 0) const;
+  const Batch& micro_batch(std::int64_t number) const;
 
-  std::int64_t batch_size() const;
-  std::span<const std::int64_t> samples() const;  // of the last load
+  std::int64_t micro_batch_size() const;
+  std::span<const std::int64_t> samples() const;  // of the last load, this rank's
 
-  // Of the whole data set as loaded and cut into samples, and of the order of the first `steps` batches. The latter
-  // moves the source's position.
+  // Of the whole data set as loaded and cut into samples, and of the order of the first `steps` batches of all ranks.
+  // The latter moves the source's position.
   Digest data_digest() const;
   Digest order_digest(std::int64_t steps);
 

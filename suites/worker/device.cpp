@@ -1,6 +1,5 @@
 #include "suites/worker/device.hpp"
 
-#include <array>
 #include <chrono>
 
 #include <ATen/core/Tensor.h>
@@ -19,18 +18,20 @@ using Clock = std::chrono::steady_clock;
 
 class CpuStepTimer final : public StepTimer {
  public:
-  void mark(StepMark mark) override { marks_[static_cast<std::size_t>(mark)] = Clock::now(); }
-
-  StepTimes take() override {
-    return {between(0, 4), {between(0, 1), between(1, 2), between(2, 3), between(3, 4)}, marks_.back()};
+  void mark(StepMark mark) override {
+    const Clock::time_point now = Clock::now();
+    if (mark == StepMark::begin) {
+      times_ = {};
+    } else {
+      add_phase(times_, mark, std::chrono::duration_cast<std::chrono::nanoseconds>(now - times_.ended).count());
+    }
+    times_.ended = now;
   }
+
+  StepTimes take() override { return times_; }
 
  private:
-  std::int64_t between(std::size_t from, std::size_t to) const {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(marks_[to] - marks_[from]).count();
-  }
-
-  std::array<Clock::time_point, kStepMarks> marks_;
+  StepTimes times_;
 };
 
 class FinishedReadback final : public PendingReadback {
@@ -72,6 +73,29 @@ class Cpu final : public ComputeDevice {
 };
 
 }  // namespace
+
+void add_phase(StepTimes& times, StepMark ended, std::int64_t duration_ns) {
+  times.total_ns += duration_ns;
+  switch (ended) {
+    case StepMark::begin:
+      break;
+    case StepMark::loaded:
+      times.phases.data_ns += duration_ns;
+      break;
+    case StepMark::forwarded:
+      times.phases.forward_ns += duration_ns;
+      break;
+    case StepMark::differentiated:
+      times.phases.backward_ns += duration_ns;
+      break;
+    case StepMark::reduced:
+      times.phases.comm_ns += duration_ns;
+      break;
+    case StepMark::updated:
+      times.phases.optimizer_ns += duration_ns;
+      break;
+  }
+}
 
 std::unique_ptr<PendingReadback> finished(Readback readback) {
   return std::make_unique<FinishedReadback>(std::move(readback));

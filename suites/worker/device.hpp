@@ -46,16 +46,19 @@ struct StepTimes {
   std::chrono::steady_clock::time_point ended;  // when the device passed the last mark, not when the host heard of it
 };
 
-// The five points in time between which the four phases of a step lie, in this order.
-enum class StepMark { begin, loaded, forwarded, differentiated, updated };
-inline constexpr std::size_t kStepMarks = 5;
+// What has just ended. A step of several micro-batches comes by `forwarded` and `differentiated` as often as it has
+// them.
+enum class StepMark { begin, loaded, forwarded, differentiated, reduced, updated };
 
 class StepTimer {
  public:
   virtual ~StepTimer() = default;
-  virtual void mark(StepMark mark) = 0;
-  virtual StepTimes take() = 0;  // all five are marked; waits until the device has passed the last
+  virtual void mark(StepMark mark) = 0;  // `begin` starts anew
+  virtual StepTimes take() = 0;          // from `begin` to the last mark; waits until the device has passed that
 };
+
+// Adds what lies between two marks to the phase that ends with the second.
+void add_phase(StepTimes& times, StepMark ended, std::int64_t duration_ns);
 
 struct Readback {
   std::vector<Digest> digests;  // of the tensors, in their order

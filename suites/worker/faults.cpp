@@ -24,8 +24,8 @@ struct FaultSite {
   BatchSource& batches;
 };
 
-// What a kind acts on: nothing that is named, an optimizer with an epsilon, a sample of the batch, or an element of a
-// parameter, of one that is trained, or of what the optimizer keeps of one.
+// What a kind acts on: nothing that is named, an optimizer with an epsilon, a sample of the (first micro-)batch, or an
+// element of a parameter, of one that is trained, or of what the optimizer keeps of one.
 enum class Target { none, epsilon, sample, parameter, trained, kept };
 
 struct FaultKind {
@@ -127,7 +127,7 @@ void copy_row(const at::Tensor& target, std::int64_t to, const at::Tensor& sourc
 
 void sample_repeated(const FaultSite& site) {
   const std::int64_t row = site.injection.element;
-  const std::int64_t other = (row + 1) % site.batches.batch_size();
+  const std::int64_t other = (row + 1) % site.batches.micro_batch_size();
   for (std::size_t field = 0; field < site.batches.fields().size(); ++field) {
     copy_row(site.batches.tensor(field), row, site.batches.tensor(field), other);
   }
@@ -181,7 +181,7 @@ void check_target(const FaultKind& kind, const FaultSite& site) {
     return;
   }
   if (kind.target == Target::sample) {
-    count = site.batches.batch_size();
+    count = site.batches.micro_batch_size();
   } else {
     const auto index = site.state.index_of(tensor);
     if (!index) refuse("the model has no parameter `" + tensor + "`");

@@ -14,10 +14,11 @@
 namespace reprobench {
 namespace {
 
-// TrainState, BatchSource and AutocastScope act on it.
+// Layout, TrainState, BatchSource and AutocastScope act on it.
 std::string take_as_is(const std::string& value, const KnobValues&) { return value; }
 
 constexpr KnobRow kWorkloadRows[] = {
+    {"accumulate", &take_as_is, &support_everything},
     {"precision", &take_as_is, &support_everything},
     {"seed", &take_as_is, &support_everything},
 };

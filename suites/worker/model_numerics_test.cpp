@@ -62,7 +62,7 @@ class FirstStep final : public StepContext {
   void mask(const at::Tensor&, std::string_view) override {}
   void choice(const at::Tensor&, std::string_view) override {}
 
-  at::Tensor loss() { return model_.loss(model_.forward(batches_, *this), batches_); }
+  at::Tensor loss() { return model_.loss(model_.forward(batches_.micro_batch(0), *this), batches_.micro_batch(0)); }
   TrainState& state() { return state_; }
 
   // Parameters and buffers by name, fields of the batch as `batch/NAME`.

@@ -50,6 +50,7 @@ void StepRecorder::before_step(std::int64_t step) {
   tensors_ = {step, false, {}};
   taps_.clear();
   gradients_.clear();
+  of_micro_batches_.clear();
   add_state(TensorRole::parameter);
 }
 
@@ -74,6 +75,14 @@ void StepRecorder::choice(const at::Tensor& scores, std::string_view event) {
   if (level_ == TraceLevel::step) return;
   const OperatorPause pause;
   taps_.push_back({std::string(event), scores.detach(), TensorRole::choice});
+}
+
+void StepRecorder::micro_batch_gradients(std::int64_t number) {
+  if (level_ == TraceLevel::step) return;
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (!state_.gradient(i).defined()) continue;
+    of_micro_batches_.push_back({batches_.layout().named(state_.name(i), number), state_.gradient(i)});
+  }
 }
 
 bool StepRecorder::measures_state(std::int64_t step) const {
@@ -150,8 +159,11 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
   // The parameters that entered the step are in the list already; the batch goes before them.
   std::vector<TensorRecord> parameters = std::move(tensors_.tensors);
   tensors_.tensors.clear();
-  for (std::size_t i = 0; i < batches_.fields().size(); ++i) {
-    add_tensor(batches_.fields()[i].name, TensorRole::input, batches_.tensor(i));
+  for (std::int64_t number = 0; number < batches_.layout().accumulated; ++number) {
+    for (std::size_t i = 0; i < batches_.fields().size(); ++i) {
+      add_tensor(batches_.layout().named(batches_.fields()[i].name, number), TensorRole::input,
+                 batches_.tensor(i, number));
+    }
   }
   for (TensorRecord& parameter : parameters) tensors_.tensors.push_back(std::move(parameter));
   for (const Tapped& tapped : taps_) {
@@ -163,6 +175,9 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
   }
   add_tensor("loss", TensorRole::loss, loss);
   for (const Gradient& gradient : gradients_) add_tensor(gradient.name, TensorRole::grad_output, gradient.value);
+  for (const Gradient& gradient : of_micro_batches_) {
+    add_tensor(gradient.name, TensorRole::parameter_gradient, gradient.value);
+  }
   for (std::size_t i = 0; i < state_.size(); ++i) {
     if (state_.gradient(i).defined()) {
       add_tensor(state_.name(i), TensorRole::parameter_gradient, state_.gradient(i));
@@ -172,6 +187,7 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
   add_state(TensorRole::buffer);
   taps_.clear();
   gradients_.clear();
+  of_micro_batches_.clear();
 }
 
 void StepRecorder::add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor) {

@@ -4,10 +4,12 @@
 // A step is captured when its work is queued and completed when the device has done it; the recorder keeps those in
 // between, oldest first.
 //
-// Level `step`: a root over loss, outputs and sample indices every step; every kStateEvery steps and on the last one
-// also parameters (frozen ones too), optimizer state and buffers, the gradient norm and the resident set. Level
-// `tensor`: a root over every tensor of the step, in the order the step meets them, with sketches on the steps 1, 2, 5,
-// 10, 20, 50 ... and the last.
+// Level `step`: a root over loss, outputs (of several micro-batches the last one's) and sample indices every step;
+// every kStateEvery steps and on the last one also parameters (frozen ones too), optimizer state and buffers, the
+// gradient norm and the resident set. Level `tensor`: a root over every tensor of the step, in the order the step meets
+// them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last. What belongs to one of several micro-batches
+// has its number in its name (Layout::named); losses and gradients without are the means over all of them, on every
+// rank the same.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +44,9 @@ class StepRecorder {
   void tap(const at::Tensor& value, std::string_view name);
   void mask(const at::Tensor& mask, std::string_view event);
   void choice(const at::Tensor& scores, std::string_view event);
+
+  // The gradients of a micro-batch that are about to be added to those of others.
+  void micro_batch_gradients(std::int64_t number);
 
   // `measured` comes with step, learning rate and samples; the rest is filled in here or when the step is completed.
   void capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer, std::span<const at::Tensor> outputs,
@@ -88,6 +93,7 @@ class StepRecorder {
   std::deque<Captured> captured_;
   std::vector<Tapped> taps_;
   std::vector<Gradient> gradients_;
+  std::vector<Gradient> of_micro_batches_;
   bool with_sketches_ = false;
   TensorsRecord tensors_;
   DigestBuilder builder_;

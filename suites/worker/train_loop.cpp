@@ -17,6 +17,8 @@
 #include "suites/worker/faults.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/process_facts.hpp"
+#include "suites/worker/ranks/gradient_sum.hpp"
+#include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/replay.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
@@ -44,10 +46,19 @@ const ModelPreset& preset_named(const Model& model, const std::string& name) {
 
 void check_request(const CellRequest& request) {
   if (request.workload.steps < 1) throw RunFailure("bad_request", "`steps` is not positive");
-  if (request.world_size != 1) throw RunFailure("unsupported", "this worker trains with `world_size` 1");
+  if (request.world_size > 1 && request.device != "cpu") {
+    throw RunFailure("unsupported", "this worker knows no collectives between GPUs");
+  }
   if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
     throw RunFailure("bad_request", "`poison_allocator` is asked for, but MALLOC_PERTURB_ is not set");
   }
+}
+
+// What shows or launches a step as one piece knows a single forward and backward pass.
+void check_whole(const Layout& layout, const CellRequest& request, const ComputeDevice& device) {
+  if (layout.is_whole()) return;
+  if (request.replay) throw RunFailure("unsupported", "a replay does steps of one micro-batch on one rank");
+  if (device.records_steps()) throw RunFailure("unsupported", "a recorded step has one micro-batch on one rank");
 }
 
 // A state that cannot fit is refused before any of it is allocated: the kernel would kill the process, or swap.
@@ -72,10 +83,12 @@ struct Run {
   ComputeDevice& device;
   StepRecorder& recorder;
   ReplayRecorder& replay;
+  GradientSum& gradients;
   Fault* fault;  // null: none planted
   TraceWriter& trace;
   CellResult& result;
 
+  const Layout& layout() const { return batches.layout(); }
   bool fault_acts(FaultPhase phase, std::int64_t step) const { return fault != nullptr && fault->act(phase, step); }
 };
 
@@ -92,13 +105,19 @@ class LoopContext final : public StepContext {
   const at::Tensor& buffer(std::size_t index) const override { return run_.state.buffer(index); }
   void tap(const at::Tensor& value, std::string_view name) override {
     run_.replay.end_module(name);
-    run_.recorder.tap(value, name);
+    run_.recorder.tap(value, named(name));
   }
-  void mask(const at::Tensor& mask, std::string_view event) override { run_.recorder.mask(mask, event); }
-  void choice(const at::Tensor& scores, std::string_view event) override { run_.recorder.choice(scores, event); }
+  void mask(const at::Tensor& mask, std::string_view event) override { run_.recorder.mask(mask, named(event)); }
+  void choice(const at::Tensor& scores, std::string_view event) override { run_.recorder.choice(scores, named(event)); }
+
+  void enter_micro_batch(std::int64_t number) { micro_batch_ = number; }
+  const Batch& batch() const { return run_.batches.micro_batch(micro_batch_); }
 
  private:
+  std::string named(std::string_view name) const { return run_.layout().named(name, micro_batch_); }
+
   const Run& run_;
+  std::int64_t micro_batch_ = 0;
 };
 
 struct StepOutcome {
@@ -117,13 +136,13 @@ Outputs widened(Outputs outputs) {
 }
 
 // Forward pass and loss.
-void run_forward(const Run& run, StepContext& context, StepOutcome& outcome) {
+void run_forward(const Run& run, LoopContext& context, StepOutcome& outcome) {
   run.replay.enter_pass("forward");
   {
     const AutocastScope autocast(run.precision, run.device.where());
-    outcome.outputs = run.model.forward(run.batches, context);
+    outcome.outputs = run.model.forward(context.batch(), context);
   }
-  outcome.loss = run.model.loss(widened(outcome.outputs), run.batches);
+  outcome.loss = run.model.loss(widened(outcome.outputs), context.batch());
 }
 
 // Gradients smaller than fp16's least number would be lost on their way through the network, so the loss is scaled and
@@ -138,7 +157,7 @@ void run_backward(const Run& run, StepOutcome& outcome) {
 }
 
 // One timed step. Gradients of the step before are dropped in its data phase, so the recorder can still read them.
-StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
+StepOutcome run_step(std::int64_t step, const Run& run, LoopContext& context) {
   StepOutcome outcome;
   outcome.timer = run.device.start_step();
   StepTimer& timer = *outcome.timer;
@@ -147,12 +166,24 @@ StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
   run.batches.load(step);
   run.fault_acts(FaultPhase::after_load, step);
   timer.mark(StepMark::loaded);
-  run_forward(run, context, outcome);
-  timer.mark(StepMark::forwarded);
-  run.replay.enter_pass("backward");
-  run_backward(run, outcome);
-  run.fault_acts(FaultPhase::after_backward, step);
-  timer.mark(StepMark::differentiated);
+  for (std::int64_t number = 0; number < run.layout().accumulated; ++number) {
+    if (number > 0) run.state.clear_gradients();
+    context.enter_micro_batch(number);
+    run_forward(run, context, outcome);
+    timer.mark(StepMark::forwarded);
+    run.replay.enter_pass("backward");
+    run_backward(run, outcome);
+    if (number == 0) run.fault_acts(FaultPhase::after_backward, step);
+    timer.mark(StepMark::differentiated);
+    if (run.layout().is_whole()) break;
+    run.recorder.micro_batch_gradients(number);
+    run.gradients.add(outcome.loss);
+    timer.mark(StepMark::reduced);
+  }
+  if (!run.layout().is_whole()) {
+    outcome.loss = run.gradients.finish();
+    timer.mark(StepMark::reduced);
+  }
   run.replay.enter_pass("optimizer");
   if (run.replay.updates() && !run.fault_acts(FaultPhase::instead_of_update, step)) run.state.update(step);
   run.fault_acts(FaultPhase::after_update, step);
@@ -163,7 +194,7 @@ StepOutcome run_step(std::int64_t step, const Run& run, StepContext& context) {
 // A step recorded once and launched whole. It has no phases inside: all of its time is `forward`.
 class RecordedStep {
  public:
-  RecordedStep(const Run& run, StepContext& context) : run_(run), context_(context) {}
+  RecordedStep(const Run& run, LoopContext& context) : run_(run), context_(context) {}
 
   StepOutcome run(std::int64_t step) {
     StepOutcome outcome;
@@ -191,7 +222,7 @@ class RecordedStep {
   }
 
   const Run& run_;
-  StepContext& context_;
+  LoopContext& context_;
   StepOutcome recorded_;
   std::unique_ptr<RecordedWork> work_;
 };
@@ -216,7 +247,7 @@ void record_step(Run& run, std::int64_t step, StepOutcome& outcome) {
   StepMeasurement measured;
   measured.step = step;
   measured.learning_rate = run.state.learning_rate(step);
-  measured.samples = run.request.workload.batch_size;
+  measured.samples = run.batches.micro_batch_size() * run.layout().accumulated;
   run.recorder.capture(std::move(measured), std::move(outcome.timer), outcome.outputs, outcome.loss);
   // A replay writes the chain into its states, so it waits for each step.
   complete_steps(run, run.request.replay ? 1 : run.device.steps_in_flight());
@@ -266,8 +297,9 @@ void close_record(const StepRecorder& recorder, const ComputeDevice& device, Tra
 void run_training(const CellRequest& request, const std::filesystem::path& folder,
                   const std::filesystem::path& data_folder, CellResult& result, Telemetry telemetry, OpenDevice open,
                   const WorkloadTables& tables) {
-  result.knobs_resolved = apply_knobs(request.knobs);
+  result.knobs_resolved = apply_knobs(knobs_of_rank(request));
   check_request(request);
+  const Layout layout = layout_of(request, result.knobs_resolved);
   const Model& model = model_named(tables.models, request.workload.model);
   const ModelPreset& preset = preset_named(model, request.workload.preset);
   const Precision precision = precision_of(result.knobs_resolved);
@@ -277,13 +309,14 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
     throw RunFailure("unsupported",
                      "a recorded step shows nothing inside: no faults, replays or traces of every tensor");
   }
+  check_whole(layout, request, *device);
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   check_memory(model, preset, precision, *device);
   TrainState state(model, preset, request.workload.steps, seed, precision, device->where());
   if (device->records_steps()) state.keep_step_numbers_on_device();
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,
-                      device->where());
+                      device->where(), layout);
   std::optional<Fault> fault;
   if (request.inject) fault.emplace(*request.inject, request, state, batches);
 
@@ -294,9 +327,23 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                                 trace.monotonic_us(), request.rank, loaded_torch_version()}));
   trace.write();
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
+  std::optional<RankGroup> ranks;
+  if (layout.ranks > 1) ranks.emplace(request, folder);
+  GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, state);
   StepRecorder recorder(request.trace, request.workload.steps, replay.chain_before(), state, batches, *device, trace);
-  Run run{request, model, preset, precision, state, batches, *device, recorder, replay, fault ? &*fault : nullptr,
-          trace,   result};
+  Run run{request,
+          model,
+          preset,
+          precision,
+          state,
+          batches,
+          *device,
+          recorder,
+          replay,
+          gradients,
+          fault ? &*fault : nullptr,
+          trace,
+          result};
   try {
     run_steps(run, telemetry);
   } catch (...) {

@@ -393,7 +393,7 @@ TEST_CASE("whatever is wrong with a request, the result says it and echoes the n
   CHECK(cause_with([](auto& r) { r["knobs"]["tf32"] = "maybe"; }) == "bad_request");
   CHECK(cause_with([](auto& r) { r.erase("trace"); }) == "bad_request");
   CHECK(cause_with([](auto& r) { r["device"] = "sm_90"; }) == "unsupported");
-  CHECK(cause_with([](auto& r) { r["world_size"] = 2; }) == "unsupported");
+  CHECK(cause_with([](auto& r) { r["world_size"] = 3; }) == "bad_request");  // 32 samples
 
   const CellResult done = attempt(folder.path(), good, true);
   CHECK_FALSE(done.failure);

@@ -76,6 +76,9 @@ Digest workload_digest(const Model& model, const ModelPreset& preset, const Work
   std::visit(AppendSettings{builder}, preset.schedule);
   append_state(builder, state);
   append_fields(builder, batches.fields());
+  if (!batches.layout().is_whole()) {
+    builder.append("micro-batches").append(static_cast<std::uint64_t>(batches.layout().micro_batches()));
+  }
   builder.append(batches.data_digest()).append(batches.order_digest(request.steps));
   return builder.finish();
 }

@@ -1,7 +1,6 @@
 // A GPU as the train loop sees it: events in LibTorch's current stream, its caching allocator's counters, and digests
 // that come back while later steps run.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <optional>
 #include <vector>
@@ -42,27 +41,37 @@ struct CommonMoment {
 
 class CudaStepTimer final : public StepTimer {
  public:
-  CudaStepTimer(EventPool& pool, const CommonMoment& common) : pool_(pool), common_(common) {
-    for (cudaEvent_t& event : marks_) event = pool_.take();
-  }
-  ~CudaStepTimer() override {
-    for (cudaEvent_t event : marks_) pool_.give_back(event);
-  }
+  CudaStepTimer(EventPool& pool, const CommonMoment& common) : pool_(pool), common_(common) {}
+  ~CudaStepTimer() override { give_back(); }
 
   void mark(StepMark mark) override {
-    check_cuda(cudaEventRecord(marks_[static_cast<std::size_t>(mark)], c10::cuda::getCurrentCUDAStream().stream()),
-               "recording an event");
+    if (mark == StepMark::begin) give_back();
+    passed_.push_back({mark, pool_.take()});
+    check_cuda(cudaEventRecord(passed_.back().event, c10::cuda::getCurrentCUDAStream().stream()), "recording an event");
   }
 
   StepTimes take() override {
-    check_cuda(cudaEventSynchronize(marks_.back()), "waiting for a step");
+    const cudaEvent_t last = passed_.back().event;
+    check_cuda(cudaEventSynchronize(last), "waiting for a step");
     const auto seen = std::chrono::steady_clock::now();
-    const auto ended = common_.host + std::chrono::nanoseconds(elapsed_ns(common_.event, marks_.back()));
-    return {between(0, 4), {between(0, 1), between(1, 2), between(2, 3), between(3, 4)}, std::min(ended, seen)};
+    StepTimes times;
+    for (std::size_t i = 1; i < passed_.size(); ++i) {
+      add_phase(times, passed_[i].mark, elapsed_ns(passed_[i - 1].event, passed_[i].event));
+    }
+    times.ended = std::min(common_.host + std::chrono::nanoseconds(elapsed_ns(common_.event, last)), seen);
+    return times;
   }
 
  private:
-  std::int64_t between(std::size_t from, std::size_t to) const { return elapsed_ns(marks_[from], marks_[to]); }
+  struct Passed {
+    StepMark mark;
+    cudaEvent_t event;
+  };
+
+  void give_back() {
+    for (const Passed& passed : passed_) pool_.give_back(passed.event);
+    passed_.clear();
+  }
 
   static std::int64_t elapsed_ns(cudaEvent_t from, cudaEvent_t to) {
     float milliseconds = 0;  // resolution about half a microsecond
@@ -72,7 +81,7 @@ class CudaStepTimer final : public StepTimer {
 
   EventPool& pool_;
   const CommonMoment& common_;
-  std::array<cudaEvent_t, kStepMarks> marks_{};
+  std::vector<Passed> passed_;
 };
 
 class Cuda final : public ComputeDevice {

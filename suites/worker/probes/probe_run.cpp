@@ -120,11 +120,8 @@ at::Tensor ProbeRun::random_whole(const std::string& name, std::int64_t count) c
 }
 
 double ProbeRun::time_ns(const std::function<at::Tensor()>& work, std::int64_t calls) {
-  // A step's timer has five marks; what counts lies between the first, set last of four, and the fifth.
   const std::unique_ptr<StepTimer> timer = device_.start_step();
-  for (const StepMark mark : {StepMark::loaded, StepMark::forwarded, StepMark::differentiated, StepMark::begin}) {
-    timer->mark(mark);
-  }
+  timer->mark(StepMark::begin);
   for (std::int64_t call = 0; call < calls; ++call) work();
   timer->mark(StepMark::updated);
   return static_cast<double>(timer->take().total_ns);

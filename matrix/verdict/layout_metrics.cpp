@@ -1,0 +1,228 @@
+#include "matrix/verdict/layout_metrics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+namespace {
+
+Measurement missing(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
+
+constexpr const char* kNeedsTensors = "digests of every tensor are needed: `trace: tensor`";
+
+// A worker writes `fc1#2` of what belongs to one of several micro-batches.
+bool is_of_one_micro_batch(const TensorRecord& tensor) { return tensor.name.find('#') != std::string::npos; }
+
+bool is_shared(const TensorRecord& tensor) {
+  const bool is_reduced = tensor.role == TensorRole::parameter || tensor.role == TensorRole::loss ||
+                          tensor.role == TensorRole::parameter_gradient || tensor.role == TensorRole::optimizer_state;
+  return is_reduced && !is_of_one_micro_batch(tensor);
+}
+
+std::string place_of(const TensorsRecord& record) {
+  return record.is_final ? "the state after the last step" : fmt::format("step {}", record.step);
+}
+
+// How many records differ, and the first of them.
+struct Differences {
+  std::int64_t steps = 0;
+  bool final_state = false;
+  int rank = 0;  // of `first`
+  std::optional<CheckDivergence> first;
+
+  void add(const TensorsRecord& record) { record.is_final ? void(final_state = true) : void(++steps); }
+  double count() const { return static_cast<double>(steps + (final_state ? 1 : 0)); }
+  std::string text(std::int64_t of_steps) const {
+    if (steps == 0) return "in the state after the last step";
+    return fmt::format("in {} of {} steps{}", steps, of_steps, final_state ? " and the state after them" : "");
+  }
+};
+
+Divergence divergence_of(const TensorsRecord& record, const TensorRecord& ours, const std::string& theirs) {
+  return {record.step, ours.name, std::string(to_string(ours.role)), ours.digest, theirs};
+}
+
+// Which rank parts from the others: of two nobody can say, so the second.
+std::size_t odd_rank(const std::vector<const TensorRecord*>& of_ranks) {
+  const auto holders = [&](const TensorRecord* tensor) {
+    return std::count_if(of_ranks.begin(), of_ranks.end(),
+                         [&](const TensorRecord* other) { return other->digest == tensor->digest; });
+  };
+  const auto most = std::max_element(of_ranks.begin(), of_ranks.end(),
+                                     [&](const auto* a, const auto* b) { return holders(a) < holders(b); });
+  const auto odd = std::find_if(of_ranks.begin(), of_ranks.end(),
+                                [&](const TensorRecord* tensor) { return tensor->digest != (*most)->digest; });
+  return static_cast<std::size_t>(odd - of_ranks.begin());
+}
+
+// Adds what the ranks' `number`-th records differ in. Returns what keeps them from being compared, or nothing.
+std::string compare_ranks(const AttemptRecord& attempt, std::size_t number, Differences& found) {
+  const TensorsRecord& lead = attempt.lead().trace->tensors[number];
+  std::vector<const TensorsRecord*> records;
+  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+    records.push_back(&attempt.ranks[rank].trace->tensors[number]);
+    const TensorsRecord& record = *records.back();
+    if (record.step == lead.step && record.is_final == lead.is_final && record.tensors.size() == lead.tensors.size())
+      continue;
+    return fmt::format("rank {} recorded other tensors than rank 0 of {}", rank, place_of(lead));
+  }
+  bool differs = false;
+  for (std::size_t i = 0; i < lead.tensors.size(); ++i) {
+    std::vector<const TensorRecord*> of_ranks;
+    for (const TensorsRecord* record : records) of_ranks.push_back(&record->tensors[i]);
+    const TensorRecord& first = *of_ranks.front();
+    for (const TensorRecord* tensor : of_ranks) {
+      if (tensor->role == first.role && is_shared(*tensor) == is_shared(first) &&
+          (!is_shared(first) || tensor->name == first.name))
+        continue;
+      return fmt::format("`{}` of {} was not recorded by every rank", first.name, place_of(lead));
+    }
+    const bool agree = std::all_of(of_ranks.begin(), of_ranks.end(),
+                                   [&](const TensorRecord* tensor) { return tensor->digest == first.digest; });
+    if (agree || !is_shared(first)) continue;
+    differs = true;
+    if (found.first) continue;
+    const std::size_t odd = odd_rank(of_ranks);
+    const std::size_t other = odd == 0 ? 1 : 0;
+    found.rank = static_cast<int>(odd);
+    found.first =
+        CheckDivergence{divergence_of(lead, *of_ranks[odd], of_ranks[other]->digest), fmt::format("rank {}", other)};
+  }
+  if (differs) found.add(lead);
+  return "";
+}
+
+// Why an attempt's traces cannot show every tensor of every step, or nothing.
+std::string incomplete(const AttemptRecord& attempt) {
+  const std::size_t steps = attempt.lead().trace->steps.size();
+  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+    const Trace& trace = *attempt.ranks[rank].trace;
+    if (trace.header.level != TraceLevel::tensor) return kNeedsTensors;
+    if (trace.steps.size() == steps && trace.tensors.size() == steps + 1) continue;
+    return fmt::format("rank {} has tensors of {} of {} steps", rank, trace.tensors.size(), steps);
+  }
+  return "";
+}
+
+std::string knob_of(const AttemptRecord& attempt, const char* name) {
+  const KnobValues& knobs = attempt.lead().result->knobs_resolved;
+  const auto value = knobs.find(name);
+  return value == knobs.end() ? "" : value->second;
+}
+
+// Of one rank: products of matrices may add up in another order with more of them.
+std::string threads_of(const AttemptRecord& attempt) { return knob_of(attempt, "threads"); }
+
+// What a rank adds up alone is a subtree of the whole sum, if its micro-batches are one, two, four ...
+bool adds_up_a_subtree(const AttemptRecord& attempt) {
+  const std::string accumulate = knob_of(attempt, "accumulate");
+  return std::ranges::any_of(std::array{"1", "2", "4", "8", "16", "32", "64", "128", "256", "512"},
+                             [&](const char* power) { return accumulate == power; });
+}
+
+using Key = std::pair<TensorRole, std::string>;
+
+std::map<Key, const TensorRecord*> by_name(const TensorsRecord& record) {
+  std::map<Key, const TensorRecord*> tensors;
+  for (const TensorRecord& tensor : record.tensors) {
+    if (tensor.role != TensorRole::buffer) tensors.emplace(Key{tensor.role, tensor.name}, &tensor);
+  }
+  return tensors;
+}
+
+// As compare_ranks(), of every rank against `alone`.
+std::string compare_with(const TensorsRecord& alone, const std::string& slug, const AttemptRecord& attempt,
+                         std::size_t number, Differences& found) {
+  const auto expected = by_name(alone);
+  std::map<Key, const TensorRecord*> unseen = expected;
+  using Order = std::tuple<TensorRole, bool, std::size_t, std::size_t>;
+  std::optional<Order> earliest;
+  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+    const TensorsRecord& record = attempt.ranks[rank].trace->tensors[number];
+    for (std::size_t i = 0; i < record.tensors.size(); ++i) {
+      const TensorRecord& tensor = record.tensors[i];
+      if (tensor.role == TensorRole::buffer) continue;
+      const auto same = expected.find({tensor.role, tensor.name});
+      if (same == expected.end() || record.step != alone.step || record.is_final != alone.is_final) {
+        return fmt::format("{} recorded no `{}` of {}", slug, tensor.name, place_of(record));
+      }
+      unseen.erase(same->first);
+      const Order order{tensor.role, !is_of_one_micro_batch(tensor), rank, i};
+      if (tensor.digest == same->second->digest || (earliest && *earliest < order)) continue;
+      earliest = order;
+      if (found.steps > 0) continue;  // an earlier step was named
+      found.rank = static_cast<int>(rank);
+      found.first = CheckDivergence{divergence_of(record, tensor, same->second->digest), slug};
+    }
+  }
+  if (!unseen.empty()) {
+    return fmt::format("no rank recorded `{}` of {}", unseen.begin()->second->name, place_of(alone));
+  }
+  if (earliest) found.add(alone);
+  return "";
+}
+
+}  // namespace
+
+Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvidence*) {
+  Measurement worst{0.0, std::nullopt, ""};
+  const std::size_t ranks = cell.repeats.front().ranks.size();
+  if (ranks < 2) return missing("needs several ranks, the cell has 1");
+  const std::size_t steps = cell.repeats.front().lead().trace->steps.size();
+  for (const AttemptRecord& attempt : cell.repeats) {
+    const auto cannot = [&](const std::string& why) {
+      return missing(fmt::format("repeat {}: {}", attempt.repeat, why));
+    };
+    if (const std::string why = incomplete(attempt); !why.empty()) return cannot(why);
+    Differences found;
+    for (std::size_t number = 0; number < attempt.lead().trace->tensors.size(); ++number) {
+      if (const std::string why = compare_ranks(attempt, number, found); !why.empty()) return cannot(why);
+    }
+    if (found.count() <= *worst.value) continue;
+    worst = {found.count(), found.first, ""};
+    worst.repeat = attempt.repeat;
+    worst.statement = fmt::format("in repeat {} rank {} differs from {} {}", attempt.repeat, found.rank,
+                                  found.first->against, found.text(static_cast<std::int64_t>(steps)));
+  }
+  if (*worst.value == 0) {
+    worst.statement =
+        fmt::format("{} ranks hold the same parameters, gradients and optimizer state in all {} steps", ranks, steps);
+  }
+  return worst;
+}
+
+// A single odd repeat is repeat_mismatches' business: the first is held against the first.
+Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence* alone) {
+  const AttemptRecord& ours = cell.repeats.front();
+  const AttemptRecord& theirs = alone->repeats.front();
+  if (const auto threads = threads_of(ours); threads.empty() || threads != threads_of(theirs)) {
+    return missing(fmt::format("a rank has `{}` threads, {} has `{}`", threads, alone->slug, threads_of(theirs)));
+  }
+  if (!adds_up_a_subtree(ours)) {
+    return missing(fmt::format("accumulate is `{}`: equal bits are promised for 1, 2, 4 and further powers of two",
+                               knob_of(ours, "accumulate")));
+  }
+  for (const AttemptRecord* attempt : {&ours, &theirs}) {
+    if (const std::string why = incomplete(*attempt); !why.empty()) return missing(why);
+  }
+  const std::vector<TensorsRecord>& records = theirs.lead().trace->tensors;
+  if (records.size() != ours.lead().trace->tensors.size()) return missing("of other steps than " + alone->slug);
+  Differences found;
+  for (std::size_t number = 0; number < records.size(); ++number) {
+    const std::string why = compare_with(records[number], alone->slug, ours, number, found);
+    if (!why.empty()) return missing(why);
+  }
+  const auto steps = static_cast<std::int64_t>(records.size()) - 1;
+  Measurement measured{found.count(), found.first, ""};
+  measured.repeat = ours.repeat;
+  measured.statement =
+      found.first ? fmt::format("differs from {} {}, first on rank {}", alone->slug, found.text(steps), found.rank)
+                  : fmt::format("has the bits of {} in all {} steps", alone->slug, steps);
+  return measured;
+}
+
+}  // namespace reprobench

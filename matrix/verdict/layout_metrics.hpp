@@ -1,0 +1,19 @@
+// Metrics over a training on several ranks, from the digests of every tensor: do all ranks hold the same after each
+// reduction, and has the layout the bits of one rank that does all the micro-batches alone?
+#pragma once
+
+#include "matrix/verdict/metrics.hpp"
+
+namespace reprobench {
+
+// Steps in which the ranks of a repeat hold different parameters, gradients after the reduction, optimizer state or
+// loss. The rank that parts from the most others is named, with the first step and tensor.
+Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvidence* unused);
+
+// Steps in which some rank's tensor is not that of `alone`, the same training on one rank. Named is the first in the
+// order in which a step computes: what a rank had of its own, be it a batch, an activation or its part of a gradient,
+// before what it got from others. So a difference is followed through the reduction to the rank that sent it. Running
+// statistics are each rank's own and left out.
+Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence* alone);
+
+}  // namespace reprobench

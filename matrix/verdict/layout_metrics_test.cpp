@@ -1,0 +1,174 @@
+// What is said of trainings on several ranks, from traces made by hand.
+#include "matrix/verdict/layout_metrics.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/verdict/sample_run.hpp"
+
+namespace reprobench {
+namespace {
+
+TensorRecord tensor(TensorRole role, const std::string& name) {
+  return {name, role, "float32", {2}, "digest of " + name, std::nullopt};
+}
+
+// Three steps of a model of one weight: `of` names the micro-batches that this rank does.
+Trace trace_of(const std::vector<std::string>& of) {
+  Trace trace;
+  trace.header.level = TraceLevel::tensor;
+  for (std::int64_t step = 1; step <= 3; ++step) {
+    TensorsRecord record{step, false, {}};
+    const auto add_own = [&](TensorRole role, const char* name) {
+      for (const std::string& number : of) record.tensors.push_back(tensor(role, name + ("#" + number)));
+    };
+    add_own(TensorRole::input, "input");
+    record.tensors.push_back(tensor(TensorRole::parameter, "w"));
+    add_own(TensorRole::forward_output, "fc1");
+    record.tensors.push_back(tensor(TensorRole::loss, "loss"));
+    add_own(TensorRole::parameter_gradient, "w");
+    record.tensors.push_back(tensor(TensorRole::parameter_gradient, "w"));
+    record.tensors.push_back(tensor(TensorRole::optimizer_state, "w.exp_avg"));
+    record.tensors.push_back(tensor(TensorRole::buffer, "running_mean"));
+    trace.tensors.push_back(record);
+    StepRecord line;
+    line.step = step;
+    trace.steps.push_back(line);
+  }
+  trace.tensors.push_back({3, true, {tensor(TensorRole::parameter, "w"), tensor(TensorRole::buffer, "running_mean")}});
+  return trace;
+}
+
+CellEvidence evidence_of(const std::vector<std::vector<std::string>>& micro_batches) {
+  AttemptRecord attempt = sample::attempt(0, 1'000'000);
+  attempt.ranks.resize(micro_batches.size(), attempt.ranks.front());
+  for (std::size_t rank = 0; rank < micro_batches.size(); ++rank) {
+    attempt.ranks[rank].trace = trace_of(micro_batches[rank]);
+    attempt.ranks[rank].result->knobs_resolved = {{"threads", "1"}, {"accumulate", "1"}};
+  }
+  return {"on-" + std::to_string(micro_batches.size()), "cpu", "", {attempt}};
+}
+
+TensorRecord& tensor_of(CellEvidence& cell, std::size_t rank, std::size_t record, TensorRole role,
+                        const std::string& name) {
+  for (TensorRecord& one : cell.repeats[0].ranks[rank].trace->tensors[record].tensors) {
+    if (one.role == role && one.name == name) return one;
+  }
+  throw std::logic_error("no such tensor");
+}
+
+CellEvidence two_ranks() { return evidence_of({{"0"}, {"1"}}); }
+const CellEvidence kAlone = evidence_of({{"0", "1"}});
+
+std::string missing_of(const CellEvidence& cell) { return differing_ranks_of_training(cell, nullptr).missing; }
+std::string missing_of(const CellEvidence& cell, const CellEvidence& alone) {
+  return differing_from_one_rank(cell, &alone).missing;
+}
+
+TEST_CASE("ranks of a training agree on all that is reduced, and on nothing else", "[verdict][ranks]") {
+  CellEvidence cell = two_ranks();
+  tensor_of(cell, 1, 0, TensorRole::buffer, "running_mean").digest = "its own";
+  const Measurement same = differing_ranks_of_training(cell, nullptr);
+  CHECK(same.value == 0);
+  CHECK(same.statement == "2 ranks hold the same parameters, gradients and optimizer state in all 3 steps");
+}
+
+TEST_CASE("the first step and tensor in which a rank differs are named with it", "[verdict][ranks]") {
+  CellEvidence cell = two_ranks();
+  tensor_of(cell, 1, 1, TensorRole::optimizer_state, "w.exp_avg").digest = "other";
+  tensor_of(cell, 1, 1, TensorRole::parameter_gradient, "w").digest = "other";
+  tensor_of(cell, 1, 3, TensorRole::parameter, "w").digest = "other";
+  const Measurement measured = differing_ranks_of_training(cell, nullptr);
+  CHECK(measured.value == 2);
+  CHECK(measured.statement == "in repeat 0 rank 1 differs from rank 0 in 1 of 3 steps and the state after them");
+  REQUIRE(measured.divergence);
+  CHECK(measured.divergence->step == 2);
+  CHECK(measured.divergence->tensor == "w");
+  CHECK(measured.divergence->role == "parameter_gradient");
+  CHECK(measured.divergence->measured_digest == "other");
+  CHECK(measured.divergence->against == "rank 0");
+}
+
+TEST_CASE("of three ranks the one that stands alone is named, be it the first", "[verdict][ranks]") {
+  for (const std::size_t odd : {0U, 1U, 2U}) {
+    CellEvidence cell = evidence_of({{"0"}, {"1"}, {"2"}});
+    tensor_of(cell, odd, 3, TensorRole::parameter, "w").digest = "other";
+    const Measurement measured = differing_ranks_of_training(cell, nullptr);
+    CHECK(measured.value == 1);
+    CHECK(measured.statement == "in repeat 0 rank " + std::to_string(odd) + " differs from rank " +
+                                    (odd == 0 ? "1" : "0") + " in the state after the last step");
+    CHECK(measured.divergence->measured_digest == "other");
+  }
+}
+
+TEST_CASE("a later repeat whose ranks differ more speaks for the cell", "[verdict][ranks]") {
+  CellEvidence cell = two_ranks();
+  cell.repeats.push_back(cell.repeats[0]);
+  cell.repeats[1].repeat = 1;
+  cell.repeats[1].ranks[1].trace->tensors[0].tensors[1].digest = "other";
+  const Measurement measured = differing_ranks_of_training(cell, nullptr);
+  CHECK(measured.repeat == 1);
+  CHECK(measured.statement == "in repeat 1 rank 1 differs from rank 0 in 1 of 3 steps");
+}
+
+TEST_CASE("ranks whose evidence is missing do not agree", "[verdict][ranks]") {
+  CHECK(missing_of(kAlone) == "needs several ranks, the cell has 1");
+  CellEvidence cell = two_ranks();
+  cell.repeats[0].ranks[1].trace->tensors.pop_back();
+  CHECK(missing_of(cell) == "repeat 0: rank 1 has tensors of 3 of 3 steps");
+  CHECK(missing_of(cell, kAlone) == "rank 1 has tensors of 3 of 3 steps");
+  cell = two_ranks();
+  cell.repeats[0].ranks[1].trace->tensors[1].tensors.pop_back();
+  CHECK(missing_of(cell) == "repeat 0: rank 1 recorded other tensors than rank 0 of step 2");
+  cell = two_ranks();
+  tensor_of(cell, 1, 2, TensorRole::parameter_gradient, "w").name = "v";
+  CHECK(missing_of(cell) == "repeat 0: `w` of step 3 was not recorded by every rank");
+  cell = two_ranks();
+  cell.repeats[0].ranks[0].trace->header.level = TraceLevel::step;
+  CHECK(missing_of(cell) == "repeat 0: digests of every tensor are needed: `trace: tensor`");
+}
+
+TEST_CASE("a layout has the bits of one rank that does its micro-batches", "[verdict][ranks]") {
+  CellEvidence cell = two_ranks();
+  tensor_of(cell, 1, 0, TensorRole::buffer, "running_mean").digest = "its own";
+  const Measurement same = differing_from_one_rank(cell, &kAlone);
+  CHECK(same.value == 0);
+  CHECK(same.statement == "has the bits of on-1 in all 3 steps");
+}
+
+TEST_CASE("a difference is followed through the reduction to the rank that sent it", "[verdict][ranks]") {
+  CellEvidence cell = two_ranks();
+  // Its part of a gradient is wrong, so both ranks have the same wrong sum.
+  for (const std::size_t rank : {0U, 1U}) tensor_of(cell, rank, 1, TensorRole::parameter_gradient, "w").digest = "sum";
+  tensor_of(cell, 1, 1, TensorRole::parameter_gradient, "w#1").digest = "part";
+  tensor_of(cell, 0, 2, TensorRole::parameter, "w").digest = "later";
+  CHECK(differing_ranks_of_training(cell, nullptr).value == 1);  // step 3 alone
+  const Measurement measured = differing_from_one_rank(cell, &kAlone);
+  CHECK(measured.value == 2);
+  CHECK(measured.statement == "differs from on-1 in 2 of 3 steps, first on rank 1");
+  CHECK(measured.divergence->step == 2);
+  CHECK(measured.divergence->tensor == "w#1");
+  CHECK(measured.divergence->against == "on-1");
+}
+
+TEST_CASE("a rank with another batch is named by it, though every rank has another loss", "[verdict][ranks]") {
+  CellEvidence cell = two_ranks();
+  for (const std::size_t rank : {0U, 1U}) tensor_of(cell, rank, 0, TensorRole::loss, "loss").digest = "other";
+  tensor_of(cell, 1, 0, TensorRole::forward_output, "fc1#1").digest = "other";
+  tensor_of(cell, 1, 0, TensorRole::input, "input#1").digest = "other";
+  const Measurement measured = differing_from_one_rank(cell, &kAlone);
+  CHECK(measured.statement == "differs from on-1 in 1 of 3 steps, first on rank 1");
+  CHECK(measured.divergence->tensor == "input#1");
+}
+
+TEST_CASE("a layout is not held against one that did, or recorded, something else", "[verdict][ranks]") {
+  CHECK(missing_of(evidence_of({{"0"}, {"2"}}), kAlone) == "on-1 recorded no `input#2` of step 1");
+  CHECK(missing_of(evidence_of({{"0"}, {"0"}}), kAlone) == "no rank recorded `input#1` of step 1");
+  CellEvidence cell = two_ranks();
+  for (RankRecord& rank : cell.repeats[0].ranks) rank.result->knobs_resolved["threads"] = "2";
+  CHECK(missing_of(cell, kAlone) == "a rank has `2` threads, on-1 has `1`");
+  cell = two_ranks();
+  for (RankRecord& rank : cell.repeats[0].ranks) rank.result->knobs_resolved["accumulate"] = "3";
+  CHECK(missing_of(cell, kAlone) == "accumulate is `3`: equal bits are promised for 1, 2, 4 and further powers of two");
+}
+
+}  // namespace
+}  // namespace reprobench

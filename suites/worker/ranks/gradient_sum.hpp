@@ -1,0 +1,60 @@
+// Losses and gradients of a step's micro-batches become one, in one order of summation whatever the layout: pairs of
+// neighbours, then pairs of those, (0 + 1) + (2 + 3). What one rank adds up alone is then a subtree of the same tree as
+// long as its number of micro-batches is a power of two, so one rank with four of them, two with two and four with one
+// make the same bits by construction. Gloo's all-reduce promises no order and takes another with another number of
+// ranks and elements, so ranks gather what each has and add it up themselves, every one the same.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "suites/worker/ranks/layout.hpp"
+#include "suites/worker/train_state.hpp"
+
+namespace at {
+class Tensor;
+}
+
+namespace reprobench {
+
+class RankGroup;
+
+// Lists of tensors, added element by element.
+class PairwiseSum {
+ public:
+  PairwiseSum();
+  ~PairwiseSum();
+  void add(std::vector<at::Tensor> terms);  // each list like the first
+  std::vector<at::Tensor> take();           // the sum of all; starts anew
+
+ private:
+  struct Partial;
+  void add_last_two();
+
+  std::vector<Partial> partials_;  // of ever fewer terms
+};
+
+class GradientSum {
+ public:
+  // `ranks` may be null: then there is one. Both references must outlive this.
+  GradientSum(const Layout& layout, RankGroup* ranks, TrainState& state);
+
+  // Takes in the gradients of the micro-batch that has just been differentiated.
+  void add(const at::Tensor& loss);
+
+  // The mean over all micro-batches of all ranks: gradients into the state, the loss comes back. Every rank has the
+  // same bits.
+  at::Tensor finish();
+
+ private:
+  void add_over_ranks(std::vector<at::Tensor>& terms) const;
+  std::vector<at::Tensor> gathered(const std::vector<at::Tensor>& bucket) const;
+
+  const Layout& layout_;
+  RankGroup* ranks_;
+  TrainState& state_;
+  PairwiseSum own_;
+};
+
+}  // namespace reprobench

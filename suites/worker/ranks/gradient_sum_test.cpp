@@ -1,0 +1,193 @@
+// Micro-batches shared out over ranks, which meet over Gloo as threads of one process: the order of summation, and real
+// trainings in every layout.
+#include "suites/worker/ranks/gradient_sum.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full.h>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/number.hpp"
+#include "matrix/contract/trace.hpp"
+#include "suites/worker/ranks/in_threads.hpp"
+#include "suites/worker/run_failure.hpp"
+#include "suites/worker/temporary_folder.hpp"
+#include "suites/worker/train_loop.hpp"
+
+namespace reprobench {
+namespace {
+
+float pairwise_sum_of(const std::vector<float>& values) {
+  PairwiseSum sum;
+  for (const float value : values) sum.add({at::full({1}, value)});
+  return sum.take().front()[0].item<float>();
+}
+
+TEST_CASE("neighbours are added first, then their sums", "[ranks]") {
+  const float half_ulp = std::ldexp(1.0F, -24);  // of 1: it is lost unless two of them come together
+  CHECK(pairwise_sum_of({half_ulp, half_ulp, 1, 0}) == 1 + 2 * half_ulp);
+  CHECK(pairwise_sum_of({1, half_ulp, half_ulp, 0}) == 1);
+  CHECK(pairwise_sum_of({1, 0, half_ulp, half_ulp}) == 1 + 2 * half_ulp);  // from left to right: 1
+  CHECK(pairwise_sum_of({1, 0, 0, half_ulp, half_ulp, 0}) == 1);
+  CHECK(pairwise_sum_of({1, 0, 0, 0, half_ulp, half_ulp}) == 1 + 2 * half_ulp);
+  CHECK(pairwise_sum_of({3, 4, 5}) == 12);
+}
+
+TEST_CASE("a layout counts micro-batches in the order of the batch", "[ranks]") {
+  const Layout second{1, 2, 3};
+  CHECK(second.named("fc1", 0) == "fc1#3");
+  CHECK(second.named("fc1", 2) == "fc1#5");
+  CHECK(Layout{}.named("fc1", 0) == "fc1");
+  CHECK((Layout{0, 1, 2}).named("fc1", 0) == "fc1#0");
+  CellRequest request;
+  request.world_size = 2;
+  request.workload.batch_size = 12;
+  CHECK(layout_of(request, {{"accumulate", "3"}}).micro_batches() == 6);
+  CHECK_THROWS_WITH(layout_of(request, {{"accumulate", "4"}}), "a batch of 12 makes no 8 equal micro-batches");
+}
+
+struct SharedTraining {
+  std::string model;
+  std::string preset;
+  std::int64_t batch_size;
+};
+
+using DigestByName = std::map<std::string, std::string>;  // of a step, by role and name
+
+struct RankTrace {
+  std::string workload_digest;
+  std::vector<DigestByName> records;
+  std::vector<StepRecord> steps;
+};
+
+RankTrace rank_trace_from(const std::filesystem::path& folder) {
+  RankTrace trace;
+  std::ifstream file(folder / "trace.jsonl");
+  std::string line;
+  for (std::int64_t seq = 0; std::getline(file, line); ++seq) {
+    const auto json = std::get<0>(parse_trace_line(line, seq));
+    if (json.at("kind") == "step") trace.steps.push_back(step_record_from_json(json));
+    if (json.at("kind") != "tensors" && json.at("kind") != "final") continue;
+    DigestByName& record = trace.records.emplace_back();
+    for (const TensorRecord& tensor : tensors_record_from_json(json).tensors) {
+      record.emplace(std::string(to_string(tensor.role)) + " " + tensor.name, tensor.digest);
+    }
+  }
+  return trace;
+}
+
+constexpr std::int64_t kSharedSteps = 3;
+
+// What every rank leaves. The fault, if any, is planted in the last one.
+std::vector<RankTrace> train_on(int ranks, int accumulate, const SharedTraining& training,
+                                const std::optional<Injection>& fault = {}) {
+  const TemporaryFolder attempt;
+  std::vector<RankTrace> traces(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::filesystem::create_directory(attempt.path() / ("rank-" + std::to_string(rank)));
+  }
+  in_threads(ranks, [&](int rank) {
+    CellRequest request;
+    request.cell_id = "cell";
+    request.nonce = "0123456789abcdef";
+    request.workload = {training.model, training.preset, kSharedSteps, training.batch_size};
+    request.device = "cpu";
+    request.knobs = with_defaults({{"accumulate", std::to_string(accumulate)}});
+    request.trace = TraceLevel::tensor;
+    request.rank = rank;
+    request.world_size = ranks;
+    if (rank == ranks - 1) request.inject = fault;
+    const auto folder = attempt.path() / ("rank-" + std::to_string(rank));
+    CellResult result;
+    run_training(request, folder, std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data", result);
+    traces[static_cast<std::size_t>(rank)] = rank_trace_from(folder);
+    traces[static_cast<std::size_t>(rank)].workload_digest = result.workload_digest;
+  });
+  return traces;
+}
+
+// "step 2: parameter_gradient fc1.weight#1 of rank 1", of all that some rank has and `alone` has not so.
+std::vector<std::string> differences(const std::vector<RankTrace>& ranks, const RankTrace& alone) {
+  std::vector<std::string> found;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    for (std::size_t i = 0; i < ranks[rank].records.size(); ++i) {
+      for (const auto& [name, digest] : ranks[rank].records[i]) {
+        const auto same = alone.records.at(i).find(name);
+        if (same != alone.records[i].end() && same->second == digest) continue;
+        found.push_back("step " + std::to_string(i + 1) + ": " + name + " of rank " + std::to_string(rank));
+      }
+    }
+  }
+  return found;
+}
+
+const SharedTraining kSharedMlp{"mlp", "base", 32};
+
+TEST_CASE("every layout of four micro-batches makes the bits of one rank that does all of them", "[ranks]") {
+  for (const SharedTraining& training : {kSharedMlp, SharedTraining{"llama", "tiny-lora", 4}}) {
+    INFO(training.model);
+    const RankTrace alone = train_on(1, 4, training).front();
+    REQUIRE(alone.records.size() == kSharedSteps + 1);
+    for (const int ranks : {2, 4}) {
+      const std::vector<RankTrace> shared = train_on(ranks, 4 / ranks, training);
+      CHECK(differences(shared, alone).empty());
+      for (const RankTrace& rank : shared) {
+        CHECK(rank.workload_digest == alone.workload_digest);
+        CHECK(rank.steps[1].loss == alone.steps[1].loss);
+        CHECK(rank.steps[1].samples == training.batch_size / ranks);
+        CHECK(rank.steps[1].phases.comm_ns > 0);
+      }
+    }
+    const RankTrace whole = train_on(1, 1, training).front();
+    CHECK(whole.workload_digest != alone.workload_digest);
+    CHECK(whole.steps[0].phases.comm_ns == 0);
+  }
+}
+
+TEST_CASE("the mean over micro-batches is that over the batch, but for rounding", "[ranks]") {
+  const RankTrace whole = train_on(1, 1, kSharedMlp).front();
+  const RankTrace parts = train_on(2, 2, kSharedMlp).front();
+  for (std::size_t i = 0; i < whole.steps.size(); ++i) {
+    const double norm = *exact_float_from_json(whole.steps[i].grad_norm);
+    CHECK(*exact_float_from_json(parts.steps[i].grad_norm) == Approx(norm).epsilon(1e-4));
+    CHECK(*exact_float_from_json(parts.steps[i].loss) ==
+          Approx(*exact_float_from_json(whole.steps[i].loss)).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("a wrong part of a gradient is on record with the rank that sent it, the sum on all", "[ranks]") {
+  const RankTrace alone = train_on(1, 2, kSharedMlp).front();
+  const Injection fault{"gradient_ulp", 3, "fc2.bias", 0};
+  const std::vector<std::string> found = differences(train_on(2, 1, kSharedMlp, fault), alone);
+  CHECK(std::count(found.begin(), found.end(), "step 3: parameter_gradient fc2.bias#1 of rank 1") == 1);
+  for (const std::string& one : found) {
+    INFO(one);
+    CHECK(one.find("fc2.bias") != std::string::npos);
+    CHECK(one.find("step 1") == std::string::npos);
+    CHECK(one.find("step 2") == std::string::npos);
+  }
+}
+
+TEST_CASE("what does a step in one piece takes no micro-batches", "[ranks]") {
+  CellRequest request;
+  request.workload = {"mlp", "base", 1, 32};
+  request.device = "sm_90";
+  request.world_size = 2;
+  request.knobs = with_defaults({});
+  CellResult result;
+  const TemporaryFolder folder;
+  const auto train = [&] { run_training(request, folder.path(), {}, result); };
+  CHECK_THROWS_WITH(train(), "this worker knows no collectives between GPUs");
+  request.device = "cpu";
+  request.world_size = 1;
+  request.knobs["accumulate"] = "2";
+  request.replay.emplace();
+  CHECK_THROWS_WITH(train(), "a replay does steps of one micro-batch on one rank");
+}
+
+}  // namespace
+}  // namespace reprobench

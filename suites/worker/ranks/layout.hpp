@@ -1,0 +1,31 @@
+// How the batch of a step is shared out: over ranks, and on each of them over micro-batches that are done one after the
+// other. Micro-batches are equal runs of the batch, numbered from 0 in its order: rank 0 has the first ones. So the
+// same micro-batches are done whether two ranks do two each or one rank does all four.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "matrix/contract/request.hpp"
+
+namespace reprobench {
+
+struct Layout {
+  int rank = 0;
+  int ranks = 1;
+  std::int64_t accumulated = 1;  // micro-batches that each rank does in a step
+
+  std::int64_t micro_batches() const { return ranks * accumulated; }  // of all ranks
+  bool is_whole() const { return micro_batches() == 1; }
+  std::int64_t first() const { return rank * accumulated; }  // of this rank's micro-batches
+
+  // What a trace calls something of this rank's `number`-th micro-batch: "fc1#2" if it is the step's third, "fc1" if
+  // there is but one.
+  std::string named(std::string_view name, std::int64_t number) const;
+};
+
+// Throws RunFailure "bad_request" if the batch makes no such micro-batches.
+Layout layout_of(const CellRequest& request, const KnobValues& resolved);
+
+}  // namespace reprobench
