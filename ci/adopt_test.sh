@@ -26,6 +26,9 @@ site=$environment/lib/python3.12/site-packages
 rm -rf "$environment"
 mkdir -p "$site"
 cp -al "$installed/site/." "$site" 2>/dev/null || cp -a "$installed/site/." "$site"
+# The headers through a link: from the same files the compiler's cache knows the worker, whose libraries are still the environment's.
+rm -r "$site/torch/include"
+ln -s "$installed/site/torch/include" "$site/torch/include"
 
 run stack adopt --prefix "$environment" adopted >"$work/adopt.txt" || { cat "$work/adopt.txt" >&2; fail "the environment is not adopted"; }
 grep -q 'libcudart.so.12 .*/nvidia/cuda_runtime/lib$' "$work/adopt.txt" || fail "the CUDA runtime it would load is not named"

@@ -26,7 +26,7 @@ configure() { # STACK BUILD EXTRA-INCLUDE-FOLDER...
   libraries=$site/torch/lib
   for part in "$site"/nvidia/*/include "${@:3}"; do [ -d "$part" ] && include="$include;$part"; done
   for part in "$site"/nvidia/*/lib; do libraries="$libraries;$part"; done
-  cmake -S suites/worker -B "$build" -G Ninja -DREPROBENCH_WITH_CUDA=ON -DREPROBENCH_BUILD_TESTS=ON "-DREPROBENCH_STACK_NAME=$1" \
+  cmake -S suites/worker -B "$build" -G Ninja -DREPROBENCH_WITH_CUDA=ON -DREPROBENCH_BUILD_TESTS=ON \
     "-DREPROBENCH_TORCH_INCLUDE_DIRS=$include" "-DREPROBENCH_TORCH_LIBRARY_DIRS=$libraries" >/dev/null
 }
 

@@ -17,7 +17,7 @@ for part in "$folder"/site/nvidia/*/lib; do libraries="$libraries;$part"; done
 abi=1
 case $stack in torch-2.1.0-*) abi=0 ;; esac # before 2.3 wheels kept the old C++ ABI
 
-cmake -S suites/worker -B "$build" -G Ninja -DREPROBENCH_BUILD_TESTS=ON "-DREPROBENCH_STACK_NAME=$stack" \
+cmake -S suites/worker -B "$build" -G Ninja -DREPROBENCH_BUILD_TESTS=ON \
   "-DREPROBENCH_TORCH_INCLUDE_DIRS=$folder/site/torch/include;$folder/site/torch/include/torch/csrc/api/include" \
   "-DREPROBENCH_TORCH_LIBRARY_DIRS=$libraries" "-DREPROBENCH_CXX11_ABI=$abi" >/dev/null
 cmake --build "$build" --target worker_test

@@ -68,7 +68,6 @@ std::vector<std::string> configure_command(const std::string& cmake, const Worke
       "-DCMAKE_BUILD_TYPE=Release",
       "-DCMAKE_CXX_COMPILER=" + build.compiler.path,
       "-DCMAKE_RUNTIME_OUTPUT_DIRECTORY=" + out.string(),
-      "-DREPROBENCH_STACK_NAME=" + build.stack,
       fmt::format("-DREPROBENCH_TORCH_INCLUDE_DIRS={}", fmt::join(build.include_dirs, ";")),
       fmt::format("-DREPROBENCH_TORCH_LIBRARY_DIRS={}", fmt::join(build.library_dirs, ";")),
       fmt::format("-DREPROBENCH_CXX11_ABI={}", build.cxx11_abi),
