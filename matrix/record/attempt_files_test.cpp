@@ -209,6 +209,11 @@ TEST_CASE("telemetry begins with its header, ends once, and knows its GPUs", "[r
         std::string::npos);
   CHECK(problem_of({header, other_event}).find(": an event of GPU 1, which the header does not name;") !=
         std::string::npos);
+  for (const std::string nonce : {"0010", "0012"}) {
+    opening.nonce = nonce;
+    CHECK(problem_of({to_json(opening)}).find(": nonce " + nonce + " does not match expected 0011;") !=
+          std::string::npos);
+  }
   CHECK(problem_of({header, {{"kind", "poem"}}}).find(": unknown kind `poem`;") != std::string::npos);
 }
 
