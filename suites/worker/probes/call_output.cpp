@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include <ATen/core/Tensor.h>
+
 #include "suites/worker/host_tensor.hpp"
 #include "suites/worker/tensor_record.hpp"
 

@@ -3,9 +3,11 @@
 
 #include <string>
 
-#include <ATen/core/Tensor.h>
-
 #include "matrix/contract/call_record.hpp"
+
+namespace at {
+class Tensor;
+}
 
 namespace reprobench {
 
