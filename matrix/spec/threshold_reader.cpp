@@ -138,7 +138,9 @@ constexpr Field<RuleDraft> kRuleFields[] = {
     {kBoundKinds[1].key, kOptional, "Measured at least this.", &read_bound<1>},
     {kBoundKinds[2].key, kOptional, "Measured exactly this.", &read_bound<2>},
     {kBoundKinds[3].key, kOptional, "Worse than the reference by at most so many percent.", &read_bound<3>},
-    {"vs", kOptional, "Always `reference`: the bound is of the ratio or difference to it.", &read_vs},
+    {"vs", kOptional,
+     "Always `reference`: of a metric that compares (`numerics.loss_rel`) any limit, of others `max_regression`.",
+     &read_vs},
     {"gate", kOptional, "`armed` decides; `record_only` is shown and decides nothing.", &read_gate},
     {"of", kOptional, "Of a probe: the operation, alone or with labels.",
      [](RuleDraft& draft, const YamlEntry& entry, Scope& scope) {

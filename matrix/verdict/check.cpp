@@ -251,6 +251,18 @@ void say_what_was_left_out(CheckResult& check, const CellEvidence& cell, const C
   if (!there.empty()) check.sentence += fmt::format("; of {}: {}", reference->slug, there);
 }
 
+// A ratio has two sides, and what compares already has none; empty where the bound fits the metric.
+std::string wrong_sort_of_bound(const Metric& metric, const Bound& bound) {
+  const bool is_ratio = bound.kind == Bound::Kind::max_regression;
+  if (metric.of_cell != nullptr && is_ratio) {
+    return fmt::format("{} compares already: it takes `max`, `min` or `equal`, no `max_regression`", metric.info.name);
+  }
+  if (metric.of_cell == nullptr && bound.vs_reference && !is_ratio) {
+    return fmt::format("{} against the reference is a ratio: it takes `max_regression`, not a limit", metric.info.name);
+  }
+  return "";
+}
+
 CheckResult described(const CellThreshold& threshold) {
   CheckResult check;
   check.metric = threshold.metric;
@@ -287,6 +299,9 @@ Against opposite_of(const CellThreshold& threshold) {
 CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, const ReferenceEvidence& reference) {
   const Metric* metric = find_metric(threshold.metric);
   if (metric == nullptr) return undecided(threshold, "unknown_metric", "this build knows no such metric");
+  if (const std::string why = wrong_sort_of_bound(*metric, threshold.bound); !why.empty()) {
+    return undecided(threshold, "not_comparable", why);
+  }
   const bool compares = opposite_of(threshold) != Against::nothing;
   if (compares && reference.evidence == nullptr) return undecided(threshold, reference.reason, reference.sentence);
   const CellEvidence* expected = compares ? reference.evidence : nullptr;

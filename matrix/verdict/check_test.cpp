@@ -79,6 +79,18 @@ TEST_CASE("a side with other repeats, or with a missing peak, leaves the ratio o
   CHECK(missing_here.sentence == "repeat 2 of cell did not record it");
 }
 
+TEST_CASE("a bound of the wrong sort decides nothing: a limit is no ratio, and what compares already has none",
+          "[verdict]") {
+  const CellEvidence cell = with_peaks("cell", {100});
+  const CheckResult limit = evaluate(threshold("memory.peak_rss", kAtLeast, 0.9, true), cell, {&cell, {}, ""});
+  CHECK(limit.status == CheckStatus::inconclusive);
+  CHECK(limit.sentence == "memory.peak_rss against the reference is a ratio: it takes `max_regression`, not a limit");
+  const CheckResult ratio = evaluate(threshold("numerics.loss_rel", kNoWorse, 0.1, true), cell, {&cell, {}, ""});
+  CHECK(ratio.status == CheckStatus::inconclusive);
+  CHECK(ratio.sentence == "numerics.loss_rel compares already: it takes `max`, `min` or `equal`, no `max_regression`");
+  CHECK(check_of(cell, "memory.peak_rss", kAtLeast, 0.9).status == CheckStatus::passed);
+}
+
 TEST_CASE("a bound holds up to itself", "[verdict]") {
   const CellEvidence cell = with_peaks("cell", {100, 200});
   const double peak = 200.0 * kMiB;
