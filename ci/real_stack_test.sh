@@ -142,7 +142,7 @@ zip: [[world_size, accumulate]]
 exclude: [{where: "workload != mlp"}]
 YAML
 layouts() { "$reprobench" --store "$work/store" run --matrix "$work/parallel.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
-failed='[k["sentence"] for c in v["cells"] for k in c["checks"] if k["metric"] == sys.argv[3] and k["status"] == "failed"]'
+failed='[k["sentence"] for c in v["cells"] for k in c["checks"] if k["metric"] == sys.argv[2] and k["status"] == "failed"]'
 said() { "$python" -c "import json, sys; v = json.load(open(sys.argv[1])); print(*$failed)" "$1/verdict.json" "$2"; }
 layouts "$work/layouts"
 expect "the verdict on layouts" passed "$(field "$work/layouts" 'v["word"]')"

@@ -143,6 +143,11 @@ std::string compare_with(const TensorsRecord& alone, const std::string& slug, co
   std::optional<Order> earliest;
   for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
     const TensorsRecord& record = attempt.ranks[rank].trace->tensors[number];
+    const auto own = by_name(record);
+    for (const auto& [key, tensor] : expected) {
+      if (!is_shared(*tensor) || own.contains(key)) continue;
+      return fmt::format("rank {} recorded no `{}` of {}", rank, tensor->name, place_of(alone));
+    }
     for (std::size_t i = 0; i < record.tensors.size(); ++i) {
       const TensorRecord& tensor = record.tensors[i];
       if (tensor.role == TensorRole::buffer) continue;

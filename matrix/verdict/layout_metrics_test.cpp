@@ -163,6 +163,10 @@ TEST_CASE("a layout is not held against one that did, or recorded, something els
   CHECK(missing_of(evidence_of({{"0"}, {"2"}}), kAlone) == "on-1 recorded no `input#2` of step 1");
   CHECK(missing_of(evidence_of({{"0"}, {"0"}}), kAlone) == "no rank recorded `input#1` of step 1");
   CellEvidence cell = two_ranks();
+  std::erase_if(cell.repeats[0].ranks[1].trace->tensors[1].tensors,
+                [](const TensorRecord& one) { return one.role == TensorRole::loss; });
+  CHECK(missing_of(cell, kAlone) == "rank 1 recorded no `loss` of step 2");
+  cell = two_ranks();
   for (RankRecord& rank : cell.repeats[0].ranks) rank.result->knobs_resolved["threads"] = "2";
   CHECK(missing_of(cell, kAlone) == "a rank has `2` threads, on-1 has `1`");
   cell = two_ranks();
