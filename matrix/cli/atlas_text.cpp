@@ -48,7 +48,8 @@ std::string cell_text(const OperatorAtlas& atlas, const AtlasRow& row, std::size
 constexpr const char* kLegend =
     "=: equal bits; 3e-08: rounding, relative L2 distance (estimated); bits: other bits of what has no fp64 form; "
     "OTHER: "
-    "another computation; DEFECT: farther from fp64 than rounding takes it; absent: the release has no such operator; "
+    "another computation; DEFECT: farther from fp64 than rounding takes it, or repeats its bits on one side alone; "
+    "absent: the release has no such operator; "
     "-: not run; ?: no record";
 
 std::string headline(const OperatorAtlas& atlas) {

@@ -91,6 +91,7 @@ struct Description<ProbeMeasurement> {
     field("kernels", measurement.kernels);
     field.optional("call", measurement.call);
     const bool is_measured = measurement.status == MeasurementStatus::measured;
+    field.hold(!measurement.call || measurement.labels.contains("call"), "has a `call` without its text as a label");
     field.hold(!is_measured || !measurement.samples.empty(), "has no samples, though its status is `measured`");
     field.hold(is_measured || measurement.samples.empty(), "has samples of a result that was not right");
     field.hold(measurement.unit == "count" || measurement.unit == "bits" ||

@@ -31,6 +31,15 @@ TEST_CASE("a measurement comes back from JSON as it was, samples and infinities 
   CHECK(probe_measurement_from_json(nlohmann::json::parse(to_json(triad()).dump())) == triad());
 }
 
+TEST_CASE("a call without its text is refused", "[contract]") {
+  ProbeMeasurement measurement = triad();
+  measurement.call = CallRecord{CallEnd::absent, "", true, {}};
+  CHECK_THROWS_WITH(probe_measurement_from_json(to_json(measurement)),
+                    "measurement: the document has a `call` without its text as a label");
+  measurement.labels["call"] = "relu(f32[2])";
+  CHECK(probe_measurement_from_json(to_json(measurement)) == measurement);
+}
+
 TEST_CASE("a measurement whose status and samples contradict each other is refused", "[contract]") {
   nlohmann::json document = to_json(triad());
   document["status"] = "wrong";

@@ -70,43 +70,76 @@ std::string untimed(const OnRanks& ranks) {
   return "";
 }
 
-// What was looked at of all that was selected, for a count that only it can back.
-struct Looked {
+// A count over those collectives that `is_meant` names, as far as every rank has done them: what none can do is said,
+// what some can do, and a count of nothing, has no value. `look` adds what it finds of one collective, and names what
+// keeps it from looking.
+using Look = std::string (*)(const OnRanks& ranks, Measurement& count);
+
+Measurement counted(const AttemptRecord& attempt, const MeasurementSelection& of, std::string_view what,
+                    bool (*is_meant)(const Collective* collective), Look look) {
+  const Selected selection = selected(attempt, of);
+  if (!selection.gap.empty()) return no_value(selection.gap);
+  Measurement count{0.0, std::nullopt, ""};
   std::size_t done = 0;
-  std::size_t not_done = 0;
-  std::string first_not_done;
-  std::string problem;  // one that leaves the count without a value
-
-  // Whether this collective counts: every rank has done it. What none can do is said, what some can do is a problem.
-  bool takes(const OnRanks& ranks) {
+  std::vector<std::string> not_done;
+  for (const OnRanks& ranks : selection.all) {
+    if (!is_meant(find_collective(ranks.front()->operation))) continue;
     const auto lacking = std::ranges::find_if_not(ranks, &is_done);
-    if (lacking == ranks.end()) {
-      ++done;
-      return true;
+    if (lacking != ranks.end()) {
+      not_done.push_back(
+          fmt::format("{}: rank {}: {}", name_of(**lacking), lacking - ranks.begin(), (*lacking)->finding));
+      if (std::ranges::any_of(ranks, &is_done)) return no_value("not every rank has done " + not_done.back());
+      continue;
     }
-    const std::string why =
-        fmt::format("{}: rank {}: {}", name_of(**lacking), lacking - ranks.begin(), (*lacking)->finding);
-    if (std::ranges::any_of(ranks, &is_done)) {
-      problem = fmt::format("not every rank has done {}", why);
-    } else if (not_done++ == 0) {
-      first_not_done = why;
-    }
-    return false;
+    ++done;
+    if (const std::string why = look(ranks, count); !why.empty()) return no_value(why);
   }
+  if (done == 0) {
+    return no_value(not_done.empty() ? fmt::format("the probe made no {}", what)
+                                     : fmt::format("no {} was done: {}", what, not_done.front()));
+  }
+  if (not_done.empty()) return count;
+  if (!count.finding.empty()) count.finding += "; ";
+  count.finding += fmt::format("{} more could not be done, first {}", not_done.size(), not_done.front());
+  return count;
+}
 
-  // A count of nothing is no count.
-  Measurement closing(Measurement count, std::string_view what) const {
-    if (!problem.empty()) return no_value(problem);
-    if (done == 0) {
-      return no_value(not_done == 0 ? fmt::format("the probe made no {}", what)
-                                    : fmt::format("no {} was done: {}", what, first_not_done));
-    }
-    if (not_done == 0) return count;
-    if (!count.finding.empty()) count.finding += "; ";
-    count.finding += fmt::format("{} more could not be done, first {}", not_done, first_not_done);
-    return count;
+bool is_any(const Collective*) { return true; }
+bool is_sum(const Collective* collective) { return collective != nullptr && collective->adds_up; }
+bool is_same_sum(const Collective* collective) { return is_sum(collective) && collective->is_same_everywhere; }
+
+std::string add_wrong(const OnRanks& ranks, Measurement& count) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank]->status != MeasurementStatus::wrong || ++*count.value > 1) continue;
+    count.finding = fmt::format("first {} on rank {}: {}", name_of(*ranks[rank]), rank, ranks[rank]->finding);
   }
-};
+  return "";
+}
+
+std::string add_differing_calls(const OnRanks& ranks, Measurement& count) {
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    const ProbeMeasurement& one = *ranks[rank];
+    if (one.results_compared == 0) return fmt::format("{} was not repeated on rank {}", name_of(one), rank);
+    if (one.results_differing > 0 && *count.value == 0) {
+      count.finding = fmt::format("first {} on rank {}: {} calls with other bits than the first", name_of(one), rank,
+                                  one.results_differing);
+    }
+    *count.value += static_cast<double>(one.results_differing);
+  }
+  return "";
+}
+
+std::string add_differing_ranks(const OnRanks& ranks, Measurement& count) {
+  const auto without_sum = std::ranges::find_if(ranks, [](const auto* one) { return one->digest.empty(); });
+  if (without_sum != ranks.end()) {
+    return fmt::format("rank {} left no sum of {}", without_sum - ranks.begin(), name_of(**without_sum));
+  }
+  const auto other = std::ranges::find_if(ranks, [&](const auto* one) { return one->digest != ranks.front()->digest; });
+  if (other == ranks.end() || ++*count.value > 1) return "";
+  count.finding =
+      fmt::format("first {}: rank {} holds other bits than rank 0", name_of(**other), other - ranks.begin());
+  return "";
+}
 
 // The nearest rank: of 100 samples the 99th.
 double percentile_99(std::vector<double> samples) {
@@ -216,64 +249,15 @@ Measurement changed_orders(const ComparedOrders& orders, const std::string& agai
 }  // namespace
 
 Measurement wrong_collectives(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  const Selected selection = selected(attempt, of);
-  if (!selection.gap.empty()) return no_value(selection.gap);
-  Measurement wrong{0.0, std::nullopt, ""};
-  Looked looked;
-  for (const OnRanks& ranks : selection.all) {
-    if (!looked.takes(ranks)) continue;
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      if (ranks[rank]->status != MeasurementStatus::wrong || ++*wrong.value > 1) continue;
-      wrong.finding = fmt::format("first {} on rank {}: {}", name_of(*ranks[rank]), rank, ranks[rank]->finding);
-    }
-  }
-  return looked.closing(std::move(wrong), "collective");
+  return counted(attempt, of, "collective", &is_any, &add_wrong);
 }
 
 Measurement differing_calls(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  const Selected selection = selected(attempt, of);
-  if (!selection.gap.empty()) return no_value(selection.gap);
-  Measurement differing{0.0, std::nullopt, ""};
-  Looked looked;
-  for (const OnRanks& ranks : selection.all) {
-    const Collective* collective = find_collective(ranks.front()->operation);
-    if (collective == nullptr || !collective->adds_up || !looked.takes(ranks)) continue;
-    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-      const ProbeMeasurement& one = *ranks[rank];
-      if (one.results_compared == 0) {
-        return no_value(fmt::format("{} was not repeated on rank {}", name_of(one), rank));
-      }
-      if (one.results_differing > 0 && differing.finding.empty()) {
-        differing.finding = fmt::format("first {} on rank {}: {} calls with other bits than the first", name_of(one),
-                                        rank, one.results_differing);
-      }
-      *differing.value += static_cast<double>(one.results_differing);
-    }
-  }
-  return looked.closing(std::move(differing), "sum");
+  return counted(attempt, of, "sum", &is_sum, &add_differing_calls);
 }
 
 Measurement differing_ranks(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  const Selected selection = selected(attempt, of);
-  if (!selection.gap.empty()) return no_value(selection.gap);
-  Measurement differing{0.0, std::nullopt, ""};
-  Looked looked;
-  for (const OnRanks& ranks : selection.all) {
-    const Collective* collective = find_collective(ranks.front()->operation);
-    if (collective == nullptr || !collective->adds_up || !collective->is_same_everywhere || !looked.takes(ranks)) {
-      continue;
-    }
-    const auto without_sum = std::ranges::find_if(ranks, [](const auto* one) { return one->digest.empty(); });
-    if (without_sum != ranks.end()) {
-      return no_value(fmt::format("rank {} left no sum of {}", without_sum - ranks.begin(), name_of(**without_sum)));
-    }
-    const auto other =
-        std::ranges::find_if(ranks, [&](const auto* one) { return one->digest != ranks.front()->digest; });
-    if (other == ranks.end() || ++*differing.value > 1) continue;
-    differing.finding =
-        fmt::format("first {}: rank {} holds other bits than rank 0", name_of(**other), other - ranks.begin());
-  }
-  return looked.closing(std::move(differing), "sum that all ranks hold");
+  return counted(attempt, of, "sum that all ranks hold", &is_same_sum, &add_differing_ranks);
 }
 
 Measurement latency_p50_ns(const AttemptRecord& attempt, const MeasurementSelection& of) {
