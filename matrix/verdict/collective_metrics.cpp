@@ -11,8 +11,6 @@
 namespace reprobench {
 namespace {
 
-Measurement no_value(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
-
 std::string name_of(const ProbeMeasurement& measurement) {
   const auto size = measurement.labels.find("size");
   return size == measurement.labels.end() ? measurement.operation
@@ -23,7 +21,7 @@ std::string name_of(const ProbeMeasurement& measurement) {
 using OnRanks = std::vector<const ProbeMeasurement*>;
 
 // Of the measurements that a threshold is about each on all ranks, or what one rank lacks of them.
-struct Selected {
+struct SelectedOnRanks {
   std::vector<OnRanks> all;
   std::string gap;
 };
@@ -35,8 +33,8 @@ const ProbeMeasurement* find_alike(const CellResult& result, const ProbeMeasurem
   return found == result.measurements.end() ? nullptr : &*found;
 }
 
-Selected selected(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  Selected selection;
+SelectedOnRanks selected(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  SelectedOnRanks selection;
   for (const RankRecord& by_rank : attempt.ranks) {
     for (const ProbeMeasurement& measurement : by_rank.result->measurements) {
       if (!of.selects(measurement)) continue;
@@ -77,7 +75,7 @@ using Look = std::string (*)(const OnRanks& ranks, Measurement& count);
 
 Measurement counted(const AttemptRecord& attempt, const MeasurementSelection& of, std::string_view what,
                     bool (*is_meant)(const Collective* collective), Look look) {
-  const Selected selection = selected(attempt, of);
+  const SelectedOnRanks selection = selected(attempt, of);
   if (!selection.gap.empty()) return no_value(selection.gap);
   Measurement count{0.0, std::nullopt, ""};
   std::size_t done = 0;
@@ -159,7 +157,7 @@ double p99(const std::vector<double>& samples) { return percentile_99(samples); 
 
 Measurement worst_of(const AttemptRecord& attempt, const MeasurementSelection& of, Better better,
                      std::optional<double> (*value_of)(const OnRanks&)) {
-  const Selected selection = selected(attempt, of);
+  const SelectedOnRanks selection = selected(attempt, of);
   if (!selection.gap.empty()) return no_value(selection.gap);
   Measurement worst;
   std::size_t several = 0;

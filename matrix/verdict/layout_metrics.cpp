@@ -10,8 +10,6 @@
 namespace reprobench {
 namespace {
 
-Measurement missing(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
-
 constexpr const char* kNeedsTensors = "digests of every tensor are needed: `trace: tensor`";
 
 // A worker writes `fc1#2` of what belongs to one of several micro-batches.
@@ -176,11 +174,11 @@ std::string compare_with(const TensorsRecord& alone, const std::string& slug, co
 Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvidence*) {
   Measurement worst{0.0, std::nullopt, ""};
   const std::size_t ranks = cell.repeats.front().ranks.size();
-  if (ranks < 2) return missing("needs several ranks, the cell has 1");
+  if (ranks < 2) return no_value("needs several ranks, the cell has 1");
   const std::size_t steps = cell.repeats.front().lead().trace->steps.size();
   for (const AttemptRecord& attempt : cell.repeats) {
     const auto cannot = [&](const std::string& why) {
-      return missing(fmt::format("repeat {}: {}", attempt.repeat, why));
+      return no_value(fmt::format("repeat {}: {}", attempt.repeat, why));
     };
     if (const std::string why = incomplete(attempt); !why.empty()) return cannot(why);
     Differences found;
@@ -205,21 +203,21 @@ Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence
   const AttemptRecord& ours = cell.repeats.front();
   const AttemptRecord& theirs = alone->repeats.front();
   if (const auto threads = threads_of(ours); threads.empty() || threads != threads_of(theirs)) {
-    return missing(fmt::format("a rank has `{}` threads, {} has `{}`", threads, alone->slug, threads_of(theirs)));
+    return no_value(fmt::format("a rank has `{}` threads, {} has `{}`", threads, alone->slug, threads_of(theirs)));
   }
   if (!adds_up_a_subtree(ours)) {
-    return missing(fmt::format("accumulate is `{}`: equal bits are promised for 1, 2, 4 and further powers of two",
-                               knob_of(ours, "accumulate")));
+    return no_value(fmt::format("accumulate is `{}`: equal bits are promised for 1, 2, 4 and further powers of two",
+                                knob_of(ours, "accumulate")));
   }
   for (const AttemptRecord* attempt : {&ours, &theirs}) {
-    if (const std::string why = incomplete(*attempt); !why.empty()) return missing(why);
+    if (const std::string why = incomplete(*attempt); !why.empty()) return no_value(why);
   }
   const std::vector<TensorsRecord>& records = theirs.lead().trace->tensors;
-  if (records.size() != ours.lead().trace->tensors.size()) return missing("of other steps than " + alone->slug);
+  if (records.size() != ours.lead().trace->tensors.size()) return no_value("of other steps than " + alone->slug);
   Differences found;
   for (std::size_t number = 0; number < records.size(); ++number) {
     const std::string why = compare_with(records[number], alone->slug, ours, number, found);
-    if (!why.empty()) return missing(why);
+    if (!why.empty()) return no_value(why);
   }
   const auto steps = static_cast<std::int64_t>(records.size()) - 1;
   Measurement measured{found.count(), found.first, ""};

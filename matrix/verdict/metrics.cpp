@@ -106,8 +106,6 @@ MaybeValue final_loss(const AttemptRecord& attempt) {
   });
 }
 
-Measurement missing(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
-
 std::string other_layout(const AttemptRecord& measured, const AttemptRecord& expected) {
   if (measured.ranks.size() == expected.ranks.size()) return "";
   return fmt::format("{} ranks against {}", measured.ranks.size(), expected.ranks.size());
@@ -127,7 +125,7 @@ std::string difference_text(const TraceComparison& comparison, const std::string
 
 // Every rank against the same rank of the other side; the one with most differences speaks.
 Measurement differing_steps(const AttemptRecord& measured, const AttemptRecord& expected, const std::string& against) {
-  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return missing(layout);
+  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return no_value(layout);
   Measurement worst;
   for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
     const std::string name = measured.ranks.size() > 1 ? fmt::format("{}, rank {}", against, i) : against;
@@ -145,11 +143,11 @@ Measurement differing_steps(const AttemptRecord& measured, const AttemptRecord& 
 template <class Distance>
 Measurement largest_distance(const AttemptRecord& measured, const AttemptRecord& expected, const char* none,
                              Distance distance) {
-  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return missing(layout);
+  if (const std::string layout = other_layout(measured, expected); !layout.empty()) return no_value(layout);
   double largest = 0;
   for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
     const std::optional<double> one = distance(*measured.ranks[i].trace, *expected.ranks[i].trace);
-    if (!one) return missing(none);
+    if (!one) return no_value(none);
     if (std::isnan(*one)) return {one, std::nullopt, ""};
     largest = std::max(largest, *one);
   }
@@ -165,7 +163,7 @@ bool is_first_odd(const std::vector<AttemptRecord>& repeats) {
 }
 
 Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
-  if (cell.repeats.size() < 2) return missing("needs at least 2 repeats, the cell has 1");
+  if (cell.repeats.size() < 2) return no_value("needs at least 2 repeats, the cell has 1");
   if (is_first_odd(cell.repeats)) return differing_steps(cell.repeats[0], cell.repeats[1], "repeat 1");
   Measurement worst{0.0, std::nullopt, ""};
   for (std::size_t i = 1; i < cell.repeats.size(); ++i) {
@@ -188,14 +186,14 @@ Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* r
 Measurement host_mismatches(const CellEvidence& cell, const CellEvidence* other) {
   for (const CellEvidence* side : {&cell, other}) {
     const Measurement own = side->repeats.size() < 2 ? Measurement{0.0, {}, ""} : repeat_mismatches(*side, nullptr);
-    if (*own.value > 0) return missing(side->slug + " does not repeat its own bits");
+    if (*own.value > 0) return no_value(side->slug + " does not repeat its own bits");
   }
   return differing_steps(cell.repeats[0], other->repeats[0], other->slug);
 }
 
 // Another class of GPU has other kernels, and a fault that was planted in a repeat changes no library's choice.
 Measurement changed_algorithms(const CellEvidence& cell, const CellEvidence* reference) {
-  if (cell.device != reference->device) return missing("a library chooses anew for every class of device");
+  if (cell.device != reference->device) return no_value("a library chooses anew for every class of device");
   return changed_algorithms_between(*cell.repeats[0].lead().result, *reference->repeats[0].lead().result);
 }
 
@@ -214,7 +212,7 @@ constexpr std::int64_t kFewestUtilisationReadings = 8;
 
 // Of the readings while the steps ran that count, so of the SMs under load and not of the start-up.
 Measurement utilisation(const AttemptRecord& attempt, const MeasurementSelection&) {
-  const auto none = [&](const std::string& why) { return missing(fmt::format("repeat {} {}", attempt.repeat, why)); };
+  const auto none = [&](const std::string& why) { return no_value(fmt::format("repeat {} {}", attempt.repeat, why)); };
   if (!attempt.telemetry) return none("had no GPU to read");
   const TelemetrySummary& telemetry = *attempt.telemetry;
   const auto percent = telemetry[Quantity::utilisation_percent];

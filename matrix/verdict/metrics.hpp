@@ -31,6 +31,8 @@ struct Measurement {
   std::optional<int> repeat = {};  // the one that decided it
 };
 
+inline Measurement no_value(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
+
 // How the values of several attempts become one, and how they meet the reference's.
 enum class Aggregate {
   median_paired,  // times: median over attempts; against the reference, the median of the ratios of attempts run side

@@ -12,7 +12,6 @@ namespace {
 
 using Selected = std::vector<const ProbeMeasurement*>;
 
-Measurement no_value(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
 Measurement value(double value) { return {value, std::nullopt, ""}; }
 
 std::string what_of(const MeasurementSelection& of) {
