@@ -16,6 +16,11 @@ struct Words<Better> {
   static constexpr std::array<std::string_view, 2> table = {"lower", "higher"};
 };
 
+// What a value says before any bound is put to it. `numerics.loss_rel` is a distance to the reference, so a limit
+// bounds it and it has no regression; `memory.peak_rss` is of the cell alone, so the reference bounds it only by a
+// ratio.
+enum class Compared { not_yet, with_reference, with_others };
+
 struct MetricInfo {
   std::string_view name;  // "throughput.step_time"
   std::string_view unit;  // "ns", "bytes", "1/s", "rel" (a ratio), "count", "step", "GB/s", "TFLOP/s"
@@ -26,6 +31,7 @@ struct MetricInfo {
   // them. Empty: of a training, and `of` is refused.
   std::string_view operation_unit = {};
   bool is_share = false;  // a threshold says of what with `to`
+  Compared compared = Compared::not_yet;
 };
 
 }  // namespace reprobench

@@ -195,6 +195,23 @@ const std::vector<Row>& threshold_rows() {
        "{max_regression: 5%, vs: reference}\n",
        "m.yaml:6:25: error[RB035]: `max_regression: 5%` of `throughput.step_time` needs a reference; add `reference: "
        "{stack: NAME}`"},
+      {"B35 a limit of a ratio", rule("throughput.step_time", "{min: 1ms, vs: reference}"),
+       "m.yaml:9:40: error[RB035]: `throughput.step_time` against the reference is a ratio, which takes no limit; "
+       "write "
+       "`max_regression: 5%`, or leave out `vs`"},
+      {"B35 a regression of what compares", rule("numerics.loss_rel", "{max_regression: 5%, vs: reference}"),
+       "m.yaml:9:39: error[RB035]: `numerics.loss_rel` compares already and has no regression; bound it by `max`, "
+       "`min` "
+       "or `equal`"},
+      {"B35 the same without a side", rule("numerics.loss_rel", "{max_regression: 5%}"),
+       "m.yaml:9:39: error[RB035]: `numerics.loss_rel` compares already and has no regression; bound it by `max`, "
+       "`min` "
+       "or `equal`"},
+      {"B35 another side", rule("numerics.repeat_mismatches", "{max: 0, vs: reference}"),
+       "m.yaml:9:44: error[RB035]: `numerics.repeat_mismatches` is not held against the reference; leave out `vs`"},
+      {"B35 in a list", rule("memory.peak_rss", "[{max: 1GiB}, {equal: 2GiB, vs: reference, where: {device: cpu}}]"),
+       "m.yaml:9:52: error[RB035]: `memory.peak_rss` against the reference is a ratio, which takes no limit; write "
+       "`max_regression: 5%`, or leave out `vs`"},
       {"B36", rule("throughput.samples", "{min: 5, max: 3}"), "m.yaml:9:23: error[RB036]: min 5 is larger than max 3"},
       {"B37", rule("throughput.step_time", "{max_regression: -5%, vs: reference}"),
        "m.yaml:9:42: error[RB037]: `max_regression` must not be negative, got `-5%`; write for example 5%"},
@@ -229,6 +246,11 @@ TEST_CASE("a threshold that cannot be judged is refused with its place", "[spec]
 
 TEST_CASE("the good matrix that the catalogue breaks is accepted", "[spec]") {
   CHECK(matrix_error(kGoodMatrix).empty());
+  for (const char* rule : {"numerics.loss_rel: {max: 1e-5, vs: reference}", "numerics.loss_rel: {max: 1e-5}",
+                           "numerics.repeat_mismatches: {max: 0}", "memory.peak_rss: {max: 1GiB}",
+                           "memory.peak_rss: {max_regression: 5%, vs: reference}", "memory.peak_rss: {gate: armed}"}) {
+    CHECK(matrix_error(matrix_with(fmt::format("thresholds:\n  {}\n", rule))).empty());
+  }
   CHECK(matrix_error(std::string("\xEF\xBB\xBF") + kGoodMatrix).empty());
 }
 

@@ -11,12 +11,13 @@ namespace reprobench {
 inline Vocabulary spec_test_vocabulary() {
   static constexpr MetricInfo kMetrics[] = {
       {"numerics.final_loss", "loss", Better::lower, Dimension::numerics, ""},
-      {"numerics.repeat_mismatches", "count", Better::lower, Dimension::numerics, ""},
-      {"numerics.loss_rel", "rel", Better::lower, Dimension::numerics, ""},
+      {"numerics.repeat_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
+      {"numerics.loss_rel", "rel", Better::lower, Dimension::numerics, "", "", false, Compared::with_reference},
       {"throughput.step_time", "ns", Better::lower, Dimension::throughput, ""},
       {"throughput.samples", "1/s", Better::higher, Dimension::throughput, ""},
       {"memory.peak_rss", "bytes", Better::lower, Dimension::memory, ""},
-      {"device.changed_algorithms", "count", Better::lower, Dimension::numerics, ""},
+      {"device.changed_algorithms", "count", Better::lower, Dimension::numerics, "", "", false,
+       Compared::with_reference},
       {"device.wrong_results", "count", Better::lower, Dimension::numerics, "", "any"},
       {"device.bandwidth", "GB/s", Better::higher, Dimension::memory, "", "GB/s"},
       {"device.bandwidth_share", "rel", Better::higher, Dimension::memory, "", "GB/s", true},

@@ -139,7 +139,9 @@ constexpr Field<RuleDraft> kRuleFields[] = {
     {kBoundKinds[2].key, kOptional, "Measured exactly this.", &read_bound<2>},
     {kBoundKinds[3].key, kOptional, "Worse than the reference by at most so many percent.", &read_bound<3>},
     {"vs", kOptional,
-     "Always `reference`: of a metric that compares (`numerics.loss_rel`) any limit, of others `max_regression`.",
+     "Always `reference`: of a metric that is a distance to it (`numerics.loss_rel`) with any limit, of one that "
+     "compares "
+     "nothing (`throughput.step_time`) with `max_regression`, of others not at all.",
      &read_vs},
     {"gate", kOptional, "`armed` decides; `record_only` is shown and decides nothing.", &read_gate},
     {"of", kOptional, "Of a probe: the operation, alone or with labels.",
@@ -156,6 +158,29 @@ constexpr Field<RuleDraft> kRuleFields[] = {
      }},
 };
 
+// A ratio has two sides, and what compares already has none; verdict/check.cpp holds the same of what reaches it.
+void check_sort_of_bound(const RuleDraft& draft, const YamlNode& map, Scope& scope) {
+  const YamlNode* regression = map.find("max_regression");
+  const YamlNode* vs = map.find("vs");
+  const MetricInfo& metric = *draft.metric;
+  const auto refuse = [&](const YamlNode& node, const std::string& what, const char* hint) {
+    scope.diagnostics.error(node.mark, "RB035", fmt::format("`{}` {}", metric.name, what), hint);
+  };
+  if (metric.compared != Compared::not_yet && regression != nullptr) {
+    refuse(*regression, "compares already and has no regression", "bound it by `max`, `min` or `equal`");
+  } else if (metric.compared == Compared::not_yet && regression != nullptr && vs == nullptr) {
+    scope.diagnostics.error(regression->mark, "RB035", "`max_regression` is relative to nothing",
+                            "add `vs: reference`");
+  }
+  if (vs == nullptr || draft.bounds == 0) return;
+  if (metric.compared == Compared::with_others) {
+    refuse(*vs, "is not held against the reference", "leave out `vs`");
+  } else if (metric.compared == Compared::not_yet && regression == nullptr) {
+    refuse(*vs, "against the reference is a ratio, which takes no limit",
+           "write `max_regression: 5%`, or leave out `vs`");
+  }
+}
+
 void check_bounds(const RuleDraft& draft, const YamlNode& map, Scope& scope) {
   const Mark& mark = draft.rule.mark;
   if (draft.min && draft.max && *draft.min > *draft.max) {
@@ -166,10 +191,7 @@ void check_bounds(const RuleDraft& draft, const YamlNode& map, Scope& scope) {
   if (draft.bounds == 0 && map.find("gate") == nullptr) {
     scope.diagnostics.error(mark, "RB018", "a rule needs a bound (max, min, equal, max_regression) or a `gate`");
   }
-  if (map.find("max_regression") != nullptr && map.find("vs") == nullptr) {
-    scope.diagnostics.error(map.find("max_regression")->mark, "RB035", "`max_regression` is relative to nothing",
-                            "add `vs: reference`");
-  }
+  check_sort_of_bound(draft, map, scope);
   if (draft.metric->is_share && draft.bounds > 0 && map.find("to") == nullptr) {
     scope.diagnostics.error(mark, "RB018", fmt::format("`{}` is a share of something", draft.rule.metric),
                             "add `to: peak`, `to: measured_peak` or an operation");

@@ -168,6 +168,7 @@ Measurement repeat_mismatches(const CellEvidence& cell, const CellEvidence*) {
   Measurement worst{0.0, std::nullopt, ""};
   for (std::size_t i = 1; i < cell.repeats.size(); ++i) {
     Measurement against_first = differing_steps(cell.repeats[i], cell.repeats[0], "repeat 0");
+    if (!against_first.value) return against_first;
     if (*against_first.value > *worst.value) worst = std::move(against_first);
   }
   if (*worst.value == 0) {
@@ -186,7 +187,7 @@ Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* r
 Measurement host_mismatches(const CellEvidence& cell, const CellEvidence* other) {
   for (const CellEvidence* side : {&cell, other}) {
     const Measurement own = side->repeats.size() < 2 ? Measurement{0.0, {}, ""} : repeat_mismatches(*side, nullptr);
-    if (*own.value > 0) return no_value(side->slug + " does not repeat its own bits");
+    if (!own.value || *own.value > 0) return no_value(side->slug + " does not repeat its own bits");
   }
   return differing_steps(cell.repeats[0], other->repeats[0], other->slug);
 }
@@ -296,6 +297,11 @@ constexpr Metric kMetrics[] = {
 };
 // clang-format on
 
+Compared compared_already(const Metric& metric) {
+  if (metric.of_cell == nullptr) return Compared::not_yet;
+  return metric.against == Against::reference ? Compared::with_reference : Compared::with_others;
+}
+
 }  // namespace
 
 std::span<const Metric> metrics() { return kMetrics; }
@@ -309,7 +315,10 @@ const Metric* find_metric(std::string_view name) {
 std::span<const MetricInfo> metric_infos() {
   static const std::vector<MetricInfo> kInfos = [] {
     std::vector<MetricInfo> infos;
-    for (const Metric& metric : kMetrics) infos.push_back(metric.info);
+    for (const Metric& metric : kMetrics) {
+      infos.push_back(metric.info);
+      infos.back().compared = compared_already(metric);
+    }
     return infos;
   }();
   return kInfos;

@@ -1,8 +1,12 @@
 // What metrics make of one attempt, and of the repeats of a cell, against values by hand.
 #include "matrix/verdict/metrics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
+
+#include <fmt/format.h>
 
 #include "ci/catch.hpp"
 #include "matrix/contract/number.hpp"
@@ -105,6 +109,29 @@ TEST_CASE("of two repeats that differ the later one is named, of three the odd o
   CHECK(of_cell("numerics.repeat_mismatches", cell_with("cell", {a, b, c})).repeat == 1);
 }
 
+TEST_CASE("repeats on other numbers of ranks are no equal bits, neither among themselves nor on another host",
+          "[verdict][ranks]") {
+  CellEvidence cell = cell_with("cell", {sample::attempt(0, 1), sample::attempt(1, 1)});
+  const CellEvidence other = cell;
+  cell.repeats[1].ranks.push_back(cell.repeats[1].lead());
+  const Measurement among = of_cell("numerics.repeat_mismatches", cell);
+  CHECK_FALSE(among.value);
+  CHECK(among.missing == "2 ranks against 1");
+  CHECK(of_cell("numerics.host_mismatches", cell, &other).missing == "cell does not repeat its own bits");
+  CHECK(of_cell("numerics.host_mismatches", other, &cell).missing == "cell does not repeat its own bits");
+  CHECK(of_cell("numerics.host_mismatches", other, &other).value == 0);
+}
+
+TEST_CASE("a single step in which a side's own repeats differ says nothing about another host", "[verdict]") {
+  const CellEvidence steady = cell_with("steady", {sample::attempt(0, 1), sample::attempt(1, 1)});
+  CellEvidence cell = cell_with("cell", steady.repeats);
+  cell.repeats[1].lead().trace->steps[7].root = "x";
+  CHECK(of_cell("numerics.host_mismatches", cell, &steady).missing == "cell does not repeat its own bits");
+  CHECK(of_cell("numerics.host_mismatches", steady, &cell).missing == "cell does not repeat its own bits");
+  const CellEvidence once = cell_with("once", {steady.repeats[0]});
+  CHECK(of_cell("numerics.host_mismatches", once, &steady).value == 0);
+}
+
 TEST_CASE("the largest loss distance of any step counts, relative to the reference", "[verdict]") {
   CellEvidence cell = cell_with("cell", {sample::attempt(0, 1)});
   CellEvidence reference = cell_with("reference", {sample::attempt(0, 1)});
@@ -178,6 +205,84 @@ TEST_CASE("utilisation needs enough readings of every GPU", "[verdict]") {
   CHECK(utilisation().missing == "repeat 3 trained too briefly: 7 readings of its GPU, 8 would say something");
   attempt.telemetry->training_samples = 16;
   CHECK(utilisation().value == 0.45);
+}
+
+TEST_CASE("readers are told which metrics compare already, and with what", "[verdict]") {
+  const auto compared = [](std::string_view name) {
+    for (const MetricInfo& info : metric_infos()) {
+      if (info.name == name) return info.compared;
+    }
+    throw std::logic_error("no such metric");
+  };
+  for (const char* name :
+       {"numerics.reference_mismatches", "numerics.first_gradient_rel", "numerics.loss_rel", "numerics.changed_calls",
+        "numerics.broken_calls", "device.changed_algorithms", "comm.reference_mismatches"}) {
+    CHECK(compared(name) == Compared::with_reference);
+  }
+  for (const char* name :
+       {"numerics.repeat_mismatches", "numerics.host_mismatches", "numerics.rank_mismatches",
+        "numerics.layout_mismatches", "numerics.by_construction_mismatches", "comm.repeat_mismatches"}) {
+    CHECK(compared(name) == Compared::with_others);
+  }
+  const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 13);
+  CHECK(compared("memory.peak_rss") == Compared::not_yet);
+  CHECK(compared("comm.latency_p50") == Compared::not_yet);
+}
+
+TEST_CASE("what a metric is, by its row: another direction or unit would turn verdicts round", "[verdict]") {
+  std::set<std::string> rows;
+  for (const Metric& metric : metrics()) {
+    const MetricInfo& info = metric.info;
+    rows.insert(fmt::format("{} {} {} {} {}{}{}", info.name, info.unit, to_string(info.better),
+                            to_string(info.dimension), metric.aggregate == Aggregate::worst ? "worst" : "paired",
+                            info.operation_unit.empty() ? "" : fmt::format(" of {}", info.operation_unit),
+                            info.is_share ? " share" : ""));
+    CHECK(info.summary.size() > 15);
+  }
+  for (const char* row : {
+           "numerics.repeat_mismatches count lower numerics worst",
+           "numerics.reference_mismatches count lower numerics worst",
+           "numerics.host_mismatches count lower numerics worst",
+           "numerics.rank_mismatches count lower numerics worst",
+           "numerics.layout_mismatches count lower numerics worst",
+           "numerics.by_construction_mismatches count lower numerics worst",
+           "numerics.first_gradient_rel rel lower numerics worst",
+           "numerics.loss_rel rel lower numerics worst",
+           "numerics.final_loss loss lower numerics worst",
+           "numerics.changed_calls count lower numerics worst",
+           "numerics.broken_calls count lower numerics worst",
+           "throughput.step_time ns lower throughput paired",
+           "throughput.samples 1/s higher throughput paired",
+           "throughput.start_to_first_step ns lower throughput paired",
+           "memory.peak_rss bytes lower memory worst",
+           "memory.rss_growth bytes lower memory worst",
+           "memory.peak_anonymous bytes lower memory worst",
+           "memory.anonymous_growth bytes lower memory worst",
+           "memory.device_peak bytes lower memory worst",
+           "device.utilisation rel higher throughput paired",
+           "device.wrong_results count lower numerics worst of any",
+           "device.stress_mismatches count lower numerics worst of any",
+           "device.changed_algorithms count lower numerics worst",
+           "device.bandwidth GB/s higher memory paired of GB/s",
+           "device.bandwidth_share rel higher memory paired of GB/s share",
+           "device.flop_rate TFLOP/s higher throughput paired of TFLOP/s",
+           "device.flop_share rel higher throughput paired of TFLOP/s share",
+           "device.latency ns lower throughput paired of ns",
+           "device.capacity bytes higher memory worst of bytes",
+           "comm.wrong_results count lower communication worst of ns",
+           "comm.call_mismatches count lower communication worst of ns",
+           "comm.rank_mismatches count lower communication worst of ns",
+           "comm.repeat_mismatches count lower communication worst",
+           "comm.reference_mismatches count lower communication worst",
+           "comm.latency_p50 ns lower communication worst of ns",
+           "comm.latency_p99 ns lower communication worst of ns",
+           "comm.algorithm_bandwidth GB/s higher communication worst of ns",
+           "comm.bus_bandwidth GB/s higher communication worst of ns",
+       }) {
+    CAPTURE(row);
+    CHECK(rows.contains(row));
+  }
 }
 
 TEST_CASE("metrics have their names once, and the table is what the readers are given", "[verdict]") {
