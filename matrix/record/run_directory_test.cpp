@@ -217,5 +217,35 @@ TEST_CASE("a journal with two ends, two headers or an unsealed end is refused", 
   CHECK(what_of([&] { read_journal(path); }).find(": " + expected + ";") != std::string::npos);
 }
 
+TEST_CASE("an end needs its seal from contract 1.2 on, and the journals of before are read without", "[record]") {
+  TemporaryFolder store;
+  const SampleAttempt sample;
+  RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+  run.begin_attempt(sample.request);
+  run.end_attempt(sample.request, AttemptEnd::hang, "silent");
+  const fs::path path = run.folder() / "journal.jsonl";
+  std::istringstream text(read_file(path));
+  std::vector<nlohmann::json> lines;
+  for (std::string line; std::getline(text, line);) {
+    lines.push_back(std::get<nlohmann::json>(parse_trace_line(line, static_cast<std::int64_t>(lines.size()))));
+  }
+  lines.at(2).erase("files");
+  for (const int minor : {0, 1, 2, 3}) {
+    lines[0]["version"]["minor"] = minor;
+    std::ofstream older(path);
+    for (std::size_t i = 0; i < lines.size(); ++i) older << trace_line(lines[i], static_cast<std::int64_t>(i));
+    older.close();
+    INFO("contract 1." << minor);
+    if (minor >= 2) {
+      CHECK(what_of([&] { read_journal(path); }).find("`files` is missing") != std::string::npos);
+      continue;
+    }
+    const JournaledAttempt attempt = read_journal(path).attempts.at(0);
+    CHECK(attempt.end == AttemptEnd::hang);
+    CHECK(attempt.detail == "silent");
+    CHECK_FALSE(attempt.files);
+  }
+}
+
 }  // namespace
 }  // namespace reprobench
