@@ -44,6 +44,7 @@ function(reprobench_layer name)
   if(REPROBENCH_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
     reprobench_even_unity(${name}_test)
+    set_target_properties(${name}_test PROPERTIES REPROBENCH_IS_TEST ON)
     target_link_libraries(${name}_test PRIVATE reprobench_${name} reprobench_catch_main reprobench_build_interface)
     target_compile_definitions(${name}_test PRIVATE REPROBENCH_SOURCE_ROOT="${PROJECT_SOURCE_DIR}"
       REPROBENCH_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
