@@ -25,11 +25,11 @@ class Doubled:
 class State:
     """Tensors of one file: parameters as leaves that collect gradients, buffers, and the fields of the batch."""
 
-    def __init__(self, folder, name, buffers=()):
+    def __init__(self, folder, name, is_buffer=lambda key: False):
         tensors = safetensors.torch.load_file(pathlib.Path(folder) / f"{name}.safetensors")
         self.name = name
         self.batch = {key.removeprefix("batch/"): tensors.pop(key) for key in list(tensors) if key.startswith("batch/")}
-        self.buffers = {key: tensors.pop(key) for key in buffers}
+        self.buffers = {key: tensors.pop(key) for key in list(tensors) if is_buffer(key)}
         self.parameters = {key: value.requires_grad_(True) for key, value in tensors.items()}
 
     def part(self, prefix):
@@ -53,13 +53,17 @@ def summary(gradient):
 def write(state, loss, by):
     """`by`: the implementation and its version. A parameter without a gradient is a frozen one."""
     loss.backward()
+    write_values(state, float(loss), {k: v.grad for k, v in state.parameters.items() if v.grad is not None}, by)
+
+
+def write_values(state, loss, gradients, by):
     model, preset = state.name.split("-", 1)
     document = {
         "model": model,
         "preset": preset,
         "by": by,
-        "loss": float(loss),
-        "gradients": {k: summary(v.grad) for k, v in sorted(state.parameters.items()) if v.grad is not None},
+        "loss": loss,
+        "gradients": {name: summary(gradient) for name, gradient in sorted(gradients.items())},
     }
     (HERE / "golden" / f"{state.name}.json").write_text(json.dumps(document, indent=1) + "\n")
-    print(f"{state.name}: loss {float(loss)!r}, {len(document['gradients'])} gradients, by {by}")
+    print(f"{state.name}: loss {loss!r}, {len(document['gradients'])} gradients, by {by}")

@@ -10,6 +10,10 @@ import golden
 modeling_llama.torch = golden.Doubled()  # its RMSNorm and softmax widen to float32
 
 
+def is_table(key):
+    return key in ("rotary.cos", "rotary.sin")
+
+
 def decoder(buffers):
     """The tiny decoder, and the angles of rotary positions as they stand in the worker's state."""
     config = transformers.LlamaConfig(
@@ -38,12 +42,12 @@ def run(model, names, state):
 
 
 def full(folder):
-    state = golden.State(folder, "llama-tiny", ["rotary.cos", "rotary.sin"])
+    state = golden.State(folder, "llama-tiny", is_table)
     golden.write(state, run(decoder(state.buffers), lambda key: key, state), f"transformers {transformers.__version__}")
 
 
 def lora(folder):
-    state = golden.State(folder, "llama-tiny-lora", ["rotary.cos", "rotary.sin"])
+    state = golden.State(folder, "llama-tiny-lora", is_table)
     targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
     saved = ["embed_tokens", "lm_head"]
     model = peft.get_peft_model(

@@ -10,7 +10,9 @@ import clip
 import fusion
 import gpt2
 import llama
+import mlp
+import resnet
 import vlm
 
-for oracle in (gpt2.full, llama.full, llama.lora, clip.full, fusion.full, vlm.full):
+for oracle in (mlp.base, mlp.small, resnet.tiny, resnet.full, gpt2.full, llama.full, llama.lora, clip.full, fusion.full, vlm.full):
     oracle(sys.argv[1])

@@ -9,7 +9,7 @@ import llama
 
 
 def full(folder):
-    state = golden.State(folder, "vlm-tiny", ["rotary.cos", "rotary.sin"])
+    state = golden.State(folder, "vlm-tiny", llama.is_table)
     p, batch = state.parameters, state.batch
     samples, slices = batch["slices"].shape[:2]
     x = encoders.squares(state, "vpm.embeddings.patch_embedding", batch["slices"].flatten(0, 1))

@@ -75,7 +75,8 @@ std::int64_t parameters_of_model(const Project& project, const std::string& mode
     break;
   }
   if (!anyone_asked)
-    throw UsageError(fmt::format("no installed stack knows `{}`; give its parameters with --params", model));
+    throw UsageError(
+        fmt::format("no stack is installed that could say how large `{}` is; install one or give --params", model));
   throw UsageError(unknown_name("workload", model, known));
 }
 

@@ -1,0 +1,34 @@
+"""The perceptrons by JAX, which shares no code with LibTorch."""
+
+import jax
+import numpy
+import torch
+from jax import numpy as jnp
+
+import golden
+
+jax.config.update("jax_enable_x64", True)
+
+
+def loss_of(parameters, pixels, target):
+    hidden = jax.nn.relu(pixels @ parameters["fc1.weight"].T + parameters["fc1.bias"])
+    logits = hidden @ parameters["fc2.weight"].T + parameters["fc2.bias"]
+    return -jnp.take_along_axis(jax.nn.log_softmax(logits), target[:, None], axis=1).mean()
+
+
+def run(folder, preset):
+    state = golden.State(folder, f"mlp-{preset}")
+    parameters = {name: jnp.asarray(value.detach().numpy()) for name, value in state.parameters.items()}
+    batch = [jnp.asarray(state.batch[field].numpy()) for field in ("input", "target")]
+    loss, gradients = jax.value_and_grad(loss_of)(parameters, *batch)
+    assert loss.dtype == jnp.float64
+    tensors = {name: torch.from_numpy(numpy.array(value)) for name, value in gradients.items()}
+    golden.write_values(state, float(loss), tensors, f"jax {jax.__version__}")
+
+
+def base(folder):
+    run(folder, "base")
+
+
+def small(folder):
+    run(folder, "small")
