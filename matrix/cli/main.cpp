@@ -1,6 +1,7 @@
 // reprobench: parses the command line, runs one verb, turns whatever it throws into an exit code.
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -104,13 +105,13 @@ void reserve_standard_descriptors() {
 
 // The options of a verb and of all, as they are typed.
 std::vector<std::string> options_of(const CLI::App& app) {
-  std::vector<std::string> names;
+  std::set<std::string> names;  // `--help` is of both
   for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
     for (const CLI::Option* option : at->get_options()) {
-      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+      for (const std::string& name : option->get_lnames()) names.insert("--" + name);
     }
   }
-  return names;
+  return {names.begin(), names.end()};
 }
 
 // What a failed parse has to say: CLI11 reports a mistyped verb only as a missing one, and options as extras.
