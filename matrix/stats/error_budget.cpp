@@ -15,12 +15,18 @@ constexpr double kOneRounding = 0.29;
 // Power of a decision for rounding: the share of defects of size kSmallestDefect that it may miss.
 constexpr double kMissedDefects = 0.05;
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+// Of the RMS of a role: what fp64 cannot tell from zero after the sums of a step.
+constexpr double kLeastShareOfRms = 1e-12;
 
 constexpr std::array kBounds = {
     PrecisionBounds{"fp32", 0x1p-24, 1e-6, 2, 3},      PrecisionBounds{"tf32", 0x1p-11, 1e-4, 2, 3},
     PrecisionBounds{"bf16", 0x1p-8, 1e-3, 3, 3},       PrecisionBounds{"fp16", 0x1p-11, 1e-4, 2, 3},
     PrecisionBounds{"fp8_e4m3", 0x1p-4, 1.5e-2, 3, 3},
 };
+
+double least_length(std::int64_t count, double global_rms) {
+  return std::sqrt(static_cast<double>(count)) * kLeastShareOfRms * global_rms;
+}
 
 // Quantile of Student's t that is exceeded with probability `tail`.
 double t_quantile(double effective_batches, double tail) {
@@ -80,8 +86,11 @@ const PrecisionBounds* find_precision_bounds(std::string_view precision) {
 
 double relative_l2(double difference_squares, double reference_squares, std::int64_t count, double global_rms) {
   if (difference_squares == 0) return 0;
-  const double floor = std::sqrt(static_cast<double>(count)) * 1e-12 * global_rms;
-  return std::sqrt(difference_squares) / std::max(std::sqrt(reference_squares), floor);
+  return std::sqrt(difference_squares) / std::max(std::sqrt(reference_squares), least_length(count, global_rms));
+}
+
+double noise_floor(double exact_squares, std::int64_t count, double global_rms, double phi) {
+  return std::sqrt(exact_squares) <= least_length(count, global_rms) ? phi / kLeastShareOfRms : phi;
 }
 
 double relative_distance(double difference_squares, double reference_squares, std::int64_t mismatches) {

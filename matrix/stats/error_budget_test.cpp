@@ -79,6 +79,17 @@ TEST_CASE("a tensor near zero is measured against its role, not against itself",
   CHECK(std::isinf(relative_distance(std::nan(""), 16, 0)));
 }
 
+TEST_CASE("the noise floor is of a tensor's own length, and of its role where its exact value is zero", "[stats]") {
+  CHECK(noise_floor(16, 100, 1, 1e-6) == 1e-6);
+  CHECK(noise_floor(1e-20, 100, 1, 1e-6) == 1e-6);  // a length of 1e-10, and zero is 10 * 1e-12
+  CHECK(noise_floor(1.1e-22, 100, 1, 1e-6) == 1e-6);
+  CHECK(noise_floor(0.9e-22, 100, 1, 1e-6) == Approx(1e6));
+  CHECK(noise_floor(0, 100, 1, 1e-3) == Approx(1e9));
+  CHECK(noise_floor(0.9e-22, 100, 0.5, 1e-6) == 1e-6);
+  // An error of 2e-6 of the role's RMS is twice the floor, whatever the exact length is.
+  CHECK(relative_l2(4e-10, 0, 100, 1) / noise_floor(0, 100, 1, 1e-6) == Approx(2));
+}
+
 TEST_CASE("the error ratio has a floor and the triangle finds tensors that were mixed up", "[stats]") {
   CHECK(error_budget(3e-6, 2e-6, 4e-6, 1e-6).error_ratio == Approx(1.5));
   CHECK(error_budget(3e-7, 1e-9, 3e-7, 1e-6).error_ratio == Approx(0.3));

@@ -132,7 +132,8 @@ BatchErrors measure(const RoleRms& rms, const PrecisionBounds& bounds, TensorEvi
     const double e_x = relative_l2(sums.candidate.error_squares, sums.candidate.reference_squares, n, g);
     const double e_r = relative_l2(sums.reference.error_squares, sums.reference.reference_squares, n, g);
     const double delta = relative_l2(sums.difference.difference_squares, sums.difference.reference_squares, n, g);
-    const ErrorBudget budget = error_budget(e_x, e_r, delta, bounds.phi);
+    const double floor = noise_floor(sums.candidate.reference_squares, n, g, bounds.phi);
+    const ErrorBudget budget = error_budget(e_x, e_r, delta, floor);
     if (batch == 0 || budget.error_ratio > result.error_ratio) {
       result.worst_batch = static_cast<int>(batch);
       result.e_x = e_x;

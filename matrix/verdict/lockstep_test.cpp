@@ -59,6 +59,15 @@ struct LockstepScene {
     return all_sides[batch].floats[2 * static_cast<std::size_t>(tensor)];
   }
 
+  // A tensor of one size throughout, off by so much on each side; the other tensors have an RMS of 1.
+  void set_tensor(std::size_t batch, int tensor, double exact, double candidate_error, double reference_error) {
+    Sides& sides = all_sides[batch];
+    const auto at = static_cast<std::size_t>(tensor);
+    sides.doubles[at].assign(kElements, exact);
+    sides.floats[2 * at].assign(kElements, static_cast<float>(exact + candidate_error));
+    sides.floats[2 * at + 1].assign(kElements, static_cast<float>(exact - reference_error));
+  }
+
   // A defect that adds its own error, so that the candidate's total is `ratio` times what it was.
   void add_defect(int tensor, double ratio) {
     const double extra = kRelativeError * std::sqrt(ratio * ratio - 1);
@@ -127,6 +136,39 @@ TEST_CASE("a gross defect fails class B2 in a single batch", "[lockstep]") {
   CHECK(result.tensors[0].name == LockstepScene::name_of(9));
   CHECK(result.tensors[0].error_ratio_bound == 3);
   CHECK(result.tensors[1].word == LockstepWord::rounding);
+}
+
+// The bias of an attention's keys, which no softmax sees: its exact gradient is zero.
+TEST_CASE("where the exact value is zero a batch's ratio of two roundings is chance", "[lockstep]") {
+  const auto judged = [](double exact, double candidate_error, double reference_error) {
+    LockstepScene scene(2);
+    scene.set_tensor(1, 9, exact, candidate_error, reference_error);
+    return tensor_of(scene.judge(), 9);
+  };
+  const LockstepTensor noise = judged(0, 34e-10, 10e-10);
+  CHECK(noise.word == LockstepWord::rounding);
+  CHECK(judged(1e-17, 34e-10, 10e-10).word == LockstepWord::rounding);
+  // What counts in training is a share of the other gradients: 2.8 and 3.2 of the noise floor, and class B2 allows 3.
+  CHECK(judged(0, 2.8e-6, 10e-10).word == LockstepWord::rounding);
+  const LockstepTensor wrong = judged(0, 3.2e-6, 10e-10);
+  CHECK(wrong.word == LockstepWord::defect);
+  CHECK(wrong.worst_batch == 1);
+  CHECK(wrong.error_ratio == Approx(3.2).epsilon(0.05));  // the RMS of the others is 1 but for chance
+  CHECK(judged(0, 3.2e-6, 2e-6).word == LockstepWord::rounding);
+  // A small gradient that is not zero is held to its own length.
+  CHECK(judged(1e-6, 34e-10, 10e-10).word == LockstepWord::defect);
+  CHECK(judged(1e-6, 28e-10, 10e-10).word == LockstepWord::rounding);
+}
+
+TEST_CASE("of a value that is zero pooling still finds the side that errs more", "[lockstep]") {
+  LockstepScene scene(32);
+  for (std::size_t batch = 0; batch < 32; ++batch) {
+    const double size = 1e-9 * (1 + 0.1 * static_cast<double>(batch % 4));
+    scene.set_tensor(batch, 9, 0, 2 * size, size);
+  }
+  const LockstepTensor tensor = tensor_of(scene.judge(), 9);
+  CHECK(tensor.word == LockstepWord::defect);
+  CHECK(tensor.pooled->ratio == Approx(2));
 }
 
 TEST_CASE("tensors stand in the order of the numbers that their sentences give", "[lockstep]") {
