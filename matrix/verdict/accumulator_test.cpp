@@ -109,6 +109,8 @@ TEST_CASE("outputs that both rules give to the bit are explained by the accumula
   CHECK(fit->measured_matches == fit->elements);
   CHECK(fit->expected_matches == fit->elements);
   CHECK(fit->telling > fit->best_other_matches);
+  CHECK(fit->sentence.substr(fit->sentence.find("another sum")) ==
+        "another sum at most 32 of the 99 where the two differ");
   CHECK(fit->sentence.rfind("explained by the accumulator of sm_80 against sm_90: sm_80 adds 8 products at 24 fraction "
                             "bits, sm_90 adds 16 products at 25 fraction bits; emulated, each gives its own recorded "
                             "bits (480 and 480 of 480 elements)",
@@ -145,6 +147,38 @@ TEST_CASE("another cause is not explained", "[verdict]") {
   SECTION("an operator that is no plain product") {
     CHECK_FALSE(recorded.explained(ampere, kAmpere, hopper, kHopper, "aten::convolution"));
   }
+}
+
+TEST_CASE("a product with an addend, of other shapes or of two types is not emulated", "[verdict]") {
+  const Recorded recorded;
+  const Tensor ampere = recorded.output(emulated("sm_80", MmaType::bf16));
+  const Tensor hopper = recorded.output(emulated("sm_90", MmaType::bf16));
+  const Tensor left = as_bf16(recorded.a, {kRows, kDepth});
+  const Tensor right = as_bf16(recorded.b, {kDepth, kColumns});
+  const auto explained = [&](const char* name, const std::vector<Tensor>& inputs) {
+    std::vector<TensorView> views;
+    for (const Tensor& input : inputs) views.push_back(input.view());
+    return explain_by_accumulator(name, views, ampere.view(), kAmpere, hopper.view(), kHopper).has_value();
+  };
+  const auto addend = [](float last) {
+    std::vector<float> values(kColumns, 0.0F);
+    values.back() = last;
+    return as_fp32(values, {kColumns});
+  };
+  const auto batched = [](Tensor tensor) {
+    tensor.shape.insert(tensor.shape.begin(), 1);
+    return tensor;
+  };
+  CHECK(explained("aten::addmm", {addend(0), left, right}));
+  CHECK_FALSE(explained("aten::addmm", {addend(1), left, right}));
+  CHECK_FALSE(explained("aten::addmm", {left, right}));
+  CHECK_FALSE(explained("aten::mm", {addend(0), left, right}));
+  CHECK_FALSE(explained("aten::mm", {left}));
+  CHECK(explained("aten::bmm", {batched(left), batched(right)}));
+  CHECK_FALSE(explained("aten::bmm", {left, right}));
+  CHECK_FALSE(explained("aten::mm", {batched(left), batched(right)}));
+  CHECK_FALSE(explained("aten::mm", {left, as_bf16(recorded.b, {kColumns, kDepth})}));
+  CHECK_FALSE(explained("aten::mm", {left, as_fp32(recorded.b, {kDepth, kColumns})}));
 }
 
 TEST_CASE("sums that need no cutting tell nothing, so nothing is said", "[verdict]") {

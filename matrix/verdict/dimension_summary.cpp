@@ -131,7 +131,7 @@ struct WorstRatio {
 };
 
 double worsening(const CheckResult& check) {
-  return check.better == Better::lower ? *check.ratio : (*check.ratio > 0 ? 1 / *check.ratio : 0);
+  return check.better == Better::lower ? *check.ratio : 1 / *check.ratio;
 }
 
 // "step_time x1.012 [0.968, 1.060] at worst, gpt2 fp32 (10 % allowed)", one clause a metric.

@@ -106,5 +106,148 @@ TEST_CASE("up to two candidates are named, more are counted", "[verdict]") {
   CHECK_THAT(summary_of(run, Dimension::numerics).sentence, StartsWith("3 candidates: bits equal to stack-a in 3"));
 }
 
+// A check of memory, armed or not.
+CheckResult memory_check(CheckStatus status, Gate gate) {
+  CheckResult check;
+  check.metric = "memory.peak_rss";
+  check.dimension = Dimension::memory;
+  check.status = status;
+  check.gate = gate;
+  return check;
+}
+
+TEST_CASE("checks are counted by what they decide, and the worst of them is the word", "[verdict]") {
+  CellVerdict cell;
+  cell.cell_id = "a";
+  const auto memory = [&] { return dimension_summaries({cell}).at(static_cast<std::size_t>(Dimension::memory)); };
+  const auto add = [&](CheckStatus status, Gate gate) { cell.checks.push_back(memory_check(status, gate)); };
+  CHECK(memory().word == "not_checked");
+  CHECK(memory().sentence == "not checked");
+  add(CheckStatus::passed, Gate::record_only);
+  add(CheckStatus::inconclusive, Gate::record_only);
+  CHECK(memory().word == "recorded");
+  CHECK(memory().sentence == "checks: 2 recorded");
+  add(CheckStatus::failed, Gate::record_only);
+  CHECK(memory().word == "recorded");
+  CHECK(memory().sentence == "checks: 1 over the bound and only recorded, 2 recorded");
+  add(CheckStatus::passed, Gate::armed);
+  add(CheckStatus::passed, Gate::armed);
+  CHECK(memory().word == "passed");
+  add(CheckStatus::inconclusive, Gate::armed);
+  CHECK(memory().word == "inconclusive");
+  CHECK(memory().sentence == "checks: 1 inconclusive, 2 passed, 1 over the bound and only recorded, 2 recorded");
+  add(CheckStatus::failed, Gate::armed);
+  CHECK(memory().word == "failed");
+  CHECK(memory().sentence ==
+        "checks: 1 failed, 1 inconclusive, 2 passed, 1 over the bound and only recorded, 2 recorded");
+  CHECK(dimension_summaries({cell}).at(static_cast<std::size_t>(Dimension::numerics)).word == "not_checked");
+}
+
+// A candidate and its reference, one attempt each with these bits.
+std::vector<CellVerdict> pair_with_bits(const std::string& ours, const std::string& theirs) {
+  std::vector<CellVerdict> cells(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CellVerdict& cell = cells[i];
+    cell.cell_id = i == 0 ? "r" : "c";
+    cell.slug = i == 0 ? "reference" : "candidate";
+    cell.coordinates = {{"device", "cpu"}, {"stack", i == 0 ? "old" : "new"}};
+    cell.outcome = Outcome::passed;
+    AttemptSummary attempt;
+    attempt.end = AttemptEnd::completed;
+    attempt.chain = i == 0 ? theirs : ours;
+    cell.attempts = {attempt};
+  }
+  cells[1].reference_cell_id = "r";
+  return cells;
+}
+
+std::string numerics_of(const std::vector<CellVerdict>& cells) {
+  return dimension_summaries(cells).at(static_cast<std::size_t>(Dimension::numerics)).sentence;
+}
+
+TEST_CASE("bits are those of the last attempt of a repeat, in whatever order attempts stand", "[verdict]") {
+  std::vector<CellVerdict> cells = pair_with_bits("same", "same");
+  CHECK(numerics_of(cells) == "new: bits equal to old in 1 of 1 cell");
+  AttemptSummary lost = cells[1].attempts[0];
+  lost.end = AttemptEnd::lost;
+  lost.chain = "";
+  cells[1].attempts[0].attempt = 1;
+  for (const bool is_first : {true, false}) {
+    std::vector<CellVerdict> retried = cells;
+    auto& attempts = retried[1].attempts;
+    attempts.insert(is_first ? attempts.begin() : attempts.end(), lost);
+    CHECK(numerics_of(retried) == "new: bits equal to old in 1 of 1 cell");
+  }
+  cells[1].outcome = Outcome::errored;
+  CHECK(numerics_of(cells) == "new: bits equal to old in 0 of 1 cell; 1 could not be compared");
+  cells[1].outcome = Outcome::unfinished;
+  CHECK(numerics_of(cells) == "new: bits equal to old in 0 of 1 cell; 1 could not be compared");
+  cells[1].outcome = Outcome::skipped;
+  CHECK(numerics_of(cells) == "not checked");
+}
+
+TEST_CASE("the first cell with other bits is named, with the step, by its tensor or by its role alone", "[verdict]") {
+  std::vector<CellVerdict> cells = pair_with_bits("other", "same");
+  CHECK(numerics_of(cells) == "new: bits equal to old in 0 of 1 cell, other bits in 1");
+  CheckResult check;
+  check.gate = Gate::record_only;
+  check.divergence = CheckDivergence{{7, "", "loss", "", ""}, "another cell"};
+  cells[1].checks = {check};
+  CHECK_THAT(numerics_of(cells), StartsWith("new: bits equal to old in 0 of 1 cell, other bits in 1; checks"));
+  cells[1].checks[0].divergence->against = "reference";
+  CHECK_THAT(numerics_of(cells), Contains("other bits in 1; first at step 7 in loss of candidate; checks"));
+  cells.push_back(cells[1]);
+  cells[2].slug = "later";
+  cells[2].checks[0].divergence->tensor = "w";
+  CHECK_THAT(numerics_of(cells), Contains("in 0 of 2 cells, other bits in 2; first at step 7 in loss of candidate;"));
+  std::swap(cells[1], cells[2]);
+  CHECK_THAT(numerics_of(cells), Contains("first at step 7 in `w` (loss) of later;"));
+}
+
+TEST_CASE("each metric has its clause, with the interval where there is one", "[verdict]") {
+  std::vector<CellVerdict> cells = pair_with_bits("same", "same");
+  CheckResult peak = memory_check(CheckStatus::passed, Gate::armed);
+  peak.ratio = peak.ratio_low = peak.ratio_high = 1.1;
+  CheckResult growth = memory_check(CheckStatus::failed, Gate::record_only);
+  growth.metric = "memory.rss_growth";
+  growth.ratio = 0.9;
+  growth.ratio_low = 0.8;
+  growth.ratio_high = 1.05;
+  CheckResult without_ratio = memory_check(CheckStatus::inconclusive, Gate::armed);
+  without_ratio.metric = "memory.device_peak";
+  cells[1].checks = {peak, without_ratio, growth};
+  const std::string text = dimension_summaries(cells).at(static_cast<std::size_t>(Dimension::memory)).sentence;
+  CHECK(text ==
+        "new against old: peak_rss x1.100, candidate; rss_growth x0.900 [0.800, 1.050], candidate (recorded only); "
+        "checks: 1 inconclusive, 1 passed, 1 over the bound and only recorded");
+}
+
+TEST_CASE("of two ratios the worse one is told, whichever comes first and whichever way better lies", "[verdict]") {
+  for (const Better better : {Better::lower, Better::higher}) {
+    for (const bool worse_first : {true, false}) {
+      std::vector<CellVerdict> cells = pair_with_bits("same", "same");
+      CheckResult check = memory_check(CheckStatus::passed, Gate::armed);
+      check.better = better;
+      const double worse = better == Better::lower ? 1.2 : 0.7;
+      for (const double ratio : {worse_first ? worse : 1.1, worse_first ? 1.1 : worse}) {
+        check.ratio = ratio;
+        cells[1].checks.push_back(check);
+      }
+      CHECK_THAT(dimension_summaries(cells).at(static_cast<std::size_t>(Dimension::memory)).sentence,
+                 Contains(better == Better::lower ? "peak_rss x1.200 at worst of 2" : "peak_rss x0.700 at worst of 2"));
+    }
+  }
+}
+
+TEST_CASE("sides that differ in nothing that names them are told by their slug", "[verdict]") {
+  std::vector<CellVerdict> cells = pair_with_bits("same", "same");
+  cells[0].coordinates = cells[1].coordinates;
+  CHECK(numerics_of(cells) == "candidate: bits equal to reference in 1 of 1 cell");
+  cells[0].coordinates["device"] = "sm_90";
+  CHECK(numerics_of(cells) == "cpu: bits equal to sm_90 in 1 of 1 cell");
+  cells[0].coordinates["stack"] = "old";
+  CHECK(numerics_of(cells) == "cpu new: bits equal to sm_90 old in 1 of 1 cell");
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -66,7 +66,9 @@ void add_cell_result(pugi::xml_node test_case, const CellVerdict& cell) {
 
 void add_check(pugi::xml_node suite, const CellVerdict& cell, const CheckResult& check) {
   const bool is_first = &check == &cell.checks.front();
-  pugi::xml_node test_case = add_case(suite, cell, cell.slug + " / " + check.metric, is_first);
+  // One metric may be asked of several measurements, and readers keep one result a name.
+  const std::string what = check.of.empty() ? check.metric : fmt::format("{} of {}", check.metric, check.of);
+  pugi::xml_node test_case = add_case(suite, cell, fmt::format("{} / {}", cell.slug, what), is_first);
   if (check.gate == Gate::record_only) {
     return add_result(test_case, "skipped", "record_only", check.sentence, "");
   }

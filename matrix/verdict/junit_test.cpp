@@ -61,6 +61,19 @@ TEST_CASE("test cases have unique names", "[verdict]") {
   CHECK(names.size() == 5);
 }
 
+TEST_CASE("one metric of two measurements is two test cases, of which neither hides the other", "[verdict]") {
+  std::vector<CellThreshold> asked(3, threshold("device.bandwidth_share", Bound::Kind::min, 0.9, false));
+  asked[0].of = {"triad", {}, "peak"};
+  asked[1].of = {"triad", {}, "copy"};
+  asked[2].of = {"copy", {{"size", "1MiB"}}, "peak"};
+  const auto document = parsed(judge(sample::run(1, 1.0, asked)));
+  for (const char* of : {"triad to peak", "triad to copy", "copy size=1MiB to peak"}) {
+    CAPTURE(of);
+    const std::string name = std::string("suite-mlp-stack-b / device.bandwidth_share of ") + of;
+    CHECK(count(document, ("//testsuite[@name='stack-b']/testcase[@name='" + name + "']/error").c_str()) == 1);
+  }
+}
+
 TEST_CASE("the first test case is the verdict of the run, which is no sum of its cells", "[verdict]") {
   const auto word_of = [](const RunRecord& run, const char* element) {
     const auto document = parsed(judge(run));

@@ -247,5 +247,45 @@ TEST_CASE("the bounds of a layer norm are those worked out by hand", "[local]") 
   CHECK(capture.of_bound(0) == Approx(2.0 / (3 + 2 + (10 + 1) + 1)).epsilon(1e-6));
 }
 
+// Six values of which the first is off by one roundoff, over rows of two or columns of three.
+std::optional<LocalError> softmax_error(const char* name, const char* dimension, double exact) {
+  Singles made(6, static_cast<float>(exact));
+  made[0] += std::copysign(0x1p-24F, made[0]);
+  return Capture(name, dimension)
+      .single("input.0", {3, 2}, Singles(6, 0))
+      .exact("fp64.0", {3, 2}, Exact(6, exact))
+      .single("output.0", {3, 2}, made)
+      .error();
+}
+
+TEST_CASE("the bounds of softmax and its logarithm are those worked out by hand, along either dimension", "[local]") {
+  const double ln2 = std::log(2.0);
+  const double ln3 = std::log(3.0);
+  struct Row {
+    const char* dimension;
+    double terms;
+    double ln_terms;
+  };
+  for (const Row& row :
+       {Row{"1, false", 2, ln2}, Row{"-1, false", 2, ln2}, Row{"0, false", 3, ln3}, Row{"-2, false", 3, ln3}}) {
+    CAPTURE(row.dimension);
+    // Of y = 1/2 the argument is ln K + ln 2; exp has 2 x 2 ULP in numerator and sum, then two roundings and the sum's
+    // K.
+    const double of_softmax = 0.5 * (row.ln_terms + ln2 + 4 * 2 + 2 + row.terms);
+    for (const char* name : {"aten::softmax", "aten::_softmax"}) {
+      CHECK(*softmax_error(name, row.dimension, 0.5)->of_bound == Approx(1 / of_softmax).epsilon(1e-6));
+    }
+    // Of y = -1/2: the difference, twice |y| + ln K; ln K, the sum's K and two functions; the result.
+    const double of_logarithm = 2 * (0.5 + row.ln_terms) + row.ln_terms + row.terms + 2 * 2 * (1 + row.ln_terms) + 0.5;
+    for (const char* name : {"aten::log_softmax", "aten::_log_softmax"}) {
+      CHECK(*softmax_error(name, row.dimension, -0.5)->of_bound == Approx(1 / of_logarithm).epsilon(1e-6));
+    }
+  }
+  for (const char* dimension : {"2, false", "-3, false"}) {
+    CHECK_FALSE(softmax_error("aten::softmax", dimension, 0.5)->of_bound);
+    CHECK_FALSE(softmax_error("aten::log_softmax", dimension, -0.5)->of_bound);
+  }
+}
+
 }  // namespace
 }  // namespace reprobench

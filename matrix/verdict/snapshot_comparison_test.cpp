@@ -1,6 +1,7 @@
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -173,6 +174,41 @@ TEST_CASE("a comparison of snapshots of contract 1.2 is read, and is the same wh
   document["tensors"][1]["first"]["measured"]["bits"] = "3F80";
   CHECK_THROWS_WITH(snapshot_comparison_from_json(document),
                     "snapshot_comparison: `tensors/1/first/measured/bits` has other letters than `0123456789abcdef`");
+}
+
+TEST_CASE("every way in which two elements differ is counted as its own", "[verdict]") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float other_nan = std::bit_cast<float>(std::bit_cast<std::uint32_t>(nan) | 1U);
+  const float infinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> ours = {1, 0.0F, 0.0F, -0.0F, nan, nan, nan, nan, infinity, infinity, 1};
+  const std::vector<float> theirs = {1, -0.0F, -0.0F, 0.0F, 1, 2, other_nan, nan, 1, -infinity, 3};
+  SnapshotPair scene;
+  scene.measured = {stored("w", "F32", ours)};
+  scene.reference = {stored("w", "F32", theirs)};
+  const TensorComparison tensor = scene.compare().tensors.at(0);
+  CHECK(tensor.match == Match::differs);
+  CHECK(tensor.elements == 11);
+  CHECK(tensor.differing == 9);
+  CHECK(tensor.zero_signs == 3);
+  CHECK(tensor.nan_mismatches == 2);
+  CHECK(tensor.nan_payloads == 1);
+  CHECK(tensor.inf_mismatches == 2);
+  CHECK(tensor.first->index == 1);
+}
+
+TEST_CASE("what is no float is compared by its size, and what is unknown byte by byte", "[verdict]") {
+  struct Row {
+    const char* dtype;
+    ElementType type;
+  };
+  for (const Row& row : {Row{"F64", ElementType::fp64}, Row{"F32", ElementType::fp32}, Row{"BF16", ElementType::bf16},
+                         Row{"F16", ElementType::fp16}, Row{"F8_E5M2", ElementType::fp8_e5m2},
+                         Row{"F8_E4M3", ElementType::fp8_e4m3fn}, Row{"I64", ElementType::raw64},
+                         Row{"I32", ElementType::raw32}, Row{"I16", ElementType::raw16}, Row{"I8", ElementType::raw8},
+                         Row{"U8", ElementType::raw8}, Row{"BOOL", ElementType::raw8}, Row{"F4", ElementType::raw8}}) {
+    CAPTURE(row.dtype);
+    CHECK((element_type_of(row.dtype) == row.type));
+  }
 }
 
 }  // namespace

@@ -210,6 +210,36 @@ TEST_CASE("a strip marks the first role that differs in each module and step", "
   CHECK(divergence_strip(run(0, 6), run(0), 6).rows[1].marks == ".....mmmmm");
 }
 
+TEST_CASE("a strip's rows are modules in the order of what they make, each marked by what parts there first",
+          "[trajectory]") {
+  const auto step_of = [](const std::string& bits) {
+    Trace trace;
+    trace.tensors.push_back({1, false, {}});
+    for (const auto& [name, role] : std::vector<std::pair<std::string, TensorRole>>{
+             {"head.weight", TensorRole::parameter},
+             {"bn.running_mean", TensorRole::buffer},
+             {"fc", TensorRole::forward_output},
+             {"head", TensorRole::forward_output},
+             {"head.weight", TensorRole::parameter_gradient},
+             {"fc.bias.exp_avg", TensorRole::optimizer_state},
+         }) {
+      trace.tensors[0].tensors.push_back({name, role, "float32", {1}, bits + name, std::nullopt});
+    }
+    return trace;
+  };
+  Trace ours = step_of("same ");
+  const auto rows = [&] {
+    std::vector<std::string> rows;
+    for (const StripRow& row : divergence_strip(ours, step_of("same "), 1).rows) rows.push_back(row.module + row.marks);
+    return rows;
+  };
+  CHECK(rows() == std::vector<std::string>{"bn.", "fc.", "head."});
+  ours.tensors[0].tensors[5].digest = "other";
+  CHECK(rows() == std::vector<std::string>{"bn.", "fcs", "head."});
+  ours = step_of("other ");
+  CHECK(rows() == std::vector<std::string>{"bnb", "fcf", "headp"});
+}
+
 TEST_CASE("loss curves of seeds are equivalent only where that is shown", "[equivalence]") {
   const Trace a = run(0);
   const Trace b = run(1e-6);
@@ -275,6 +305,13 @@ TEST_CASE("a window holds the mean of its steps", "[equivalence]") {
   CHECK(result.windows[1].result.margin == 0.5);
   CHECK(result.equivalent);
   CHECK(result.sentence == "loss curves of 2 seeds are equivalent within 50 %: the widest interval reaches 25 %");
+  const LossEquivalence closer = loss_equivalence(ours, theirs, 0.2);
+  CHECK_FALSE(closer.equivalent);
+  CHECK(closer.sentence ==
+        "loss curves of 2 seeds are not shown to be equivalent within 20 %: the widest interval reaches 25 %");
+  // The other way round -0.25 is a fifth of 1.25.
+  CHECK(loss_equivalence(theirs, ours, 0.5).sentence ==
+        "loss curves of 2 seeds are equivalent within 50 %: the widest interval reaches 20 %");
 }
 
 TEST_CASE("a loss that is missing, or sides of unequal seeds, are not tested", "[equivalence]") {
