@@ -201,6 +201,17 @@ TEST_CASE("a tensor of a type unknown here is kept as bytes", "[contract]") {
   CHECK(safetensors_dtype_of_torch("complex64") == nullptr);
 }
 
+TEST_CASE("metadata has its one name, whatever tensors stand before and after it", "[contract]") {
+  const SafetensorsHeader header = parse_text(file_with(R"({"A":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                                                        R"("__metadata__":{"step":"7"},)"
+                                                        R"("a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+                                                        2));
+  REQUIRE(header.tensors.size() == 2);
+  CHECK(header.tensors[0].name == "A");
+  CHECK(header.tensors[1].name == "a");
+  CHECK(header.metadata.size() == 1);
+}
+
 TEST_CASE("what cannot be a safetensors file is not written, and nothing is left behind", "[contract]") {
   const WriterScene scene;
   const std::vector<std::byte> eight(8);

@@ -20,7 +20,7 @@ std::vector<std::string> zip_partners(const MatrixSpec& matrix, const std::strin
   return {axis};
 }
 
-bool is_worded(const Knob& knob) { return !knob.values.empty() && knob.values.size() > 2; }
+bool is_worded(const Knob& knob) { return knob.values.size() > 2; }
 
 // "fp32" speaks for itself; "on" and "4" need their knob's name.
 std::string slug_part(const std::string& name, const std::string& value) {

@@ -34,6 +34,18 @@ TEST_CASE("machine code of a class or of a lower one of its major version is nat
   CHECK(coverage_of_class(stack_of("2.8.0+cu126", "12.6"), "sm_100") == "compute none, collectives none");
 }
 
+TEST_CASE("a release's line is its first two numbers, and its variant what stands after the plus", "[plan]") {
+  const auto text_of = [](const std::string& torch) {
+    const TorchBuild build = torch_build(stack_of(torch, "12.8"));
+    return build.release + " | " + build.line + " | " + build.variant;
+  };
+  CHECK(text_of("2.9.0+cu128") == "2.9.0 | 2.9 | cu128");
+  CHECK(text_of("2.10") == "2.10 | 2.10 | ");
+  CHECK(text_of("2.10+cpu") == "2.10 | 2.10 | cpu");
+  CHECK(text_of("2") == "2 |  | ");
+  CHECK(torch_build({}).line.empty());
+}
+
 TEST_CASE("PTX alone serves compute with a new enough driver, and collectives never", "[plan]") {
   WheelFacts wheel = *load_shipped_facts().find_wheel("2.8", "cu129");
   wheel.kernels_of = {"8.0", "9.0+PTX"};

@@ -231,6 +231,14 @@ TEST_CASE("rules that select nothing, doubled cells and unknown names are errors
         "m.yaml:5:11: error[RB024]: include names a suite or workload this matrix does not run");
   CHECK(error_of("axes: {stack: [a]}\ninject: [{repeat: 1, kind: weight_ulp, step: 20, tensor: w}]\n") ==
         "m.yaml:5:10: error[RB040]: rule selects no cell");
+  // Of a process, a step and a rank that no cell has, and of a probe's where a model trains.
+  for (const char* fault :
+       {"{kind: weight_ulp, step: 21, tensor: w}", "{kind: weight_ulp, step: 20, tensor: w, rank: 1}",
+        "{kind: result_wrong, step: 1, tensor: all_reduce}"}) {
+    CAPTURE(fault);
+    CHECK(error_of("axes: {stack: [a]}\ninject: [" + std::string(fault) + "]\n") ==
+          "m.yaml:5:10: error[RB040]: rule selects no cell");
+  }
   CHECK(error_of("axes: {stack: [a]}\n", {{"smoky", parse_test_suite("smoky")}}) ==
         "m.yaml:3:10: error[RB009]: unknown suite `smoke`; did you mean `smoky`?");
 }

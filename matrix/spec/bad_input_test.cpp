@@ -127,6 +127,14 @@ const std::vector<Row>& value_rows() {
       {"B23 null", matrix_with_axes("  stack: [a, ~]\n"), "m.yaml:5:14: error[RB023]: axis `stack` has an empty value"},
       {"B23 suite twice", "schema: 1\nname: m\nsuites: [smoke, smoke]\naxes: {stack: [a]}\n",
        "m.yaml:3:17: error[RB023]: `suites` lists `smoke` twice; first at 3:10"},
+      {"B19 zip", matrix_with("zip: stack\n"),
+       "m.yaml:8:6: error[RB019]: `zip` must be a list such as [[stack, precision]], got `stack`"},
+      {"B23 zip of one", matrix_with("zip: [[stack]]\n"),
+       "m.yaml:8:7: error[RB023]: a zip group needs at least two axes"},
+      {"B19 include", matrix_with("include: {stack: a, device: cpu}\n"),
+       "m.yaml:8:10: error[RB019]: `include` must be a list such as [{stack: NAME, device: cpu}], got a map"},
+      {"B18 include", matrix_with("include: [{stack: a}]\n"),
+       "m.yaml:8:11: error[RB018]: required key `device` is missing"},
       {"B24 include", matrix_with("include: [{stak: a, stack: a, device: cpu}]\n"),
        "m.yaml:8:12: error[RB024]: include names the unknown axis `stak`; did you mean `stack`?"},
       {"B24 zip", matrix_with("zip: [[stack, device]]\n"),
@@ -152,6 +160,15 @@ const std::vector<Row>& value_rows() {
       {"B28", matrix_with("env: {LD_PRELOAD: x.so}\n"),
        "m.yaml:8:1: error[RB009]: unknown key `env`; settings of a cell are knobs\n"
        "m.yaml:8:7: error[RB028]: env LD_PRELOAD may not be set by a matrix"},
+      {"B28 LD_LIBRARY_PATH", matrix_with("env: {LD_LIBRARY_PATH: x}\n"),
+       "m.yaml:8:1: error[RB009]: unknown key `env`; settings of a cell are knobs\n"
+       "m.yaml:8:7: error[RB028]: env LD_LIBRARY_PATH may not be set by a matrix"},
+      {"B28 CUDA_VISIBLE_DEVICES", matrix_with("env: {CUDA_VISIBLE_DEVICES: x}\n"),
+       "m.yaml:8:1: error[RB009]: unknown key `env`; settings of a cell are knobs\n"
+       "m.yaml:8:7: error[RB028]: env CUDA_VISIBLE_DEVICES may not be set by a matrix"},
+      {"B28 NVIDIA_VISIBLE_DEVICES", matrix_with("env: {NVIDIA_VISIBLE_DEVICES: x}\n"),
+       "m.yaml:8:1: error[RB009]: unknown key `env`; settings of a cell are knobs\n"
+       "m.yaml:8:7: error[RB028]: env NVIDIA_VISIBLE_DEVICES may not be set by a matrix"},
       {"B28 other names", matrix_with("env: {FOO: bar}\n"),
        "m.yaml:8:1: error[RB009]: unknown key `env`; settings of a cell are knobs"},
       {"B29 no image here", matrix_with("image: pytorch:2.5\n"), "m.yaml:8:1: error[RB009]: unknown key `image`"},
@@ -260,10 +277,51 @@ TEST_CASE("lines that end as on Windows are accepted", "[spec]") {
   CHECK(matrix_error(text).empty());
 }
 
+// In UTF-8.
+std::string code_point(char32_t c) {
+  if (c < 0x80) return {static_cast<char>(c)};
+  std::string tail;
+  for (char32_t lead = c < 0x800 ? 0xC0 : 0xE0, rest = c;; rest >>= 6) {
+    if (rest < (lead == 0xC0 ? 0x20 : 0x10)) return static_cast<char>(lead | rest) + tail;
+    tail.insert(tail.begin(), static_cast<char>(0x80 | (rest & 0x3F)));
+  }
+}
+
+TEST_CASE("characters that nobody sees, or that reorder text, are refused even in a comment, their neighbours not",
+          "[spec]") {
+  const auto error = [](char32_t c) { return matrix_error(matrix_with("# " + code_point(c) + "\n")); };
+  for (const char32_t c : {0x01, 0x1F, 0x7F, 0x80, 0x9F, 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF}) {
+    CHECK(error(c) == fmt::format("m.yaml:8:3: error[RB003]: control character U+{:04X} is not accepted",
+                                  static_cast<unsigned>(c)));
+  }
+  for (const char32_t c : {0x061C, 0x200E, 0x200F, 0x202A, 0x202C, 0x202E, 0x2066, 0x2069}) {
+    CHECK(error(c) == fmt::format("m.yaml:8:3: error[RB026]: bidirectional control character U+{:04X} is not accepted",
+                                  static_cast<unsigned>(c)));
+  }
+  for (const char32_t c :
+       {0x20, 0x7E, 0xA0, 0xE9, 0x061B, 0x200D, 0x2010, 0x2027, 0x202F, 0x2065, 0x206A, 0xFEFE, 0xFFFD}) {
+    CAPTURE(static_cast<unsigned>(c));
+    CHECK(error(c) == "");
+  }
+}
+
 TEST_CASE("an alias bomb costs one error an alias and no memory", "[spec]") {
   const std::string error = matrix_error("a: &a [x]\nb: &b [*a, *a]\nc: [*b, *b]\n");
   CHECK(error.find("m.yaml:1:4: error[RB010]: anchors and aliases are not accepted") != std::string::npos);
   CHECK(error.find("m.yaml:2:8: error[RB010]") != std::string::npos);
+}
+
+TEST_CASE("a word where a list or a map belongs is refused under every key, never taken for none", "[spec]") {
+  for (const std::string key : {"zip", "include", "exclude", "required", "inject"}) {
+    CAPTURE(key);
+    CHECK_THAT(matrix_error(matrix_with(key + ": word\n")),
+               Catch::StartsWith(fmt::format("m.yaml:8:{}: error[RB019]: `{}` must be a list", key.size() + 3, key)));
+  }
+  for (const std::string key : {"thresholds", "limits", "defaults"}) {
+    CAPTURE(key);
+    CHECK_THAT(matrix_error(matrix_with(key + ": word\n")),
+               Catch::StartsWith(fmt::format("m.yaml:8:{}: error[RB019]: `{}` must be a map", key.size() + 3, key)));
+  }
 }
 
 TEST_CASE("a suite is told what a suite needs", "[spec]") {

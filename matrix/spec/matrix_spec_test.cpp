@@ -107,6 +107,12 @@ TEST_CASE("a fault sits in the rank that is named, or in the first", "[spec]") {
   CHECK(parse_inject_option("kind=skip_update,step=1,rank=3").injection.rank == 3);
   CHECK(spec_error_of([] { parse_inject_option("kind=skip_update,step=1,rank=-1"); }) ==
         "--inject:1:30: error[RB021]: `rank` must be from 0 to 4095, got `-1`");
+  CHECK(parse_inject_option("kind=skip_update,step=1,repeat=999").repeat == 999);
+  CHECK(spec_error_of([] { parse_inject_option("kind=skip_update,step=1,repeat=1000"); }) ==
+        "--inject:1:32: error[RB021]: `repeat` must be from 0 to 999, got `1000`");
+  const MatrixSpec matrix = parse_matrix(std::string(kGoodMatrix) + "inject: [{kind: skip_update, step: 1}]\n",
+                                         "m.yaml", spec_test_vocabulary());
+  CHECK(to_string(matrix.inject.at(0).mark) == "m.yaml:8:10");
 }
 
 TEST_CASE("the command line's fault is the entry a file would hold", "[spec]") {

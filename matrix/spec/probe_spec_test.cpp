@@ -37,6 +37,10 @@ TEST_CASE("what a probe's entry may say is checked at its place", "[spec]") {
   };
   CHECK(error_in("{probe: device_memry, preset: base, samples: 1}") ==
         "s.yaml:4:13: error[RB009]: unknown probe `device_memry`; did you mean `device_memory`?");
+  CHECK_THAT(error_in("{probe: [device_memory], preset: base, samples: 1}"),
+             Catch::StartsWith("s.yaml:4:13: error[RB019]: `probe` must be ") && !Catch::Contains("unknown probe"));
+  CHECK_THAT(matrix_error(std::string(kGoodMatrix) + "thresholds:\n  device.bandwidth: {min: 1GB/s, of: [triad]}\n"),
+             Catch::StartsWith("m.yaml:9:38: error[RB019]: `operation` must be ") && !Catch::Contains("unknown"));
   CHECK(error_in("{probe: device_stress, preset: lang, samples: 1}") ==
         "s.yaml:4:36: error[RB009]: unknown preset `lang`; did you mean `long`?");
   CHECK(error_in("{probe: device_stress, preset: base, samples: 1, steps: 3}") ==

@@ -69,6 +69,24 @@ TEST_CASE("a stack without the section of its source is refused", "[spec]") {
         "s.yaml:7:8: error[RB009]: key `wheel` does not belong to a stack of `source: system`");
 }
 
+TEST_CASE("a version begins with a digit, and is of digits, letters, dots, plus and minus", "[spec]") {
+  const auto error = [](const std::string& version) {
+    return stack_error(with(kWheelStack, "\"9.10.2\"", "\"" + version + "\""));
+  };
+  for (const std::string& good : {std::string("9.10"), std::string("1"), std::string("9.1.0+cu128"),
+                                  std::string("9.1rc1"), std::string("0-z"), std::string(64, '7')}) {
+    CAPTURE(good);
+    CHECK(error(good) == "accepted");
+  }
+  for (const std::string& bad :
+       {std::string(), std::string("v12"), std::string(".8"), std::string("12_8"), std::string("12/8"),
+        std::string("12.A"), std::string("12 8"), std::string("12,8"), std::string(65, '7')}) {
+    CAPTURE(bad);
+    CHECK_THAT(error(bad),
+               Catch::StartsWith("s.yaml:4:57: error[RB019]: `cudnn` must be a version such as \"12.8\", got "));
+  }
+}
+
 TEST_CASE("a system stack is a package of one version, or an adopted environment with its libraries", "[spec]") {
   const std::string package = R"(schema: 1
 name: s

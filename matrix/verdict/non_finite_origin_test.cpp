@@ -35,6 +35,12 @@ TEST_CASE("an attention mask's minus infinity is what it always is", "[origin]")
   CHECK(non_finite_origin(sick, healthy)->call.name == "aten::log");
 }
 
+TEST_CASE("a call that the other side did not make is no origin while what it makes is finite", "[origin]") {
+  const std::vector<OperatorRecord> alone{call(0, "aten::new", 0, 0), call(1, "aten::log", 0, 1)};
+  CHECK(non_finite_origin(alone, {})->call.name == "aten::log");
+  CHECK_FALSE(non_finite_origin(std::span(alone).first(1), {}));
+}
+
 TEST_CASE("what was not finite before any operator has no maker", "[origin]") {
   const std::vector<OperatorRecord> healthy{call(0, "aten::mm", 0, 0)};
   const auto origin = non_finite_origin(std::vector<OperatorRecord>{call(0, "aten::mm", 1, 4)}, healthy);

@@ -229,9 +229,9 @@ TEST_CASE("a strip's rows are modules in the order of what they make, each marke
   };
   Trace ours = step_of("same ");
   const auto rows = [&] {
-    std::vector<std::string> rows;
-    for (const StripRow& row : divergence_strip(ours, step_of("same "), 1).rows) rows.push_back(row.module + row.marks);
-    return rows;
+    std::vector<std::string> told;
+    for (const StripRow& row : divergence_strip(ours, step_of("same "), 1).rows) told.push_back(row.module + row.marks);
+    return told;
   };
   CHECK(rows() == std::vector<std::string>{"bn.", "fc.", "head."});
   ours.tensors[0].tensors[5].digest = "other";
