@@ -130,9 +130,7 @@ struct WorstRatio {
   int count = 0;
 };
 
-double worsening(const CheckResult& check) {
-  return check.better == Better::lower ? *check.ratio : 1 / *check.ratio;
-}
+double worsening(const CheckResult& check) { return check.better == Better::lower ? *check.ratio : 1 / *check.ratio; }
 
 // "step_time x1.012 [0.968, 1.060] at worst, gpt2 fp32 (10 % allowed)", one clause a metric.
 std::string ratios_text(const std::vector<Pair>& pairs, Dimension dimension) {
