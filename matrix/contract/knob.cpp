@@ -117,7 +117,9 @@ const std::vector<Knob>& table() {
       {"flush_denormals",     "preset",      {"preset", "off", "on"},                                        kHost, "CPU rounds denormal numbers to zero",                                                                 &no_environment},
       {"fp16_accumulation",   "off",         {"off", "on"},                                                  kGpu,  "fp16 matrix products add up in fp16",                                                                 &no_environment},
       {"gelu",                "tanh",        {"tanh", "erf"},                                                kHost, "form of GELU, in models that have one",                                                               &no_environment},
+      {"max_grad_norm",       "0",           {},                                                             kHost, "largest L2 norm of all gradients together, which larger ones are scaled down to; 0: none",            &no_environment, true},
       {"mkl_cbwr",            "native",      {"native", "compatible", "avx2", "avx512"},                     kHost, "MKL's reproducible code path",                                                                        &mkl_cbwr_environment},
+      {"offload",             "none",        {"none", "optimizer"},                                          kHost, "what lies on the host instead of on the training's device",                                           &no_environment},
       {"onednn",              "on",          {"on", "off"},                                                  kHost, "oneDNN kernels on the CPU",                                                                           &no_environment},
       {"onednn_isa",          "cpu_isa",     {"cpu_isa", "sse41", "avx2", "avx512"},                         kHost, "highest vector instructions of oneDNN alone",                                                         &onednn_isa_environment},
       {"precision",           "fp32",        {"fp32", "bf16", "fp16", "fp64"},                               kHost, "arithmetic; bf16 and fp16 are autocast over fp32 weights, fp16 with a loss scaled by 1024",          &no_environment},
@@ -125,6 +127,7 @@ const std::vector<Knob>& table() {
       {"seed",                "1",           {},                                                             kHost, "key of every random number",                                                                          &no_environment},
       {"tf32",                "off",         {"off", "on"},                                                  kGpu,  "TF32 in matrix products and convolutions",                                                            &no_environment},
       {"threads",             "1",           {},                                                             kHost, "intra-operator threads",                                                                              &threads_environment},
+      {"zero_stage",          "0",           {"0", "1", "2", "3"},                                           kHost, "ZeRO: ranks share out the optimizer's states (1), the gradients (2), the parameters (3)",             &no_environment},
   };
   // clang-format on
   return kKnobs;
@@ -133,6 +136,18 @@ const std::vector<Knob>& table() {
 bool is_positive_integer(std::string_view text) {
   return !text.empty() && text.size() <= 9 && text.front() != '0' &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "0", "0.5", "1.0": digits with at most one point between them.
+bool is_amount(std::string_view text) {
+  const auto is_digits = [](std::string_view part) {
+    return !part.empty() && part.size() <= 9 &&
+           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  const std::size_t point = text.find('.');
+  const std::string_view whole = text.substr(0, point);
+  if (!is_digits(whole) || (whole.size() > 1 && whole.front() == '0')) return false;
+  return point == std::string_view::npos || is_digits(text.substr(point + 1));
 }
 
 }  // namespace
@@ -145,6 +160,7 @@ const Knob* find_knob(std::string_view name) {
 }
 
 bool accepts(const Knob& knob, std::string_view value) {
+  if (knob.takes_amount) return is_amount(value);
   if (knob.values.empty()) return is_positive_integer(value);
   return std::find(knob.values.begin(), knob.values.end(), value) != knob.values.end();
 }

@@ -20,12 +20,13 @@ enum class ActsOn { host, gpu };
 struct Knob {
   std::string_view name;
   std::string_view default_value;
-  std::vector<std::string_view> values;  // empty: any positive integer
+  std::vector<std::string_view> values;  // empty: any positive integer, or what `takes_amount` says
   ActsOn acts_on;
   std::string_view summary;
   // Environment variables that must be set before the process loads LibTorch, for one value of the
   // knob.
   void (*environment)(std::string_view value, std::map<std::string, std::string>& variables);
+  bool takes_amount = false;  // without values: any decimal number from 0 on, as 0.5
 };
 
 std::span<const Knob> knobs();

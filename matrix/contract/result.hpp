@@ -71,6 +71,8 @@ struct CellResult {
   std::int64_t peak_anonymous_bytes = -1;  // of it what is no mapped file; -1: an older worker
   std::int64_t peak_allocated_bytes = -1;  // device allocator; -1 on the CPU
   std::int64_t peak_reserved_bytes = -1;
+  std::int64_t optimizer_state_bytes =
+      -1;  // what this rank keeps of the optimizer's state, as allocated; -1: no training
   std::int64_t start_to_first_step_ns = 0;  // from process start to the end of the first step
   KnobValues knobs_resolved;  // what each knob came to; differs from the request where the stack could not
   Fingerprint fingerprint;
@@ -147,6 +149,8 @@ struct Description<CellResult> {
     field("peak_allocated_bytes", result.peak_allocated_bytes,
           rule::at_least(-1).says("Of the device; -1 on the CPU."));
     field("peak_reserved_bytes", result.peak_reserved_bytes, rule::at_least(-1));
+    field.since(4, "optimizer_state_bytes", result.optimizer_state_bytes,
+                rule::at_least(-1).says("Of this rank, as allocated; -1: not measured."));
     field("start_to_first_step_ns", result.start_to_first_step_ns, rule::at_least(0));
     field("knobs_resolved", result.knobs_resolved,
           "What each knob came to; differs from the request where the stack could not.");

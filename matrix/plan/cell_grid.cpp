@@ -20,7 +20,8 @@ std::vector<std::string> zip_partners(const MatrixSpec& matrix, const std::strin
   return {axis};
 }
 
-bool is_worded(const Knob& knob) { return knob.values.size() > 2; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_worded(const Knob& knob) { return knob.values.size() > 2 && !is_digit(knob.values.front().front()); }
 
 // "fp32" speaks for itself; "on" and "4" need their knob's name.
 std::string slug_part(const std::string& name, const std::string& value) {

@@ -71,6 +71,12 @@ TEST_CASE("zipped axes advance together where the first of them stands", "[plan]
                                  "smoke-mlp-b-sm_90-bf16"});
 }
 
+TEST_CASE("a value that is a number has its knob's name beside it", "[plan]") {
+  CHECK(slugs(expand_test("axes: {stack: [a], zero_stage: [0, 2], max_grad_norm: [0.5]}\n")) ==
+        std::vector<std::string>{"smoke-mlp-a-cpu-max_grad_norm-0.5-zero_stage-0",
+                                 "smoke-mlp-a-cpu-max_grad_norm-0.5-zero_stage-2"});
+}
+
 TEST_CASE("exclude removes cells and include appends them", "[plan]") {
   CHECK(slugs(expand_test("axes: {stack: [a, b], device: [cpu, sm_90]}\n"
                           "exclude: [{where: \"stack == b and device == sm_90\"}]\n"

@@ -330,6 +330,13 @@ TEST_CASE("a suite is told what a suite needs", "[spec]") {
         "s.yaml:5:12: error[RB019]: `exclusive` must be true or false, got `yes`");
   CHECK(suite_error(suite_with("knobs: {threads: two}\n")) ==
         "s.yaml:5:18: error[RB019]: `threads` must be a whole number, got `two`");
+  for (const char* wrong : {"one", "-1", "1e3"}) {
+    CHECK(suite_error(suite_with(std::string("knobs: {max_grad_norm: ") + wrong + "}\n")) ==
+          std::string("s.yaml:5:24: error[RB019]: `max_grad_norm` must be a number from 0 on such as 0.5, got `") +
+              wrong + "`");
+  }
+  CHECK(suite_error(suite_with("knobs: {max_grad_norm: \"1.0\"}\n")) ==
+        "s.yaml:5:24: error[RB019]: `max_grad_norm` must be a number from 0 on such as 0.5, got string \"1.0\"");
   CHECK(suite_error(suite_with("knobs: {thread: 2}\n")) ==
         "s.yaml:5:9: error[RB009]: unknown knob `thread`; did you mean `threads`?");
   CHECK(suite_error("schema: 1\nname: s\nworkloads: [{model: mpl, preset: p, steps: 1, batch_size: 1}]\n") ==

@@ -22,12 +22,21 @@ std::optional<std::string> read_device(const YamlNode& node, Scope& scope) {
   return std::nullopt;
 }
 
-// A knob without a list of values takes any positive integer, as a number and not as text.
+std::optional<std::string> read_amount(const Knob& knob, const std::string& name, const YamlNode& node, Scope& scope) {
+  auto text = read_text(name, node, scope);
+  if (!text || (accepts(knob, *text) && !node.quoted)) return text;
+  scope.diagnostics.error(node.mark, "RB019",
+                          fmt::format("`{}` must be a number from 0 on such as 0.5, got {}", name, shown(node)));
+  return std::nullopt;
+}
+
+// A knob without a list of values takes a number, as a number and not as text: mostly any positive integer.
 std::optional<std::string> read_knob_value(const Knob& knob, const YamlNode& node, Scope& scope) {
   const std::string name(knob.name);
   if (!knob.values.empty()) {
     return read_word(name, node, scope, {knob.values.begin(), knob.values.end()});
   }
+  if (knob.takes_amount) return read_amount(knob, name, node, scope);
   const auto value = read_integer(name, node, scope, 1, 999'999'999);
   return value ? std::optional(std::to_string(*value)) : std::nullopt;
 }

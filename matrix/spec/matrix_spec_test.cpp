@@ -92,14 +92,15 @@ TEST_CASE("a suite without limits has the documented ones", "[spec]") {
 
 TEST_CASE("a suite's keys reach its fields", "[spec]") {
   const SuiteSpec suite = parse_good_suite(
-      "trace: tensor\nrepeat: 3\npoison_last_repeat: true\nexclusive: true\nknobs: {threads: 4, determinism: fast}\n");
+      "trace: tensor\nrepeat: 3\npoison_last_repeat: true\nexclusive: true\nknobs: {threads: 4, determinism: fast, "
+      "max_grad_norm: 0.5}\n");
   CHECK(suite.trace == TraceLevel::tensor);
   CHECK(suite.repeat == 3);
   CHECK(suite.poison_last_repeat);
   CHECK(suite.exclusive);
   CHECK(suite.world_size == 1);
   CHECK(parse_good_suite("world_size: 2\n").world_size == 2);
-  CHECK(suite.knobs == KnobValues{{"threads", "4"}, {"determinism", "fast"}});
+  CHECK(suite.knobs == KnobValues{{"threads", "4"}, {"determinism", "fast"}, {"max_grad_norm", "0.5"}});
 }
 
 TEST_CASE("a fault sits in the rank that is named, or in the first", "[spec]") {

@@ -193,9 +193,12 @@ class Judge {
   ReferenceEvidence on_one_rank(const Cell& cell, const std::string& workload_digest) {
     const auto key = [](const Cell& of) {
       KnobValues knobs = of.request.knobs;
-      knobs.erase("accumulate");
       Coordinates coordinates = of.coordinates;
-      for (const char* name : {"accumulate", "world_size"}) coordinates[name] = "";
+      coordinates["world_size"] = "";
+      for (const char* layout : {"accumulate", "offload", "zero_stage"}) {
+        knobs.erase(layout);
+        coordinates[layout] = "";
+      }
       return std::tuple(coordinates, knobs, micro_batches_of(of.request));
     };
     for (const PlannedCell& planned : run_.plan.cells) {

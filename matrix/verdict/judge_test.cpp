@@ -388,6 +388,10 @@ TEST_CASE("a layout is held against the cell that does its micro-batches on one 
   other.request.knobs["precision"] = "bf16";
   CHECK(candidate(judge(run)).checks.at(0).reason == "no_reference");
   other.request.knobs.erase("precision");
+  for (const char* layout : {"zero_stage", "offload"}) {  // what it shares out is part of the layout
+    shared.request.knobs[layout] = shared.coordinates[layout] = "2";
+    CHECK(candidate(judge(run)).checks.at(0).reason == "missing_metric");
+  }
   run.plan.cells[0].skip = Skip{"no-wheel", ""};
   CHECK(candidate(judge(run)).checks.at(0).sentence == other.slug + " was skipped");
   shared.request.world_size = 1;

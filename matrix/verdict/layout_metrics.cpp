@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace reprobench {
 namespace {
@@ -21,18 +24,42 @@ bool is_shared(const TensorRecord& tensor) {
   return is_reduced && !is_of_one_micro_batch(tensor);
 }
 
+// What the ranks of a stage of ZeRO share out: those alone that hold some of such a tensor record it, put together.
+bool is_shared_out(const TensorRecord& tensor, int zero_stage) {
+  if (is_of_one_micro_batch(tensor)) return false;
+  return (zero_stage >= 1 && tensor.role == TensorRole::optimizer_state) ||
+         (zero_stage >= 2 && tensor.role == TensorRole::parameter_gradient);
+}
+
 std::string place_of(const TensorsRecord& record) {
   return record.is_final ? "the state after the last step" : fmt::format("step {}", record.step);
+}
+
+std::string knob_of(const AttemptRecord& attempt, const char* name) {
+  const KnobValues& knobs = attempt.lead().result->knobs_resolved;
+  const auto value = knobs.find(name);
+  return value == knobs.end() ? "" : value->second;
+}
+
+int zero_stage_of(const AttemptRecord& attempt) {
+  const std::string stage = knob_of(attempt, "zero_stage");
+  return stage.empty() ? 0 : stage.front() - '0';
 }
 
 // How many records differ, and the first of them.
 struct Differences {
   std::int64_t steps = 0;
   bool final_state = false;
-  int rank = 0;  // of `first`
+  int rank = 0;                        // of `first`
+  std::vector<std::size_t> holders{};  // of `first`, where ranks share it out
   std::optional<CheckDivergence> first;
 
   void add(const TensorsRecord& record) { record.is_final ? void(final_state = true) : void(++steps); }
+  // "rank 1", or of what several hold pieces of, "what ranks 0 and 1 hold of it".
+  std::string place() const {
+    if (holders.size() < 2) return fmt::format("on rank {}", rank);
+    return fmt::format("in what ranks {} hold of it together", fmt::join(holders, ", "));
+  }
   double count() const { return static_cast<double>(steps + (final_state ? 1 : 0)); }
   std::string text(std::int64_t of_steps) const {
     if (steps == 0) return "in the state after the last step";
@@ -57,21 +84,109 @@ std::size_t odd_rank(const std::vector<const TensorRecord*>& of_ranks) {
   return static_cast<std::size_t>(odd - of_ranks.begin());
 }
 
+using OfRanks = std::vector<const TensorRecord*>;
+
+// Adds one tensor of which `ranks` have no equal records.
+void add_first(const TensorsRecord& record, const OfRanks& of_ranks, const std::vector<std::size_t>& ranks,
+               Differences& found) {
+  if (found.first) return;
+  const std::size_t odd = odd_rank(of_ranks);
+  const std::size_t other = odd == 0 ? 1 : 0;
+  found.rank = static_cast<int>(ranks[odd]);
+  found.first = CheckDivergence{divergence_of(record, *of_ranks[odd], of_ranks[other]->digest),
+                                fmt::format("rank {}", ranks[other])};
+}
+
+bool agree(const OfRanks& of_ranks) {
+  return std::all_of(of_ranks.begin(), of_ranks.end(),
+                     [&](const TensorRecord* tensor) { return tensor->digest == of_ranks.front()->digest; });
+}
+
+// What every rank recorded alike, in the order of its record.
+std::vector<OfRanks> on_every_rank(const AttemptRecord& attempt, std::size_t number) {
+  const int zero_stage = zero_stage_of(attempt);
+  std::vector<OfRanks> of_ranks;
+  for (const RankRecord& rank : attempt.ranks) {
+    OfRanks& own = of_ranks.emplace_back();
+    for (const TensorRecord& tensor : rank.trace->tensors[number].tensors) {
+      if (!is_shared_out(tensor, zero_stage)) own.push_back(&tensor);
+    }
+  }
+  return of_ranks;
+}
+
+using Key = std::pair<TensorRole, std::string>;
+
+// The ranks that hold some of what is shared out, and each one's record of all of it.
+struct Held {
+  std::vector<std::size_t> ranks{};
+  OfRanks tensors{};
+};
+
+std::map<Key, Held> shared_out(const AttemptRecord& attempt, std::size_t number) {
+  const int zero_stage = zero_stage_of(attempt);
+  std::map<Key, Held> held;
+  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+    for (const TensorRecord& tensor : attempt.ranks[rank].trace->tensors[number].tensors) {
+      if (!is_shared_out(tensor, zero_stage)) continue;
+      Held& entry = held[{tensor.role, tensor.name}];
+      entry.ranks.push_back(rank);
+      entry.tensors.push_back(&tensor);
+    }
+  }
+  return held;
+}
+
+std::set<std::string> trained_parameters(const AttemptRecord& attempt, std::size_t number) {
+  std::set<std::string> trained;
+  for (const RankRecord& rank : attempt.ranks) {
+    for (const TensorRecord& tensor : rank.trace->tensors[number].tensors) {
+      if (tensor.role != TensorRole::parameter_gradient) continue;
+      trained.insert(tensor.name.substr(0, tensor.name.find('#')));
+    }
+  }
+  return trained;
+}
+
+// What no rank recorded although some rank has to hold it, or nothing. An optimizer keeps the same of every parameter
+// that has a gradient on record: `b.exp_avg` has to be there if `a.exp_avg` is. After the last step it is what was kept
+// in that step.
+std::string without_holder(const AttemptRecord& attempt, std::size_t number, const std::map<Key, Held>& held) {
+  if (zero_stage_of(attempt) == 0) return "";
+  std::set<std::string> kept;  // ".exp_avg"
+  for (const auto& [key, entry] : held) {
+    if (key.first == TensorRole::optimizer_state) kept.insert(key.second.substr(key.second.rfind('.')));
+  }
+  if (kept.empty()) return "no rank recorded any optimizer state";
+  const bool is_final = attempt.lead().trace->tensors[number].is_final;
+  for (const std::string& parameter : trained_parameters(attempt, is_final ? number - 1 : number)) {
+    if (!is_final && zero_stage_of(attempt) >= 2 && !held.contains({TensorRole::parameter_gradient, parameter})) {
+      return fmt::format("no rank recorded the gradient of `{}`", parameter);
+    }
+    for (const std::string& suffix : kept) {
+      if (held.contains({TensorRole::optimizer_state, parameter + suffix})) continue;
+      return fmt::format("no rank recorded `{}`", parameter + suffix);
+    }
+  }
+  return "";
+}
+
 // Adds what the ranks' `number`-th records differ in. Returns what keeps them from being compared, or nothing.
 std::string compare_ranks(const AttemptRecord& attempt, std::size_t number, Differences& found) {
   const TensorsRecord& lead = attempt.lead().trace->tensors[number];
-  std::vector<const TensorsRecord*> records;
+  const std::vector<OfRanks> records = on_every_rank(attempt, number);
   for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
-    records.push_back(&attempt.ranks[rank].trace->tensors[number]);
-    const TensorsRecord& record = *records.back();
-    if (record.step == lead.step && record.is_final == lead.is_final && record.tensors.size() == lead.tensors.size())
+    const TensorsRecord& record = attempt.ranks[rank].trace->tensors[number];
+    if (record.step == lead.step && record.is_final == lead.is_final && records[rank].size() == records[0].size())
       continue;
     return fmt::format("rank {} recorded other tensors than rank 0 of {}", rank, place_of(lead));
   }
   bool differs = false;
-  for (std::size_t i = 0; i < lead.tensors.size(); ++i) {
-    std::vector<const TensorRecord*> of_ranks;
-    for (const TensorsRecord* record : records) of_ranks.push_back(&record->tensors[i]);
+  std::vector<std::size_t> all(records.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  for (std::size_t i = 0; i < records[0].size(); ++i) {
+    OfRanks of_ranks;
+    for (const OfRanks& record : records) of_ranks.push_back(record[i]);
     const TensorRecord& first = *of_ranks.front();
     for (const TensorRecord* tensor : of_ranks) {
       if (tensor->role == first.role && is_shared(*tensor) == is_shared(first) &&
@@ -79,19 +194,30 @@ std::string compare_ranks(const AttemptRecord& attempt, std::size_t number, Diff
         continue;
       return fmt::format("`{}` of {} was not recorded by every rank", first.name, place_of(lead));
     }
-    const bool agree = std::all_of(of_ranks.begin(), of_ranks.end(),
-                                   [&](const TensorRecord* tensor) { return tensor->digest == first.digest; });
-    if (agree || !is_shared(first)) continue;
+    if (agree(of_ranks) || !is_shared(first)) continue;
     differs = true;
-    if (found.first) continue;
-    const std::size_t odd = odd_rank(of_ranks);
-    const std::size_t other = odd == 0 ? 1 : 0;
-    found.rank = static_cast<int>(odd);
-    found.first =
-        CheckDivergence{divergence_of(lead, *of_ranks[odd], of_ranks[other]->digest), fmt::format("rank {}", other)};
+    add_first(lead, of_ranks, all, found);
+  }
+  const std::map<Key, Held> held = shared_out(attempt, number);
+  if (const std::string missing = without_holder(attempt, number, held); !missing.empty()) {
+    return fmt::format("{} of {}", missing, place_of(lead));
+  }
+  // Each holder put the whole together, so that they differ says that something was lost on the way to one of them.
+  for (const auto& [key, entry] : held) {
+    if (agree(entry.tensors)) continue;
+    differs = true;
+    add_first(lead, entry.tensors, entry.ranks, found);
   }
   if (differs) found.add(lead);
   return "";
+}
+
+std::string agreement_of(const AttemptRecord& attempt, std::size_t steps) {
+  const int zero_stage = zero_stage_of(attempt);
+  const char* what = zero_stage == 0   ? "hold the same parameters, gradients and optimizer state"
+                     : zero_stage == 1 ? "hold the same parameters and gradients, and among them the optimizer state,"
+                                       : "hold the same parameters, and among them all gradients and optimizer state,";
+  return fmt::format("{} ranks {} in all {} steps", attempt.ranks.size(), what, steps);
 }
 
 // Why an attempt's traces cannot show every tensor of every step, or nothing.
@@ -106,12 +232,6 @@ std::string incomplete(const AttemptRecord& attempt) {
   return "";
 }
 
-std::string knob_of(const AttemptRecord& attempt, const char* name) {
-  const KnobValues& knobs = attempt.lead().result->knobs_resolved;
-  const auto value = knobs.find(name);
-  return value == knobs.end() ? "" : value->second;
-}
-
 // Of one rank: products of matrices may add up in another order with more of them.
 std::string threads_of(const AttemptRecord& attempt) { return knob_of(attempt, "threads"); }
 
@@ -122,8 +242,6 @@ bool adds_up_a_subtree(const AttemptRecord& attempt) {
                              [&](const char* power) { return accumulate == power; });
 }
 
-using Key = std::pair<TensorRole, std::string>;
-
 std::map<Key, const TensorRecord*> by_name(const TensorsRecord& record) {
   std::map<Key, const TensorRecord*> tensors;
   for (const TensorRecord& tensor : record.tensors) {
@@ -132,10 +250,19 @@ std::map<Key, const TensorRecord*> by_name(const TensorsRecord& record) {
   return tensors;
 }
 
+std::vector<std::size_t> holders_of(const AttemptRecord& attempt, std::size_t number, const Key& key) {
+  std::vector<std::size_t> holders;
+  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+    if (by_name(attempt.ranks[rank].trace->tensors[number]).contains(key)) holders.push_back(rank);
+  }
+  return holders;
+}
+
 // As compare_ranks(), of every rank against `alone`.
 std::string compare_with(const TensorsRecord& alone, const std::string& slug, const AttemptRecord& attempt,
                          std::size_t number, Differences& found) {
   const auto expected = by_name(alone);
+  const int zero_stage = zero_stage_of(attempt);
   std::map<Key, const TensorRecord*> unseen = expected;
   using Order = std::tuple<TensorRole, bool, std::size_t, std::size_t>;
   std::optional<Order> earliest;
@@ -143,7 +270,7 @@ std::string compare_with(const TensorsRecord& alone, const std::string& slug, co
     const TensorsRecord& record = attempt.ranks[rank].trace->tensors[number];
     const auto own = by_name(record);
     for (const auto& [key, tensor] : expected) {
-      if (!is_shared(*tensor) || own.contains(key)) continue;
+      if (!is_shared(*tensor) || is_shared_out(*tensor, zero_stage) || own.contains(key)) continue;
       return fmt::format("rank {} recorded no `{}` of {}", rank, tensor->name, place_of(alone));
     }
     for (std::size_t i = 0; i < record.tensors.size(); ++i) {
@@ -159,6 +286,8 @@ std::string compare_with(const TensorsRecord& alone, const std::string& slug, co
       earliest = order;
       if (found.steps > 0) continue;  // an earlier step was named
       found.rank = static_cast<int>(rank);
+      found.holders.clear();
+      if (is_shared_out(tensor, zero_stage)) found.holders = holders_of(attempt, number, same->first);
       found.first = CheckDivergence{divergence_of(record, tensor, same->second->digest), slug};
     }
   }
@@ -192,8 +321,7 @@ Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvid
                                   found.first->against, found.text(static_cast<std::int64_t>(steps)));
   }
   if (*worst.value == 0) {
-    worst.statement =
-        fmt::format("{} ranks hold the same parameters, gradients and optimizer state in all {} steps", ranks, steps);
+    worst.statement = agreement_of(cell.repeats.front(), steps);
   }
   return worst;
 }
@@ -222,10 +350,31 @@ Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence
   const auto steps = static_cast<std::int64_t>(records.size()) - 1;
   Measurement measured{found.count(), found.first, ""};
   measured.repeat = ours.repeat;
-  measured.statement =
-      found.first ? fmt::format("differs from {} {}, first on rank {}", alone->slug, found.text(steps), found.rank)
-                  : fmt::format("has the bits of {} in all {} steps", alone->slug, steps);
+  measured.statement = found.first
+                           ? fmt::format("differs from {} {}, first {}", alone->slug, found.text(steps), found.place())
+                           : fmt::format("has the bits of {} in all {} steps", alone->slug, steps);
   return measured;
+}
+
+Measurement optimizer_state_share(const CellEvidence& cell, const CellEvidence* alone) {
+  const std::int64_t all_bytes = alone->repeats.front().lead().result->optimizer_state_bytes;
+  if (all_bytes < 0) return no_value(fmt::format("{} measured no optimizer state", alone->slug));
+  if (all_bytes == 0) return no_value("the optimizer keeps no state");
+  Measurement worst;
+  for (const AttemptRecord& attempt : cell.repeats) {
+    for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+      const std::int64_t bytes = attempt.ranks[rank].result->optimizer_state_bytes;
+      if (bytes < 0) return no_value(fmt::format("rank {} of repeat {} measured none", rank, attempt.repeat));
+      const double share =
+          static_cast<double>(bytes) * static_cast<double>(attempt.ranks.size()) / static_cast<double>(all_bytes);
+      if (worst.value && share <= *worst.value) continue;
+      worst = {share, std::nullopt, ""};
+      worst.repeat = attempt.repeat;
+      worst.statement = fmt::format("rank {} of {} keeps {} B of optimizer state, {} keeps {} B", rank,
+                                    attempt.ranks.size(), bytes, alone->slug, all_bytes);
+    }
+  }
+  return worst;
 }
 
 }  // namespace reprobench

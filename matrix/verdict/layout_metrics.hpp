@@ -16,4 +16,8 @@ Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvid
 // statistics are each rank's own and left out.
 Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence* alone);
 
+// Bytes of optimizer state on the rank with most, as a share of what one rank keeps alone and times the number of
+// ranks: 1 where the ranks share it out evenly (ZeRO), N where each of N has all of it.
+Measurement optimizer_state_share(const CellEvidence& cell, const CellEvidence* alone);
+
 }  // namespace reprobench

@@ -109,6 +109,125 @@ TEST_CASE("a later repeat whose ranks differ more speaks for the cell", "[verdic
   CHECK(measured.statement == "in repeat 1 rank 1 differs from rank 0 in 1 of 3 steps");
 }
 
+// Two ranks of ZeRO: the weight's optimizer state on the second, with stage 2 its gradient too.
+CellEvidence sharing(const char* zero_stage) {
+  CellEvidence cell = two_ranks();
+  for (std::size_t rank : {0U, 1U}) {
+    RankRecord& record = cell.repeats[0].ranks[rank];
+    record.result->knobs_resolved["zero_stage"] = zero_stage;
+    for (TensorsRecord& tensors : record.trace->tensors) {
+      if (tensors.is_final) tensors.tensors.push_back(tensor(TensorRole::optimizer_state, "w.exp_avg"));
+      if (rank == 1) continue;
+      std::erase_if(tensors.tensors, [&](const TensorRecord& one) {
+        return one.role == TensorRole::optimizer_state ||
+               (zero_stage[0] == '2' && one.role == TensorRole::parameter_gradient && one.name == "w");
+      });
+    }
+  }
+  return cell;
+}
+
+CellEvidence alone_with_final_state() {
+  CellEvidence cell = evidence_of({{"0", "1"}});
+  cell.repeats[0].ranks[0].trace->tensors[3].tensors.push_back(tensor(TensorRole::optimizer_state, "w.exp_avg"));
+  return cell;
+}
+
+TEST_CASE("what ranks share out is asked of the rank that holds it", "[verdict][ranks]") {
+  const CellEvidence alone = alone_with_final_state();
+  CHECK(differing_ranks_of_training(sharing("1"), nullptr).statement ==
+        "2 ranks hold the same parameters and gradients, and among them the optimizer state, in all 3 steps");
+  CHECK(differing_ranks_of_training(sharing("2"), nullptr).statement ==
+        "2 ranks hold the same parameters, and among them all gradients and optimizer state, in all 3 steps");
+  for (const char* stage : {"1", "2"}) {
+    CHECK(differing_from_one_rank(sharing(stage), &alone).value == 0);
+    CellEvidence cell = sharing(stage);
+    tensor_of(cell, 1, 1, TensorRole::optimizer_state, "w.exp_avg").digest = "other";
+    CHECK(differing_ranks_of_training(cell, nullptr).value == 0);  // nobody else holds it
+    const Measurement measured = differing_from_one_rank(cell, &alone);
+    CHECK(measured.value == 1);
+    CHECK(measured.statement == "differs from on-1 in 1 of 3 steps, first on rank 1");
+    CHECK(measured.divergence->tensor == "w.exp_avg");
+  }
+}
+
+TEST_CASE("a tensor that several ranks hold pieces of accuses none of them alone", "[verdict][ranks]") {
+  CellEvidence cell = two_ranks();
+  for (RankRecord& rank : cell.repeats[0].ranks) rank.result->knobs_resolved["zero_stage"] = "1";
+  for (const std::size_t rank : {0U, 1U}) {
+    tensor_of(cell, rank, 1, TensorRole::optimizer_state, "w.exp_avg").digest = "other";
+    cell.repeats[0].ranks[rank].trace->tensors[3].tensors.push_back(tensor(TensorRole::optimizer_state, "w.exp_avg"));
+  }
+  const CellEvidence alone = alone_with_final_state();
+  CHECK(differing_from_one_rank(cell, &alone).statement ==
+        "differs from on-1 in 1 of 3 steps, first in what ranks 0, 1 hold of it together");
+  tensor_of(cell, 1, 0, TensorRole::optimizer_state, "w.exp_avg").digest = "lost on the way";
+  const Measurement ranks = differing_ranks_of_training(cell, nullptr);
+  CHECK(ranks.value == 1);
+  CHECK(ranks.statement == "in repeat 0 rank 1 differs from rank 0 in 1 of 3 steps");
+  CHECK(ranks.divergence->tensor == "w.exp_avg");
+}
+
+TEST_CASE("what no rank recorded of a sharded training is missing, not equal", "[verdict][ranks]") {
+  const auto erase = [](CellEvidence& cell, std::size_t record, TensorRole role, const std::string& name) {
+    for (RankRecord& rank : cell.repeats[0].ranks) {
+      std::erase_if(rank.trace->tensors[record].tensors,
+                    [&](const TensorRecord& one) { return one.role == role && one.name == name; });
+    }
+  };
+  const CellEvidence alone = alone_with_final_state();
+  CellEvidence cell = sharing("2");
+  erase(cell, 1, TensorRole::parameter_gradient, "w");
+  CHECK(missing_of(cell) == "repeat 0: no rank recorded the gradient of `w` of step 2");
+  CHECK(missing_of(cell, alone) == "no rank recorded `w` of step 2");
+  cell = sharing("1");
+  erase(cell, 2, TensorRole::optimizer_state, "w.exp_avg");
+  CHECK(missing_of(cell) == "repeat 0: no rank recorded any optimizer state of step 3");
+  CHECK(missing_of(cell, alone) == "no rank recorded `w.exp_avg` of step 3");
+  cell = sharing("1");
+  for (RankRecord& rank : cell.repeats[0].ranks) {
+    rank.trace->tensors[0].tensors.push_back(tensor(TensorRole::parameter_gradient, "b"));
+    rank.trace->tensors[2].tensors.push_back(tensor(TensorRole::parameter_gradient, "b"));
+    rank.trace->tensors[2].tensors.push_back(tensor(TensorRole::optimizer_state, "b.exp_avg"));
+  }
+  CHECK(missing_of(cell) == "repeat 0: no rank recorded `b.exp_avg` of step 1");
+  std::erase_if(cell.repeats[0].ranks[0].trace->tensors[0].tensors, [](const auto& one) { return one.name == "b"; });
+  CHECK(missing_of(cell) == "repeat 0: rank 1 recorded other tensors than rank 0 of step 1");
+  cell = sharing("1");
+  for (RankRecord& rank : cell.repeats[0].ranks) {
+    rank.trace->tensors[2].tensors.push_back(tensor(TensorRole::parameter_gradient, "b"));
+    rank.trace->tensors[2].tensors.push_back(tensor(TensorRole::optimizer_state, "b.exp_avg"));
+  }
+  CHECK(missing_of(cell) == "repeat 0: no rank recorded `b.exp_avg` of the state after the last step");
+  // Without the knob nothing may be elsewhere.
+  cell = sharing("1");
+  for (RankRecord& rank : cell.repeats[0].ranks) rank.result->knobs_resolved.erase("zero_stage");
+  CHECK(missing_of(cell) == "repeat 0: rank 1 recorded other tensors than rank 0 of step 1");
+  CHECK(missing_of(cell, alone) == "rank 0 recorded no `w.exp_avg` of step 1");
+}
+
+TEST_CASE("the fullest rank's optimizer state is held against its share of one rank's", "[verdict][ranks]") {
+  CellEvidence alone = evidence_of({{"0", "1"}});
+  CellEvidence cell = two_ranks();
+  const auto bytes_of = [](CellEvidence& of, std::size_t rank) -> std::int64_t& {
+    return of.repeats[0].ranks[rank].result->optimizer_state_bytes;
+  };
+  bytes_of(alone, 0) = 800;
+  bytes_of(cell, 0) = 300;
+  bytes_of(cell, 1) = 500;
+  const Measurement measured = optimizer_state_share(cell, &alone);
+  CHECK(measured.value == 1.25);
+  CHECK(measured.statement == "rank 1 of 2 keeps 500 B of optimizer state, on-1 keeps 800 B");
+  bytes_of(cell, 0) = bytes_of(cell, 1) = 800;
+  CHECK(optimizer_state_share(cell, &alone).value == 2);  // everything everywhere
+  bytes_of(cell, 0) = -1;
+  CHECK(optimizer_state_share(cell, &alone).missing == "rank 0 of repeat 0 measured none");
+  bytes_of(alone, 0) = 0;
+  CHECK(optimizer_state_share(cell, &alone).missing == "the optimizer keeps no state");
+  bytes_of(alone, 0) = -1;
+  CHECK(optimizer_state_share(cell, &alone).missing == "on-1 measured no optimizer state");
+}
+
 TEST_CASE("ranks whose evidence is missing do not agree", "[verdict][ranks]") {
   CHECK(missing_of(kAlone) == "needs several ranks, the cell has 1");
   CellEvidence cell = two_ranks();

@@ -9,6 +9,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/zeros.h>
 
@@ -83,9 +84,23 @@ void weight_sign(const FaultSite& site) {
   change_element(parameter(site), site.injection.element, [](auto value) { return -value; });
 }
 
+// What this rank updates of the parameter.
+Shard own_shard(const FaultSite& site, std::size_t index) {
+  return site.state.partition().of(site.state.sharding().rank, index);
+}
+
 // What the optimizer keeps first: Adam's first moment, the momentum of SGD.
 void moment_ulp(const FaultSite& site) {
-  move_by_one_ulp(site.state.kept(*site.state.index_of(site.injection.tensor)).front(), site.injection.element);
+  const std::size_t index = *site.state.index_of(site.injection.tensor);
+  const std::int64_t first = site.state.sharding().is_on() ? own_shard(site, index).begin : 0;
+  move_by_one_ulp(site.state.kept(index).front(), site.injection.element - first);
+}
+
+// What an offloaded state comes to where it was not brought back, or brought to another place: no second device is
+// needed, because a tensor without memory has a device too.
+void offload_device_mismatch(const FaultSite& site) {
+  at::Tensor& kept = site.state.kept(*site.state.index_of(site.injection.tensor)).front();
+  kept = at::empty_like(kept, kept.options().device(at::kMeta));
 }
 
 void gradient_ulp(const FaultSite& site) {
@@ -161,6 +176,7 @@ constexpr FaultKind kKinds[] = {
     {"sample_dropped",  FaultPhase::after_load,        Target::sample,    &sample_dropped},
     {"gradient_ulp",    FaultPhase::after_backward,    Target::trained,   &gradient_ulp},
     {"atomic_add",      FaultPhase::after_backward,    Target::trained,   &atomic_add},
+    {"offload_device_mismatch", FaultPhase::before_update, Target::kept, &offload_device_mismatch},
     {"skip_update",     FaultPhase::instead_of_update, Target::none,      &skip_update},
 };
 // clang-format on
@@ -169,6 +185,18 @@ const FaultKind* find_kind(const std::string& name) {
   const auto found =
       std::find_if(std::begin(kKinds), std::end(kKinds), [&](const FaultKind& kind) { return kind.name == name; });
   return found == std::end(kKinds) ? nullptr : &*found;
+}
+
+// That the rank keeps something of that element.
+void check_kept(const FaultSite& site, std::size_t index) {
+  if (site.state.optimizer().keeps().empty()) refuse("the model's optimizer keeps nothing of a parameter");
+  if (!site.state.sharding().is_on()) return;
+  const Shard shard = own_shard(site, index);
+  const std::int64_t element = site.injection.element;
+  if (element >= shard.begin && element < shard.end) return;
+  refuse("rank " + std::to_string(site.state.sharding().rank) + " keeps the state of elements " +
+         std::to_string(shard.begin) + " to " + std::to_string(shard.end) + " of `" + site.injection.tensor +
+         "`, element " + std::to_string(element) + " is not one of them");
 }
 
 void check_target(const FaultKind& kind, const FaultSite& site) {
@@ -188,9 +216,7 @@ void check_target(const FaultKind& kind, const FaultSite& site) {
     if (kind.target != Target::parameter && site.state.is_frozen(*index)) {
       refuse("`" + tensor + "` is frozen: it has no gradient and no optimizer state");
     }
-    if (kind.target == Target::kept && site.state.kept(*index).empty()) {
-      refuse("the model's optimizer keeps nothing of a parameter");
-    }
+    if (kind.target == Target::kept) check_kept(site, *index);
     count = site.state.parameter(*index).numel();
   }
   if (element < 0 || element >= count) {

@@ -14,7 +14,7 @@
 namespace reprobench {
 
 // When in its step a fault acts.
-enum class FaultPhase { before_step, after_load, after_backward, instead_of_update, after_update };
+enum class FaultPhase { before_step, after_load, after_backward, before_update, instead_of_update, after_update };
 
 class Fault {
  public:

@@ -9,6 +9,7 @@
 #include <ATen/ops/nonzero.h>
 
 #include "kernels/sketch/sketch.hpp"
+#include "suites/worker/gradient_norm.hpp"
 #include "suites/worker/host_tensor.hpp"
 #include "suites/worker/operator_hook.hpp"
 #include "suites/worker/process_facts.hpp"
@@ -33,10 +34,11 @@ bool is_log_spaced(std::int64_t step) {
 }
 
 StepRecorder::StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
-                           const BatchSource& batches, ComputeDevice& device, TraceWriter& trace)
+                           ZeroShards* shards, const BatchSource& batches, ComputeDevice& device, TraceWriter& trace)
     : level_(level),
       steps_(steps),
       state_(state),
+      shards_(shards),
       batches_(batches),
       device_(device),
       trace_(trace),
@@ -92,7 +94,7 @@ bool StepRecorder::measures_state(std::int64_t step) const {
 void StepRecorder::capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer,
                            std::span<const at::Tensor> outputs, const at::Tensor& loss) {
   if (measures_state(measured.step)) {
-    measured.grad_norm = state_.gradient_norm();
+    if (!measured.grad_norm) measured.grad_norm = gradient_norm(state_, shards_);
     const ResidentMemory resident = resident_memory();
     measured.rss_bytes = resident.all_bytes;
     measured.anonymous_bytes = resident.anonymous_bytes;
@@ -178,11 +180,7 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
   for (const Gradient& gradient : of_micro_batches_) {
     add_tensor(gradient.name, TensorRole::parameter_gradient, gradient.value);
   }
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    if (state_.gradient(i).defined()) {
-      add_tensor(state_.name(i), TensorRole::parameter_gradient, state_.gradient(i));
-    }
-  }
+  add_gradients();
   add_state(TensorRole::optimizer_state);
   add_state(TensorRole::buffer);
   taps_.clear();
@@ -218,7 +216,33 @@ void StepRecorder::add_event(const Tapped& event, StepMeasurement& measured) {
                               to_record(sketch_of_ones(event.value.numel(), positions))});
 }
 
+void StepRecorder::add_gradients() {
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    at::Tensor gradient = state_.gradient(i);
+    if (state_.sharding().shares_gradients() && !state_.is_frozen(i)) {
+      const at::Tensor& piece = state_.shard_gradient(i);
+      const at::Tensor whole = shards_->whole(i, piece);  // by all ranks, also those that have nothing of it
+      if (piece.defined()) gradient = whole;
+    }
+    if (gradient.defined()) add_tensor(state_.name(i), TensorRole::parameter_gradient, gradient);
+  }
+}
+
+void StepRecorder::add_shared_optimizer_state() {
+  const auto keeps = state_.optimizer().keeps();
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (state_.is_frozen(i)) continue;
+    const std::span<const at::Tensor> kept = state_.kept(i);
+    for (std::size_t k = 0; k < keeps.size(); ++k) {
+      const at::Tensor whole = shards_->whole(i, kept.empty() ? at::Tensor() : kept[k]);
+      if (kept.empty()) continue;
+      add_tensor(state_.name(i) + "." + std::string(keeps[k]), TensorRole::optimizer_state, whole);
+    }
+  }
+}
+
 void StepRecorder::add_state(TensorRole role) {
+  if (role == TensorRole::optimizer_state && shards_ != nullptr) return add_shared_optimizer_state();
   for (const StateTensor& tensor : state_.tensors()) {
     if (tensor.role == role) add_tensor(tensor.name, role, *tensor.value);
   }

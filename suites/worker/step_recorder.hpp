@@ -10,6 +10,9 @@
 // them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last. What belongs to one of several micro-batches
 // has its number in its name (Layout::named); losses and gradients without are the means over all of them, on every
 // rank the same.
+//
+// What ranks share out (ZeRO) is put together for the trace of level `tensor` and recorded whole, so that layouts can
+// be compared, by those ranks alone that hold some of it.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +26,7 @@
 #include "matrix/contract/trace.hpp"
 #include "suites/worker/batch_source.hpp"
 #include "suites/worker/device.hpp"
+#include "suites/worker/ranks/zero_shards.hpp"
 #include "suites/worker/trace_writer.hpp"
 #include "suites/worker/train_state.hpp"
 
@@ -33,9 +37,10 @@ bool is_log_spaced(std::int64_t step);
 
 class StepRecorder {
  public:
-  // The chain starts from the workload's digest. All references must outlive the recorder.
+  // The chain starts from the workload's digest; `shards` is null unless the state is sharded. All references must
+  // outlive the recorder.
   StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
-               const BatchSource& batches, ComputeDevice& device, TraceWriter& trace);
+               ZeroShards* shards, const BatchSource& batches, ComputeDevice& device, TraceWriter& trace);
   ~StepRecorder();
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;
@@ -76,6 +81,8 @@ class StepRecorder {
   void add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor);
   void add_event(const Tapped& event, StepMeasurement& measured);
   void add_state(TensorRole role);
+  void add_gradients();
+  void add_shared_optimizer_state();
   bool measures_state(std::int64_t step) const;
   std::vector<at::Tensor> step_tensors(std::int64_t step, std::span<const at::Tensor> outputs,
                                        const at::Tensor& loss) const;
@@ -86,6 +93,7 @@ class StepRecorder {
   std::int64_t steps_;  // of the workload; a replay may do fewer
   std::int64_t steps_done_ = 0;
   const TrainState& state_;
+  ZeroShards* shards_;
   const BatchSource& batches_;
   ComputeDevice& device_;
   TraceWriter& trace_;

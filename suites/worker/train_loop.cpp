@@ -15,14 +15,17 @@
 #include "models/state_bytes.hpp"
 #include "suites/worker/device.hpp"
 #include "suites/worker/faults.hpp"
+#include "suites/worker/gradient_norm.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/ranks/gradient_sum.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
+#include "suites/worker/ranks/zero_shards.hpp"
 #include "suites/worker/replay.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
 #include "suites/worker/step_recorder.hpp"
+#include "suites/worker/tensor_guard.hpp"
 #include "suites/worker/workload_digest.hpp"
 
 namespace reprobench {
@@ -48,6 +51,9 @@ void check_request(const CellRequest& request) {
   if (request.workload.steps < 1) throw RunFailure("bad_request", "`steps` is not positive");
   if (request.world_size > 1 && request.device != "cpu") {
     throw RunFailure("unsupported", "this worker knows no collectives between GPUs");
+  }
+  if (request.device != "cpu" && request.knobs.contains("offload") && request.knobs.at("offload") != "none") {
+    throw RunFailure("unsupported", "`offload`: updates on the host of what a GPU trains are not built");
   }
   if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
     throw RunFailure("bad_request", "`poison_allocator` is asked for, but MALLOC_PERTURB_ is not set");
@@ -84,7 +90,10 @@ struct Run {
   StepRecorder& recorder;
   ReplayRecorder& replay;
   GradientSum& gradients;
-  Fault* fault;  // null: none planted
+  ZeroShards* shards;  // null: every rank has all of the state
+  const TensorGuard& guard;
+  double max_grad_norm;  // 0: any
+  Fault* fault;          // null: none planted
   TraceWriter& trace;
   CellResult& result;
 
@@ -123,6 +132,8 @@ class LoopContext final : public StepContext {
 struct StepOutcome {
   Outputs outputs;
   at::Tensor loss;
+  std::optional<double> grad_norm = {};  // before clipping, where the step clips
+  bool is_clipped = false;
   std::unique_ptr<StepTimer> timer;
 };
 
@@ -156,6 +167,27 @@ void run_backward(const Run& run, StepOutcome& outcome) {
   run.state.scale_gradients(1 / kFp16LossScale);
 }
 
+// From the gradients to the next step's parameters, on every rank.
+void run_update(std::int64_t step, const Run& run, StepOutcome& outcome) {
+  run.guard.check(PhaseSide::after, StatePhase::gradients);
+  run.replay.enter_pass("optimizer");
+  run.fault_acts(FaultPhase::before_update, step);
+  if (run.max_grad_norm > 0) {
+    run.guard.around(StatePhase::clip, [&] {
+      outcome.grad_norm = gradient_norm(run.state, run.shards);
+      outcome.is_clipped = clip_gradients(run.state, *outcome.grad_norm, run.max_grad_norm);
+    });
+  }
+  run.guard.around(StatePhase::optimizer, [&] {
+    if (run.replay.updates() && !run.fault_acts(FaultPhase::instead_of_update, step)) run.state.update(step);
+  });
+  run.fault_acts(FaultPhase::after_update, step);
+  outcome.timer->mark(StepMark::updated);
+  if (run.shards == nullptr) return;
+  run.guard.around(StatePhase::gather, [&] { run.shards->gather_parameters(); });
+  outcome.timer->mark(StepMark::reduced);
+}
+
 // One timed step. Gradients of the step before are dropped in its data phase, so the recorder can still read them.
 StepOutcome run_step(std::int64_t step, const Run& run, LoopContext& context) {
   StepOutcome outcome;
@@ -163,6 +195,7 @@ StepOutcome run_step(std::int64_t step, const Run& run, LoopContext& context) {
   StepTimer& timer = *outcome.timer;
   timer.mark(StepMark::begin);
   run.state.clear_gradients();
+  run.guard.check(PhaseSide::before, StatePhase::gradients);
   run.batches.load(step);
   run.fault_acts(FaultPhase::after_load, step);
   timer.mark(StepMark::loaded);
@@ -184,10 +217,7 @@ StepOutcome run_step(std::int64_t step, const Run& run, LoopContext& context) {
     outcome.loss = run.gradients.finish();
     timer.mark(StepMark::reduced);
   }
-  run.replay.enter_pass("optimizer");
-  if (run.replay.updates() && !run.fault_acts(FaultPhase::instead_of_update, step)) run.state.update(step);
-  run.fault_acts(FaultPhase::after_update, step);
-  timer.mark(StepMark::updated);
+  run_update(step, run, outcome);
   return outcome;
 }
 
@@ -247,6 +277,8 @@ void record_step(Run& run, std::int64_t step, StepOutcome& outcome) {
   StepMeasurement measured;
   measured.step = step;
   measured.learning_rate = run.state.learning_rate(step);
+  measured.grad_norm = outcome.grad_norm;
+  if (outcome.grad_norm) measured.events["clipped"] = outcome.is_clipped ? 1 : 0;
   measured.samples = run.batches.micro_batch_size() * run.layout().accumulated;
   run.recorder.capture(std::move(measured), std::move(outcome.timer), outcome.outputs, outcome.loss);
   // A replay writes the chain into its states, so it waits for each step.
@@ -283,7 +315,9 @@ void run_steps(Run& run, Telemetry telemetry) {
 }
 
 // What is known of a run however it ended.
-void close_record(const StepRecorder& recorder, const ComputeDevice& device, TraceWriter& trace, CellResult& result) {
+void close_record(const StepRecorder& recorder, const TrainState& state, const ComputeDevice& device,
+                  TraceWriter& trace, CellResult& result) {
+  result.optimizer_state_bytes = state.optimizer_state_bytes();
   const DeviceMemory memory = device.memory();
   result.peak_allocated_bytes = memory.peak_allocated_bytes;
   result.peak_reserved_bytes = memory.peak_reserved_bytes;
@@ -310,10 +344,15 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                      "a recorded step shows nothing inside: no faults, replays or traces of every tensor");
   }
   check_whole(layout, request, *device);
+  const double max_grad_norm = std::stod(result.knobs_resolved.at("max_grad_norm"));
+  if (device->records_steps() && max_grad_norm > 0) {
+    throw RunFailure("unsupported", "a recorded step waits for nothing, and `max_grad_norm` waits for the norm");
+  }
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   check_memory(model, preset, precision, *device);
-  TrainState state(model, preset, request.workload.steps, seed, precision, device->where());
+  TrainState state(model, preset, request.workload.steps, seed, precision, device->where(),
+                   sharding_of(layout, result.knobs_resolved));
   if (device->records_steps()) state.keep_step_numbers_on_device();
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,
                       device->where(), layout);
@@ -329,8 +368,12 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
   std::optional<RankGroup> ranks;
   if (layout.ranks > 1) ranks.emplace(request, folder);
-  GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, state);
-  StepRecorder recorder(request.trace, request.workload.steps, replay.chain_before(), state, batches, *device, trace);
+  std::optional<ZeroShards> shards;
+  if (state.sharding().is_on()) shards.emplace(*ranks, state);
+  GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, shards ? &*shards : nullptr, state);
+  StepRecorder recorder(request.trace, request.workload.steps, replay.chain_before(), state,
+                        shards ? &*shards : nullptr, batches, *device, trace);
+  const TensorGuard guard(state, device->where(), result.knobs_resolved);
   Run run{request,
           model,
           preset,
@@ -341,16 +384,19 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
           recorder,
           replay,
           gradients,
+          shards ? &*shards : nullptr,
+          guard,
+          max_grad_norm,
           fault ? &*fault : nullptr,
           trace,
           result};
   try {
     run_steps(run, telemetry);
   } catch (...) {
-    close_record(recorder, *device, trace, result);
+    close_record(recorder, state, *device, trace, result);
     throw;
   }
-  close_record(recorder, *device, trace, result);
+  close_record(recorder, state, *device, trace, result);
 }
 
 void request_stop() { stop_requested = 1; }

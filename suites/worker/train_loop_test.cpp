@@ -291,7 +291,10 @@ TEST_CASE("every kind of fault a request may name can be planted", "[worker]") {
       run(request);
     } catch (const RunFailure& failure) {
       // A training has no operations of a probe to spoil, and says so.
-      CHECK(failure.cause() == (kind.of_probe ? "bad_request" : "non_finite_loss"));
+      const bool is_misplaced = kind.name == "offload_device_mismatch";
+      CHECK(failure.cause() == (kind.of_probe  ? "bad_request"
+                                : is_misplaced ? "device_consistency"
+                                               : "non_finite_loss"));
     }
   }
 }

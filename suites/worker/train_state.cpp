@@ -1,14 +1,13 @@
 #include "suites/worker/train_state.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
@@ -21,6 +20,8 @@ struct TrainState::Slot {
   std::string name;
   at::Tensor parameter;
   at::Tensor detached;           // the same memory, without autograd
+  at::Tensor flat;               // of a sharded state: the same as one dimension,
+  at::Tensor shard;              // and what this rank updates of it
   std::vector<at::Tensor> kept;  // by the optimizer
   at::Tensor scratch;            // of the optimizer, so that a step allocates nothing here
   bool is_frozen;
@@ -39,33 +40,6 @@ struct TrainState::StepNumbers {
 };
 
 namespace {
-
-template <class T>
-double sum_of_squares(const at::Tensor& tensor) {
-  const at::Tensor contiguous = tensor.contiguous();
-  const T* values = static_cast<const T*>(contiguous.data_ptr());
-  const auto count = static_cast<std::size_t>(contiguous.numel());
-  constexpr std::size_t kLanes = 16;
-  double lanes[kLanes] = {};
-  for (std::size_t row = 0; row < count; row += kLanes) {
-    const std::size_t width = std::min(kLanes, count - row);
-    for (std::size_t j = 0; j < width; ++j) {
-      const auto x = static_cast<double>(values[row + j]);
-      lanes[j] += x * x;
-    }
-  }
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  return sum;
-}
-
-double sum_of_squares(const at::Tensor& tensor) {
-  if (!tensor.device().is_cpu()) {
-    const double norm = at::linalg_vector_norm(tensor, 2, {}, false, at::kDouble).item().toDouble();
-    return norm * norm;
-  }
-  return tensor.scalar_type() == at::kDouble ? sum_of_squares<double>(tensor) : sum_of_squares<float>(tensor);
-}
 
 at::Tensor on_device(std::span<const float> values, const std::vector<std::int64_t>& shape, Precision precision,
                      const c10::Device& device) {
@@ -93,21 +67,22 @@ std::vector<float> values_of(const BufferSpec& spec) {
 }  // namespace
 
 TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed,
-                       Precision precision, const c10::Device& device)
+                       Precision precision, const c10::Device& device, const Sharding& sharding)
     : preset_(preset),
       steps_(steps),
       optimizer_(make_optimizer(preset.optimizer)),
-      numbers_(std::make_unique<StepNumbers>()) {
+      numbers_(std::make_unique<StepNumbers>()),
+      sharding_(sharding) {
   for (const ParameterSpec& spec : model.parameters(preset)) {
     const auto values = initial_values(seed, spec.name, elements_of(spec.shape), spec.init_scale, spec.init_mean);
-    at::Tensor value = on_device(values, spec.shape, precision, device);
-    Slot slot{spec.name, value, value.detach(), {}, {}, spec.frozen, !spec.frozen && optimizer_->decays(spec)};
-    if (!spec.frozen) {
-      for (std::size_t i = 0; i < optimizer_->keeps().size(); ++i) slot.kept.push_back(at::zeros_like(value));
-      slot.scratch = at::empty_like(value);
-      slot.parameter.set_requires_grad(true);
-    }
-    slots_.push_back(std::move(slot));
+    add(spec, on_device(values, spec.shape, precision, device));
+  }
+  cut_shards();
+  for (Slot& slot : slots_) {
+    const at::Tensor& updated = sharding_.is_on() ? slot.shard : slot.detached;
+    if (slot.is_frozen || !updated.defined()) continue;
+    for (std::size_t i = 0; i < optimizer_->keeps().size(); ++i) slot.kept.push_back(at::zeros_like(updated));
+    slot.scratch = at::empty_like(updated);
   }
   for (const BufferSpec& spec : model.buffers(preset)) {
     buffers_.push_back({spec.name, on_device(values_of(spec), spec.shape, precision, device)});
@@ -115,13 +90,37 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64
   list_tensors();
 }
 
+void TrainState::add(const ParameterSpec& spec, const at::Tensor& value) {
+  Slot slot{spec.name, value, value.detach(), {}, {}, {}, {}, spec.frozen, !spec.frozen && optimizer_->decays(spec)};
+  if (!spec.frozen) slot.parameter.set_requires_grad(true);
+  slots_.push_back(std::move(slot));
+}
+
+void TrainState::cut_shards() {
+  if (!sharding_.is_on()) return;
+  std::vector<std::int64_t> trained;
+  for (const Slot& slot : slots_) trained.push_back(slot.is_frozen ? 0 : slot.detached.numel());
+  partition_ = Partition(trained, sharding_.ranks);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Shard shard = partition_.of(sharding_.rank, i);
+    slots_[i].flat = slots_[i].detached.view({-1});
+    if (shard.size() > 0) slots_[i].shard = slots_[i].flat.narrow(0, shard.begin, shard.size());
+  }
+}
+
 TrainState::~TrainState() = default;
 
 void TrainState::list_tensors() {
-  for (const Slot& slot : slots_) {
+  for (std::size_t index = 0; index < slots_.size(); ++index) {
+    const Slot& slot = slots_[index];
+    std::string range;
+    if (slot.shard.defined()) {
+      const Shard shard = partition_.of(sharding_.rank, index);
+      range = "[" + std::to_string(shard.begin) + ":" + std::to_string(shard.end) + "]";
+    }
     tensors_.push_back({slot.name, TensorRole::parameter, &slot.detached});
     for (std::size_t i = 0; i < slot.kept.size(); ++i) {
-      const std::string kept_name = slot.name + "." + std::string(optimizer_->keeps()[i]);
+      const std::string kept_name = slot.name + "." + std::string(optimizer_->keeps()[i]) + range;
       tensors_.push_back({kept_name, TensorRole::optimizer_state, &slot.kept[i]});
     }
   }
@@ -137,15 +136,45 @@ bool TrainState::decays(std::size_t index) const { return slots_[index].decays; 
 const at::Tensor& TrainState::buffer(std::size_t index) const { return buffers_[index].value; }
 std::span<const StateTensor> TrainState::tensors() const { return tensors_; }
 std::span<const at::Tensor> TrainState::kept(std::size_t index) const { return slots_[index].kept; }
+std::span<at::Tensor> TrainState::kept(std::size_t index) { return slots_[index].kept; }
+at::Tensor& TrainState::shard(std::size_t index) { return slots_[index].shard; }
+const at::Tensor& TrainState::shard_gradient(std::size_t index) const {
+  const at::Tensor& shard = slots_[index].shard;
+  return shard.defined() ? shard.grad() : shard;
+}
+const at::Tensor& TrainState::flat_parameter(std::size_t index) const { return slots_[index].flat; }
+void TrainState::drop_gradient(std::size_t index) { slots_[index].parameter.mutable_grad() = at::Tensor(); }
+
+// Of a view that would be all of what it looks into.
+std::int64_t TrainState::optimizer_state_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Slot& slot : slots_) {
+    for (const at::Tensor& kept : slot.kept) bytes += static_cast<std::int64_t>(kept.storage().nbytes());
+  }
+  return bytes;
+}
 
 void TrainState::clear_gradients() {
-  for (Slot& slot : slots_) slot.parameter.mutable_grad() = at::Tensor();
+  for (Slot& slot : slots_) {
+    slot.parameter.mutable_grad() = at::Tensor();
+    if (slot.shard.defined()) slot.shard.mutable_grad() = at::Tensor();
+  }
 }
 
 void TrainState::scale_gradients(double factor) {
   const c10::NoGradGuard no_grad;
   for (Slot& slot : slots_) {
     if (slot.parameter.grad().defined()) slot.parameter.mutable_grad().mul_(factor);
+  }
+}
+
+void TrainState::scale_gradients_anew(double factor) {
+  const c10::NoGradGuard no_grad;
+  for (Slot& slot : slots_) {
+    for (at::Tensor* tensor : {&slot.parameter, &slot.shard}) {
+      if (!tensor->defined() || !tensor->grad().defined()) continue;
+      tensor->mutable_grad() = tensor->grad().mul(factor);
+    }
   }
 }
 
@@ -157,22 +186,20 @@ void TrainState::begin_update(std::int64_t step) { optimizer_->begin(learning_ra
 
 void TrainState::apply_update() {
   const c10::NoGradGuard no_grad;
-  for (Slot& slot : slots_) {
-    if (!slot.parameter.grad().defined()) continue;
-    optimizer_->step({slot.parameter, slot.kept, slot.scratch, slot.decays}, numbers_->if_defined());
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    Slot& slot = slots_[i];
+    if (slot.shard.defined() && slot.parameter.grad().defined()) {  // every rank has all gradients
+      const Shard shard = partition_.of(sharding_.rank, i);
+      slot.shard.mutable_grad() = slot.parameter.grad().flatten().narrow(0, shard.begin, shard.size());
+    }
+    at::Tensor& updated = sharding_.is_on() ? slot.shard : slot.parameter;
+    if (!updated.defined() || !updated.grad().defined()) continue;
+    optimizer_->step({updated, slot.kept, slot.scratch, slot.decays}, numbers_->if_defined());
   }
 }
 
 void TrainState::keep_step_numbers_on_device() {
   numbers_->on_device = at::empty({Optimizer::kStepNumbers}, slots_.front().detached.options());
-}
-
-double TrainState::gradient_norm() const {
-  double sum = 0;
-  for (std::size_t i = 0; i < size(); ++i) {
-    if (gradient(i).defined()) sum += sum_of_squares(gradient(i));
-  }
-  return std::sqrt(sum);
 }
 
 std::optional<std::size_t> TrainState::index_of(const std::string& parameter) const {

@@ -11,6 +11,7 @@
 #include "matrix/contract/trace.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/optimizer.hpp"
+#include "suites/worker/ranks/partition.hpp"
 
 namespace c10 {
 struct Device;
@@ -22,7 +23,7 @@ enum class Precision { fp32, bf16, fp16, fp64 };
 
 // One tensor of the state; role parameter, optimizer_state or buffer. It lives as long as its TrainState.
 struct StateTensor {
-  std::string name;  // "fc1.weight", "fc1.weight.exp_avg", "bn1.running_mean"
+  std::string name;  // "fc1.weight", "fc1.weight.exp_avg", "bn1.running_mean"; of a shard "fc1.weight.exp_avg[0:512]"
   TensorRole role = TensorRole::parameter;
   const at::Tensor* value = nullptr;  // detached
 };
@@ -30,9 +31,9 @@ struct StateTensor {
 class TrainState {
  public:
   // For a run of `steps`. Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 and fp16 keep
-  // fp32 parameters.
+  // fp32 parameters. A sharded state has all parameters and keeps of the optimizer's state this rank's shards alone.
   TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed, Precision precision,
-             const c10::Device& device);
+             const c10::Device& device, const Sharding& sharding = {});
   ~TrainState();
   TrainState(const TrainState&) = delete;
   TrainState& operator=(const TrainState&) = delete;
@@ -51,13 +52,27 @@ class TrainState {
   // optimizer's order, nothing for a frozen one; then the buffers.
   std::span<const StateTensor> tensors() const;
 
-  // What the optimizer keeps of that parameter; empty if it keeps nothing.
+  // What the optimizer keeps of that parameter here; empty if it keeps nothing. Of a shard one dimension.
   std::span<const at::Tensor> kept(std::size_t index) const;
+  std::span<at::Tensor> kept(std::size_t index);
+
+  // Bytes of memory that the optimizer's state takes here, by what was allocated for it.
+  std::int64_t optimizer_state_bytes() const;
+
+  // Of a sharded state: what this rank updates of a parameter, as one dimension of the parameter's own memory
+  // (undefined if that is nothing), its gradient, and all of the parameter as one dimension.
+  const Sharding& sharding() const { return sharding_; }
+  const Partition& partition() const { return partition_; }
+  at::Tensor& shard(std::size_t index);
+  const at::Tensor& shard_gradient(std::size_t index) const;
+  const at::Tensor& flat_parameter(std::size_t index) const;
+  void drop_gradient(std::size_t index);
 
   void clear_gradients();
 
-  // Every gradient there is, times `factor`.
+  // Every gradient there is, times `factor`; `anew` leaves the old tensors as they are.
   void scale_gradients(double factor);
+  void scale_gradients_anew(double factor);
 
   double learning_rate(std::int64_t step) const;  // 1-based, by the preset's schedule
 
@@ -71,9 +86,6 @@ class TrainState {
   void apply_update();
   void keep_step_numbers_on_device();
 
-  // L2 norm over all gradients, accumulated in fp64; on the CPU in a fixed order.
-  double gradient_norm() const;
-
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
@@ -82,6 +94,8 @@ class TrainState {
   struct Buffer;
   struct StepNumbers;
 
+  void add(const ParameterSpec& spec, const at::Tensor& value);
+  void cut_shards();
   void list_tensors();
 
   const ModelPreset& preset_;
@@ -91,6 +105,8 @@ class TrainState {
   std::vector<Slot> slots_;
   std::vector<Buffer> buffers_;
   std::vector<StateTensor> tensors_;
+  Sharding sharding_;
+  Partition partition_;  // of a sharded state
 };
 
 }  // namespace reprobench

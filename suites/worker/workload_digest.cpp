@@ -74,6 +74,10 @@ Digest workload_digest(const Model& model, const ModelPreset& preset, const Work
   for (const std::string_view knob : model.knobs()) builder.append(knob).append(knobs.at(std::string(knob)));
   std::visit(AppendSettings{builder}, preset.optimizer);
   std::visit(AppendSettings{builder}, preset.schedule);
+  if (const double norm = std::stod(knobs.at("max_grad_norm")); norm > 0) {
+    builder.append("max_grad_norm");
+    append(builder, {norm});
+  }
   append_state(builder, state);
   append_fields(builder, batches.fields());
   if (!batches.layout().is_whole()) {

@@ -10,6 +10,7 @@
 #include <c10/core/GradMode.h>
 
 #include "suites/worker/ranks/rank_group.hpp"
+#include "suites/worker/ranks/zero_shards.hpp"
 
 namespace reprobench {
 namespace {
@@ -61,8 +62,8 @@ void PairwiseSum::add_last_two() {
   left.terms += right.terms;
 }
 
-GradientSum::GradientSum(const Layout& layout, RankGroup* ranks, TrainState& state)
-    : layout_(layout), ranks_(ranks), state_(state) {}
+GradientSum::GradientSum(const Layout& layout, RankGroup* ranks, ZeroShards* shards, TrainState& state)
+    : layout_(layout), ranks_(ranks), shards_(shards), state_(state) {}
 
 void GradientSum::add(const at::Tensor& loss) {
   const c10::NoGradGuard no_grad;
@@ -76,14 +77,26 @@ void GradientSum::add(const at::Tensor& loss) {
 at::Tensor GradientSum::finish() {
   const c10::NoGradGuard no_grad;
   Tensors sums = own_.take();
-  if (ranks_ != nullptr) add_over_ranks(sums);
   // A loss is the mean over its micro-batch, and these are equal.
   const double share = 1.0 / static_cast<double>(layout_.micro_batches());
+  if (shards_ != nullptr && shards_->sharding().shares_gradients()) return finish_shards(std::move(sums), share);
+  if (ranks_ != nullptr) add_over_ranks(sums);
   std::size_t next = 1;
   for (std::size_t i = 0; i < state_.size(); ++i) {
     if (state_.gradient(i).defined()) state_.parameter(i).mutable_grad() = sums[next++].mul(share);
   }
   return sums.front().mul(share);
+}
+
+at::Tensor GradientSum::finish_shards(Tensors sums, double share) {
+  const at::Tensor loss = gathered({sums.front()}).front();
+  Tensors of_parameters(state_.size());
+  std::size_t next = 1;
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    if (state_.gradient(i).defined()) of_parameters[i] = std::move(sums[next++]);
+  }
+  shards_->reduce_gradients(std::move(of_parameters), share);
+  return loss.mul(share);
 }
 
 void GradientSum::add_over_ranks(Tensors& terms) const {

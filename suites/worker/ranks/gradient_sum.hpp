@@ -19,6 +19,7 @@ class Tensor;
 namespace reprobench {
 
 class RankGroup;
+class ZeroShards;
 
 // Lists of tensors, added element by element.
 class PairwiseSum {
@@ -37,22 +38,24 @@ class PairwiseSum {
 
 class GradientSum {
  public:
-  // `ranks` may be null: then there is one. Both references must outlive this.
-  GradientSum(const Layout& layout, RankGroup* ranks, TrainState& state);
+  // `ranks` may be null: then there is one; `shards`: every rank has all of the state. All must outlive this.
+  GradientSum(const Layout& layout, RankGroup* ranks, ZeroShards* shards, TrainState& state);
 
   // Takes in the gradients of the micro-batch that has just been differentiated.
   void add(const at::Tensor& loss);
 
   // The mean over all micro-batches of all ranks: gradients into the state, the loss comes back. Every rank has the
-  // same bits.
+  // same bits, or (ZeRO 2) its shard of them.
   at::Tensor finish();
 
  private:
+  at::Tensor finish_shards(std::vector<at::Tensor> sums, double share);
   void add_over_ranks(std::vector<at::Tensor>& terms) const;
   std::vector<at::Tensor> gathered(const std::vector<at::Tensor>& bucket) const;
 
   const Layout& layout_;
   RankGroup* ranks_;
+  ZeroShards* shards_;
   TrainState& state_;
   PairwiseSum own_;
 };

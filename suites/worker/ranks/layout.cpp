@@ -19,4 +19,8 @@ Layout layout_of(const CellRequest& request, const KnobValues& resolved) {
   return layout;
 }
 
+Sharding sharding_of(const Layout& layout, const KnobValues& resolved) {
+  return {std::stoi(resolved.at("zero_stage")), layout.rank, layout.ranks};
+}
+
 }  // namespace reprobench

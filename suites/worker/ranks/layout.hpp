@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "matrix/contract/request.hpp"
+#include "suites/worker/ranks/partition.hpp"
 
 namespace reprobench {
 
@@ -27,5 +28,8 @@ struct Layout {
 
 // Throws RunFailure "bad_request" if the batch makes no such micro-batches.
 Layout layout_of(const CellRequest& request, const KnobValues& resolved);
+
+// What the layout's ranks share out, by the knob `zero_stage`; one rank has nobody to share with.
+Sharding sharding_of(const Layout& layout, const KnobValues& resolved);
 
 }  // namespace reprobench

@@ -1,0 +1,62 @@
+// Which elements of the trained parameters each rank is to update, when ranks share that out (ZeRO, Rajbhandari et al.
+// 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models"): the parameters stand in the model's
+// order as one long line, and every rank has an equal run of it. Runs end where a block of a parameter ends. An
+// element-wise kernel takes elements some dozens at a time and the rest of a tensor one by one; cut at blocks, an
+// element comes the same way as in the whole tensor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace reprobench {
+
+// How many elements of a parameter are cut off together, and are summed up together in a gradient's norm.
+inline constexpr std::int64_t kBlockElements = 256;
+
+// What ranks share out instead of each having all of it.
+struct Sharding {
+  int stage = 0;  // of ZeRO: 1 the optimizer's state, 2 the gradients as well
+  int rank = 0;
+  int ranks = 1;
+
+  bool is_on() const { return stage > 0 && ranks > 1; }
+  bool shares_gradients() const { return is_on() && stage > 1; }
+};
+
+// Elements of one parameter, row-major.
+struct Shard {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  bool operator==(const Shard&) const = default;
+};
+
+class Partition {
+ public:
+  Partition() = default;
+  // `elements` of each parameter, 0 of one that is not trained.
+  Partition(const std::vector<std::int64_t>& elements, int ranks);
+
+  Shard of(int rank, std::size_t parameter) const { return shards_[static_cast<std::size_t>(rank)][parameter]; }
+  const std::vector<Shard>& of(int rank) const { return shards_[static_cast<std::size_t>(rank)]; }
+  std::int64_t elements_of(int rank) const;
+  std::int64_t largest() const;  // elements of the rank with most
+  int ranks() const { return static_cast<int>(shards_.size()); }
+
+ private:
+  std::vector<std::vector<Shard>> shards_;  // by rank, then by parameter
+};
+
+// What lies both in a rank's elements `from` .. `from + count`, counted along its run, and in one of its shards.
+struct ShardPart {
+  std::size_t parameter = 0;
+  std::int64_t in_parameter = 0;  // where it begins there,
+  std::int64_t in_shard = 0;      // in the rank's shard of that parameter
+  std::int64_t in_window = 0;     // and counted from `from`
+  std::int64_t size = 0;
+};
+std::vector<ShardPart> parts_of(const std::vector<Shard>& shards, std::int64_t from, std::int64_t count);
+
+}  // namespace reprobench

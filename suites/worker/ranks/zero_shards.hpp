@@ -1,0 +1,54 @@
+// The ranks of a training that share out its optimizer's state (ZeRO): what passes between them so that each does its
+// part of the update and all have all of the parameters. Every rank calls the same functions in the same order.
+//
+//   stage 1: every rank has all gradients, updates its shard of each parameter and gets the others' shards.
+//   stage 2: a rank gets of all gradients its own shard alone, from every rank, and adds that up.
+//
+// Sums of stage 2 are the tree of neighbours of gradient_sum.hpp, element by element, and optimizers are element-wise,
+// so every stage makes the bits of one rank by construction.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "suites/worker/ranks/partition.hpp"
+#include "suites/worker/train_state.hpp"
+
+namespace at {
+class Tensor;
+}
+
+namespace reprobench {
+
+class RankGroup;
+
+class ZeroShards {
+ public:
+  // Of a sharded state. Both references must outlive this.
+  ZeroShards(RankGroup& ranks, TrainState& state) : ranks_(ranks), state_(state) {}
+
+  const Sharding& sharding() const { return state_.sharding(); }
+
+  // Stage 2. `own`: this rank's sums of its micro-batches' gradients by parameter, undefined where there is none.
+  // Leaves this rank's shard of the sum over all ranks, times `share`, as the gradients of the state's shards, and
+  // nothing else.
+  void reduce_gradients(std::vector<at::Tensor> own, double share);
+
+  // Every rank's updated shards into the parameters of all.
+  void gather_parameters();
+
+  // What all ranks hold of a parameter (of its gradient, of its optimizer state), put together in its shape. `piece`:
+  // this rank's, undefined where it holds none. For the record, not for the training.
+  at::Tensor whole(std::size_t parameter, const at::Tensor& piece);
+
+  // Numbers of every rank, of each as many as `counts` says, in the order of ranks.
+  std::vector<double> all_numbers(const std::vector<double>& own, const std::vector<std::int64_t>& counts);
+
+ private:
+  at::Tensor gathered(const at::Tensor& own);
+
+  RankGroup& ranks_;
+  TrainState& state_;
+};
+
+}  // namespace reprobench
