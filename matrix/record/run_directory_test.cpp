@@ -145,7 +145,8 @@ TEST_CASE("a run's folders are private to the user", "[record]") {
   TemporaryFolder store;
   SampleAttempt sample;
   RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
-  for (const fs::path& folder : {run.folder(), run.begin_attempt(sample.request)}) {
+  const fs::path attempt = run.begin_attempt(sample.request);
+  for (const fs::path& folder : {run.folder(), attempt, attempt.parent_path(), attempt / rank_folder_name(0)}) {
     struct stat status {};
     REQUIRE(stat(folder.c_str(), &status) == 0);
     CHECK((status.st_mode & 0777) == 0700);
@@ -173,6 +174,20 @@ TEST_CASE("an input's name stays inside the folder", "[record]") {
   RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
   const std::string name = GENERATE(as<std::string>(), "", ".", "..", "../x", "a/b");
   CHECK_THROWS_AS(run.keep_input(name, "x"), StoreError);
+  run.keep_input("..x", "kept");
+  CHECK(read_file(run.folder() / "inputs" / "..x") == "kept");
+}
+
+TEST_CASE("a run is held while its runner lives, for readers too, and not before or after", "[record]") {
+  TemporaryFolder store;
+  const SampleAttempt sample;
+  const auto asked = [&] { return what_of([&] { require_not_held(store.path / "run", "r1"); }); };
+  CHECK(asked() == "nothing was thrown");
+  {
+    const RunDirectory run = RunDirectory::create(store.path, store.path / "run", sample_info(), sample_plan(sample));
+    CHECK(asked().starts_with("run r1 is held by pid " + std::to_string(getpid()) + " on host "));
+  }
+  CHECK(asked() == "nothing was thrown");
 }
 
 TEST_CASE("a journal with two ends, two headers or an unsealed end is refused", "[record]") {
