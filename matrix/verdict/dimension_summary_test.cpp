@@ -239,6 +239,16 @@ TEST_CASE("of two ratios the worse one is told, whichever comes first and whiche
   }
 }
 
+TEST_CASE("every reference is named once", "[verdict]") {
+  std::vector<CellVerdict> cells = pair_with_bits("same", "same");
+  std::vector<CellVerdict> others = pair_with_bits("same", "same");
+  others[0].cell_id = "older";
+  others[0].coordinates["stack"] = "older";
+  others[1].reference_cell_id = "older";
+  cells.insert(cells.end(), others.begin(), others.end());
+  CHECK(numerics_of(cells) == "new: bits equal to old, older in 2 of 2 cells");
+}
+
 TEST_CASE("sides that differ in nothing that names them are told by their slug", "[verdict]") {
   std::vector<CellVerdict> cells = pair_with_bits("same", "same");
   cells[0].coordinates = cells[1].coordinates;

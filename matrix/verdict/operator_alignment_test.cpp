@@ -42,6 +42,7 @@ TEST_CASE("calls without values are matched by name: the same ends, and between 
            Row{"PABQA", "APBAQ", {{1, 0}, {2, 2}, {4, 3}}},
            Row{"PAX", "QAAY", {{1, 1}}},  // the first of two alike
            Row{"PAAX", "QAY", {{2, 1}}},
+           Row{"PBAAX", "QBAY", {{1, 1}, {2, 2}}},
            Row{"aab", "ab", {{0, 0}, {2, 1}}},
            Row{"ab", "cd", {}},
            Row{"", "ab", {}},

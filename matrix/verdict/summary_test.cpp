@@ -43,6 +43,16 @@ TEST_CASE("a whole matrix in which every armed check holds qualifies, for the de
   CHECK(judge(run).exit_code == ExitCode::passed);
 }
 
+TEST_CASE("cells that were skipped where others ran are counted", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kHolds);
+  add_skipped(run, 1, "one", "no-wheel");
+  CHECK_THAT(judge(run).sentence, Catch::EndsWith("; 1 cell was skipped"));
+  add_skipped(run, 1, "two", "no-wheel");
+  CHECK_THAT(judge(run).sentence, Catch::EndsWith("; 2 cells were skipped"));
+  add_skipped(run, 1, "gpu", "device-class").cell.coordinates["device"] = "sm_90";
+  CHECK_THAT(judge(run).sentence, Catch::EndsWith("; nothing ran on sm_90; 2 more cells were skipped"));
+}
+
 TEST_CASE("a cell of which nothing was asked is not counted as passed", "[verdict]") {
   const RunVerdict verdict = judge(sample::run(3, 1.0, kHolds));
   CHECK(verdict.cells[0].outcome == Outcome::recorded);
