@@ -32,13 +32,22 @@ constexpr InjectionKind kInjectionKinds[] = {{"weight_ulp", true},
                                              {"rank_killed", false, true},
                                              {"rank_stopped", false, true},
                                              {"collective_skipped", false, true},
-                                             {"operand_bit", false, true}};
+                                             {"operand_bit", false, true},
+                                             {"resume_from_step_0", false, false, true},
+                                             {"resume_without_optimizer_state", false, false, true},
+                                             {"resume_without_buffers", false, false, true},
+                                             {"resume_without_data_position", false, false, true}};
 
 std::span<const InjectionKind> injection_kinds() { return kInjectionKinds; }
 
 bool is_of_probe(const Injection& injection) {
   return std::ranges::any_of(kInjectionKinds,
                              [&](const InjectionKind& kind) { return kind.name == injection.kind && kind.of_probe; });
+}
+
+bool is_of_resuming(const Injection& injection) {
+  return std::ranges::any_of(
+      kInjectionKinds, [&](const InjectionKind& kind) { return kind.name == injection.kind && kind.of_resuming; });
 }
 
 KnobValues knobs_of_rank(const CellRequest& request) {
@@ -49,10 +58,15 @@ KnobValues knobs_of_rank(const CellRequest& request) {
   return knobs;
 }
 
-std::int64_t first_step_of(const CellRequest& request) { return request.replay ? request.replay->first_step : 1; }
+std::int64_t first_step_of(const CellRequest& request) {
+  if (request.replay) return request.replay->first_step;
+  return request.checkpoint ? request.checkpoint->resume_after + 1 : 1;
+}
 
 std::int64_t last_step_of(const CellRequest& request) {
-  return request.replay ? request.replay->last_step : request.workload.steps;
+  if (request.replay) return request.replay->last_step;
+  const std::int64_t stop_after = request.checkpoint ? request.checkpoint->stop_after : 0;
+  return stop_after > 0 ? stop_after : request.workload.steps;
 }
 
 std::int64_t micro_batches_of(const CellRequest& request) {

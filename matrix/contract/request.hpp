@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/checkpoint.hpp"
 #include "matrix/contract/device_peaks.hpp"
 #include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"
@@ -41,6 +42,8 @@ struct WorkloadRequest {
   // Of the probe `operators`: its calls (declared_call.hpp), and the memory that one of them may take.
   std::vector<std::string> calls = {};
   std::int64_t memory_bytes = 0;
+  // Of a training, > 0: done once more in two processes, the first of them stopped after so many steps (leg.hpp).
+  std::int64_t resume_after = 0;
 
   bool is_probe() const { return !probe.empty(); }
   const std::string& name() const { return is_probe() ? probe : model; }
@@ -66,7 +69,11 @@ struct Description<WorkloadRequest> {
       field("batch_size", workload.batch_size, rule::at_least(1));
       field("model", workload.model);
       field("preset", workload.preset);
+      field.optional("resume_after", workload.resume_after,
+                     rule::at_least(1).says("Once more in two processes: the first is stopped after so many steps."));
       field("steps", workload.steps, rule::at_least(1));
+      field.hold(workload.resume_after == 0 || workload.resume_after < workload.steps,
+                 "leaves no step to go on with: `resume_after` is not below `steps`");
     }
   }
 };
@@ -98,6 +105,7 @@ struct InjectionKind {
   std::string_view name;
   bool names_parameter;   // `tensor` is a parameter, `element` one of its elements
   bool of_probe = false;  // planted in a probe: `tensor` names one of its operations
+  bool of_resuming = false;  // planted where a run goes on from a checkpoint; `step` is the first one after it
 };
 
 // What the worker can plant: its tables (suites/worker/faults.cpp, operator_fault.cpp, probes/probe_fault.cpp) have a
@@ -106,6 +114,9 @@ std::span<const InjectionKind> injection_kinds();
 
 // True for the kinds of probes, false for those of trainings and unknown ones.
 bool is_of_probe(const Injection& injection);
+
+// True for the kinds that are planted where a run goes on from a checkpoint.
+bool is_of_resuming(const Injection& injection);
 
 struct CellRequest {
   std::string cell_id;
@@ -125,6 +136,7 @@ struct CellRequest {
   bool poison_allocator = false;  // freshly allocated memory is filled with a pattern, so a read before write shows
   std::optional<Injection> inject;
   std::optional<Replay> replay;
+  std::optional<Checkpointing> checkpoint;
   std::optional<DevicePeaks> peaks;  // of the GPU the cell was planned for; nothing for a CPU or an unknown GPU
 };
 
@@ -163,6 +175,7 @@ struct Description<CellRequest> {
     field.optional("collective_timeout_ms", request.collective_timeout_ms,
                    rule::at_least(1).says("Of several ranks: how long one waits for the others in a collective."));
     field.optional("replay", request.replay);
+    field.optional("checkpoint", request.checkpoint);
     field.optional("peaks", request.peaks);
   }
 };
@@ -170,7 +183,7 @@ struct Description<CellRequest> {
 // What holds inside one rank: `threads` are the whole attempt's and its ranks share them, each with one at least.
 KnobValues knobs_of_rank(const CellRequest& request);
 
-// The steps an attempt does: the replay's, or all of the workload's.
+// The steps a process does: the replay's, those between two checkpoints, or all of the workload's.
 std::int64_t first_step_of(const CellRequest& request);
 std::int64_t last_step_of(const CellRequest& request);
 

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/checkpoint.hpp"
 #include "matrix/contract/device_facts.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/probe_measurement.hpp"
@@ -77,6 +78,7 @@ struct CellResult {
   KnobValues knobs_resolved;  // what each knob came to; differs from the request where the stack could not
   Fingerprint fingerprint;
   std::vector<ProbeMeasurement> measurements;  // of a probe, in the order they were taken; a training has none
+  std::optional<CheckpointsOfRun> checkpoints = {};  // where the request asks for some
 };
 
 template <>
@@ -157,6 +159,7 @@ struct Description<CellResult> {
     field("fingerprint", result.fingerprint);
     field.optional("measurements", result.measurements,
                    rule::not_empty_list.says("Of a probe; absent for a training."));
+    field.optional("checkpoints", result.checkpoints);
   }
 };
 

@@ -24,6 +24,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/checkpoint.hpp"
 #include "matrix/contract/probe_measurement.hpp"
 #include "matrix/contract/request.hpp"
 
@@ -39,6 +40,7 @@ struct TraceHeader {
   std::optional<std::int64_t> monotonic_us{};
   int rank = 0;
   std::string torch{};  // what LibTorch says its version is, so that a crash still tells; empty: the worker did not say
+  std::optional<ResumedFrom> resumed{};  // nothing: it begins at the workload's start
 };
 
 struct PhaseTimes {
@@ -133,6 +135,7 @@ struct Description<TraceHeader> {
         "monotonic_us", header.monotonic_us,
         rule::time.says("CLOCK_MONOTONIC when the file began. Absent from files before steps had time stamps."));
     field.optional("torch", header.torch, "What LibTorch says its version is; absent from older files.");
+    field.optional("resumed", header.resumed);
   }
 };
 

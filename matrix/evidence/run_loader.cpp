@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/json_parse.hpp"
 #include "matrix/evidence/attempt_judge.hpp"
@@ -87,41 +89,106 @@ AttemptRecord load_journaled(const fs::path& run_folder, const Cell& cell, const
   return record;
 }
 
-}  // namespace
+struct LoadedLeg {
+  JudgedAttempt judged;
+  std::vector<RankRecord> ranks;
+  std::optional<TelemetrySummary> telemetry;
+};
 
-AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
-                           const KnownEnd& known) {
-  const fs::path folder = fs::path(run_folder) / attempt_folder;
+LoadedLeg load_leg(const std::string& run_folder, const fs::path& attempt_folder, const CellRequest& attempt, Leg leg,
+                   const KnownEnd& known) {
+  const fs::path folder = leg_folder(attempt_folder, leg);
+  const CellRequest request = request_of_leg(attempt, leg);
   AttemptFiles files = read_attempt_files(folder, request);
-  AttemptRecord record;
-  record.repeat = request.repeat;
-  record.attempt = request.attempt;
-  record.nonce = request.nonce;
-  record.folder = attempt_folder;
+  LoadedLeg loaded;
   if (files.telemetry) {
     const auto& trace = files.ranks.front().trace;
-    record.telemetry = summarise_telemetry(*files.telemetry, trace ? &*trace : nullptr);
+    loaded.telemetry = summarise_telemetry(*files.telemetry, trace ? &*trace : nullptr);
   }
-  JudgedAttempt judged = judge_attempt(files, record.telemetry, request, known);
-  record.end = judged.attempt.end;
-  record.detail = std::move(judged.attempt.detail);
-  record.ended_by = judged.ended_by;
-  record.ranks.resize(files.ranks.size());
-  for (std::size_t i = 0; i < record.ranks.size(); ++i) {
-    RankRecord& rank = record.ranks[i];
+  loaded.judged = judge_attempt(files, loaded.telemetry, request, known);
+  loaded.ranks.resize(files.ranks.size());
+  for (std::size_t i = 0; i < loaded.ranks.size(); ++i) {
+    RankRecord& rank = loaded.ranks[i];
+    auto& judged = loaded.judged.ranks[i];
     rank.folder = rank_folder(folder, static_cast<int>(i)).lexically_relative(run_folder).string();
-    if (judged.ranks[i]) rank.end = judged.ranks[i]->end;
-    rank.detail = judged.ranks[i] ? std::move(judged.ranks[i]->detail) : "stopped because another rank had ended";
+    if (judged) rank.end = judged->end;
+    rank.detail = judged ? std::move(judged->detail) : "stopped because another rank had ended";
     rank.exit = std::move(files.ranks[i].exit.value);
     rank.result = std::move(files.ranks[i].result.value);
     rank.trace = std::move(files.ranks[i].trace);
     if (rank.trace) rank.torch = rank.trace->header.torch;
   }
+  return loaded;
+}
+
+}  // namespace
+
+// Nothing is known of legs that did not begin; of those that did, the last is the one that a known end is of.
+AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
+                           const KnownEnd& known) {
+  const fs::path folder = fs::path(run_folder) / attempt_folder;
+  const auto legs = legs_of(request);
+  const auto has_begun = [&](Leg leg) { return leg == Leg::whole || fs::is_directory(leg_folder(folder, leg)); };
+  const auto begun = std::ranges::count_if(legs, has_begun);
+  AttemptRecord record;
+  record.repeat = request.repeat;
+  record.attempt = request.attempt;
+  record.nonce = request.nonce;
+  record.folder = attempt_folder;
+  for (const Leg leg : legs.first(static_cast<std::size_t>(begun))) {
+    LoadedLeg loaded = load_leg(run_folder, folder, request, leg, leg == legs[begun - 1] ? known : KnownEnd{});
+    record.end = loaded.judged.attempt.end;
+    record.ended_by = loaded.judged.ended_by;
+    const std::string prefix = leg == Leg::whole ? "" : std::string(to_string(leg)) + ": ";
+    record.detail = record.end == AttemptEnd::completed ? std::move(loaded.judged.attempt.detail)
+                                                        : prefix + loaded.judged.attempt.detail;
+    if (leg == Leg::whole) {
+      record.telemetry = std::move(loaded.telemetry);
+      record.ranks = std::move(loaded.ranks);
+    } else {
+      record.legs.push_back({leg, std::move(loaded.ranks)});
+    }
+    if (record.end != AttemptEnd::completed) return record;
+  }
+  if (static_cast<std::size_t>(begun) < legs.size()) {
+    record.end = AttemptEnd::lost;
+    record.detail = fmt::format("{}: never began", to_string(legs[static_cast<std::size_t>(begun)]));
+  }
   return record;
 }
 
+bool leg_is_completed(const fs::path& attempt_folder, const CellRequest& request, Leg leg) {
+  const CellRequest of_leg = request_of_leg(request, leg);
+  const AttemptFiles files = read_attempt_files(leg_folder(attempt_folder, leg), of_leg);
+  return judge_attempt(files, std::nullopt, of_leg, {}).attempt.end == AttemptEnd::completed;
+}
+
+namespace {
+
+template <class Change>
+void for_each_rank(AttemptRecord& attempt, Change change) {
+  for (std::size_t i = 0; i < attempt.ranks.size(); ++i) change(attempt.ranks[i], Leg::whole, static_cast<int>(i));
+  for (LegRecord& leg : attempt.legs) {
+    for (std::size_t i = 0; i < leg.ranks.size(); ++i) change(leg.ranks[i], leg.leg, static_cast<int>(i));
+  }
+}
+
+}  // namespace
+
+void load_traces(AttemptRecord& attempt, const std::string& run_folder, const CellRequest& request) {
+  CellRequest of_attempt = request;
+  of_attempt.nonce = attempt.nonce;
+  for_each_rank(attempt, [&](RankRecord& rank, Leg leg, int number) {
+    if (rank.trace) return;
+    const CellRequest of_leg = request_of_leg(of_attempt, leg);
+    rank.trace = read_trace(fs::path(run_folder) / rank.folder / "trace.jsonl", of_leg.cell_id, of_leg.nonce,
+                            first_step_of(of_leg), number);
+    if (!rank.trace->problem.empty()) throw StoreError(rank.folder + ": " + rank.trace->problem);
+  });
+}
+
 void drop_traces(AttemptRecord& attempt) {
-  for (RankRecord& rank : attempt.ranks) rank.trace.reset();
+  for_each_rank(attempt, [](RankRecord& rank, Leg, int) { rank.trace.reset(); });
 }
 
 RunRecord load_run(const std::string& run_folder) {

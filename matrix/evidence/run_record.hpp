@@ -3,11 +3,13 @@
 // sentence on what is wrong.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "matrix/contract/exit_record.hpp"
+#include "matrix/contract/leg.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/result.hpp"
 #include "matrix/evidence/attempt_judge.hpp"
@@ -30,6 +32,12 @@ struct RankRecord {
   std::string torch;           // what LibTorch said its version is when the trace began; empty: it did not say
 };
 
+// What a later process of the attempt left: it was stopped, or went on from there.
+struct LegRecord {
+  Leg leg = Leg::stopped;
+  std::vector<RankRecord> ranks;  // never empty
+};
+
 struct AttemptRecord {
   int repeat = 0;
   int attempt = 0;
@@ -40,10 +48,14 @@ struct AttemptRecord {
   int ended_by = 0;    // that rank; of a completed attempt 0
   std::vector<RankRecord> ranks = std::vector<RankRecord>(1);  // rank N at [N]; never empty
   std::optional<TelemetrySummary> telemetry;                   // nothing: it had no GPU
+  std::vector<LegRecord> legs{};  // after the whole training, whose are `ranks`; those that began, in their order
 
   const RankRecord& lead() const { return ranks.front(); }
   RankRecord& lead() { return ranks.front(); }
-  const RankRecord& deciding() const { return ranks[static_cast<std::size_t>(ended_by)]; }
+  // The last leg to begin is the one that ended it.
+  const RankRecord& deciding() const {
+    return (legs.empty() ? ranks : legs.back().ranks)[static_cast<std::size_t>(ended_by)];
+  }
 };
 
 struct CellRecord {
@@ -62,6 +74,12 @@ struct RunRecord {
 // Reads one attempt's folder and says how it ended. `request` is what the coordinator wrote, never what is on disk.
 AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
                            const KnownEnd& known);
+
+// Whether that leg, the last to begin so far, did all that was asked of it.
+bool leg_is_completed(const std::filesystem::path& attempt_folder, const CellRequest& request, Leg leg);
+
+// Puts the traces that were dropped back. Throws StoreError for one that cannot be read as it was.
+void load_traces(AttemptRecord& attempt, const std::string& run_folder, const CellRequest& request);
 
 // Traces stay on disk: a run of thousands of cells must fit in memory, and who needs one reads it again.
 void drop_traces(AttemptRecord& attempt);

@@ -13,14 +13,6 @@ namespace {
 
 constexpr int kChainCoversLossSince = 2;
 
-Digest root_of(const TensorsRecord& tensors) {
-  DigestBuilder root;
-  for (const TensorRecord& tensor : tensors.tensors) {
-    append_tensor(root, tensor.name, to_string(tensor.role), tensor.digest);
-  }
-  return root.finish();
-}
-
 std::string root_gap(const Trace& trace) {
   std::map<std::int64_t, const TensorsRecord*> tensors_of;
   for (const TensorsRecord& tensors : trace.tensors) {
@@ -29,7 +21,7 @@ std::string root_gap(const Trace& trace) {
   for (const StepRecord& step : trace.steps) {
     const auto found = tensors_of.find(step.step);
     if (found == tensors_of.end()) return fmt::format("trace.jsonl: the tensors of step {} are missing", step.step);
-    if (to_hex(root_of(*found->second)) != step.root) {
+    if (to_hex(root_of_tensors(*found->second)) != step.root) {
       return fmt::format("trace.jsonl: the root of step {} does not follow from its tensors", step.step);
     }
   }
@@ -43,6 +35,14 @@ const StepRecord* record_of(const Trace& trace, std::int64_t step) {
 
 }  // namespace
 
+Digest root_of_tensors(const TensorsRecord& tensors) {
+  DigestBuilder root;
+  for (const TensorRecord& tensor : tensors.tensors) {
+    append_tensor(root, tensor.name, to_string(tensor.role), tensor.digest);
+  }
+  return root.finish();
+}
+
 std::string chain_gap(const Trace& trace, const CellRequest& request) {
   if (trace.minor < kChainCoversLossSince) return "";
   // A replay goes on from a state, which holds the link before its first step; every other chain begins at the
@@ -50,6 +50,8 @@ std::string chain_gap(const Trace& trace, const CellRequest& request) {
   const bool goes_on = request.replay && !request.replay->from_state.empty();
   std::optional<Digest> previous;
   if (!goes_on) previous = digest_from_hex(trace.header.workload_digest);
+  // What it says it went on from is held against who was stopped there (verdict/resume_metrics.hpp).
+  if (trace.header.resumed) previous = digest_from_hex(trace.header.resumed->chain);
   for (const StepRecord& step : trace.steps) {
     const auto chain = digest_from_hex(step.chain);
     const auto root = digest_from_hex(step.root);

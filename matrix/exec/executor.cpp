@@ -98,6 +98,7 @@ class Execution {
   bool take_end(RunningAttempt& attempt, const LaunchEvent& event);
   void watch_running();
   bool watch(RunningAttempt& attempt, nanoseconds now);
+  bool begin_next_leg(const RunningGroup& group, RunningAttempt& attempt);
   void conclude(RunningGroup& group, std::size_t index);
   void record(RunningGroup& group, const AttemptTask& task, const CellRequest& request, AttemptRecord attempt,
               std::optional<int> ended_by = std::nullopt);
@@ -186,7 +187,7 @@ void Execution::launch(const AttemptTask& task, std::size_t member, RunningGroup
   CellRequest request = request_of(task);
   const std::filesystem::path folder = run_.begin_attempt(request);
   const LaunchRequest launch =
-      launch_request(request, folder, workers_.at(request.stack), group.lease.gpus(), cell.limits.grace);
+      launch_request(request_of_leg(request, Leg::whole), folder, workers_.at(request.stack), group.lease.gpus(), cell.limits.grace);
   RunningAttempt attempt{task,
                          std::move(request),
                          folder.lexically_relative(run_.folder()).string(),
@@ -230,6 +231,7 @@ void Execution::take(const LaunchEvent& event) {
     if (event.kind == LaunchEvent::Kind::started) found->watch.started(event.rank, clock_.now());
     if (event.kind == LaunchEvent::Kind::heartbeat) found->watch.heartbeat(event.rank, clock_.now());
     if (event.kind == LaunchEvent::Kind::ended && take_end(*found, event)) {
+      if (begin_next_leg(running_[i], *found)) return;
       conclude(running_[i], static_cast<std::size_t>(found - attempts.begin()));
       close_if_over(i);
     }
@@ -243,12 +245,39 @@ bool Execution::take_end(RunningAttempt& attempt, const LaunchEvent& event) {
   attempt.ranks_running -= 1;
   if (event.cause) attempt.watch.stop(*event.cause, "", clock_.now(), event.rank);
   if (attempt.ranks_running > 0 && !attempt.watch.is_stopping()) {
-    CellRequest request = attempt.request;
+    CellRequest request = request_of_leg(attempt.request, attempt.leg);
     request.rank = event.rank;
-    const RankFiles files = read_rank_files(run_.folder() / attempt.folder, request);
+    const RankFiles files = read_rank_files(leg_folder(run_.folder() / attempt.folder, attempt.leg), request);
     if (judge_rank(files, request).end != AttemptEnd::completed) attempt.watch.stop_others(event.rank, clock_.now());
   }
   return attempt.ranks_running == 0;
+}
+
+// An attempt that is to be stopped and gone on with has further processes, each once the one before it is completed. True
+// if one was started: its timers begin anew.
+bool Execution::begin_next_leg(const RunningGroup& group, RunningAttempt& attempt) {
+  const auto legs = legs_of(attempt.request);
+  const auto next = static_cast<std::size_t>(attempt.leg) + 1;
+  if (next >= legs.size() || attempt.watch.is_stopping()) return false;
+  if (!leg_is_completed(run_.folder() / attempt.folder, attempt.request, attempt.leg)) return false;
+  if (is_interrupted()) {
+    attempt.watch.stop(AttemptEnd::interrupted, "stopped by the user", clock_.now());
+    return false;
+  }
+  const Cell& cell = cell_of(attempt.task);
+  attempt.leg = legs[next];
+  const std::filesystem::path folder = run_.begin_leg(attempt.request, attempt.leg);
+  const CellRequest request = request_of_leg(attempt.request, attempt.leg, run_.folder() / attempt.folder);
+  attempt.watch = AttemptWatch(cell.limits, request.world_size, clock_.now(), options_.queue_limit);
+  try {
+    attempt.handle = launcher_.start(
+        launch_request(request, folder, workers_.at(request.stack), group.lease.gpus(), cell.limits.grace));
+  } catch (const std::system_error& error) {
+    attempt.watch.stop(AttemptEnd::launch, error.what(), clock_.now());
+    return false;
+  }
+  attempt.ranks_running = request.world_size;
+  return true;
 }
 
 void Execution::watch_running() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/leg.hpp"
 #include "matrix/exec/attempt_watch.hpp"
 #include "matrix/exec/gpu_pool.hpp"
 #include "matrix/exec/gpu_telemetry.hpp"
@@ -25,6 +26,7 @@ struct RunningAttempt {
   std::unique_ptr<Resident> resident;  // null: it takes no turns
   std::size_t member = 0;              // of its group
   int ranks_running = 0;
+  Leg leg = Leg::whole;  // the one that runs
 };
 
 struct RunningGroup {

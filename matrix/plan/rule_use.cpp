@@ -87,6 +87,7 @@ void RuleUse::apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec&
     const WorkloadRequest& workload = cell.request.workload;
     const bool happens = rule.repeat < cell.repeat && rule.injection.step <= workload.repetitions() &&
                          is_of_probe(rule.injection) == workload.is_probe() &&
+                         (!is_of_resuming(rule.injection) || rule.injection.step == workload.resume_after + 1) &&
                          rule.injection.rank < cell.request.world_size;
     if (!happens || !rule.where.matches(coordinates)) continue;
     injected_[i] = true;

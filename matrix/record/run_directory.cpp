@@ -91,6 +91,16 @@ void write_new_file(const fs::path& path, const std::string& content) {
   if (close(fd.release()) != 0) fail("write", path, errno);
 }
 
+// What the ranks of a leg are asked for, each in its folder.
+void make_rank_folders(const CellRequest& attempt, Leg leg, const fs::path& attempt_folder) {
+  for (int rank = 0; rank < attempt.world_size; ++rank) {
+    const fs::path folder = leg_folder(attempt_folder, leg) / rank_folder_name(rank);
+    if (mkdir(folder.c_str(), 0700) != 0) fail("make folder", folder, errno);
+    const CellRequest request = request_of_rank(request_of_leg(attempt, leg, attempt_folder), rank);
+    write_new_file(folder / "request.json", to_json(request).dump(1) + "\n");
+  }
+}
+
 JournalAttempt named_in_journal(const CellRequest& request) {
   return {request.cell_id, request.repeat, request.attempt, request.nonce};
 }
@@ -172,12 +182,16 @@ std::string rank_folder_name(int rank) { return fmt::format("rank-{}", rank); }
 
 fs::path RunDirectory::begin_attempt(const CellRequest& request) {
   const fs::path path = make_attempt_folder(request);
-  for (int rank = 0; rank < request.world_size; ++rank) {
-    const fs::path folder = path / rank_folder_name(rank);
-    if (mkdir(folder.c_str(), 0700) != 0) fail("make folder", folder, errno);
-    write_new_file(folder / "request.json", to_json(request_of_rank(request, rank)).dump(1) + "\n");
-  }
+  make_rank_folders(request, Leg::whole, path);
   journal_begin(request);
+  return path;
+}
+
+fs::path RunDirectory::begin_leg(const CellRequest& request, Leg leg) {
+  const fs::path attempt = folder_ / attempt_folder(request);
+  const fs::path path = leg_folder(attempt, leg);
+  if (mkdir(path.c_str(), 0700) != 0) fail("make folder", path, errno);
+  make_rank_folders(request, leg, attempt);
   return path;
 }
 

@@ -7,6 +7,7 @@
 //     cells/CELL_ID/r0a0.NONCE/   telemetry.jsonl, and a folder a rank, also where there is one rank only:
 //       rank-0/   request.json trace.jsonl result.json exit.json stdout.log stderr.log, turns.jsonl of a resident
 //       worker
+//       and the same below stopped/ and resumed/ where the training was stopped and gone on with (contract/leg.hpp)
 //     report/            report.html summary.md checks.csv
 // Durable files are written under a temporary name, synced and renamed (reliability rule R9).
 #pragma once
@@ -19,6 +20,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/leg.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/request.hpp"
 #include "matrix/plan/plan.hpp"
@@ -68,6 +70,9 @@ class RunDirectory {
   // A new attempt folder with the folders and request.json of its `world_size` ranks, and the intent in the journal,
   // before anything is launched.
   std::filesystem::path begin_attempt(const CellRequest& request);
+
+  // The folders and request.json of one of its later legs; returns the folder that they are in.
+  std::filesystem::path begin_leg(const CellRequest& request, Leg leg);
 
   // The end of an attempt in the journal, with the seal of its files (seal.hpp). `rank`: which of several ended it.
   void end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail,

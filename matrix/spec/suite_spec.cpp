@@ -98,6 +98,14 @@ void check_calls(const WorkloadRequest& workload, const YamlNode& map, Scope& sc
   }
 }
 
+void check_resume_after(const WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
+  const YamlNode* given = map.find("resume_after");
+  if (given == nullptr || workload.steps == 0 || workload.resume_after < workload.steps) return;
+  scope.diagnostics.error(given->mark, "RB021",
+                          fmt::format("`resume_after` {} leaves none of the {} steps to go on with",
+                                      workload.resume_after, workload.steps));
+}
+
 constexpr Field<WorkloadRequest> kProbeFields[] = {
     {"probe", kRequired, "What is measured instead of a training: `reprobench list probes`.", &read_probe},
     {"preset", kRequired, "One of its sets of shapes.", &read_preset},
@@ -113,6 +121,8 @@ constexpr Field<WorkloadRequest> kWorkloadFields[] = {
     {"preset", kRequired, "One of its sizes.", &read_preset},
     {"steps", kRequired, "Training steps.", &read_count<&WorkloadRequest::steps>},
     {"batch_size", kRequired, "Samples a step.", &read_count<&WorkloadRequest::batch_size>},
+    {"resume_after", kOptional, "Trained once more in two processes: stopped after so many steps, and gone on with.",
+     &read_count<&WorkloadRequest::resume_after>},
 };
 
 void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
@@ -131,6 +141,7 @@ void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
     } else {
       read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
       check_model_preset(workload, item, scope);
+      check_resume_after(workload, item, scope);
     }
     draft.suite.workloads.push_back(std::move(workload));
   }

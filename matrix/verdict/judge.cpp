@@ -38,6 +38,9 @@ std::optional<std::int64_t> duration_of(const AttemptRecord& attempt) {
   for (const RankRecord& rank : attempt.ranks) {
     if (rank.exit) longest = std::max(longest.value_or(0), rank.exit->duration_ns);
   }
+  for (const LegRecord& leg : attempt.legs) {  // one after the other
+    if (longest && leg.ranks.front().exit) *longest += leg.ranks.front().exit->duration_ns;
+  }
   return longest;
 }
 
@@ -254,14 +257,7 @@ class Judge {
     CellEvidence evidence{cell.slug, cell.request.device, host == cell.coordinates.end() ? "" : host->second, {}};
     for (const AttemptRecord* attempt : repeats) {
       evidence.repeats.push_back(*attempt);
-      int number = 0;
-      for (RankRecord& rank : evidence.repeats.back().ranks) {
-        const int of_rank = number++;
-        if (rank.trace) continue;
-        const auto path = std::filesystem::path(run_.folder) / rank.folder / "trace.jsonl";
-        rank.trace = read_trace(path, cell.request.cell_id, attempt->nonce, first_step_of(cell.request), of_rank);
-        if (!rank.trace->problem.empty()) throw StoreError(fmt::format("{}: {}", rank.folder, rank.trace->problem));
-      }
+      load_traces(evidence.repeats.back(), run_.folder, cell.request);
     }
     return evidence;
   }

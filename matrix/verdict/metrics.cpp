@@ -13,6 +13,7 @@
 #include "matrix/verdict/divergence.hpp"
 #include "matrix/verdict/layout_metrics.hpp"
 #include "matrix/verdict/probe_metrics.hpp"
+#include "matrix/verdict/resume_metrics.hpp"
 
 namespace reprobench {
 namespace {
@@ -259,6 +260,7 @@ constexpr Metric kMetrics[] = {
     {{"numerics.host_mismatches",      "count", kLower,  numerics,   "steps whose digests differ from the same cell's on another host"},       nullptr, &host_mismatches, kWorst, Against::other_host, true},
     {{"numerics.rank_mismatches",      "count", kLower,  numerics,   "steps after which the ranks of a training hold different bits"},         nullptr, &differing_ranks_of_training, kWorst},
     {{"numerics.layout_mismatches",    "count", kLower,  numerics,   "steps of several ranks with other bits than one rank that does their micro-batches"}, nullptr, &differing_from_one_rank, kWorst, Against::one_rank},
+    {{"numerics.resume_mismatches",    "count", kLower,  numerics,   "steps and states that differ once a training was stopped and gone on with in another process"}, nullptr, &differing_after_resuming, kWorst},
     {{"numerics.by_construction_mismatches", "count", kLower, numerics, "inputs and initial weights whose digests differ between devices, stacks or processes"}, nullptr, &by_construction_mismatches, kWorst, Against::construction},
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
     {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, Against::reference},

@@ -14,6 +14,7 @@
 
 #include "matrix/contract/write_fully.hpp"
 #include "suites/fake_worker/fake_gpu.hpp"
+#include "suites/fake_worker/synthetic_checkpoint.hpp"
 #include "suites/fake_worker/synthetic_probe.hpp"
 #include "suites/fake_worker/synthetic_training.hpp"
 #include "suites/fake_worker/turn_wait.hpp"
@@ -134,10 +135,12 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   header.rank = request.rank;
   header.monotonic_us = std::chrono::duration_cast<std::chrono::microseconds>(began.time_since_epoch()).count();
   header.torch = result.fingerprint.components.front().loaded;
+  header.resumed = resume_synthetic(request, behaviour, training, result);
   trace.append(to_json(header));
   TurnWait turns(request, folder);
   const std::int64_t middle = (request.workload.steps + 1) / 2;
-  for (std::int64_t step = 1; step <= request.workload.steps || behaviour.does("trickle"); ++step) {
+  const std::int64_t last = behaviour.does("never_stop") ? request.workload.steps : last_step_of(request);
+  for (std::int64_t step = first_step_of(request); step <= last || behaviour.does("trickle"); ++step) {
     if (request.turn_steps > 0) turns.until_allowed(step);
     if (behaviour.does("trickle")) std::this_thread::sleep_for(milliseconds(20));
     if (request.trace == TraceLevel::tensor) trace.append(to_json(training.tensors()));
@@ -156,6 +159,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
     if (behaviour.does("lockstep")) wait_for_ranks(request, folder, step);
   }
   calm_gpu(behaviour);
+  write_synthetic_checkpoint(request, training, result);
   const nlohmann::json final_state = to_json(training.final_state());
   if (behaviour.does("truncated_trace")) {
     trace.cut(final_state);

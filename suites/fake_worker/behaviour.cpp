@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 48> kWords = {"ok",
+constexpr std::array<std::string_view, 52> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -57,7 +57,11 @@ constexpr std::array<std::string_view, 48> kWords = {"ok",
                                                      "wrong_block",
                                                      "early_child",
                                                      "early_setsid_child",
-                                                     "lockstep"};
+                                                     "lockstep",
+                                                     "retrain",
+                                                     "other_checkpoint",
+                                                     "never_stop",
+                                                     "leg"};
 
 double parse_value(const std::string& word, const std::string& text) {
   std::size_t used = 0;
@@ -93,6 +97,11 @@ Behaviour Behaviour::of_rank(int rank) const {
     if (const auto found = words_.find(word); found != words_.end()) other.words_.insert(*found);
   }
   return other;
+}
+
+Behaviour Behaviour::of_leg(const CellRequest& request) const {
+  const int leg = !request.checkpoint ? 0 : request.checkpoint->resume ? 2 : 1;
+  return !does("leg") || static_cast<int>(value("leg", 0)) == leg ? *this : Behaviour("ok");
 }
 
 double Behaviour::value(const std::string& word, double otherwise) const {

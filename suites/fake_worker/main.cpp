@@ -48,7 +48,7 @@ Behaviour chosen_behaviour(const std::vector<std::string>& arguments, const Cell
 int run(const std::vector<std::string>& arguments) {
   const CellRequest request = request_from_json(nlohmann::json::parse(read_text(arguments[1])));
   const auto folder = std::filesystem::absolute(arguments[1]).parent_path();
-  return run_attempt(request, chosen_behaviour(arguments, request).of_rank(request.rank), folder);
+  return run_attempt(request, chosen_behaviour(arguments, request).of_leg(request).of_rank(request.rank), folder);
 }
 
 }  // namespace

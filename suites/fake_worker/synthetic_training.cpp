@@ -105,7 +105,8 @@ TensorsRecord SyntheticTraining::tensors() const {
           {tensor("input", TensorRole::input, step, with_sketch),
            tensor("fc1.weight", TensorRole::parameter, step, with_sketch),
            tensor("fc1", TensorRole::forward_output, step, with_sketch),
-           tensor("fc1.weight", TensorRole::parameter_gradient, step, with_sketch)}};
+           tensor("fc1.weight", TensorRole::parameter_gradient, step, with_sketch),
+           tensor("fc1.weight.exp_avg", TensorRole::optimizer_state, step + 1, with_sketch)}};
 }
 
 // As a real worker makes it: of the step's tensors where they are recorded.
@@ -155,6 +156,11 @@ TensorsRecord SyntheticTraining::final_state() const {
           true,
           {tensor("fc1.weight", TensorRole::parameter, step_ + 1, true),
            tensor("fc1.weight.exp_avg", TensorRole::optimizer_state, step_ + 1, true)}};
+}
+
+void SyntheticTraining::go_on_after(std::int64_t step, const std::string& chain) {
+  step_ = step;
+  chain_ = digest_from_hex(chain).value();
 }
 
 std::int64_t SyntheticTraining::peak_rss_bytes() const {

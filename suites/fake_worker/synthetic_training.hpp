@@ -18,6 +18,7 @@ class SyntheticTraining {
 
   const std::string& workload_digest() const { return workload_digest_; }
   std::string chain() const { return to_hex(chain_); }
+  std::int64_t step() const { return step_; }  // the last one given
   std::int64_t peak_rss_bytes() const;
   std::int64_t peak_anonymous_bytes() const;
 
@@ -25,6 +26,8 @@ class SyntheticTraining {
   TensorsRecord tensors() const;
   StepRecord advance();
   TensorsRecord final_state() const;
+
+  void go_on_after(std::int64_t step, const std::string& chain);
 
  private:
   std::uint64_t bits_of(const std::string& name, std::int64_t step, bool by_construction = false) const;

@@ -13,6 +13,7 @@
 #include "matrix/contract/available_memory.hpp"
 #include "matrix/contract/number.hpp"
 #include "models/state_bytes.hpp"
+#include "suites/worker/checkpoints.hpp"
 #include "suites/worker/device.hpp"
 #include "suites/worker/faults.hpp"
 #include "suites/worker/gradient_norm.hpp"
@@ -55,6 +56,7 @@ void check_request(const CellRequest& request) {
   if (request.device != "cpu" && request.knobs.contains("offload") && request.knobs.at("offload") != "none") {
     throw RunFailure("unsupported", "`offload`: updates on the host of what a GPU trains are not built");
   }
+  if (request.replay && request.checkpoint) throw RunFailure("unsupported", "a replay has no checkpoints");
   if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
     throw RunFailure("bad_request", "`poison_allocator` is asked for, but MALLOC_PERTURB_ is not set");
   }
@@ -89,6 +91,7 @@ struct Run {
   ComputeDevice& device;
   StepRecorder& recorder;
   ReplayRecorder& replay;
+  Checkpoints& checkpoints;
   GradientSum& gradients;
   ZeroShards* shards;  // null: every rank has all of the state
   const TensorGuard& guard;
@@ -196,7 +199,7 @@ StepOutcome run_step(std::int64_t step, const Run& run, LoopContext& context) {
   timer.mark(StepMark::begin);
   run.state.clear_gradients();
   run.guard.check(PhaseSide::before, StatePhase::gradients);
-  run.batches.load(step);
+  run.batches.load(run.checkpoints.data_step(step));
   run.fault_acts(FaultPhase::after_load, step);
   timer.mark(StepMark::loaded);
   for (std::int64_t number = 0; number < run.layout().accumulated; ++number) {
@@ -230,7 +233,7 @@ class RecordedStep {
     StepOutcome outcome;
     outcome.timer = run_.device.start_step();
     outcome.timer->mark(StepMark::begin);
-    run_.batches.load(step);
+    run_.batches.load(run_.checkpoints.data_step(step));
     run_.state.begin_update(step);
     outcome.timer->mark(StepMark::loaded);
     if (work_ == nullptr) work_ = run_.device.record([this] { compute(); });
@@ -285,10 +288,23 @@ void record_step(Run& run, std::int64_t step, StepOutcome& outcome) {
   complete_steps(run, run.request.replay ? 1 : run.device.steps_in_flight());
 }
 
+void keep_checkpoint(Run& run, std::int64_t step) {
+  complete_steps(run, 0);  // the chain up to here is part of it
+  run.checkpoints.write(step, run.recorder.chain());
+}
+
+// After the step in hand, and with a checkpoint where the run has some.
+void stop_if_asked(Run& run, std::int64_t step) {
+  if (!take_stop_request()) return;
+  complete_steps(run, 0);
+  if (run.checkpoints.are_written() && !run.checkpoints.is_due(step)) keep_checkpoint(run, step);
+  throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
+}
+
 void run_steps(Run& run, Telemetry telemetry) {
   LoopContext context(run);
   RecordedStep recorded(run, context);
-  const std::int64_t first = first_step_of(run.request);
+  const std::int64_t first = run.request.replay ? first_step_of(run.request) : run.checkpoints.first_step();
   const std::int64_t last = last_step_of(run.request);
   for (std::int64_t step = first; step <= last; ++step) {
     run.fault_acts(FaultPhase::before_step, step);
@@ -304,10 +320,8 @@ void run_steps(Run& run, Telemetry telemetry) {
     }
     if (telemetry == Telemetry::on) record_step(run, step, outcome);
     run.replay.after_step(step, run.recorder.chain());
-    if (step < last && take_stop_request()) {
-      complete_steps(run, 0);
-      throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
-    }
+    if (run.checkpoints.is_due(step)) keep_checkpoint(run, step);
+    if (step < last) stop_if_asked(run, step);
   }
   complete_steps(run, 0);
   run.device.synchronize();
@@ -357,13 +371,14 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,
                       device->where(), layout);
   std::optional<Fault> fault;
-  if (request.inject) fault.emplace(*request.inject, request, state, batches);
+  if (request.inject && !is_of_resuming(*request.inject)) fault.emplace(*request.inject, request, state, batches);
 
   const Digest workload = workload_digest(model, preset, request.workload, result.knobs_resolved, state, batches);
   result.workload_digest = to_hex(workload);
+  Checkpoints checkpoints(request, workload, state, *device, result);
   TraceWriter trace(folder / "trace.jsonl");
   trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace,
-                                trace.monotonic_us(), request.rank, loaded_torch_version()}));
+                                trace.monotonic_us(), request.rank, loaded_torch_version(), checkpoints.resumed()}));
   trace.write();
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
   std::optional<RankGroup> ranks;
@@ -371,8 +386,9 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   std::optional<ZeroShards> shards;
   if (state.sharding().is_on()) shards.emplace(*ranks, state);
   GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, shards ? &*shards : nullptr, state);
-  StepRecorder recorder(request.trace, request.workload.steps, replay.chain_before(), state,
-                        shards ? &*shards : nullptr, batches, *device, trace);
+  const Digest& chain_before = request.replay ? replay.chain_before() : checkpoints.chain_before();
+  StepRecorder recorder(request.trace, request.workload.steps, chain_before, state, shards ? &*shards : nullptr,
+                        batches, *device, trace);
   const TensorGuard guard(state, device->where(), result.knobs_resolved);
   Run run{request,
           model,
@@ -383,6 +399,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
           *device,
           recorder,
           replay,
+          checkpoints,
           gradients,
           shards ? &*shards : nullptr,
           guard,

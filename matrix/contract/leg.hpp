@@ -1,0 +1,38 @@
+// The processes of an attempt that is asked to stop and go on again (`resume_after: K` of its workload): the `whole`
+// training in one process; then the same, `stopped` after K steps with a checkpoint; then a third process, `resumed`
+// from that, to the end. They run one after the other, each with its ranks and a folder:
+//
+//   r0a0.NONCE/rank-0/           whole, which is all that an attempt without `resume_after` has
+//   r0a0.NONCE/stopped/rank-0/   steps 1 .. K, and beside it checkpoints/
+//   r0a0.NONCE/resumed/rank-0/   steps K+1 .. the last
+//
+// A leg's nonce is the attempt's followed by its name, so no leg's files pass for another's.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "matrix/contract/request.hpp"
+
+namespace reprobench {
+
+enum class Leg { whole, stopped, resumed };
+template <>
+struct Words<Leg> {
+  static constexpr std::array<std::string_view, 3> table = {"whole", "stopped", "resumed"};
+};
+
+// In the order in which they run; a replay is whole.
+std::span<const Leg> legs_of(const CellRequest& attempt);
+
+// Where the rank folders of a leg are.
+std::filesystem::path leg_folder(const std::filesystem::path& attempt_folder, Leg leg);
+
+// What a leg is asked for. Its checkpoints are in stopped/checkpoints of `attempt_folder`, an absolute path that only
+// whoever runs it needs.
+CellRequest request_of_leg(const CellRequest& attempt, Leg leg, const std::filesystem::path& attempt_folder = {});
+
+}  // namespace reprobench

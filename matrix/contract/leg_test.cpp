@@ -1,0 +1,80 @@
+#include "matrix/contract/leg.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+CellRequest stopping_request() {
+  CellRequest request;
+  request.nonce = "0123456789abcdef";
+  request.workload = {"mlp", "base", 20, 32};
+  request.workload.resume_after = 8;
+  return request;
+}
+
+TEST_CASE("an attempt is one process, or three where its workload says `resume_after`") {
+  CellRequest request = stopping_request();
+  CHECK(legs_of(request).size() == 3);
+  request.replay = Replay{};
+  CHECK(legs_of(request).size() == 1);
+  request.replay.reset();
+  request.workload.resume_after = 0;
+  REQUIRE(legs_of(request).size() == 1);
+  CHECK(legs_of(request)[0] == Leg::whole);
+}
+
+TEST_CASE("the two parts share the steps of the whole and one folder of checkpoints") {
+  const CellRequest whole = request_of_leg(stopping_request(), Leg::whole, "/run/r0");
+  const CellRequest stopped = request_of_leg(stopping_request(), Leg::stopped, "/run/r0");
+  const CellRequest resumed = request_of_leg(stopping_request(), Leg::resumed, "/run/r0");
+  CHECK_FALSE(whole.checkpoint);
+  CHECK(first_step_of(whole) == 1);
+  CHECK(last_step_of(whole) == 20);
+  CHECK(first_step_of(stopped) == 1);
+  CHECK(last_step_of(stopped) == 8);
+  CHECK(first_step_of(resumed) == 9);
+  CHECK(last_step_of(resumed) == 20);
+  CHECK_FALSE(stopped.checkpoint->resume);
+  CHECK(resumed.checkpoint->resume);
+  CHECK(stopped.checkpoint->folder == "/run/r0/stopped/checkpoints");
+  CHECK(resumed.checkpoint->folder == stopped.checkpoint->folder);
+  // The workload, and with it its digest and its schedule, is the same in all three.
+  CHECK(to_json(stopped.workload) == to_json(whole.workload));
+  CHECK(to_json(resumed.workload) == to_json(whole.workload));
+}
+
+TEST_CASE("no process of an attempt answers to another's nonce") {
+  const CellRequest request = stopping_request();
+  CHECK(request_of_leg(request, Leg::whole).nonce == request.nonce);
+  CHECK(request_of_leg(request, Leg::stopped).nonce == request.nonce + ".stopped");
+  CHECK(request_of_leg(request, Leg::resumed).nonce == request.nonce + ".resumed");
+}
+
+TEST_CASE("a fault of going on is planted in the process that goes on, any other in all three") {
+  CellRequest request = stopping_request();
+  for (const char* kind : {"resume_from_step_0", "resume_without_optimizer_state", "resume_without_buffers",
+                           "resume_without_data_position"}) {
+    request.inject = Injection{kind, 9, "", 0, 0};
+    CHECK_FALSE(request_of_leg(request, Leg::whole).inject);
+    CHECK_FALSE(request_of_leg(request, Leg::stopped).inject);
+    CHECK(request_of_leg(request, Leg::resumed).inject);
+  }
+  request.inject = Injection{"weight_ulp", 3, "fc1.weight", 0, 0};
+  for (const Leg leg : legs_of(request)) CHECK(request_of_leg(request, leg).inject);
+}
+
+TEST_CASE("a request with checkpoints is read as it was written, and none that stops at its last step") {
+  CellRequest request = request_of_leg(stopping_request(), Leg::resumed, "/run/r0");
+  request.cell_id = "cell";
+  request.suite = "resume";
+  request.stack = "stack";
+  request.device = "cpu";
+  request.knobs = with_defaults({});
+  CHECK(to_json(request_from_json(to_json(request))) == to_json(request));
+  request.workload.resume_after = 20;
+  CHECK_THROWS_AS(request_from_json(to_json(request)), ContractError);
+}
+
+}  // namespace
+}  // namespace reprobench

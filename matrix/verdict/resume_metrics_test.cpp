@@ -1,0 +1,186 @@
+// What is said of a training that was stopped and gone on with, from traces made by hand.
+#include "matrix/verdict/resume_metrics.hpp"
+
+#include <functional>
+
+#include "ci/catch.hpp"
+#include "matrix/evidence/trace_chain.hpp"
+#include "matrix/verdict/judge.hpp"
+#include "matrix/verdict/sample_run.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kStepsOfWhole = 5;
+constexpr std::int64_t kStopsAfter = 2;
+
+TensorRecord tensor_at(TensorRole role, const std::string& name, std::int64_t step) {
+  return {name, role, "float32", {2}, name + " at " + std::to_string(step), std::nullopt};
+}
+
+// Each tensor has the number of the update that made it in its digest.
+TensorsRecord state_after(std::int64_t step) {
+  return {step,
+          true,
+          {tensor_at(TensorRole::parameter, "w", step), tensor_at(TensorRole::optimizer_state, "w.exp_avg", step),
+           tensor_at(TensorRole::buffer, "running_mean", step)}};
+}
+
+Trace trace_of_steps(std::int64_t first, std::int64_t last) {
+  Trace trace;
+  trace.header.level = TraceLevel::tensor;
+  trace.header.workload_digest = "workload";
+  for (std::int64_t step = first; step <= last; ++step) {
+    trace.tensors.push_back({step,
+                             false,
+                             {tensor_at(TensorRole::input, "input", step),
+                              tensor_at(TensorRole::parameter, "w", step - 1),
+                              tensor_at(TensorRole::parameter_gradient, "w", step),
+                              tensor_at(TensorRole::optimizer_state, "w.exp_avg", step),
+                              tensor_at(TensorRole::buffer, "running_mean", step)}});
+    StepRecord line;
+    line.step = step;
+    line.root = "root of " + std::to_string(step);
+    line.chain = "chain of " + std::to_string(step);
+    trace.steps.push_back(line);
+  }
+  trace.tensors.push_back(state_after(last));
+  return trace;
+}
+
+RankRecord process_of(Trace trace, const std::string& nonce) {
+  RankRecord rank = sample::attempt(0, 1'000'000).ranks.front();
+  rank.trace = std::move(trace);
+  rank.trace->header.nonce = nonce;
+  return rank;
+}
+
+// Three processes that agree.
+CellEvidence stopped_and_resumed() {
+  AttemptRecord attempt = sample::attempt(0, 1'000'000);
+  attempt.ranks = {process_of(trace_of_steps(1, kStepsOfWhole), "n")};
+  RankRecord stopped = process_of(trace_of_steps(1, kStopsAfter), "n.stopped");
+  stopped.result->checkpoints = CheckpointsOfRun{{{kStopsAfter, "checkpoint-2", "checksum"}}, {}, {}};
+  RankRecord resumed = process_of(trace_of_steps(kStopsAfter + 1, kStepsOfWhole), "n.resumed");
+  resumed.trace->header.resumed = ResumedFrom{kStopsAfter, "checkpoint-2", "checksum",
+                                              "n.stopped",   "chain of 2",   to_hex(root_of_tensors(state_after(2)))};
+  attempt.legs = {{Leg::stopped, {stopped}}, {Leg::resumed, {resumed}}};
+  return {"cell", "cpu", "", {attempt}};
+}
+
+AttemptRecord& attempt_of(CellEvidence& cell) { return cell.repeats.front(); }
+Trace& stopped_trace(CellEvidence& cell) { return *attempt_of(cell).legs[0].ranks[0].trace; }
+Trace& resumed_trace(CellEvidence& cell) { return *attempt_of(cell).legs[1].ranks[0].trace; }
+
+Measurement measured_with(const std::function<void(CellEvidence&)>& change) {
+  CellEvidence cell = stopped_and_resumed();
+  change(cell);
+  return differing_after_resuming(cell, nullptr);
+}
+
+void change_step(Trace& trace, std::size_t index, TensorRole role) {
+  trace.steps[index].root = "another root";
+  for (TensorRecord& tensor : trace.tensors[index].tensors) {
+    if (tensor.role == role) tensor.digest = "another digest";
+  }
+}
+
+TEST_CASE("two processes with the bits of one are said to have them, of all steps") {
+  const Measurement measured = measured_with([](CellEvidence&) {});
+  CHECK(measured.value == 0);
+  CHECK(measured.statement == "in repeat 0 2 + 3 steps in two processes have the bits of 5 in one");
+}
+
+TEST_CASE("a step with other bits counts wherever it is, and its first tensor is named") {
+  const Measurement first = measured_with([](CellEvidence& c) { change_step(stopped_trace(c), 0, TensorRole::input); });
+  CHECK(first.value == 1);
+  CHECK(first.divergence->step == 1);
+  const Measurement behind =
+      measured_with([](CellEvidence& c) { change_step(resumed_trace(c), 0, TensorRole::optimizer_state); });
+  CHECK(behind.value == 1);
+  CHECK(behind.divergence->step == 3);
+  CHECK(behind.divergence->tensor == "w.exp_avg");
+  CHECK(behind.statement == "in repeat 0 of 2 + 3 steps in two processes 1 have other bits than in one");
+  // The last step alone: a comparison of it alone would have done for the one above.
+  CHECK(measured_with([](CellEvidence& c) { change_step(resumed_trace(c), 2, TensorRole::input); }).value == 1);
+}
+
+TEST_CASE("the states count beside the steps: stopped in, loaded, and last") {
+  for (std::size_t tensor = 0; tensor < 3; ++tensor) {
+    const Measurement stopped = measured_with([&](CellEvidence& c) {
+      stopped_trace(c).tensors.back().tensors[tensor].digest = "another digest";
+      resumed_trace(c).header.resumed->state = to_hex(root_of_tensors(stopped_trace(c).tensors.back()));
+    });
+    CHECK(stopped.value == 1);
+    CHECK(stopped.statement.find("so has the state that was stopped in") != std::string::npos);
+    const Measurement last = measured_with(
+        [&](CellEvidence& c) { resumed_trace(c).tensors.back().tensors[tensor].digest = "another digest"; });
+    CHECK(last.value == 1);
+    CHECK(last.statement.find("the last state differs") != std::string::npos);
+  }
+  const Measurement loaded =
+      measured_with([](CellEvidence& c) { resumed_trace(c).header.resumed->state = "state of another step"; });
+  CHECK(loaded.value == 1);
+  CHECK(loaded.divergence->step == 2);
+  CHECK(loaded.divergence->role == "loaded state");
+}
+
+TEST_CASE("without proof that the second process went on from the first one's checkpoint there is no value") {
+  using Change = std::function<void(CellEvidence&)>;
+  const std::pair<const char*, Change> cases[] = {
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs.clear(); }},
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs.pop_back(); }},
+      {"nothing was stopped", [](CellEvidence& c) { std::swap(attempt_of(c).legs[0], attempt_of(c).legs[1]); }},
+      {"does not say that it went on", [](CellEvidence& c) { resumed_trace(c).header.resumed.reset(); }},
+      {"went on after step 1", [](CellEvidence& c) { resumed_trace(c).header.resumed->after_step = 1; }},
+      {"with checksum other", [](CellEvidence& c) { resumed_trace(c).header.resumed->checksum = "other"; }},
+      {"went on from checkpoint-1", [](CellEvidence& c) { resumed_trace(c).header.resumed->file = "checkpoint-1"; }},
+      {"went on from", [](CellEvidence& c) { resumed_trace(c).header.resumed->written_by = "n"; }},
+      {"another chain", [](CellEvidence& c) { resumed_trace(c).header.resumed->chain = "chain of 1"; }},
+      {"wrote no checkpoint", [](CellEvidence& c) { attempt_of(c).legs[0].ranks[0].result->checkpoints.reset(); }},
+      {"wrote no checkpoint",
+       [](CellEvidence& c) { attempt_of(c).legs[0].ranks[0].result->checkpoints->written.clear(); }},
+      {"wrote no checkpoint",
+       [](CellEvidence& c) { attempt_of(c).legs[0].ranks[0].result->checkpoints->written[0].step = 1; }},
+      {"digests differ", [](CellEvidence& c) { resumed_trace(c).header.workload_digest = "another"; }},
+      {"digests differ", [](CellEvidence& c) { stopped_trace(c).header.workload_digest = "another"; }},
+      {"the process that is to be whole began from a checkpoint",
+       [](CellEvidence& c) { attempt_of(c).ranks[0].trace->header.resumed = resumed_trace(c).header.resumed; }},
+      {"that was stopped began from a checkpoint",
+       [](CellEvidence& c) { stopped_trace(c).header.resumed = resumed_trace(c).header.resumed; }},
+      // One process that ran straight on, whatever the other says.
+      {"no process was stopped before the last step",
+       [](CellEvidence& c) { stopped_trace(c) = trace_of_steps(1, kStepsOfWhole); }},
+      {"resumed process has not every tensor",
+       [](CellEvidence& c) {
+         const auto said = resumed_trace(c).header.resumed;
+         resumed_trace(c) = trace_of_steps(1, kStepsOfWhole);
+         resumed_trace(c).header.resumed = said;
+       }},
+      {"resumed process has not every tensor", [](CellEvidence& c) { resumed_trace(c).steps.erase(resumed_trace(c).steps.begin()); }},
+      {"resumed process has not every tensor", [](CellEvidence& c) { resumed_trace(c).tensors.pop_back(); }},
+      {"stopped process has not every tensor", [](CellEvidence& c) { stopped_trace(c).tensors.pop_back(); }},
+      {"`trace: tensor`", [](CellEvidence& c) { attempt_of(c).ranks[0].trace->header.level = TraceLevel::step; }},
+  };
+  for (const auto& [why, change] : cases) {
+    const Measurement measured = measured_with(change);
+    INFO(why << " / " << measured.missing << measured.statement);
+    CHECK_FALSE(measured.value);
+    CHECK(measured.missing.find(why) != std::string::npos);
+  }
+}
+
+TEST_CASE("of several repeats the worst speaks, and one without proof leaves all without a value") {
+  CellEvidence cell = stopped_and_resumed();
+  cell.repeats.push_back(cell.repeats.front());
+  cell.repeats[1].repeat = 1;
+  change_step(*cell.repeats[1].legs[1].ranks[0].trace, 1, TensorRole::input);
+  const Measurement worst = differing_after_resuming(cell, nullptr);
+  CHECK(worst.value == 1);
+  CHECK(worst.repeat == 1);
+  cell.repeats[1].legs[1].ranks[0].trace->header.resumed.reset();
+  CHECK_FALSE(differing_after_resuming(cell, nullptr).value);
+}
+
+}  // namespace
+}  // namespace reprobench
