@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The main job on one real stack: install, train, judge; a weight moved by one unit in the last place must be found and named, and
-# without it the same cell must be green again. The same of collectives and trainings on two ranks.
+# without it the same cell must be green again. The same of collectives and trainings on two ranks, and of a training that is
+# stopped and gone on with.
 #
 #   ci/real_stack_test.sh build-ci/bin/reprobench
 # $REPROBENCH_STACKS keeps the installed stack between runs; otherwise it lies in the build folder.
@@ -158,6 +159,29 @@ in_training wrong_batch numerics.layout_mismatches "first on rank 1; first at st
 # A shard of the optimizer's state, which no other rank has: both hold some of this tensor.
 in_training moment_ulp numerics.layout_mismatches "first in what ranks 0, 1 hold of it together; first at step 4 in fc1.weight.exp_avg (optimizer_state)" 2
 
+# Stopped and gone on with in another process, a training has the bits of one that never was; what is not put back is named.
+cat >"$work/resume.yaml" <<YAML
+schema: 1
+name: resume
+suites: [resume]
+axes: {stack: [$stack], device: [cpu]}
+exclude: [{where: "workload not in (mlp, resnet)"}]
+YAML
+resume() { "$reprobench" --store "$work/store" run --matrix "$work/resume.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
+resume "$work/resume"
+expect "the verdict on going on" passed "$(field "$work/resume" 'v["word"]')"
+expect "the checks of going on" 2 "$(field "$work/resume" 'sum("steps in two processes have the bits of" in k["sentence"] for c in v["cells"] for k in c["checks"])')"
+going_on() { # KIND WORKLOAD STEP PART_OF_THE_SENTENCE
+  local status=0
+  resume "$work/resume-$1" --workload "$2" --inject "kind=$1,step=$3" || status=$?
+  expect "the exit code with $1" 1 "$status"
+  case $(said "$work/resume-$1" numerics.resume_mismatches) in *"$4"*) ;; *) echo "real stack: with $1 it says \`$(said "$work/resume-$1" numerics.resume_mismatches)\`, not \`$4\`" >&2; exit 1 ;; esac
+}
+going_on resume_from_step_0 mlp 9 "first at step 9 in input (input)"
+going_on resume_without_optimizer_state mlp 9 "first at step 9 in fc1.weight.exp_avg (optimizer_state)"
+going_on resume_without_data_position mlp 9 "first at step 9 in input (input)"
+going_on resume_without_buffers resnet 5 "first at step 5 in bn1.running_mean (buffer)"
+
 # The public package reads the states that a worker wrote, where it is installed.
 "$python" - "$work/store" <<'PYTHON'
 import pathlib, sys
@@ -174,4 +198,4 @@ for documents in "$work/documents" "$work/overflow-documents" "$work/stretch-doc
   PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$documents"
 done
 
-echo "real stack: $stack trains, repeats, a planted ulp is found, and so is every fault of the selftest and of a rank"
+echo "real stack: $stack trains, repeats, a planted ulp is found, and so is every fault of the selftest, of a rank and of going on"

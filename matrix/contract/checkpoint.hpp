@@ -1,7 +1,7 @@
 // Checkpoints of a training: when a worker writes them, whether it begins from one, and what it says of that.
 //
-// They lie in a folder as checkpoint-STEP.safetensors (suites/worker/checkpoint_file.hpp), each complete or not there at
-// all. Like a replay they belong to an attempt, never to the cell: with and without them the cell_id is the same.
+// They lie in a folder as checkpoint-STEP.safetensors (suites/worker/checkpoint_file.hpp), each complete or not there
+// at all. Like a replay they belong to an attempt, never to the cell: with and without them the cell_id is the same.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 namespace reprobench {
 
 struct Checkpointing {
-  std::string folder;            // absolute; made if it is missing
-  std::int64_t every_steps = 0;  // 0: only where the run ends early, by `stop_after` or SIGTERM
-  std::int64_t keep = 2;         // so many of the newest stay
-  std::int64_t stop_after = 0;   // the run ends after this step, complete and with a checkpoint; 0: at its last
-  bool resume = false;           // begin from the newest whole one of this run; where there is none, from the start
+  std::string folder;             // absolute; made if it is missing
+  std::int64_t every_steps = 0;   // 0: only where the run ends early, by `stop_after` or SIGTERM
+  std::int64_t keep = 2;          // so many of the newest stay
+  std::int64_t stop_after = 0;    // the run ends after this step, complete and with a checkpoint; 0: at its last
+  bool resume = false;            // begin from the newest whole one of this run; where there is none, from the start
   std::int64_t resume_after = 0;  // the step that whoever asks knows the newest to be of; 0: it does not
 };
 
 template <>
 struct Description<Checkpointing> {
-  static constexpr About about = About::part("checkpoint", "When to write the whole state, and whether to begin from it.");
+  static constexpr About about =
+      About::part("checkpoint", "When to write the whole state, and whether to begin from it.");
   static void fields(auto& field, Checkpointing& checkpoint) {
     field("folder", checkpoint.folder, rule::not_empty);
     field.optional("every_steps", checkpoint.every_steps,
@@ -32,7 +33,8 @@ struct Description<Checkpointing> {
     field("keep", checkpoint.keep, rule::at_least(1).says("So many of the newest stay."));
     field.optional("stop_after", checkpoint.stop_after,
                    rule::at_least(1).says("The run ends after this step, with a checkpoint."));
-    field("resume", checkpoint.resume, "Begin from the newest whole one of this run; where there is none, from the start.");
+    field("resume", checkpoint.resume,
+          "Begin from the newest whole one of this run; where there is none, from the start.");
     field.optional("resume_after", checkpoint.resume_after,
                    rule::at_least(1).says("The step that the newest is known to be of."));
   }
@@ -95,7 +97,8 @@ struct Description<ResumedFrom> {
     field("checksum", resumed.checksum, rule::digest);
     field("written_by", resumed.written_by, rule::not_empty.says("The nonce of the process that wrote it."));
     field("chain", resumed.chain, rule::digest.says("Of the steps until there."));
-    field("state", resumed.state, rule::digest.says("Of parameters, optimizer state and buffers once they were loaded."));
+    field("state", resumed.state,
+          rule::digest.says("Of parameters, optimizer state and buffers once they were loaded."));
   }
 };
 

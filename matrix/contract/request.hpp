@@ -103,8 +103,8 @@ struct Description<Injection> {
 
 struct InjectionKind {
   std::string_view name;
-  bool names_parameter;   // `tensor` is a parameter, `element` one of its elements
-  bool of_probe = false;  // planted in a probe: `tensor` names one of its operations
+  bool names_parameter;      // `tensor` is a parameter, `element` one of its elements
+  bool of_probe = false;     // planted in a probe: `tensor` names one of its operations
   bool of_resuming = false;  // planted where a run goes on from a checkpoint; `step` is the first one after it
 };
 

@@ -77,7 +77,7 @@ struct CellResult {
   std::int64_t start_to_first_step_ns = 0;  // from process start to the end of the first step
   KnobValues knobs_resolved;  // what each knob came to; differs from the request where the stack could not
   Fingerprint fingerprint;
-  std::vector<ProbeMeasurement> measurements;  // of a probe, in the order they were taken; a training has none
+  std::vector<ProbeMeasurement> measurements;        // of a probe, in the order they were taken; a training has none
   std::optional<CheckpointsOfRun> checkpoints = {};  // where the request asks for some
 };
 

@@ -186,8 +186,8 @@ void Execution::launch(const AttemptTask& task, std::size_t member, RunningGroup
   const Cell& cell = cell_of(task);
   CellRequest request = request_of(task);
   const std::filesystem::path folder = run_.begin_attempt(request);
-  const LaunchRequest launch =
-      launch_request(request_of_leg(request, Leg::whole), folder, workers_.at(request.stack), group.lease.gpus(), cell.limits.grace);
+  const LaunchRequest launch = launch_request(request_of_leg(request, Leg::whole), folder, workers_.at(request.stack),
+                                              group.lease.gpus(), cell.limits.grace);
   RunningAttempt attempt{task,
                          std::move(request),
                          folder.lexically_relative(run_.folder()).string(),
@@ -253,8 +253,8 @@ bool Execution::take_end(RunningAttempt& attempt, const LaunchEvent& event) {
   return attempt.ranks_running == 0;
 }
 
-// An attempt that is to be stopped and gone on with has further processes, each once the one before it is completed. True
-// if one was started: its timers begin anew.
+// An attempt that is to be stopped and gone on with has further processes, each once the one before it is completed.
+// True if one was started: its timers begin anew.
 bool Execution::begin_next_leg(const RunningGroup& group, RunningAttempt& attempt) {
   const auto legs = legs_of(attempt.request);
   const auto next = static_cast<std::size_t>(attempt.leg) + 1;

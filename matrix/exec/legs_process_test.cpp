@@ -33,7 +33,8 @@ struct LegsScene : ProcessScene {
   }
 };
 
-TEST_CASE("an attempt that is stopped and gone on with is three processes, each with its own account", "[exec][process]") {
+TEST_CASE("an attempt that is stopped and gone on with is three processes, each with its own account",
+          "[exec][process]") {
   LegsScene scene;
   AttemptRecord attempt = scene.attempt_of("ok");
   INFO(attempt.detail);
@@ -83,7 +84,8 @@ TEST_CASE("an attempt ends as the first of its processes that is not completed",
   CHECK(attempt.legs.size() == legs);
 }
 
-TEST_CASE("a process that hangs after another was done is a hang of its own, with timers of its own", "[exec][process]") {
+TEST_CASE("a process that hangs after another was done is a hang of its own, with timers of its own",
+          "[exec][process]") {
   LegsScene scene;
   scene.limits.heartbeat_gap = milliseconds(700);
   const AttemptRecord attempt = scene.attempt_of("hang,leg=1");

@@ -15,6 +15,7 @@ inline Vocabulary test_vocabulary() {
       {"numerics.repeat_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"numerics.reference_mismatches", "count", Better::lower, Dimension::numerics, "", "", false,
        Compared::with_reference},
+      {"numerics.resume_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"numerics.host_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"numerics.by_construction_mismatches", "count", Better::lower, Dimension::numerics, "", "", false,
        Compared::with_others},

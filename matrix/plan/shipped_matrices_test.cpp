@@ -30,9 +30,9 @@ std::vector<PlannedCell> plan_of(const std::string& matrix_name, const HostFacts
 
 }  // namespace
 
-TEST_CASE("the v2.9 matrix has 505 cells; a host without a GPU runs the 115 on the CPU", "[plan]") {
+TEST_CASE("the v2.9 matrix has 517 cells; a host without a GPU runs the 119 on the CPU", "[plan]") {
   const auto cells = plan_of("v2.9.yaml", cpu_host());
-  CHECK(cells.size() == 505);
+  CHECK(cells.size() == 517);
   int runnable = 0;
   for (const PlannedCell& planned : cells) {
     const bool on_cpu = planned.cell.request.device == "cpu";
@@ -41,7 +41,7 @@ TEST_CASE("the v2.9 matrix has 505 cells; a host without a GPU runs the 115 on t
     INFO(planned.cell.slug << ": " << (planned.notes.empty() ? "" : planned.notes.front()));
     if (on_cpu) CHECK(planned.notes.empty());
   }
-  CHECK(runnable == 115);
+  CHECK(runnable == 119);
 }
 
 TEST_CASE("speed and memory are armed for the candidate and recorded for the others", "[plan]") {
@@ -66,14 +66,29 @@ TEST_CASE("required in the v2.9 matrix are the candidate's CPU cells", "[plan]")
 
 TEST_CASE("the cpu matrix runs on the CPU alone, each cell beside one reference point of its precision", "[plan]") {
   const auto cells = plan_of("cpu.yaml", cpu_host());
-  CHECK(cells.size() == 200);
+  CHECK(cells.size() == 280);
   int references = 0;
   for (const PlannedCell& planned : cells) {
     INFO(planned.cell.slug);
     CHECK_FALSE(planned.skip);
     if (!planned.cell.reference_cell_id) ++references;
   }
-  CHECK(references == 16);  // of each workload one in fp32 and one in fp64
+  CHECK(references == 24);  // of each workload one in fp32 and one in fp64, and one that is stopped and gone on with
+}
+
+TEST_CASE("a fault of going on with a run lands in those cells alone that do, at the step they go on with", "[plan]") {
+  MatrixSpec matrix = load_matrix((kRoot / "matrix" / "cpu.yaml").string(), test_vocabulary());
+  matrix.inject = {parse_inject_option("kind=resume_from_step_0,step=9")};
+  StackCatalog catalog{load_stacks((kRoot / "matrix" / "stacks").string()), {}};
+  check_stacks(matrix, catalog);
+  const CompatFacts facts = load_compat_facts(kRoot / "matrix" / "facts" / "compat-facts.json");
+  int planted = 0;
+  for (const PlannedCell& planned : plan_cells(matrix, shipped_suites(), catalog, facts, cpu_host())) {
+    const WorkloadRequest& workload = planned.cell.request.workload;
+    CHECK(planned.cell.injections.contains(0) == (workload.resume_after == 8));
+    if (!planned.cell.injections.empty()) ++planted;
+  }
+  CHECK(planted == 10);  // mlp, on five stacks with one and two threads
 }
 
 TEST_CASE("the operators matrix makes one list of calls on sixteen releases", "[plan]") {

@@ -103,6 +103,22 @@ TEST_CASE("a suite's keys reach its fields", "[spec]") {
   CHECK(suite.knobs == KnobValues{{"threads", "4"}, {"determinism", "fast"}, {"max_grad_norm", "0.5"}});
 }
 
+TEST_CASE("a workload may be stopped and gone on with, after a step that leaves some", "[spec]") {
+  const auto suite_of = [](const std::string& more) {
+    const std::string text =
+        "schema: 1\nname: s\nworkloads:\n  - {model: mlp, preset: default, steps: 20, batch_size: 32" + more + "}\n";
+    return parse_suite(text, "s.yaml", spec_test_vocabulary());
+  };
+  CHECK(suite_of("").workloads.at(0).resume_after == 0);
+  CHECK(suite_of(", resume_after: 19").workloads.at(0).resume_after == 19);
+  for (const char* steps : {"20", "21"}) {
+    CHECK(spec_error_of([&] { suite_of(std::string(", resume_after: ") + steps); }) ==
+          std::string("s.yaml:4:76: error[RB021]: `resume_after` ") + steps +
+              " leaves none of the 20 steps to go on with");
+  }
+  CHECK(spec_error_of([&] { suite_of(", resume_after: 0"); }).find("error[RB021]") != std::string::npos);
+}
+
 TEST_CASE("a fault sits in the rank that is named, or in the first", "[spec]") {
   CHECK(parse_inject_option("kind=skip_update,step=1").injection.rank == 0);
   CHECK(parse_inject_option("kind=skip_update,step=1,rank=3").injection.rank == 3);

@@ -221,7 +221,7 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
   }
   for (const char* name : {"numerics.repeat_mismatches", "numerics.host_mismatches", "numerics.rank_mismatches",
                            "numerics.layout_mismatches", "numerics.by_construction_mismatches",
-                           "memory.optimizer_state_share", "comm.repeat_mismatches"}) {
+                           "numerics.resume_mismatches", "memory.optimizer_state_share", "comm.repeat_mismatches"}) {
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
@@ -247,6 +247,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "numerics.rank_mismatches count lower numerics worst",
            "numerics.layout_mismatches count lower numerics worst",
            "numerics.by_construction_mismatches count lower numerics worst",
+           "numerics.resume_mismatches count lower numerics worst",
            "numerics.first_gradient_rel rel lower numerics worst",
            "numerics.loss_rel rel lower numerics worst",
            "numerics.final_loss loss lower numerics worst",

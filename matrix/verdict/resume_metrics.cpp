@@ -38,8 +38,8 @@ std::string unproven(const Stretches& of) {
   if (of.stopped.trace->header.resumed) return "the process that was stopped began from a checkpoint itself";
   if (!resumed) return "the resumed process does not say that it went on from a checkpoint";
   if (resumed->after_step != after) {
-    return fmt::format("the resumed process went on after step {}, the other was stopped after {}",
-                       resumed->after_step, after);
+    return fmt::format("the resumed process went on after step {}, the other was stopped after {}", resumed->after_step,
+                       after);
   }
   const auto& written = of.stopped.result->checkpoints;
   if (!written || written->written.empty() || written->written.back().step != after) {
@@ -90,7 +90,7 @@ Trace stretch_of(const Trace& whole, std::int64_t first, std::int64_t last) {
   return part;
 }
 
-struct Compared {
+struct Differing {
   std::int64_t steps = 0;
   std::int64_t steps_differing = 0;
   bool stopped_state_differs = false;
@@ -103,38 +103,38 @@ struct Compared {
   }
 };
 
-Compared compare_stretches(const Stretches& of) {
+Differing compare_stretches(const Stretches& of) {
   const std::int64_t after = of.stopped_after();
   const Trace& whole = *of.whole.trace;
   const TraceComparison before = compare_traces(*of.stopped.trace, stretch_of(whole, 1, after));
   const TraceComparison behind =
       compare_traces(*of.resumed.trace, stretch_of(whole, after + 1, whole.steps.back().step));
-  Compared compared{before.steps_compared + behind.steps_compared,
-                    before.steps_differing + behind.steps_differing,
-                    before.final_state_differs,
-                    false,
-                    behind.final_state_differs,
-                    before.first};
+  Differing differing{before.steps_compared + behind.steps_compared,
+                      before.steps_differing + behind.steps_differing,
+                      before.final_state_differs,
+                      false,
+                      behind.final_state_differs,
+                      before.first};
   const ResumedFrom& resumed = *of.resumed.trace->header.resumed;
   const std::string stopped_in = to_hex(root_of_tensors(of.stopped.trace->tensors.back()));
-  compared.loaded_state_differs = resumed.state != stopped_in;
-  if (!compared.first) compared.first = behind.first;
-  if (!compared.first && compared.loaded_state_differs) {
-    compared.first = Divergence{after, "", "loaded state", resumed.state, stopped_in};
+  differing.loaded_state_differs = resumed.state != stopped_in;
+  if (!differing.first) differing.first = behind.first;
+  if (!differing.first && differing.loaded_state_differs) {
+    differing.first = Divergence{after, "", "loaded state", resumed.state, stopped_in};
   }
-  return compared;
+  return differing;
 }
 
-std::string text_of(const Compared& compared, std::int64_t after) {
-  const std::int64_t rest = compared.steps - after;
-  if (compared.count() == 0) {
-    return fmt::format("{} + {} steps in two processes have the bits of {} in one", after, rest, compared.steps);
+std::string text_of(const Differing& differing, std::int64_t after) {
+  const std::int64_t rest = differing.steps - after;
+  if (differing.count() == 0) {
+    return fmt::format("{} + {} steps in two processes have the bits of {} in one", after, rest, differing.steps);
   }
   std::string text = fmt::format("of {} + {} steps in two processes {} have other bits than in one", after, rest,
-                                 compared.steps_differing);
-  if (compared.stopped_state_differs) text += ", and so has the state that was stopped in";
-  if (compared.loaded_state_differs) text += "; what was loaded is not the state that was stopped in";
-  if (compared.final_state_differs) text += "; the last state differs";
+                                 differing.steps_differing);
+  if (differing.stopped_state_differs) text += ", and so has the state that was stopped in";
+  if (differing.loaded_state_differs) text += "; what was loaded is not the state that was stopped in";
+  if (differing.final_state_differs) text += "; the last state differs";
   return text;
 }
 
@@ -143,9 +143,9 @@ std::string cannot_compare(const Stretches& of) {
   const std::int64_t after = of.stopped_after();
   const std::int64_t last = of.whole.trace->steps.empty() ? 0 : of.whole.trace->steps.back().step;
   if (after >= last) return "no process was stopped before the last step";
-  for (const std::string& gap : {incomplete_trace("whole", *of.whole.trace, 1, last),
-                                 incomplete_trace("stopped", *of.stopped.trace, 1, after),
-                                 incomplete_trace("resumed", *of.resumed.trace, after + 1, last), unproven(of)}) {
+  for (const std::string& gap :
+       {incomplete_trace("whole", *of.whole.trace, 1, last), incomplete_trace("stopped", *of.stopped.trace, 1, after),
+        incomplete_trace("resumed", *of.resumed.trace, after + 1, last), unproven(of)}) {
     if (!gap.empty()) return gap;
   }
   return "";
@@ -159,18 +159,18 @@ Measurement differing_after_resuming(const CellEvidence& cell, const CellEvidenc
     const auto cannot = [&](const std::string& why) {
       return no_value(fmt::format("repeat {}: {}", attempt.repeat, why));
     };
-    const bool has_legs = attempt.legs.size() == 2 && attempt.legs[0].leg == Leg::stopped &&
-                          attempt.legs[1].leg == Leg::resumed;
+    const bool has_legs =
+        attempt.legs.size() == 2 && attempt.legs[0].leg == Leg::stopped && attempt.legs[1].leg == Leg::resumed;
     if (!has_legs) return cannot("nothing was stopped and gone on with: its workload has no `resume_after`");
     for (std::size_t i = 0; i < attempt.ranks.size(); ++i) {
       const Stretches of{attempt.ranks[i], attempt.legs[0].ranks.at(i), attempt.legs[1].ranks.at(i)};
       if (const std::string why = cannot_compare(of); !why.empty()) return cannot(why);
-      const Compared compared = compare_stretches(of);
-      if (worst.value && compared.count() <= *worst.value) continue;
-      worst = {compared.count(), std::nullopt, ""};
+      const Differing differing = compare_stretches(of);
+      if (worst.value && differing.count() <= *worst.value) continue;
+      worst = {differing.count(), std::nullopt, ""};
       worst.repeat = attempt.repeat;
-      worst.statement = fmt::format("in repeat {} {}", attempt.repeat, text_of(compared, of.stopped_after()));
-      if (compared.first) worst.divergence = CheckDivergence{*compared.first, kAgainstWhole};
+      worst.statement = fmt::format("in repeat {} {}", attempt.repeat, text_of(differing, of.stopped_after()));
+      if (differing.first) worst.divergence = CheckDivergence{*differing.first, kAgainstWhole};
     }
   }
   return worst;

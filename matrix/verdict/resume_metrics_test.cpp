@@ -31,13 +31,13 @@ Trace trace_of_steps(std::int64_t first, std::int64_t last) {
   trace.header.level = TraceLevel::tensor;
   trace.header.workload_digest = "workload";
   for (std::int64_t step = first; step <= last; ++step) {
-    trace.tensors.push_back({step,
-                             false,
-                             {tensor_at(TensorRole::input, "input", step),
-                              tensor_at(TensorRole::parameter, "w", step - 1),
-                              tensor_at(TensorRole::parameter_gradient, "w", step),
-                              tensor_at(TensorRole::optimizer_state, "w.exp_avg", step),
-                              tensor_at(TensorRole::buffer, "running_mean", step)}});
+    trace.tensors.push_back(
+        {step,
+         false,
+         {tensor_at(TensorRole::input, "input", step), tensor_at(TensorRole::parameter, "w", step - 1),
+          tensor_at(TensorRole::parameter_gradient, "w", step),
+          tensor_at(TensorRole::optimizer_state, "w.exp_avg", step),
+          tensor_at(TensorRole::buffer, "running_mean", step)}});
     StepRecord line;
     line.step = step;
     line.root = "root of " + std::to_string(step);
@@ -63,7 +63,7 @@ CellEvidence stopped_and_resumed() {
   stopped.result->checkpoints = CheckpointsOfRun{{{kStopsAfter, "checkpoint-2", "checksum"}}, {}, {}};
   RankRecord resumed = process_of(trace_of_steps(kStopsAfter + 1, kStepsOfWhole), "n.resumed");
   resumed.trace->header.resumed = ResumedFrom{kStopsAfter, "checkpoint-2", "checksum",
-                                              "n.stopped",   "chain of 2",   to_hex(root_of_tensors(state_after(2)))};
+                                              "n.stopped", "chain of 2",   to_hex(root_of_tensors(state_after(2)))};
   attempt.legs = {{Leg::stopped, {stopped}}, {Leg::resumed, {resumed}}};
   return {"cell", "cpu", "", {attempt}};
 }
@@ -157,7 +157,8 @@ TEST_CASE("without proof that the second process went on from the first one's ch
          resumed_trace(c) = trace_of_steps(1, kStepsOfWhole);
          resumed_trace(c).header.resumed = said;
        }},
-      {"resumed process has not every tensor", [](CellEvidence& c) { resumed_trace(c).steps.erase(resumed_trace(c).steps.begin()); }},
+      {"resumed process has not every tensor",
+       [](CellEvidence& c) { resumed_trace(c).steps.erase(resumed_trace(c).steps.begin()); }},
       {"resumed process has not every tensor", [](CellEvidence& c) { resumed_trace(c).tensors.pop_back(); }},
       {"stopped process has not every tensor", [](CellEvidence& c) { stopped_trace(c).tensors.pop_back(); }},
       {"`trace: tensor`", [](CellEvidence& c) { attempt_of(c).ranks[0].trace->header.level = TraceLevel::step; }},

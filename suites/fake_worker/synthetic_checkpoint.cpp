@@ -20,7 +20,9 @@ std::string state_of(const SyntheticTraining& training) {
   return to_hex(root.finish());
 }
 
-std::string checksum_of(const nlohmann::json& content) { return to_hex(DigestBuilder().append(content.dump()).finish()); }
+std::string checksum_of(const nlohmann::json& content) {
+  return to_hex(DigestBuilder().append(content.dump()).finish());
+}
 
 }  // namespace
 
@@ -50,8 +52,8 @@ std::optional<ResumedFrom> resume_synthetic(const CellRequest& request, const Be
     return std::nullopt;
   }
   training.go_on_after(step, content.at("chain"));
-  ResumedFrom resumed{step, file_name(step), checksum_of(content), content.at("written_by"), content.at("chain"),
-                      state_of(training)};
+  ResumedFrom resumed{
+      step, file_name(step), checksum_of(content), content.at("written_by"), content.at("chain"), state_of(training)};
   if (behaviour.does("other_checkpoint")) resumed.checksum = std::string(32, '0');
   result.checkpoints.emplace().resumed = resumed;
   return resumed;

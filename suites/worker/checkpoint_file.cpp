@@ -31,9 +31,12 @@ std::string contract_text() {
 
 // What must agree, by the words it is refused with.
 SafetensorsMetadata owner_metadata(const CheckpointOwner& owner) {
-  SafetensorsMetadata metadata{{"format", kCheckpointFormat},     {"contract", contract_text()},
-                               {"model", owner.model},             {"preset", owner.preset},
-                               {"workload_digest", owner.workload_digest}, {"world", owner.world}};
+  SafetensorsMetadata metadata{{"format", kCheckpointFormat},
+                               {"contract", contract_text()},
+                               {"model", owner.model},
+                               {"preset", owner.preset},
+                               {"workload_digest", owner.workload_digest},
+                               {"world", owner.world}};
   for (const auto& [name, value] : owner.knobs) {
     if (std::ranges::find(kKnobsOfNoBit, name) == kKnobsOfNoBit.end()) metadata["knob." + name] = value;
   }
@@ -109,7 +112,8 @@ const std::string& Checkpoint::metadata(const std::string& key) const {
 
 void Checkpoint::check_owner(const CheckpointOwner& owner) const {
   const SafetensorsMetadata expected = owner_metadata(owner);
-  for (const char* first : {"format", "contract", "model", "preset"}) {  // the plainest reason before what follows from it
+  for (const char* first :
+       {"format", "contract", "model", "preset"}) {  // the plainest reason before what follows from it
     if (metadata(first) != expected.at(first)) {
       refuse_checkpoint("foreign", std::string(first) + " " + metadata(first) + ", this run has " + expected.at(first));
     }

@@ -3,8 +3,8 @@
 // Tensors: parameters and buffers under their names, what the optimizer keeps of a parameter as NAME.exp_avg and so on,
 // in the types they have in the run. Metadata: the steps done, which are the position in the data and in the learning
 // rates; the seed, which with the step is the whole state of our random numbers (they are keyed); the optimizer's
-// numbers; the chain of digests; whose it is; and a checksum over all of that and every tensor. Files are written beside
-// their name, synced and renamed, so one that is there is complete or was damaged later.
+// numbers; the chain of digests; whose it is; and a checksum over all of that and every tensor. Files are written
+// beside their name, synced and renamed, so one that is there is complete or was damaged later.
 #pragma once
 
 #include <cstdint>

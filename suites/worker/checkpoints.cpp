@@ -68,8 +68,8 @@ constexpr ResumeFault kResumeFaults[] = {
 ResumeFault planted_fault(const CellRequest& request, std::int64_t first_step) {
   if (!request.inject || !is_of_resuming(*request.inject)) return {};
   if (request.inject->step != first_step) {
-    throw RunFailure("bad_request", "inject: the run goes on with step " + std::to_string(first_step) +
-                                        ", where `" + request.inject->kind + "` has to be planted, not at step " +
+    throw RunFailure("bad_request", "inject: the run goes on with step " + std::to_string(first_step) + ", where `" +
+                                        request.inject->kind + "` has to be planted, not at step " +
                                         std::to_string(request.inject->step));
   }
   const auto* const row = std::ranges::find(kResumeFaults, request.inject->kind, &ResumeFault::kind);
@@ -139,7 +139,7 @@ void Checkpoints::take_from(const Checkpoint& checkpoint, const std::string& fil
   checkpoint.restore(state_, fault.left_out);
   forgotten_steps_ = fault.forgets_position ? position.steps_done : 0;
   chain_before_ = position.chain;
-  resumed_ = ResumedFrom{position.steps_done, file,           to_hex(checkpoint.checksum()), position.written_by,
+  resumed_ = ResumedFrom{position.steps_done,    file,          to_hex(checkpoint.checksum()), position.written_by,
                          to_hex(position.chain), state_digest()};
   result_.checkpoints->resumed = resumed_;
 }

@@ -186,9 +186,9 @@ TEST_CASE("a checkpoint that is cut, changed or no file at all is refused, and t
   if (damage == 0) bytes.resize(bytes.size() - 1);
   if (damage == 1) bytes.resize(100);
   if (damage == 2) bytes.clear();
-  if (damage == 3) bytes[bytes.size() / 2] ^= 1;                              // a bit of a tensor
-  if (damage == 4) bytes[bytes.find("\"steps_done\":\"4\"") + 14] = '3';      // a number of the metadata
-  if (damage == 5) bytes[0] ^= 1;                                             // the header's length
+  if (damage == 3) bytes[bytes.size() / 2] ^= 1;                          // a bit of a tensor
+  if (damage == 4) bytes[bytes.find("\"steps_done\":\"4\"") + 14] = '3';  // a number of the metadata
+  if (damage == 5) bytes[0] ^= 1;                                         // the header's length
   overwrite(newest, bytes);
   if (damage == 6) {
     fs::remove(newest);
@@ -224,7 +224,10 @@ TEST_CASE("any single byte of a checkpoint that changes is noticed", "[worker]")
 
 TEST_CASE("a checkpoint of another run is refused by what is foreign about it", "[worker]") {
   const auto [word, change] = GENERATE(table<std::string, void (*)(CellRequest&)>({
-      {"foreign: model mlp", [](CellRequest& r) { r.workload = {"gpt2", "tiny", 6, 4}; }},
+      {"foreign: model mlp",
+       [](CellRequest& r) {
+         r.workload = {"gpt2", "tiny", 6, 4};
+       }},
       {"foreign: workload_digest", [](CellRequest& r) { r.workload.steps = 7; }},
       {"foreign: workload_digest", [](CellRequest& r) { r.workload.batch_size = 16; }},
       {"foreign: knob.determinism", [](CellRequest& r) { r.knobs["determinism"] = "default"; }},
