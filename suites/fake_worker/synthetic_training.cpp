@@ -106,7 +106,7 @@ TensorsRecord SyntheticTraining::tensors() const {
            tensor("fc1.weight", TensorRole::parameter, step, with_sketch),
            tensor("fc1", TensorRole::forward_output, step, with_sketch),
            tensor("fc1.weight", TensorRole::parameter_gradient, step, with_sketch),
-           tensor("fc1.weight.exp_avg", TensorRole::optimizer_state, step + 1, with_sketch)}};
+           tensor("fc1.weight.exp_avg", TensorRole::optimizer_state, step, with_sketch)}};
 }
 
 // As a real worker makes it: of the step's tensors where they are recorded.
@@ -155,7 +155,7 @@ TensorsRecord SyntheticTraining::final_state() const {
   return {step_,
           true,
           {tensor("fc1.weight", TensorRole::parameter, step_ + 1, true),
-           tensor("fc1.weight.exp_avg", TensorRole::optimizer_state, step_ + 1, true)}};
+           tensor("fc1.weight.exp_avg", TensorRole::optimizer_state, step_, true)}};
 }
 
 void SyntheticTraining::go_on_after(std::int64_t step, const std::string& chain) {

@@ -390,23 +390,12 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   StepRecorder recorder(request.trace, request.workload.steps, chain_before, state, shards ? &*shards : nullptr,
                         batches, *device, trace);
   const TensorGuard guard(state, device->where(), result.knobs_resolved);
-  Run run{request,
-          model,
-          preset,
-          precision,
-          state,
-          batches,
-          *device,
-          recorder,
-          replay,
-          checkpoints,
-          gradients,
-          shards ? &*shards : nullptr,
-          guard,
-          max_grad_norm,
-          fault ? &*fault : nullptr,
-          trace,
-          result};
+  Run run{request,     model,         preset,
+          precision,   state,         batches,
+          *device,     recorder,      replay,
+          checkpoints, gradients,     shards ? &*shards : nullptr,
+          guard,       max_grad_norm, fault ? &*fault : nullptr,
+          trace,       result};
   try {
     run_steps(run, telemetry);
   } catch (...) {
