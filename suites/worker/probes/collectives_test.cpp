@@ -116,6 +116,9 @@ TEST_CASE("a bit of one repeated sum is counted on its rank", "[probe][ranks]") 
   CHECK(measured(results[1], "all_reduce", "4KiB").digest == measured(results[0], "all_reduce", "4KiB").digest);
 }
 
+// The other rank may be late itself, by as long as a busy machine lets it wait.
+constexpr double kPlantedDelayUs = 100'000;
+
 TEST_CASE("a rank that comes late makes all wait, and is named by all", "[probe][ranks]") {
   CellRequest request = request_of_ranks(2);
   request.workload.samples = 3;
@@ -123,10 +126,12 @@ TEST_CASE("a rank that comes late makes all wait, and is named by all", "[probe]
   const auto results = results_of(request);
   for (const CellResult& result : results) {
     const ProbeMeasurement& slow = measured(result, "broadcast", "4KiB");
-    CHECK_THAT(slow.finding, Catch::StartsWith("rank 1 comes last, 10") && Catch::EndsWith("median of 3 calls"));
+    const std::string begin = "rank 1 comes last, ";
+    CHECK_THAT(slow.finding, Catch::StartsWith(begin) && Catch::EndsWith("median of 3 calls"));
+    CHECK(std::stod(slow.finding.substr(begin.size())) > 0.8 * kPlantedDelayUs);
     CHECK(slow.status == MeasurementStatus::measured);
   }
-  CHECK(measured(results[1], "broadcast", "4KiB").samples.front() > 1e8);
+  CHECK(measured(results[1], "broadcast", "4KiB").samples.front() > 0.8e3 * kPlantedDelayUs);
 }
 
 TEST_CASE("a rank that leaves one out is found by the call that the other cannot end", "[probe][ranks]") {
