@@ -19,12 +19,13 @@ std::string coordinate(const CellVerdict& cell, const std::string& name) {
   return found == cell.coordinates.end() ? "" : found->second;
 }
 
-// What names one side of a pair beside the other: "torch-2.8.0-cu128", or "cpu" where devices are compared.
+// What names one side of a pair beside the other: "torch-2.8.0-cu128", "cpu" where devices are compared, "threads=1".
 std::string name_of(const CellVerdict& side, const CellVerdict& other) {
   std::string name;
   for (const auto& [axis, value] : side.coordinates) {
     if (coordinate(other, axis) == value) continue;
-    name += (name.empty() ? "" : " ") + value;
+    const bool names_itself = axis == "stack" || axis == "device";
+    name += (name.empty() ? "" : " ") + (names_itself ? value : axis + "=" + value);
   }
   return name.empty() ? side.slug : name;
 }
@@ -75,15 +76,17 @@ void add_once(std::vector<std::string>& names, std::string name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
 }
 
+constexpr std::size_t kMostNames = 2;
+
+// Beside each of its candidates one reference has another name.
 std::string names_of_references(const std::vector<Pair>& pairs) {
   std::vector<std::string> names;
   for (const auto& [candidate, reference] : pairs) add_once(names, name_of(*reference, *candidate));
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names.size() > kMostNames ? "their references" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 // A line is about the candidates that are required, one as a rule; more than two are counted.
 std::string names_of_candidates(const std::vector<Pair>& pairs) {
-  constexpr std::size_t kMostNames = 2;
   std::vector<std::string> names;
   for (const auto& [candidate, reference] : pairs) add_once(names, name_of(*candidate, *reference));
   return names.size() > kMostNames ? fmt::format("{} candidates", names.size())

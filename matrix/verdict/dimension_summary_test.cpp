@@ -249,6 +249,31 @@ TEST_CASE("every reference is named once", "[verdict]") {
   CHECK(numerics_of(cells) == "new: bits equal to old, older in 2 of 2 cells");
 }
 
+TEST_CASE("a value that says nothing by itself is named with its axis", "[verdict]") {
+  std::vector<CellVerdict> cells = pair_with_bits("same", "same");
+  cells[0].coordinates = cells[1].coordinates;
+  cells[0].coordinates["threads"] = "1";
+  cells[1].coordinates["threads"] = "2";
+  CHECK(numerics_of(cells) == "threads=2: bits equal to threads=1 in 1 of 1 cell");
+  cells[0].coordinates["stack"] = "old";
+  CHECK(numerics_of(cells) == "new threads=2: bits equal to old threads=1 in 1 of 1 cell");
+}
+
+TEST_CASE("more than two names of references are no name", "[verdict]") {
+  std::vector<CellVerdict> cells;
+  const auto numerics_with = [&](const std::string& reference) {
+    std::vector<CellVerdict> pair = pair_with_bits("same", "same");
+    pair[0].cell_id = reference;
+    pair[0].coordinates["stack"] = reference;
+    pair[1].reference_cell_id = reference;
+    cells.insert(cells.end(), pair.begin(), pair.end());
+    return numerics_of(cells);
+  };
+  numerics_with("old");
+  CHECK(numerics_with("older") == "new: bits equal to old, older in 2 of 2 cells");
+  CHECK(numerics_with("oldest") == "new: bits equal to their references in 3 of 3 cells");
+}
+
 TEST_CASE("sides that differ in nothing that names them are told by their slug", "[verdict]") {
   std::vector<CellVerdict> cells = pair_with_bits("same", "same");
   cells[0].coordinates = cells[1].coordinates;
