@@ -362,9 +362,11 @@ Measurement optimizer_state_share(const CellEvidence& cell, const CellEvidence* 
   if (all_bytes == 0) return no_value("the optimizer keeps no state");
   Measurement worst;
   for (const AttemptRecord& attempt : cell.repeats) {
+    std::int64_t together_bytes = 0;
     for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
       const std::int64_t bytes = attempt.ranks[rank].result->optimizer_state_bytes;
       if (bytes < 0) return no_value(fmt::format("rank {} of repeat {} measured none", rank, attempt.repeat));
+      together_bytes += bytes;
       const double share =
           static_cast<double>(bytes) * static_cast<double>(attempt.ranks.size()) / static_cast<double>(all_bytes);
       if (worst.value && share <= *worst.value) continue;
@@ -372,6 +374,10 @@ Measurement optimizer_state_share(const CellEvidence& cell, const CellEvidence* 
       worst.repeat = attempt.repeat;
       worst.statement = fmt::format("rank {} of {} keeps {} B of optimizer state, {} keeps {} B", rank,
                                     attempt.ranks.size(), bytes, alone->slug, all_bytes);
+    }
+    if (together_bytes < all_bytes) {
+      return no_value(fmt::format("the ranks of repeat {} say that they keep {} B together, {} keeps {} B",
+                                  attempt.repeat, together_bytes, alone->slug, all_bytes));
     }
   }
   return worst;

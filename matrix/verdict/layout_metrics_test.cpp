@@ -220,6 +220,10 @@ TEST_CASE("the fullest rank's optimizer state is held against its share of one r
   CHECK(measured.statement == "rank 1 of 2 keeps 500 B of optimizer state, on-1 keeps 800 B");
   bytes_of(cell, 0) = bytes_of(cell, 1) = 800;
   CHECK(optimizer_state_share(cell, &alone).value == 2);  // everything everywhere
+  bytes_of(cell, 0) = 0;
+  bytes_of(cell, 1) = 799;  // a rank that says it keeps less than it does, or a state that nobody keeps
+  CHECK(optimizer_state_share(cell, &alone).missing ==
+        "the ranks of repeat 0 say that they keep 799 B together, on-1 keeps 800 B");
   bytes_of(cell, 0) = -1;
   CHECK(optimizer_state_share(cell, &alone).missing == "rank 0 of repeat 0 measured none");
   bytes_of(alone, 0) = 0;
