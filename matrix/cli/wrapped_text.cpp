@@ -19,8 +19,7 @@ std::string wrapped(const std::string& text, std::size_t first_column, std::size
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
     const std::string word = text.substr(at, end - at);
-    const bool begins_line = column == indent || column == first_column;
-    if (!begins_line && column + 1 + columns(word) > kColumns) {
+    if (at > 0 && column + 1 + columns(word) > kColumns) {
       lines += "\n" + std::string(indent, ' ');
       column = indent;
     } else if (at > 0) {
