@@ -3,6 +3,7 @@
 #include "ci/catch.hpp"
 #include "matrix/contract/device_facts.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
+#include "matrix/host/nvml_library.hpp"
 
 namespace reprobench {
 namespace {
@@ -16,7 +17,10 @@ std::optional<std::int64_t> now(const GpuInventory& inventory, Quantity quantity
 }
 
 TEST_CASE("a GPU is described by everything NVML says of it", "[host]") {
-  const FakeNvmlScene scene(two_gpus());
+  json script = two_gpus();
+  script["gpus"][1]["application_sm_clock_mhz"] = 1'410;
+  script["gpus"][1]["nvlinks_active"] = 7;
+  const FakeNvmlScene scene(script);
   const GpuInventory inventory = detect_gpus(FakeNvmlScene::library());
   CHECK(inventory.driver == "570.124.06");
   CHECK(inventory.driver_cuda == "12.8");
@@ -31,6 +35,7 @@ TEST_CASE("a GPU is described by everything NVML says of it", "[host]") {
   CHECK(gpu.cuda_cores == 16'896);
   CHECK(gpu.max_sm_clock_mhz == 1'980);
   CHECK(gpu.max_memory_clock_mhz == 2'619);
+  CHECK(gpu.application_sm_clock_mhz == 1'410);
   CHECK(gpu.power_limit_mw == 700'000);
   CHECK(gpu.ecc == "on");
   CHECK(gpu.mig == "off");
@@ -38,7 +43,7 @@ TEST_CASE("a GPU is described by everything NVML says of it", "[host]") {
   CHECK(gpu.compute_mode == "default");
   CHECK(gpu.max_pcie_generation == 5);
   CHECK(gpu.max_pcie_lanes == 16);
-  CHECK(gpu.nvlinks_active == 18);
+  CHECK(gpu.nvlinks_active == 7);
   CHECK(device_class(gpu.compute_capability) == "sm_90");
   CHECK(unusable_because(gpu).empty());
 }
@@ -83,7 +88,37 @@ TEST_CASE("an old driver's library is asked by its older names, and what it lack
   CHECK(now(inventory, Quantity::power_limit_mw) == 700'000);
   CHECK(inventory.pids.at(0) == std::vector<std::int64_t>{4'242});
   CHECK(inventory.gpus[0].mig.empty());
-  CHECK(std::count(inventory.absent.begin(), inventory.absent.end(), "nvmlDeviceGetMigMode") == 1);
+  CHECK(inventory.absent ==
+        std::vector<std::string>{"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetMigMode"});
+}
+
+TEST_CASE("a mode is on, off or not told, and a compute mode has four words", "[host]") {
+  for (const auto& [number, word, compute] :
+       std::vector<std::tuple<int, std::string, std::string>>{{0, "off", "default"},
+                                                              {1, "on", "exclusive_thread"},
+                                                              {2, "", "prohibited"},
+                                                              {3, "", "exclusive_process"},
+                                                              {4, "", ""}}) {
+    INFO(number);
+    json script = two_gpus();
+    for (const char* key : {"ecc", "mig", "persistence", "compute_mode"}) script["gpus"][0][key] = number;
+    const FakeNvmlScene scene(script);
+    const GpuFacts gpu = detect_gpus(FakeNvmlScene::library()).gpus.at(0);
+    CHECK(gpu.ecc == word);
+    CHECK(gpu.mig == word);
+    CHECK(gpu.persistence == word);
+    CHECK(gpu.compute_mode == compute);
+  }
+}
+
+TEST_CASE("the library is the one that the environment names, else the driver's", "[host]") {
+  unsetenv("REPROBENCH_NVML_LIBRARY");
+  CHECK(nvml_library_path() == "libnvidia-ml.so.1");
+  setenv("REPROBENCH_NVML_LIBRARY", "", 1);
+  CHECK(nvml_library_path() == "libnvidia-ml.so.1");
+  setenv("REPROBENCH_NVML_LIBRARY", "/opt/libother.so", 1);
+  CHECK(nvml_library_path() == "/opt/libother.so");
+  unsetenv("REPROBENCH_NVML_LIBRARY");
 }
 
 TEST_CASE("a query that fails is absent, the rest is there", "[host]") {

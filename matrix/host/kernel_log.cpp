@@ -19,8 +19,7 @@ std::optional<KernelXid> parse_kernel_xid(std::string_view line) {
   if (bracket == std::string_view::npos) return std::nullopt;
   KernelXid xid{std::string(line.substr(0, bracket)), 0};
   line.remove_prefix(bracket + 3);
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), xid.number);
-  if (error != std::errc() || end == line.data()) return std::nullopt;
+  if (std::from_chars(line.data(), line.data() + line.size(), xid.number).ec != std::errc()) return std::nullopt;
   return xid;
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ci/catch.hpp"
@@ -16,7 +17,8 @@ TEST_CASE("an Xid is read from the kernel's line, by PCI address and number", "[
   CHECK(xid->pci == "0000:3b:00");
   CHECK(xid->number == 79);
   for (const char* other : {"", "NVRM: loading NVIDIA UNIX x86_64 Kernel Module", "NVRM: Xid (PCI:0000:3b:00): ",
-                            "NVRM: Xid (PCI:0000:3b:00", "NVRM: Xid (PCI:0000:3b:00): many"}) {
+                            "NVRM: Xid (PCI:0000:3b:00", "NVRM: Xid (PCI:0000:3b:00): many",
+                            "NVRM: Xid (PCI:0000:3b:00): 99999999999999999999", "Xid (PCI:0000:3b:00): 79"}) {
     INFO(other);
     CHECK_FALSE(parse_kernel_xid(other));
   }
@@ -25,6 +27,7 @@ TEST_CASE("an Xid is read from the kernel's line, by PCI address and number", "[
 TEST_CASE("NVML's bus id and the kernel's name the same card", "[host]") {
   CHECK(kernel_pci("00000000:3B:00.0") == "0000:3b:00");
   CHECK(kernel_pci("0000:3b:00.0") == "0000:3b:00");
+  CHECK(kernel_pci("00000001:AF:00.0") == "0001:af:00");
   CHECK(kernel_pci("").empty());
 }
 
@@ -41,6 +44,23 @@ TEST_CASE("only what the kernel writes from now on counts, and half a line waits
   REQUIRE(xids.size() == 1);
   CHECK(xids[0].number == 48);
   CHECK(KernelLog("/no/such/log").new_xids().empty());
+  std::filesystem::remove(path);
+}
+
+// As the kernel's own device does, a pipe with a writer has nothing to read rather than an end.
+TEST_CASE("a log that has nothing new is left, and gives what comes later", "[host]") {
+  const auto path = std::filesystem::temp_directory_path() / ("reprobench-kmsg-pipe-" + std::to_string(getpid()));
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  KernelLog log(path);
+  std::ofstream writer(path);
+  CHECK(log.new_xids().empty());
+  for (int i = 0; i < 300; ++i)
+    writer << "NVRM: Xid (PCI:0000:3b:00): " << i << ", pid=1\n";  // more than one read takes
+  writer.flush();
+  const auto xids = log.new_xids();
+  REQUIRE(xids.size() == 300);
+  for (int i = 0; i < 300; ++i) CHECK(xids[i].number == i);
+  CHECK(log.new_xids().empty());
   std::filesystem::remove(path);
 }
 
