@@ -264,6 +264,8 @@ TEST_CASE("a leaked process spoils an otherwise complete attempt", "[evidence]")
   const AttemptRecord attempt = scene.load();
   CHECK(attempt.end == AttemptEnd::leaked);
   CHECK(attempt.detail == "2 processes were alive after the worker ended, and killed");
+  scene.sample.exit.leaked_processes = 1;
+  CHECK(scene.load().detail == "1 process was alive after the worker ended, and killed");
 }
 
 TEST_CASE("a worker's own account of its failure decides its class", "[evidence]") {
@@ -294,6 +296,91 @@ TEST_CASE("a signal decides, though a whole result may be there", "[evidence]") 
   const AttemptRecord attempt = scene.load();
   CHECK(attempt.end == AttemptEnd::crash);
   CHECK(attempt.detail == "SIGSEGV; last step 3; stderr: last ?[31mwords");
+}
+
+// What stands on stderr last decides only where the worker never began to write.
+TEST_CASE("a program that its loader could not link never started, and no other exit code says so", "[evidence]") {
+  const auto ends = [](int code, const std::string& words, bool has_trace = false) {
+    AttemptFolder scene;
+    scene.sample.exit.exit_code = code;
+    scene.load();
+    if (!has_trace) std::filesystem::remove(scene.folder.path / "a" / "rank-0" / "trace.jsonl");
+    std::ofstream(scene.folder.path / "a" / "rank-0" / "stderr.log") << words << "\n";
+    return scene.load_again();
+  };
+  const std::string missing = "w: error while loading shared libraries: libc10.so: cannot open shared object file";
+  const std::string symbol = "w: symbol lookup error: w: undefined symbol: _ZN3c105ErrorE";
+  const std::string version = "w: /lib/libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by w)";
+  for (const std::string& words : {missing, symbol, version}) {
+    INFO(words);
+    for (const int code : {127, 1}) {
+      CHECK(ends(code, words).end == AttemptEnd::launch);
+      CHECK(ends(code, words).detail == words);
+    }
+    CHECK(ends(2, words).end == AttemptEnd::nonzero);
+    CHECK(ends(2, words).detail == "exit code 2; stderr: " + words);
+    CHECK(ends(127, words, true).end == AttemptEnd::nonzero);
+  }
+  for (const char* other : {"version `GLIBCXX_3.4.32' is here", "file not found (required by w)", "no such command"}) {
+    INFO(other);
+    CHECK(ends(127, other).end == AttemptEnd::nonzero);
+  }
+}
+
+TEST_CASE("an exit that the shepherd decides is told by its record alone", "[evidence]") {
+  struct Row {
+    std::string launch_error;
+    StoppedBy stopped_by;
+    std::optional<int> code;
+    std::optional<int> signal;
+    AttemptEnd end;
+    std::string detail;
+  };
+  const auto row = GENERATE(values<Row>({
+      {"no such program", StoppedBy::nobody, {}, {}, AttemptEnd::launch, "no such program"},
+      {"", StoppedBy::runner_death, 0, {}, AttemptEnd::lost, "the runner died while the worker ran"},
+      {"", StoppedBy::runner, 0, {}, AttemptEnd::lost, "stopped by the runner, which died before it wrote down why"},
+      {"",
+       StoppedBy::nobody,
+       {},
+       SIGXFSZ,
+       AttemptEnd::store,
+       "SIGXFSZ: a file grew beyond what this host lets a process write (ulimit -f); last step 3"},
+      {"",
+       StoppedBy::nobody,
+       {},
+       SIGKILL,
+       AttemptEnd::crash,
+       "SIGKILL that reprobench did not send (the kernel does so when memory runs out); last step 3"},
+      {"", StoppedBy::nobody, {}, SIGABRT, AttemptEnd::crash, "SIGABRT; last step 3"},
+      {"", StoppedBy::nobody, {}, 40, AttemptEnd::crash, "signal 40; last step 3"},
+      {"", StoppedBy::nobody, 3, {}, AttemptEnd::nonzero, "exit code 3; last step 3"},
+      {"", StoppedBy::nobody, {}, {}, AttemptEnd::lost, "exit.json: neither exit code nor signal"},
+  }));
+  AttemptFolder scene;
+  scene.sample.exit.launch_error = row.launch_error;
+  scene.sample.exit.stopped_by = row.stopped_by;
+  scene.sample.exit.exit_code = row.code;
+  scene.sample.exit.signal = row.signal;
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == row.end);
+  CHECK(attempt.detail == row.detail);
+}
+
+TEST_CASE("each end that the files do not tell has its sentence", "[evidence]") {
+  RankFiles files;
+  CHECK(describe_stop(AttemptEnd::timeout, files) == "over the total time limit");
+  CHECK(describe_stop(AttemptEnd::hang, files) == "no heartbeat within the limit");
+  CHECK(describe_stop(AttemptEnd::interrupted, files) == "stopped by the user");
+  CHECK(describe_stop(AttemptEnd::store, files) == "the attempt's folder could not be written");
+  CHECK(describe_stop(AttemptEnd::launch, files) == "never started");
+  files.last_words = "why";
+  files.exit.value = ExitRecord{};
+  CHECK(describe_stop(AttemptEnd::launch, files) == "never started");
+  files.exit.value->launch_error = "no such program";
+  CHECK(describe_stop(AttemptEnd::launch, files) == "no such program");
+  CHECK(describe_stop(AttemptEnd::hang, files) == "no heartbeat within the limit; stderr: why");
+  CHECK(describe_stop(AttemptEnd::crash, files) == std::string(to_string(AttemptEnd::crash)) + "; stderr: why");
 }
 
 TEST_CASE("result.json may hold anything without harm", "[evidence]") {

@@ -1,6 +1,8 @@
 #include "matrix/evidence/attempt_judge.hpp"
 
+#include <algorithm>
 #include <csignal>
+#include <sstream>
 
 #include "ci/catch.hpp"
 #include "matrix/evidence/run_record.hpp"
@@ -141,6 +143,24 @@ TEST_CASE("a known end is one rank's, or that of all that did not complete", "[e
   const AttemptRecord timeout = scene.load({AttemptEnd::timeout, std::nullopt});
   CHECK(timeout.detail == "over the total time limit; last step 3");
   CHECK(timeout.ranks[0].end == AttemptEnd::timeout);
+}
+
+TEST_CASE("where nobody says which rank it was, the one that came least far speaks", "[evidence][ranks]") {
+  for (const std::vector<int>& steps : {std::vector<int>{1, 3, 2}, {3, 1, 2}, {2, 3, 1}, {2, 2, 3}}) {
+    RanksOnDisk scene(3);
+    scene.load();
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+      std::ofstream trace(scene.folder.path / "a" / rank_folder_name(static_cast<int>(rank)) / "trace.jsonl");
+      std::vector<std::string> lines;
+      std::istringstream text(scene.samples[rank].trace_text());
+      for (std::string line; std::getline(text, line);) lines.push_back(line);
+      for (int i = 0; i <= steps[rank]; ++i) trace << lines[static_cast<std::size_t>(i)] << "\n";
+    }
+    const auto least = std::min_element(steps.begin(), steps.end());
+    const AttemptRecord attempt = scene.load_again({AttemptEnd::timeout, std::nullopt});
+    CHECK(attempt.detail == "over the total time limit; last step " + std::to_string(*least));
+    CHECK(attempt.ended_by == least - steps.begin());
+  }
 }
 
 TEST_CASE("an innocent rank is only one that was stopped: nobody is left to blame if none failed",

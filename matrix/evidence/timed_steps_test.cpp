@@ -1,6 +1,9 @@
 #include "matrix/evidence/timed_steps.hpp"
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
+#include "matrix/evidence/invalid_readings.hpp"
 #include "matrix/evidence/sample_readings.hpp"
 
 namespace reprobench {
@@ -152,6 +155,87 @@ TEST_CASE("a clock that stays low for a while costs those steps, one that wander
   set(samples[13], Quantity::sm_clock_mhz, 1'700);
   CHECK(left_out(attempt.summary(), "clock") == 52);  // 0.9 s to 1.4 s
   CHECK(attempt.summary().invalid_reason.empty());
+}
+
+// Readings are 0.1 s apart; periods in units of that.
+TEST_CASE("periods reach from the reading before to the one after, and those that meet are one", "[evidence][gpu]") {
+  std::vector<TelemetrySample> samples;
+  for (int i = 0; i < 12; ++i) samples.push_back(healthy_reading(i));
+  const auto periods = [&](const Reason& reason) {
+    Readings readings;
+    for (const TelemetrySample& sample : samples) readings.push_back(&sample);
+    std::string found;
+    InvalidPeriods all = invalid_periods(readings, readings, kPeriod_ns);
+    for (const Period& period : all[reason.code()]) {
+      found += fmt::format("{}-{} ", period.from_ns / kPeriod_ns, period.to_ns / kPeriod_ns);
+    }
+    return found;
+  };
+  CHECK(periods(kThrottled).empty());
+  set(samples[2], Quantity::clock_events, 8);
+  CHECK(periods(kThrottled) == "1-3 ");
+  set(samples[4], Quantity::clock_events, 8);  // their periods touch
+  CHECK(periods(kThrottled) == "1-5 ");
+  set(samples[7], Quantity::clock_events, 8);
+  set(samples[8], Quantity::clock_events, 8);
+  CHECK(periods(kThrottled) == "1-5 6-9 ");
+  set(samples[0], Quantity::clock_events, 8);
+  set(samples[11], Quantity::clock_events, 8);
+  CHECK(periods(kThrottled) == "-1-5 6-9 10-12 ");
+  samples[5].foreign_pids = {7};
+  CHECK(periods(kContended) == "4-6 ");
+}
+
+TEST_CASE("a long period holds a short one that begins later", "[evidence][gpu]") {
+  std::vector<TelemetrySample> samples{healthy_reading(0), healthy_reading(1), healthy_reading(9), healthy_reading(10)};
+  set(samples[1], Quantity::clock_events, 8);  // speaks from 0 to 9
+  set(samples[2], Quantity::clock_events, 8);  // from 1 to 10
+  Readings readings;
+  for (const TelemetrySample& sample : samples) readings.push_back(&sample);
+  const auto periods = invalid_periods(readings, readings, kPeriod_ns)[kThrottled.code()];
+  REQUIRE(periods.size() == 1);
+  CHECK(periods[0].from_ns == samples[0].at_ns);
+  CHECK(periods[0].to_ns == samples[3].at_ns);
+}
+
+TEST_CASE("time lost to temperature counts from one answer to the next, whatever was not answered between",
+          "[evidence][gpu]") {
+  std::vector<TelemetrySample> samples;
+  for (int i = 0; i < 6; ++i) samples.push_back(healthy_reading(i));
+  set(samples[0], Quantity::thermal_violation_ns, 7);
+  for (const std::size_t i : {1, 2, 4})
+    samples[i].values[static_cast<std::size_t>(Quantity::thermal_violation_ns)].reset();
+  set(samples[3], Quantity::thermal_violation_ns, 9);
+  set(samples[5], Quantity::thermal_violation_ns, 9);
+  Readings readings;
+  for (const TelemetrySample& sample : samples) readings.push_back(&sample);
+  const auto periods = invalid_periods(readings, readings, kPeriod_ns)[kThrottled.code()];
+  REQUIRE(periods.size() == 1);
+  CHECK(periods[0].from_ns == samples[2].at_ns);
+  CHECK(periods[0].to_ns == samples[4].at_ns);
+}
+
+// 5 % of 2,000 MHz are 100; both directions, and one excursion never runs into the other.
+TEST_CASE("a clock is off by more than its share for four readings in one direction", "[evidence][gpu]") {
+  const auto off = [](const std::vector<int>& clocks_mhz) {
+    std::vector<TelemetrySample> samples;
+    for (std::size_t i = 0; i < clocks_mhz.size(); ++i) {
+      samples.push_back(healthy_reading(static_cast<int>(i)));
+      set(samples.back(), Quantity::sm_clock_mhz, clocks_mhz[i]);
+    }
+    Readings readings;
+    for (const TelemetrySample& sample : samples) readings.push_back(&sample);
+    return invalid_periods(readings, readings, kPeriod_ns)[kOffClock.code()].size();
+  };
+  const int on = 2'000;
+  CHECK(off({on, on, on, on, on, 1'900, 1'900, 1'900, 1'900}) == 0);
+  CHECK(off({on, on, on, on, on, 1'899, 1'899, 1'899, 1'899}) == 1);
+  CHECK(off({on, on, on, on, on, 1'899, 1'899, 1'899}) == 0);
+  CHECK(off({on, on, on, on, on, 2'100, 2'100, 2'100, 2'100}) == 0);
+  CHECK(off({on, on, on, on, on, 2'101, 2'101, 2'101, 2'101}) == 1);
+  CHECK(off({on, on, on, on, on, 1'800, 1'800, 2'200, 2'200}) == 0);
+  CHECK(off({on, on, on, 1'800, 1'800, 1'800}) == 0);  // fewer than eight readings know no usual clock
+  CHECK(off({1'800, 1'800, 1'800, 1'800, on, on, on, on, on, 2'200, 2'200, 2'200, 2'200}) == 2);
 }
 
 TEST_CASE("a clock that moves between the halves in small steps is still `clock`", "[evidence][gpu]") {
