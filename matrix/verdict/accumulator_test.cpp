@@ -1,5 +1,6 @@
 #include "matrix/verdict/accumulator.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -116,6 +117,68 @@ TEST_CASE("outputs that both rules give to the bit are explained by the accumula
                             "bits (480 and 480 of 480 elements)",
                             0) == 0);
   CHECK(recorded.explained(ampere, kAmpere, hopper, kHopper, "aten::addmm"));
+}
+
+// Both neighbours among all finite values of the type, by its definition: the nearer one, of two as near the even one.
+std::uint16_t nearest16(float sum, int exponent_bits) {
+  const int fraction_bits = 15 - exponent_bits;
+  const int bias = (1 << (exponent_bits - 1)) - 1;
+  const auto value_of = [&](int bits) {
+    const int fraction = bits & ((1 << fraction_bits) - 1);
+    const int exponent = bits >> fraction_bits;
+    return exponent == 0 ? std::ldexp(fraction, 1 - bias - fraction_bits)
+                         : std::ldexp((1 << fraction_bits) + fraction, exponent - bias - fraction_bits);
+  };
+  const double magnitude = std::fabs(static_cast<double>(sum));
+  const int infinity = ((1 << exponent_bits) - 1) << fraction_bits;
+  int below = 0;
+  for (int step = 1 << 14; step > 0; step /= 2) {
+    if (below + step < infinity && value_of(below + step) <= magnitude) below += step;
+  }
+  // Beyond the largest number the next value would be what infinity stands for.
+  const double to_below = magnitude - value_of(below);
+  const double to_above = value_of(below + 1) - magnitude;
+  const bool takes_below = to_below < to_above || (to_below == to_above && below % 2 == 0);
+  return static_cast<std::uint16_t>((std::signbit(sum) ? 0x8000 : 0) | (takes_below ? below : below + 1));
+}
+
+// Terms cancel but for a last one of 2^-16 of them, of which an accumulator keeps as many bits as it has: the sums then
+// differ by more than an output of sixteen bits rounds away. Rows are scaled from fp16's smallest numbers to beyond its
+// largest.
+TEST_CASE("outputs of sixteen bits are explained too, from the smallest numbers to infinity", "[verdict]") {
+  Recorded recorded;
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    const auto row = std::span(recorded.a).subspan(static_cast<std::size_t>(i * kDepth), kDepth);
+    for (std::size_t k = 1; k < kDepth - 1; k += 2) row[k] = -row[k - 1];
+    row[kDepth - 2] = 0;
+    row[kDepth - 1] *= 0x1p-16F;
+    for (float& value : row) value = std::ldexp(value, static_cast<int>(i) * 2 - 8);
+  }
+  for (std::int64_t k = 1; k < kDepth - 1; k += 2) {
+    for (std::int64_t j = 0; j < kColumns; ++j) {
+      recorded.b[static_cast<std::size_t>(k * kColumns + j)] =
+          recorded.b[static_cast<std::size_t>((k - 1) * kColumns + j)];
+    }
+  }
+  const auto [dtype, exponent_bits] = GENERATE(table<std::string, int>({{"F16", 5}, {"BF16", 8}}));
+  const auto output = [&, dtype = dtype, bits = exponent_bits](const char* device) {
+    Tensor tensor{dtype, {kRows, kColumns}, {}, {}};
+    for (const std::uint32_t word : recorded.output(emulated(device, MmaType::bf16)).words) {
+      tensor.halves.push_back(nearest16(std::bit_cast<float>(word), bits));
+    }
+    return tensor;
+  };
+  const Tensor ampere = output("sm_80");
+  const Tensor hopper = output("sm_90");
+  if (dtype == "F16") {
+    CHECK(std::ranges::count_if(ampere.halves, [](int bits) { return (bits & 0x7fff) == 0x7c00; }) > 0);
+    CHECK(std::ranges::count_if(ampere.halves, [](int bits) { return (bits & 0x7c00) == 0 && (bits & 0x3ff) != 0; }) >
+          0);
+  }
+  const auto fit = recorded.explained(ampere, kAmpere, hopper, kHopper);
+  REQUIRE(fit);
+  CHECK(fit->measured_matches == kRows * kColumns);
+  CHECK(fit->expected_matches == kRows * kColumns);
 }
 
 TEST_CASE("another cause is not explained", "[verdict]") {
