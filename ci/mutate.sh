@@ -6,9 +6,10 @@
 #   ci/mutate.sh [--samples N] [--seed N] FILE_OR_FOLDER...   15 changes a file; ci/mutate.sh matrix/stats matrix/verdict/check.cpp
 #   ci/mutate.sh --survivors FILE_OR_FOLDER...                only those that went unnoticed the last time
 #   ci/mutate.sh --build build-ci ...                         with that build instead of an own one without optimisation
+#   ci/mutate.sh --tests '~[slow]' ...                        with those tests alone: what only the others notice counts as unnoticed
 #
 # A change that gives the object file of the unchanged source or of another change, or none, is replaced by another. It is
-# noticed if the layer's test program fails, crashes or takes ten times as long. Tests run as process 1 of their own namespace
+# noticed if the layer's test program fails, crashes or takes five times as long. Tests run as process 1 of their own namespace
 # with everything but /tmp read-only: what a changed line signals or deletes is nobody else's. Needs root. What went unnoticed
 # is in build-mutate/survivors, as whole files. $CCACHE_PREFIX, where it is set, runs the compilers of one file as one command.
 set -euo pipefail
@@ -17,14 +18,16 @@ cd "$(dirname "$0")/.."
 samples=15
 seed=1
 only_survivors=no
+tests='~[.]'
 build=
 while [ $# -gt 0 ]; do
   case "$1" in
     --samples) samples=$2 && shift 2 ;;
     --seed) seed=$2 && shift 2 ;;
     --survivors) only_survivors=yes && shift ;;
+    --tests) tests=$2 && shift 2 ;;
     --build) build=$(realpath "$2") && shift 2 ;;
-    -*) echo "usage: ci/mutate.sh [--samples N] [--seed N] [--survivors] [--build FOLDER] FILE_OR_FOLDER..." >&2 && exit 2 ;;
+    -*) echo "usage: ci/mutate.sh [--samples N] [--seed N] [--survivors] [--build FOLDER] [--tests SELECTION] FILE_OR_FOLDER..." >&2 && exit 2 ;;
     *) break ;;
   esac
 done
@@ -36,10 +39,13 @@ python=$(command -v /usr/bin/python3 || command -v python3)
 mkdir -p "$survivors"
 work=$(mktemp -d "$out/work-XXXXXX") # of this call: layers may be measured side by side, once they are built
 trap 'rm -rf "$work"' EXIT
-"$python" -m pip install --quiet --root-user-action=ignore --no-deps --require-hashes --upgrade --target "$out/python" -r ci/mutate-requirements.txt
+if ! cmp -s ci/mutate-requirements.txt "$out/python/requirements.txt"; then
+  "$python" -m pip install --quiet --root-user-action=ignore --no-deps --require-hashes --upgrade --target "$out/python" -r ci/mutate-requirements.txt
+  cp ci/mutate-requirements.txt "$out/python/requirements.txt"
+fi
 
 sources_of() { # FILE_OR_FOLDER
-  if [ -f "$1" ]; then echo "$1"; else git ls-files "$1/*.cpp" | grep -vE '(_test|_bench|_fuzz|/main)\.cpp$'; fi
+  if [ -f "$1" ]; then echo "$1"; else git ls-files "$1/*.cpp" | grep -vE '(_test|_bench|_fuzz|/main)\.cpp$|/shepherd/'; fi
 }
 
 # candidates SOURCE: files with a changed SOURCE, in an order that the seed decides.
@@ -52,19 +58,29 @@ candidates() {
   rm -rf "$folder" "${survivors:?}/$1" && mkdir -p "$folder"
   PYTHONPATH=$out/python "$python" -c 'from universalmutator.genmutants import main; main()' \
     "$1" cpp --noCheck --mutantDir "$folder" >"$work/mutator.log" 2>&1 </dev/null || { cat "$work/mutator.log" >&2; exit 1; }
-  find "$folder" -type f | sort | shuf --random-source=<(yes "$seed")
+  find "$folder" -type f | sort | "$python" -c 'import random, sys
+names = sys.stdin.readlines()
+random.Random(sys.argv[1]).shuffle(names)
+sys.stdout.writelines(names)' "$seed $1"
 }
 
-# objects SOURCE: a line CHANGED_FILE for each of the first changes that has an object of its own, which is beside it, and a
-# last line `same N invalid N`. One process, so that $CCACHE_PREFIX may run it.
+compile() { # SOURCE OBJECT; under the same name for all, since an object file holds it
+  cp "$1" "$work/changed.cpp" && $compiler -c "$work/changed.cpp" -o "$2" >"$work/compile.log" 2>&1
+}
+
+clean_object() { echo "$work/clean/${1//\//_}.o"; } # SOURCE
+
+clean_objects() { # SOURCE...
+  local name
+  for name in "$@"; do compile "$name" "$(clean_object "$name")" || { cat "$work/compile.log" >&2; exit 1; }; done
+}
+
+# objects: a line CHANGED_FILE for each of the first changes of $source that has an object of its own, which is beside it, and
+# a last line `same N invalid N`. One process, so that $CCACHE_PREFIX may run it.
 objects() {
   local changed digest same=0 invalid=0
   local -A seen
-  # The same name for all: an object file holds it.
-  compile() { cp "$1" "$work/changed.cpp" && $compiler -O0 -w -fmax-errors=1 -include "$headers" -c "$work/changed.cpp" -o "$2" >"$work/compile.log" 2>&1; }
-  [ -e "$headers.gch" ] || $compiler -O0 -w -x c++-header "$headers" -o "$headers.gch"
-  compile "$source" "$work/clean.o" || { cat "$work/compile.log" >&2; exit 1; }
-  digest=$(sha256sum <"$work/clean.o")
+  digest=$(sha256sum <"$(clean_object "$source")")
   seen[$digest]=yes
   while [ $((${#seen[@]} - 1)) -lt "$samples" ] && read -r changed; do
     if ! compile "$changed" "$changed.o"; then
@@ -81,15 +97,37 @@ objects() {
   done
   echo "same $same invalid $invalid"
 }
-export -f objects
+export -f compile clean_object clean_objects objects
+
+link_with() { # OBJECTS PROGRAM; the objects come before the layer's own
+  (cd "$work/link" && eval "${link/-o bin\/${layer}_test/-Wl,--allow-multiple-definition $1 -o $2}") >"$work/link.log" 2>&1
+}
+
+parts=4 # of the tests, run side by side: many of them wait for processes
+
+list_tests() { # PROGRAM
+  local names
+  names=$("$1" --list-test-names-only -# "$tests" || true) # the status is their number
+  test_count=$(wc -l <<<"$names")
+  sed 's/[\\",]/\\&/g; s/.*/"&"/' <<<"$names" | split --number=r/$parts --numeric-suffixes --suffix-length=1 - "$work/tests-"
+}
 
 run_tests() { # LIMIT_S PROGRAM
-  # shellcheck disable=SC2016 # expanded by the shell that is told to
-  unshare --mount --pid --fork --kill-child --mount-proc timeout --kill-after 5 "$1" bash -c '
-    while read -r _ target _; do
-      case "$target" in /proc* | /dev* | /sys*) ;; *) mount -o remount,bind,ro "$target" 2>/dev/null || true ;; esac
-    done </proc/mounts
-    mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$0" --abort' "$2" >"$work/test.log" 2>&1 </dev/null
+  local part running=() passed=0
+  for ((part = 0; part < parts; part++)); do
+    # shellcheck disable=SC2016 # expanded by the shell that is told to
+    unshare --mount --pid --fork --kill-child --mount-proc timeout --kill-after 5 "$1" bash -c '
+      while read -r _ target _; do
+        case "$target" in /proc* | /dev* | /sys*) ;; *) mount -o remount,bind,ro "$target" 2>/dev/null || true ;; esac
+      done </proc/mounts
+      exec 9<"$1" && mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$0" --abort --input-file /dev/fd/9' "$2" "$work/tests-$part" \
+      >"$work/test-$part.log" 2>&1 </dev/null &
+    running+=($!)
+  done
+  while [ $passed -lt $parts ] && wait -n; do passed=$((passed + 1)); done
+  [ $passed -eq $parts ] || kill "${running[@]}" 2>/dev/null || true
+  wait "${running[@]}" 2>/dev/null || true
+  [ $passed -eq $parts ]
 }
 
 prepared=none
@@ -105,20 +143,42 @@ prepare() { # FOLDER LAYER
   ninja -C "$build" "$2_test" >"$work/build.log" 2>&1 || { tail -n 30 "$work/build.log" >&2; exit 1; }
   compiler=$("$python" -c 'import json, sys
 command = next(c["command"] for c in json.load(open(sys.argv[1])) if "/reprobench_%s.dir/" % sys.argv[2] in c["command"])
-print(command[command.index("/c++ "):].split(" -o ")[0].replace("/c++", "c++", 1))' "$build/compile_commands.json" "$2")
+print(command[command.index("/c++ ") + 4:].split(" -o ")[0])' "$build/compile_commands.json" "$2")
   link=$(ninja -C "$build" -t commands "$2_test" | grep -o "c++ .* -o bin/$2_test .*" | sed 's/ && :$//')
   if command -v ld.gold >/dev/null; then link+=" -fuse-ld=gold"; fi
+  # Copies, so that tests may be written and built meanwhile.
+  mkdir -p "$work/link"
+  # shellcheck disable=SC2046 # one word a file
+  (cd "$build" && cp --parents $(tr ' ' '\n' <<<"$link" | grep -E '^[^/-].*\.(o|a)$' | sort -u) "$work/link")
   headers=$work/headers.hpp
-  rm -f "$headers.gch"
   # What the layer includes compiled once, and a linker that is three times as fast: a change costs what is in its own file.
   {
-    grep -hE '^#include <' "$1"/*.cpp "$1"/*.hpp | sort -u
-    { grep -L 'ci/catch.hpp' "$1"/*.hpp || true; } | sed 's/.*/#include "&"/'
+    sources_of "$1" | xargs grep -hE '^#include' | sort -u
   } >"$headers"
-  export compiler headers work samples
+  # Clang takes half of GCC's time for a file whose templates are in the compiled headers already.
+  if command -v clang++ >/dev/null; then
+    compiler="clang++ $compiler -O0 -w -ferror-limit=1"
+    $compiler -fpch-instantiate-templates -x c++-header "$headers" -o "$headers.pch"
+    compiler+=" -include-pch $headers.pch"
+  else
+    compiler="c++ $compiler -O0 -w -fmax-errors=1"
+    $compiler -x c++-header "$headers" -o "$headers.gch"
+    compiler+=" -include $headers"
+  fi
+  export compiler work samples
+  # All sources unchanged, compiled and linked as the changed ones will be, must pass.
+  mkdir -p "$work/clean"
+  local own
+  mapfile -t own < <(printf '%s\n' "${sources[@]}" | grep "^$1/")
+  ${CCACHE_PREFIX:-} bash -c 'clean_objects "$@"' _ "${own[@]}"
+  link_with "$(for name in "${own[@]}"; do clean_object "$name"; done | tr '\n' ' ')" "$work/clean_test" || { cat "$work/link.log" >&2; exit 1; }
+  list_tests "$work/clean_test"
   local start=$SECONDS
-  run_tests 600 "$build/bin/$2_test" || { tail -n 30 "$work/test.log" >&2; echo "mutate: $2_test fails without any change" >&2; exit 1; }
-  limit=$(((SECONDS - start + 1) * 10))
+  run_tests 600 "$work/clean_test" || { tail -n 30 "$work"/test-?.log >&2; echo "mutate: $2_test fails without any change" >&2; exit 1; }
+  local ran
+  ran=$(grep -hoE '[0-9]+ test cases?' "$work"/test-?.log | awk '{ sum += $1 } END { print sum + 0 }')
+  [ "$ran" -eq "$test_count" ] || { echo "mutate: $ran of $test_count tests of $2_test ran" >&2; exit 1; }
+  limit=$(((SECONDS - start + 2) * 5))
   prepared=$1
 }
 
@@ -127,7 +187,8 @@ mapfile -t sources < <(for name in "$@"; do sources_of "$name"; done)
 for source in "${sources[@]}"; do
   folder=$(cut -d/ -f1-2 <<<"$source")
   case "$source" in matrix/* | suites/*) ;; *) folder=${folder%%/*} ;; esac
-  prepare "$folder" "${folder##*/}"
+  layer=${folder##*/}
+  prepare "$folder" "$layer"
   export source
   candidates "$source" >"$work/candidates"
   # shellcheck disable=SC2086 # the prefix may have arguments
@@ -136,7 +197,7 @@ for source in "${sources[@]}"; do
   while read -r mutant; do
     case "$mutant" in same*) read -r _ same _ invalid_objects <<<"$mutant" && continue ;; esac
     program=$work/changed_test
-    if ! (cd "$build" && eval "${link/-o bin\/${folder##*/}_test/-Wl,--allow-multiple-definition $mutant.o -o $program}") >"$work/link.log" 2>&1; then
+    if ! link_with "$mutant.o" "$program"; then
       invalid=$((invalid + 1))
     elif ! run_tests "$limit" "$program"; then
       noticed=$((noticed + 1))
