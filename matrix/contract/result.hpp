@@ -74,7 +74,8 @@ struct CellResult {
   std::int64_t peak_reserved_bytes = -1;
   std::int64_t optimizer_state_bytes =
       -1;  // what this rank keeps of the optimizer's state, as allocated; -1: no training
-  std::int64_t start_to_first_step_ns = 0;  // from process start to the end of the first step
+  std::int64_t model_state_peak_bytes = -1;  // most of parameters, gradients and optimizer state here; -1: no training
+  std::int64_t start_to_first_step_ns = 0;   // from process start to the end of the first step
   KnobValues knobs_resolved;  // what each knob came to; differs from the request where the stack could not
   Fingerprint fingerprint;
   std::vector<ProbeMeasurement> measurements;        // of a probe, in the order they were taken; a training has none
@@ -153,6 +154,8 @@ struct Description<CellResult> {
     field("peak_reserved_bytes", result.peak_reserved_bytes, rule::at_least(-1));
     field.since(4, "optimizer_state_bytes", result.optimizer_state_bytes,
                 rule::at_least(-1).says("Of this rank, as allocated; -1: not measured."));
+    field.since(4, "model_state_peak_bytes", result.model_state_peak_bytes,
+                rule::at_least(-1).says("Of this rank, parameters, gradients and optimizer state; -1: not measured."));
     field("start_to_first_step_ns", result.start_to_first_step_ns, rule::at_least(0));
     field("knobs_resolved", result.knobs_resolved,
           "What each knob came to; differs from the request where the stack could not.");

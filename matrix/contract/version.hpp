@@ -18,7 +18,8 @@
 // |         | planted in and how long a collective may take in requests, who was waited for in results; of a |
 // |         | collective's measurements the bytes of a call and the digest of a sum; the document `lint`; the probe |
 // |         | `operators`: `calls` and `memory_bytes` of a workload, `call` of a measurement; the document `atlas`; |
-// |         | the phase `comm_ns` of a step of several micro-batches; `optimizer_state_bytes` in results; |
+// |         | the phase `comm_ns` of a step of several micro-batches; `optimizer_state_bytes` and |
+// |         | `model_state_peak_bytes` in results; |
 // |         | checkpoints: `resume_after` of a workload, `checkpoint` of a request, `checkpoints` of a result and |
 // |         | `resumed` of a trace's header |
 #pragma once

@@ -21,6 +21,7 @@ inline Vocabulary test_vocabulary() {
        Compared::with_others},
       {"numerics.rank_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"numerics.layout_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
+      {"memory.model_state_share", "rel", Better::lower, Dimension::memory, "", "", false, Compared::with_others},
       {"memory.optimizer_state_share", "rel", Better::lower, Dimension::memory, "", "", false, Compared::with_others},
       {"numerics.first_gradient_rel", "rel", Better::lower, Dimension::numerics, "", "", false,
        Compared::with_reference},

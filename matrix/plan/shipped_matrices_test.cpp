@@ -108,21 +108,24 @@ TEST_CASE("the operators matrix makes one list of calls on sixteen releases", "[
   }
 }
 
-TEST_CASE("the parallel matrix shares four micro-batches out in seven ways", "[plan]") {
+TEST_CASE("the parallel matrix shares four micro-batches out in nine ways", "[plan]") {
   const auto cells = plan_of("parallel.yaml", cpu_host());
-  CHECK(cells.size() == 84);
+  CHECK(cells.size() == 108);
   for (const PlannedCell& planned : cells) {
     INFO(planned.cell.slug);
     CHECK_FALSE(planned.skip);
     CHECK(micro_batches_of(planned.cell.request) == 4);
     int of_ranks = 0;
     int of_shards = 0;
+    int of_parameters = 0;
     for (const CellThreshold& threshold : planned.cell.thresholds) {
       if (threshold.metric == "numerics.rank_mismatches") ++of_ranks;
       if (threshold.metric == "memory.optimizer_state_share") ++of_shards;
+      if (threshold.metric == "memory.model_state_share") ++of_parameters;
     }
     CHECK(of_ranks == (planned.cell.request.world_size > 1 ? 1 : 0));
     CHECK(of_shards == (knob_of(planned.cell, "zero_stage") == "0" ? 0 : 1));
+    CHECK(of_parameters == (knob_of(planned.cell, "zero_stage") == "3" ? 1 : 0));
   }
 }
 

@@ -28,7 +28,8 @@ bool is_shared(const TensorRecord& tensor) {
 bool is_shared_out(const TensorRecord& tensor, int zero_stage) {
   if (is_of_one_micro_batch(tensor)) return false;
   return (zero_stage >= 1 && tensor.role == TensorRole::optimizer_state) ||
-         (zero_stage >= 2 && tensor.role == TensorRole::parameter_gradient);
+         (zero_stage >= 2 && tensor.role == TensorRole::parameter_gradient) ||
+         (zero_stage >= 3 && tensor.role == TensorRole::parameter);
 }
 
 std::string place_of(const TensorsRecord& record) {
@@ -163,6 +164,9 @@ std::string without_holder(const AttemptRecord& attempt, std::size_t number, con
     if (!is_final && zero_stage_of(attempt) >= 2 && !held.contains({TensorRole::parameter_gradient, parameter})) {
       return fmt::format("no rank recorded the gradient of `{}`", parameter);
     }
+    if (zero_stage_of(attempt) >= 3 && !held.contains({TensorRole::parameter, parameter})) {
+      return fmt::format("no rank recorded `{}`", parameter);
+    }
     for (const std::string& suffix : kept) {
       if (held.contains({TensorRole::optimizer_state, parameter + suffix})) continue;
       return fmt::format("no rank recorded `{}`", parameter + suffix);
@@ -216,7 +220,8 @@ std::string agreement_of(const AttemptRecord& attempt, std::size_t steps) {
   const int zero_stage = zero_stage_of(attempt);
   const char* what = zero_stage == 0   ? "hold the same parameters, gradients and optimizer state"
                      : zero_stage == 1 ? "hold the same parameters and gradients, and among them the optimizer state,"
-                                       : "hold the same parameters, and among them all gradients and optimizer state,";
+                     : zero_stage == 2 ? "hold the same parameters, and among them all gradients and optimizer state,"
+                                       : "hold among them all parameters, gradients and optimizer state";
   return fmt::format("{} ranks {} in all {} steps", attempt.ranks.size(), what, steps);
 }
 
@@ -298,6 +303,41 @@ std::string compare_with(const TensorsRecord& alone, const std::string& slug, co
   return "";
 }
 
+// Bytes that each rank reports of itself, and how they are spoken of.
+struct BytesOfRank {
+  std::int64_t CellResult::*bytes;
+  const char* verb;
+  const char* verb_of_several;
+  const char* what;
+};
+
+// Of the fullest rank, times `factor`, as a share of what one rank has alone. All together have to have as much.
+Measurement share_of_one_rank(const CellEvidence& cell, const CellEvidence& alone, const BytesOfRank& of,
+                              double factor) {
+  const std::int64_t all_bytes = (*alone.repeats.front().lead().result).*of.bytes;
+  if (all_bytes <= 0) return no_value(fmt::format("{} measured no {}", alone.slug, of.what));
+  Measurement worst;
+  for (const AttemptRecord& attempt : cell.repeats) {
+    std::int64_t together_bytes = 0;
+    for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+      const std::int64_t bytes = (*attempt.ranks[rank].result).*of.bytes;
+      if (bytes < 0) return no_value(fmt::format("rank {} of repeat {} measured none", rank, attempt.repeat));
+      together_bytes += bytes;
+      const double share = static_cast<double>(bytes) * factor / static_cast<double>(all_bytes);
+      if (worst.value && share <= *worst.value) continue;
+      worst = {share, std::nullopt, ""};
+      worst.repeat = attempt.repeat;
+      worst.statement = fmt::format("rank {} of {} {} {} B of {}, {} {} {} B", rank, attempt.ranks.size(), of.verb,
+                                    bytes, of.what, alone.slug, of.verb, all_bytes);
+    }
+    if (together_bytes < all_bytes) {
+      return no_value(fmt::format("the ranks of repeat {} say that they {} {} B together, {} {} {} B", attempt.repeat,
+                                  of.verb_of_several, together_bytes, alone.slug, of.verb, all_bytes));
+    }
+  }
+  return worst;
+}
+
 }  // namespace
 
 Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvidence*) {
@@ -357,30 +397,13 @@ Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence
 }
 
 Measurement optimizer_state_share(const CellEvidence& cell, const CellEvidence* alone) {
-  const std::int64_t all_bytes = alone->repeats.front().lead().result->optimizer_state_bytes;
-  if (all_bytes < 0) return no_value(fmt::format("{} measured no optimizer state", alone->slug));
-  if (all_bytes == 0) return no_value("the optimizer keeps no state");
-  Measurement worst;
-  for (const AttemptRecord& attempt : cell.repeats) {
-    std::int64_t together_bytes = 0;
-    for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
-      const std::int64_t bytes = attempt.ranks[rank].result->optimizer_state_bytes;
-      if (bytes < 0) return no_value(fmt::format("rank {} of repeat {} measured none", rank, attempt.repeat));
-      together_bytes += bytes;
-      const double share =
-          static_cast<double>(bytes) * static_cast<double>(attempt.ranks.size()) / static_cast<double>(all_bytes);
-      if (worst.value && share <= *worst.value) continue;
-      worst = {share, std::nullopt, ""};
-      worst.repeat = attempt.repeat;
-      worst.statement = fmt::format("rank {} of {} keeps {} B of optimizer state, {} keeps {} B", rank,
-                                    attempt.ranks.size(), bytes, alone->slug, all_bytes);
-    }
-    if (together_bytes < all_bytes) {
-      return no_value(fmt::format("the ranks of repeat {} say that they keep {} B together, {} keeps {} B",
-                                  attempt.repeat, together_bytes, alone->slug, all_bytes));
-    }
-  }
-  return worst;
+  if (alone->repeats.front().lead().result->optimizer_state_bytes == 0) return no_value("the optimizer keeps no state");
+  return share_of_one_rank(cell, *alone, {&CellResult::optimizer_state_bytes, "keeps", "keep", "optimizer state"},
+                           static_cast<double>(cell.repeats.front().ranks.size()));
+}
+
+Measurement model_state_share(const CellEvidence& cell, const CellEvidence* alone) {
+  return share_of_one_rank(cell, *alone, {&CellResult::model_state_peak_bytes, "held", "held", "model state"}, 1);
 }
 
 }  // namespace reprobench

@@ -20,4 +20,8 @@ Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence
 // ranks: 1 where the ranks share it out evenly (ZeRO), N where each of N has all of it.
 Measurement optimizer_state_share(const CellEvidence& cell, const CellEvidence* alone);
 
+// The most that parameters, gradients and optimizer state took on the rank with most, as a share of what they take on
+// one rank alone: 1 where each rank has all of it, and with ZeRO 3 one of N ranks plus the parameters of one operator.
+Measurement model_state_share(const CellEvidence& cell, const CellEvidence* alone);
+
 }  // namespace reprobench

@@ -109,7 +109,7 @@ TEST_CASE("a later repeat whose ranks differ more speaks for the cell", "[verdic
   CHECK(measured.statement == "in repeat 1 rank 1 differs from rank 0 in 1 of 3 steps");
 }
 
-// Two ranks of ZeRO: the weight's optimizer state on the second, with stage 2 its gradient too.
+// Two ranks of ZeRO: the weight's optimizer state on the second, with stage 2 its gradient, with stage 3 itself too.
 CellEvidence sharing(const char* zero_stage) {
   CellEvidence cell = two_ranks();
   for (std::size_t rank : {0U, 1U}) {
@@ -120,7 +120,8 @@ CellEvidence sharing(const char* zero_stage) {
       if (rank == 1) continue;
       std::erase_if(tensors.tensors, [&](const TensorRecord& one) {
         return one.role == TensorRole::optimizer_state ||
-               (zero_stage[0] == '2' && one.role == TensorRole::parameter_gradient && one.name == "w");
+               (zero_stage[0] >= '2' && one.role == TensorRole::parameter_gradient && one.name == "w") ||
+               (zero_stage[0] == '3' && one.role == TensorRole::parameter);
       });
     }
   }
@@ -139,7 +140,9 @@ TEST_CASE("what ranks share out is asked of the rank that holds it", "[verdict][
         "2 ranks hold the same parameters and gradients, and among them the optimizer state, in all 3 steps");
   CHECK(differing_ranks_of_training(sharing("2"), nullptr).statement ==
         "2 ranks hold the same parameters, and among them all gradients and optimizer state, in all 3 steps");
-  for (const char* stage : {"1", "2"}) {
+  CHECK(differing_ranks_of_training(sharing("3"), nullptr).statement ==
+        "2 ranks hold among them all parameters, gradients and optimizer state in all 3 steps");
+  for (const char* stage : {"1", "2", "3"}) {
     CHECK(differing_from_one_rank(sharing(stage), &alone).value == 0);
     CellEvidence cell = sharing(stage);
     tensor_of(cell, 1, 1, TensorRole::optimizer_state, "w.exp_avg").digest = "other";
@@ -180,6 +183,13 @@ TEST_CASE("what no rank recorded of a sharded training is missing, not equal", "
   erase(cell, 1, TensorRole::parameter_gradient, "w");
   CHECK(missing_of(cell) == "repeat 0: no rank recorded the gradient of `w` of step 2");
   CHECK(missing_of(cell, alone) == "no rank recorded `w` of step 2");
+  cell = sharing("3");
+  erase(cell, 1, TensorRole::parameter, "w");
+  CHECK(missing_of(cell) == "repeat 0: no rank recorded `w` of step 2");
+  CHECK(missing_of(cell, alone) == "no rank recorded `w` of step 2");
+  cell = sharing("3");
+  erase(cell, 3, TensorRole::parameter, "w");
+  CHECK(missing_of(cell) == "repeat 0: no rank recorded `w` of the state after the last step");
   cell = sharing("1");
   erase(cell, 2, TensorRole::optimizer_state, "w.exp_avg");
   CHECK(missing_of(cell) == "repeat 0: no rank recorded any optimizer state of step 3");
@@ -230,6 +240,29 @@ TEST_CASE("the fullest rank's optimizer state is held against its share of one r
   CHECK(optimizer_state_share(cell, &alone).missing == "the optimizer keeps no state");
   bytes_of(alone, 0) = -1;
   CHECK(optimizer_state_share(cell, &alone).missing == "on-1 measured no optimizer state");
+}
+
+TEST_CASE("the fullest rank's peak of model state is held against one rank's", "[verdict][ranks]") {
+  CellEvidence alone = evidence_of({{"0", "1"}});
+  CellEvidence cell = two_ranks();
+  const auto bytes_of = [](CellEvidence& of, std::size_t rank) -> std::int64_t& {
+    return of.repeats[0].ranks[rank].result->model_state_peak_bytes;
+  };
+  bytes_of(alone, 0) = 1000;
+  bytes_of(cell, 0) = 650;
+  bytes_of(cell, 1) = 600;
+  const Measurement measured = model_state_share(cell, &alone);
+  CHECK(measured.value == 0.65);
+  CHECK(measured.statement == "rank 0 of 2 held 650 B of model state, on-1 held 1000 B");
+  bytes_of(cell, 0) = 399;
+  CHECK(model_state_share(cell, &alone).missing ==
+        "the ranks of repeat 0 say that they held 999 B together, on-1 held 1000 B");
+  bytes_of(cell, 1) = -1;
+  CHECK(model_state_share(cell, &alone).missing == "rank 1 of repeat 0 measured none");
+  for (const std::int64_t none : {0, -1}) {
+    bytes_of(alone, 0) = none;
+    CHECK(model_state_share(cell, &alone).missing == "on-1 measured no model state");
+  }
 }
 
 TEST_CASE("ranks whose evidence is missing do not agree", "[verdict][ranks]") {

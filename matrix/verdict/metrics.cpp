@@ -276,6 +276,7 @@ constexpr Metric kMetrics[] = {
     {{"memory.anonymous_growth",       "bytes", kLower,  memory,     "growth of the worker's memory without mapped files over the second half of the run"}, &growth_bytes<&StepRecord::anonymous_bytes>, nullptr, kWorst},
     {{"memory.device_peak",            "bytes", kLower,  memory,     "largest sum of the device allocator's live blocks"},                     &device_peak_bytes, nullptr, kWorst},
     {{"memory.optimizer_state_share",  "rel",   kLower,  memory,     "optimizer state of the fullest rank times the number of ranks, as a share of one rank's"}, nullptr, &optimizer_state_share, kWorst, Against::one_rank},
+    {{"memory.model_state_share",      "rel",   kLower,  memory,     "parameters, gradients and optimizer state of the fullest rank as a share of one rank's"}, nullptr, &model_state_share, kWorst, Against::one_rank},
     with_reasons({"device.utilisation",       "rel",     kHigher, throughput, "median share of the time in which the GPU's SMs computed while steps were timed"}, &utilisation, kPaired),
     // Of probes: those measurements that `of` names, among the operations of this unit; how a cell's attempts become one.
     with_reasons({"device.wrong_results",     "count",   kLower,  numerics,   "measurements of a probe whose result was wrong", "any"}, &wrong_results, kWorst),

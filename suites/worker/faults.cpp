@@ -58,35 +58,41 @@ void change_element(const at::Tensor& tensor, std::int64_t element, Change chang
   }
 }
 
-void move_by_one_ulp(const at::Tensor& tensor, std::int64_t element) {
-  change_element(tensor, element,
-                 [](auto value) { return std::nextafter(value, std::numeric_limits<decltype(value)>::infinity()); });
+// What this rank updates of the parameter.
+Shard own_shard(const FaultSite& site, std::size_t index) {
+  return site.state.partition().of(site.state.sharding().rank, index);
 }
 
-const at::Tensor& parameter(const FaultSite& site) {
-  return site.state.parameter(*site.state.index_of(site.injection.tensor));
+// Replaces the element of the parameter, of ZeRO 3 where this rank keeps it.
+template <class Change>
+void change_parameter(const FaultSite& site, Change change) {
+  const std::size_t index = *site.state.index_of(site.injection.tensor);
+  if (site.state.sharding().shares_parameters()) {
+    change_element(site.state.shard(index), site.injection.element - own_shard(site, index).begin, change);
+  } else {
+    change_element(site.state.parameter(index), site.injection.element, change);
+  }
 }
 
-void weight_ulp(const FaultSite& site) { move_by_one_ulp(parameter(site), site.injection.element); }
+constexpr auto kNextUp = [](auto value) {
+  return std::nextafter(value, std::numeric_limits<decltype(value)>::infinity());
+};
+
+void move_by_one_ulp(const at::Tensor& tensor, std::int64_t element) { change_element(tensor, element, kNextUp); }
+
+void weight_ulp(const FaultSite& site) { change_parameter(site, kNextUp); }
 
 void weight_nan(const FaultSite& site) {
-  change_element(parameter(site), site.injection.element,
-                 [](auto value) { return std::numeric_limits<decltype(value)>::quiet_NaN(); });
+  change_parameter(site, [](auto value) { return std::numeric_limits<decltype(value)>::quiet_NaN(); });
 }
 
 // Finite, but its first product overflows.
 void weight_huge(const FaultSite& site) {
-  change_element(parameter(site), site.injection.element,
-                 [](auto value) { return std::numeric_limits<decltype(value)>::max(); });
+  change_parameter(site, [](auto value) { return std::numeric_limits<decltype(value)>::max(); });
 }
 
 void weight_sign(const FaultSite& site) {
-  change_element(parameter(site), site.injection.element, [](auto value) { return -value; });
-}
-
-// What this rank updates of the parameter.
-Shard own_shard(const FaultSite& site, std::size_t index) {
-  return site.state.partition().of(site.state.sharding().rank, index);
+  change_parameter(site, [](auto value) { return -value; });
 }
 
 // What the optimizer keeps first: Adam's first moment, the momentum of SGD.
@@ -187,16 +193,23 @@ const FaultKind* find_kind(const std::string& name) {
   return found == std::end(kKinds) ? nullptr : &*found;
 }
 
-// That the rank keeps something of that element.
-void check_kept(const FaultSite& site, std::size_t index) {
-  if (site.state.optimizer().keeps().empty()) refuse("the model's optimizer keeps nothing of a parameter");
-  if (!site.state.sharding().is_on()) return;
+// That the element is one of those of which this rank keeps `what`.
+void check_own(const FaultSite& site, std::size_t index, const std::string& what) {
   const Shard shard = own_shard(site, index);
   const std::int64_t element = site.injection.element;
   if (element >= shard.begin && element < shard.end) return;
-  refuse("rank " + std::to_string(site.state.sharding().rank) + " keeps the state of elements " +
-         std::to_string(shard.begin) + " to " + std::to_string(shard.end) + " of `" + site.injection.tensor +
-         "`, element " + std::to_string(element) + " is not one of them");
+  refuse("rank " + std::to_string(site.state.sharding().rank) + " keeps " + what + std::to_string(shard.begin) +
+         " to " + std::to_string(shard.end) + " of `" + site.injection.tensor + "`, element " +
+         std::to_string(element) + " is not one of them");
+}
+
+// That the rank has what the fault is to act on.
+void check_shared_out(Target target, const FaultSite& site, std::size_t index) {
+  const Sharding& sharding = site.state.sharding();
+  if (target == Target::kept && sharding.is_on()) check_own(site, index, "the state of elements ");
+  if (!sharding.shares_parameters()) return;
+  if (target == Target::parameter) check_own(site, index, "elements ");
+  if (target == Target::trained) refuse("with `zero_stage: 3` no rank has a whole gradient");
 }
 
 void check_target(const FaultKind& kind, const FaultSite& site) {
@@ -216,7 +229,10 @@ void check_target(const FaultKind& kind, const FaultSite& site) {
     if (kind.target != Target::parameter && site.state.is_frozen(*index)) {
       refuse("`" + tensor + "` is frozen: it has no gradient and no optimizer state");
     }
-    if (kind.target == Target::kept) check_kept(site, *index);
+    if (kind.target == Target::kept && site.state.optimizer().keeps().empty()) {
+      refuse("the model's optimizer keeps nothing of a parameter");
+    }
+    check_shared_out(kind.target, site, *index);
     count = site.state.parameter(*index).numel();
   }
   if (element < 0 || element >= count) {

@@ -17,17 +17,10 @@ namespace {
 // Layout, TrainState, BatchSource, AutocastScope and the train loop act on it.
 std::string take_as_is(const std::string& value, const KnobValues&) { return value; }
 
-KnobSupport support_zero_stage(const Knob& knob) {
-  return {std::string(knob.name),
-          {"0", "1", "2"},
-          "parameters are whole on every rank from the first step to the last: stage 3 would have to drop and gather "
-          "them between forward and backward"};
-}
-
 constexpr KnobRow kWorkloadRows[] = {
     {"accumulate", &take_as_is, &support_everything}, {"max_grad_norm", &take_as_is, &support_everything},
     {"offload", &take_as_is, &support_everything},    {"precision", &take_as_is, &support_everything},
-    {"seed", &take_as_is, &support_everything},       {"zero_stage", &take_as_is, &support_zero_stage},
+    {"seed", &take_as_is, &support_everything},       {"zero_stage", &take_as_is, &support_everything},
 };
 
 const KnobRow* find_row(std::string_view name) {

@@ -80,11 +80,14 @@ void StepRecorder::choice(const at::Tensor& scores, std::string_view event) {
 }
 
 void StepRecorder::micro_batch_gradients(std::int64_t number) {
-  if (level_ == TraceLevel::step) return;
   for (std::size_t i = 0; i < state_.size(); ++i) {
-    if (!state_.gradient(i).defined()) continue;
-    of_micro_batches_.push_back({batches_.layout().named(state_.name(i), number), state_.gradient(i)});
+    if (state_.gradient(i).defined()) micro_batch_gradient(i, number);
   }
+}
+
+void StepRecorder::micro_batch_gradient(std::size_t parameter, std::int64_t number) {
+  if (level_ == TraceLevel::step) return;
+  of_micro_batches_.push_back({batches_.layout().named(state_.name(parameter), number), state_.gradient(parameter)});
 }
 
 bool StepRecorder::measures_state(std::int64_t step) const {
@@ -228,6 +231,15 @@ void StepRecorder::add_gradients() {
   }
 }
 
+// By all ranks, also those that have nothing of a parameter.
+void StepRecorder::add_shared_parameters() {
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    const at::Tensor& piece = state_.shard(i);
+    const at::Tensor whole = shards_->whole(i, piece);
+    if (piece.defined()) add_tensor(state_.name(i), TensorRole::parameter, whole);
+  }
+}
+
 void StepRecorder::add_shared_optimizer_state() {
   const auto keeps = state_.optimizer().keeps();
   for (std::size_t i = 0; i < state_.size(); ++i) {
@@ -243,6 +255,7 @@ void StepRecorder::add_shared_optimizer_state() {
 
 void StepRecorder::add_state(TensorRole role) {
   if (role == TensorRole::optimizer_state && shards_ != nullptr) return add_shared_optimizer_state();
+  if (role == TensorRole::parameter && state_.sharding().shares_parameters()) return add_shared_parameters();
   for (const StateTensor& tensor : state_.tensors()) {
     if (tensor.role == role) add_tensor(tensor.name, role, *tensor.value);
   }

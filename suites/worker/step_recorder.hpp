@@ -52,6 +52,7 @@ class StepRecorder {
 
   // The gradients of a micro-batch that are about to be added to those of others.
   void micro_batch_gradients(std::int64_t number);
+  void micro_batch_gradient(std::size_t parameter, std::int64_t number);  // of one that is about to be shared out
 
   // `measured` comes with step, learning rate and samples; the rest is filled in here or when the step is completed.
   void capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer, std::span<const at::Tensor> outputs,
@@ -82,6 +83,7 @@ class StepRecorder {
   void add_event(const Tapped& event, StepMeasurement& measured);
   void add_state(TensorRole role);
   void add_gradients();
+  void add_shared_parameters();
   void add_shared_optimizer_state();
   bool measures_state(std::int64_t step) const;
   std::vector<at::Tensor> step_tensors(std::int64_t step, std::span<const at::Tensor> outputs,

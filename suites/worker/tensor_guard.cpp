@@ -77,6 +77,7 @@ void TensorGuard::check(PhaseSide side, StatePhase phase) const {
   for (std::size_t i = 0; i < state_.size(); ++i) {
     hold(state_.parameter(i), *parameters_, TensorRole::parameter, state_.name(i));
     hold(state_.gradient(i), *parameters_, TensorRole::parameter_gradient, state_.name(i));
+    hold(state_.shard(i), *parameters_, TensorRole::parameter, state_.name(i));
     hold(state_.shard_gradient(i), *parameters_, TensorRole::parameter_gradient, state_.name(i));
   }
   for (const StateTensor& tensor : state_.tensors()) {

@@ -19,6 +19,7 @@
 #include "suites/worker/gradient_norm.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/process_facts.hpp"
+#include "suites/worker/ranks/gathered_parameters.hpp"
 #include "suites/worker/ranks/gradient_sum.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
@@ -93,7 +94,8 @@ struct Run {
   ReplayRecorder& replay;
   Checkpoints& checkpoints;
   GradientSum& gradients;
-  ZeroShards* shards;  // null: every rank has all of the state
+  ZeroShards* shards;            // null: every rank has all of the state
+  GatheredParameters* gathered;  // null: every rank has all parameters whole
   const TensorGuard& guard;
   double max_grad_norm;  // 0: any
   Fault* fault;          // null: none planted
@@ -101,6 +103,11 @@ struct Run {
   CellResult& result;
 
   const Layout& layout() const { return batches.layout(); }
+  // A forward or backward pass: what reads parameters.
+  template <class Pass>
+  void pass(Pass work) const {
+    gathered == nullptr ? work() : gathered->during(work);
+  }
   bool fault_acts(FaultPhase phase, std::int64_t step) const { return fault != nullptr && fault->act(phase, step); }
 };
 
@@ -152,10 +159,10 @@ Outputs widened(Outputs outputs) {
 // Forward pass and loss.
 void run_forward(const Run& run, LoopContext& context, StepOutcome& outcome) {
   run.replay.enter_pass("forward");
-  {
+  run.pass([&] {
     const AutocastScope autocast(run.precision, run.device.where());
     outcome.outputs = run.model.forward(context.batch(), context);
-  }
+  });
   outcome.loss = run.model.loss(widened(outcome.outputs), context.batch());
 }
 
@@ -165,8 +172,8 @@ void run_forward(const Run& run, LoopContext& context, StepOutcome& outcome) {
 constexpr double kFp16LossScale = 1024;
 
 void run_backward(const Run& run, StepOutcome& outcome) {
-  if (run.precision != Precision::fp16) return outcome.loss.backward();
-  outcome.loss.mul(kFp16LossScale).backward();
+  if (run.precision != Precision::fp16) return run.pass([&] { outcome.loss.backward(); });
+  run.pass([&] { outcome.loss.mul(kFp16LossScale).backward(); });
   run.state.scale_gradients(1 / kFp16LossScale);
 }
 
@@ -186,9 +193,17 @@ void run_update(std::int64_t step, const Run& run, StepOutcome& outcome) {
   });
   run.fault_acts(FaultPhase::after_update, step);
   outcome.timer->mark(StepMark::updated);
-  if (run.shards == nullptr) return;
+  if (run.shards == nullptr || run.gathered != nullptr) return;
   run.guard.around(StatePhase::gather, [&] { run.shards->gather_parameters(); });
   outcome.timer->mark(StepMark::reduced);
+}
+
+// The most that parameters, gradients and optimizer state took, as far as that is seen: with all gradients of a pass
+// there, and wherever parameters were gathered.
+void note_model_state(const TrainState& state, const GatheredParameters* gathered, CellResult& result) {
+  std::int64_t& peak_bytes = result.model_state_peak_bytes;
+  peak_bytes = std::max(peak_bytes, state.model_state_bytes());
+  if (gathered != nullptr) peak_bytes = std::max(peak_bytes, gathered->peak_bytes());
 }
 
 // One timed step. Gradients of the step before are dropped in its data phase, so the recorder can still read them.
@@ -211,6 +226,7 @@ StepOutcome run_step(std::int64_t step, const Run& run, LoopContext& context) {
     run_backward(run, outcome);
     if (number == 0) run.fault_acts(FaultPhase::after_backward, step);
     timer.mark(StepMark::differentiated);
+    note_model_state(run.state, run.gathered, run.result);
     if (run.layout().is_whole()) break;
     run.recorder.micro_batch_gradients(number);
     run.gradients.add(outcome.loss);
@@ -332,6 +348,7 @@ void run_steps(Run& run, Telemetry telemetry) {
 void close_record(const StepRecorder& recorder, const TrainState& state, const ComputeDevice& device,
                   TraceWriter& trace, CellResult& result) {
   result.optimizer_state_bytes = state.optimizer_state_bytes();
+  note_model_state(state, nullptr, result);
   const DeviceMemory memory = device.memory();
   result.peak_allocated_bytes = memory.peak_allocated_bytes;
   result.peak_reserved_bytes = memory.peak_reserved_bytes;
@@ -389,13 +406,30 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   const Digest& chain_before = request.replay ? replay.chain_before() : checkpoints.chain_before();
   StepRecorder recorder(request.trace, request.workload.steps, chain_before, state, shards ? &*shards : nullptr,
                         batches, *device, trace);
+  std::optional<GatheredParameters> gathered;
+  if (state.sharding().shares_parameters()) {
+    const double share = layout.accumulated == 1 ? 1.0 / layout.ranks : 0;  // else gradients are added up first
+    gathered.emplace(*shards, state, share, [&](std::size_t i) { recorder.micro_batch_gradient(i, 0); });
+  }
   const TensorGuard guard(state, device->where(), result.knobs_resolved);
-  Run run{request,     model,         preset,
-          precision,   state,         batches,
-          *device,     recorder,      replay,
-          checkpoints, gradients,     shards ? &*shards : nullptr,
-          guard,       max_grad_norm, fault ? &*fault : nullptr,
-          trace,       result};
+  Run run{request,
+          model,
+          preset,
+          precision,
+          state,
+          batches,
+          *device,
+          recorder,
+          replay,
+          checkpoints,
+          gradients,
+          shards ? &*shards : nullptr,
+          gathered ? &*gathered : nullptr,
+          guard,
+          max_grad_norm,
+          fault ? &*fault : nullptr,
+          trace,
+          result};
   try {
     run_steps(run, telemetry);
   } catch (...) {

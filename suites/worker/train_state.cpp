@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <stdexcept>
 
 #include <ATen/TensorOperators.h>
@@ -13,6 +14,7 @@
 
 #include "models/initial_values.hpp"
 #include "models/learning_rate.hpp"
+#include "suites/worker/tensor_record.hpp"
 
 namespace reprobench {
 
@@ -21,11 +23,12 @@ struct TrainState::Slot {
   at::Tensor parameter;
   at::Tensor detached;           // the same memory, without autograd
   at::Tensor flat;               // of a sharded state: the same as one dimension,
-  at::Tensor shard;              // and what this rank updates of it
+  at::Tensor shard;              // and what this rank keeps or updates of it
   std::vector<at::Tensor> kept;  // by the optimizer
   at::Tensor scratch;            // of the optimizer, so that a step allocates nothing here
   bool is_frozen;
   bool decays;
+  Digest initial;
 };
 
 struct TrainState::Buffer {
@@ -64,6 +67,31 @@ std::vector<float> values_of(const BufferSpec& spec) {
   return spec.values;
 }
 
+// Trained and frozen parameters are shared out each for themselves: the optimizer keeps nothing of the frozen ones.
+Partition partition_of(const std::vector<ParameterSpec>& specs, const Sharding& sharding) {
+  std::vector<std::int64_t> trained;
+  std::vector<std::int64_t> frozen;
+  for (const ParameterSpec& spec : specs) {
+    const auto count = static_cast<std::int64_t>(elements_of(spec.shape));
+    trained.push_back(spec.frozen ? 0 : count);
+    frozen.push_back(spec.frozen ? count : 0);
+  }
+  Partition partition(trained, sharding.ranks);
+  if (sharding.shares_parameters()) partition.add(Partition(frozen, sharding.ranks));
+  return partition;
+}
+
+// The same memory as one dimension, of which autograd takes no notice: what a backward pass will read may be written
+// through it. So a parameter's values can come back after they were dropped.
+at::Tensor unwatched(const at::Tensor& tensor) {
+  const c10::NoGradGuard no_grad;
+  at::Tensor flat = at::empty({0}, tensor.options().requires_grad(false));
+  flat.set_(tensor.storage(), 0, {tensor.numel()}, {1});
+  return flat;
+}
+
+c10::StorageImpl& memory_of(const at::Tensor& tensor) { return *tensor.storage().unsafeGetStorageImpl(); }
+
 }  // namespace
 
 TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed,
@@ -73,11 +101,12 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64
       optimizer_(make_optimizer(preset.optimizer)),
       numbers_(std::make_unique<StepNumbers>()),
       sharding_(sharding) {
-  for (const ParameterSpec& spec : model.parameters(preset)) {
+  const std::vector<ParameterSpec> specs = model.parameters(preset);
+  if (sharding_.is_on()) partition_ = partition_of(specs, sharding_);
+  for (const ParameterSpec& spec : specs) {
     const auto values = initial_values(seed, spec.name, elements_of(spec.shape), spec.init_scale, spec.init_mean);
     add(spec, on_device(values, spec.shape, precision, device));
   }
-  cut_shards();
   for (Slot& slot : slots_) {
     const at::Tensor& updated = sharding_.is_on() ? slot.shard : slot.detached;
     if (slot.is_frozen || !updated.defined()) continue;
@@ -91,21 +120,21 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64
 }
 
 void TrainState::add(const ParameterSpec& spec, const at::Tensor& value) {
-  Slot slot{spec.name, value, value.detach(), {}, {}, {}, {}, spec.frozen, !spec.frozen && optimizer_->decays(spec)};
+  const bool decays = !spec.frozen && optimizer_->decays(spec);
+  Slot slot{spec.name, value, value.detach(), {}, {}, {}, {}, spec.frozen, decays, digest_of(value)};
   if (!spec.frozen) slot.parameter.set_requires_grad(true);
   slots_.push_back(std::move(slot));
+  if (sharding_.is_on()) cut_shard(slots_.size() - 1);
 }
 
-void TrainState::cut_shards() {
-  if (!sharding_.is_on()) return;
-  std::vector<std::int64_t> trained;
-  for (const Slot& slot : slots_) trained.push_back(slot.is_frozen ? 0 : slot.detached.numel());
-  partition_ = Partition(trained, sharding_.ranks);
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const Shard shard = partition_.of(sharding_.rank, i);
-    slots_[i].flat = slots_[i].detached.view({-1});
-    if (shard.size() > 0) slots_[i].shard = slots_[i].flat.narrow(0, shard.begin, shard.size());
-  }
+void TrainState::cut_shard(std::size_t index) {
+  Slot& slot = slots_[index];
+  const Shard shard = partition_.of(sharding_.rank, index);
+  slot.flat = sharding_.shares_parameters() ? unwatched(slot.detached) : slot.detached.view({-1});
+  if (shard.size() > 0) slot.shard = slot.flat.narrow(0, shard.begin, shard.size());
+  if (!sharding_.shares_parameters()) return;
+  if (slot.shard.defined()) slot.shard = slot.shard.clone();
+  drop_whole(index);
 }
 
 TrainState::~TrainState() = default;
@@ -118,7 +147,11 @@ void TrainState::list_tensors() {
       const Shard shard = partition_.of(sharding_.rank, index);
       range = "[" + std::to_string(shard.begin) + ":" + std::to_string(shard.end) + "]";
     }
-    tensors_.push_back({slot.name, TensorRole::parameter, &slot.detached});
+    if (!sharding_.shares_parameters()) {
+      tensors_.push_back({slot.name, TensorRole::parameter, &slot.detached});
+    } else if (slot.shard.defined()) {
+      tensors_.push_back({slot.name + range, TensorRole::parameter, &slot.shard});
+    }
     for (std::size_t i = 0; i < slot.kept.size(); ++i) {
       const std::string kept_name = slot.name + "." + std::string(optimizer_->keeps()[i]) + range;
       tensors_.push_back({kept_name, TensorRole::optimizer_state, &slot.kept[i]});
@@ -133,11 +166,13 @@ const at::Tensor& TrainState::parameter(std::size_t index) const { return slots_
 const at::Tensor& TrainState::gradient(std::size_t index) const { return slots_[index].parameter.grad(); }
 bool TrainState::is_frozen(std::size_t index) const { return slots_[index].is_frozen; }
 bool TrainState::decays(std::size_t index) const { return slots_[index].decays; }
+const Digest& TrainState::initial(std::size_t index) const { return slots_[index].initial; }
 const at::Tensor& TrainState::buffer(std::size_t index) const { return buffers_[index].value; }
 std::span<const StateTensor> TrainState::tensors() const { return tensors_; }
 std::span<const at::Tensor> TrainState::kept(std::size_t index) const { return slots_[index].kept; }
 std::span<at::Tensor> TrainState::kept(std::size_t index) { return slots_[index].kept; }
 at::Tensor& TrainState::shard(std::size_t index) { return slots_[index].shard; }
+const at::Tensor& TrainState::shard(std::size_t index) const { return slots_[index].shard; }
 const at::Tensor& TrainState::shard_gradient(std::size_t index) const {
   const at::Tensor& shard = slots_[index].shard;
   return shard.defined() ? shard.grad() : shard;
@@ -154,6 +189,42 @@ std::int64_t TrainState::optimizer_state_bytes() const {
   return bytes;
 }
 
+std::int64_t TrainState::model_state_bytes() const {
+  std::set<const c10::StorageImpl*> seen;  // shards may lie in what they are cut from
+  std::int64_t bytes = 0;
+  const auto add = [&](const at::Tensor& tensor) {
+    if (tensor.defined() && seen.insert(&memory_of(tensor)).second) {
+      bytes += static_cast<std::int64_t>(memory_of(tensor).nbytes());
+    }
+  };
+  for (const Slot& slot : slots_) {
+    add(slot.parameter);
+    add(slot.parameter.grad());
+    add(slot.shard);
+    if (slot.shard.defined()) add(slot.shard.grad());
+    for (const at::Tensor& kept : slot.kept) add(kept);
+  }
+  return bytes;
+}
+
+bool TrainState::has_room(std::size_t index) const { return memory_of(slots_[index].parameter).data() != nullptr; }
+
+void TrainState::make_room(std::size_t index) {
+  const Slot& slot = slots_[index];
+  const std::size_t bytes =
+      static_cast<std::size_t>(slot.parameter.numel()) * static_cast<std::size_t>(slot.parameter.element_size());
+  c10::StorageImpl& memory = memory_of(slot.parameter);
+  memory.set_data_ptr_noswap(memory.allocator()->allocate(bytes));
+  memory.set_nbytes(bytes);
+}
+
+// Whoever reads it before there is room again gets LibTorch's error "its data is not allocated yet".
+void TrainState::drop_whole(std::size_t index) {
+  c10::StorageImpl& memory = memory_of(slots_[index].parameter);
+  memory.set_data_ptr_noswap(at::DataPtr(nullptr, slots_[index].parameter.device()));
+  memory.set_nbytes(0);
+}
+
 void TrainState::clear_gradients() {
   for (Slot& slot : slots_) {
     slot.parameter.mutable_grad() = at::Tensor();
@@ -164,7 +235,9 @@ void TrainState::clear_gradients() {
 void TrainState::scale_gradients(double factor) {
   const c10::NoGradGuard no_grad;
   for (Slot& slot : slots_) {
-    if (slot.parameter.grad().defined()) slot.parameter.mutable_grad().mul_(factor);
+    for (at::Tensor* tensor : {&slot.parameter, &slot.shard}) {
+      if (tensor->defined() && tensor->grad().defined()) tensor->mutable_grad().mul_(factor);
+    }
   }
 }
 

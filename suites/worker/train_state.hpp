@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/digest/digest.hpp"
 #include "matrix/contract/trace.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/optimizer.hpp"
@@ -31,7 +32,8 @@ struct StateTensor {
 class TrainState {
  public:
   // For a run of `steps`. Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 and fp16 keep
-  // fp32 parameters. A sharded state has all parameters and keeps of the optimizer's state this rank's shards alone.
+  // fp32 parameters. A sharded state keeps of the optimizer's state this rank's shards alone; of ZeRO 3 of the
+  // parameters as well, and whole ones are without memory until somebody makes room for them.
   TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed, Precision precision,
              const c10::Device& device, const Sharding& sharding = {});
   ~TrainState();
@@ -46,6 +48,7 @@ class TrainState {
   bool is_frozen(std::size_t index) const;
   bool decays(std::size_t index) const;
   const at::Tensor& buffer(std::size_t index) const;
+  const Digest& initial(std::size_t index) const;  // digest of the parameter's first values
   std::optional<std::size_t> index_of(const std::string& parameter) const;
 
   // Everything that goes on from step to step: each parameter followed by what the optimizer keeps of it, in the
@@ -59,14 +62,24 @@ class TrainState {
   // Bytes of memory that the optimizer's state takes here, by what was allocated for it.
   std::int64_t optimizer_state_bytes() const;
 
-  // Of a sharded state: what this rank updates of a parameter, as one dimension of the parameter's own memory
-  // (undefined if that is nothing), its gradient, and all of the parameter as one dimension.
+  // Bytes of memory that parameters, gradients and the optimizer's state take here at this moment.
+  std::int64_t model_state_bytes() const;
+
+  // Of a sharded state: what this rank updates of a parameter, as one dimension of the parameter's own memory (of ZeRO
+  // 3 of memory apart; undefined if that is nothing), its gradient, and all of the parameter as one dimension.
   const Sharding& sharding() const { return sharding_; }
   const Partition& partition() const { return partition_; }
   at::Tensor& shard(std::size_t index);
+  const at::Tensor& shard(std::size_t index) const;
   const at::Tensor& shard_gradient(std::size_t index) const;
   const at::Tensor& flat_parameter(std::size_t index) const;
   void drop_gradient(std::size_t index);
+
+  // Of ZeRO 3: the memory of a whole parameter. What has neither seen the values of the parameter whole nor written
+  // them must not read what room was made for.
+  bool has_room(std::size_t index) const;
+  void make_room(std::size_t index);
+  void drop_whole(std::size_t index);
 
   void clear_gradients();
 
@@ -95,7 +108,7 @@ class TrainState {
   struct StepNumbers;
 
   void add(const ParameterSpec& spec, const at::Tensor& value);
-  void cut_shards();
+  void cut_shard(std::size_t index);
   void list_tensors();
 
   const ModelPreset& preset_;

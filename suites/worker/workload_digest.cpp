@@ -53,7 +53,7 @@ void append_fields(DigestBuilder& builder, std::span<const FieldSpec> fields) {
 
 void append_state(DigestBuilder& builder, const TrainState& state) {
   for (std::size_t i = 0; i < state.size(); ++i) {
-    builder.append(state.name(i)).append(digest_of(state.parameter(i)));
+    builder.append(state.name(i)).append(state.initial(i));
     if (state.is_frozen(i)) builder.append("frozen");
     if (state.decays(i)) builder.append("decays");
   }

@@ -30,6 +30,24 @@ Partition::Partition(const std::vector<std::int64_t>& elements, int ranks) {
   }
 }
 
+void Partition::add(const Partition& line) {
+  for (std::size_t rank = 0; rank < shards_.size(); ++rank) {
+    for (std::size_t i = 0; i < shards_[rank].size(); ++i) {
+      if (line.shards_[rank][i].size() > 0) shards_[rank][i] = line.shards_[rank][i];
+    }
+  }
+}
+
+Partition Partition::only(const std::vector<bool>& parameters) const {
+  Partition part = *this;
+  for (std::vector<Shard>& shards : part.shards_) {
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+      if (!parameters[i]) shards[i] = {};
+    }
+  }
+  return part;
+}
+
 std::int64_t Partition::elements_of(int rank) const {
   std::int64_t count = 0;
   for (const Shard& shard : of(rank)) count += shard.size();

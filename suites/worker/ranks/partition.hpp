@@ -1,8 +1,9 @@
-// Which elements of the trained parameters each rank is to update, when ranks share that out (ZeRO, Rajbhandari et al.
-// 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models"): the parameters stand in the model's
-// order as one long line, and every rank has an equal run of it. Runs end where a block of a parameter ends. An
-// element-wise kernel takes elements some dozens at a time and the rest of a tensor one by one; cut at blocks, an
-// element comes the same way as in the whole tensor.
+// Which elements of the parameters each rank is to keep and update, when ranks share that out (ZeRO, Rajbhandari et al.
+// 2020, "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models"): the trained parameters stand in the
+// model's order as one long line, and every rank has an equal run of it. Where parameters themselves are shared out,
+// the frozen ones are a second line. Runs end where a block of a parameter ends. An element-wise kernel takes elements
+// some dozens at a time and the rest of a tensor one by one; cut at blocks, an element comes the same way as in the
+// whole tensor.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +17,13 @@ inline constexpr std::int64_t kBlockElements = 256;
 
 // What ranks share out instead of each having all of it.
 struct Sharding {
-  int stage = 0;  // of ZeRO: 1 the optimizer's state, 2 the gradients as well
+  int stage = 0;  // of ZeRO: 1 the optimizer's state, 2 the gradients as well, 3 the parameters too
   int rank = 0;
   int ranks = 1;
 
   bool is_on() const { return stage > 0 && ranks > 1; }
   bool shares_gradients() const { return is_on() && stage > 1; }
+  bool shares_parameters() const { return is_on() && stage > 2; }
 };
 
 // Elements of one parameter, row-major.
@@ -36,8 +38,14 @@ struct Shard {
 class Partition {
  public:
   Partition() = default;
-  // `elements` of each parameter, 0 of one that is not trained.
+  // `elements` of each parameter, 0 of one that is not in this line.
   Partition(const std::vector<std::int64_t>& elements, int ranks);
+
+  // A second line, of parameters that have no element in this one.
+  void add(const Partition& line);
+
+  // The same shards of these parameters, nothing of the others.
+  Partition only(const std::vector<bool>& parameters) const;
 
   Shard of(int rank, std::size_t parameter) const { return shards_[static_cast<std::size_t>(rank)][parameter]; }
   const std::vector<Shard>& of(int rank) const { return shards_[static_cast<std::size_t>(rank)]; }

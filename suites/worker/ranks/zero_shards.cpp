@@ -29,11 +29,13 @@ at::Tensor part_of(const at::Tensor& flat, std::int64_t begin, std::int64_t size
 
 void ZeroShards::reduce_gradients(std::vector<at::Tensor> own, double share) {
   const c10::NoGradGuard no_grad;
-  const Partition& partition = state_.partition();
   const Sharding& shared = sharding();
+  std::vector<bool> is_given(own.size());
+  for (std::size_t i = 0; i < own.size(); ++i) is_given[i] = own[i].defined();
+  const Partition partition = state_.partition().only(is_given);
   for (std::size_t i = 0; i < own.size(); ++i) {
+    if (!is_given[i]) continue;
     state_.drop_gradient(i);
-    if (!own[i].defined()) continue;
     own[i] = own[i].flatten();
     if (partition.of(shared.rank, i).size() > 0) {
       state_.shard(i).mutable_grad() = at::empty({partition.of(shared.rank, i).size()}, own[i].options());
@@ -47,7 +49,6 @@ void ZeroShards::reduce_gradients(std::vector<at::Tensor> own, double share) {
     at::Tensor sent = at::zeros({shared.ranks * count}, options);
     for (int rank = 0; rank < shared.ranks; ++rank) {
       for (const ShardPart& part : parts_of(partition.of(rank), from, count)) {
-        if (!own[part.parameter].defined()) continue;
         part_of(sent, rank * count + part.in_window, part.size)
             .copy_(part_of(own[part.parameter], part.in_parameter, part.size));
       }
@@ -59,7 +60,6 @@ void ZeroShards::reduce_gradients(std::vector<at::Tensor> own, double share) {
     for (int rank = 0; rank < shared.ranks; ++rank) sum.add({part_of(received, rank * count, count)});
     const at::Tensor mean = sum.take().front().mul(share);
     for (const ShardPart& part : parts_of(partition.of(shared.rank), from, count)) {
-      if (!own[part.parameter].defined()) continue;
       part_of(state_.shard(part.parameter).mutable_grad(), part.in_shard, part.size)
           .copy_(part_of(mean, part.in_window, part.size));
     }
@@ -73,9 +73,14 @@ at::Tensor ZeroShards::gathered(const at::Tensor& own) {
   return all;
 }
 
-void ZeroShards::gather_parameters() {
+void ZeroShards::gather_parameter(std::size_t index) {
+  std::vector<bool> one(state_.size(), false);
+  one[index] = true;
+  gather(state_.partition().only(one));
+}
+
+void ZeroShards::gather(const Partition& partition) {
   const c10::NoGradGuard no_grad;
-  const Partition& partition = state_.partition();
   const Sharding& shared = sharding();
   const auto options = state_.parameter(0).options().requires_grad(false);
   const std::int64_t longest = partition.largest();
@@ -88,7 +93,7 @@ void ZeroShards::gather_parameters() {
     }
     const at::Tensor all = gathered(own);
     for (int rank = 0; rank < shared.ranks; ++rank) {
-      if (rank == shared.rank) continue;
+      if (rank == shared.rank && !shared.shares_parameters()) continue;  // its shards lie in the parameters
       for (const ShardPart& part : parts_of(partition.of(rank), from, count)) {
         part_of(state_.flat_parameter(part.parameter), part.in_parameter, part.size)
             .copy_(part_of(all, rank * count + part.in_window, part.size));

@@ -3,6 +3,7 @@
 //
 //   stage 1: every rank has all gradients, updates its shard of each parameter and gets the others' shards.
 //   stage 2: a rank gets of all gradients its own shard alone, from every rank, and adds that up.
+//   stage 3: it keeps its shard of each parameter alone; gathered_parameters.hpp has them whole while they are read.
 //
 // Sums of stage 2 are the tree of neighbours of gradient_sum.hpp, element by element, and optimizers are element-wise,
 // so every stage makes the bits of one rank by construction.
@@ -29,13 +30,14 @@ class ZeroShards {
 
   const Sharding& sharding() const { return state_.sharding(); }
 
-  // Stage 2. `own`: this rank's sums of its micro-batches' gradients by parameter, undefined where there is none.
-  // Leaves this rank's shard of the sum over all ranks, times `share`, as the gradients of the state's shards, and
-  // nothing else.
+  // Stages 2 and 3. `own`: this rank's sums of its micro-batches' gradients by parameter, undefined where there is none
+  // on any rank. Leaves of those this rank's shard of the sum over all ranks, times `share`, as the gradients of the
+  // state's shards, and nothing else.
   void reduce_gradients(std::vector<at::Tensor> own, double share);
 
-  // Every rank's updated shards into the parameters of all.
-  void gather_parameters();
+  // Every rank's shards into all parameters (stages 1 and 2: updated ones), or into one.
+  void gather_parameters() { gather(state_.partition()); }
+  void gather_parameter(std::size_t index);
 
   // What all ranks hold of a parameter (of its gradient, of its optimizer state), put together in its shape. `piece`:
   // this rank's, undefined where it holds none. For the record, not for the training.
@@ -45,6 +47,7 @@ class ZeroShards {
   std::vector<double> all_numbers(const std::vector<double>& own, const std::vector<std::int64_t>& counts);
 
  private:
+  void gather(const Partition& parameters);
   at::Tensor gathered(const at::Tensor& own);
 
   RankGroup& ranks_;
