@@ -66,15 +66,18 @@ Measurement by_construction_mismatches(const CellEvidence& cell, const CellEvide
     return {std::nullopt, std::nullopt, "one process, and no other cell of this workload to hold it against"};
   }
   const AttemptRecord& expected = anchor->repeats.front();
+  const std::string against = is_own_anchor ? "repeat 0" : anchor->slug;
   Measurement found{0.0, std::nullopt, ""};
+  std::size_t tensors = 0;
   for (const AttemptRecord& attempt : cell.repeats) {
-    const std::string against = is_own_anchor ? "repeat 0" : anchor->slug;
     for (std::size_t i = 0; i < std::min(attempt.ranks.size(), expected.ranks.size()); ++i) {
       const Trace theirs = constructed_part(*expected.ranks[i].trace);
       const Trace ours = constructed_part(*attempt.ranks[i].trace);
       const TensorsRecord* our_step = first_step_of(ours);
       const TensorsRecord* their_step = first_step_of(theirs);
-      if (our_step != nullptr && their_step != nullptr) count_tensors(*our_step, *their_step, against, found);
+      if (our_step == nullptr || their_step == nullptr) continue;
+      count_tensors(*our_step, *their_step, against, found);
+      tensors = std::max(tensors, our_step->tensors.size());
     }
     const std::string& digest = attempt.lead().result->workload_digest;
     const std::string& expected_digest = expected.lead().result->workload_digest;
@@ -84,6 +87,10 @@ Measurement by_construction_mismatches(const CellEvidence& cell, const CellEvide
       found.divergence = CheckDivergence{{0, "", "workload digest", digest, expected_digest}, against};
     }
   }
+  const std::string what =
+      tensors == 0 ? "workload digest" : fmt::format("workload digest and {} first inputs and parameters", tensors);
+  found.statement = *found.value == 0 ? fmt::format("{} are those of {}", what, against)
+                                      : fmt::format("{} times other than {}: {}", *found.value, against, what);
   return found;
 }
 

@@ -66,13 +66,17 @@ TEST_CASE("inputs and initial weights are held against any cell of the workload,
   cell.repeats[0].lead().trace->tensors = {initial("11")};
   cell.repeats[0].lead().trace->tensors[0].tensors[2].digest = "ff";
   CHECK(*by_construction_mismatches(cell, &anchor).value == 0);
+  CHECK(by_construction_mismatches(cell, &anchor).statement ==
+        "workload digest and 2 first inputs and parameters are those of a");
   cell.repeats[0].lead().trace->tensors = {initial("22")};
   const Measurement found = by_construction_mismatches(cell, &anchor);
   CHECK(*found.value == 1);
   CHECK(found.divergence->tensor == "fc1.weight");
   CHECK(found.divergence->against == "a");
   cell.repeats[0].lead().result->workload_digest = "another";
-  CHECK(*by_construction_mismatches(cell, &anchor).value == 2);
+  const Measurement both = by_construction_mismatches(cell, &anchor);
+  CHECK(*both.value == 2);
+  CHECK(both.statement == "2 times other than a: workload digest and 2 first inputs and parameters");
 }
 
 TEST_CASE("what only one side made is a mismatch, and one process alone proves nothing", "[verdict]") {

@@ -144,7 +144,7 @@ class SmallRuns(unittest.TestCase):
 
     def test_a_run_in_which_everything_was_skipped_is_reported(self):
         page, summary, table = self._render(lambda cell: cell["outcome"] == "skipped")
-        self.assertIn("No cell that ran has a reference", " ".join(page.text))
+        self.assertIn("No cell that ran has a reference stack", " ".join(page.text))
         self.assertIn("63 cells not run", summary)
         self.assertEqual(len(list(csv.reader(io.StringIO(table)))), 1 + 63)
 
