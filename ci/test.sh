@@ -137,8 +137,9 @@ else
   step "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   step "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
   step "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
-  step "one of everything, added" ci/examples_test.sh
-  step "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
+  beside "one of everything, added" ci/examples_test.sh
+  beside "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
+  together
 fi
 
 for name in "${failures[@]}"; do echo "failed: $name"; done
