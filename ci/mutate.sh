@@ -56,8 +56,8 @@ candidates() {
     return
   fi
   rm -rf "$folder" "${survivors:?}/$1" && mkdir -p "$folder"
-  PYTHONPATH=$out/python "$python" -c 'from universalmutator.genmutants import main; main()' \
-    "$1" cpp --noCheck --mutantDir "$folder" >"$work/mutator.log" 2>&1 </dev/null || { cat "$work/mutator.log" >&2; exit 1; }
+  (cd "$work" && PYTHONPATH=$out/python "$python" -c 'from universalmutator.genmutants import main; main()' \
+    "$OLDPWD/$1" cpp --noCheck --mutantDir "$folder" >"$work/mutator.log" 2>&1 </dev/null) || { cat "$work/mutator.log" >&2; exit 1; }
   find "$folder" -type f | sort | "$python" -c 'import random, sys
 names = sys.stdin.readlines()
 random.Random(sys.argv[1]).shuffle(names)

@@ -65,6 +65,22 @@ TEST_CASE("memory is the ratio of the worst repeats of both sides", "[verdict]")
   CHECK(less.sentence == "70.0 MiB against 100.0 MiB: x0.700 [0.700, 0.700], better by more than 25 %");
 }
 
+// A single byte is no peak of a process, but bandwidths are numbers below one.
+TEST_CASE("any two positive numbers have a ratio, nothing and less have none", "[verdict]") {
+  const auto bytes = [](const std::string& slug, std::int64_t peak_bytes) {
+    CellEvidence cell = with_peaks(slug, {1});
+    cell.repeats[0].lead().result->peak_rss_bytes = peak_bytes;
+    return cell;
+  };
+  const CheckResult one = held_against(bytes("cell", 1), bytes("reference", 2), 0.25);
+  CHECK(one.gain);
+  CHECK(*one.ratio == Approx(0.5));
+  CHECK(held_against(bytes("cell", 2), bytes("reference", 1), 0.25).status == CheckStatus::failed);
+  for (const auto& [ours, theirs] : {std::pair(-1, 2), std::pair(2, -1)}) {
+    CHECK(held_against(bytes("cell", ours), bytes("reference", theirs), 0.25).status == CheckStatus::inconclusive);
+  }
+}
+
 TEST_CASE("a side with other repeats, or with a missing peak, leaves the ratio open", "[verdict]") {
   const CellEvidence reference = with_peaks("reference", {100, 100, 100});
   const CheckResult unpaired = held_against(with_peaks("cell", {100, 100}), reference, 0.25);

@@ -1,7 +1,11 @@
 // Where two traces part, of steps and tensors written down by hand.
 #include "matrix/verdict/divergence.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include "ci/catch.hpp"
+#include "matrix/contract/number.hpp"
 
 namespace reprobench {
 namespace {
@@ -114,18 +118,50 @@ TEST_CASE("the state after the last step counts beside the steps, and is named w
 }
 
 TEST_CASE("a step that has no tensors on one side has no distance of gradients", "[verdict]") {
-  const auto with_gradient = [](std::int64_t step, double sum) {
+  const auto with_gradient = [](std::int64_t step, double sum, double l2 = 4) {
     Trace trace;
     TensorRecord gradient{"a", TensorRole::parameter_gradient, "float32", {1}, "", TensorSketch{}};
-    gradient.sketch->l2 = 4;
+    gradient.sketch->l2 = l2;
     gradient.sketch->signed_sums[0] = sum;
     trace.tensors.push_back({step, false, {gradient}});
     return trace;
   };
   CHECK(*gradient_distance_rel(with_gradient(2, 3), with_gradient(2, 1), 2) == Approx(0.5));
+  // Relative to the expected side.
+  CHECK(*gradient_distance_rel(with_gradient(2, 3, 40), with_gradient(2, 1), 2) == Approx(0.5));
+  CHECK(*gradient_distance_rel(with_gradient(2, 3), with_gradient(2, 1, 40), 2) == Approx(0.05));
   CHECK_FALSE(gradient_distance_rel(with_gradient(2, 3), with_gradient(2, 1), 1));
   CHECK_FALSE(gradient_distance_rel(with_gradient(2, 3), with_gradient(1, 1), 2));
   CHECK_FALSE(gradient_distance_rel(with_gradient(1, 3), with_gradient(2, 1), 2));
+}
+
+TEST_CASE("losses are as far apart as the worst step, relative to the expected side", "[verdict]") {
+  const auto with_losses = [](const std::vector<double>& losses) {
+    Trace trace;
+    for (const double loss : losses) {
+      trace.steps.emplace_back().loss = exact_float(loss);
+      trace.steps.back().step = static_cast<std::int64_t>(trace.steps.size());
+    }
+    return trace;
+  };
+  const auto apart = [&](const std::vector<double>& measured, const std::vector<double>& expected) {
+    return largest_loss_distance_rel(with_losses(measured), with_losses(expected));
+  };
+  CHECK(apart({1, 2, 3}, {1, 2, 3}) == 0.0);
+  CHECK(*apart({2, 5, 4}, {2, 4, 4}) == Approx(0.25));
+  CHECK(*apart({2, 4, 4}, {2, 5, 4}) == Approx(0.2));
+  CHECK(*apart({3, 5, 4}, {2, 4, 4}) == Approx(0.5));  // the first, not the last
+  CHECK(*apart({2, 5, 2}, {2, 4, 4}) == Approx(0.5));  // either direction
+  CHECK(*apart({-3}, {-2}) == Approx(0.5));
+  CHECK(*apart({2, 4, 9}, {2, 4}) == 0.0);  // steps of both
+  CHECK(*apart({1e-300}, {0}) > 1e6);
+  CHECK(apart({0}, {0}) == 0.0);
+  CHECK(std::isinf(*apart({std::numeric_limits<double>::infinity(), 1}, {1, 1})));
+  CHECK(std::isnan(*apart({std::nan(""), 9}, {1, 1})));
+  Trace unread = with_losses({1, 1});
+  unread.steps[1].loss = "no number";
+  CHECK_FALSE(largest_loss_distance_rel(unread, with_losses({1, 1})));
+  CHECK_FALSE(largest_loss_distance_rel(with_losses({1, 1}), unread));
 }
 
 TEST_CASE("losses of no step have no distance", "[verdict]") {
