@@ -8,7 +8,7 @@ namespace reprobench {
 
 std::string duration_text(std::chrono::nanoseconds duration) {
   const double seconds = std::chrono::duration<double>(duration).count();
-  const auto whole = static_cast<long>(seconds);
+  const auto whole = seconds >= 59.95 && seconds < 60 ? 60 : static_cast<long>(seconds);  // nobody reads "60.0s"
   if (whole >= 3600) return fmt::format("{}h{:02}m", whole / 3600, whole % 3600 / 60);
   if (whole >= 60) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
   return fmt::format("{:.1f}s", seconds);

@@ -41,6 +41,12 @@ TEST_CASE("what is wrong with a list is said at its place", "[spec]") {
              Contains("mine.yaml:4:11: error[RB019]: operator call: after `relu(f32[`: a whole number is missing"));
   CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: 'relu(f32[N])', with: [{n: 3}]}\n"),
              Contains("`n` is no word that a row can give"));
+  for (const char* word : {"2N", "Nn", "N_2", "7"}) {
+    CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: 'relu(f32[N])', with: [{" + word + ": 3}]}\n"),
+               Contains(fmt::format("`{}` is no word that a row can give", word)));
+  }
+  CHECK(parse_call_list(kListHead + "calls:\n  - {call: 'relu(f32[N2])', with: [{N2: 3}]}\n", "mine.yaml").calls ==
+        std::vector<std::string>{"relu(f32[3])"});
   CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: 'relu(f32[N])', with: [{N: [3]}]}\n"), Contains("RB019"));
   CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: 'relu(f32[N])', with: [{N: 3}, {N: 3}]}\n"),
              Contains("the list has relu(f32[3]) twice"));

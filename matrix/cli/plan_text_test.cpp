@@ -1,0 +1,61 @@
+#include "matrix/cli/plan_text.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+PlannedCell cell_named(const std::string& id, int repeat, std::optional<Skip> skip = std::nullopt) {
+  PlannedCell planned;
+  planned.cell.request.cell_id = id;
+  planned.cell.request.stack = "stack-a";
+  planned.cell.request.device = "cpu";
+  planned.cell.slug = "smoke-" + id;
+  planned.cell.repeat = repeat;
+  planned.skip = std::move(skip);
+  return planned;
+}
+
+const Skip kNoGpu{"device-class", "needs a GPU of class sm_90, this host has none"};
+const Skip kLeftOut{kDeselected, "left out by --stack stack-a"};
+
+TEST_CASE("a plan's headline counts what can run, and of a selection what was selected", "[cli]") {
+  Plan plan;
+  plan.matrix = "v2.9";
+  CHECK(plan_headline(plan) == "plan v2.9: 0 cells, 0 runnable, 0 skipped");
+  plan.cells = {cell_named("a", 1), cell_named("b", 3), cell_named("c", 1, kNoGpu)};
+  CHECK(selected_cells(plan) == 3);
+  CHECK(plan_headline(plan) == "plan v2.9: 3 cells, 2 runnable, 1 skipped");
+  plan.cells.push_back(cell_named("d", 1, kLeftOut));
+  plan.cells.push_back(cell_named("e", 1, kLeftOut));
+  CHECK(selected_cells(plan) == 3);
+  CHECK(plan_headline(plan) == "plan v2.9: 3 of 5 cells selected, 2 runnable, 1 skipped");
+}
+
+TEST_CASE("skipped cells are counted by rule and reason, in the order in which these appear", "[cli]") {
+  Plan plan;
+  const Skip other{"device-class", "needs a GPU of class sm_80, this host has none"};
+  plan.cells = {cell_named("a", 1, kNoGpu), cell_named("b", 1, other), cell_named("c", 1), cell_named("d", 1, kNoGpu)};
+  CHECK(skipped_by_reason(plan) ==
+        "skipped  device-class: needs a GPU of class sm_90, this host has none (2 cells)\n"
+        "skipped  device-class: needs a GPU of class sm_80, this host has none (1 cell)\n");
+}
+
+TEST_CASE("a plan's table has a line a runnable cell, with its notes, and the skipped ones by reason", "[cli]") {
+  Plan plan;
+  plan.matrix = "v2.9";
+  plan.cells = {cell_named("a", 1), cell_named("b", 3), cell_named("c", 1, kNoGpu)};
+  plan.cells[0].cell.exclusive = true;
+  plan.cells[0].notes = {"bf16 is emulated", "slow"};
+  plan.cells[1].cell.required = true;
+  CHECK(plan_table(plan, Terminal()) ==
+        "plan v2.9: 3 cells, 2 runnable, 1 skipped\n"
+        "runnable a  smoke-a  1 repeat, alone\n"
+        "         note: bf16 is emulated\n"
+        "         note: slow\n"
+        "runnable b  smoke-b  3 repeats, required\n"
+        "skipped  device-class: needs a GPU of class sm_90, this host has none (1 cell)\n");
+}
+
+}  // namespace
+}  // namespace reprobench
