@@ -56,6 +56,8 @@ inline Vocabulary test_vocabulary() {
       {"comm.latency_p50", "ns", Better::lower, Dimension::communication, "", "ns"},
       {"comm.latency_p99", "ns", Better::lower, Dimension::communication, "", "ns"},
       {"comm.bus_bandwidth", "GB/s", Better::higher, Dimension::communication, "", "ns"},
+      {"comm.startup_time", "ns", Better::lower, Dimension::communication, "", "ns"},
+      {"comm.fitted_bandwidth", "GB/s", Better::higher, Dimension::communication, "", "ns"},
   };
   return {kMetrics, {"clip", "fusion", "gpt2", "llama", "mlp", "resnet", "vlm"}};
 }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "matrix/contract/collective.hpp"
 #include "matrix/stats/robust.hpp"
+#include "matrix/stats/transfer_fit.hpp"
 
 namespace reprobench {
 namespace {
@@ -186,6 +188,47 @@ std::optional<double> bus_bandwidth(const OnRanks& ranks) {
   return *bandwidth * find_collective(ranks.front()->operation)->bus_factor(static_cast<int>(ranks.size()));
 }
 
+// Every size of an operation, with its time on the slowest rank.
+struct Sizes {
+  std::vector<Transfer> transfers;
+  std::vector<std::string> names;
+};
+
+// Of a time that is so far from its fit nobody would say that the fit explains it.
+constexpr double kFarthestFactor = 2;
+
+// The worst operation's `value`, if the sizes of each make a fit.
+Measurement worst_fit(const AttemptRecord& attempt, const MeasurementSelection& of, Better better,
+                      double TransferFit::*value) {
+  const SelectedOnRanks selection = selected(attempt, of);
+  if (!selection.gap.empty()) return no_value(selection.gap);
+  std::map<std::string, Sizes> by_operation;
+  for (const OnRanks& ranks : selection.all) {
+    if (find_collective(ranks.front()->operation) == nullptr) continue;  // a barrier moves nothing
+    if (const std::string why = untimed(ranks); !why.empty()) return no_value(why);
+    Sizes& sizes = by_operation[ranks.front()->operation];
+    sizes.transfers.push_back({static_cast<double>(ranks.front()->bytes), slowest_ns(ranks, &p50)});
+    sizes.names.push_back(name_of(*ranks.front()));
+  }
+  if (by_operation.empty()) return no_value("the probe moved no bytes");
+  Measurement worst;
+  for (const auto& [operation, sizes] : by_operation) {
+    const auto fit = fit_transfers(sizes.transfers);
+    if (!fit) return no_value(fmt::format("no startup time and bandwidth explain {}", operation));
+    if (fit->worst_factor > kFarthestFactor) {
+      return no_value(fmt::format("the fit of {} is a factor of {:.2f} off at {}", operation, fit->worst_factor,
+                                  sizes.names[fit->worst]));
+    }
+    const double found = (*fit).*value;
+    if (worst.value && (better == Better::lower ? found <= *worst.value : found >= *worst.value)) continue;
+    worst = {found, std::nullopt, "",
+             fmt::format("{} over {} sizes: {:.3g} us + bytes at {:.3g} GB/s, at most a factor of {:.2f} off ({})",
+                         operation, sizes.names.size(), fit->startup_ns * 1e-3, fit->bandwidth_gb_per_s,
+                         fit->worst_factor, sizes.names[fit->worst])};
+  }
+  return worst;
+}
+
 // Sums of two attempts held against each other, rank by rank.
 struct ComparedOrders {
   std::size_t compared = 0;
@@ -274,6 +317,14 @@ Measurement algorithm_bandwidth_gb_per_s(const AttemptRecord& attempt, const Mea
 
 Measurement bus_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of) {
   return worst_of(attempt, of, Better::higher, &bus_bandwidth);
+}
+
+Measurement startup_ns(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return worst_fit(attempt, of, Better::lower, &TransferFit::startup_ns);
+}
+
+Measurement fitted_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return worst_fit(attempt, of, Better::higher, &TransferFit::bandwidth_gb_per_s);
 }
 
 Measurement changed_orders_between_repeats(const CellEvidence& cell, const CellEvidence*) {

@@ -69,6 +69,37 @@ TEST_CASE("of several sizes the worst one is the value, named and never averaged
   CHECK(bandwidth.finding == "the worst of 2 is all_reduce of 4KiB");
 }
 
+TEST_CASE("startup time and bandwidth are those of all sizes of an operation", "[verdict][ranks]") {
+  const auto timed = [](const char* operation, const char* size, std::int64_t bytes, double startup, double per_byte) {
+    return collective(operation, size, bytes, startup + per_byte * static_cast<double>(bytes));
+  };
+  AttemptRecord attempt = attempt_of(2);
+  std::vector<ProbeMeasurement> all{collective("barrier", "0B", 0, 9)};
+  for (const auto& [size, bytes] : {std::pair{"8B", 8}, {"4KiB", 4096}, {"1MiB", 1 << 20}}) {
+    all.push_back(timed("all_reduce", size, bytes, 20'000, 0.5));
+    all.push_back(timed("broadcast", size, bytes, 30'000, 0.25));
+  }
+  for (RankRecord& rank : attempt.ranks) rank.result->measurements = all;
+  const Measurement startup = startup_ns(attempt, {});
+  CHECK(*startup.value == Approx(30'000));
+  CHECK(startup.finding ==
+        "broadcast over 3 sizes: 30 us + bytes at 4 GB/s, at most a factor of 1.00 off (broadcast of 8B)");
+  CHECK(*fitted_bandwidth_gb_per_s(attempt, {}).value == Approx(2));
+  CHECK(*startup_ns(attempt, kAllReduce).value == Approx(20'000));
+  for (double& time_ns : of_rank(attempt, 1, 1).samples) time_ns *= 1.5;  // on one rank, which is the slowest then
+  CHECK(*startup_ns(attempt, kAllReduce).value > 20'000);
+  for (double& time_ns : of_rank(attempt, 1, 3).samples) time_ns /= 1000;  // not on the slowest rank
+  CHECK(*startup_ns(attempt, kAllReduce).value > 20'000);
+  for (ProbeMeasurement* one : {&of_rank(attempt, 0, 3), &of_rank(attempt, 1, 3)}) one->samples = {5000};
+  CHECK(startup_ns(attempt, kAllReduce).missing.starts_with("the fit of all_reduce is a factor of "));
+  spoil(of_rank(attempt, 1, 5), MeasurementStatus::unsupported, "none");
+  CHECK(startup_ns(attempt, kAllReduce).missing == "all_reduce of 1MiB was not timed: rank 1: none");
+  CHECK(startup_ns(attempt, {"barrier", {}, ""}).missing == "the probe moved no bytes");
+  attempt.lead().result->measurements = {collective("all_reduce", "8B", 8, 10)};
+  attempt.ranks.resize(1);
+  CHECK(startup_ns(attempt, kAllReduce).missing == "no startup time and bandwidth explain all_reduce");
+}
+
 TEST_CASE("the 99th percentile is the nearest rank's", "[verdict][ranks]") {
   AttemptRecord attempt = attempt_of(1);
   std::vector<double>& samples = of_rank(attempt, 0, 0).samples;

@@ -298,6 +298,8 @@ constexpr Metric kMetrics[] = {
     with_reasons({"comm.latency_p99",         "ns",      kLower,  communication, "99th percentile of the time of a call on the slowest rank", "ns"}, &latency_p99_ns, kWorst),
     with_reasons({"comm.algorithm_bandwidth", "GB/s",    kHigher, communication, "bytes of a call by its median time, as nccl-tests has it", "ns"}, &algorithm_bandwidth_gb_per_s, kWorst),
     with_reasons({"comm.bus_bandwidth",       "GB/s",    kHigher, communication, "algorithm bandwidth times the collective's factor, as nccl-tests has it", "ns"}, &bus_bandwidth_gb_per_s, kWorst),
+    with_reasons({"comm.startup_time",        "ns",      kLower,  communication, "time of a call without bytes, by a fit over an operation's sizes", "ns"}, &startup_ns, kWorst),
+    with_reasons({"comm.fitted_bandwidth",    "GB/s",    kHigher, communication, "bandwidth of an operation by that fit", "ns"}, &fitted_bandwidth_gb_per_s, kWorst),
 };
 // clang-format on
 
