@@ -102,7 +102,9 @@ std::string sentence_of(const SnapshotComparison& comparison) {
   const std::int64_t differing = count_of(comparison, Match::differs);
   const std::int64_t not_comparable = count_of(comparison, Match::not_comparable);
   const auto common = static_cast<std::int64_t>(comparison.tensors.size());
-  if (comparison.match == Match::equal) return fmt::format("all {} tensors have equal bits", common);
+  if (comparison.match == Match::equal) {
+    return common == 1 ? "the one tensor has equal bits" : fmt::format("all {} tensors have equal bits", common);
+  }
   std::vector<std::string> parts;
   if (common == 0) {
     parts.push_back("the files have no tensor in common");

@@ -46,7 +46,7 @@ TEST_CASE("snapshots with equal bits are equal, NaN payloads included", "[verdic
   scene.measured = scene.reference = {stored("w", "F32", weights)};
   const SnapshotComparison result = scene.compare();
   CHECK(result.match == Match::equal);
-  CHECK(result.sentence == "all 1 tensors have equal bits");
+  CHECK(result.sentence == "the one tensor has equal bits");
 }
 
 TEST_CASE("a nudged weight is named with element, bits and distance", "[verdict]") {

@@ -196,16 +196,18 @@ class Summary {
     }
     const auto devices = values_of(verdict_, "device");
     const std::string on = names_where(devices, [](const AxisValue& value) { return value.passed > 0; });
-    conclude("passed", ExitCode::passed, on.empty() ? "qualified" : "qualified on " + on,
-             count(Outcome::recorded) == 0 ? fmt::format("all {} that ran passed", cells_text(ran))
-                                           : fmt::format("all {} with an armed check passed, {} {} only recorded",
-                                                         cells_text(count(Outcome::passed)), count(Outcome::recorded),
-                                                         count(Outcome::recorded) == 1 ? "was" : "were"));
+    conclude(
+        "passed", ExitCode::passed, on.empty() ? "qualified" : "qualified on " + on,
+        count(Outcome::recorded) == 0
+            ? fmt::format("{} that ran passed", all_cells_text(ran))
+            : fmt::format("{} with an armed check passed, {} {} only recorded", all_cells_text(count(Outcome::passed)),
+                          count(Outcome::recorded), count(Outcome::recorded) == 1 ? "was" : "were"));
   }
 
  private:
   int count(Outcome outcome) const { return totals_[outcome]; }
   static std::string cells_text(int count) { return fmt::format("{} cell{}", count, count == 1 ? "" : "s"); }
+  static std::string all_cells_text(int count) { return count == 1 ? "the one cell" : "all " + cells_text(count); }
 
   // Every cell in which a fault was to sit refused it.
   bool no_fault_was_planted() const {

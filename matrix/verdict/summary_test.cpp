@@ -57,7 +57,7 @@ TEST_CASE("a cell of which nothing was asked is not counted as passed", "[verdic
   const RunVerdict verdict = judge(sample::run(3, 1.0, kHolds));
   CHECK(verdict.cells[0].outcome == Outcome::recorded);
   CHECK(verdict.totals[Outcome::passed] == 1);
-  CHECK(verdict.sentence == "sample qualified on cpu: all 1 cell with an armed check passed, 1 was only recorded");
+  CHECK(verdict.sentence == "sample qualified on cpu: the one cell with an armed check passed, 1 was only recorded");
 }
 
 TEST_CASE("a device on which nothing was asked is not one the matrix is qualified on", "[verdict]") {
@@ -76,7 +76,7 @@ TEST_CASE("a run without an armed check is undecided", "[verdict]") {
 TEST_CASE("a selection says how much it is and never qualifies", "[verdict]") {
   RunRecord run = selection(188);
   const RunVerdict verdict = judge(run);
-  CHECK_THAT(verdict.sentence, StartsWith("2 of 190 cells selected: no verdict on sample; all 1 cell with an armed"));
+  CHECK_THAT(verdict.sentence, StartsWith("2 of 190 cells selected: no verdict on sample; the one cell with an armed"));
   CHECK(verdict.sentence.find("qualified") == std::string::npos);
   CHECK(verdict.exit_code == ExitCode::passed);
   CHECK(verdict.cells.size() == 190);
