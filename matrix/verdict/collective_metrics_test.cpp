@@ -92,6 +92,9 @@ TEST_CASE("startup time and bandwidth are those of all sizes of an operation", "
   CHECK(*startup_ns(attempt, kAllReduce).value > 20'000);
   for (ProbeMeasurement* one : {&of_rank(attempt, 0, 3), &of_rank(attempt, 1, 3)}) one->samples = {5000};
   CHECK(startup_ns(attempt, kAllReduce).missing.starts_with("the fit of all_reduce is a factor of "));
+  of_rank(attempt, 0, 3).samples = of_rank(attempt, 1, 3).samples = std::vector<double>(10, 9e6);
+  of_rank(attempt, 0, 3).samples[4] = of_rank(attempt, 1, 3).samples[7] = 20'000;  // one call in ten
+  CHECK(startup_ns(attempt, kAllReduce).value);
   spoil(of_rank(attempt, 1, 5), MeasurementStatus::unsupported, "none");
   CHECK(startup_ns(attempt, kAllReduce).missing == "all_reduce of 1MiB was not timed: rank 1: none");
   CHECK(startup_ns(attempt, {"barrier", {}, ""}).missing == "the probe moved no bytes");
