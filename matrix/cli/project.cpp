@@ -104,7 +104,9 @@ StackCatalog Project::catalog() const {
   const StackStore store = stack_store();
   for (const auto& [name, spec] : catalog.stacks) {
     const InstalledStack installed = store.find(spec);
-    catalog.availability[name] = {installed.complete && !installed.worker.empty(), store.system_problem(spec)};
+    StackAvailability& availability = catalog.availability[name];
+    availability = {installed.complete && !installed.worker.empty(), store.system_problem(spec)};
+    if (const auto capability = store.description(installed)) availability.knobs = capability->knobs;
   }
   return catalog;
 }

@@ -280,6 +280,20 @@ Finding component_contradiction(const Situation& s) {
   return fmt::format("{} declares {}", s.stack.name, fmt::join(contradictions, "; "));
 }
 
+// What the stack's worker said when it was built. A library that was missing then may be there now, so the cell runs,
+// and the worker has the last word.
+Finding knob_support(const Situation& s) {
+  for (const auto& [name, value] : without_defaults(s.cell.request.knobs)) {
+    const auto support =
+        std::ranges::find_if(s.availability.knobs, [&](const KnobSupport& knob) { return knob.name == name; });
+    if (support == s.availability.knobs.end() || support->reason.empty()) continue;
+    if (std::ranges::find(support->values, value) != support->values.end()) continue;
+    return fmt::format("the worker of {} will refuse knob {}={}, as it stood when it was built: {}", s.stack.name, name,
+                       value, support->reason);
+  }
+  return std::nullopt;
+}
+
 constexpr Reason kNote;
 
 // What no host can change comes first, then what this host lacks.
@@ -303,6 +317,7 @@ constexpr CompatRule kRules[] = {
     {"glibc-floor", &glibc_floor},
     {"system-stack-absent", &system_stack_absent},
     {kNote, &component_contradiction},
+    {kNote, &knob_support},
     {kNote, &more_threads_than_cores},
     {kNote, &minor_version},
     {kNote, &kernels_not_verified},

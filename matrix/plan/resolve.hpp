@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/capability.hpp"
 #include "matrix/plan/compat_facts.hpp"
 #include "matrix/plan/plan.hpp"
 
@@ -17,6 +18,7 @@ namespace reprobench {
 struct StackAvailability {
   bool installed = false;
   std::string problem;  // a system stack this host cannot have: "libtorch-dev 1.13.1 is not installed; found 2.1.2"
+  std::vector<KnobSupport> knobs{};  // what its worker honours; empty where none is built that could be asked
 };
 
 struct StackCatalog {

@@ -186,6 +186,22 @@ TEST_CASE("a training takes several ranks on the CPU, if its batch is cut evenly
   CHECK(outcome_of(c) == "world-size: mlp knows no collectives between GPUs yet");
 }
 
+TEST_CASE("what a stack's worker said it cannot do is a note, as the worker has the last word", "[plan]") {
+  Case c;
+  c.knobs = {{"blas", "openblas"}, {"threads", "2"}};
+  CHECK(resolve_one(c).notes.empty());  // no worker was asked
+  c.availability.knobs = {{"blas", {"default", "reference"}, "not installed: libopenblas.so.0"}, {"threads", {}, ""}};
+  CHECK(outcome_of(c) == "runs");
+  CHECK(resolve_one(c).notes ==
+        std::vector<std::string>{"the worker of s will refuse knob blas=openblas, as it stood when it was built: not "
+                                 "installed: libopenblas.so.0"});
+  c.knobs = {{"blas", "reference"}};
+  CHECK(resolve_one(c).notes.empty());
+  c.knobs = {};
+  c.availability.knobs = {{"blas", {}, "none"}};  // the default is not asked for
+  CHECK(resolve_one(c).notes.empty());
+}
+
 TEST_CASE("collectives take several ranks, on the CPU for now, and a probe of the device one", "[plan]") {
   Case c;
   c.workload = {"", "base", 0, 0, "collectives", 5};
