@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -64,6 +66,9 @@ class Batch {
   virtual const at::Tensor& field(std::string_view name) const = 0;
 };
 
+// What a block of a network makes of the tensors that go into it.
+using BlockFunction = std::function<at::Tensor(const std::vector<at::Tensor>& inputs)>;
+
 // What the train loop lends a model during one step.
 class StepContext {
  public:
@@ -84,6 +89,14 @@ class StepContext {
   // gradient. `choice`: of the last dimension of `scores` the largest element is taken.
   virtual void mask(const at::Tensor& mask, std::string_view event) = 0;
   virtual void choice(const at::Tensor& scores, std::string_view event) = 0;
+
+  // Computes one of the blocks a network is stacked of. With the knob `gradient_checkpointing` only `inputs` are kept
+  // of it, and the backward pass calls `compute` once more, after forward() has returned: every tensor of this pass
+  // that it needs is among `inputs`, and what it refers to else has been handed to keep().
+  virtual at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) = 0;
+
+  // Lets `network` live until the backward pass is done.
+  virtual void keep(std::shared_ptr<const void> network) = 0;
 };
 
 // What a forward pass ends in, in an order of the model's own.

@@ -86,9 +86,14 @@ void cudnn_heuristic_environment(std::string_view value, Variables& variables) {
 }
 
 // glibc hands large gradient buffers back to the kernel every step unless told to keep them; that
-// alone costs a small model a third of its speed.
+// alone costs a small model a third of its speed. `mapped` does the opposite, so that a process is as large as what it
+// holds: a heap that keeps and splits freed buffers was seen at three times that.
 void allocator_environment(std::string_view value, Variables& variables) {
   if (value == "system") return;
+  if (value == "mapped") {
+    variables["MALLOC_MMAP_THRESHOLD_"] = "65536";
+    return;
+  }
   variables["MALLOC_MMAP_THRESHOLD_"] = "1073741824";
   variables["MALLOC_TRIM_THRESHOLD_"] = "2147483648";
   variables["MALLOC_TOP_PAD_"] = "67108864";
@@ -99,35 +104,36 @@ const std::vector<Knob>& table() {
   constexpr ActsOn kGpu = ActsOn::gpu;
   // clang-format off
   static const std::vector<Knob> kKnobs = {
-      // name                default        values                                                           where  what it sets                                                                                           environment
-      {"accumulate",          "1",           {},                                                             kHost, "micro-batches that a rank does in a step, their gradients averaged",                                  &no_environment},
-      {"allocator",           "retain",      {"retain", "system"},                                           kHost, "glibc malloc: keep freed buffers, or system defaults",                                                &allocator_environment},
-      {"attention",           "written_out", {"written_out", "math", "flash", "mem_efficient", "cudnn"},     kHost, "attention in single operators, or one backend of LibTorch's fused one",                               &no_environment},
-      {"blas",                "default",     {"default", "reference", "openblas", "blis"},                   kHost, "BLAS library behind a LibTorch of the distribution",                                                  &blas_environment},
-      {"cpu_isa",             "native",      {"native", "default", "avx2", "avx512"},                        kHost, "highest vector instructions of ATen and oneDNN",                                                      &cpu_isa_environment},
-      {"cublas_workspace",    "preset",      {"preset", "4096_8", "16_8"},                                   kGpu,  "cuBLAS workspaces: sizes in KiB and how many",                                                        &cublas_workspace_environment},
-      {"cuda_allocator",      "released",    {"released", "expandable_segments", "malloc_async", "unified"}, kGpu,  "LibTorch's device memory: its own blocks, growing ones, CUDA's pool, or memory shared with the host", &cuda_allocator_environment},
-      {"cuda_blas",           "released",    {"released", "cublas", "cublaslt"},                             kGpu,  "library of matrix products",                                                                          &cuda_blas_environment},
-      {"cuda_graph",          "off",         {"off", "on"},                                                  kGpu,  "a step is captured once and launched whole",                                                          &no_environment},
-      {"cuda_module_loading", "lazy",        {"lazy", "eager"},                                              kGpu,  "CUDA loads a kernel when it is first used, or all at the start",                                      &cuda_module_loading_environment},
-      {"cudnn_benchmark",     "preset",      {"preset", "off", "on"},                                        kGpu,  "cuDNN times algorithms and keeps the fastest",                                                        &no_environment},
-      {"cudnn_heuristic",     "released",    {"released", "mode_b"},                                         kGpu,  "cuDNN's choice of an algorithm: as released, or its slower and better mode",                          &cudnn_heuristic_environment},
-      {"determinism",         "strict",      {"strict", "default", "fast"},                                  kHost, "preset: deterministic or throwing, as released, fastest",                                             &determinism_environment},
-      {"deterministic_fill",  "preset",      {"preset", "off", "on"},                                        kHost, "deterministic mode fills new memory",                                                                 &no_environment},
-      {"flush_denormals",     "preset",      {"preset", "off", "on"},                                        kHost, "CPU rounds denormal numbers to zero",                                                                 &no_environment},
-      {"fp16_accumulation",   "off",         {"off", "on"},                                                  kGpu,  "fp16 matrix products add up in fp16",                                                                 &no_environment},
-      {"gelu",                "tanh",        {"tanh", "erf"},                                                kHost, "form of GELU, in models that have one",                                                               &no_environment},
-      {"max_grad_norm",       "0",           {},                                                             kHost, "largest L2 norm of all gradients together, which larger ones are scaled down to; 0: none",            &no_environment, true},
-      {"mkl_cbwr",            "native",      {"native", "compatible", "avx2", "avx512"},                     kHost, "MKL's reproducible code path",                                                                        &mkl_cbwr_environment},
-      {"offload",             "none",        {"none", "optimizer"},                                          kHost, "what lies on the host instead of on the training's device",                                           &no_environment},
-      {"onednn",              "on",          {"on", "off"},                                                  kHost, "oneDNN kernels on the CPU",                                                                           &no_environment},
-      {"onednn_isa",          "cpu_isa",     {"cpu_isa", "sse41", "avx2", "avx512"},                         kHost, "highest vector instructions of oneDNN alone",                                                         &onednn_isa_environment},
-      {"precision",           "fp32",        {"fp32", "bf16", "fp16", "fp64"},                               kHost, "arithmetic; bf16 and fp16 are autocast over fp32 weights, fp16 with a loss scaled by 1024",          &no_environment},
-      {"reduced_reduction",   "preset",      {"preset", "off", "on"},                                        kGpu,  "16-bit partial sums in 16-bit matrix products",                                                       &no_environment},
-      {"seed",                "1",           {},                                                             kHost, "key of every random number",                                                                          &no_environment},
-      {"tf32",                "off",         {"off", "on"},                                                  kGpu,  "TF32 in matrix products and convolutions",                                                            &no_environment},
-      {"threads",             "1",           {},                                                             kHost, "intra-operator threads",                                                                              &threads_environment},
-      {"zero_stage",          "0",           {"0", "1", "2", "3"},                                           kHost, "ZeRO: ranks share out the optimizer's states (1), the gradients (2), the parameters (3)",             &no_environment},
+      // name                    default        values                                                          where  what it sets                                                                                           environment
+      {"accumulate",             "1",           {},                                                             kHost, "micro-batches that a rank does in a step, their gradients averaged",                                  &no_environment},
+      {"allocator",              "retain",      {"retain", "system", "mapped"},                                 kHost, "glibc malloc: keep freed buffers, system defaults, or a mapping for every buffer of 64 KiB",          &allocator_environment},
+      {"attention",              "written_out", {"written_out", "math", "flash", "mem_efficient", "cudnn"},     kHost, "attention in single operators, or one backend of LibTorch's fused one",                               &no_environment},
+      {"blas",                   "default",     {"default", "reference", "openblas", "blis"},                   kHost, "BLAS library behind a LibTorch of the distribution",                                                  &blas_environment},
+      {"cpu_isa",                "native",      {"native", "default", "avx2", "avx512"},                        kHost, "highest vector instructions of ATen and oneDNN",                                                      &cpu_isa_environment},
+      {"cublas_workspace",       "preset",      {"preset", "4096_8", "16_8"},                                   kGpu,  "cuBLAS workspaces: sizes in KiB and how many",                                                        &cublas_workspace_environment},
+      {"cuda_allocator",         "released",    {"released", "expandable_segments", "malloc_async", "unified"}, kGpu,  "LibTorch's device memory: its own blocks, growing ones, CUDA's pool, or memory shared with the host", &cuda_allocator_environment},
+      {"cuda_blas",              "released",    {"released", "cublas", "cublaslt"},                             kGpu,  "library of matrix products",                                                                          &cuda_blas_environment},
+      {"cuda_graph",             "off",         {"off", "on"},                                                  kGpu,  "a step is captured once and launched whole",                                                          &no_environment},
+      {"cuda_module_loading",    "lazy",        {"lazy", "eager"},                                              kGpu,  "CUDA loads a kernel when it is first used, or all at the start",                                      &cuda_module_loading_environment},
+      {"cudnn_benchmark",        "preset",      {"preset", "off", "on"},                                        kGpu,  "cuDNN times algorithms and keeps the fastest",                                                        &no_environment},
+      {"cudnn_heuristic",        "released",    {"released", "mode_b"},                                         kGpu,  "cuDNN's choice of an algorithm: as released, or its slower and better mode",                          &cudnn_heuristic_environment},
+      {"determinism",            "strict",      {"strict", "default", "fast"},                                  kHost, "preset: deterministic or throwing, as released, fastest",                                             &determinism_environment},
+      {"deterministic_fill",     "preset",      {"preset", "off", "on"},                                        kHost, "deterministic mode fills new memory",                                                                 &no_environment},
+      {"flush_denormals",        "preset",      {"preset", "off", "on"},                                        kHost, "CPU rounds denormal numbers to zero",                                                                 &no_environment},
+      {"fp16_accumulation",      "off",         {"off", "on"},                                                  kGpu,  "fp16 matrix products add up in fp16",                                                                 &no_environment},
+      {"gelu",                   "tanh",        {"tanh", "erf"},                                                kHost, "form of GELU, in models that have one",                                                               &no_environment},
+      {"gradient_checkpointing", "off",         {"off", "on"},                                                  kHost, "of each block only what goes into it is kept, and the backward pass computes the rest again",         &no_environment},
+      {"max_grad_norm",          "0",           {},                                                             kHost, "largest L2 norm of all gradients together, which larger ones are scaled down to; 0: none",            &no_environment, true},
+      {"mkl_cbwr",               "native",      {"native", "compatible", "avx2", "avx512"},                     kHost, "MKL's reproducible code path",                                                                        &mkl_cbwr_environment},
+      {"offload",                "none",        {"none", "optimizer"},                                          kHost, "what lies on the host instead of on the training's device",                                           &no_environment},
+      {"onednn",                 "on",          {"on", "off"},                                                  kHost, "oneDNN kernels on the CPU",                                                                           &no_environment},
+      {"onednn_isa",             "cpu_isa",     {"cpu_isa", "sse41", "avx2", "avx512"},                         kHost, "highest vector instructions of oneDNN alone",                                                         &onednn_isa_environment},
+      {"precision",              "fp32",        {"fp32", "bf16", "fp16", "fp64"},                               kHost, "arithmetic; bf16 and fp16 are autocast over fp32 weights, fp16 with a loss scaled by 1024",           &no_environment},
+      {"reduced_reduction",      "preset",      {"preset", "off", "on"},                                        kGpu,  "16-bit partial sums in 16-bit matrix products",                                                       &no_environment},
+      {"seed",                   "1",           {},                                                             kHost, "key of every random number",                                                                          &no_environment},
+      {"tf32",                   "off",         {"off", "on"},                                                  kGpu,  "TF32 in matrix products and convolutions",                                                            &no_environment},
+      {"threads",                "1",           {},                                                             kHost, "intra-operator threads",                                                                              &threads_environment},
+      {"zero_stage",             "0",           {"0", "1", "2", "3"},                                           kHost, "ZeRO: ranks share out the optimizer's states (1), the gradients (2), the parameters (3)",             &no_environment},
   };
   // clang-format on
   return kKnobs;

@@ -23,6 +23,7 @@ inline Vocabulary test_vocabulary() {
       {"numerics.layout_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"memory.model_state_share", "rel", Better::lower, Dimension::memory, "", "", false, Compared::with_others},
       {"memory.optimizer_state_share", "rel", Better::lower, Dimension::memory, "", "", false, Compared::with_others},
+      {"memory.peak_anonymous_share", "rel", Better::lower, Dimension::memory, "", "", false, Compared::with_reference},
       {"numerics.first_gradient_rel", "rel", Better::lower, Dimension::numerics, "", "", false,
        Compared::with_reference},
       {"numerics.loss_rel", "rel", Better::lower, Dimension::numerics, "", "", false, Compared::with_reference},

@@ -129,6 +129,26 @@ TEST_CASE("the parallel matrix shares four micro-batches out in nine ways", "[pl
   }
 }
 
+TEST_CASE("the recompute matrix holds each training against its own stack's that keeps everything", "[plan]") {
+  const auto cells = plan_of("recompute.yaml", cpu_host());
+  CHECK(cells.size() == 5 * 2 * (7 + 2));
+  std::map<std::string, const PlannedCell*> by_id;
+  for (const PlannedCell& planned : cells) by_id[planned.cell.request.cell_id] = &planned;
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    const bool recomputes = knob_of(planned.cell, "gradient_checkpointing") == "on";
+    REQUIRE(planned.cell.reference_cell_id.has_value() == recomputes);
+    if (!recomputes) continue;
+    const Cell& reference = by_id.at(*planned.cell.reference_cell_id)->cell;
+    CHECK(reference.request.stack == planned.cell.request.stack);
+    CHECK(knob_of(reference, "gradient_checkpointing") == "off");
+    const auto of_memory =
+        std::ranges::count(planned.cell.thresholds, "memory.peak_anonymous_share", &CellThreshold::metric);
+    CHECK(of_memory == (planned.cell.request.workload.batch_size == 128 ? 1 : 0));
+  }
+}
+
 TEST_CASE("the smoke matrix runs anywhere", "[plan]") {
   const auto cells = plan_of("smoke.yaml", cpu_host());
   CHECK(cells.size() == 32);

@@ -184,6 +184,26 @@ Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* r
   return differing_steps(cell.repeats[0], reference->repeats[0], reference->slug);
 }
 
+// The largest of the cell's repeats by the smallest of the reference's, so that chance never makes it look smaller.
+Measurement peak_anonymous_share(const CellEvidence& cell, const CellEvidence* reference) {
+  Measurement largest;
+  for (const AttemptRecord& attempt : cell.repeats) {
+    const MaybeValue bytes = peak_anonymous_bytes(attempt);
+    if (!bytes) return no_value(fmt::format("repeat {} measured none", attempt.repeat));
+    if (!largest.value || *bytes > *largest.value) largest = {bytes, std::nullopt, "", "", "", attempt.repeat};
+  }
+  MaybeValue of_reference;
+  for (const AttemptRecord& attempt : reference->repeats) {
+    const MaybeValue bytes = peak_anonymous_bytes(attempt);
+    if (!bytes) return no_value(fmt::format("{} measured none", reference->slug));
+    if (!of_reference || *bytes < *of_reference) of_reference = bytes;
+  }
+  largest.statement =
+      fmt::format("{:.1f} MB, {} takes {:.1f} MB", *largest.value * 1e-6, reference->slug, *of_reference * 1e-6);
+  largest.value = *largest.value / *of_reference;
+  return largest;
+}
+
 // A cell whose repeats differ among themselves says nothing about another host.
 Measurement host_mismatches(const CellEvidence& cell, const CellEvidence* other) {
   for (const CellEvidence* side : {&cell, other}) {
@@ -273,6 +293,7 @@ constexpr Metric kMetrics[] = {
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
     {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &growth_bytes<&StepRecord::rss_bytes>, nullptr, kWorst},
     {{"memory.peak_anonymous",         "bytes", kLower,  memory,     "largest resident set of the worker without mapped files"},               &peak_anonymous_bytes, nullptr, kWorst},
+    {{"memory.peak_anonymous_share",   "rel",   kLower,  memory,     "largest resident set without mapped files as a share of the reference's"}, nullptr, &peak_anonymous_share, kWorst, Against::reference},
     {{"memory.anonymous_growth",       "bytes", kLower,  memory,     "growth of the worker's memory without mapped files over the second half of the run"}, &growth_bytes<&StepRecord::anonymous_bytes>, nullptr, kWorst},
     {{"memory.device_peak",            "bytes", kLower,  memory,     "largest sum of the device allocator's live blocks"},                     &device_peak_bytes, nullptr, kWorst},
     {{"memory.optimizer_state_share",  "rel",   kLower,  memory,     "optimizer state of the fullest rank times the number of ranks, as a share of one rank's"}, nullptr, &optimizer_state_share, kWorst, Against::one_rank},

@@ -55,6 +55,27 @@ TEST_CASE("growth of what is no file is not hidden by files that the kernel drop
   CHECK(metric_of("memory.rss_growth", attempt) == 0);
 }
 
+TEST_CASE("a peak's share is the largest of the cell's by the least of the reference's", "[verdict]") {
+  const auto with_peaks = [](const char* slug, const std::vector<std::int64_t>& peaks) {
+    std::vector<AttemptRecord> repeats;
+    for (const std::int64_t bytes : peaks) {
+      repeats.push_back(sample::attempt(static_cast<int>(repeats.size()), 1000));
+      repeats.back().lead().result->peak_anonymous_bytes = bytes;
+    }
+    return cell_with(slug, std::move(repeats));
+  };
+  const auto share = [&](const std::vector<std::int64_t>& own, const std::vector<std::int64_t>& of_reference) {
+    const CellEvidence reference = with_peaks("all-kept", of_reference);
+    return of_cell("memory.peak_anonymous_share", with_peaks("recomputed", own), &reference);
+  };
+  const Measurement measured = share({100'000'000, 300'000'000, 200'000'000}, {600'000'000, 500'000'000, 700'000'000});
+  CHECK(measured.value == Approx(0.6));
+  CHECK(measured.repeat == 1);
+  CHECK(measured.statement == "300.0 MB, all-kept takes 500.0 MB");
+  CHECK(share({100, 0, 100}, {500}).missing == "repeat 1 measured none");
+  CHECK(share({100}, {500, 0}).missing == "all-kept measured none");
+}
+
 TEST_CASE("the final loss is the last step's", "[verdict]") {
   AttemptRecord attempt = sample::attempt(0, 1000);
   CHECK(metric_of("numerics.final_loss", attempt) == Approx(0.1));
@@ -214,9 +235,9 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
     }
     throw std::logic_error("no such metric");
   };
-  for (const char* name :
-       {"numerics.reference_mismatches", "numerics.first_gradient_rel", "numerics.loss_rel", "numerics.changed_calls",
-        "numerics.broken_calls", "device.changed_algorithms", "comm.reference_mismatches"}) {
+  for (const char* name : {"numerics.reference_mismatches", "numerics.first_gradient_rel", "numerics.loss_rel",
+                           "numerics.changed_calls", "numerics.broken_calls", "memory.peak_anonymous_share",
+                           "device.changed_algorithms", "comm.reference_mismatches"}) {
     CHECK(compared(name) == Compared::with_reference);
   }
   for (const char* name :
@@ -226,7 +247,7 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 16);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 17);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -260,6 +281,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "memory.peak_rss bytes lower memory worst",
            "memory.rss_growth bytes lower memory worst",
            "memory.peak_anonymous bytes lower memory worst",
+           "memory.peak_anonymous_share rel lower memory worst",
            "memory.anonymous_growth bytes lower memory worst",
            "memory.device_peak bytes lower memory worst",
            "device.utilisation rel higher throughput paired",

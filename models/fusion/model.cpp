@@ -65,7 +65,8 @@ class Fusion {
     Value x = embedded_text(layers_, tokens, rows, "text_model", size_.preset.context_length, width_);
     x = encoder(layers_, x, "text_model.encoder", size_.text);
     for (std::int64_t layer = 0; layer < size_.fusion.layers; ++layer) {
-      x = fused(x, seen, "fusion.layers." + std::to_string(layer));
+      x = layers_.block({x, seen}, [this, name = "fusion.layers." + std::to_string(layer)](
+                                       const std::vector<Value>& in) { return fused(in[0], in[1], name); });
     }
     const Value logits = layers_.product(layers_.layer_norm(x, "fusion.final_layer_norm"), rows, "fusion.head");
     layers_.choice(logits, "predicted_token");

@@ -5,6 +5,7 @@
 //
 // Names are the published checkpoint's; weights are (out, in), as at::linear takes them.
 #include <cmath>
+#include <memory>
 #include <string>
 
 #include <ATen/TensorOperators.h>
@@ -82,7 +83,9 @@ class Gpt2Pass {
     const at::Tensor& wte = step_.parameter(kWte);
     at::Tensor x = tapped(at::embedding(wte, tokens), "wte");
     x = tapped(x + step_.parameter(kWpe).narrow(0, 0, context), "wpe");
-    for (std::int64_t layer = 0; layer < size_.layers; ++layer) x = block(x, layer);
+    for (std::int64_t layer = 0; layer < size_.layers; ++layer) {
+      x = step_.block({x}, [this, layer](const std::vector<at::Tensor>& in) { return block(in[0], layer); });
+    }
     const std::size_t after_blocks = kFirstBlock + static_cast<std::size_t>(size_.layers) * kBlockParameters;
     x = layer_norm(x, after_blocks, "ln_f");
     x = tapped(at::linear(x, wte), "lm_head");
@@ -190,7 +193,9 @@ class Gpt2 final : public Model {
   }
 
   Outputs forward(const Batch& batch, StepContext& step) const override {
-    return {Gpt2Pass(decoder_of(step.preset()), step).logits(batch.field("input"))};
+    const auto pass = std::make_shared<Gpt2Pass>(decoder_of(step.preset()), step);
+    step.keep(pass);
+    return {pass->logits(batch.field("input"))};
   }
 
   at::Tensor loss(const Outputs& outputs, const Batch& batch) const override { return token_loss(outputs, batch); }

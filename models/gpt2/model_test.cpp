@@ -66,6 +66,10 @@ class OneStep final : public StepContext {
   }
   void mask(const at::Tensor&, std::string_view) override {}
   void choice(const at::Tensor&, std::string_view) override {}
+  at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) override {
+    return compute(inputs);
+  }
+  void keep(std::shared_ptr<const void>) override {}
 
   std::map<std::string, at::Tensor> taps;
 

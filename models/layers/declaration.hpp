@@ -85,6 +85,12 @@ class Declaration {
   Extent shown(const Extent& x, const std::string& name) const;
   void choice(const Extent& scores, const std::string& event) const;
 
+  // What a training may compute a second time (StepContext::block); operations count once.
+  template <class Compute>
+  Extent block(const std::vector<Extent>& inputs, const Compute& compute) const {
+    return compute(inputs);
+  }
+
   // Of one step, by kFlopConvention. A product costs as much once more for the gradient of each factor that has one.
   std::int64_t flops() const { return 2 * multiply_adds_; }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/layers/declaration.hpp"
 
@@ -45,13 +46,19 @@ Value perceptron(Layers& layers, const Value& x, const std::string& name, const 
 
 // (B, T, C) -> (B, T, C)
 template <class Layers, class Value>
+Value encoder_block(Layers& layers, Value x, const std::string& name, const EncoderSize& size) {
+  Value normal = layers.layer_norm(x, name + ".layer_norm1");
+  x = layers.add(x, attention_to(layers, normal, normal, name + ".self_attn", size));
+  normal = layers.layer_norm(x, name + ".layer_norm2");
+  return layers.shown(layers.add(x, perceptron(layers, normal, name + ".mlp", size)), name);
+}
+
+// (B, T, C) -> (B, T, C). `size` outlives the layers.
+template <class Layers, class Value>
 Value encoder(Layers& layers, Value x, const std::string& name, const EncoderSize& size) {
   for (std::int64_t layer = 0; layer < size.layers; ++layer) {
-    const std::string block = name + ".layers." + std::to_string(layer);
-    Value normal = layers.layer_norm(x, block + ".layer_norm1");
-    x = layers.add(x, attention_to(layers, normal, normal, block + ".self_attn", size));
-    normal = layers.layer_norm(x, block + ".layer_norm2");
-    x = layers.shown(layers.add(x, perceptron(layers, normal, block + ".mlp", size)), block);
+    x = layers.block({x}, [&layers, &size, block = name + ".layers." + std::to_string(layer)](
+                              const std::vector<Value>& in) { return encoder_block(layers, in[0], block, size); });
   }
   return x;
 }

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <memory>
 
 #include "models/layers/declaration.hpp"
 #include "models/layers/pass.hpp"
@@ -37,8 +38,14 @@ class LayeredModel : public Model {
   }
 
   Outputs forward(const Batch& batch, StepContext& step) const final {
-    Pass pass(batch, step);
-    return {Network<Pass>(pass, row_of(step.preset())).logits()};
+    struct Whole {
+      Whole(const Batch& batch, StepContext& step) : pass(batch, step), network(pass, row_of(step.preset())) {}
+      Pass pass;
+      Network<Pass> network;
+    };
+    const auto whole = std::make_shared<Whole>(batch, step);
+    step.keep(whole);
+    return {whole->network.logits()};
   }
 
   at::Tensor loss(const Outputs& outputs, const Batch& batch) const override { return token_loss(outputs, batch); }

@@ -135,6 +135,14 @@ at::Tensor Pass::frames_together(const at::Tensor& x, std::int64_t frames) {
   return x.reshape({x.size(0) / frames, frames * x.size(1), x.size(2)});
 }
 
+// Computed again it asks for the same parameters again.
+at::Tensor Pass::block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) {
+  return step_.block(inputs, [this, compute, first = next_parameter_](const std::vector<at::Tensor>& given) {
+    next_parameter_ = first;
+    return compute(given);
+  });
+}
+
 void Pass::choice(const at::Tensor& scores, const std::string& event) { step_.choice(scores, event); }
 
 }  // namespace reprobench

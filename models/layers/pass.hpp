@@ -62,6 +62,8 @@ class Pass {
   at::Tensor frames_together(const at::Tensor& x, std::int64_t frames);  // (B F, T, C) -> (B, F T, C)
   at::Tensor shown(at::Tensor x, const std::string& name);               // taps it
   void choice(const at::Tensor& scores, const std::string& event);
+  // What else `compute` refers to lives as long as this pass.
+  at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute);
 
  private:
   const at::Tensor& next_parameter();

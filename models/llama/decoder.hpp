@@ -72,7 +72,8 @@ class LlamaDecoder {
     cosines_ = layers_.table("rotary.cos", shape, [&] { return rotary_tables(rotary, positions).cosines; });
     sines_ = layers_.table("rotary.sin", shape, [&] { return rotary_tables(rotary, positions).sines; });
     for (std::int64_t layer = 0; layer < size_.layers; ++layer) {
-      x = block(x, prefix_ + "model.layers." + std::to_string(layer));
+      x = layers_.block({x}, [this, name = prefix_ + "model.layers." + std::to_string(layer)](
+                                 const std::vector<Value>& in) { return block(in[0], name); });
     }
     return layers_.rms_norm(x, prefix_ + "model.norm", size_.freezes_blocks());
   }

@@ -31,7 +31,8 @@ Function* exported(const char* name) {
 }
 
 std::string apply_allocator(const std::string&, const KnobValues&) {
-  return environment_is_set("allocator", "retain") ? "retain" : "system";
+  if (environment_is_set("allocator", "retain")) return "retain";
+  return environment_is_set("allocator", "mapped") ? "mapped" : "system";
 }
 
 // The knob's word for what is mapped; "mkl" where LibTorch holds it.

@@ -18,9 +18,10 @@ namespace {
 std::string take_as_is(const std::string& value, const KnobValues&) { return value; }
 
 constexpr KnobRow kWorkloadRows[] = {
-    {"accumulate", &take_as_is, &support_everything}, {"max_grad_norm", &take_as_is, &support_everything},
-    {"offload", &take_as_is, &support_everything},    {"precision", &take_as_is, &support_everything},
-    {"seed", &take_as_is, &support_everything},       {"zero_stage", &take_as_is, &support_everything},
+    {"accumulate", &take_as_is, &support_everything},    {"gradient_checkpointing", &take_as_is, &support_everything},
+    {"max_grad_norm", &take_as_is, &support_everything}, {"offload", &take_as_is, &support_everything},
+    {"precision", &take_as_is, &support_everything},     {"seed", &take_as_is, &support_everything},
+    {"zero_stage", &take_as_is, &support_everything},
 };
 
 const KnobRow* find_row(std::string_view name) {

@@ -58,6 +58,10 @@ class FirstStep final : public StepContext {
   std::string_view knob(std::string_view name) const override { return knobs_.at(std::string(name)); }
   const at::Tensor& parameter(std::size_t index) const override { return state_.parameter(index); }
   const at::Tensor& buffer(std::size_t index) const override { return state_.buffer(index); }
+  at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) override {
+    return compute(inputs);
+  }
+  void keep(std::shared_ptr<const void> network) override { network_ = std::move(network); }
   void tap(const at::Tensor&, std::string_view) override {}
   void mask(const at::Tensor&, std::string_view) override {}
   void choice(const at::Tensor&, std::string_view) override {}
@@ -83,6 +87,7 @@ class FirstStep final : public StepContext {
   KnobValues knobs_;
   TrainState state_;
   BatchSource batches_;
+  std::shared_ptr<const void> network_;
 };
 
 bool is_small(const Model&, const ModelPreset& preset) { return preset.parameters <= kLargestParameters; }

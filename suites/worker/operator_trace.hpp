@@ -34,6 +34,8 @@ class OperatorTrace final : public OperatorListener {
   void end_module(const std::string& name);
   std::int64_t step() const { return step_; }  // of the last begin_step()
 
+  TensorMakers& makers() { return makers_; }
+
   // Throws std::system_error; RunFailure "bad_request" if the call to capture has not been met.
   void end_step();
 

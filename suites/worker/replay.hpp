@@ -34,6 +34,7 @@ class ReplayRecorder {
   void begin_step(std::int64_t step);
   void enter_pass(const char* pass);
   void end_module(std::string_view name);
+  TensorMakers* makers() { return recording_ == nullptr ? nullptr : &recording_->makers(); }  // of a recorded step
   void end_step();
   void after_step(std::int64_t step, const Digest& chain);
 

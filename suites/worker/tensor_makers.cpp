@@ -47,6 +47,11 @@ std::int64_t TensorMakers::maker_of(const at::Tensor& tensor) const {
   return memory != entries_->memory.end() && memory->second.time > time ? memory->second.call : call;
 }
 
+std::int64_t TensorMakers::maker_of_memory(const void* storage) const {
+  const auto found = entries_->memory.find(storage);
+  return found == entries_->memory.end() ? -1 : found->second.call;
+}
+
 void TensorMakers::returned(const at::Tensor& tensor, std::int64_t call, bool is_view) {
   if (!is_view) entries_->note_memory(tensor, call);
   entries_->objects.insert_or_assign(tensor.unsafeGetTensorImpl(),

@@ -21,6 +21,8 @@ class TensorMakers {
 
   // Index of the call; -1: none since clear().
   std::int64_t maker_of(const at::Tensor& tensor) const;
+  // Of memory by its StorageImpl, which a call has returned; it may be gone by now.
+  std::int64_t maker_of_memory(const void* storage) const;
 
   void returned(const at::Tensor& tensor, std::int64_t call, bool is_view);
   void wrote(const at::Tensor& tensor, std::int64_t call);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include <ATen/core/Tensor.h>
 
@@ -18,11 +19,13 @@
 #include "suites/worker/faults.hpp"
 #include "suites/worker/gradient_norm.hpp"
 #include "suites/worker/knobs.hpp"
+#include "suites/worker/operator_hook.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/ranks/gathered_parameters.hpp"
 #include "suites/worker/ranks/gradient_sum.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
+#include "suites/worker/recomputed_block.hpp"
 #include "suites/worker/replay.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
@@ -114,7 +117,8 @@ struct Run {
 // What the model sees of a step.
 class LoopContext final : public StepContext {
  public:
-  explicit LoopContext(const Run& run) : run_(run) {}
+  explicit LoopContext(const Run& run)
+      : run_(run), checkpoints_blocks_(run.result.knobs_resolved.at("gradient_checkpointing") == "on") {}
 
   const ModelPreset& preset() const override { return run_.preset; }
   std::string_view knob(std::string_view name) const override {
@@ -123,19 +127,63 @@ class LoopContext final : public StepContext {
   const at::Tensor& parameter(std::size_t index) const override { return run_.state.parameter(index); }
   const at::Tensor& buffer(std::size_t index) const override { return run_.state.buffer(index); }
   void tap(const at::Tensor& value, std::string_view name) override {
+    if (in_block_ == InBlock::again) return;
     run_.replay.end_module(name);
     run_.recorder.tap(value, named(name));
   }
-  void mask(const at::Tensor& mask, std::string_view event) override { run_.recorder.mask(mask, named(event)); }
-  void choice(const at::Tensor& scores, std::string_view event) override { run_.recorder.choice(scores, named(event)); }
+  void mask(const at::Tensor& mask, std::string_view event) override {
+    if (in_block_ != InBlock::again) run_.recorder.mask(mask, named(event));
+  }
+  void choice(const at::Tensor& scores, std::string_view event) override {
+    if (in_block_ != InBlock::again) run_.recorder.choice(scores, named(event));
+  }
+
+  // A block within a block is part of it.
+  at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) override {
+    if (!checkpoints_blocks_ || in_block_ != InBlock::no) return compute(inputs);
+    has_blocks_ = true;
+    const Within within(in_block_, InBlock::first_time);
+    const auto again = [this, compute](const std::vector<at::Tensor>& given) {
+      const OperatorPause pause;
+      const AutocastScope autocast(run_.precision, run_.device.where());
+      const Within within_again(in_block_, InBlock::again);
+      return compute(given);
+    };
+    return compute_and_forget(inputs, compute, again, run_.replay.makers());
+  }
+  void keep(std::shared_ptr<const void> network) override { network_ = std::move(network); }
 
   void enter_micro_batch(std::int64_t number) { micro_batch_ = number; }
   const Batch& batch() const { return run_.batches.micro_batch(micro_batch_); }
 
+  void check_blocks() const {
+    if (!checkpoints_blocks_ || has_blocks_) return;
+    throw RunFailure("unsupported", "`gradient_checkpointing`: " + std::string(run_.model.name()) +
+                                        " is no stack of blocks that could be computed again");
+  }
+
  private:
+  enum class InBlock { no, first_time, again };
+
+  class Within {
+   public:
+    Within(InBlock& state, InBlock now) : state_(state), before_(std::exchange(state, now)) {}
+    ~Within() { state_ = before_; }
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+   private:
+    InBlock& state_;
+    InBlock before_;
+  };
+
   std::string named(std::string_view name) const { return run_.layout().named(name, micro_batch_); }
 
   const Run& run_;
+  bool checkpoints_blocks_;
+  bool has_blocks_ = false;
+  InBlock in_block_ = InBlock::no;
+  std::shared_ptr<const void> network_;
   std::int64_t micro_batch_ = 0;
 };
 
@@ -163,6 +211,7 @@ void run_forward(const Run& run, LoopContext& context, StepOutcome& outcome) {
     const AutocastScope autocast(run.precision, run.device.where());
     outcome.outputs = run.model.forward(context.batch(), context);
   });
+  context.check_blocks();
   outcome.loss = run.model.loss(widened(outcome.outputs), context.batch());
 }
 
