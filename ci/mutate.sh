@@ -84,6 +84,7 @@ objects() {
   seen[$digest]=yes
   while [ $((${#seen[@]} - 1)) -lt "$samples" ] && read -r changed; do
     if ! compile "$changed" "$changed.o"; then
+      grep -q 'since the precompiled header' "$work/compile.log" && { cat "$work/compile.log" >&2; exit 1; }
       invalid=$((invalid + 1))
       continue
     fi

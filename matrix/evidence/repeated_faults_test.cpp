@@ -5,7 +5,7 @@
 namespace reprobench {
 namespace {
 
-AttemptRecord failed_on(const std::string& uuid, std::int64_t xid, AttemptEnd end = AttemptEnd::gpu_hw) {
+AttemptRecord failed_on(const std::string& uuid, int xid, AttemptEnd end = AttemptEnd::gpu_hw) {
   AttemptRecord attempt;
   attempt.end = end;
   TelemetrySummary& telemetry = attempt.telemetry.emplace();

@@ -1,5 +1,7 @@
 #include "matrix/spec/call_list.hpp"
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 #include "matrix/spec/spec_fixture.hpp"
 #include "matrix/spec/suite_spec.hpp"
