@@ -54,6 +54,14 @@ TEST_CASE("what was computed in 16 bits is the same with parameters shared out",
   CHECK(differences(train_on(2, 1, training, {}, knobs), alone).empty());
 }
 
+TEST_CASE("blocks that are computed again gather their parameters again", "[ranks]") {
+  const SharedTraining training{"fusion", "tiny", 4};
+  const RankTrace alone = train_on(1, 2, training).front();
+  KnobValues knobs = kStage3;
+  knobs["gradient_checkpointing"] = "on";
+  CHECK(differences(train_on(2, 1, training, {}, knobs), alone).empty());
+}
+
 // A linear layer is what reads most at once in these: its weight and its bias.
 TEST_CASE("a rank holds its share, the parameters of one operator and their gradients, and no more", "[ranks]") {
   for (const SharedTraining& training : {SharedTraining{"llama", "tiny", 4}, SharedTraining{"gpt2", "tiny", 4}}) {
