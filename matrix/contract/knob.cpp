@@ -123,6 +123,7 @@ const std::vector<Knob>& table() {
       {"fp16_accumulation",      "off",         {"off", "on"},                                                  kGpu,  "fp16 matrix products add up in fp16",                                                                 &no_environment},
       {"gelu",                   "tanh",        {"tanh", "erf"},                                                kHost, "form of GELU, in models that have one",                                                               &no_environment},
       {"gradient_checkpointing", "off",         {"off", "on"},                                                  kHost, "of each block only what goes into it is kept, and the backward pass computes the rest again",         &no_environment},
+      {"lr_schedule",            "preset",      {"preset", "constant", "warmup_cosine"},                        kHost, "the learning rate over the steps: as the preset has it, or one of these",                             &no_environment},
       {"max_grad_norm",          "0",           {},                                                             kHost, "largest L2 norm of all gradients together, which larger ones are scaled down to; 0: none",            &no_environment, true},
       {"mkl_cbwr",               "native",      {"native", "compatible", "avx2", "avx512"},                     kHost, "MKL's reproducible code path",                                                                        &mkl_cbwr_environment},
       {"offload",                "none",        {"none", "optimizer"},                                          kHost, "what lies on the host instead of on the training's device",                                           &no_environment},
@@ -133,6 +134,7 @@ const std::vector<Knob>& table() {
       {"seed",                   "1",           {},                                                             kHost, "key of every random number",                                                                          &no_environment},
       {"tf32",                   "off",         {"off", "on"},                                                  kGpu,  "TF32 in matrix products and convolutions",                                                            &no_environment},
       {"threads",                "1",           {},                                                             kHost, "intra-operator threads",                                                                              &threads_environment},
+      {"warmup_steps",           "5",           {},                                                             kHost, "of lr_schedule=warmup_cosine: steps to the full rate, from where it falls to a tenth",                &no_environment},
       {"zero_stage",             "0",           {"0", "1", "2", "3"},                                           kHost, "ZeRO: ranks share out the optimizer's states (1), the gradients (2), the parameters (3)",             &no_environment},
   };
   // clang-format on

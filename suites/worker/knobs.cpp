@@ -18,9 +18,10 @@ namespace {
 std::string take_as_is(const std::string& value, const KnobValues&) { return value; }
 
 constexpr KnobRow kWorkloadRows[] = {
-    {"accumulate", &take_as_is, &support_everything},    {"gradient_checkpointing", &take_as_is, &support_everything},
-    {"max_grad_norm", &take_as_is, &support_everything}, {"offload", &take_as_is, &support_everything},
-    {"precision", &take_as_is, &support_everything},     {"seed", &take_as_is, &support_everything},
+    {"accumulate", &take_as_is, &support_everything},  {"gradient_checkpointing", &take_as_is, &support_everything},
+    {"lr_schedule", &take_as_is, &support_everything}, {"max_grad_norm", &take_as_is, &support_everything},
+    {"offload", &take_as_is, &support_everything},     {"precision", &take_as_is, &support_everything},
+    {"seed", &take_as_is, &support_everything},        {"warmup_steps", &take_as_is, &support_everything},
     {"zero_stage", &take_as_is, &support_everything},
 };
 
@@ -137,6 +138,22 @@ Precision precision_of(const KnobValues& values) {
   if (value == "bf16") return Precision::bf16;
   if (value == "fp16") return Precision::fp16;
   return value == "fp64" ? Precision::fp64 : Precision::fp32;
+}
+
+ModelPreset with_schedule(ModelPreset preset, const KnobValues& values) {
+  constexpr double kFinalShare = 0.1;
+  const std::string& schedule = values.at("lr_schedule");
+  const std::string& warmup = values.at("warmup_steps");
+  if (schedule == "warmup_cosine") {
+    preset.schedule = WarmupCosine{std::stoll(warmup), kFinalShare};
+    return preset;
+  }
+  if (warmup != find_knob("warmup_steps")->default_value) {
+    throw RunFailure("bad_request",
+                     "`warmup_steps: " + warmup + "` is of `lr_schedule: warmup_cosine`, and that is " + schedule);
+  }
+  if (schedule == "constant") preset.schedule = ConstantRate{};
+  return preset;
 }
 
 AutocastScope::AutocastScope(Precision precision, const c10::Device& device)

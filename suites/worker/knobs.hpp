@@ -20,6 +20,9 @@ std::vector<KnobSupport> knob_support();
 
 Precision precision_of(const KnobValues& values);
 
+// `preset` with the schedule that `lr_schedule` asks for. Throws RunFailure "bad_request" for a warm-up without one.
+ModelPreset with_schedule(ModelPreset preset, const KnobValues& values);
+
 // While it lives, the device's operations run in bf16 or fp16 over fp32 weights; nothing for other precisions. Throws
 // RunFailure "unsupported" where the stack cannot.
 class AutocastScope {

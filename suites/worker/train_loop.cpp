@@ -415,7 +415,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   check_request(request);
   const Layout layout = layout_of(request, result.knobs_resolved);
   const Model& model = model_named(tables.models, request.workload.model);
-  const ModelPreset& preset = preset_named(model, request.workload.preset);
+  const ModelPreset preset = with_schedule(preset_named(model, request.workload.preset), result.knobs_resolved);
   const Precision precision = precision_of(result.knobs_resolved);
   const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
   const std::unique_ptr<ComputeDevice> device = open(request.device, device_options_of(result.knobs_resolved));

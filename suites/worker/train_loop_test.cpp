@@ -12,6 +12,7 @@
 #include "matrix/contract/available_memory.hpp"
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/trace.hpp"
+#include "models/learning_rate.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/attempt.hpp"
 #include "suites/worker/knobs.hpp"
@@ -126,6 +127,65 @@ TEST_CASE("the same seed gives the same chain and another seed another", "[worke
     const Trace other = run(request);
     CHECK(other.result.chain != once.result.chain);
     CHECK(other.result.workload_digest != once.result.workload_digest);
+  }
+}
+
+TEST_CASE("a schedule that is asked for is the rate of each step, and part of the work", "[worker][schedule]") {
+  CellRequest request = request_for(mlp(), 8, TraceLevel::step);
+  const auto& optimizer = mlp().presets().front().optimizer;
+  const Trace preset = run(request);
+  request.knobs["lr_schedule"] = "constant";
+  const Trace constant = run(request);
+  CHECK(constant.result.chain == preset.result.chain);  // what this preset has
+  request.knobs["lr_schedule"] = "warmup_cosine";
+  request.knobs["warmup_steps"] = "3";
+  const Trace cosine = run(request);
+  CHECK(run(request).result.chain == cosine.result.chain);
+  CHECK(cosine.result.workload_digest != constant.result.workload_digest);
+  const double base = base_learning_rate(optimizer);
+  CHECK(cosine.steps[0].learning_rate == base * 1 / 3);
+  CHECK(cosine.steps[2].learning_rate == base);
+  CHECK(cosine.steps[7].learning_rate == Approx(0.1 * base));
+  for (const StepRecord& step : cosine.steps) {
+    CHECK(step.learning_rate == learning_rate(optimizer, WarmupCosine{3, 0.1}, step.step, 8));
+  }
+  CHECK(cosine.steps[0].loss == constant.steps[0].loss);  // before the first update
+  CHECK(cosine.steps[2].loss != constant.steps[2].loss);
+  const TemporaryFolder folder;
+  request.checkpoint = Checkpointing{folder.path().string()};
+  request.checkpoint->stop_after = 4;
+  run(request);
+  request.checkpoint->stop_after = 0;
+  request.checkpoint->resume = true;
+  CHECK(run(request).result.chain == cosine.result.chain);
+  request.knobs["warmup_steps"] = "2";
+  request.checkpoint = std::nullopt;
+  CHECK(run(request).result.workload_digest != cosine.result.workload_digest);
+}
+
+TEST_CASE("a preset with a schedule trains at a constant rate where that is asked for", "[worker][schedule]") {
+  CellRequest request = request_for(model_called("llama"), 3, TraceLevel::step);
+  const Trace preset = run(request);
+  request.knobs["lr_schedule"] = "constant";
+  const Trace constant = run(request);
+  CHECK(constant.result.workload_digest != preset.result.workload_digest);
+  for (const StepRecord& step : constant.steps) CHECK(step.learning_rate == 3e-3);
+  CHECK(preset.steps[0].learning_rate == Approx(3e-3 / 5));
+}
+
+TEST_CASE("a warm-up without its schedule is refused", "[worker][schedule]") {
+  CellRequest request = request_for(mlp(), 3, TraceLevel::step);
+  request.knobs["warmup_steps"] = "3";
+  for (const char* schedule : {"preset", "constant"}) {
+    request.knobs["lr_schedule"] = schedule;
+    try {
+      run(request);
+      FAIL("it ran");
+    } catch (const RunFailure& failure) {
+      CHECK(failure.cause() == "bad_request");
+      CHECK(std::string(failure.what()) ==
+            std::string("`warmup_steps: 3` is of `lr_schedule: warmup_cosine`, and that is ") + schedule);
+    }
   }
 }
 
