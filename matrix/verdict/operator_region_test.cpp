@@ -224,6 +224,28 @@ TEST_CASE("of nested calls without a partner the outermost is named", "[region]"
   CHECK(calls_of(region.expected) == Names{"aten::exp", "aten::div"});
 }
 
+// The first of two callees is read last: it must be known to stand inside the same caller.
+TEST_CASE("of a nested call with several callees the outermost is named, whichever of them made the value",
+          "[region]") {
+  for (const bool first_made_it : {true, false}) {
+    const std::string value = first_made_it ? "m" : "s";
+    const Step step =
+        Step()
+            .call("aten::add", {"a"}, {"x"})
+            .caller("aten::softmax", {"x"}, {value},
+                    [](Step& of) { of.call("aten::max", {"x"}, {"m"}).call("aten::_softmax", {"x"}, {"s"}); })
+            .call("aten::mm", {"m", "s"}, {"y"});
+    const Step other = Step()
+                           .call("aten::add", {"a"}, {"x"})
+                           .call("aten::exp", {"x"}, {"m'"})
+                           .call("aten::div", {"m'"}, {"s'"})
+                           .call("aten::mm", {"m'", "s'"}, {"y'"});
+    const auto region = region_between(step, other);
+    INFO(value);
+    CHECK(calls_of(region.measured) == Names{"aten::softmax"});
+  }
+}
+
 TEST_CASE("a call that both sides make, and that calls other operators on each, is named with these", "[region]") {
   const auto step = [](bool is_flash) {
     const std::string y = is_flash ? "y'" : "y";
