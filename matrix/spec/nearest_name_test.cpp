@@ -13,14 +13,15 @@ using Known = std::vector<std::string>;
 TEST_CASE("a name is near by one edit, or by a third of its letters", "[spec]") {
   const Known known = {"device", "stack"};
   CHECK(nearest_name("device", known) == "device");
-  CHECK(nearest_name("devic", known) == "device");    // inserted
-  CHECK(nearest_name("devices", known) == "device");  // deleted
-  CHECK(nearest_name("devise", known) == "device");   // replaced
-  CHECK(nearest_name("deivce", known) == "device");   // neighbours swapped: one edit
-  CHECK(nearest_name("dveicee", known) == "device");  // two edits of seven letters
-  CHECK(nearest_name("dvicxe", known) == "device");   // two of six
-  CHECK(nearest_name("xevixx", known).empty());       // three
-  CHECK(nearest_name("stcx", known).empty());         // two of four
+  CHECK(nearest_name("devic", known) == "device");     // inserted
+  CHECK(nearest_name("devices", known) == "device");   // deleted
+  CHECK(nearest_name("devise", known) == "device");    // replaced
+  CHECK(nearest_name("deivce", known) == "device");    // neighbours swapped: one edit
+  CHECK(nearest_name("dveicee", known) == "device");   // two edits of seven letters
+  CHECK(nearest_name("dvicxe", known) == "device");    // two of six
+  CHECK(nearest_name("xevixx", known).empty());        // three
+  CHECK(nearest_name("stcx", known).empty());          // two of four
+  CHECK(nearest_name("abXd", Known{"aYbd"}).empty());  // neighbours of which one alone is moved
   CHECK(nearest_name("ab", Known{"abc"}) == "abc");
   CHECK(nearest_name("ab", Known{"acd"}).empty());
 }
