@@ -71,6 +71,8 @@ TEST_CASE("steps without a distance are left out, and too few leave no growth", 
     CHECK(growth(std::vector<double>{bad, 2, 4, 8, 16}, std::vector<double>{9, 2, 4, 8, 16})->points == 4);
   }
   CHECK_FALSE(growth(std::vector<double>{3, 3, 3}, std::vector<double>{1, 2, 3}));
+  // Apart in the logarithm, but not in a square that is a number.
+  CHECK_FALSE(growth(std::vector<double>{1e-200, 2e-200, 3e-200}, std::vector<double>{1, 2, 4}));
 }
 
 }  // namespace
