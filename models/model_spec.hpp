@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/activation_tape.hpp"
 #include "models/optimizer_settings.hpp"
 
 namespace at {
@@ -118,6 +119,10 @@ class Model {
   virtual std::vector<BufferSpec> buffers(const ModelPreset&) const { return {}; }
   // Of one training step, by kFlopConvention.
   virtual std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const = 0;
+
+  // What forward() and loss() make and autograd saves, in fp32 with attention written out. Empty: nobody has written it
+  // down, and the memory of a step is not predicted.
+  virtual ActivationTape activations(const ModelPreset&, std::int64_t /*batch_size*/) const { return {}; }
 
   // For a classifier the logits (B, classes), for a decoder (B, context, vocabulary). Taps each module's output.
   virtual Outputs forward(const Batch& batch, StepContext& step) const = 0;

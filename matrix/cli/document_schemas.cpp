@@ -1,6 +1,7 @@
 #include "matrix/cli/document_schemas.hpp"
 
 #include "matrix/cli/printed_documents.hpp"
+#include "matrix/contract/attempt_memory.hpp"
 #include "matrix/contract/capability.hpp"
 #include "matrix/contract/document/schema.hpp"
 #include "matrix/contract/exit_record.hpp"
@@ -62,6 +63,7 @@ constexpr DocumentSchema kSchemas[] = {
     {"lint", document_text<LintDocument>},
     {"list", document_text<ListDocument>},
     {"lockstep", document_text<Lockstep>},
+    {"memory", document_text<MemoryPredictions>},
     {"plan", document_text<Plan>},
     {"request", document_text<CellRequest>},
     {"result", document_text<CellResult>},

@@ -3,6 +3,7 @@
 
 #include "matrix/cli/project.hpp"
 #include "matrix/exec/local_launcher.hpp"
+#include "matrix/exec/memory_question.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/inquiry/replay_runner.hpp"
 
@@ -24,6 +25,9 @@ class ReplayHost {
     here.host = detect_host();
     here.workers = std::move(workers);
     here.keeps_files = keeps_files;
+    here.predict = [](const std::vector<CellRequest>& requests, const WorkerCommand& worker) {
+      return predicted_needs(requests, worker);
+    };
     return here;
   }
 

@@ -15,11 +15,14 @@
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/cli/verdict_text.hpp"
 #include "matrix/cli/worker_commands.hpp"
+#include "matrix/contract/available_memory.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/interrupt.hpp"
 #include "matrix/exec/local_launcher.hpp"
+#include "matrix/exec/memory_question.hpp"
+#include "matrix/plan/memory_fit.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/record/run_identity.hpp"
 #include "matrix/verdict/judge.hpp"
@@ -80,6 +83,10 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   for (const std::string& worker : options.workers) request.overrides.push_back("--worker " + shell_word(worker));
   const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
 
+  const auto needs = predicted_needs(selected.plan, workers);
+  const std::int64_t available_bytes = available_memory_bytes();
+  fit_into_memory(selected.plan.cells, needs, available_bytes);
+
   RunInfo info;
   info.run_id = new_run_id();
   info.matrix_digest = sha256_of_text(selected.matrix_text);
@@ -91,11 +98,13 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
       selected.plan);
   keep_inputs(run, project, selected);
   terminal.log(drill_text(planted_faults(selected.plan)));
-  terminal.log(fmt::format("{}; run {}\n", plan_headline(selected.plan), info.run_id) + preset_note(selected));
+  terminal.log(fmt::format("{}; run {}\n", plan_headline(selected.plan), info.run_id) + preset_note(selected) +
+               unpredicted_note(selected.plan.cells, needs));
 
   const InterruptHandler interrupts;
   ExecutionOptions execution = options.execution;
   execution.interrupt = &interrupts.count();
+  execution.available_bytes = available_bytes;
   NvmlTelemetry telemetry;
   execution.telemetry = &telemetry;
   const auto recorded =

@@ -87,6 +87,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"wheel-architecture",     ReasonOf::skip,    "the stack's wheels are built for another processor architecture"},
     {"glibc-floor",            ReasonOf::skip,    "the host's glibc is older than the stack needs"},
     {"system-stack-absent",    ReasonOf::skip,    "the stack comes with the system and is not there as declared"},
+    {"host-memory",            ReasonOf::skip,    "the host has not the memory that the cell is predicted to need"},
     {"deselected",             ReasonOf::skip,    "an option of the command line left the cell out"},
 });
 // clang-format on

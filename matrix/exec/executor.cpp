@@ -88,6 +88,8 @@ class Execution {
   bool has_work() const { return !running_.empty() || (scheduler_.has_waiting() && !launches_no_more()); }
   const Cell& cell_of(const AttemptTask& task) const { return plan_.cells[task.cell_index].cell; }
 
+  std::int64_t memory_bytes(const TaskGroup& group) const;
+  bool fits_beside_running(const TaskGroup& group) const;
   void launch_what_may_run();
   void launch(TaskGroup tasks, GpuLease lease);
   CellRequest request_of(const AttemptTask& task) const;
@@ -123,11 +125,26 @@ class Execution {
   std::set<std::string> failed_cells_;  // ids
 };
 
+std::int64_t Execution::memory_bytes(const TaskGroup& group) const {
+  std::int64_t sum = 0;
+  for (const AttemptTask& task : group.members) sum += cell_of(task).memory_bytes;
+  return sum;
+}
+
+// A group alone may always start: what does not fit at all was skipped when the plan was made.
+bool Execution::fits_beside_running(const TaskGroup& group) const {
+  if (running_.empty() || options_.available_bytes == 0) return true;
+  std::int64_t sum = memory_bytes(group);
+  for (const RunningGroup& other : running_) sum += memory_bytes(other.tasks);
+  return sum <= options_.available_bytes;
+}
+
 void Execution::launch_what_may_run() {
   while (!launches_no_more()) {
     std::optional<Hopeless> hopeless;
     std::optional<GpuLease> lease;
     auto tasks = scheduler_.next(clock_.now(), [&](const TaskGroup& group) {
+      if (!fits_beside_running(group)) return false;
       const Cell& cell = cell_of(group.members.front());
       hopeless = placement_.hopeless_because(cell);
       return hopeless || (lease = placement_.try_take(cell));

@@ -41,6 +41,8 @@ struct ExecutionOptions {
   int infra_retries = 2;
   std::chrono::milliseconds retry_backoff{5'000};  // doubles with every retry
   std::chrono::milliseconds queue_limit{0};        // how long an attempt may wait to be started; 0: for ever
+  // Free memory of this host: attempts run side by side if their cells' predicted needs fit into it; 0: unknown.
+  std::int64_t available_bytes = 0;
   const std::atomic<int>* interrupt = nullptr;
   Telemetry* telemetry = nullptr;  // watches the GPUs of every attempt that has some; null: nobody does
 };

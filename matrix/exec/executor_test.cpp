@@ -133,6 +133,19 @@ TEST_CASE("an exclusive cell runs alone however many jobs there are", "[exec]") 
   CHECK(scene.launcher.most_at_once == 1);
 }
 
+TEST_CASE("attempts run side by side only while what they are said to need fits together", "[exec]") {
+  ExecutorScene scene({});
+  scene.options.jobs = 4;
+  scene.options.available_bytes = 100;
+  Plan plan = two_cells();
+  plan.cells[0].cell.memory_bytes = 60;
+  const auto [second, at_once] = GENERATE(std::pair(41, 1), std::pair(40, 2), std::pair(0, 2), std::pair(500, 1));
+  plan.cells[1].cell.memory_bytes = second;
+  const auto records = scene.run(plan);
+  CHECK(scene.launcher.most_at_once == at_once);
+  for (const CellRecord& record : records) CHECK(record.attempts.at(0).end == AttemptEnd::completed);
+}
+
 TEST_CASE("a lost attempt is retried with growing pauses and the retries are on record", "[exec]") {
   ExecutorScene scene({is_lost(), is_lost(), finishes_ok()});
   const auto records = scene.run(sample_plan({sample_cell("aaa", "stack-a")}));

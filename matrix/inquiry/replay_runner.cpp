@@ -6,6 +6,7 @@
 
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/interrupt.hpp"
+#include "matrix/plan/memory_fit.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_identity.hpp"
 #include "matrix/record/trace_reader.hpp"
@@ -56,18 +57,35 @@ ReplayRunner::~ReplayRunner() {
   if (!place_.keeps_files) remove_files();
 }
 
+// Of each task. One that does not fit even alone is not started: the kernel would kill it, or another process.
+std::vector<AttemptMemory> ReplayRunner::needs_of(const std::vector<ReplayTask>& tasks) const {
+  std::vector<AttemptMemory> needs(tasks.size());
+  if (!place_.predict) return needs;
+  const std::int64_t available_bytes = place_.available_bytes();
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    needs[i] = place_.predict({tasks[i].request}, place_.workers.at(tasks[i].request.stack)).front();
+    if (const auto reason = misfit(needs[i], available_bytes)) {
+      throw ReplayFailed(fmt::format("{}/{} with batches of {} {}", tasks[i].request.workload.model,
+                                     tasks[i].request.workload.preset, tasks[i].request.workload.batch_size, *reason));
+    }
+  }
+  return needs;
+}
+
 // What is known of their need, against what there is. Of a workload that has not run yet only its state is known: two
 // that fit by that may still be too much together.
-bool ReplayRunner::fit_at_once(const std::vector<ReplayTask>& tasks) const {
+bool ReplayRunner::fit_at_once(const std::vector<ReplayTask>& tasks, const std::vector<AttemptMemory>& needs) const {
   std::int64_t needed_bytes = 0;
-  for (const ReplayTask& task : tasks) {
-    const auto seen = peak_bytes_.find(workload_of(task));
-    needed_bytes += std::max(task.state_bytes, seen == peak_bytes_.end() ? 0 : kReplayOverTraining * seen->second);
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const auto seen = peak_bytes_.find(workload_of(tasks[i]));
+    needed_bytes += std::max(
+        {tasks[i].state_bytes, needs[i].total(), seen == peak_bytes_.end() ? 0 : kReplayOverTraining * seen->second});
   }
   return needed_bytes <= place_.available_bytes();
 }
 
 std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<ReplayTask>& tasks) {
+  const std::vector<AttemptMemory> needs = needs_of(tasks);
   Plan plan;
   plan.matrix = "replay";
   for (const ReplayTask& task : tasks) plan.cells.push_back(cell_of(task));
@@ -81,7 +99,7 @@ std::vector<ReplayOutcome> ReplayRunner::run_to_any_end(const std::vector<Replay
 
   const InterruptHandler interrupts;
   ExecutionOptions options;
-  options.jobs = fit_at_once(tasks) ? place_.jobs : 1;
+  options.jobs = fit_at_once(tasks, needs) ? place_.jobs : 1;
   options.interrupt = &interrupts.count();
   const auto cells = execute(plan, place_.workers, launcher_, clock_, directory, options, {});
   directory.finish(info);

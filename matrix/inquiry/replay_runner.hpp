@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "matrix/contract/attempt_memory.hpp"
 #include "matrix/contract/available_memory.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/inquiry/replays.hpp"
@@ -17,6 +18,8 @@ struct ReplayPlace {
   std::map<std::string, WorkerCommand> workers;  // by stack
   int jobs = 2;                                  // at a time, if memory holds them
   std::function<std::int64_t()> available_bytes = &available_memory_bytes;
+  // What tasks of one stack will take; nothing: nobody is asked.
+  std::function<std::vector<AttemptMemory>(const std::vector<CellRequest>&, const WorkerCommand&)> predict{};
   bool keeps_files = false;  // what replays left, gigabytes of it for a large model, when the runner is done
 };
 
@@ -32,7 +35,8 @@ class ReplayRunner : public Replays {
   void remove_latest() override;
 
  private:
-  bool fit_at_once(const std::vector<ReplayTask>& tasks) const;
+  std::vector<AttemptMemory> needs_of(const std::vector<ReplayTask>& tasks) const;
+  bool fit_at_once(const std::vector<ReplayTask>& tasks, const std::vector<AttemptMemory>& needs) const;
 
   ReplayPlace place_;
   Launcher& launcher_;

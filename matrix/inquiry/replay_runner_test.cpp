@@ -81,6 +81,48 @@ TEST_CASE("replays that memory does not hold at once run one after the other", "
   }
 }
 
+TEST_CASE("replays are held against what their workers say they take, before any is started", "[replay_runner]") {
+  RunnerSetup setup({});
+  ReplayPlace place = setup.place();
+  place.available_bytes = [] { return std::int64_t{1'000'000'000}; };
+  std::int64_t each = 0;
+  place.predict = [&](const std::vector<CellRequest>& requests, const WorkerCommand& worker) {
+    CHECK(worker.command.front() == "/worker");
+    AttemptMemory need;
+    need.activations = each;
+    if (each == 0) need.why_not = "precision=bf16";
+    return std::vector<AttemptMemory>(requests.size(), need);
+  };
+  ReplayRunner replays(place, setup.launcher, setup.clock);
+  SECTION("both at once where both fit") {
+    each = 500'000'000;
+    replays.run(setup.tasks());
+    CHECK(setup.launcher.most_at_once == 2);
+  }
+  SECTION("one after the other where they do not") {
+    each = 500'000'001;
+    replays.run(setup.tasks());
+    CHECK(setup.launcher.most_at_once == 1);
+  }
+  SECTION("not at all where one does not fit alone") {
+    each = 1'200'000'000;
+    std::string said;
+    try {
+      replays.run(setup.tasks());
+    } catch (const ReplayFailed& refused) {
+      said = refused.what();
+    }
+    CAPTURE(said);
+    CHECK(said.find(" needs about 1.2 GB: ") != std::string::npos);
+    CHECK(said.find("; 1.0 GB are free; a smaller batch") != std::string::npos);
+    CHECK(setup.launcher.started.empty());
+  }
+  SECTION("as before where nobody predicted it") {
+    replays.run(setup.tasks());
+    CHECK(setup.launcher.most_at_once == 2);
+  }
+}
+
 TEST_CASE("a replay that does not complete fails by name, or is handed out to who takes any end", "[replay_runner]") {
   RunnerSetup setup({exits_with(0), exits_with(3), exits_with(0), exits_with(3)});
   ReplayRunner replays(setup.place(), setup.launcher, setup.clock);

@@ -55,6 +55,7 @@ struct Cell {
   int repeat = 1;
   bool poison_last_repeat = false;
   bool exclusive = false;
+  std::int64_t memory_bytes = 0;  // of the host, that its worker says an attempt will take; 0: not predicted
   TimeLimits limits;
   SharedList<CellThreshold> thresholds;
   std::map<int, Injection> injections;  // by repeat
@@ -116,6 +117,8 @@ struct Description<PlannedCell> {
     field("repeat", cell.repeat, rule::at_least(1));
     field("poison_last_repeat", cell.poison_last_repeat);
     field("exclusive", cell.exclusive);
+    field.optional("memory_bytes", cell.memory_bytes,
+                   rule::at_least(1).says("Of the host, that its worker says an attempt will take."));
     field("limits", cell.limits);
     field.as(
         "thresholds", [&]() -> const auto& { return cell.thresholds.items(); },

@@ -16,6 +16,7 @@
 #include <ATen/ops/linear.h>
 
 #include "models/layers/attention.hpp"
+#include "models/layers/declaration.hpp"
 #include "models/layers/token_loss.hpp"
 #include "models/model_spec.hpp"
 
@@ -190,6 +191,27 @@ class Gpt2 final : public Model {
     const std::int64_t weights = 12 * size.layers * size.width * size.width + size.vocabulary * size.width;
     const std::int64_t per_token = 6 * weights + 12 * size.layers * size.width * preset.context_length;
     return batch_size * preset.context_length * per_token;
+  }
+
+  // The calls of Gpt2Pass, as the layers that other transformers have.
+  ActivationTape activations(const ModelPreset& preset, std::int64_t batch_size) const override {
+    const auto& [_, layers, width, heads, vocabulary] = decoder_of(preset);
+    Declaration pass(batch_size);
+    const auto dense = [&](const Extent& x, std::int64_t out) {
+      return pass.linear(x, "", {.out = out, .bias = true});
+    };
+    const Extent rows = pass.parameter({"", {vocabulary, width}});
+    Extent x = pass.embedding(pass.field("input", {preset.context_length}), rows, "");
+    x = pass.shown(pass.add(x, pass.parameter({"", {preset.context_length, width}})), "");
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+      Extent part = dense(pass.layer_norm(x, ""), 3 * width);
+      part.shape.back() = width;
+      x = pass.add(x, dense(pass.attention(part, part, part, "", {heads, heads, /*causal=*/true}), width));
+      x = pass.add(x, dense(pass.gelu(dense(pass.layer_norm(x, ""), 4 * width), ""), width));
+      pass.shown(x, "");
+    }
+    const Extent logits = pass.product(pass.layer_norm(x, ""), rows, "");
+    return with_cross_entropy(std::move(pass.tape), logits.id, logits.elements());
   }
 
   Outputs forward(const Batch& batch, StepContext& step) const override {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/activation_tape.hpp"
 #include "models/model_spec.hpp"
 
 namespace reprobench {
@@ -39,10 +40,12 @@ struct Patches {
   float init_scale = kWeightScale;
 };
 
-// A tensor's shape, and whether a step computes its gradient.
+// A tensor's shape, whether a step computes its gradient, and which one it is of those that a step makes.
 struct Extent {
   std::vector<std::int64_t> shape;
   bool has_gradient = false;
+  ActivationTape::Id id = ActivationTape::kNone;
+  std::int64_t parameter_elements = 0;  // of the parameter that this is, or looks into
 
   std::int64_t elements() const;
 };
@@ -53,37 +56,37 @@ class Declaration {
 
   explicit Declaration(std::int64_t batch_size) : batch_size_(batch_size) {}
 
-  Extent field(std::string_view name, std::vector<std::int64_t> sample_shape) const;  // of the batch: (B, ...)
+  Extent field(std::string_view name, std::vector<std::int64_t> sample_shape);  // of the batch: (B, ...)
   Extent parameter(ParameterSpec spec);
   // A buffer of constants. A pass has them already and does not work them out again.
   Extent table(const std::string& name, const std::vector<std::int64_t>& shape,
                const std::function<std::vector<float>()>& values);
 
-  Extent embedding(const Extent& tokens, const Extent& rows, const std::string& name) const;
+  Extent embedding(const Extent& tokens, const Extent& rows, const std::string& name);
   Extent linear(const Extent& x, const std::string& name, const Linear& linear);
   Extent patches(const Extent& image, const std::string& name, const Patches& patches);
   Extent layer_norm(const Extent& x, const std::string& name);
   Extent rms_norm(const Extent& x, const std::string& name, bool frozen = false);
   Extent attention(const Extent& query, const Extent& key, const Extent& value, const std::string& name,
                    const Attention& attention);
-  Extent rotate(const Extent& x, const Extent& cosines, const Extent& sines, std::int64_t heads) const;
+  Extent rotate(const Extent& x, const Extent& cosines, const Extent& sines, std::int64_t heads);
   Extent product(const Extent& x, const Extent& rows, const std::string& name);
-  Extent add(const Extent& a, const Extent& b, double times = 1) const;
-  Extent multiply(const Extent& a, const Extent& b) const;
-  Extent times_exponential(const Extent& x, const Extent& exponent) const;
-  Extent gelu(const Extent& x, const std::string& name) const;
-  Extent quick_gelu(const Extent& x, const std::string& name) const;
-  Extent silu(const Extent& x, const std::string& name) const;
-  Extent normalized(const Extent& x) const;
+  Extent add(const Extent& a, const Extent& b, double times = 1);
+  Extent multiply(const Extent& a, const Extent& b);
+  Extent times_exponential(const Extent& x, const Extent& exponent);
+  Extent gelu(const Extent& x, const std::string& name);
+  Extent quick_gelu(const Extent& x, const std::string& name);
+  Extent silu(const Extent& x, const std::string& name);
+  Extent normalized(const Extent& x);
   Extent for_each_of(const Extent& samples, const Extent& x) const;
-  Extent concatenated(const Extent& a, const Extent& b) const;
+  Extent concatenated(const Extent& a, const Extent& b);
   Extent positions(const Extent& x, std::int64_t first, std::int64_t count) const;
   Extent first(const Extent& x) const;
-  Extent position(const Extent& x, const Extent& index) const;
+  Extent position(const Extent& x, const Extent& index);
   Extent frames_apart(const Extent& x) const;
   Extent frames_together(const Extent& x, std::int64_t frames) const;
-  Extent shown(const Extent& x, const std::string& name) const;
-  void choice(const Extent& scores, const std::string& event) const;
+  Extent shown(const Extent& x, const std::string& name);
+  void choice(const Extent& scores, const std::string& event);
 
   // What a training may compute a second time (StepContext::block); operations count once.
   template <class Compute>
@@ -96,12 +99,17 @@ class Declaration {
 
   std::vector<ParameterSpec> parameters;
   std::vector<BufferSpec> buffers;
+  ActivationTape tape;  // as `Pass` computes it on a CPU in fp32, with attention written out
 
  private:
+  // What a call makes of its inputs: `out`, on the tape. Where it has no gradient nothing is saved for one.
+  Extent made(Extent out, const std::vector<Extent>& read, const std::vector<ActivationTape::Id>& saved,
+              std::int64_t gradients = 0);
   void count(std::int64_t multiply_adds, const Extent& a, const Extent& b);
 
   std::int64_t batch_size_;
   std::int64_t multiply_adds_ = 0;
+  ActivationTape::Id embedded_ = ActivationTape::kNone;  // by the latest table of rows
 };
 
 }  // namespace reprobench

@@ -37,6 +37,12 @@ class LayeredModel : public Model {
     return declared(preset, batch_size).flops();
   }
 
+  ActivationTape activations(const ModelPreset& preset, std::int64_t batch_size) const final {
+    Declaration declaration(batch_size);
+    const Extent logits = Network<Declaration>(declaration, row_of(preset)).logits();
+    return with_cross_entropy(std::move(declaration.tape), logits.id, logits.elements());
+  }
+
   Outputs forward(const Batch& batch, StepContext& step) const final {
     struct Whole {
       Whole(const Batch& batch, StepContext& step) : pass(batch, step), network(pass, row_of(step.preset())) {}

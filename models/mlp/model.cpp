@@ -56,6 +56,19 @@ class Mlp final : public Model {
     return 2 * batch_size * (2 * kInputs * hidden + 3 * hidden * kClasses);
   }
 
+  ActivationTape activations(const ModelPreset& preset, std::int64_t batch_size) const override {
+    const std::int64_t hidden = size_of(preset).hidden;
+    ActivationTape tape;
+    const auto input = tape.make(batch_size * kInputs, {}, {}, 0, /*has_gradient=*/false);
+    tape.hold(input);
+    const auto fc1 = tape.make(batch_size * hidden, {input}, {input}, (kInputs + 1) * hidden);
+    const auto active = tape.make(batch_size * hidden, {fc1});
+    tape.save(active, active);
+    const auto logits = tape.make(batch_size * kClasses, {active}, {active}, (hidden + 1) * kClasses);
+    for (const auto shown : {fc1, active, logits}) tape.show(shown);
+    return with_cross_entropy(std::move(tape), logits, batch_size * kClasses);
+  }
+
   Outputs forward(const Batch& batch, StepContext& step) const override {
     const at::Tensor& input = batch.field("input");                                                     // (B, 784)
     const at::Tensor hidden = at::linear(input, step.parameter(kFc1Weight), step.parameter(kFc1Bias));  // (B, hidden)

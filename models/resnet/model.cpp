@@ -109,11 +109,22 @@ Value network(Layers& layers, Value x, const Size& size) {
 struct Shape {
   std::int64_t channels;
   std::int64_t side;
+  ActivationTape::Id id = ActivationTape::kNone;
+
+  std::int64_t elements() const { return channels * side * side; }
 };
 
-// Parameters, buffers and the multiply-adds of one forward pass of one image.
+// Parameters, buffers, the multiply-adds of one forward pass of one image, and what a step makes of `batch_size` of
+// them.
 class Declaration {
  public:
+  explicit Declaration(std::int64_t batch_size = 1) : batch_size_(batch_size) {}
+
+  Shape images(const Shape& image) {
+    const Shape made = result(image, {}, {}, 0, /*has_gradient=*/false);
+    tape.hold(made.id);
+    return made;
+  }
   Shape convolve(const Shape& x, const Convolution& c) {
     // He et al. 2015 by the outputs, as torchvision has it.
     const auto fan_out = static_cast<double>(c.out * c.kernel * c.kernel);
@@ -121,29 +132,60 @@ class Declaration {
         {c.name + ".weight", {c.out, x.channels, c.kernel, c.kernel}, static_cast<float>(std::sqrt(2 / fan_out))});
     const std::int64_t side = (x.side + 2 * c.padding() - c.kernel) / c.stride + 1;
     products.push_back(c.out * x.channels * c.kernel * c.kernel * side * side);
-    return {c.out, side};
+    const Shape out = result({c.out, side}, {x.id}, {x.id}, c.out * x.channels * c.kernel * c.kernel);
+    tape.scratch(out.id, blocked_elements(out) + (products.size() > 1 ? blocked_elements(x) : 0));
+    return shown(out);
   }
   Shape norm(const Shape& x, const std::string& name) {
     parameters.push_back({name + ".weight", {x.channels}, 0, 1});
     parameters.push_back({name + ".bias", {x.channels}});
     buffers.push_back({name + ".running_mean", {x.channels}});
     buffers.push_back({name + ".running_var", {x.channels}, 1});
-    return x;
+    return shown(result(x, {x.id}, {x.id}, 2 * x.channels));
   }
-  Shape relu(const Shape& x, const std::string&) const { return x; }
-  Shape add(const Shape& x, const Shape&) const { return x; }
-  Shape pool(const Shape& x) const { return {x.channels, (x.side - 1) / 2 + 1}; }
+  Shape relu(const Shape& x, const std::string&) {
+    const Shape active = result(x, {x.id}, {});
+    tape.save(active.id, active.id);
+    return shown(active);
+  }
+  Shape add(const Shape& x, const Shape& shortcut) { return result(x, {x.id, shortcut.id}, {}); }
+  Shape pool(const Shape& x) {
+    const Shape largest = shown(result({x.channels, (x.side - 1) / 2 + 1}, {x.id}, {x.id}));
+    // Where they stood, as whole numbers of twice the bytes.
+    const auto places = tape.make(2 * batch_size_ * largest.elements(), {}, {}, 0, /*has_gradient=*/false);
+    tape.save(largest.id, places);
+    return largest;
+  }
   Shape classify(const Shape& x, std::int64_t classes) {
     parameters.push_back(
         {"fc.weight", {classes, x.channels}, static_cast<float>(std::sqrt(1.0 / static_cast<double>(x.channels)))});
     parameters.push_back({"fc.bias", {classes}});
     products.push_back(classes * x.channels);
-    return {classes, 1};
+    const Shape means = shown(result({x.channels, 1}, {x.id}, {}));
+    return shown(result({classes, 1}, {means.id}, {means.id}, classes * (x.channels + 1)));
   }
 
+  ActivationTape tape;
   std::vector<ParameterSpec> parameters;
   std::vector<BufferSpec> buffers;
   std::vector<std::int64_t> products;  // of each layer that has some, the first one first
+
+ private:
+  // oneDNN turns what it reads in the backward pass into blocks of 16 channels.
+  std::int64_t blocked_elements(const Shape& x) const {
+    return batch_size_ * ((x.channels + 15) / 16 * 16) * x.side * x.side;
+  }
+  Shape result(Shape of, std::vector<ActivationTape::Id> read, std::vector<ActivationTape::Id> saved,
+               std::int64_t gradients = 0, bool has_gradient = true) {
+    of.id = tape.make(batch_size_ * of.elements(), std::move(read), std::move(saved), gradients, has_gradient);
+    return of;
+  }
+  Shape shown(const Shape& x) {
+    tape.show(x.id);
+    return x;
+  }
+
+  std::int64_t batch_size_;
 };
 
 Declaration declared(const ModelPreset& preset) {
@@ -220,6 +262,14 @@ class Resnet final : public Model {
     std::int64_t sum = -declaration.products.front();
     for (const std::int64_t product : declaration.products) sum += 3 * product;
     return 2 * batch_size * sum;
+  }
+
+  ActivationTape activations(const ModelPreset& preset, std::int64_t batch_size) const override {
+    const Size& size = size_of(preset);
+    Declaration declaration(batch_size);
+    const Shape images = declaration.images({size.channels, preset.image_side});
+    const Shape logits = network(declaration, images, size);
+    return with_cross_entropy(std::move(declaration.tape), logits.id, batch_size * size.classes);
   }
 
   Outputs forward(const Batch& batch, StepContext& step) const override {

@@ -1,6 +1,7 @@
 // reprobench-worker: built once per stack, linked with that stack's LibTorch.
 //
 //   reprobench-worker describe                        what this stack can do, as JSON on stdout
+//   reprobench-worker predict REQUESTS.json            the memory that each of these requests will take, as JSON
 //   reprobench-worker run REQUEST.json --data DIR     one attempt; writes trace.jsonl and result.json beside the
 //   request
 //
@@ -13,6 +14,7 @@
 
 #include "suites/worker/attempt.hpp"
 #include "suites/worker/describe.hpp"
+#include "suites/worker/memory_need.hpp"
 #include "suites/worker/train_loop.hpp"
 
 namespace {
@@ -21,14 +23,17 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 constexpr int kNoResult = 3;
 
-int describe() {
-  const std::string text = to_json(reprobench::describe_worker()).dump(2) + "\n";
+int print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   return written ? 0 : kNoResult;
 }
 
+int describe() { return print(to_json(reprobench::describe_worker()).dump(2) + "\n"); }
+
+int predict(const char* path) { return print(to_json(reprobench::predict_memory(path)).dump(2) + "\n"); }
+
 int usage() {
-  std::fputs("usage: reprobench-worker describe | run REQUEST.json --data DIR\n", stderr);
+  std::fputs("usage: reprobench-worker describe | predict REQUESTS.json | run REQUEST.json --data DIR\n", stderr);
   return kUsage;
 }
 
@@ -38,6 +43,7 @@ int main(int argc, char** argv) {
   const std::string_view verb = argc > 1 ? argv[1] : "";
   try {
     if (verb == "describe" && argc == 2) return describe();
+    if (verb == "predict" && argc == 3) return predict(argv[2]);
     std::signal(SIGTERM, [](int) { reprobench::request_stop(); });
     if (verb == "run" && argc == 5 && std::string_view(argv[3]) == "--data") {
       return reprobench::run_attempt(argv[2], argv[4]) ? 0 : kFailed;

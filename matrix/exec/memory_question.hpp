@@ -1,0 +1,19 @@
+// Asks a stack's worker what attempts will take of this host's memory, before any of them is started.
+#pragma once
+
+#include <vector>
+
+#include "matrix/contract/attempt_memory.hpp"
+#include "matrix/contract/request.hpp"
+#include "matrix/exec/executor.hpp"
+#include "matrix/plan/plan.hpp"
+
+namespace reprobench {
+
+// One for each request, in their order. A worker that cannot say makes each of them "not predicted".
+std::vector<AttemptMemory> predicted_needs(const std::vector<CellRequest>& requests, const WorkerCommand& worker);
+
+// One for each cell of the plan; equal workloads are asked for once. Cells that are skipped need nothing.
+std::vector<AttemptMemory> predicted_needs(const Plan& plan, const std::map<std::string, WorkerCommand>& workers);
+
+}  // namespace reprobench

@@ -1,0 +1,63 @@
+// What a step keeps in memory beside its state: a model writes down the tensors that its forward pass makes, and which
+// of them autograd saves, and from that follows how much lives at any moment of the forward and the backward pass.
+// Nothing is computed or allocated, so a preset far too large for the machine is written down in microseconds.
+//
+//   ActivationTape tape;
+//   const auto hidden = tape.make(batch * 128, {}, {}, weights);   // linear of a field: the batch is no part of it
+//   const auto active = tape.make(batch * 128, {hidden});
+//   tape.save(active, active);                                     // relu saves its result
+//
+// A tensor lives from the call that makes it to the last one that reads it; if a call saved it for its own backward
+// pass, until that has run. Its gradient lives from the backward pass of the last call that read it to that of the call
+// that made it. What a trace of every tensor shows lives, value and gradient, until the step is over.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace reprobench {
+
+// Elements, at the moment of a step at which most are alive.
+struct LiveElements {
+  std::int64_t activations = 0;  // values, and gradients of values
+  std::int64_t gradients = 0;    // of parameters, by then
+
+  std::int64_t total() const { return activations + gradients; }
+};
+
+class ActivationTape {
+ public:
+  using Id = int;
+  static constexpr Id kNone = -1;  // a field, a parameter, a table: no part of the tape
+
+  // What the next call made of `read`. `saved` are those of them that it needs in its backward pass, `gradients` the
+  // elements of trained parameters that get their gradient there.
+  Id make(std::int64_t elements, std::vector<Id> read, std::vector<Id> saved = {}, std::int64_t gradients = 0,
+          bool has_gradient = true);
+  void save(Id maker, Id tensor);  // `tensor` is needed in the backward pass of the call that made `maker`
+  void scratch(Id maker, std::int64_t elements);  // lives during the backward pass of that call alone
+  void share_gradient(Id maker);  // its parameter has another call's gradient, to which this call's is added
+  void show(Id tensor);           // to a trace of every tensor
+  void hold(Id tensor);           // until the step is over, whatever is traced
+
+  bool is_empty() const { return tensors_.empty(); }
+  LiveElements peak(bool traces_tensors) const;
+
+ private:
+  struct Tensor {  // and the call that made it, which has its place
+    std::int64_t elements = 0;
+    bool has_gradient = true;
+    bool is_shown = false;
+    bool is_held = false;
+    std::vector<Id> read;
+    std::vector<Id> saved;
+    std::int64_t parameter_gradients = 0;
+    std::int64_t scratch = 0;
+  };
+  std::vector<Tensor> tensors_;
+};
+
+// The tape of a model whose outputs, kept until the step is over, go into a cross entropy.
+ActivationTape with_cross_entropy(ActivationTape tape, ActivationTape::Id outputs, std::int64_t elements);
+
+}  // namespace reprobench
