@@ -171,6 +171,28 @@ TEST_CASE("what is over its bound is named, the first in order of steps and of e
   CHECK_FALSE(scene.over());
 }
 
+TEST_CASE("a gradient that is rounding alone on both sides is over no bound, one that lost its size on one side is",
+          "[verdict]") {
+  // A bias that a softmax does not see, beside a gradient of norm 1 that is equal.
+  const auto over = [](TensorRole role, double ours, double theirs, const char* precision = "fp32") {
+    OneTensor scene(role, 0);
+    scene.ours().digest = scene.theirs().digest;
+    for (auto* side : {&scene.measured, &scene.expected}) {
+      const double norm = side == &scene.measured ? ours : theirs;
+      side->tensors[0].tensors.push_back(tensor("bias", role, norm, side == &scene.measured ? norm : -norm));
+    }
+    scene.measured.tensors[0].tensors[1].digest = "of other bits";
+    return scene.over(precision).has_value();
+  };
+  CHECK_FALSE(over(kGradient, 1e-9, 1e-9));
+  CHECK(over(kGradient, 1e-6, 1e-6));  // no rounding of the others is as large
+  CHECK(over(kGradient, 1e-9, 1e-6));  // one side has a gradient
+  CHECK(over(kGradient, 1e-6, 1e-9));
+  CHECK(over(kOfParameter, 1e-9, 1e-9));
+  CHECK(over(kGradient, 1e-9, 1e-9, "bf16"));  // not measured there
+  CHECK(over(kGradient, 1e-17, 1e-17, "fp64") == false);
+}
+
 TEST_CASE("equal bits, choices, masks and tensors without a sketch are over no bound", "[verdict]") {
   OneTensor scene(kGradient, 1);
   SECTION("equal bits") { scene.ours().digest = scene.theirs().digest; }
