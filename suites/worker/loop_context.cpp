@@ -1,0 +1,67 @@
+#include "suites/worker/loop_context.hpp"
+
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+
+#include "suites/worker/knobs.hpp"
+#include "suites/worker/operator_hook.hpp"
+#include "suites/worker/recomputed_block.hpp"
+#include "suites/worker/run_failure.hpp"
+
+namespace reprobench {
+
+class LoopContext::Within {
+ public:
+  Within(InBlock& state, InBlock now) : state_(state), before_(std::exchange(state, now)) {}
+  ~Within() { state_ = before_; }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+
+ private:
+  InBlock& state_;
+  InBlock before_;
+};
+
+LoopContext::LoopContext(const TrainingRun& run)
+    : run_(run), checkpoints_blocks_(run.result.knobs_resolved.at("gradient_checkpointing") == "on") {}
+
+std::string_view LoopContext::knob(std::string_view name) const {
+  return run_.result.knobs_resolved.at(std::string(name));
+}
+
+void LoopContext::tap(const at::Tensor& value, std::string_view name) {
+  if (in_block_ == InBlock::again) return;
+  run_.replay.end_module(name);
+  run_.recorder.tap(value, named(name));
+}
+
+void LoopContext::mask(const at::Tensor& mask, std::string_view event) {
+  if (in_block_ != InBlock::again) run_.recorder.mask(mask, named(event));
+}
+
+void LoopContext::choice(const at::Tensor& scores, std::string_view event) {
+  if (in_block_ != InBlock::again) run_.recorder.choice(scores, named(event));
+}
+
+// A block within a block is part of it.
+at::Tensor LoopContext::block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) {
+  if (!checkpoints_blocks_ || in_block_ != InBlock::no) return compute(inputs);
+  has_blocks_ = true;
+  const Within within(in_block_, InBlock::first_time);
+  const auto again = [this, compute](const std::vector<at::Tensor>& given) {
+    const OperatorPause pause;
+    const AutocastScope autocast(run_.precision, run_.device.where());
+    const Within within_again(in_block_, InBlock::again);
+    return compute(given);
+  };
+  return compute_and_forget(inputs, compute, again, run_.replay.makers());
+}
+
+void LoopContext::check_blocks() const {
+  if (!checkpoints_blocks_ || has_blocks_) return;
+  throw RunFailure("unsupported", "`gradient_checkpointing`: " + std::string(run_.model.name()) +
+                                      " is no stack of blocks that could be computed again");
+}
+
+}  // namespace reprobench

@@ -1,0 +1,50 @@
+// What a model sees of a step, and how what it shows reaches the trace and the replay. Blocks are computed again in the
+// backward pass where the knob `gradient_checkpointing` asks for that; a trace shows them once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/model_spec.hpp"
+#include "suites/worker/training_run.hpp"
+
+namespace reprobench {
+
+class LoopContext final : public StepContext {
+ public:
+  explicit LoopContext(const TrainingRun& run);
+
+  const ModelPreset& preset() const override { return run_.preset; }
+  std::string_view knob(std::string_view name) const override;
+  const at::Tensor& parameter(std::size_t index) const override { return run_.state.parameter(index); }
+  const at::Tensor& buffer(std::size_t index) const override { return run_.state.buffer(index); }
+  void tap(const at::Tensor& value, std::string_view name) override;
+  void mask(const at::Tensor& mask, std::string_view event) override;
+  void choice(const at::Tensor& scores, std::string_view event) override;
+  at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) override;
+  void keep(std::shared_ptr<const void> network) override { network_ = std::move(network); }
+
+  void enter_micro_batch(std::int64_t number) { micro_batch_ = number; }
+  const Batch& batch() const { return run_.batches.micro_batch(micro_batch_); }
+
+  // After a forward pass. Throws RunFailure "unsupported" where blocks were to be computed again and there were none.
+  void check_blocks() const;
+
+ private:
+  enum class InBlock { no, first_time, again };
+  class Within;
+
+  std::string named(std::string_view name) const { return run_.layout().named(name, micro_batch_); }
+
+  const TrainingRun& run_;
+  bool checkpoints_blocks_;
+  bool has_blocks_ = false;
+  InBlock in_block_ = InBlock::no;
+  std::shared_ptr<const void> network_;
+  std::int64_t micro_batch_ = 0;
+};
+
+}  // namespace reprobench

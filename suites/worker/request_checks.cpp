@@ -1,0 +1,66 @@
+#include "suites/worker/request_checks.hpp"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "matrix/contract/available_memory.hpp"
+#include "models/state_bytes.hpp"
+#include "suites/worker/run_failure.hpp"
+
+namespace reprobench {
+
+const Model& model_named(std::span<const Model* const> all, std::string_view name) {
+  for (const Model* model : all) {
+    if (model->name() == name) return *model;
+  }
+  throw RunFailure("bad_request", "there is no model `" + std::string(name) + "`");
+}
+
+const ModelPreset& preset_named(const Model& model, const std::string& name) {
+  for (const ModelPreset& preset : model.presets()) {
+    if (preset.name == name) return preset;
+  }
+  throw RunFailure("bad_request", "model `" + std::string(model.name()) + "` has no preset `" + name + "`");
+}
+
+void check_request(const CellRequest& request) {
+  if (request.workload.steps < 1) throw RunFailure("bad_request", "`steps` is not positive");
+  if (request.world_size > 1 && request.device != "cpu") {
+    throw RunFailure("unsupported", "this worker knows no collectives between GPUs");
+  }
+  if (request.device != "cpu" && request.knobs.contains("offload") && request.knobs.at("offload") != "none") {
+    throw RunFailure("unsupported", "`offload`: updates on the host of what a GPU trains are not built");
+  }
+  if (request.replay && request.checkpoint) throw RunFailure("unsupported", "a replay has no checkpoints");
+  if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
+    throw RunFailure("bad_request", "`poison_allocator` is asked for, but MALLOC_PERTURB_ is not set");
+  }
+}
+
+void check_whole_steps(const CellRequest& request, const Layout& layout, const ComputeDevice& device,
+                       double max_grad_norm) {
+  if (device.records_steps() && (request.inject || request.replay || request.trace == TraceLevel::tensor)) {
+    throw RunFailure("unsupported",
+                     "a recorded step shows nothing inside: no faults, replays or traces of every tensor");
+  }
+  if (device.records_steps() && max_grad_norm > 0) {
+    throw RunFailure("unsupported", "a recorded step waits for nothing, and `max_grad_norm` waits for the norm");
+  }
+  if (layout.is_whole()) return;
+  if (request.replay) throw RunFailure("unsupported", "a replay does steps of one micro-batch on one rank");
+  if (device.records_steps()) throw RunFailure("unsupported", "a recorded step has one micro-batch on one rank");
+}
+
+void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device) {
+  if (!device.where().is_cpu()) return;
+  const StateBytes bytes = state_bytes(model, preset, precision == Precision::fp64 ? 8 : 4);
+  const std::int64_t available_bytes = available_memory_bytes();
+  if (bytes.total() <= available_bytes) return;
+  std::array<char, 64> have{};
+  std::snprintf(have.data(), have.size(), "%.1f GB are available", static_cast<double>(available_bytes) * 1e-9);
+  throw RunFailure("host_oom", std::string(model.name()) + "/" + std::string(preset.name) + " keeps " +
+                                   arithmetic_of(bytes) + "; " + have.data());
+}
+
+}  // namespace reprobench

@@ -1,0 +1,30 @@
+// What is refused before a training allocates anything: a request that names nothing there is, what this worker does
+// not do, and a state that cannot fit. Every function throws RunFailure with the cause.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "matrix/contract/request.hpp"
+#include "models/model_spec.hpp"
+#include "suites/worker/device.hpp"
+#include "suites/worker/ranks/layout.hpp"
+#include "suites/worker/train_state.hpp"
+
+namespace reprobench {
+
+const Model& model_named(std::span<const Model* const> all, std::string_view name);
+const ModelPreset& preset_named(const Model& model, const std::string& name);
+
+void check_request(const CellRequest& request);
+
+// What shows or launches a step as one piece: it knows a single forward and backward pass, and waits for nothing
+// inside.
+void check_whole_steps(const CellRequest& request, const Layout& layout, const ComputeDevice& device,
+                       double max_grad_norm);
+
+// A state that cannot fit is refused before any of it is allocated: the kernel would kill the process, or swap.
+void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device);
+
+}  // namespace reprobench

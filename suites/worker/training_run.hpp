@@ -1,0 +1,51 @@
+// The parts of a training while it runs. The train loop makes and owns them; its steps work on them.
+#pragma once
+
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/result.hpp"
+#include "models/model_spec.hpp"
+#include "suites/worker/batch_source.hpp"
+#include "suites/worker/checkpoints.hpp"
+#include "suites/worker/device.hpp"
+#include "suites/worker/faults.hpp"
+#include "suites/worker/ranks/gathered_parameters.hpp"
+#include "suites/worker/ranks/gradient_sum.hpp"
+#include "suites/worker/ranks/zero_shards.hpp"
+#include "suites/worker/replay.hpp"
+#include "suites/worker/step_recorder.hpp"
+#include "suites/worker/tensor_guard.hpp"
+#include "suites/worker/trace_writer.hpp"
+#include "suites/worker/train_state.hpp"
+
+namespace reprobench {
+
+struct TrainingRun {
+  const CellRequest& request;
+  const Model& model;
+  const ModelPreset& preset;
+  Precision precision;
+  TrainState& state;
+  BatchSource& batches;
+  ComputeDevice& device;
+  StepRecorder& recorder;
+  ReplayRecorder& replay;
+  Checkpoints& checkpoints;
+  GradientSum& gradients;
+  ZeroShards* shards;            // null: every rank has all of the state
+  GatheredParameters* gathered;  // null: every rank has all parameters whole
+  const TensorGuard& guard;
+  double max_grad_norm;  // 0: any
+  Fault* fault;          // null: none planted
+  TraceWriter& trace;
+  CellResult& result;
+
+  const Layout& layout() const { return batches.layout(); }
+  // A forward or backward pass: what reads parameters.
+  template <class Pass>
+  void pass(Pass work) const {
+    gathered == nullptr ? work() : gathered->during(work);
+  }
+  bool fault_acts(FaultPhase phase, std::int64_t step) const { return fault != nullptr && fault->act(phase, step); }
+};
+
+}  // namespace reprobench

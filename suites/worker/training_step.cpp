@@ -1,0 +1,142 @@
+#include "suites/worker/training_step.hpp"
+
+#include <algorithm>
+
+#include "suites/worker/gradient_norm.hpp"
+#include "suites/worker/knobs.hpp"
+
+namespace reprobench {
+namespace {
+
+// LibTorch chooses algorithms and allocates workspaces in the first steps, which a recording cannot hold.
+constexpr std::int64_t kStepsBeforeRecording = 3;
+
+// Gradients smaller than fp16's least number would be lost on their way through the network, so the loss is scaled and
+// the gradients are scaled back (Micikevicius et al. 2018, "Mixed Precision Training", section 3.2). A constant power
+// of two is exact and the same on every stack; should it overflow, the loss becomes NaN and ends the run.
+constexpr double kFp16LossScale = 1024;
+
+// A loss is summed up in fp32 or wider.
+Outputs widened(Outputs outputs) {
+  for (at::Tensor& output : outputs) {
+    const at::ScalarType type = output.scalar_type();
+    if (type == at::kBFloat16 || type == at::kHalf) output = output.to(at::kFloat);
+  }
+  return outputs;
+}
+
+}  // namespace
+
+TrainingSteps::TrainingSteps(const TrainingRun& run, std::int64_t first_step)
+    : run_(run), first_step_(first_step), context_(run) {}
+TrainingSteps::~TrainingSteps() = default;
+
+StepOutcome TrainingSteps::run(std::int64_t step) {
+  const bool is_recorded = run_.device.records_steps() && step - first_step_ >= kStepsBeforeRecording;
+  return is_recorded ? launch_recorded(step) : run_operators(step);
+}
+
+// Forward pass and loss.
+void TrainingSteps::forward(StepOutcome& outcome) {
+  run_.replay.enter_pass("forward");
+  run_.pass([&] {
+    const AutocastScope autocast(run_.precision, run_.device.where());
+    outcome.outputs = run_.model.forward(context_.batch(), context_);
+  });
+  context_.check_blocks();
+  outcome.loss = run_.model.loss(widened(outcome.outputs), context_.batch());
+}
+
+void TrainingSteps::backward(StepOutcome& outcome) {
+  if (run_.precision != Precision::fp16) return run_.pass([&] { outcome.loss.backward(); });
+  run_.pass([&] { outcome.loss.mul(kFp16LossScale).backward(); });
+  run_.state.scale_gradients(1 / kFp16LossScale);
+}
+
+// From the gradients to the next step's parameters, on every rank.
+void TrainingSteps::update(std::int64_t step, StepOutcome& outcome) {
+  run_.guard.check(PhaseSide::after, StatePhase::gradients);
+  run_.replay.enter_pass("optimizer");
+  run_.fault_acts(FaultPhase::before_update, step);
+  if (run_.max_grad_norm > 0) {
+    run_.guard.around(StatePhase::clip, [&] {
+      outcome.grad_norm = gradient_norm(run_.state, run_.shards);
+      outcome.is_clipped = clip_gradients(run_.state, *outcome.grad_norm, run_.max_grad_norm);
+    });
+  }
+  run_.guard.around(StatePhase::optimizer, [&] {
+    if (run_.replay.updates() && !run_.fault_acts(FaultPhase::instead_of_update, step)) run_.state.update(step);
+  });
+  run_.fault_acts(FaultPhase::after_update, step);
+  outcome.timer->mark(StepMark::updated);
+  if (run_.shards == nullptr || run_.gathered != nullptr) return;
+  run_.guard.around(StatePhase::gather, [&] { run_.shards->gather_parameters(); });
+  outcome.timer->mark(StepMark::reduced);
+}
+
+// Gradients of the step before are dropped in the data phase.
+StepOutcome TrainingSteps::run_operators(std::int64_t step) {
+  StepOutcome outcome;
+  outcome.timer = run_.device.start_step();
+  StepTimer& timer = *outcome.timer;
+  timer.mark(StepMark::begin);
+  run_.state.clear_gradients();
+  run_.guard.check(PhaseSide::before, StatePhase::gradients);
+  run_.batches.load(run_.checkpoints.data_step(step));
+  run_.fault_acts(FaultPhase::after_load, step);
+  timer.mark(StepMark::loaded);
+  for (std::int64_t number = 0; number < run_.layout().accumulated; ++number) {
+    if (number > 0) run_.state.clear_gradients();
+    context_.enter_micro_batch(number);
+    forward(outcome);
+    timer.mark(StepMark::forwarded);
+    run_.replay.enter_pass("backward");
+    backward(outcome);
+    if (number == 0) run_.fault_acts(FaultPhase::after_backward, step);
+    timer.mark(StepMark::differentiated);
+    if (run_.layout().is_whole()) break;
+    note_model_state(run_.state, run_.gathered, run_.result);
+    run_.recorder.micro_batch_gradients(number);
+    run_.gradients.add(outcome.loss);
+    timer.mark(StepMark::reduced);
+  }
+  if (!run_.layout().is_whole()) {
+    outcome.loss = run_.gradients.finish();
+    timer.mark(StepMark::reduced);
+  }
+  update(step, outcome);
+  return outcome;
+}
+
+// A step recorded once and launched whole. It has no phases inside: all of its time is `forward`.
+StepOutcome TrainingSteps::launch_recorded(std::int64_t step) {
+  StepOutcome outcome;
+  outcome.timer = run_.device.start_step();
+  outcome.timer->mark(StepMark::begin);
+  run_.batches.load(run_.checkpoints.data_step(step));
+  run_.state.begin_update(step);
+  outcome.timer->mark(StepMark::loaded);
+  if (work_ == nullptr) {
+    work_ = run_.device.record([this] {
+      run_.state.clear_gradients();
+      forward(recorded_);
+      backward(recorded_);
+      run_.state.apply_update();
+    });
+  }
+  work_->replay();
+  for (const StepMark mark : {StepMark::forwarded, StepMark::differentiated, StepMark::updated}) {
+    outcome.timer->mark(mark);
+  }
+  outcome.outputs = recorded_.outputs;
+  outcome.loss = recorded_.loss;
+  return outcome;
+}
+
+void note_model_state(const TrainState& state, const GatheredParameters* gathered, CellResult& result) {
+  std::int64_t& peak_bytes = result.model_state_peak_bytes;
+  peak_bytes = std::max(peak_bytes, state.model_state_bytes());
+  if (gathered != nullptr) peak_bytes = std::max(peak_bytes, gathered->peak_bytes());
+}
+
+}  // namespace reprobench

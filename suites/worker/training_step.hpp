@@ -1,0 +1,51 @@
+// One step of a training: forward and backward pass of each micro-batch, one gradient out of all of them, clipping, the
+// update. Phases are timed as they end. On a device that records, the fourth step is recorded and later ones launch it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <ATen/core/Tensor.h>
+
+#include "suites/worker/loop_context.hpp"
+#include "suites/worker/training_run.hpp"
+
+namespace reprobench {
+
+struct StepOutcome {
+  Outputs outputs;                       // of several micro-batches the last one's
+  at::Tensor loss;                       // the mean over all of them
+  std::optional<double> grad_norm = {};  // before clipping, where the step clips
+  bool is_clipped = false;
+  std::unique_ptr<StepTimer> timer;
+};
+
+class TrainingSteps {
+ public:
+  // Of a run that begins with `first_step`; `run` must outlive this.
+  TrainingSteps(const TrainingRun& run, std::int64_t first_step);
+  ~TrainingSteps();
+
+  // Gradients stay until the next step, so that they can be recorded.
+  StepOutcome run(std::int64_t step);
+
+ private:
+  StepOutcome run_operators(std::int64_t step);
+  StepOutcome launch_recorded(std::int64_t step);
+  void forward(StepOutcome& outcome);
+  void backward(StepOutcome& outcome);
+  void update(std::int64_t step, StepOutcome& outcome);
+
+  const TrainingRun& run_;
+  std::int64_t first_step_;
+  LoopContext context_;
+  StepOutcome recorded_;  // what a recording writes into
+  std::unique_ptr<RecordedWork> work_;
+};
+
+// The most that parameters, gradients and optimizer state took, as far as that is seen: with all gradients of a pass
+// there, and wherever parameters were gathered.
+void note_model_state(const TrainState& state, const GatheredParameters* gathered, CellResult& result);
+
+}  // namespace reprobench
