@@ -44,11 +44,10 @@ struct TrainState::StepNumbers {
 
 namespace {
 
-at::Tensor on_device(std::span<const float> values, const std::vector<std::int64_t>& shape, Precision precision,
-                     const c10::Device& device) {
+at::Tensor host_tensor(std::span<const float> values, const std::vector<std::int64_t>& shape, Precision precision) {
   at::Tensor here = at::empty(shape, at::kFloat);
   std::memcpy(here.data_ptr(), values.data(), here.nbytes());
-  return here.to(device, precision == Precision::fp64 ? at::kDouble : at::kFloat);
+  return here.to(precision == Precision::fp64 ? at::kDouble : at::kFloat);
 }
 
 std::size_t elements_of(const std::vector<std::int64_t>& shape) {
@@ -105,7 +104,8 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64
   if (sharding_.is_on()) partition_ = partition_of(specs, sharding_);
   for (const ParameterSpec& spec : specs) {
     const auto values = initial_values(seed, spec.name, elements_of(spec.shape), spec.init_scale, spec.init_mean);
-    add(spec, on_device(values, spec.shape, precision, device));
+    const at::Tensor here = host_tensor(values, spec.shape, precision);
+    add(spec, here.to(device, here.scalar_type()), digest_of(here));
   }
   for (Slot& slot : slots_) {
     const at::Tensor& updated = sharding_.is_on() ? slot.shard : slot.detached;
@@ -113,15 +113,16 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64
     for (std::size_t i = 0; i < optimizer_->keeps().size(); ++i) slot.kept.push_back(at::zeros_like(updated));
     slot.scratch = at::empty_like(updated);
   }
+  const at::ScalarType type = precision == Precision::fp64 ? at::kDouble : at::kFloat;
   for (const BufferSpec& spec : model.buffers(preset)) {
-    buffers_.push_back({spec.name, on_device(values_of(spec), spec.shape, precision, device)});
+    buffers_.push_back({spec.name, host_tensor(values_of(spec), spec.shape, precision).to(device, type)});
   }
   list_tensors();
 }
 
-void TrainState::add(const ParameterSpec& spec, const at::Tensor& value) {
+void TrainState::add(const ParameterSpec& spec, const at::Tensor& value, const Digest& initial) {
   const bool decays = !spec.frozen && optimizer_->decays(spec);
-  Slot slot{spec.name, value, value.detach(), {}, {}, {}, {}, spec.frozen, decays, digest_of(value)};
+  Slot slot{spec.name, value, value.detach(), {}, {}, {}, {}, spec.frozen, decays, initial};
   if (!spec.frozen) slot.parameter.set_requires_grad(true);
   slots_.push_back(std::move(slot));
   if (sharding_.is_on()) cut_shard(slots_.size() - 1);

@@ -107,7 +107,7 @@ class TrainState {
   struct Buffer;
   struct StepNumbers;
 
-  void add(const ParameterSpec& spec, const at::Tensor& value);
+  void add(const ParameterSpec& spec, const at::Tensor& value, const Digest& initial);
   void cut_shard(std::size_t index);
   void list_tensors();
 
