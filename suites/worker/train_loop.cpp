@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <ATen/core/Tensor.h>
+
 #include "matrix/contract/number.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/process_facts.hpp"
@@ -40,7 +42,7 @@ void record_step(TrainingRun& run, std::int64_t step, StepOutcome& outcome) {
   measured.grad_norm = outcome.grad_norm;
   if (outcome.grad_norm) measured.events["clipped"] = outcome.is_clipped ? 1 : 0;
   measured.samples = run.batches.micro_batch_size() * run.layout().accumulated;
-  run.recorder.capture(std::move(measured), std::move(outcome.timer), outcome.outputs, outcome.loss);
+  run.recorder.capture(std::move(measured), std::move(outcome.timer), outcome.outputs, *outcome.loss);
   // A replay writes the chain into its states, so it waits for each step.
   complete_steps(run, run.request.replay ? 1 : run.device.steps_in_flight());
 }

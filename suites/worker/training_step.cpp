@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <ATen/core/Tensor.h>
+
 #include "suites/worker/gradient_norm.hpp"
 #include "suites/worker/knobs.hpp"
 
@@ -27,6 +29,10 @@ Outputs widened(Outputs outputs) {
 
 }  // namespace
 
+StepOutcome::StepOutcome() : loss(std::make_unique<at::Tensor>()) {}
+StepOutcome::~StepOutcome() = default;
+StepOutcome::StepOutcome(StepOutcome&& from) noexcept = default;
+
 TrainingSteps::TrainingSteps(const TrainingRun& run, std::int64_t first_step)
     : run_(run), first_step_(first_step), context_(run) {}
 TrainingSteps::~TrainingSteps() = default;
@@ -44,12 +50,12 @@ void TrainingSteps::forward(StepOutcome& outcome) {
     outcome.outputs = run_.model.forward(context_.batch(), context_);
   });
   context_.check_blocks();
-  outcome.loss = run_.model.loss(widened(outcome.outputs), context_.batch());
+  *outcome.loss = run_.model.loss(widened(outcome.outputs), context_.batch());
 }
 
 void TrainingSteps::backward(StepOutcome& outcome) {
-  if (run_.precision != Precision::fp16) return run_.pass([&] { outcome.loss.backward(); });
-  run_.pass([&] { outcome.loss.mul(kFp16LossScale).backward(); });
+  if (run_.precision != Precision::fp16) return run_.pass([&] { outcome.loss->backward(); });
+  run_.pass([&] { outcome.loss->mul(kFp16LossScale).backward(); });
   run_.state.scale_gradients(1 / kFp16LossScale);
 }
 
@@ -97,11 +103,11 @@ StepOutcome TrainingSteps::run_operators(std::int64_t step) {
     if (run_.layout().is_whole()) break;
     note_model_state(run_.state, run_.gathered, run_.result);
     run_.recorder.micro_batch_gradients(number);
-    run_.gradients.add(outcome.loss);
+    run_.gradients.add(*outcome.loss);
     timer.mark(StepMark::reduced);
   }
   if (!run_.layout().is_whole()) {
-    outcome.loss = run_.gradients.finish();
+    *outcome.loss = run_.gradients.finish();
     timer.mark(StepMark::reduced);
   }
   update(step, outcome);
@@ -129,7 +135,7 @@ StepOutcome TrainingSteps::launch_recorded(std::int64_t step) {
     outcome.timer->mark(mark);
   }
   outcome.outputs = recorded_.outputs;
-  outcome.loss = recorded_.loss;
+  *outcome.loss = *recorded_.loss;
   return outcome;
 }
 

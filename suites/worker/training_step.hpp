@@ -6,8 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include <ATen/core/Tensor.h>
-
 #include "suites/worker/loop_context.hpp"
 #include "suites/worker/training_run.hpp"
 
@@ -15,10 +13,14 @@ namespace reprobench {
 
 struct StepOutcome {
   Outputs outputs;                       // of several micro-batches the last one's
-  at::Tensor loss;                       // the mean over all of them
+  std::unique_ptr<at::Tensor> loss;      // the mean over all of them
   std::optional<double> grad_norm = {};  // before clipping, where the step clips
   bool is_clipped = false;
   std::unique_ptr<StepTimer> timer;
+
+  StepOutcome();
+  ~StepOutcome();
+  StepOutcome(StepOutcome&& from) noexcept;
 };
 
 class TrainingSteps {
