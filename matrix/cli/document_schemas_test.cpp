@@ -7,6 +7,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/printed_documents.hpp"
+#include "matrix/contract/attempt_memory.hpp"
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
@@ -66,6 +67,11 @@ TEST_CASE("documents that need a stack, written for the schemas", "[.documents]"
   lockstep.tensors[0].pooled = PooledJudgement{};
   lockstep.tensors[0].pooled->upper = std::numeric_limits<double>::infinity();
   write("lockstep.json", to_json(lockstep).dump());
+  MemoryPredictions predictions;
+  predictions.needs.resize(2);
+  predictions.needs[0].parameter_bytes = 407'080;
+  predictions.needs[1].why_not = "attention=flash";
+  write("memory.json", to_json(predictions).dump());
 }
 
 }  // namespace

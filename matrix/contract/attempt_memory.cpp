@@ -19,9 +19,9 @@ std::string arithmetic_of(const AttemptMemory& need) {
   std::snprintf(text.data(), text.size(),
                 "%.1f GB: %.1f parameters + %.1f gradients + %.1f optimizer + %.1f scratch + %.1f buffers + %.1f "
                 "activations + %.1f holes + %.1f process",
-                gigabytes(need.total()), gigabytes(need.parameters), gigabytes(need.gradients),
-                gigabytes(need.optimizer), gigabytes(need.scratch), gigabytes(need.buffers),
-                gigabytes(need.activations), gigabytes(need.holes), gigabytes(need.process));
+                gigabytes(need.total()), gigabytes(need.parameter_bytes), gigabytes(need.gradient_bytes),
+                gigabytes(need.optimizer_bytes), gigabytes(need.scratch_bytes), gigabytes(need.buffer_bytes),
+                gigabytes(need.activation_bytes), gigabytes(need.hole_bytes), gigabytes(need.process_bytes));
   return text.data();
 }
 

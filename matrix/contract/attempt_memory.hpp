@@ -12,21 +12,22 @@
 
 namespace reprobench {
 
-// Bytes at the moment of a step at which most are needed, of all ranks.
+// At the moment of a step at which most is needed, of all ranks.
 struct AttemptMemory {
   std::string why_not;  // "attention=flash"; nothing is predicted then, and all numbers are 0
-  std::int64_t parameters = 0;
-  std::int64_t gradients = 0;  // of parameters, by that moment
-  std::int64_t optimizer = 0;
-  std::int64_t scratch = 0;
-  std::int64_t buffers = 0;
-  std::int64_t activations = 0;  // the batch, what is made of it, and gradients of that
-  std::int64_t holes = 0;        // what the heap cannot use between tensors that are alive
-  std::int64_t process = 0;      // before anything is trained
+  std::int64_t parameter_bytes = 0;
+  std::int64_t gradient_bytes = 0;  // of parameters, by that moment
+  std::int64_t optimizer_bytes = 0;
+  std::int64_t scratch_bytes = 0;
+  std::int64_t buffer_bytes = 0;
+  std::int64_t activation_bytes = 0;  // the batch, what is made of it, and gradients of that
+  std::int64_t hole_bytes = 0;        // what the heap cannot use between tensors that are alive
+  std::int64_t process_bytes = 0;     // before anything is trained
 
   bool is_predicted() const { return why_not.empty(); }
   std::int64_t total() const {
-    return parameters + gradients + optimizer + scratch + buffers + activations + holes + process;
+    return parameter_bytes + gradient_bytes + optimizer_bytes + scratch_bytes + buffer_bytes + activation_bytes +
+           hole_bytes + process_bytes;
   }
 };
 
@@ -39,14 +40,14 @@ struct Description<AttemptMemory> {
   static constexpr About about = About::part("attempt_memory", "Bytes at the moment at which most are needed.");
   static void fields(auto& field, AttemptMemory& need) {
     field("why_not", need.why_not, "Why nothing is predicted; empty if it is.");
-    field("parameters", need.parameters, rule::at_least(0));
-    field("gradients", need.gradients, rule::at_least(0));
-    field("optimizer", need.optimizer, rule::at_least(0));
-    field("scratch", need.scratch, rule::at_least(0));
-    field("buffers", need.buffers, rule::at_least(0));
-    field("activations", need.activations, rule::at_least(0));
-    field("holes", need.holes, rule::at_least(0).says("What the heap cannot use between tensors."));
-    field("process", need.process, rule::at_least(0));
+    field("parameter_bytes", need.parameter_bytes, rule::at_least(0));
+    field("gradient_bytes", need.gradient_bytes, rule::at_least(0));
+    field("optimizer_bytes", need.optimizer_bytes, rule::at_least(0));
+    field("scratch_bytes", need.scratch_bytes, rule::at_least(0));
+    field("buffer_bytes", need.buffer_bytes, rule::at_least(0));
+    field("activation_bytes", need.activation_bytes, rule::at_least(0));
+    field("hole_bytes", need.hole_bytes, rule::at_least(0).says("What the heap cannot use between tensors."));
+    field("process_bytes", need.process_bytes, rule::at_least(0));
     field.hold(need.is_predicted() == (need.total() > 0), "is predicted and of no bytes, or neither");
   }
 };

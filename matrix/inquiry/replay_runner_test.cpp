@@ -89,7 +89,7 @@ TEST_CASE("replays are held against what their workers say they take, before any
   place.predict = [&](const std::vector<CellRequest>& requests, const WorkerCommand& worker) {
     CHECK(worker.command.front() == "/worker");
     AttemptMemory need;
-    need.activations = each;
+    need.activation_bytes = each;
     if (each == 0) need.why_not = "precision=bf16";
     return std::vector<AttemptMemory>(requests.size(), need);
   };

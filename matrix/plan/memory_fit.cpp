@@ -10,7 +10,7 @@ namespace {
 double gigabytes(std::int64_t bytes) { return static_cast<double>(bytes) * 1e-9; }
 
 // What a smaller batch makes smaller.
-bool batch_helps(const AttemptMemory& need) { return need.activations + need.holes > need.total() / 4; }
+bool batch_helps(const AttemptMemory& need) { return need.activation_bytes + need.hole_bytes > need.total() / 4; }
 
 }  // namespace
 

@@ -9,8 +9,8 @@ constexpr std::int64_t kGigabyte = 1'000'000'000;
 
 AttemptMemory of_gigabytes(std::int64_t activations, std::int64_t parameters = 1) {
   AttemptMemory need;
-  need.parameters = parameters * kGigabyte;
-  need.activations = activations * kGigabyte;
+  need.parameter_bytes = parameters * kGigabyte;
+  need.activation_bytes = activations * kGigabyte;
   return need;
 }
 

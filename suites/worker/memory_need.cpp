@@ -61,16 +61,16 @@ AttemptMemory memory_need(const CellRequest& request, std::span<const Model* con
   const StateBytes state = state_bytes(**model, *preset, element_bytes);
   const LiveElements peak = tape.peak(traces_tensors);
   AttemptMemory need;
-  need.parameters = state.parameters;
-  need.optimizer = state.optimizer;
-  need.scratch = state.scratch;
-  need.buffers = state.buffers;
-  need.gradients = peak.gradients * element_bytes;
-  need.activations = peak.activations * element_bytes;
+  need.parameter_bytes = state.parameters;
+  need.optimizer_bytes = state.optimizer;
+  need.scratch_bytes = state.scratch;
+  need.buffer_bytes = state.buffers;
+  need.gradient_bytes = peak.gradients * element_bytes;
+  need.activation_bytes = peak.activations * element_bytes;
   const bool has_heap = knobs.at("allocator") != "mapped";
   const double holes = !has_heap ? 0 : traces_tensors ? kHolesOfTensorTrace : kHolesOfStepTrace;
-  need.holes = static_cast<std::int64_t>(holes * static_cast<double>(need.activations));
-  need.process = process_bytes;
+  need.hole_bytes = static_cast<std::int64_t>(holes * static_cast<double>(need.activation_bytes));
+  need.process_bytes = process_bytes;
   return need;
 }
 

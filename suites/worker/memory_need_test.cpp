@@ -70,10 +70,10 @@ TEST_CASE("a step's tensors take what its model wrote down, within 15 %", "[work
                std::tuple("clip", "tiny", 128), std::tuple("fusion", "tiny", 96), std::tuple("vlm", "tiny", 80));
   const CellRequest request = trains(model, preset, batch, trace);
   const AttemptMemory need = need_of(request);
-  CAPTURE(model, preset, trace == TraceLevel::tensor, need.why_not, need.activations, need.gradients);
+  CAPTURE(model, preset, trace == TraceLevel::tensor, need.why_not, need.activation_bytes, need.gradient_bytes);
   REQUIRE(need.is_predicted());
-  if (std::string_view(model) != "mlp") CHECK(need.activations > 100'000'000);
-  const double predicted = static_cast<double>(need.total() - need.holes - need.process);
+  if (std::string_view(model) != "mlp") CHECK(need.activation_bytes > 100'000'000);
+  const double predicted = static_cast<double>(need.total() - need.hole_bytes - need.process_bytes);
   const double measured = static_cast<double>(measured_peak(request));
   const bool is_convolution = std::string_view(model) == "resnet";  // predicted with oneDNN's own copies
   CHECK(measured < 1.15 * predicted);
@@ -86,7 +86,7 @@ TEST_CASE("in fp64 everything but the process takes twice as much", "[worker][me
   request.knobs["precision"] = "fp64";
   const AttemptMemory fp64 = need_of(request);
   CHECK(std::abs(fp64.total() - kProcessBytes - 2 * (fp32.total() - kProcessBytes)) <= 1);
-  CHECK(fp64.process == kProcessBytes);
+  CHECK(fp64.process_bytes == kProcessBytes);
 }
 
 TEST_CASE("tensors that are mapped one by one leave no holes", "[worker][memory]") {
@@ -94,9 +94,9 @@ TEST_CASE("tensors that are mapped one by one leave no holes", "[worker][memory]
   const AttemptMemory kept = need_of(request);
   request.knobs["allocator"] = "mapped";
   const AttemptMemory mapped = need_of(request);
-  CHECK(kept.holes > kept.activations / 2);
-  CHECK(mapped.holes == 0);
-  CHECK(mapped.total() == kept.total() - kept.holes);
+  CHECK(kept.hole_bytes > kept.activation_bytes / 2);
+  CHECK(mapped.hole_bytes == 0);
+  CHECK(mapped.total() == kept.total() - kept.hole_bytes);
 }
 
 TEST_CASE("what nobody has counted is not predicted, by name, and never no bytes", "[worker][memory]") {
@@ -149,11 +149,11 @@ TEST_CASE("every preset of every model is predicted, the largest too, and grows 
       const AttemptMemory many = need_of(request);
       CAPTURE(model->name(), preset.name, one.why_not);
       REQUIRE(one.is_predicted());
-      CHECK(one.parameters == state_bytes(*model, preset, 4).parameters);
+      CHECK(one.parameter_bytes == state_bytes(*model, preset, 4).parameters);
       // Of one sample most may be alive when all gradients are there, of many before there is any.
       CHECK(many.total() > one.total());
-      CHECK(many.activations > one.activations);
-      CHECK(many.activations + many.gradients < 16 * (one.activations + one.gradients));
+      CHECK(many.activation_bytes > one.activation_bytes);
+      CHECK(many.activation_bytes + many.gradient_bytes < 16 * (one.activation_bytes + one.gradient_bytes));
       request.trace = TraceLevel::tensor;
       CHECK(need_of(request).total() > one.total());
     }
