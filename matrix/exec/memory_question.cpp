@@ -91,7 +91,8 @@ std::vector<AttemptMemory> predicted_needs(const Plan& plan, const std::map<std:
     if (plan.cells[i].skip) continue;
     CellRequest question = question_of(plan.cells[i].cell.request);
     question.suite = "question";
-    question.workload.steps = 1;  // no matter
+    question.workload.steps = 1;  // no matter, nor where it is stopped and gone on with
+    question.workload.resume_after = 0;
     Asked& asked = by_stack[question.stack];
     const auto [place, is_new] = asked.place_of.emplace(to_json(question).dump(), asked.requests.size());
     if (is_new) asked.requests.push_back(std::move(question));
