@@ -25,8 +25,8 @@ class ReplayHost {
     here.host = detect_host();
     here.workers = std::move(workers);
     here.keeps_files = keeps_files;
-    here.predict = [](const std::vector<CellRequest>& requests, const WorkerCommand& worker) {
-      return predicted_needs(requests, worker);
+    here.predict = [](const CellRequest& request, const WorkerCommand& worker) {
+      return predicted_needs({request}, worker).front();
     };
     return here;
   }

@@ -46,18 +46,26 @@ std::vector<AttemptMemory> unanswered(std::size_t count, const std::string& why)
   return std::vector<AttemptMemory>(count, need);
 }
 
-CellRequest question_of(CellRequest request) {
-  request.knobs = with_defaults(request.knobs);
-  request.cell_id = "question";
-  request.nonce = "0000000000000000";
-  return request;
-}
-
 }  // namespace
+
+CellRequest memory_question(const CellRequest& request) {
+  CellRequest question;
+  question.cell_id = question.suite = "question";
+  question.nonce = "0000000000000000";
+  question.stack = request.stack;
+  question.device = request.device;
+  question.world_size = request.world_size;
+  question.knobs = with_defaults(request.knobs);
+  question.trace = request.trace;
+  question.workload = request.workload;
+  question.workload.steps = 1;  // nor does it matter where it is stopped and gone on with
+  question.workload.resume_after = 0;
+  return question;
+}
 
 std::vector<AttemptMemory> predicted_needs(const std::vector<CellRequest>& requests, const WorkerCommand& worker) {
   nlohmann::json list = nlohmann::json::array();
-  for (const CellRequest& request : requests) list.push_back(to_json(question_of(request)));
+  for (const CellRequest& request : requests) list.push_back(to_json(memory_question(request)));
   const QuestionFile file(list);
   SubprocessOptions options;
   options.command = worker.command;
@@ -89,10 +97,7 @@ std::vector<AttemptMemory> predicted_needs(const Plan& plan, const std::map<std:
   std::vector<std::size_t> places(plan.cells.size(), 0);
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
     if (plan.cells[i].skip) continue;
-    CellRequest question = question_of(plan.cells[i].cell.request);
-    question.suite = "question";
-    question.workload.steps = 1;  // no matter, nor where it is stopped and gone on with
-    question.workload.resume_after = 0;
+    CellRequest question = memory_question(plan.cells[i].cell.request);
     Asked& asked = by_stack[question.stack];
     const auto [place, is_new] = asked.place_of.emplace(to_json(question).dump(), asked.requests.size());
     if (is_new) asked.requests.push_back(std::move(question));

@@ -10,6 +10,10 @@
 
 namespace reprobench {
 
+// The request without what its memory does not depend on: whose it is, how long it trains, what is planted or replayed.
+// Equal questions have equal answers.
+CellRequest memory_question(const CellRequest& request);
+
 // One for each request, in their order. A worker that cannot say makes each of them "not predicted".
 std::vector<AttemptMemory> predicted_needs(const std::vector<CellRequest>& requests, const WorkerCommand& worker);
 

@@ -6,6 +6,7 @@
 
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/interrupt.hpp"
+#include "matrix/exec/memory_question.hpp"
 #include "matrix/plan/memory_fit.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_identity.hpp"
@@ -57,13 +58,21 @@ ReplayRunner::~ReplayRunner() {
   if (!place_.keeps_files) remove_files();
 }
 
+// An answer costs a process with LibTorch in it, a quarter of a second, and a comparison replays the same training
+// often.
+const AttemptMemory& ReplayRunner::need_of(const ReplayTask& task) {
+  const auto [known, is_new] = needs_.try_emplace(to_json(memory_question(task.request)).dump());
+  if (is_new) known->second = place_.predict(task.request, place_.workers.at(task.request.stack));
+  return known->second;
+}
+
 // Of each task. One that does not fit even alone is not started: the kernel would kill it, or another process.
-std::vector<AttemptMemory> ReplayRunner::needs_of(const std::vector<ReplayTask>& tasks) const {
+std::vector<AttemptMemory> ReplayRunner::needs_of(const std::vector<ReplayTask>& tasks) {
   std::vector<AttemptMemory> needs(tasks.size());
   if (!place_.predict) return needs;
   const std::int64_t available_bytes = place_.available_bytes();
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    needs[i] = place_.predict({tasks[i].request}, place_.workers.at(tasks[i].request.stack)).front();
+    needs[i] = need_of(tasks[i]);
     if (const auto reason = misfit(needs[i], available_bytes)) {
       throw ReplayFailed(fmt::format("{}/{} with batches of {} {}", tasks[i].request.workload.model,
                                      tasks[i].request.workload.preset, tasks[i].request.workload.batch_size, *reason));

@@ -18,8 +18,8 @@ struct ReplayPlace {
   std::map<std::string, WorkerCommand> workers;  // by stack
   int jobs = 2;                                  // at a time, if memory holds them
   std::function<std::int64_t()> available_bytes = &available_memory_bytes;
-  // What tasks of one stack will take; nothing: nobody is asked.
-  std::function<std::vector<AttemptMemory>(const std::vector<CellRequest>&, const WorkerCommand&)> predict{};
+  // What a task will take, by its stack's worker; nothing: nobody is asked.
+  std::function<AttemptMemory(const CellRequest&, const WorkerCommand&)> predict{};
   bool keeps_files = false;  // what replays left, gigabytes of it for a large model, when the runner is done
 };
 
@@ -35,7 +35,8 @@ class ReplayRunner : public Replays {
   void remove_latest() override;
 
  private:
-  std::vector<AttemptMemory> needs_of(const std::vector<ReplayTask>& tasks) const;
+  const AttemptMemory& need_of(const ReplayTask& task);
+  std::vector<AttemptMemory> needs_of(const std::vector<ReplayTask>& tasks);
   bool fit_at_once(const std::vector<ReplayTask>& tasks, const std::vector<AttemptMemory>& needs) const;
 
   ReplayPlace place_;
@@ -47,6 +48,7 @@ class ReplayRunner : public Replays {
   };
   std::vector<Left> left_;
   std::map<std::string, std::int64_t> peak_bytes_;  // the largest seen, by workload
+  std::map<std::string, AttemptMemory> needs_;      // by question
 };
 
 }  // namespace reprobench

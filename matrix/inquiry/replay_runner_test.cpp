@@ -86,12 +86,14 @@ TEST_CASE("replays are held against what their workers say they take, before any
   ReplayPlace place = setup.place();
   place.available_bytes = [] { return std::int64_t{1'000'000'000}; };
   std::int64_t each = 0;
-  place.predict = [&](const std::vector<CellRequest>& requests, const WorkerCommand& worker) {
+  int asked = 0;
+  place.predict = [&](const CellRequest&, const WorkerCommand& worker) {
+    ++asked;
     CHECK(worker.command.front() == "/worker");
     AttemptMemory need;
     need.activation_bytes = each;
     if (each == 0) need.why_not = "precision=bf16";
-    return std::vector<AttemptMemory>(requests.size(), need);
+    return need;
   };
   ReplayRunner replays(place, setup.launcher, setup.clock);
   SECTION("both at once where both fit") {
@@ -116,6 +118,23 @@ TEST_CASE("replays are held against what their workers say they take, before any
     CHECK(said.find(" needs about 1.2 GB: ") != std::string::npos);
     CHECK(said.find("; 1.0 GB are free; a smaller batch") != std::string::npos);
     CHECK(setup.launcher.started.empty());
+  }
+  SECTION("asked once, and anew for what takes another amount") {
+    each = 500'000'000;
+    std::vector<ReplayTask> tasks = setup.tasks();
+    replays.run(tasks);
+    const int of_first = asked;
+    for (ReplayTask& task : tasks) task.request.workload.steps += 1;
+    replays.run(tasks);
+    CHECK(asked == of_first);
+    each = 1'200'000'000;
+    for (ReplayTask& task : tasks) task.request.workload.batch_size += 1;
+    CHECK_THROWS_AS(replays.run(tasks), ReplayFailed);
+    for (ReplayTask& task : tasks) {
+      task.request.workload.batch_size -= 1;
+      task.request.trace = task.request.trace == TraceLevel::step ? TraceLevel::tensor : TraceLevel::step;
+    }
+    CHECK_THROWS_AS(replays.run(tasks), ReplayFailed);
   }
   SECTION("as before where nobody predicted it") {
     replays.run(setup.tasks());
