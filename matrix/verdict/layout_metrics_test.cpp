@@ -55,6 +55,8 @@ TensorRecord& tensor_of(CellEvidence& cell, std::size_t rank, std::size_t record
   throw std::logic_error("no such tensor");
 }
 
+CellResult& result_of(CellEvidence& cell, std::size_t rank) { return *cell.repeats[0].ranks[rank].result; }
+
 CellEvidence two_ranks() { return evidence_of({{"0"}, {"1"}}); }
 const CellEvidence kAlone = evidence_of({{"0", "1"}});
 
@@ -219,48 +221,43 @@ TEST_CASE("what no rank recorded of a sharded training is missing, not equal", "
 TEST_CASE("the fullest rank's optimizer state is held against its share of one rank's", "[verdict][ranks]") {
   CellEvidence alone = evidence_of({{"0", "1"}});
   CellEvidence cell = two_ranks();
-  const auto bytes_of = [](CellEvidence& of, std::size_t rank) -> std::int64_t& {
-    return of.repeats[0].ranks[rank].result->optimizer_state_bytes;
-  };
-  bytes_of(alone, 0) = 800;
-  bytes_of(cell, 0) = 300;
-  bytes_of(cell, 1) = 500;
+  result_of(alone, 0).optimizer_state_bytes = 800;
+  result_of(cell, 0).optimizer_state_bytes = 300;
+  result_of(cell, 1).optimizer_state_bytes = 500;
   const Measurement measured = optimizer_state_share(cell, &alone);
   CHECK(measured.value == 1.25);
   CHECK(measured.statement == "rank 1 of 2 keeps 500 B of optimizer state, on-1 keeps 800 B");
-  bytes_of(cell, 0) = bytes_of(cell, 1) = 800;
+  result_of(cell, 0).optimizer_state_bytes = result_of(cell, 1).optimizer_state_bytes = 800;
   CHECK(optimizer_state_share(cell, &alone).value == 2);  // everything everywhere
-  bytes_of(cell, 0) = 0;
-  bytes_of(cell, 1) = 799;  // a rank that says it keeps less than it does, or a state that nobody keeps
+  result_of(cell, 0).optimizer_state_bytes = 0;
+  result_of(cell, 1).optimizer_state_bytes =
+      799;  // a rank that says it keeps less than it does, or a state that nobody keeps
   CHECK(optimizer_state_share(cell, &alone).missing ==
         "the ranks of repeat 0 say that they keep 799 B together, on-1 keeps 800 B");
-  bytes_of(cell, 0) = -1;
+  result_of(cell, 0).optimizer_state_bytes = -1;
   CHECK(optimizer_state_share(cell, &alone).missing == "rank 0 of repeat 0 measured none");
-  bytes_of(alone, 0) = 0;
+  result_of(alone, 0).optimizer_state_bytes = 0;
   CHECK(optimizer_state_share(cell, &alone).missing == "the optimizer keeps no state");
-  bytes_of(alone, 0) = -1;
+  result_of(alone, 0).optimizer_state_bytes = -1;
   CHECK(optimizer_state_share(cell, &alone).missing == "on-1 measured no optimizer state");
 }
 
 TEST_CASE("the fullest rank's peak of model state is held against one rank's", "[verdict][ranks]") {
   CellEvidence alone = evidence_of({{"0", "1"}});
   CellEvidence cell = two_ranks();
-  const auto bytes_of = [](CellEvidence& of, std::size_t rank) -> std::int64_t& {
-    return of.repeats[0].ranks[rank].result->model_state_peak_bytes;
-  };
-  bytes_of(alone, 0) = 1000;
-  bytes_of(cell, 0) = 650;
-  bytes_of(cell, 1) = 600;
+  result_of(alone, 0).model_state_peak_bytes = 1000;
+  result_of(cell, 0).model_state_peak_bytes = 650;
+  result_of(cell, 1).model_state_peak_bytes = 600;
   const Measurement measured = model_state_share(cell, &alone);
   CHECK(measured.value == 0.65);
   CHECK(measured.statement == "rank 0 of 2 held 650 B of model state, on-1 held 1000 B");
-  bytes_of(cell, 0) = 399;
+  result_of(cell, 0).model_state_peak_bytes = 399;
   CHECK(model_state_share(cell, &alone).missing ==
         "the ranks of repeat 0 say that they held 999 B together, on-1 held 1000 B");
-  bytes_of(cell, 1) = -1;
+  result_of(cell, 1).model_state_peak_bytes = -1;
   CHECK(model_state_share(cell, &alone).missing == "rank 1 of repeat 0 measured none");
   for (const std::int64_t none : {0, -1}) {
-    bytes_of(alone, 0) = none;
+    result_of(alone, 0).model_state_peak_bytes = none;
     CHECK(model_state_share(cell, &alone).missing == "on-1 measured no model state");
   }
 }

@@ -101,21 +101,10 @@ TEST_CASE("a parameter that was not gathered cannot be read", "[ranks]") {
 }
 
 TEST_CASE("a fault is not planted in a parameter or gradient that the rank does not have", "[ranks]") {
-  CellRequest request;
-  request.workload = {"mlp", "base", 2, 32};
-  request.device = "cpu";
-  request.rank = 1;
-  request.world_size = 2;
-  request.knobs = with_defaults(kStage3);
-  CellResult result;
-  const TemporaryFolder folder;
-  const std::filesystem::path data = std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data";
-  request.inject = Injection{"weight_ulp", 2, "fc1.weight", 7};
-  CHECK_THROWS_WITH(run_training(request, folder.path(), data, result),
-                    "inject: rank 1 keeps elements 50944 to 100352 of `fc1.weight`, element 7 is not one of them");
-  request.inject = Injection{"gradient_ulp", 2, "fc1.weight", 60000};
-  CHECK_THROWS_WITH(run_training(request, folder.path(), data, result),
-                    "inject: with `zero_stage: 3` no rank has a whole gradient");
+  CHECK(why_not_planted({"weight_ulp", 2, "fc1.weight", 7}, kStage3) ==
+        "inject: rank 1 keeps elements 50944 to 100352 of `fc1.weight`, element 7 is not one of them");
+  CHECK(why_not_planted({"gradient_ulp", 2, "fc1.weight", 60000}, kStage3) ==
+        "inject: with `zero_stage: 3` no rank has a whole gradient");
 }
 
 TEST_CASE("a changed element of a shard is on record where it is kept, and acts on every rank", "[ranks]") {

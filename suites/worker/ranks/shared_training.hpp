@@ -13,6 +13,7 @@
 #include "suites/worker/ranks/in_threads.hpp"
 #include "suites/worker/temporary_folder.hpp"
 #include "suites/worker/train_loop.hpp"
+#include "suites/worker/training_fixture.hpp"
 
 namespace reprobench {
 
@@ -50,6 +51,19 @@ inline RankTrace rank_trace_from(const std::filesystem::path& folder) {
 
 inline constexpr std::int64_t kSharedSteps = 3;
 
+inline CellRequest rank_request(const SharedTraining& training, int rank, int ranks, const KnobValues& knobs) {
+  CellRequest request;
+  request.cell_id = "cell";
+  request.nonce = "0123456789abcdef";
+  request.workload = {training.model, training.preset, kSharedSteps, training.batch_size};
+  request.device = "cpu";
+  request.knobs = with_defaults(knobs);
+  request.trace = TraceLevel::tensor;
+  request.rank = rank;
+  request.world_size = ranks;
+  return request;
+}
+
 // What every rank leaves. The fault, if any, is planted in the last one.
 inline std::vector<RankTrace> train_on(int ranks, int accumulate, const SharedTraining& training,
                                        const std::optional<Injection>& fault = {}, KnobValues knobs = {}) {
@@ -60,19 +74,11 @@ inline std::vector<RankTrace> train_on(int ranks, int accumulate, const SharedTr
     std::filesystem::create_directory(attempt.path() / ("rank-" + std::to_string(rank)));
   }
   in_threads(ranks, [&](int rank) {
-    CellRequest request;
-    request.cell_id = "cell";
-    request.nonce = "0123456789abcdef";
-    request.workload = {training.model, training.preset, kSharedSteps, training.batch_size};
-    request.device = "cpu";
-    request.knobs = with_defaults(knobs);
-    request.trace = TraceLevel::tensor;
-    request.rank = rank;
-    request.world_size = ranks;
+    CellRequest request = rank_request(training, rank, ranks, knobs);
     if (rank == ranks - 1) request.inject = fault;
     const auto folder = attempt.path() / ("rank-" + std::to_string(rank));
     CellResult result;
-    run_training(request, folder, std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data", result);
+    run_training(request, folder, kTestData, result);
     traces[static_cast<std::size_t>(rank)] = rank_trace_from(folder);
     traces[static_cast<std::size_t>(rank)].workload_digest = result.workload_digest;
     traces[static_cast<std::size_t>(rank)].optimizer_state_bytes = result.optimizer_state_bytes;
@@ -97,5 +103,19 @@ inline std::vector<std::string> differences(const std::vector<RankTrace>& ranks,
 }
 
 inline const SharedTraining kSharedMlp{"mlp", "base", 32};
+
+// Why the second of two ranks does not plant a fault: it throws before it meets the other one.
+inline std::string why_not_planted(const Injection& fault, const KnobValues& knobs) {
+  CellRequest request = rank_request(kSharedMlp, 1, 2, knobs);
+  request.inject = fault;
+  const TemporaryFolder folder;
+  CellResult result;
+  try {
+    run_training(request, folder.path(), kTestData, result);
+  } catch (const std::exception& refused) {
+    return refused.what();
+  }
+  return "it was planted";
+}
 
 }  // namespace reprobench

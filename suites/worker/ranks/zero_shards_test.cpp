@@ -168,19 +168,8 @@ TEST_CASE("a wrong shard is on record where it is kept, and its parameter on eve
 }
 
 TEST_CASE("a fault is not planted in what the rank does not keep", "[ranks]") {
-  CellRequest request;
-  request.workload = {"mlp", "base", 2, 32};
-  request.device = "cpu";
-  request.rank = 1;
-  request.world_size = 2;
-  request.knobs = with_defaults({{"zero_stage", "1"}});
-  request.inject = Injection{"moment_ulp", 2, "fc1.weight", 7};
-  CellResult result;
-  const TemporaryFolder folder;
-  const std::filesystem::path data = std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data";
-  CHECK_THROWS_WITH(run_training(request, folder.path(), data, result),
-                    "inject: rank 1 keeps the state of elements 50944 to 100352 of `fc1.weight`, element 7 is not one "
-                    "of them");
+  CHECK(why_not_planted({"moment_ulp", 2, "fc1.weight", 7}, {{"zero_stage", "1"}}) ==
+        "inject: rank 1 keeps the state of elements 50944 to 100352 of `fc1.weight`, element 7 is not one of them");
 }
 
 }  // namespace
