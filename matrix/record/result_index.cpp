@@ -206,6 +206,9 @@ int add_all(sqlite3* db, const fs::path& store, std::vector<std::string>& proble
       problems.push_back(error.what());
     } catch (const ContractError& error) {
       problems.push_back(folder.string() + ": " + error.what());
+    } catch (const SqliteError& error) {
+      if (error.code != SQLITE_CONSTRAINT) throw;  // a cell twice is that run's fault, anything else the index's
+      problems.push_back(folder.string() + ": " + error.what());
     }
   }
   return found;

@@ -97,6 +97,98 @@ TEST_CASE("cells and checks are stored, and a number that is missing is NULL", "
   sqlite3_close(db);
 }
 
+// The values of one row, with a bar between them.
+std::string row_of(const fs::path& index, const std::string& sql, int columns) {
+  sqlite3* db = open_database(index.string(), false);
+  std::string row;
+  {
+    Statement select(db, sql);
+    REQUIRE(select.step());
+    for (int column = 0; column < columns; ++column) row += select.text(column) + "|";
+  }
+  sqlite3_close(db);
+  return row;
+}
+
+TEST_CASE("every field of a run, its cells and its checks stands in its own column", "[record]") {
+  IndexedStore scene;
+  json verdict = sample_verdict("failed");
+  verdict["cells"][0]["workload_digest"] = "aa";
+  verdict["cells"][0]["chain"] = "bb";
+  {
+    ResultIndex index(scene.store.path);
+    index.add_run("/runs/r1", scene.run_named("r1", "2026-01-01T00:00:00Z"), verdict);
+    const IndexedRun run = index.runs().at(0);
+    CHECK(run.run_id == "r1");
+    CHECK(run.folder == "/runs/r1");
+    CHECK(run.matrix == "sample");
+    CHECK(run.started_utc == "2026-01-01T00:00:00Z");
+  }
+  CHECK(row_of(scene.index_file(), "SELECT * FROM cells", 7) ==
+        "r1|3f9c1e0a7b52|smoke-mlp|failed|throughput.step_time|aa|bb|");
+  CHECK(row_of(scene.index_file(), "SELECT * FROM checks WHERE measured IS NOT NULL", 9) ==
+        "r1|3f9c1e0a7b52|throughput.step_time|failed|over_bound|110.0|100.0|1.1|ns|");
+  CHECK(row_of(scene.index_file(), "SELECT * FROM checks WHERE measured IS NULL", 9) ==
+        "r1|3f9c1e0a7b52|throughput.step_time|failed|over_bound||100.0||ns|");
+}
+
+TEST_CASE("a run that is added again keeps no cell of before, and no other run loses one", "[record]") {
+  IndexedStore scene;
+  {
+    ResultIndex index(scene.store.path);
+    index.add_run("/runs/r1", scene.run_named("r1", ""), sample_verdict("failed"));
+    index.add_run("/runs/r2", scene.run_named("r2", ""), sample_verdict("failed"));
+    json without = sample_verdict("passed");
+    without["cells"] = json::array();
+    index.add_run("/runs/r1", scene.run_named("r1", ""), without);
+  }
+  CHECK(row_of(scene.index_file(), "SELECT count(*), min(run_id) FROM cells", 2) == "1|r2|");
+  CHECK(row_of(scene.index_file(), "SELECT count(*), min(run_id) FROM checks", 2) == "2|r2|");
+}
+
+TEST_CASE("a database is made only where that is asked for, and of two runs of one second the later name comes first",
+          "[record]") {
+  IndexedStore scene;
+  CHECK_THROWS_AS(open_database((scene.store.path / "none.db").string(), false), SqliteError);
+  CHECK_FALSE(fs::exists(scene.store.path / "none.db"));
+  CHECK(indexed_runs(scene.store.path).empty());
+  CHECK_FALSE(fs::exists(scene.index_file()));  // no store is made by reading
+  ResultIndex index(scene.store.path);
+  index.add_run("/runs/r1", scene.run_named("r1", "2026-01-01T00:00:00Z"), nullptr);
+  index.add_run("/runs/r2", scene.run_named("r2", "2026-01-01T00:00:00Z"), nullptr);
+  CHECK(indexed_runs(scene.store.path).at(0).run_id == "r2");
+  CHECK(fs::exists(scene.index_file()));
+  CHECK(std::distance(fs::directory_iterator(scene.store.path), fs::directory_iterator()) == 4);  // and -wal, -shm, .lock
+}
+
+TEST_CASE("a value changed in any column of a run is noticed", "[record]") {
+  IndexedStore scene;
+  ResultIndex(scene.store.path).add_run("/runs/r1", scene.run_named("r1", ""), sample_verdict("failed"));
+  sqlite3* db = open_database(scene.index_file().string(), false);
+  const std::string change = GENERATE(as<std::string>(), "folder = '/elsewhere'", "matrix = 'other'",
+                                      "started_utc = '2027'", "verdict = 'passed'", "exit_code = 0", "cells = 2");
+  execute_sql(db, "UPDATE runs SET " + change);
+  sqlite3_close(db);
+  CHECK(scene.refusal() == scene.expected("checksum of run r1"));
+}
+
+TEST_CASE("a run with the same cell twice is named by a rebuild, and the others are in the index", "[record]") {
+  IndexedStore scene;
+  for (const char* name : {"r1", "r2", "r3"}) scene.write_run(name, "2026-01-01T00:00:00Z");
+  json twice = sample_verdict("passed");
+  twice["cells"].push_back(twice["cells"][0]);
+  std::ofstream(scene.store.path / "runs" / "r2" / "verdict.json") << twice.dump();
+  fs::create_directories(scene.store.path / "runs" / ".r4");  // being built
+  std::vector<std::string> problems;
+  CHECK(ResultIndex::rebuild(scene.store.path, &problems) == 2);
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].starts_with((scene.store.path / "runs" / "r2").string() + ": UNIQUE constraint failed: cells."));
+  const auto runs = ResultIndex(scene.store.path).runs();
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].run_id == "r3");
+  CHECK(runs[1].run_id == "r1");
+}
+
 TEST_CASE("a verdict that misses a field changes nothing", "[record]") {
   IndexedStore scene;
   ResultIndex index(scene.store.path);

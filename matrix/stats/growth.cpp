@@ -7,19 +7,15 @@
 namespace reprobench {
 namespace {
 
-// Least-squares slope; nothing if all x are equal.
+// Least-squares slope; nothing if all x are equal. Counted from the first y, so that a y that stays has a slope of exactly 0.
 std::optional<double> slope(const std::vector<double>& x, const std::vector<double>& y) {
   const auto count = static_cast<double>(x.size());
   double mean_x = 0;
-  double mean_y = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    mean_x += x[i] / count;
-    mean_y += y[i] / count;
-  }
+  for (const double value : x) mean_x += value / count;
   double covariance = 0;
   double variance = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    covariance += (x[i] - mean_x) * (y[i] - mean_y);
+    covariance += (x[i] - mean_x) * (y[i] - y[0]);
     variance += (x[i] - mean_x) * (x[i] - mean_x);
   }
   if (variance <= 0) return std::nullopt;

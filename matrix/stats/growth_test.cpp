@@ -39,11 +39,16 @@ TEST_CASE("an exponential amplification has its doubling time", "[stats]") {
 }
 
 TEST_CASE("a distance that stays doubles never", "[stats]") {
-  const auto result = growth(std::vector<double>{1, 2, 3}, std::vector<double>{1, 1, 1});
-  REQUIRE(result);
-  CHECK(result->alpha == 0);
-  CHECK(result->lambda_per_step == 0);
-  CHECK(result->doubling_steps == std::numeric_limits<double>::infinity());
+  for (const double distance : {1.0, 0.3, 1e-8}) {
+    for (const int last : {3, 7, 100}) {
+      const std::vector<double> steps = steps_to(last);
+      const auto result = growth(steps, std::vector<double>(steps.size(), distance));
+      REQUIRE(result);
+      CHECK(result->alpha == 0);
+      CHECK(result->lambda_per_step == 0);
+      CHECK(result->doubling_steps == std::numeric_limits<double>::infinity());
+    }
+  }
 }
 
 TEST_CASE("the slopes are those of least squares", "[stats]") {

@@ -78,6 +78,29 @@ TEST_CASE("an error that no rounding takes it to is a defect, on either side", "
   CHECK(compare_calls(&five_times, &far).word == CallWord::defect);
 }
 
+TEST_CASE("the roundings that an error may hold are those of the output's own type", "[verdict]") {
+  struct Row {
+    const char* dtype;
+    double within;
+    double beyond;
+  };
+  // 443 terms: 21.1 2^-53 = 2.34e-15 and 21.1 2^-24 = 1.25e-6; 16-bit types have one bound for any number of terms.
+  for (const Row& row : {Row{"float64", 2.3e-15, 2.4e-15}, Row{"float32", 1.25e-6, 1.26e-6},
+                         Row{"float16", 0.99e-3, 1.01e-3}, Row{"bfloat16", 5.9e-3, 6.1e-3}}) {
+    INFO(row.dtype);
+    const auto with_error = [&](char digit, double error_rel) {
+      ProbeMeasurement measurement = layer_norm_call(digit, error_rel);
+      first_output(measurement).dtype = row.dtype;
+      return measurement;
+    };
+    const ProbeMeasurement theirs = with_error('0', row.within / 100);
+    const ProbeMeasurement within = with_error('1', row.within);
+    const ProbeMeasurement beyond = with_error('1', row.beyond);
+    CHECK(compare_calls(&within, &theirs).word == CallWord::rounding);
+    CHECK(compare_calls(&beyond, &theirs).word == CallWord::defect);
+  }
+}
+
 TEST_CASE("an element that is not finite on one side alone is a defect", "[verdict]") {
   const ProbeMeasurement theirs = layer_norm_call();
   ProbeMeasurement ours = layer_norm_call('1');

@@ -196,6 +196,10 @@ TEST_CASE("calls that gave other bits than the first are counted over all ranks"
   const Measurement differing = differing_calls(attempt, {});
   CHECK(*differing.value == 4);
   CHECK(differing.finding == "first all_reduce of 4KiB on rank 1: 3 calls with other bits than the first");
+  of_rank(attempt, 1, 0).results_differing = 0;
+  CHECK(*differing_calls(attempt, {}).value == 1);
+  CHECK(differing_calls(attempt, {}).finding ==
+        "first reduce_scatter of 1MiB on rank 0: 1 calls with other bits than the first");
 }
 
 TEST_CASE("ranks must hold the same sum where each holds all of it", "[verdict][ranks]") {

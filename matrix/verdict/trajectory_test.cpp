@@ -1,6 +1,7 @@
 #include "matrix/verdict/trajectory.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "ci/catch.hpp"
 #include "matrix/contract/number.hpp"
@@ -401,6 +402,23 @@ TEST_CASE("a loss splits where it jumps tenfold over everything before, and the 
   CHECK_FALSE(split_of({0, 1, 1, 1}));                   // from nothing to something is no jump
   CHECK_FALSE(split_of({0x1p-20, 0x1p-17}));             // eightfold
   CHECK(split_of({0x1p-20, 10 * 0x1p-20}).has_value());  // tenfold
+}
+
+TEST_CASE("a loss that is not finite on either side ends the search for a split", "[events]") {
+  const double infinite = std::numeric_limits<double>::infinity();
+  const Trace flat_loss = flat(5, 1.0);
+  Trace split_late = flat_loss;
+  split_late.steps[1].loss = exact_float(1 + 0x1p-20);
+  split_late.steps[4].loss = exact_float(1 + 0x1p-8);
+  CHECK(loss_split(split_late, flat_loss)->step == 5);
+  for (const double value : {infinite, std::nan("")}) {
+    Trace broken = split_late;
+    broken.steps[2].loss = exact_float(value);
+    CHECK_FALSE(loss_split(broken, flat_loss));
+    Trace broken_reference = flat_loss;
+    broken_reference.steps[2].loss = exact_float(value);
+    CHECK_FALSE(loss_split(split_late, broken_reference));
+  }
 }
 
 }  // namespace
