@@ -67,6 +67,33 @@ TEST_CASE("the cells whose memory nobody predicted are counted by reason", "[pla
   CHECK(unpredicted_note(cells, {of_gigabytes(1), unpredicted("precision=bf16"), unpredicted("precision=bf16")}) ==
         "memory not predicted for 2 cells: precision=bf16 (2)\n");
   CHECK(unpredicted_note(cells, {of_gigabytes(1), of_gigabytes(1), of_gigabytes(1)}).empty());
+  CHECK(unpredicted_note(cells, {unpredicted("c"), unpredicted("b"), unpredicted("c")}) ==
+        "memory not predicted for 3 cells: b (1), c (2)\n");
+  std::vector<PlannedCell> skipped = cells;
+  skipped[1].skip = Skip{"device-class", "no such GPU"};
+  CHECK(unpredicted_note(skipped, {of_gigabytes(1), unpredicted("b"), unpredicted("c")}) ==
+        "memory not predicted for 1 cell: c (1)\n");
+}
+
+TEST_CASE("a smaller batch is advised where it makes more than a quarter of the need smaller", "[plan]") {
+  const auto says_batch = [](std::int64_t activations, std::int64_t holes, std::int64_t parameters) {
+    AttemptMemory need = of_gigabytes(activations, parameters);
+    need.hole_bytes = holes * kGigabyte;
+    return misfit(need, 0)->find("a smaller batch") != std::string::npos;
+  };
+  CHECK_FALSE(says_batch(2, 0, 6));  // exactly a quarter
+  CHECK(says_batch(3, 0, 6));
+  CHECK_FALSE(says_batch(1, 1, 6));
+  CHECK(says_batch(1, 2, 6));
+}
+
+TEST_CASE("a cell that needs exactly what is free is not tight", "[plan]") {
+  std::vector<PlannedCell> cells(2);
+  fit_into_memory(cells, {of_gigabytes(9), of_gigabytes(9)}, 10 * kGigabyte);
+  CHECK(cells[0].notes.empty());
+  fit_into_memory(cells, {of_gigabytes(9), of_gigabytes(9)}, 10 * kGigabyte - 1);
+  CHECK(cells[1].notes.size() == 1);
+  CHECK(cells[1].cell.memory_bytes == 10 * kGigabyte);
 }
 
 }  // namespace

@@ -73,14 +73,16 @@ std::variant<std::string, FileProblem> read_plain_file(const std::filesystem::pa
   auto opened = open_plain_file(path);
   if (auto* problem = std::get_if<FileProblem>(&opened)) return std::move(*problem);
   const int fd = std::get<FileDescriptor>(opened).get();
+  const FileProblem too_large{"is larger than " + std::to_string(limit_bytes) + " bytes"};
+  struct stat status {};
+  if (fstat(fd, &status) != 0) return FileProblem{std::strerror(errno)};
+  if (status.st_size > limit_bytes) return too_large;  // before any of it is held in memory
   std::string content;
   for (;;) {
     const ssize_t count = read_chunk(fd, content);
     if (count < 0) return FileProblem{std::strerror(errno)};
     if (count == 0) return content;
-    if (content.size() > static_cast<std::size_t>(limit_bytes)) {
-      return FileProblem{"is larger than " + std::to_string(limit_bytes) + " bytes"};
-    }
+    if (content.size() > static_cast<std::size_t>(limit_bytes)) return too_large;  // it grew
   }
 }
 

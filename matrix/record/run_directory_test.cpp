@@ -168,6 +168,15 @@ TEST_CASE("F25: a write that fails leaves the old file and no other", "[record]"
   CHECK(files_in(folder.path) == 1);
 }
 
+TEST_CASE("a document of more than 4 GiB is refused before any of it is read", "[record]") {
+  TemporaryFolder folder;
+  const fs::path file = folder.path / "plan.json";
+  std::ofstream(file) << "";
+  fs::resize_file(file, (std::uintmax_t{4} << 30) + 1);
+  CHECK(what_of([&] { read_file(file); }) ==
+        "cannot read " + file.string() + ": is larger than 4294967296 bytes");
+}
+
 TEST_CASE("an input's name stays inside the folder", "[record]") {
   TemporaryFolder store;
   const SampleAttempt sample;

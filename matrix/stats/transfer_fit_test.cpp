@@ -43,6 +43,9 @@ TEST_CASE("what no startup time and bandwidth explain is not fitted", "[stats]")
   CHECK_FALSE(fit_transfers(Transfers{{8, 1}, {64, 20}, {512, 500}}));  // less than nothing to begin with
   CHECK_FALSE(fit_transfers(Transfers{{8, 10}, {64, 0}, {512, 30}}));
   CHECK_FALSE(fit_transfers(Transfers{{8, 10}, {64, -1}, {512, 30}}));
+  // A time so far below 0 that it would hardly move the fit of the others.
+  CHECK(fit_transfers(Transfers{{8, 10}, {64, 20}, {512, 60}}));
+  CHECK_FALSE(fit_transfers(Transfers{{8, 10}, {64, 20}, {512, 60}, {64, -1e9}}));
 }
 
 }  // namespace

@@ -1,0 +1,123 @@
+// The knobs' table against one written out by hand. A default is part of what a cell's identity leaves out, so a default
+// that changes gives old results other names.
+#include "matrix/contract/knob.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+std::string text_of(const std::map<std::string, std::string>& values) {
+  std::string text;
+  for (const auto& [name, value] : values) text += (text.empty() ? "" : " ") + name + "=" + value;
+  return text;
+}
+
+TEST_CASE("the default of every knob is the one that cells were named with", "[contract]") {
+  CHECK(text_of(with_defaults({})) ==
+        "accumulate=1 allocator=retain attention=written_out blas=default cpu_isa=native cublas_workspace=preset "
+        "cuda_allocator=released cuda_blas=released cuda_graph=off cuda_module_loading=lazy cudnn_benchmark=preset "
+        "cudnn_heuristic=released determinism=strict deterministic_fill=preset flush_denormals=preset "
+        "fp16_accumulation=off gelu=tanh gradient_checkpointing=off lr_schedule=preset max_grad_norm=0 mkl_cbwr=native "
+        "offload=none onednn=on onednn_isa=cpu_isa precision=fp32 reduced_reduction=preset seed=1 tf32=off threads=1 "
+        "warmup_steps=5 zero_stage=0");
+  CHECK(without_defaults(with_defaults({})).empty());
+  CHECK(text_of(without_defaults(with_defaults({{"seed", "2"}, {"tf32", "off"}}))) == "seed=2");
+  CHECK(text_of(without_defaults({{"no_knob", "1"}})) == "no_knob=1");
+}
+
+TEST_CASE("the knobs that act on a GPU alone are these", "[contract]") {
+  std::string names;
+  for (const Knob& knob : knobs()) {
+    if (knob.acts_on == ActsOn::gpu) names += std::string(knob.name) + " ";
+    CHECK_FALSE(knob.summary.empty());
+  }
+  CHECK(names ==
+        "cublas_workspace cuda_allocator cuda_blas cuda_graph cuda_module_loading cudnn_benchmark cudnn_heuristic "
+        "fp16_accumulation reduced_reduction tf32 ");
+}
+
+TEST_CASE("a knob takes its values, a whole number from 1 on, or an amount", "[contract]") {
+  std::string words;
+  for (const Knob& knob : knobs()) {
+    words += std::string(knob.name) + ":";
+    for (const std::string_view value : knob.values) words += " " + std::string(value);
+    words += knob.takes_amount ? " amount;" : ";";
+  }
+  CHECK(words ==
+        "accumulate:;allocator: retain system mapped;attention: written_out math flash mem_efficient cudnn;"
+        "blas: default reference openblas blis;cpu_isa: native default avx2 avx512;"
+        "cublas_workspace: preset 4096_8 16_8;cuda_allocator: released expandable_segments malloc_async unified;"
+        "cuda_blas: released cublas cublaslt;cuda_graph: off on;cuda_module_loading: lazy eager;"
+        "cudnn_benchmark: preset off on;cudnn_heuristic: released mode_b;determinism: strict default fast;"
+        "deterministic_fill: preset off on;flush_denormals: preset off on;fp16_accumulation: off on;gelu: tanh erf;"
+        "gradient_checkpointing: off on;lr_schedule: preset constant warmup_cosine;max_grad_norm: amount;"
+        "mkl_cbwr: native compatible avx2 avx512;offload: none optimizer;onednn: on off;"
+        "onednn_isa: cpu_isa sse41 avx2 avx512;precision: fp32 bf16 fp16 fp64;reduced_reduction: preset off on;seed:;"
+        "tf32: off on;threads:;warmup_steps:;zero_stage: 0 1 2 3;");
+  const Knob& number = *find_knob("threads");
+  for (const char* taken : {"1", "9", "10", "123456789"}) CHECK(accepts(number, taken));
+  for (const char* refused : {"", "0", "01", "-1", "1.0", "1234567890", "1:", "1/"}) CHECK_FALSE(accepts(number, refused));
+  const Knob& amount = *find_knob("max_grad_norm");
+  for (const char* taken : {"0", "9", "0.0", "123456789", "0.123456789", "9.9"}) CHECK(accepts(amount, taken));
+  for (const char* refused : {"", ".", "1.", ".1", "00", "1234567890", "0.1234567890", "0:", "0/", "0.1.1", "0./"}) {
+    CHECK_FALSE(accepts(amount, refused));
+  }
+  CHECK(accepts(*find_knob("gelu"), "erf"));
+  CHECK_FALSE(accepts(*find_knob("gelu"), "1"));
+  CHECK(find_knob("gelus") == nullptr);
+}
+
+TEST_CASE("what a knob's value sets before LibTorch is loaded", "[contract]") {
+  const auto set_by = [](const char* knob, const char* value) { return text_of(knob_environment({{knob, value}})); };
+  CHECK(set_by("threads", "3") ==
+        "MKL_DYNAMIC=FALSE MKL_NUM_THREADS=3 OMP_DYNAMIC=false OMP_NUM_THREADS=3 OMP_WAIT_POLICY=PASSIVE "
+        "OPENBLAS_NUM_THREADS=3");
+  CHECK(set_by("cpu_isa", "native").empty());
+  CHECK(set_by("cpu_isa", "default") == "ATEN_CPU_CAPABILITY=default DNNL_MAX_CPU_ISA=SSE41 ONEDNN_MAX_CPU_ISA=SSE41");
+  CHECK(set_by("cpu_isa", "avx2") == "ATEN_CPU_CAPABILITY=avx2 DNNL_MAX_CPU_ISA=AVX2 ONEDNN_MAX_CPU_ISA=AVX2");
+  CHECK(set_by("cpu_isa", "avx512") ==
+        "ATEN_CPU_CAPABILITY=avx512 DNNL_MAX_CPU_ISA=AVX512_CORE ONEDNN_MAX_CPU_ISA=AVX512_CORE");
+  CHECK(set_by("onednn_isa", "cpu_isa").empty());
+  CHECK(set_by("onednn_isa", "sse41") == "DNNL_MAX_CPU_ISA=SSE41 ONEDNN_MAX_CPU_ISA=SSE41");
+  CHECK(set_by("onednn_isa", "avx2") == "DNNL_MAX_CPU_ISA=AVX2 ONEDNN_MAX_CPU_ISA=AVX2");
+  CHECK(set_by("onednn_isa", "avx512") == "DNNL_MAX_CPU_ISA=AVX512_CORE ONEDNN_MAX_CPU_ISA=AVX512_CORE");
+  CHECK(set_by("blas", "default").empty());
+  CHECK(set_by("blas", "reference") == "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/blas/libblas.so.3");
+  CHECK(set_by("blas", "blis") == "LD_PRELOAD=/usr/lib/x86_64-linux-gnu/blis-pthread/libblas.so.3");
+  CHECK(set_by("mkl_cbwr", "native").empty());
+  CHECK(set_by("mkl_cbwr", "compatible") == "MKL_CBWR=COMPATIBLE");
+  CHECK(set_by("mkl_cbwr", "avx2") == "MKL_CBWR=AVX2");
+  CHECK(set_by("mkl_cbwr", "avx512") == "MKL_CBWR=AVX512");
+  CHECK(set_by("cublas_workspace", "preset").empty());
+  CHECK(set_by("cublas_workspace", "4096_8") == "CUBLAS_WORKSPACE_CONFIG=:4096:8");
+  CHECK(set_by("cublas_workspace", "16_8") == "CUBLAS_WORKSPACE_CONFIG=:16:8");
+  CHECK(set_by("determinism", "strict") == "CUBLAS_WORKSPACE_CONFIG=:4096:8");
+  CHECK(set_by("determinism", "fast").empty());
+  CHECK(set_by("cuda_allocator", "released").empty());
+  CHECK(set_by("cuda_allocator", "unified").empty());
+  CHECK(set_by("cuda_allocator", "expandable_segments") == "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+  CHECK(set_by("cuda_allocator", "malloc_async") == "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync");
+  CHECK(set_by("cuda_blas", "released").empty());
+  CHECK(set_by("cuda_blas", "cublas") == "DISABLE_ADDMM_CUDA_LT=1 TORCH_BLAS_PREFER_CUBLASLT=0");
+  CHECK(set_by("cuda_blas", "cublaslt") == "TORCH_BLAS_PREFER_CUBLASLT=1");
+  CHECK(set_by("cuda_module_loading", "lazy") == "CUDA_MODULE_LOADING=LAZY");
+  CHECK(set_by("cuda_module_loading", "eager") == "CUDA_MODULE_LOADING=EAGER");
+  CHECK(set_by("cudnn_heuristic", "released").empty());
+  CHECK(set_by("cudnn_heuristic", "mode_b") == "TORCH_CUDNN_USE_HEURISTIC_MODE_B=1");
+  CHECK(set_by("allocator", "system").empty());
+  CHECK(set_by("allocator", "mapped") == "MALLOC_MMAP_THRESHOLD_=65536");
+  CHECK(set_by("allocator", "retain") ==
+        "MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TOP_PAD_=67108864 MALLOC_TRIM_THRESHOLD_=2147483648");
+  CHECK(set_by("no_knob", "1").empty());
+}
+
+TEST_CASE("a knob that sets what another sets has the last word, or leaves it alone", "[contract]") {
+  CHECK(knob_environment({{"cpu_isa", "avx512"}, {"onednn_isa", "avx2"}}).at("ONEDNN_MAX_CPU_ISA") == "AVX2");
+  CHECK(knob_environment({{"cpu_isa", "avx512"}, {"onednn_isa", "cpu_isa"}}).at("ONEDNN_MAX_CPU_ISA") == "AVX512_CORE");
+  CHECK(knob_environment({{"cublas_workspace", "16_8"}, {"determinism", "strict"}}).at("CUBLAS_WORKSPACE_CONFIG") ==
+        ":16:8");
+}
+
+}  // namespace
+}  // namespace reprobench
