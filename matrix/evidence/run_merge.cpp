@@ -28,13 +28,15 @@ PlannedCell as_planned(PlannedCell planned) {
   return planned;
 }
 
-// What the plans of two hosts must agree on. Skips, notes and planted faults are each host's own, and a bound's place
-// names a file of the host's.
+// What the plans of two hosts must agree on. Skips, notes and planted faults are each host's own, as are the data sheet
+// of its GPU and the memory that is predicted for cells that run there, and a bound's place names a file of the host's.
 nlohmann::json what_must_agree(const PlannedCell& planned) {
   PlannedCell bare = as_planned(planned);
   bare.skip.reset();
   bare.notes.clear();
   bare.cell.injections.clear();
+  bare.cell.memory_bytes = 0;
+  bare.cell.request.peaks.reset();
   std::vector<CellThreshold> thresholds = bare.cell.thresholds.items();
   for (CellThreshold& threshold : thresholds) threshold.mark = threshold.gate_mark = {};
   bare.cell.thresholds = std::move(thresholds);
@@ -43,7 +45,10 @@ nlohmann::json what_must_agree(const PlannedCell& planned) {
 
 std::string first_difference(const nlohmann::json& ours, const nlohmann::json& theirs) {
   for (const auto& [key, value] : ours.items()) {
-    if (theirs.at(key) != value) return key;
+    if (theirs.value(key, nlohmann::json()) != value) return key;
+  }
+  for (const auto& [key, value] : theirs.items()) {
+    if (!ours.contains(key)) return key;
   }
   return "";
 }

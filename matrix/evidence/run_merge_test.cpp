@@ -219,5 +219,120 @@ TEST_CASE("runs that cannot be one run are refused with the reason", "[evidence]
   CHECK_THROWS_AS(merge_runs({first}), MergeRefused);
 }
 
+PlannedCell& planned_in(MergeSource& source, const std::string& id) {
+  for (PlannedCell& planned : source.run.plan.cells) {
+    if (planned.cell.request.cell_id == id) return planned;
+  }
+  throw std::runtime_error("no cell " + id);
+}
+
+TEST_CASE("what only the host knows that runs a cell keeps no runs apart, in either order", "[evidence]") {
+  MergeSource cpu = source("r-1", "cpu-a", {kReferenceId, kCandidateId});
+  MergeSource gpu = source("r-2", "gpu-a", {kGpuId});
+  SECTION("the data sheet of its GPU") { planned_in(gpu, kGpuId).cell.request.peaks.emplace().gpu = "NVIDIA H100"; }
+  SECTION("the memory it will take") {
+    planned_in(gpu, kGpuId).cell.memory_bytes = 1;
+    planned_in(cpu, kCandidateId).cell.memory_bytes = 2;
+  }
+  SECTION("faults and notes") {
+    planned_in(gpu, kGpuId).cell.injections[0] = {"weight_ulp", 2, "fc1.weight", 5, 0};
+    planned_in(gpu, kGpuId).notes = {"driver 1 is under 2"};
+  }
+  SECTION("where the file of a bound lies") {
+    planned_in(cpu, kGpuId).cell.thresholds = std::vector<CellThreshold>(1);
+    CellThreshold elsewhere;
+    elsewhere.mark = elsewhere.gate_mark = {"elsewhere.yaml", 3, 4};
+    planned_in(gpu, kGpuId).cell.thresholds = std::vector<CellThreshold>{elsewhere};
+  }
+  for (const bool cpu_first : {true, false}) {
+    const RunMerge merge = cpu_first ? merge_runs({cpu, gpu}) : merge_runs({gpu, cpu});
+    const Cell& ran = cell_called(merge, kGpuId).cell;
+    CHECK(ran.request.peaks.has_value() == planned_in(gpu, kGpuId).cell.request.peaks.has_value());
+    CHECK(ran.memory_bytes == planned_in(gpu, kGpuId).cell.memory_bytes);
+    CHECK(ran.injections.size() == planned_in(gpu, kGpuId).cell.injections.size());
+  }
+}
+
+TEST_CASE("a field that one plan alone has is a difference, whichever comes first", "[evidence]") {
+  MergeSource one = source("r-1", "a", {kReferenceId});
+  MergeSource other = source("r-2", "b", {kCandidateId});
+  planned_in(other, kReferenceId).cell.request.turn_steps = 5;
+  CHECK_THROWS_WITH(merge_runs({one, other}), Contains("in run r-1 and in run r-2: `turn_steps` differs"));
+  CHECK_THROWS_WITH(merge_runs({other, one}), Contains("in run r-2 and in run r-1: `turn_steps` differs"));
+}
+
+TEST_CASE("a merge spans its runs: the first start, the last end, the sum of their times", "[evidence]") {
+  MergeSource one = source("r-20260101-000000-0001", "a", {kReferenceId});
+  MergeSource other = source("r-20260102-000000-0002", "b", {kCandidateId});
+  one.run.info.started_utc = "2026-01-01T00:00:00Z";
+  one.run.info.ended_utc = "2026-01-03T00:00:00Z";
+  one.run.info.duration_ns = 5;
+  one.run.info.interrupted = true;
+  other.run.info.started_utc = "2026-01-02T00:00:00Z";
+  other.run.info.ended_utc = "2026-01-02T12:00:00Z";
+  other.run.info.duration_ns = 7;
+  for (const bool one_first : {true, false}) {
+    const RunInfo info = (one_first ? merge_runs({one, other}) : merge_runs({other, one})).info;
+    CHECK(info.started_utc == "2026-01-01T00:00:00Z");
+    CHECK(info.ended_utc == "2026-01-03T00:00:00Z");
+    CHECK(info.duration_ns == 12);
+    CHECK(info.run_id.starts_with("r-20260102-000000-m"));
+    CHECK(info.command_line.empty());
+    CHECK_FALSE(info.interrupted);
+    REQUIRE(info.sources.size() == 2);
+    const RunSource& first = info.sources[one_first ? 0 : 1];
+    CHECK(first.run_id == "r-20260101-000000-0001");
+    CHECK(first.host == "a");
+    CHECK(first.started_utc == "2026-01-01T00:00:00Z");
+    CHECK(first.ended_utc == "2026-01-03T00:00:00Z");
+    CHECK(first.duration_ns == 5);
+    CHECK(first.interrupted);
+  }
+}
+
+TEST_CASE("a source's label is its host's name, and a merged run brings its own along", "[evidence]") {
+  MergeSource one = source("r-1", "a", {kReferenceId});
+  one.label = "rack-7";
+  const RunMerge merge = merge_runs({one, source("r-2", "b", {kCandidateId})});
+  CHECK(merge.plan.hosts.at(0).label == "rack-7");
+  CHECK(merge.info.sources.at(0).host == "rack-7");
+  CHECK(cell_called(merge, kReferenceId).cell.coordinates.at("host") == "rack-7");
+  MergeSource inner;
+  inner.run = {merge.info, merge.plan, {}, ""};
+  for (const PlannedCell& planned : merge.plan.cells) inner.run.cells.push_back({planned.cell.request.cell_id, {}});
+  inner.label = "again";
+  CHECK_THROWS_WITH(merge_runs({inner, source("r-3", "c", {kGpuId})}),
+                    Contains("is a merged one and brings its host labels along"));
+}
+
+TEST_CASE("a machine with other facts is another host, though it has the same name", "[evidence]") {
+  MergeSource other = source("r-2", "a", {kCandidateId});
+  other.run.plan.host.cores = 99;
+  const RunMerge merge = merge_runs({source("r-1", "a", {kReferenceId}), other});
+  REQUIRE(merge.plan.hosts.size() == 2);
+  CHECK(merge.plan.hosts[1].label == "a-2");
+  CHECK(cell_called(merge, kCandidateId).notes == std::vector<std::string>{"its reference ran on host a"});
+}
+
+TEST_CASE("a cell that one host could run and none did is open, not skipped", "[evidence]") {
+  MergeSource able = source("r-2", "b", {kReferenceId});
+  planned_in(able, kGpuId).skip.reset();
+  for (const bool able_first : {true, false}) {
+    const MergeSource unable = source("r-1", "a", {kReferenceId});
+    CHECK_FALSE(cell_called(able_first ? merge_runs({able, unable}) : merge_runs({unable, able}), kGpuId).skip);
+  }
+}
+
+TEST_CASE("cells that were named are named in the merge only if every run named its own", "[evidence]") {
+  std::vector<MergeSource> sources{source("r-1", "a", {kReferenceId}), source("r-2", "b", {kReferenceId})};
+  for (MergeSource& each : sources) leave_out(each, {kCandidateId, kGpuId}, "--cell aaaaaaaaaaaa");
+  sources[0].run.plan.request.names_cells = true;
+  CHECK_FALSE(merge_runs(sources).plan.request.names_cells);
+  sources[1].run.plan.request.names_cells = true;
+  const PlanRequest request = merge_runs(sources).plan.request;
+  CHECK(request.names_cells);
+  CHECK(request.selected_by == std::vector<std::string>{"--cell aaaaaaaaaaaa"});  // said once
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -151,6 +151,13 @@ TEST_CASE("a run's folders are private to the user", "[record]") {
     REQUIRE(stat(folder.c_str(), &status) == 0);
     CHECK((status.st_mode & 0777) == 0700);
   }
+  for (const fs::path& file : {run.folder() / "run.json", run.folder() / "plan.json", run.folder() / "journal.jsonl",
+                               run.folder() / "lock", attempt / rank_folder_name(0) / "request.json"}) {
+    INFO(file);
+    struct stat status {};
+    REQUIRE(stat(file.c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == 0600);
+  }
 }
 
 TEST_CASE("F25: a write that fails leaves the old file and no other", "[record]") {
