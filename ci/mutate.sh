@@ -113,8 +113,8 @@ list_tests() { # PROGRAM
   sed 's/[\\",]/\\&/g; s/.*/"&"/' <<<"$names" | split --number=r/$parts --numeric-suffixes --suffix-length=1 - "$work/tests-"
 }
 
-run_tests() { # LIMIT_S PROGRAM
-  local part running=() passed=0
+run_tests() { # LIMIT_S PROGRAM; 124 or 137 if it took too long
+  local part running=() passed=0 status=0
   for ((part = 0; part < parts; part++)); do
     # shellcheck disable=SC2016 # expanded by the shell that is told to
     unshare --mount --pid --fork --kill-child --mount-proc timeout --kill-after 5 "$1" bash -c '
@@ -125,10 +125,13 @@ run_tests() { # LIMIT_S PROGRAM
       >"$work/test-$part.log" 2>&1 </dev/null &
     running+=($!)
   done
-  while [ $passed -lt $parts ] && wait -n; do passed=$((passed + 1)); done
-  [ $passed -eq $parts ] || kill "${running[@]}" 2>/dev/null || true
+  while [ $passed -lt $parts ]; do
+    wait -n || { status=$? && break; }
+    passed=$((passed + 1))
+  done
+  [ $status -eq 0 ] || kill "${running[@]}" 2>/dev/null || true
   wait "${running[@]}" 2>/dev/null || true
-  [ $passed -eq $parts ]
+  return $status
 }
 
 prepared=none
@@ -194,14 +197,20 @@ for source in "${sources[@]}"; do
   candidates "$source" >"$work/candidates"
   # shellcheck disable=SC2086 # the prefix may have arguments
   ${CCACHE_PREFIX:-} bash -c objects <"$work/candidates" >"$work/objects"
-  noticed=0 unnoticed=0 invalid=0
+  noticed=0 by_time=0 unnoticed=0 invalid=0
   while read -r mutant; do
     case "$mutant" in same*) read -r _ same _ invalid_objects <<<"$mutant" && continue ;; esac
     program=$work/changed_test
     if ! link_with "$mutant.o" "$program"; then
       invalid=$((invalid + 1))
-    elif ! run_tests "$limit" "$program"; then
+      rm -f "$mutant.o"
+      continue
+    fi
+    status=0
+    run_tests "$limit" "$program" || status=$?
+    if [ $status -ne 0 ]; then
       noticed=$((noticed + 1))
+      if [ $status -eq 124 ] || [ $status -eq 137 ]; then by_time=$((by_time + 1)); fi
       if [ "$only_survivors" = yes ]; then rm "$mutant"; fi
     else
       unnoticed=$((unnoticed + 1))
@@ -210,11 +219,11 @@ for source in "${sources[@]}"; do
     fi
     rm -f "$mutant.o"
   done <"$work/objects"
-  rows+=("| $source | $((noticed + unnoticed)) | $noticed | $unnoticed | $same | $((invalid + invalid_objects)) |")
+  rows+=("| $source | $((noticed + unnoticed)) | $noticed | $by_time | $unnoticed | $same | $((invalid + invalid_objects)) |")
   echo "${rows[-1]}"
 done
 
 echo
-echo "| file | changes tried | noticed | not noticed | same object | no object |"
-echo "| --- | --- | --- | --- | --- | --- |"
+echo "| file | changes tried | noticed | of these by time | not noticed | same object | no object |"
+echo "| --- | --- | --- | --- | --- | --- | --- |"
 printf '%s\n' "${rows[@]}"

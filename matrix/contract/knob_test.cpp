@@ -1,5 +1,5 @@
-// The knobs' table against one written out by hand. A default is part of what a cell's identity leaves out, so a default
-// that changes gives old results other names.
+// The knobs' table against one written out by hand. A default is part of what a cell's identity leaves out, so a
+// default that changes gives old results other names.
 #include "matrix/contract/knob.hpp"
 
 #include "ci/catch.hpp"
@@ -57,7 +57,8 @@ TEST_CASE("a knob takes its values, a whole number from 1 on, or an amount", "[c
         "tf32: off on;threads:;warmup_steps:;zero_stage: 0 1 2 3;");
   const Knob& number = *find_knob("threads");
   for (const char* taken : {"1", "9", "10", "123456789"}) CHECK(accepts(number, taken));
-  for (const char* refused : {"", "0", "01", "-1", "1.0", "1234567890", "1:", "1/"}) CHECK_FALSE(accepts(number, refused));
+  for (const char* refused : {"", "0", "01", "-1", "1.0", "1234567890", "1:", "1/"})
+    CHECK_FALSE(accepts(number, refused));
   const Knob& amount = *find_knob("max_grad_norm");
   for (const char* taken : {"0", "9", "0.0", "123456789", "0.123456789", "9.9"}) CHECK(accepts(amount, taken));
   for (const char* refused : {"", ".", "1.", ".1", "00", "1234567890", "0.1234567890", "0:", "0/", "0.1.1", "0./"}) {

@@ -38,9 +38,9 @@ TEST_CASE("the Xids that a program causes are the application's, all others the 
 TEST_CASE("clock events have NVML's bits, and those by which the card protects itself invalidate", "[contract]") {
   using Words = std::vector<std::string>;
   CHECK(clock_event_words(0).empty());
-  CHECK(clock_event_words(0x1ff) ==
-        Words{"gpu_idle", "applications_clocks", "sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal_slowdown",
-              "hw_thermal_slowdown", "hw_power_brake", "display_clocks"});
+  CHECK(clock_event_words(0x1ff) == Words{"gpu_idle", "applications_clocks", "sw_power_cap", "hw_slowdown",
+                                          "sync_boost", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake",
+                                          "display_clocks"});
   for (std::size_t i = 0; i < clock_events().size(); ++i) CHECK(clock_events()[i].bit == std::uint64_t{1} << i);
   CHECK(clock_event_words(0x1200 | kSwPowerCap) == Words{"sw_power_cap", "0x200", "0x1000"});
   CHECK(clock_event_words(std::uint64_t{1} << 63) == Words{"0x8000000000000000"});
@@ -66,7 +66,8 @@ TEST_CASE("a reading is garbage beyond the bound of its quantity", "[contract]")
 
 TEST_CASE("every end of an attempt is on the side of who did it", "[contract]") {
   using enum AttemptEnd;
-  for (const AttemptEnd end : {nonzero, crash, cuda_oom, host_oom, worker_error, contract, leaked, timeout, hang, xid}) {
+  for (const AttemptEnd end :
+       {nonzero, crash, cuda_oom, host_oom, worker_error, contract, leaked, timeout, hang, xid}) {
     CHECK(side_of(end) == Side::product);
   }
   for (const AttemptEnd end : {launch, store, lost, gpu_hw}) CHECK(side_of(end) == Side::infra);
@@ -98,9 +99,7 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
   CHECK(names([](const InjectionKind& kind) { return kind.of_resuming; }) == of_resuming);
   CHECK(names([](const InjectionKind& kind) { return is_of_probe(fault_of(kind.name)); }) == of_probe);
   CHECK(names([](const InjectionKind& kind) { return is_of_resuming(fault_of(kind.name)); }) == of_resuming);
-  CHECK(names([](const InjectionKind& kind) {
-          return !kind.names_parameter && !kind.of_probe && !kind.of_resuming;
-        }) ==
+  CHECK(names([](const InjectionKind& kind) { return !kind.names_parameter && !kind.of_probe && !kind.of_resuming; }) ==
         "adam_epsilon skip_update stale_batch wrong_batch sample_repeated sample_dropped reduction_order tf32 "
         "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale ");
   CHECK_FALSE(is_of_probe(fault_of("no_such_kind")));

@@ -158,7 +158,8 @@ TEST_CASE("a database is made only where that is asked for, and of two runs of o
   index.add_run("/runs/r2", scene.run_named("r2", "2026-01-01T00:00:00Z"), nullptr);
   CHECK(indexed_runs(scene.store.path).at(0).run_id == "r2");
   CHECK(fs::exists(scene.index_file()));
-  CHECK(std::distance(fs::directory_iterator(scene.store.path), fs::directory_iterator()) == 4);  // and -wal, -shm, .lock
+  CHECK(std::distance(fs::directory_iterator(scene.store.path), fs::directory_iterator()) ==
+        4);  // and -wal, -shm, .lock
 }
 
 TEST_CASE("a value changed in any column of a run is noticed", "[record]") {

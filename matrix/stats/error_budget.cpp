@@ -86,7 +86,9 @@ const PrecisionBounds* find_precision_bounds(std::string_view precision) {
 
 double relative_l2(double difference_squares, double reference_squares, std::int64_t count, double global_rms) {
   if (difference_squares == 0) return 0;
-  return std::sqrt(difference_squares) / std::max(std::sqrt(reference_squares), least_length(count, global_rms));
+  const double relative =
+      std::sqrt(difference_squares) / std::max(std::sqrt(reference_squares), least_length(count, global_rms));
+  return std::isnan(relative) ? kUnbounded : relative;  // of squares beyond every number: no order has a place for it
 }
 
 double noise_floor(double exact_squares, std::int64_t count, double global_rms, double phi) {

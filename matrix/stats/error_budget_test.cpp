@@ -72,6 +72,10 @@ TEST_CASE("a tensor near zero is measured against its role, not against itself",
   CHECK(relative_l2(4e-24, 0, 100, 1) == Approx(0.2));
   CHECK(relative_l2(0, 0, 100, 0) == 0);
   CHECK(std::isinf(relative_l2(1, 0, 100, 0)));
+  const double infinite = std::numeric_limits<double>::infinity();
+  CHECK(relative_l2(infinite, infinite, 100, 0) == infinite);
+  CHECK(relative_l2(std::nan(""), 1, 100, 0) == infinite);
+  CHECK(relative_l2(1, infinite, 100, 0) == 0);
   CHECK(relative_distance(4, 16, 0) == Approx(0.5));
   CHECK(relative_distance(0, 0, 0) == 0);
   CHECK(std::isinf(relative_distance(1, 0, 0)));

@@ -7,7 +7,8 @@
 namespace reprobench {
 namespace {
 
-// Least-squares slope; nothing if all x are equal. Counted from the first y, so that a y that stays has a slope of exactly 0.
+// Least-squares slope; nothing if all x are equal. Counted from the first y, so that a y that stays has a slope of
+// exactly 0.
 std::optional<double> slope(const std::vector<double>& x, const std::vector<double>& y) {
   const auto count = static_cast<double>(x.size());
   double mean_x = 0;

@@ -55,6 +55,15 @@ std::optional<double> bound_at(const Envelope& envelope, std::int64_t step) {
   return std::nullopt;
 }
 
+// An update before the horizon of which the two runs have no distance, since one lacks a parameter's sketch; 0: none.
+std::int64_t first_gap(const Envelope& envelope, const std::vector<TrajectoryPoint>& points) {
+  for (const TrajectoryPoint& known : envelope.points) {
+    if (bound_at(envelope, known.step) && std::ranges::find(points, known.step, &TrajectoryPoint::step) == points.end())
+      return known.step;
+  }
+  return 0;
+}
+
 std::string sentence_of(const TrajectoryJudgement& judgement, const std::optional<TrajectoryPoint>& outside,
                         std::size_t judged, const std::string& reason) {
   const std::string until =
@@ -127,7 +136,8 @@ TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expecte
   std::vector<double> distances;
   std::optional<TrajectoryPoint> outside;
   std::size_t judged = 0;
-  for (const TrajectoryPoint& point : trajectory(measured, expected)) {
+  const std::vector<TrajectoryPoint> points = trajectory(measured, expected);
+  for (const TrajectoryPoint& point : points) {
     const std::optional<double> bound = bound_at(own, point.step);
     judgement.points.push_back({point, bound});
     steps.push_back(static_cast<double>(point.step));
@@ -139,6 +149,11 @@ TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expecte
   judgement.growth = growth(steps, distances);
   judgement.word = outside ? "outside" : judged > 0 ? "within" : "not_judged";
   judgement.sentence = sentence_of(judgement, outside, judged, own.horizon_reason);
+  const std::int64_t gap = first_gap(own, points);
+  if (judgement.word == "within" && gap > 0) {
+    judgement.word = "not_judged";
+    judgement.sentence = fmt::format("after {} steps one of the runs lacks the sketch of a parameter", gap);
+  }
   return judgement;
 }
 

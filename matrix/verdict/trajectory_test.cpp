@@ -85,6 +85,25 @@ TEST_CASE("a distance that is not a number is outside", "[trajectory]") {
   CHECK(judge_trajectory(spoilt, run(0), envelope(1e-6)).word == "outside");
 }
 
+TEST_CASE("a run that lacks a parameter's sketch before the horizon is not judged, unless it is outside",
+          "[trajectory]") {
+  Trace gap = run(1e-6);
+  const std::size_t at = GENERATE(1, 5, 10);  // the first update, one between, the final state
+  SECTION("the sketch") { gap.tensors[at].tensors.front().sketch.reset(); }
+  SECTION("a tensor more") { gap.tensors[at].tensors.push_back(tensor("fc2", TensorRole::parameter, 0)); }
+  SECTION("the whole record") { gap.tensors.erase(gap.tensors.begin() + static_cast<std::ptrdiff_t>(at)); }
+  const auto judged = judge_trajectory(gap, run(0), envelope(1e-6));
+  CHECK(judged.word == "not_judged");
+  CHECK(judged.sentence == "after " + std::to_string(at) + " steps one of the runs lacks the sketch of a parameter");
+  CHECK(judge_trajectory(run(0), gap, envelope(1e-6)).word == "not_judged");
+  // Beyond the horizon nothing is asked for.
+  CHECK(judge_trajectory(gap, run(0), envelope(1e-6, 2)).word == (at == 1 ? "not_judged" : "within"));
+  for (TensorsRecord& record : gap.tensors) {
+    if (record.step == 3) record.tensors.front() = tensor("fc1.weight", TensorRole::parameter, 1e-3);
+  }
+  CHECK(judge_trajectory(gap, run(0), envelope(1e-6)).word == "outside");
+}
+
 TEST_CASE("beyond the horizon nothing is judged", "[trajectory]") {
   const Envelope flipping = envelope(1e-6, 4);
   CHECK(flipping.horizon_step == 3);
