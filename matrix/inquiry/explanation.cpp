@@ -253,7 +253,12 @@ class Explainer {
   void judge_call(const SafetensorsFile& ours, const SafetensorsFile& theirs) {
     if (!result_.budget) return;
     const auto judged = [&](const ComparedSide& side, const OperatorRecord& call, const SafetensorsFile& file) {
-      const LocalSettings settings{side.request.device != "cpu" && side.request.knobs.at("tf32") == "on"};
+      const auto is = [&](const char* knob, const char* value) {
+        const auto found = side.request.knobs.find(knob);
+        return found != side.request.knobs.end() && found->second == value;
+      };
+      const bool is_gpu = side.request.device != "cpu";
+      const LocalSettings settings{is_gpu && is("tf32", "on"), is_gpu || !is("onednn", "on")};
       return local_error(call, result_.call->output, file.tensors(), settings);
     };
     result_.budget->measured = judged(measured_, result_.call->measured, ours);

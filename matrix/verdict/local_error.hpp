@@ -38,7 +38,8 @@ struct Description<LocalError> {
 };
 
 struct LocalSettings {
-  bool rounds_inputs_to_tf32 = false;  // of matrix products
+  bool rounds_inputs_to_tf32 = false;       // of matrix products
+  bool may_transform_convolutions = false;  // by Winograd's algorithm or FFT, which round more than sums do
 };
 
 // `tensors` as a worker captured them (contract/replay.hpp): input.I, output.I, fp64.I, magnitude.I. Nothing: the

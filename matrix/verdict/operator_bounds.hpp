@@ -1,0 +1,70 @@
+// What an operator's rounding can come to, for every element of one output: the tables that local_error.hpp looks up, a
+// row an operator. A bound follows from how the operator computes and holds for every order of summation; each form of
+// the computation that a library is known to take has to stay within it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "matrix/contract/operator_record.hpp"
+#include "matrix/record/safetensors.hpp"
+#include "matrix/verdict/local_error.hpp"
+
+namespace reprobench {
+
+inline constexpr double kRoundoff = 0x1p-24;  // of fp32
+inline constexpr double kFunctionUlps = 2;    // of exp, log, tanh, erf ...
+
+// Error of n roundings in a row, relative to the sum of the sizes of what is added (Higham 2002, lemma 3.1).
+inline double gamma_n(double n) { return n * kRoundoff / (1 - n * kRoundoff); }
+
+using Doubles = std::vector<double>;
+
+std::int64_t element_count(const TensorView& view);
+Doubles doubles_of(const TensorView& view);
+
+// Everything a bound is made of.
+struct CapturedCall {
+  const OperatorRecord& call;
+  std::size_t output;
+  std::span<const TensorView> tensors;
+  const LocalSettings& settings;
+  const TensorView* made;
+  Doubles exact;
+
+  const TensorView* tensor(std::string_view kind, std::size_t place) const;
+  Doubles values(std::string_view kind, std::size_t place) const;        // empty: not on record
+  std::int64_t input_extent(std::size_t input, int from_the_end) const;  // 0: not on record
+};
+
+// A bound for every element of the output; empty: the tensors on record do not give one.
+using MakeBound = Doubles (*)(const CapturedCall& captured);
+
+Doubles no_rounding(const CapturedCall& captured);
+Doubles times_result(const CapturedCall& captured, double roundings);
+Doubles two_roundings(const CapturedCall& captured);
+
+// `terms` roundings of what is summed up, `of_inputs` of relative error in that, and one rounding of the result.
+Doubles of_magnitude(const CapturedCall& captured, double terms, double of_inputs);
+
+// A tensor as `outer` x `length` x `inner`, by the dimension that the first constant of a call says. No length: it has
+// none.
+struct Lines {
+  std::size_t outer = 0;
+  std::size_t length = 0;
+  std::size_t inner = 0;
+};
+Lines lines_of(const CapturedCall& captured);
+
+struct BoundRow {
+  std::vector<std::string_view> names;
+  MakeBound bound;
+  const char* source;
+};
+
+const std::vector<BoundRow>& forward_bounds();
+const std::vector<BoundRow>& backward_bounds();
+
+}  // namespace reprobench
