@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Every *_fuzz.cpp: its program runs on mutated seeds for a while, as many at a time as there are cores. A crash, a sanitizer's
-# finding, an input that takes too long or too much memory is a failure, and so is a program that was not built or has no
-# seeds here. Before anything else the planted bug of ci/planted_bug_fuzz.cpp must be found.
+# Every *_fuzz.cpp: its program runs on mutated seeds for a while. A crash, a sanitizer's finding, an input that takes too
+# long or too much memory is a failure, and so is a program that was not built or has no seeds here. Before anything else the
+# planted bug of ci/planted_bug_fuzz.cpp must be found.
 #
-#   ci/fuzz.sh build-asan [SECONDS]      20 seconds a parser
+#   ci/fuzz.sh build-asan [SECONDS [JOBS]]      20 seconds a parser, as many at a time as there are cores
 #
 # With Clang the programs are libFuzzer's:
 #   CXX=clang++ cmake --preset asan -B build-fuzz && cmake --build build-fuzz && ci/fuzz.sh build-fuzz 600
@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 
 build=$1
 seconds=${2:-20}
+jobs=${3:-$(nproc)}
 findings=$build/fuzz-findings
 seeds=$(mktemp -d)
 trap 'rm -rf "$seeds"' EXIT
@@ -86,7 +87,7 @@ while read -r source; do
   name=$(basename "$source" .cpp)
   [ "$name" = planted_bug_fuzz ] && continue
   [ -d "$seeds/$name" ] || { echo "fuzz: $name has no seeds in ci/fuzz.sh" >&2; exit 1; }
-  while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
   { report "$name" || touch "$seeds/failed"; } &
 done < <(git ls-files '*_fuzz.cpp')
 wait

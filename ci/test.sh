@@ -49,7 +49,8 @@ step() {
 }
 
 # beside NAME COMMAND...: together with the other steps of its group, as many at a time as there are cores. A group ends
-# with `together`, which reports its steps in the order they were named.
+# with `together`, which reports its steps in the order they were named. A step that only keeps cores busy is `patient`, so that
+# one that waits for processes and has deadlines for them gets a core when it wants one.
 group=()
 beside() {
   local log
@@ -64,6 +65,11 @@ together() {
     report "${group[0]}" "${group[1]}"
     group=("${group[@]:2}")
   done
+}
+
+patient() {
+  renice -n 10 -p "$BASHPID" >/dev/null
+  "$@"
 }
 
 # Adds up what a runner's closing lines say: Catch2, unittest. A step without such a line counts as one case.
@@ -101,14 +107,13 @@ python=$(command -v /usr/bin/python3 || command -v python3)
 # unit_tests PRESET: every test program of that preset; one that was not built fails. What each said at its end is counted.
 unit_tests() {
   local status=0 said=$logs/$1-tests.xml
-  ctest --preset "$1" --parallel "$cores" --output-junit "$said" --test-output-size-passed 1000000 \
+  # One more than there are cores: the longest wait for processes.
+  ctest --preset "$1" --parallel $((cores + 1)) --output-junit "$said" --test-output-size-passed 1000000 \
     --test-output-size-failed 10000000 >"$said.log" 2>&1 || status=$?
   cat "$said"
   sed 's/^/  /' "$said.log"
   return "$status"
 }
-
-threads() { build tsan && unit_tests tsan; }
 
 ci/packages.sh test
 step "lint" ci/lint.sh
@@ -132,11 +137,14 @@ if [ "$quick" = yes ]; then
 else
   step "build with address and undefined-behaviour sanitizers" build asan
   step "unit tests, sanitized" unit_tests asan
-  step "fuzzed parsers" ci/fuzz.sh build-asan
-  step "launching and telemetry under the thread sanitizer" threads
-  step "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
-  step "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
-  step "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
+  beside "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
+  beside "build with the thread sanitizer" patient build tsan
+  beside "fuzzed parsers" patient ci/fuzz.sh build-asan 20 1
+  together
+  step "launching and telemetry under the thread sanitizer" unit_tests tsan
+  beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
+  beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
+  together
   beside "one of everything, added" ci/examples_test.sh
   beside "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
   together
