@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "matrix/contract/file_descriptor.hpp"
 #include "matrix/exec/process_spawn.hpp"
 #include "matrix/exec/shepherd/process_tree.hpp"
+#include "matrix/record/plain_file.hpp"
 
 namespace reprobench {
 
@@ -58,11 +58,13 @@ FileDescriptor open_pidfd(pid_t pid) {
 
 void kill_process(pid_t pid, void*) { kill(pid, SIGKILL); }
 
+constexpr std::int64_t kMostEnvironmentBytes = std::int64_t{8} << 20;  // more than the kernel lets a program have
+
 // A process that ends meanwhile, or is another user's, has no environment to be read.
 bool is_marked(const std::filesystem::path& process, const std::string& mark) {
-  std::ifstream file(process / "environ", std::ios::binary);
-  const std::string environment((std::istreambuf_iterator<char>(file)), {});
-  return ('\0' + environment).find('\0' + mark + '\0') != std::string::npos;
+  const auto read = read_plain_file(process / "environ", kMostEnvironmentBytes);
+  const auto* environment = std::get_if<std::string>(&read);
+  return environment != nullptr && ('\0' + *environment).find('\0' + mark + '\0') != std::string::npos;
 }
 
 int kill_marked(const std::string& mark) {

@@ -15,6 +15,7 @@
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/local_launcher.hpp"
 #include "matrix/exec/sample_plan.hpp"
+#include "matrix/record/plain_file.hpp"
 
 namespace reprobench {
 
@@ -29,9 +30,10 @@ inline std::vector<pid_t> processes_naming(const std::string& needle) {
   std::vector<pid_t> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     const pid_t pid = std::atoi(entry.path().filename().c_str());
-    std::ifstream file(entry.path() / "cmdline", std::ios::binary);
-    const std::string command((std::istreambuf_iterator<char>(file)), {});
-    if (pid > 0 && pid != getpid() && command.find(needle) != std::string::npos) found.push_back(pid);
+    if (pid <= 0 || pid == getpid()) continue;
+    const auto read = read_plain_file(entry.path() / "cmdline", 1 << 20);  // nothing of one that has just ended
+    const auto* command = std::get_if<std::string>(&read);
+    if (command != nullptr && command->find(needle) != std::string::npos) found.push_back(pid);
   }
   return found;
 }
