@@ -127,6 +127,7 @@ class FakeLauncher : public Launcher {
   std::vector<std::vector<int>> signals;  // by attempt
   int most_at_once = 0;
   std::function<void()> on_wait;
+  std::optional<AttemptEnd> end_cause;  // of every end
 
  private:
   struct RunningRank {
@@ -161,6 +162,7 @@ class FakeLauncher : public Launcher {
       write_files(launch);
     }
     event.kind = LaunchEvent::Kind::ended;
+    event.cause = end_cause;
     events.push_back(event);
   }
 

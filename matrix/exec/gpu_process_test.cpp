@@ -197,7 +197,7 @@ TEST_CASE("F44: throttling invalidates the measurement and leaves the attempt co
   GpuScene scene(machine_with({"GPU-a"}));
   const auto [bits, word] = GENERATE(table<int, std::string>(
       {{0x08, "hw_slowdown"}, {0x20, "sw_thermal_slowdown"}, {0x40, "hw_thermal_slowdown"}, {0x80, "hw_power_brake"}}));
-  const auto attempts = scene.attempts_of("clock_events=" + std::to_string(bits));
+  const auto attempts = scene.attempts_of("paced=60,clock_events=" + std::to_string(bits));
   REQUIRE(attempts.size() == 1);  // not a timed cell
   CHECK(attempts[0].end == AttemptEnd::completed);
   REQUIRE(attempts[0].telemetry);

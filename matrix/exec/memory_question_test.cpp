@@ -37,5 +37,69 @@ TEST_CASE("every question to a worker is a request that it can read", "[exec]") 
   for (const nlohmann::json& question : questions) CHECK_NOTHROW(request_from_json(question));
 }
 
+// What a worker that answers this, with this exit code, is said to need for two questions.
+std::vector<AttemptMemory> needs_of_answer(const std::string& answer, const std::string& exit_code = "0") {
+  WorkerCommand worker;
+  worker.command = {"/bin/sh", "-c", "printf '%s' \"$ANSWER\"; exit $CODE", "sh"};
+  worker.environment = {{"ANSWER", answer}, {"CODE", exit_code}};
+  return predicted_needs({planned(20, 0).cell.request, planned(20, 0).cell.request}, worker);
+}
+
+std::string answer_of(std::vector<AttemptMemory> needs) {
+  MemoryPredictions predictions;
+  predictions.needs = std::move(needs);
+  return to_json(predictions).dump();
+}
+
+AttemptMemory need_of(std::int64_t bytes) {
+  AttemptMemory need;
+  need.parameter_bytes = bytes;
+  return need;
+}
+
+TEST_CASE("a worker's answers are taken in the order of the questions", "[exec]") {
+  const auto needs = needs_of_answer(answer_of({need_of(11), need_of(22)}));
+  REQUIRE(needs.size() == 2);
+  CHECK(needs[0].parameter_bytes == 11);
+  CHECK(needs[1].parameter_bytes == 22);
+  CHECK(needs[1].is_predicted());
+}
+
+TEST_CASE("an answer that is none is said to be none, for every question", "[exec]") {
+  const std::string good = answer_of({need_of(11), need_of(22)});
+  const auto why = [](const std::vector<AttemptMemory>& needs) {
+    REQUIRE(needs.size() == 2);
+    CHECK(needs[0].why_not == needs[1].why_not);
+    CHECK(needs[0].total() == 0);
+    return needs[1].why_not;
+  };
+  CHECK(why(needs_of_answer(good, "3")) == "its worker cannot say");
+  CHECK(why(needs_of_answer(answer_of({need_of(11)}))) == "its worker answered another question");
+  CHECK(why(needs_of_answer(good.substr(1))) == "its worker's answer: no JSON");
+  CHECK(why(needs_of_answer("{}")).starts_with("its worker's answer: "));
+}
+
+TEST_CASE("a plan's cells are answered by their own stack, each question once, skipped cells not at all", "[exec]") {
+  const auto answers = [](std::vector<AttemptMemory> needs) {
+    WorkerCommand worker;
+    worker.command = {"/bin/sh", "-c", "printf '%s' \"$ANSWER\"", "sh"};
+    worker.environment = {{"ANSWER", answer_of(std::move(needs))}};
+    return worker;
+  };
+  Plan plan;
+  plan.cells = {planned(20, 0), planned(20, 0), planned(20, 0), planned(20, 0), planned(20, 0)};
+  plan.cells[1].cell.request.stack = "b";
+  plan.cells[2].cell.request.workload.batch_size = 64;
+  plan.cells[3].skip = Skip{"device-class", "no such device"};
+  plan.cells[3].cell.request.stack = "of nobody";
+  const auto needs = predicted_needs(plan, {{"a", answers({need_of(11), need_of(22)})}, {"b", answers({need_of(33)})}});
+  REQUIRE(needs.size() == 5);
+  CHECK(needs[0].parameter_bytes == 11);
+  CHECK(needs[1].parameter_bytes == 33);
+  CHECK(needs[2].parameter_bytes == 22);
+  CHECK(needs[3].why_not == "skipped");
+  CHECK(needs[4].parameter_bytes == 11);
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -66,6 +66,73 @@ TEST_CASE("a group that bears no company waits until nothing runs, and nothing o
   CHECK(scheduler.next(nanoseconds{0}, anywhere));
 }
 
+TEST_CASE("residents share a place only if all of them take turns there, with as many ranks", "[exec]") {
+  const auto sizes_with = [](auto change) {
+    Plan plan = compared_pair(3);
+    change(plan.cells[1].cell);
+    std::string sizes;
+    for (const TaskGroup& group : groups_of(plan)) sizes += std::to_string(group.members.size());
+    return sizes;
+  };
+  CHECK(sizes_with([](Cell&) {}) == "22");
+  CHECK(sizes_with([](Cell& cell) { cell.request.turn_steps = 0; }) == "1111");
+  CHECK(sizes_with([](Cell& cell) { cell.request.world_size = 2; }) == "1111");
+  CHECK(sizes_with([](Cell& cell) { cell.repeat = 1; }) == "21");
+  CHECK(sizes_with([](Cell& cell) { cell.reference_cell_id.reset(); }) == "1111");
+}
+
+TEST_CASE("a group with one timed cell is timed, one without is not", "[exec]") {
+  Plan plan = compared_pair(3);
+  plan.cells[0].cell.exclusive = false;
+  CHECK(groups_of(plan).at(0).company == Company::own_group);
+  plan.cells[1].cell.exclusive = false;
+  CHECK(groups_of(plan).at(0).company == Company::shared);
+}
+
+TEST_CASE("a skipped cell is in no group, and a reference that is skipped leaves the others together", "[exec]") {
+  Plan plan =
+      sample_plan({sample_cell("aaa", "a"), sample_cell("bbb", "b"), sample_cell("ccc", "c"), sample_cell("ddd", "d")});
+  for (const std::size_t index : {1, 3}) plan.cells[index].cell.reference_cell_id = "aaa";
+  for (PlannedCell& planned : plan.cells) planned.cell.repeat = 2;
+  plan.cells[0].skip = Skip{"device-class", "no such device"};
+  std::string order;
+  for (const TaskGroup& group : groups_of(plan)) order += text_of(group) + ",";
+  CHECK(order == "1/0,3/0,1/1,3/1,2/0,2/1,");
+}
+
+TEST_CASE("with one job nothing runs beside anything, with three three do", "[exec]") {
+  const Plan plan =
+      sample_plan({sample_cell("aaa", "a"), sample_cell("bbb", "b"), sample_cell("ccc", "c"), sample_cell("ddd", "d")});
+  const auto started_with = [&](int jobs) {
+    Scheduler scheduler(plan, jobs);
+    int started = 0;
+    while (scheduler.next(nanoseconds{0}, anywhere)) ++started;
+    return started;
+  };
+  CHECK(started_with(1) == 1);
+  CHECK(started_with(3) == 3);
+  CHECK(started_with(9) == 4);
+}
+
+TEST_CASE("a retry is due at its time, not before, and the earliest of those that wait is named", "[exec]") {
+  const Plan plan = sample_plan({sample_cell("aaa", "a"), sample_cell("bbb", "b")});
+  Scheduler scheduler(plan, 2);
+  CHECK(scheduler.next_due() == nanoseconds{0});
+  TaskGroup first = scheduler.next(nanoseconds{0}, anywhere).value();
+  TaskGroup second = scheduler.next(nanoseconds{0}, anywhere).value();
+  CHECK_FALSE(scheduler.next_due());
+  CHECK_FALSE(scheduler.has_waiting());
+  scheduler.ended(first);
+  scheduler.ended(second);
+  scheduler.retry(first, nanoseconds{50});
+  scheduler.retry(second, nanoseconds{70});
+  CHECK(scheduler.has_waiting());
+  CHECK(scheduler.next_due() == nanoseconds{50});
+  CHECK_FALSE(scheduler.next(nanoseconds{49}, anywhere));
+  CHECK(text_of(scheduler.next(nanoseconds{50}, anywhere).value()) == "0/0");
+  CHECK(scheduler.next_due() == nanoseconds{70});
+}
+
 TEST_CASE("what finds no place is overtaken, and comes first once there is one", "[exec]") {
   const Plan plan = sample_plan({sample_cell("aaa", "a"), sample_cell("bbb", "b")});
   Scheduler scheduler(plan, 4);

@@ -29,6 +29,12 @@ TEST_CASE("a resident with fewer blocks is left out once it has done them", "[ex
   CHECK(all_turns(TurnOrder({1, 3})) == "A0 B0 B1 B2");
 }
 
+TEST_CASE("the longest may be first, last or in between", "[exec]") {
+  CHECK(all_turns(TurnOrder({3, 1})) == "A0 B0 A1 A2");
+  CHECK(all_turns(TurnOrder({1, 3, 2})) == "A0 B0 C0 C1 B1 B2");
+  CHECK(all_turns(TurnOrder({0, 1})) == "B0");
+}
+
 TEST_CASE("a resident that is gone takes no more turns, and the others go on", "[exec]") {
   TurnOrder order({3, 3});
   CHECK(order.next()->member == 0);

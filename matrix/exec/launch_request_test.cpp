@@ -1,0 +1,76 @@
+// What of a cell's request becomes a command, a folder and an environment for each of its ranks.
+#include "matrix/exec/launch_request.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/exec/attempt_environment.hpp"
+#include "matrix/exec/sample_plan.hpp"
+
+namespace reprobench {
+namespace {
+
+using std::chrono::milliseconds;
+
+GpuFacts numbered_gpu(int number) {
+  GpuFacts gpu;
+  gpu.uuid = "GPU-" + std::to_string(number);
+  return gpu;
+}
+
+const WorkerCommand kLaunchedWorker{{"/bin/worker", "--quiet"}, {"--data", "/data"}, {{"LANG", "de"}, {"OWN", "1"}}};
+
+TEST_CASE("a rank's command is the worker's, its own request and the worker's arguments", "[exec]") {
+  const CellRequest request = sample_cell("aaa", "stack-a").request;
+  const LaunchRequest launch = launch_request(request, "/run/attempt", kLaunchedWorker, {}, milliseconds(321));
+  CHECK(launch.grace == milliseconds(321));
+  REQUIRE(launch.ranks.size() == 1);
+  CHECK(launch.ranks[0].folder == "/run/attempt/rank-0");
+  CHECK(launch.ranks[0].command == std::vector<std::string>{"/bin/worker", "--quiet", "run",
+                                                            "/run/attempt/rank-0/request.json", "--data", "/data"});
+  const auto& environment = launch.ranks[0].environment;
+  CHECK(environment.at("PATH") == "/usr/local/bin:/usr/bin:/bin");
+  CHECK(environment.at("HOME") == "/run/attempt/rank-0");
+  CHECK(environment.at("TMPDIR") == "/run/attempt/rank-0");
+  CHECK(environment.at("LANG") == "de");  // a stack may say otherwise
+  CHECK(environment.at("OWN") == "1");
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "MASTER_PORT", "WORLD_SIZE"}) {
+    CHECK_FALSE(environment.contains(name));
+  }
+}
+
+TEST_CASE("each rank sees its own GPU and meets the others at one port", "[exec][ranks]") {
+  CellRequest request = sample_cell("aaa", "stack-a").request;
+  request.world_size = 3;
+  request.inject = Injection{"weight_ulp", 2, "fc1.weight", 5, 1};
+  const LaunchRequest launch = launch_request(request, "/run/attempt", kLaunchedWorker,
+                                              {numbered_gpu(7), numbered_gpu(8), numbered_gpu(9)}, milliseconds(1));
+  REQUIRE(launch.ranks.size() == 3);
+  for (int rank = 0; rank < 3; ++rank) {
+    const RankLaunch& own = launch.ranks[static_cast<std::size_t>(rank)];
+    CHECK(own.request.rank == rank);
+    CHECK(own.request.inject.has_value() == (rank == 1));
+    CHECK(own.folder == "/run/attempt/rank-" + std::to_string(rank));
+    CHECK(own.environment.at("CUDA_VISIBLE_DEVICES") == "GPU-" + std::to_string(7 + rank));
+    CHECK(own.environment.at("CUDA_DEVICE_ORDER") == "PCI_BUS_ID");
+    CHECK(own.environment.at("RANK") == std::to_string(rank));
+    CHECK(own.environment.at("LOCAL_RANK") == std::to_string(rank));
+    CHECK(own.environment.at("WORLD_SIZE") == "3");
+    CHECK(own.environment.at("LOCAL_WORLD_SIZE") == "3");
+    CHECK(own.environment.at("MASTER_PORT") == launch.ranks[0].environment.at("MASTER_PORT"));
+  }
+}
+
+TEST_CASE("variables of ranks are those of torchrun, and none for a process that is alone", "[exec][ranks]") {
+  CellRequest request = sample_cell("aaa", "stack-a").request;
+  CHECK(rank_environment(request, 1'234).empty());
+  request.world_size = 2;
+  request.rank = 1;
+  CHECK(rank_environment(request, 1'234) == std::map<std::string, std::string>{{"RANK", "1"},
+                                                                               {"LOCAL_RANK", "1"},
+                                                                               {"WORLD_SIZE", "2"},
+                                                                               {"LOCAL_WORLD_SIZE", "2"},
+                                                                               {"MASTER_ADDR", "127.0.0.1"},
+                                                                               {"MASTER_PORT", "1234"}});
+}
+
+}  // namespace
+}  // namespace reprobench
