@@ -77,7 +77,10 @@ std::string torch_pin(const std::vector<InstalledPackage>& packages, std::string
 std::string pin_of_library(const std::vector<InstalledPackage>& packages, std::string_view library) {
   for (const auto& [beginning, words] : kPackageOfLibrary) {
     if (!library.starts_with(beginning)) continue;
-    if (std::string pin = torch_pin(packages, words); !pin.empty()) return pin;
+    for (const char* end :
+         {"-cu", "=="}) {  // "nvidia-cusparse-cu12==…" or, of CUDA 13, "nvidia-cusparse==…"; not cusparselt
+      if (std::string pin = torch_pin(packages, std::string(words) + end); !pin.empty()) return pin;
+    }
   }
   return "";
 }
