@@ -44,6 +44,34 @@ TEST_CASE("a damaged lock line is refused at its line and column", "[provision]"
   CHECK_THAT(problem_of(""), ContainsSubstring("names no wheel"));
 }
 
+TEST_CASE("each part of a lock line is missed at its own column", "[provision]") {
+  const auto [line, expected] = GENERATE(table<std::string, std::string>({
+      {"==1", "t.lock:1:1: error[RB079]: name of a distribution expected"},
+      {"a==", "t.lock:1:4: error[RB079]: version expected"},
+      {"a==1!2.0+x_y-z --hash=sha256:" + std::string(63, 'f'),
+       "t.lock:1:93: error[RB079]: SHA-256 has 63 of 64 hex digits"},
+      {"a==1 --hash=sha256:" + std::string(63, 'f') + "G",
+       "t.lock:1:83: error[RB079]: SHA-256 has 63 of 64 hex digits"},
+      {"a==1 --hash=sha256:" + kHash + " # f.whl 1 bytes",
+       "t.lock:1:84: error[RB079]: `  # FILE.whl SIZE bytes` expected"},
+      {"a==1 --hash=sha256:" + kHash + "  # f.whl", "t.lock:1:93: error[RB079]: size expected"},
+      {"a==1 --hash=sha256:" + kHash + "  # f.whl  bytes", "t.lock:1:94: error[RB079]: size expected"},
+      {"a==1 --hash=sha256:" + kHash + "  # f.whl 1234567890123456 bytes", "t.lock:1:110: error[RB079]: size expected"},
+      {"a==1 --hash=sha256:" + kHash + "  # f.whl 1 byte", "t.lock:1:95: error[RB079]: line must end with `bytes`"},
+      {"a==1 --hash=sha256:" + kHash + "  # f.whl 1 bytes ", "t.lock:1:101: error[RB079]: line must end with `bytes`"},
+  }));
+  CHECK_THAT(problem_of(line), Catch::Matchers::StartsWith(expected));
+}
+
+TEST_CASE("a lock's sizes have up to fifteen digits", "[provision]") {
+  const auto wheels =
+      parse_lock("a_b-c==1!2.0+x_y --hash=sha256:" + kHash + "  # f+g.whl 999999999999999 bytes", "t.lock");
+  CHECK(wheels.at(0).size_bytes == 999'999'999'999'999);
+  CHECK(wheels[0].distribution == "a_b-c");
+  CHECK(wheels[0].version == "1!2.0+x_y");
+  CHECK(wheels[0].file == "f+g.whl");
+}
+
 TEST_CASE("all damaged lines of a lock are reported, and a distribution may appear once", "[provision]") {
   const std::string text = problem_of("==1\n" + kLine + "\n" + kLine + "\n");
   CHECK_THAT(text, ContainsSubstring("t.lock:1:1"));

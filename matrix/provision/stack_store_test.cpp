@@ -83,7 +83,7 @@ bool is_running(const std::string& program, const std::string& argument) {
 
 }  // namespace
 
-TEST_CASE("a stack is installed with its CPU part and a worker that describes itself", "[provision]") {
+TEST_CASE("a stack is installed with its CPU part and a worker that describes itself", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
   CHECK_FALSE(store.find(small.spec()).complete);
@@ -100,7 +100,7 @@ TEST_CASE("a stack is installed with its CPU part and a worker that describes it
   CHECK(names_below(small.home() / "staging").empty());
 }
 
-TEST_CASE("a second installation changes nothing and needs no index", "[provision]") {
+TEST_CASE("a second installation changes nothing and needs no index", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
   const InstalledStack first = store.install(small.spec(), false, kNoProgress);
@@ -115,7 +115,7 @@ TEST_CASE("a second installation changes nothing and needs no index", "[provisio
   CHECK(phases.empty());
 }
 
-TEST_CASE("asking for the GPU part of a CPU installation brings it", "[provision]") {
+TEST_CASE("asking for the GPU part of a CPU installation brings it", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
   store.install(small.spec(), false, kNoProgress);
@@ -125,7 +125,7 @@ TEST_CASE("asking for the GPU part of a CPU installation brings it", "[provision
   CHECK(std::filesystem::exists(stack.folder / "site/torch/lib/libtorch_cuda.so"));
 }
 
-TEST_CASE("changed worker sources need a new worker, and the unpacked stack stays", "[provision]") {
+TEST_CASE("changed worker sources need a new worker, and the unpacked stack stays", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
   const InstalledStack first = store.install(small.spec(), false, kNoProgress);
@@ -142,7 +142,7 @@ TEST_CASE("changed worker sources need a new worker, and the unpacked stack stay
   CHECK(later.describe(second).torch_version == "9.9.9+new");
 }
 
-TEST_CASE("a worker that is built is found and used without any compiler", "[provision]") {
+TEST_CASE("a worker that is built is found and used without any compiler", "[provision][process]") {
   const SmallStack small;
   const InstalledStack built = small.store().install(small.spec(), false, kNoProgress);
   const TemporaryFolder folder;
@@ -157,7 +157,7 @@ TEST_CASE("a worker that is built is found and used without any compiler", "[pro
   CHECK_FALSE(std::filesystem::exists(folder.path() / "c++.started"));
 }
 
-TEST_CASE("the sources of the worker are read once for all stacks", "[provision]") {
+TEST_CASE("the sources of the worker are read once for all stacks", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
   const InstalledStack built = store.install(small.spec(), false, kNoProgress);
@@ -165,7 +165,7 @@ TEST_CASE("the sources of the worker are read once for all stacks", "[provision]
   CHECK(store.find(small.spec()).worker == built.worker);
 }
 
-TEST_CASE("a worker that does not compile shows the compiler's words and leaves nothing", "[provision]") {
+TEST_CASE("a worker that does not compile shows the compiler's words and leaves nothing", "[provision][process]") {
   const SmallStack small;
   small.write_worker("this_is_no_function();");
   StackStore store = small.store();
@@ -176,7 +176,7 @@ TEST_CASE("a worker that does not compile shows the compiler's words and leaves 
   CHECK(remains(small).empty());
 }
 
-TEST_CASE("a worker that dies or speaks nonsense when asked is not installed", "[provision]") {
+TEST_CASE("a worker that dies or speaks nonsense when asked is not installed", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
   small.write_worker("std::fputs(\"libx.so: not found\", stderr); return 127;");
@@ -189,7 +189,7 @@ TEST_CASE("a worker that dies or speaks nonsense when asked is not installed", "
   CHECK(remains(small).empty());
 }
 
-TEST_CASE("a hostile wheel with the right hash is refused and leaves nothing", "[provision]") {
+TEST_CASE("a hostile wheel with the right hash is refused and leaves nothing", "[provision][process]") {
   SmallStack small;
   write_wheel(small.published(), "torch", "9.9.9", {{"torch/lib/libtorch_cpu.so", "x"}, {"../../x", "evil"}});
   write_file(small.spec().lock_path,
@@ -201,7 +201,7 @@ TEST_CASE("a hostile wheel with the right hash is refused and leaves nothing", "
   CHECK(remains(small).empty());
 }
 
-TEST_CASE("verify finds a changed library and a changed wheel", "[provision]") {
+TEST_CASE("verify finds a changed library and a changed wheel", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
   const InstalledStack stack = store.install(small.spec(), false, kNoProgress);
@@ -214,7 +214,7 @@ TEST_CASE("verify finds a changed library and a changed wheel", "[provision]") {
 }
 
 TEST_CASE("an adopted stack keeps its worker while the environment stays, and is refused after a change",
-          "[provision]") {
+          "[provision][process]") {
   const SmallStack small;
   const FakeEnvironment environment;
   Capability capability;
@@ -237,7 +237,7 @@ TEST_CASE("an adopted stack keeps its worker while the environment stays, and is
   CHECK(store.find(adopt()).worker.empty());
 }
 
-TEST_CASE("a removed stack is gone and can be installed again", "[provision]") {
+TEST_CASE("a removed stack is gone and can be installed again", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
   store.remove(store.install(small.spec(), false, kNoProgress));
@@ -246,7 +246,8 @@ TEST_CASE("a removed stack is gone and can be installed again", "[provision]") {
   CHECK(store.install(small.spec(), false, kNoProgress).complete);
 }
 
-TEST_CASE("an installation killed at any moment counts for nothing, and the next one ends well", "[provision]") {
+TEST_CASE("an installation killed at any moment counts for nothing, and the next one ends well",
+          "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
   int killed = 0;
@@ -285,7 +286,7 @@ TEST_CASE("an installation killed at any moment counts for nothing, and the next
   CHECK(remains(small) == std::vector<std::string>{stack.folder.filename().string()});
 }
 
-TEST_CASE("no end of an installation leaves a program of its build running", "[provision]") {
+TEST_CASE("no end of an installation leaves a program of its build running", "[provision][process]") {
   const SmallStack small;
   const std::string endless = fmt::format("9{}", getpid());  // seconds, and how the test knows its process again
   write_file(small.source_root() / "suites/worker/CMakeLists.txt",
@@ -317,7 +318,7 @@ TEST_CASE("no end of an installation leaves a program of its build running", "[p
   }
 }
 
-TEST_CASE("two installations of one stack at once wait for each other", "[provision]") {
+TEST_CASE("two installations of one stack at once wait for each other", "[provision][process]") {
   const SmallStack small;
   std::vector<pid_t> children;
   for (int i = 0; i < 2; ++i) {
@@ -337,7 +338,7 @@ TEST_CASE("two installations of one stack at once wait for each other", "[provis
   CHECK(small.store().verify(small.store().find(small.spec())).empty());
 }
 
-TEST_CASE("a lock that is missing is an error in the stack file", "[provision]") {
+TEST_CASE("a lock that is missing is an error in the stack file", "[provision][process]") {
   const SmallStack small;
   StackSpec spec = small.spec();
   spec.lock_path = "/nonexistent.lock";

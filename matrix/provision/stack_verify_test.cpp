@@ -119,3 +119,45 @@ TEST_CASE("a library that was changed or removed after the installation is found
   std::filesystem::remove(folder.path() / "torch/lib/libc10.so");
   CHECK_THAT(find_changed_files(folder.path(), manifest).at(0), ContainsSubstring("is missing"));
 }
+
+TEST_CASE("a library is the stack's by its name, and inside by its folder alone", "[provision]") {
+  for (const char* name : {"libtorch_cpu.so", "libc10.so", "libcudart.so.12", "libcupti.so", "libcublas.so",
+                           "libcudnn.so.9", "libnccl.so.2", "libcufft.so", "libcurand.so", "libcusolver.so",
+                           "libcusparse.so", "libnvrtc.so", "libnvJitLink.so"}) {
+    Capability capability = honest_capability();
+    capability.fingerprint.libraries = {{std::string("/opt/") + name, ""}};
+    CHECK(findings_of(capability) ==
+          std::vector<std::string>{std::string("/opt/") + name + " was loaded from outside the stack's folders"});
+  }
+  StackSpec spec = declared_stack();
+  spec.library_dirs = {"/opt/one", "/opt/two/"};
+  const auto is_inside = [&](const std::string& path) {
+    Capability capability = honest_capability();
+    capability.fingerprint.libraries = {{path, ""}};
+    return find_disagreements(spec, capability, "/stacks/s/").empty();
+  };
+  CHECK(is_inside("/opt/one/libc10.so"));
+  CHECK(is_inside("/opt/two/below/libc10.so"));
+  CHECK(is_inside("/stacks/s/libc10.so"));
+  CHECK_FALSE(is_inside("/opt/one-more/libc10.so"));
+  CHECK_FALSE(is_inside("/stacks/s2/libc10.so"));
+}
+
+TEST_CASE("a torch that disagrees is named once", "[provision]") {
+  Capability capability = honest_capability();
+  capability.torch_version = "2.8.0";
+  capability.fingerprint.components[0].loaded = "2.8.0";
+  capability.fingerprint.components[0].compiled = "2.8.0";
+  CHECK(findings_of(capability).size() == 1);
+}
+
+TEST_CASE("a wheel that was changed since it was fetched is found, one that was deleted is none", "[provision]") {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "a.whl", "bytes");
+  write_file(folder.path() / "b.whl", "changed");
+  const std::string hash = sha256_of_text("bytes");
+  const std::vector<LockedWheel> lock = {
+      {"a", "1", hash, "a.whl", 5}, {"c", "1", hash, "c.whl", 5}, {"b", "1", hash, "b.whl", 5}};
+  CHECK(find_changed_wheels(folder.path(), lock) ==
+        std::vector<std::string>{"b.whl: SHA-256 is " + sha256_of_text("changed") + ", the lock says " + hash});
+}

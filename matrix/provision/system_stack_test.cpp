@@ -57,6 +57,9 @@ TEST_CASE("Debian's headers that say 1.13.0 are believed only with the package a
   root.add_library("libc10.so");
   CHECK(root.problem("1.13.1+dfsg-4").empty());
   CHECK(root.problem("1:1.13.1+dfsg-4").empty());
+  CHECK(root.problem("1.13.1~rc1").empty());
+  CHECK(root.problem("1.13.1-4ubuntu1").empty());
+  CHECK(root.problem("1.13.10-1") == "libtorch-dev 1.13.1 is not installed; found 1.13.10");
   CHECK(root.problem("1.13.0+dfsg-1") == "libtorch-dev 1.13.1 is not installed; found 1.13.0");
   CHECK(root.problem("") == "libtorch-dev 1.13.1 is not installed; found 1.13.0");
 }
@@ -75,9 +78,23 @@ TEST_CASE("missing headers and missing libraries are told apart", "[provision]")
   root.add_library("libtorch_cpu.so");
   CHECK(root.problem("1.13.1") ==
         "libtorch-dev 1.13.1 is not installed; its headers are there, but no libc10.so in " + root.path("lib"));
+  FakeRoot without_cpu;
+  without_cpu.add_headers(version_header(1, 13, 1));
+  without_cpu.add_library("libc10.so");
+  CHECK_THAT(without_cpu.problem("1.13.1"), ContainsSubstring("but no libtorch_cpu.so in "));
 }
 
 TEST_CASE("dpkg-query is asked for an installed package's version, and knows when there is none", "[provision]") {
   CHECK(installed_package_version("no-such-package-at-all").empty());
+  const TemporaryFolder folder;
+  const auto answers = [&](const std::string& body) {
+    write_file(folder.path() / "dpkg-query", "#!/bin/sh\n" + body);
+    std::filesystem::permissions(folder.path() / "dpkg-query", std::filesystem::perms::owner_all);
+    const ScopedVariable path("PATH", folder.path().string());
+    return installed_package_version("libtorch-dev");
+  };
+  CHECK(answers("printf 'installed %s' \"$1$2$3\"") == "--show--showformat=${db:Status-Status} ${Version}libtorch-dev");
+  CHECK(answers("printf 'config-files 1.13'").empty());
+  CHECK(answers("printf 'installed 1.13'; exit 1").empty());
   if (std::filesystem::exists("/usr/bin/dpkg-query")) CHECK_FALSE(installed_package_version("dpkg").empty());
 }

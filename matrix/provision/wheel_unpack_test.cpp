@@ -257,3 +257,79 @@ TEST_CASE("a CPU stack takes the libraries that need no GPU, headers and metadat
   CHECK_FALSE(is_wanted("torch/nn/modules/linear.py", true));
   CHECK_FALSE(is_wanted("torch/bin/protoc", true));
 }
+
+TEST_CASE("what only a GPU uses, and what only Python uses, is told by the beginning of its name", "[provision]") {
+  for (const char* name :
+       {"libtorch_cuda_linalg.so", "libc10_cuda.so", "libcaffe2_nvrtc.so", "libtorch_nvshmem.so", "libcudnn.so.9",
+        "libnccl.so.2", "libcublasLt.so.12", "libcufft.so.11", "libcusparse.so.12", "libcusolver.so.11"}) {
+    CAPTURE(name);
+    CHECK_FALSE(is_wanted(std::string("torch/lib/") + name, false));
+    CHECK(is_wanted(std::string("torch/lib/") + name, true));
+  }
+  for (const char* name :
+       {"torch/lib/libshm.so", "torch/lib/libtorch_python.so", "torch/lib/notes.txt", "torch/__init__.py", "torch/lib/",
+        "nvidia/__init__.py", "nvidia/cudnn/lib/x.py", "functorch/x.so", "plain.so", "nvidia/cuda_nvcc/lib/x.so",
+        "torch/includes/x.h", "other/torch/lib/x.so"}) {
+    CAPTURE(name);
+    CHECK_FALSE(is_wanted(name, true));
+    CHECK_FALSE(is_wanted(name, false));
+  }
+  for (const char* name : {"torch-2.9.0.dist-info/RECORD", "torch/lib/libc10.so", "torch/include/x/y.h",
+                           "nvidia/cudnn/lib/libcudnn.so.9"}) {
+    CAPTURE(name);
+    CHECK(is_wanted(name, true));
+    CHECK(is_wanted(name, false));
+  }
+  CHECK_FALSE(is_wanted("nvidia/cudnn/lib/notes.txt", false));
+  CHECK_FALSE(is_wanted("nvidia/cudnn/bin/x.so", false));
+  CHECK(is_wanted("nvidia/cudnn/bin/x", true));
+}
+
+TEST_CASE("RECORD is CSV: names with commas and quotes stand in quotes, lines may end with a carriage return",
+          "[provision][B76]") {
+  const TemporaryFolder folder;
+  const auto hash_of = [](const std::string& content) {
+    Sha256 sha;
+    sha.update(content);
+    return "sha256=" + to_base64url(sha.finish());
+  };
+  const std::string info = "torch-1.0.dist-info/";
+  const std::string record = "\"torch/a,\"\"b\"\".py\"," + hash_of("one") + ",3\r\ntorch/plain," + hash_of("two") +
+                             ",3\r\n" + info + "RECORD,,\r\n";
+  write_zip(folder.path() / "t.whl", {{"torch/a,\"b\".py", "one"},
+                                      {"torch/plain", "two"},
+                                      {info + "RECORD", record},
+                                      {info + "RECORD.jws", "signature"},
+                                      {info + "RECORD.p7s", "signature"}});
+  std::vector<std::pair<std::int64_t, std::int64_t>> progress;
+  const auto files = unpack_wheel(
+      folder.path() / "t.whl", folder.path() / "site", [](std::string_view) { return true; },
+      [&](std::int64_t done, std::int64_t total) { progress.emplace_back(done, total); });
+  REQUIRE(files.size() == 5);
+  CHECK(files[0].path == "torch/a,\"b\".py");
+  const auto total = static_cast<std::int64_t>(6 + record.size() + 18);
+  CHECK(progress.front() == std::pair<std::int64_t, std::int64_t>(3, total));
+  CHECK(progress.back() == std::pair(total, total));
+  // What is there already is not overwritten.
+  CHECK_THAT(message_of<ProvisionError>([&] {
+               unpack_wheel(folder.path() / "t.whl", folder.path() / "site", [](std::string_view) { return true; }, {});
+             }),
+             ContainsSubstring(".py: cannot be written: File exists"));
+}
+
+TEST_CASE("a wheel has one RECORD, in its metadata folder", "[provision][B76]") {
+  const auto message_with = [](const std::vector<std::string>& records) {
+    const TemporaryFolder folder;
+    std::vector<ArchiveEntry> entries;
+    for (const std::string& name : records) entries.push_back({name, "x,,\n"});
+    write_zip(folder.path() / "t.whl", entries);
+    return message_of<ProvisionError>([&] {
+      unpack_wheel(folder.path() / "t.whl", folder.path() / "site", [](std::string_view) { return false; }, {});
+    });
+  };
+  CHECK(message_with({"a-1.dist-info/RECORD"}) == "nothing was thrown");
+  CHECK(message_with({"a-1.dist-info/RECORD", "b-1.dist-info/RECORD"}) ==
+        "t.whl: error[RB076]: it has two RECORD files; nothing was extracted");
+  CHECK(message_with({"a-1.dist-info/RECORD", "x/b-1.dist-info/RECORD"}) == "nothing was thrown");
+  CHECK(message_with({"x/b-1.dist-info/RECORD"}) == "t.whl: error[RB076]: it has no RECORD; nothing was extracted");
+}

@@ -236,9 +236,6 @@ void check_collisions(const Archive& archive, const std::vector<RawEntry>& entri
 }
 
 void check_limits(const Archive& archive, const std::vector<RawEntry>& entries, const ZipLimits& limits) {
-  if (static_cast<std::int64_t>(entries.size()) > limits.entries) {
-    archive.fail("RB077", fmt::format("it has {} entries, the limit is {}", entries.size(), limits.entries));
-  }
   std::int64_t total_bytes = 0;
   for (const RawEntry& raw : entries) {
     if (raw.entry.size_bytes < 0 || raw.entry.size_bytes > limits.size_bytes - total_bytes) {
