@@ -9,23 +9,25 @@
 #   ci/mutate.sh --tests '~[slow]' ...                        with those tests alone: what only the others notice counts as unnoticed
 #
 # A change that gives the object file of the unchanged source or of another change, or none, is replaced by another. It is
-# noticed if the layer's test program fails, crashes or takes five times as long. Tests run as process 1 of their own namespace
-# with everything but /tmp read-only: what a changed line signals or deletes is nobody else's. Needs root. What went unnoticed
-# is in build-mutate/survivors, as whole files. $CCACHE_PREFIX, where it is set, runs the compilers of one file as one command.
+# noticed if the layer's test program fails, crashes or takes five times as long. Tests that start processes run only for what
+# the others did not notice, and must fail twice. For cli the changed object is in the built program too, which the tests
+# tagged [e2e] run. Tests run as process 1 of their own namespace with everything but /tmp read-only: what a changed line
+# signals or deletes is nobody else's. Needs root. What went unnoticed is in build-mutate/survivors, as whole files.
+# $CCACHE_PREFIX, where it is set, runs the compilers of one file as one command.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 samples=15
 seed=1
 only_survivors=no
-tests='~[.]'
+selections=('~[.]~[process]~[e2e]' '~[.][process],~[.][e2e]')
 build=
 while [ $# -gt 0 ]; do
   case "$1" in
     --samples) samples=$2 && shift 2 ;;
     --seed) seed=$2 && shift 2 ;;
     --survivors) only_survivors=yes && shift ;;
-    --tests) tests=$2 && shift 2 ;;
+    --tests) selections=("$2") && shift 2 ;;
     --build) build=$(realpath "$2") && shift 2 ;;
     -*) echo "usage: ci/mutate.sh [--samples N] [--seed N] [--survivors] [--build FOLDER] [--tests SELECTION] FILE_OR_FOLDER..." >&2 && exit 2 ;;
     *) break ;;
@@ -100,32 +102,67 @@ objects() {
 }
 export -f compile clean_object clean_objects objects
 
+# How ninja links bin/PROGRAM, from copies, so that tests may be written and built meanwhile.
+link_command() { # PROGRAM
+  local command
+  command=$(ninja -C "$build" -t commands "$1" | grep -o "c++ .* -o bin/$1 .*" | sed 's/ && :$//')
+  # shellcheck disable=SC2046 # one word a file
+  (cd "$build" && cp --parents $(tr ' ' '\n' <<<"$command" | grep -E '^[^/-].*\.(o|a)$' | sort -u) "$work/link")
+  if command -v ld.gold >/dev/null; then command+=" -fuse-ld=gold"; fi
+  echo "${command/-o bin\/$1/-Wl,--allow-multiple-definition \$1 -o \$2}"
+}
+
 link_with() { # OBJECTS PROGRAM; the objects come before the layer's own
-  (cd "$work/link" && eval "${link/-o bin\/${layer}_test/-Wl,--allow-multiple-definition $1 -o $2}") >"$work/link.log" 2>&1
+  (
+    cd "$work/link" && rm -f "$2-program" && eval "$link" || exit
+    [ -z "$link_program" ] || { set -- "$1" "$2-program" && eval "$link_program"; }
+  ) >"$work/link.log" 2>&1
 }
 
 parts=4 # of the tests, run side by side: many of them wait for processes
 
-list_tests() { # PROGRAM
-  local names
-  names=$("$1" --list-test-names-only -# "$tests" || true) # the status is their number
-  test_count=$(wc -l <<<"$names")
-  sed 's/[\\",]/\\&/g; s/.*/"&"/' <<<"$names" | split --number=r/$parts --numeric-suffixes --suffix-length=1 - "$work/tests-"
+list_tests() { # PROGRAM; into files tests-STAGE-PART
+  local names stage
+  test_count=0
+  rm -f "$work"/tests-* "$work"/log-*
+  for stage in "${!selections[@]}"; do
+    names=$("$1" --list-test-names-only -# "${selections[stage]}" || true) # the status is their number
+    [ -n "$names" ] || continue
+    test_count=$((test_count + $(wc -l <<<"$names")))
+    sed 's/[\\",]/\\&/g; s/.*/"&"/' <<<"$names" |
+      split --elide-empty-files --number=r/$parts --numeric-suffixes --suffix-length=1 - "$work/tests-$stage-"
+  done
 }
 
 run_tests() { # LIMIT_S PROGRAM; 124 or 137 if it took too long
-  local part running=() passed=0 status=0
-  for ((part = 0; part < parts; part++)); do
+  local stage status
+  for stage in "${!selections[@]}"; do
+    status=0
+    run_stage "$stage" "$@" || status=$?
+    # What waits for processes may fail on a busy machine: the second word counts.
+    if [ $status -ne 0 ] && [ "$stage" -gt 0 ]; then
+      status=0
+      run_stage "$stage" "$@" || status=$?
+    fi
+    [ $status -eq 0 ] || return $status
+  done
+}
+
+run_stage() { # STAGE LIMIT_S PROGRAM
+  local list running=() passed=0 status=0
+  for list in "$work/tests-$1-"?; do
+    [ -e "$list" ] || continue
     # shellcheck disable=SC2016 # expanded by the shell that is told to
-    unshare --mount --pid --fork --kill-child --mount-proc timeout --kill-after 5 "$1" bash -c '
+    unshare --mount --pid --fork --kill-child --mount-proc timeout --kill-after 5 "$2" bash -c '
+      if [ -e "$0-program" ]; then mount --bind "$0-program" "$2"; fi
       while read -r _ target _; do
         case "$target" in /proc* | /dev* | /sys*) ;; *) mount -o remount,bind,ro "$target" 2>/dev/null || true ;; esac
       done </proc/mounts
-      exec 9<"$1" && mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$0" --abort --input-file /dev/fd/9' "$2" "$work/tests-$part" \
-      >"$work/test-$part.log" 2>&1 </dev/null &
+      exec 9<"$1" && mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$0" --abort --input-file /dev/fd/9' "$3" "$list" "$build/bin/reprobench" \
+      >"$work/log-${list##*/}" 2>&1 </dev/null &
     running+=($!)
   done
-  while [ $passed -lt $parts ]; do
+  while [ $passed -lt ${#running[@]} ]; do
     wait -n || { status=$? && break; }
     passed=$((passed + 1))
   done
@@ -148,12 +185,10 @@ prepare() { # FOLDER LAYER
   compiler=$("$python" -c 'import json, sys
 command = next(c["command"] for c in json.load(open(sys.argv[1])) if "/reprobench_%s.dir/" % sys.argv[2] in c["command"])
 print(command[command.index("/c++ ") + 4:].split(" -o ")[0])' "$build/compile_commands.json" "$2")
-  link=$(ninja -C "$build" -t commands "$2_test" | grep -o "c++ .* -o bin/$2_test .*" | sed 's/ && :$//')
-  if command -v ld.gold >/dev/null; then link+=" -fuse-ld=gold"; fi
-  # Copies, so that tests may be written and built meanwhile.
   mkdir -p "$work/link"
-  # shellcheck disable=SC2046 # one word a file
-  (cd "$build" && cp --parents $(tr ' ' '\n' <<<"$link" | grep -E '^[^/-].*\.(o|a)$' | sort -u) "$work/link")
+  link=$(link_command "$2_test")
+  link_program=
+  if [ "$2" = cli ]; then link_program=$(link_command reprobench); fi
   headers=$work/headers.hpp
   # What the layer includes compiled once, and a linker that is three times as fast: a change costs what is in its own file.
   {
@@ -178,9 +213,9 @@ print(command[command.index("/c++ ") + 4:].split(" -o ")[0])' "$build/compile_co
   link_with "$(for name in "${own[@]}"; do clean_object "$name"; done | tr '\n' ' ')" "$work/clean_test" || { cat "$work/link.log" >&2; exit 1; }
   list_tests "$work/clean_test"
   local start=$SECONDS
-  run_tests 600 "$work/clean_test" || { tail -n 30 "$work"/test-?.log >&2; echo "mutate: $2_test fails without any change" >&2; exit 1; }
+  run_tests 600 "$work/clean_test" || { tail -n 30 "$work"/log-* >&2; echo "mutate: $2_test fails without any change" >&2; exit 1; }
   local ran
-  ran=$(grep -hoE '[0-9]+ test cases?' "$work"/test-?.log | awk '{ sum += $1 } END { print sum + 0 }')
+  ran=$(grep -hoE '[0-9]+ test cases?' "$work"/log-* | awk '{ sum += $1 } END { print sum + 0 }')
   [ "$ran" -eq "$test_count" ] || { echo "mutate: $ran of $test_count tests of $2_test ran" >&2; exit 1; }
   limit=$(((SECONDS - start + 2) * 5))
   prepared=$1
