@@ -159,6 +159,7 @@ std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
   add_selection_options(app, options->selection);
   app.add_option("-j,--jobs", options->execution.jobs, "Cells at a time; cells whose timings count always run alone")
       ->check(CLI::Range(1, 1024))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)  // after ci/quickstart.sh's own
       ->capture_default_str();
   app.add_option("--fail-fast", options->execution.fail_fast, "Launch nothing more after this many cells in trouble")
       ->expected(0, 1)

@@ -171,6 +171,17 @@ TEST_CASE("a name that nothing has is answered with the nearest", "[e2e]") {
   }
 }
 
+TEST_CASE("of two --jobs the last counts, as it has to after a script's own", "[e2e]") {
+  const Workplace place;
+  auto command = place.run_command("smoke", "ok");
+  command.insert(command.end(), {"--dry-run", "--jobs", "64", "-j", "1"});
+  const auto result = call(command);
+  INFO(result.err);
+  CHECK(result.exit_code == 0);
+  command.insert(command.end(), {"-j", "0"});
+  CHECK(call(command).exit_code == 2);
+}
+
 TEST_CASE("reading makes no store", "[e2e]") {
   const Workplace place;
   for (const auto& words : {std::vector<std::string>{"db", "list"},
