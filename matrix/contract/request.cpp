@@ -11,6 +11,7 @@ constexpr InjectionKind kInjectionKinds[] = {{"weight_ulp", true},
                                              {"weight_huge", true},
                                              {"weight_sign", true},
                                              {"gradient_ulp", true},
+                                             {"gradient_inf", true},
                                              {"moment_ulp", true},
                                              {"adam_epsilon", false},
                                              {"skip_update", false},
@@ -36,6 +37,7 @@ constexpr InjectionKind kInjectionKinds[] = {{"weight_ulp", true},
                                              {"resume_from_step_0", false, false, true},
                                              {"resume_without_optimizer_state", false, false, true},
                                              {"resume_without_buffers", false, false, true},
+                                             {"resume_without_loss_scale", false, false, true},
                                              {"resume_without_data_position", false, false, true}};
 
 std::span<const InjectionKind> injection_kinds() { return kInjectionKinds; }

@@ -56,6 +56,7 @@ struct StepRecord {
   nlohmann::json loss;       // exact float (number.hpp)
   nlohmann::json grad_norm;  // exact float (L2 over all parameters), or null on steps that do not measure it
   double learning_rate = 0;
+  std::optional<double> loss_scale{};  // what the loss was multiplied by, where that is found as the training goes on
   std::int64_t samples = 0;
   std::int64_t step_time_ns = 0;  // the phases and nothing else: digests and this record are outside
   PhaseTimes phases;
@@ -81,15 +82,16 @@ enum class TensorRole {
   grad_output,
   parameter_gradient,
   optimizer_state,
-  buffer
+  buffer,
+  scaler_state  // what a dynamic loss scale goes on with
 };
 template <>
 struct Words<TensorRole> {
-  static constexpr std::array<std::string_view, 10> table = {
-      "input",       "parameter",          "forward_output",  "mask",  "choice", "loss",
-      "grad_output", "parameter_gradient", "optimizer_state", "buffer"};
+  static constexpr std::array<std::string_view, 11> table = {
+      "input",       "parameter",          "forward_output",  "mask",   "choice",      "loss",
+      "grad_output", "parameter_gradient", "optimizer_state", "buffer", "scaler_state"};
 };
-static_assert(static_cast<std::size_t>(TensorRole::buffer) + 1 == Words<TensorRole>::table.size());
+static_assert(static_cast<std::size_t>(TensorRole::scaler_state) + 1 == Words<TensorRole>::table.size());
 
 // Masks and choices are recorded as the positions of their ones, in ascending order; their sketch, of the tensor of
 // zeros and ones, is there on every step, so flips can be counted.
@@ -161,6 +163,9 @@ struct Description<StepRecord> {
     field("grad_norm", step.grad_norm,
           rule::of_form(Rule::Form::exact_float_or_null).says("null on steps that do not measure it."));
     field("learning_rate", step.learning_rate);
+    field.optional("loss_scale", step.loss_scale,
+                   "What the loss was multiplied by; absent where that is constant. The event `skipped` says whether "
+                   "the step updated nothing.");
     field("samples", step.samples, rule::at_least(0));
     field("step_time_ns", step.step_time_ns, rule::at_least(1));
     field("phases", step.phases);

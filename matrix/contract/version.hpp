@@ -21,7 +21,8 @@
 // |         | the phase `comm_ns` of a step of several micro-batches; `optimizer_state_bytes` and |
 // |         | `model_state_peak_bytes` in results; |
 // |         | checkpoints: `resume_after` of a workload, `checkpoint` of a request, `checkpoints` of a result and |
-// |         | `resumed` of a trace's header; the document `memory` and `memory_bytes` of a planned cell |
+// |         | `resumed` of a trace's header; the document `memory` and `memory_bytes` of a planned cell; |
+// |         | `loss_scale` of a step and the role `scaler_state` of a tensor |
 #pragma once
 
 #include <stdexcept>

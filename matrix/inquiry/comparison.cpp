@@ -7,6 +7,7 @@
 
 #include "matrix/inquiry/explanation.hpp"
 #include "matrix/inquiry/non_finite.hpp"
+#include "matrix/verdict/skipped_updates.hpp"
 
 namespace reprobench {
 namespace {
@@ -93,6 +94,10 @@ std::vector<std::string> reasons_against_equality(const CellComparison& comparis
   if (expected.label != measured.label) reasons.push_back(repeats_problem(expected, comparison.expected_name));
   for (const ComparedSide* side : {&measured, &expected}) {
     if (side->stored) reasons.push_back(side->stored->wrong_numbers);
+    if (const std::string nothing = updated_nothing(side->attempt); !nothing.empty()) {
+      reasons.push_back(fmt::format("{} of {}: nothing was trained", nothing,
+                                    side == &measured ? comparison.measured_name : comparison.expected_name));
+    }
   }
   std::erase(reasons, "");
   reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
@@ -113,11 +118,12 @@ std::string place_of(const Divergence& first) {
   return fmt::format("step {}, {} `{}`", first.step, first.role, first.tensor);
 }
 
-std::string difference_sentence(const CellComparison& comparison) {
+std::string difference_sentence(const CellComparison& comparison, const std::string& skip) {
   const Divergence& first = *comparison.trace.first;
   std::string sentence =
       first.step > 1 ? fmt::format("equal bits up to step {}; first difference in {}", first.step - 1, place_of(first))
                      : fmt::format("bits differ from {}", place_of(first));
+  if (!skip.empty()) sentence += "; " + skip;
   if (comparison.non_finite) sentence += "; " + comparison.non_finite->sentence;
   return sentence;
 }
@@ -217,7 +223,9 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
   }
   comparison.word = Match::differs;
   describe_difference(comparison, measured, expected);
-  comparison.sentence = difference_sentence(comparison);
+  comparison.sentence =
+      difference_sentence(comparison, other_skip_text(*measured.attempt.lead().trace, *expected.attempt.lead().trace,
+                                                      comparison.measured_name, comparison.expected_name));
   if (measured.stored && expected.stored) {
     comparison.sentence +=
         fmt::format("; repeat {} against repeat {}", measured.attempt.repeat, expected.attempt.repeat);

@@ -149,7 +149,7 @@ TEST_CASE("comparisons are read as a list, and a fault is named with its place",
       {"non_finite/side", "left", "is `left`, none of measured, expected"},
       {"first_over_bound/role", "weight",
        "is `weight`, none of input, parameter, forward_output, mask, choice, loss, "
-       "grad_output, parameter_gradient, optimizer_state, buffer"},
+       "grad_output, parameter_gradient, optimizer_state, buffer, scaler_state"},
       {"trajectory/word", "inside", "is `inside`, none of within, outside, not_judged"},
       {"explanation/element/measured_bits", "3bc15926", "is not 16 hex digits"},
       {"explanation/lockstep/tensors/0/pooled/decision", "ok", "is `ok`, none of rounding, defect, inconclusive"},

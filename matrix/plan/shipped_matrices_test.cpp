@@ -149,6 +149,19 @@ TEST_CASE("the recompute matrix holds each training against its own stack's that
   }
 }
 
+TEST_CASE("the matrix of loss scales asks for a scale that overflows, and for it after a stop", "[plan]") {
+  const auto cells = plan_of("loss_scale.yaml", cpu_host());
+  CHECK(cells.size() == 6);
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    CHECK(knob_of(planned.cell, "precision") == "fp16");
+    CHECK(knob_of(planned.cell, "loss_scale") == "dynamic");
+    CHECK(knob_of(planned.cell, "loss_scale_growth_interval") == "2");
+    CHECK(planned.cell.request.workload.resume_after > 0);
+  }
+}
+
 TEST_CASE("the smoke matrix runs anywhere", "[plan]") {
   const auto cells = plan_of("smoke.yaml", cpu_host());
   CHECK(cells.size() == 32);

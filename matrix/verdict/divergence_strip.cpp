@@ -69,6 +69,8 @@ char strip_mark(TensorRole role) {
       return 's';
     case TensorRole::buffer:
       return 'b';
+    case TensorRole::scaler_state:
+      return 'c';
   }
   return '?';
 }

@@ -15,6 +15,7 @@
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
 #include "matrix/verdict/next_step.hpp"
+#include "matrix/verdict/skipped_updates.hpp"
 #include "matrix/verdict/summary.hpp"
 
 namespace reprobench {
@@ -101,6 +102,12 @@ class Judge {
       Ended ended{Outcome::failed, "non_finite_loss", diverged->sentence, diverged->repeat};
       verdict.checks.push_back(std::move(*diverged));
       return conclude(verdict, std::move(ended));
+    }
+    if (auto idle = no_updates(evidence)) {
+      const bool is_known = idle->status == CheckStatus::failed;
+      Ended ended{Outcome::failed, "nothing_updated", idle->sentence, idle->repeat};
+      verdict.checks.push_back(std::move(*idle));
+      if (is_known) return conclude(verdict, std::move(ended));
     }
     return conclude(verdict, from_checks(verdict.checks));
   }

@@ -20,7 +20,8 @@ bool is_of_one_micro_batch(const TensorRecord& tensor) { return tensor.name.find
 
 bool is_shared(const TensorRecord& tensor) {
   const bool is_reduced = tensor.role == TensorRole::parameter || tensor.role == TensorRole::loss ||
-                          tensor.role == TensorRole::parameter_gradient || tensor.role == TensorRole::optimizer_state;
+                          tensor.role == TensorRole::parameter_gradient || tensor.role == TensorRole::optimizer_state ||
+                          tensor.role == TensorRole::scaler_state;
   return is_reduced && !is_of_one_micro_batch(tensor);
 }
 

@@ -14,6 +14,7 @@
 #include "matrix/verdict/layout_metrics.hpp"
 #include "matrix/verdict/probe_metrics.hpp"
 #include "matrix/verdict/resume_metrics.hpp"
+#include "matrix/verdict/skipped_updates.hpp"
 
 namespace reprobench {
 namespace {
@@ -133,7 +134,10 @@ Measurement differing_steps(const AttemptRecord& measured, const AttemptRecord& 
     const TraceComparison comparison = compare_traces(*measured.ranks[i].trace, *expected.ranks[i].trace);
     const auto differing = static_cast<double>(comparison.steps_differing + (comparison.final_state_differs ? 1 : 0));
     if (worst.value && differing <= *worst.value) continue;
-    const std::string statement = fmt::format("repeat {} {}", measured.repeat, difference_text(comparison, name));
+    std::string statement = fmt::format("repeat {} {}", measured.repeat, difference_text(comparison, name));
+    const std::string skip = other_skip_text(*measured.ranks[i].trace, *expected.ranks[i].trace,
+                                             fmt::format("repeat {}", measured.repeat), name);
+    if (!skip.empty()) statement += "; " + skip;
     worst = {differing, std::nullopt, "", "", statement, measured.repeat};
     if (comparison.first) worst.divergence = CheckDivergence{*comparison.first, name};
   }
@@ -285,6 +289,7 @@ constexpr Metric kMetrics[] = {
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
     {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, Against::reference},
     {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst},
+    with_reasons({"numerics.skipped_updates", "rel", kLower, numerics, "share of the steps whose update a dynamic loss scale skipped"}, &skipped_updates, kWorst),
     {{"numerics.changed_calls",        "count", kLower,  numerics,   "operator calls whose bits are not the reference's"},                     nullptr, &changed_calls, kWorst, Against::reference},
     {{"numerics.broken_calls",         "count", kLower,  numerics,   "operator calls that are neither equal to the reference's nor rounding"}, nullptr, &broken_calls, kWorst, Against::reference},
     of_steps({"throughput.step_time",  "ns",    kLower,  throughput, "median time of a training step after warm-up"},                          &median_step_time_ns),

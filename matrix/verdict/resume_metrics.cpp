@@ -86,6 +86,7 @@ Trace stretch_of(const Trace& whole, std::int64_t first, std::int64_t last) {
   append_role(whole.tensors[end], TensorRole::parameter, state);
   append_role(whole.tensors[end - 1], TensorRole::optimizer_state, state);
   append_role(whole.tensors[end - 1], TensorRole::buffer, state);
+  append_role(whole.tensors[end - 1], TensorRole::scaler_state, state);
   part.tensors.push_back(std::move(state));
   return part;
 }

@@ -14,7 +14,7 @@ from markupsafe import Markup
 # The letters of the document, in the order of a step.
 ROLES = {
     "i": "input", "p": "parameter", "f": "forward output", "m": "mask", "l": "loss", "g": "output gradient",
-    "d": "parameter gradient", "s": "optimizer state", "b": "buffer", "?": "unknown mark",
+    "d": "parameter gradient", "s": "optimizer state", "b": "buffer", "c": "loss scale", "?": "unknown mark",
 }  # fmt: skip
 
 # A page holds many strips. Beyond this many rows those with equal bits go first, then the last ones.

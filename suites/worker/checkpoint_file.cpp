@@ -164,7 +164,8 @@ void Checkpoint::restore(TrainState& state, const LeftOut& left_out) const {
   for (const StateTensor& tensor : state.tensors()) {
     const bool is_left = (tensor.role == TensorRole::parameter && left_out.parameters) ||
                          (tensor.role == TensorRole::optimizer_state && left_out.optimizer) ||
-                         (tensor.role == TensorRole::buffer && left_out.buffers);
+                         (tensor.role == TensorRole::buffer && left_out.buffers) ||
+                         (tensor.role == TensorRole::scaler_state && left_out.scaler);
     if (is_left) continue;
     at::Tensor target = *tensor.value;
     target.copy_(file_.tensors.at(tensor.name));

@@ -1,10 +1,11 @@
 // A checkpoint: the whole state of a training between two steps, in one safetensors file.
 //
 // Tensors: parameters and buffers under their names, what the optimizer keeps of a parameter as NAME.exp_avg and so on,
-// in the types they have in the run. Metadata: the steps done, which are the position in the data and in the learning
-// rates; the seed, which with the step is the whole state of our random numbers (they are keyed); the optimizer's
-// numbers; the chain of digests; whose it is; and a checksum over all of that and every tensor. Files are written
-// beside their name, synced and renamed, so one that is there is complete or was damaged later.
+// a dynamic loss scale and its steps without a skip, in the types they have in the run. Metadata: the steps done, which
+// are the position in the data and in the learning rates; the seed, which with the step is the whole state of our
+// random numbers (they are keyed); the optimizer's numbers; the chain of digests; whose it is; and a checksum over all
+// of that and every tensor. Files are written beside their name, synced and renamed, so one that is there is complete
+// or was damaged later.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,7 @@ struct LeftOut {
   bool parameters = false;
   bool optimizer = false;
   bool buffers = false;
+  bool scaler = false;
 };
 
 // A file that was read and found to be whole and this run's. Nothing of the run has changed until restore().

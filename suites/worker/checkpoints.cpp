@@ -59,9 +59,10 @@ struct ResumeFault {
 
 // Ways in which going on from a checkpoint goes wrong without a word, so that the check on it has something to find.
 constexpr ResumeFault kResumeFaults[] = {
-    {"resume_from_step_0", {true, true, true}, true},
-    {"resume_without_optimizer_state", {false, true, false}},
-    {"resume_without_buffers", {false, false, true}},
+    {"resume_from_step_0", {.parameters = true, .optimizer = true, .buffers = true, .scaler = true}, true},
+    {"resume_without_optimizer_state", {.optimizer = true}},
+    {"resume_without_buffers", {.buffers = true}},
+    {"resume_without_loss_scale", {.scaler = true}},
     {"resume_without_data_position", {}, true},
 };
 
@@ -147,7 +148,8 @@ void Checkpoints::take_from(const Checkpoint& checkpoint, const std::string& fil
 // As the trace's final line has them, and from memory: what was left out shows.
 std::string Checkpoints::state_digest() const {
   DigestBuilder root;
-  for (const TensorRole role : {TensorRole::parameter, TensorRole::optimizer_state, TensorRole::buffer}) {
+  for (const TensorRole role :
+       {TensorRole::parameter, TensorRole::optimizer_state, TensorRole::buffer, TensorRole::scaler_state}) {
     for (const StateTensor& tensor : state_.tensors()) {
       if (tensor.role == role) append_tensor(root, tensor.name, to_string(role), to_hex(device_.digest(*tensor.value)));
     }

@@ -26,8 +26,9 @@ struct FaultSite {
 };
 
 // What a kind acts on: nothing that is named, an optimizer with an epsilon, a sample of the (first micro-)batch, or an
-// element of a parameter, of one that is trained, or of what the optimizer keeps of one.
-enum class Target { none, epsilon, sample, parameter, trained, kept };
+// element of a parameter, of one that is trained, of one that is trained and of ZeRO 3 this rank's, or of what the
+// optimizer keeps of one.
+enum class Target { none, epsilon, sample, parameter, trained, own_gradient, kept };
 
 struct FaultKind {
   std::string_view name;
@@ -109,6 +110,16 @@ void offload_device_mismatch(const FaultSite& site) {
   kept = at::empty_like(kept, kept.options().device(at::kMeta));
 }
 
+// What a product that overflows leaves behind. Of ZeRO 3 a gradient may be in shards already.
+void gradient_inf(const FaultSite& site) {
+  const std::size_t index = *site.state.index_of(site.injection.tensor);
+  const auto infinity = [](auto value) { return std::numeric_limits<decltype(value)>::infinity(); };
+  const at::Tensor& whole = site.state.gradient(index);
+  if (whole.defined()) return change_element(whole, site.injection.element, infinity);
+  const std::int64_t first = own_shard(site, index).begin;
+  change_element(site.state.shard_gradient(index), site.injection.element - first, infinity);
+}
+
 void gradient_ulp(const FaultSite& site) {
   move_by_one_ulp(site.state.gradient(*site.state.index_of(site.injection.tensor)), site.injection.element);
 }
@@ -181,6 +192,7 @@ constexpr FaultKind kKinds[] = {
     {"sample_repeated", FaultPhase::after_load,        Target::sample,    &sample_repeated},
     {"sample_dropped",  FaultPhase::after_load,        Target::sample,    &sample_dropped},
     {"gradient_ulp",    FaultPhase::after_backward,    Target::trained,   &gradient_ulp},
+    {"gradient_inf",    FaultPhase::after_backward,    Target::own_gradient, &gradient_inf},
     {"atomic_add",      FaultPhase::after_backward,    Target::trained,   &atomic_add},
     {"offload_device_mismatch", FaultPhase::before_update, Target::kept, &offload_device_mismatch},
     {"skip_update",     FaultPhase::instead_of_update, Target::none,      &skip_update},
@@ -208,7 +220,7 @@ void check_shared_out(Target target, const FaultSite& site, std::size_t index) {
   const Sharding& sharding = site.state.sharding();
   if (target == Target::kept && sharding.is_on()) check_own(site, index, "the state of elements ");
   if (!sharding.shares_parameters()) return;
-  if (target == Target::parameter) check_own(site, index, "elements ");
+  if (target == Target::parameter || target == Target::own_gradient) check_own(site, index, "elements ");
   if (target == Target::trained) refuse("with `zero_stage: 3` no rank has a whole gradient");
 }
 

@@ -19,6 +19,7 @@ std::string take_as_is(const std::string& value, const KnobValues&) { return val
 
 constexpr KnobRow kWorkloadRows[] = {
     {"accumulate", &take_as_is, &support_everything},  {"gradient_checkpointing", &take_as_is, &support_everything},
+    {"loss_scale", &take_as_is, &support_everything},  {"loss_scale_growth_interval", &take_as_is, &support_everything},
     {"lr_schedule", &take_as_is, &support_everything}, {"max_grad_norm", &take_as_is, &support_everything},
     {"offload", &take_as_is, &support_everything},     {"precision", &take_as_is, &support_everything},
     {"seed", &take_as_is, &support_everything},        {"warmup_steps", &take_as_is, &support_everything},

@@ -39,13 +39,18 @@ void check_request(const CellRequest& request) {
 }
 
 void check_whole_steps(const CellRequest& request, const Layout& layout, const ComputeDevice& device,
-                       double max_grad_norm) {
+                       const KnobValues& resolved) {
   if (device.records_steps() && (request.inject || request.replay || request.trace == TraceLevel::tensor)) {
     throw RunFailure("unsupported",
                      "a recorded step shows nothing inside: no faults, replays or traces of every tensor");
   }
-  if (device.records_steps() && max_grad_norm > 0) {
+  if (device.records_steps() && std::stod(resolved.at("max_grad_norm")) > 0) {
     throw RunFailure("unsupported", "a recorded step waits for nothing, and `max_grad_norm` waits for the norm");
+  }
+  if (device.records_steps() && resolved.at("loss_scale") == "dynamic") {
+    throw RunFailure(
+        "unsupported",
+        "a recorded step waits for nothing, and `loss_scale: dynamic` waits for whether gradients are finite");
   }
   if (layout.is_whole()) return;
   if (request.replay) throw RunFailure("unsupported", "a replay does steps of one micro-batch on one rank");

@@ -22,7 +22,7 @@ void check_request(const CellRequest& request);
 // What shows or launches a step as one piece: it knows a single forward and backward pass, and waits for nothing
 // inside.
 void check_whole_steps(const CellRequest& request, const Layout& layout, const ComputeDevice& device,
-                       double max_grad_norm);
+                       const KnobValues& resolved);
 
 // A state that cannot fit is refused before any of it is allocated: the kernel would kill the process, or swap.
 void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device);

@@ -71,6 +71,10 @@ void append_step_line(std::string& text, const StepMeasurement& step, std::int64
   }
   text += ",\"learning_rate\":";
   append_number(text, step.learning_rate);
+  if (step.loss_scale) {
+    text += ",\"loss_scale\":";
+    append_number(text, *step.loss_scale);
+  }
   append_field(text, ",\"samples\":", step.samples);
   append_field(text, ",\"step_time_ns\":", step.step_time_ns);
   append_field(text, ",\"phases\":{\"data_ns\":", step.phases.data_ns);

@@ -27,6 +27,7 @@ struct StepMeasurement {
   ExactValue loss;
   std::optional<double> grad_norm;
   double learning_rate = 0;
+  std::optional<double> loss_scale;
   std::int64_t samples = 0;
   std::int64_t step_time_ns = 0;
   PhaseTimes phases;

@@ -14,6 +14,7 @@ StepMeasurement full_step() {
   step.loss = {static_cast<double>(0.1F), false};
   step.grad_norm = 1e-300;
   step.learning_rate = 1e-3;
+  step.loss_scale = 65536;
   step.samples = 32;
   step.step_time_ns = 290'123;
   step.phases = {1, 2, 3, 4};
@@ -32,6 +33,7 @@ nlohmann::json document_of(const StepMeasurement& step) {
   record.loss = step.loss.is_fp64 ? exact_float(step.loss.value) : exact_float(static_cast<float>(step.loss.value));
   if (step.grad_norm) record.grad_norm = exact_float(*step.grad_norm);
   record.learning_rate = step.learning_rate;
+  record.loss_scale = step.loss_scale;
   record.samples = step.samples;
   record.step_time_ns = step.step_time_ns;
   record.phases = step.phases;
@@ -60,6 +62,7 @@ TEST_CASE("a step line reads back as the contract's own document", "[worker]") {
   CHECK(step_record_from_json(parsed(step, 7)).phases.backward_ns == 3);
 
   step.grad_norm.reset();
+  step.loss_scale.reset();
   step.rss_bytes = -1;
   step.events.clear();
   step.loss = {0.1, true};

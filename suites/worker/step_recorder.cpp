@@ -134,14 +134,16 @@ StepMeasurement StepRecorder::complete_oldest() {
   return std::move(measured);
 }
 
-// Loss, outputs and, where it is measured, the state.
+// Loss, outputs and, where it is measured, the state; of that the loss scale in every step.
 std::vector<at::Tensor> StepRecorder::step_tensors(std::int64_t step, std::span<const at::Tensor> outputs,
                                                    const at::Tensor& loss) const {
   std::vector<at::Tensor> tensors{loss};
   tensors.insert(tensors.end(), outputs.begin(), outputs.end());
-  if (!measures_state(step)) return tensors;
-  tensors.reserve(tensors.size() + state_.tensors().size());
-  for (const StateTensor& tensor : state_.tensors()) tensors.push_back(*tensor.value);
+  const bool measures_all = measures_state(step);
+  if (measures_all) tensors.reserve(tensors.size() + state_.tensors().size());
+  for (const StateTensor& tensor : state_.tensors()) {
+    if (measures_all || tensor.role == TensorRole::scaler_state) tensors.push_back(*tensor.value);
+  }
   return tensors;
 }
 
@@ -186,6 +188,7 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
   add_gradients();
   add_state(TensorRole::optimizer_state);
   add_state(TensorRole::buffer);
+  add_state(TensorRole::scaler_state);
   taps_.clear();
   gradients_.clear();
   of_micro_batches_.clear();
@@ -264,8 +267,10 @@ void StepRecorder::add_state(TensorRole role) {
 void StepRecorder::finish() {
   with_sketches_ = true;
   tensors_ = {steps_done_, true, {}};
-  for (const TensorRole role : {TensorRole::parameter, TensorRole::optimizer_state, TensorRole::buffer})
+  for (const TensorRole role :
+       {TensorRole::parameter, TensorRole::optimizer_state, TensorRole::buffer, TensorRole::scaler_state}) {
     add_state(role);
+  }
   trace_.add(to_json(tensors_));
   trace_.write();
 }

@@ -41,6 +41,8 @@ void record_step(TrainingRun& run, std::int64_t step, StepOutcome& outcome) {
   measured.learning_rate = run.state.learning_rate(step);
   measured.grad_norm = outcome.grad_norm;
   if (outcome.grad_norm) measured.events["clipped"] = outcome.is_clipped ? 1 : 0;
+  measured.loss_scale = outcome.loss_scale;
+  if (outcome.loss_scale) measured.events["skipped"] = outcome.is_skipped ? 1 : 0;
   measured.samples = run.batches.micro_batch_size() * run.layout().accumulated;
   run.recorder.capture(std::move(measured), std::move(outcome.timer), outcome.outputs, *outcome.loss);
   // A replay writes the chain into its states, so it waits for each step.
@@ -111,13 +113,14 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
   const std::unique_ptr<ComputeDevice> device = open(request.device, device_options_of(result.knobs_resolved));
   const double max_grad_norm = std::stod(result.knobs_resolved.at("max_grad_norm"));
-  check_whole_steps(request, layout, *device, max_grad_norm);
+  check_whole_steps(request, layout, *device, result.knobs_resolved);
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   check_memory(model, preset, precision, *device);
   TrainState state(model, preset, request.workload.steps, seed, precision, device->where(),
                    sharding_of(layout, result.knobs_resolved));
   if (device->records_steps()) state.keep_step_numbers_on_device();
+  LossScaler scaler(request, result.knobs_resolved, precision, state);
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,
                       device->where(), layout);
   std::optional<Fault> fault;
@@ -142,7 +145,10 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   std::optional<GatheredParameters> gathered;
   if (state.sharding().shares_parameters()) {
     const double share = layout.accumulated == 1 ? 1.0 / layout.ranks : 0;  // else gradients are added up first
-    gathered.emplace(*shards, state, share, [&](std::size_t i) { recorder.micro_batch_gradient(i, 0); });
+    gathered.emplace(*shards, state, share, [&](std::size_t i) {
+      if (scaler.scales()) state.scale_gradient(i, 1 / scaler.scale());
+      recorder.micro_batch_gradient(i, 0);
+    });
   }
   const TensorGuard guard(state, device->where(), result.knobs_resolved);
   TrainingRun run{request,
@@ -158,6 +164,8 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                   gradients,
                   shards ? &*shards : nullptr,
                   gathered ? &*gathered : nullptr,
+                  ranks ? &*ranks : nullptr,
+                  scaler,
                   guard,
                   max_grad_norm,
                   fault ? &*fault : nullptr,

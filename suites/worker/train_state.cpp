@@ -161,6 +161,11 @@ void TrainState::list_tensors() {
   for (const Buffer& buffer : buffers_) tensors_.push_back({buffer.name, TensorRole::buffer, &buffer.value});
 }
 
+void TrainState::add_tensor(const std::string& name, TensorRole role, const at::Tensor& value) {
+  added_.push_back(std::make_unique<at::Tensor>(value));
+  tensors_.push_back({name, role, added_.back().get()});
+}
+
 std::size_t TrainState::size() const { return slots_.size(); }
 const std::string& TrainState::name(std::size_t index) const { return slots_[index].name; }
 const at::Tensor& TrainState::parameter(std::size_t index) const { return slots_[index].parameter; }
@@ -240,6 +245,11 @@ void TrainState::scale_gradients(double factor) {
       if (tensor->defined() && tensor->grad().defined()) tensor->mutable_grad().mul_(factor);
     }
   }
+}
+
+void TrainState::scale_gradient(std::size_t index, double factor) {
+  const c10::NoGradGuard no_grad;
+  slots_[index].parameter.mutable_grad().mul_(factor);
 }
 
 void TrainState::scale_gradients_anew(double factor) {

@@ -22,7 +22,7 @@ namespace reprobench {
 
 enum class Precision { fp32, bf16, fp16, fp64 };
 
-// One tensor of the state; role parameter, optimizer_state or buffer. It lives as long as its TrainState.
+// One tensor of the state; role parameter, optimizer_state, buffer or scaler_state. It lives as long as its TrainState.
 struct StateTensor {
   std::string name;  // "fc1.weight", "fc1.weight.exp_avg", "bn1.running_mean"; of a shard "fc1.weight.exp_avg[0:512]"
   TensorRole role = TensorRole::parameter;
@@ -52,8 +52,11 @@ class TrainState {
   std::optional<std::size_t> index_of(const std::string& parameter) const;
 
   // Everything that goes on from step to step: each parameter followed by what the optimizer keeps of it, in the
-  // optimizer's order, nothing for a frozen one; then the buffers.
+  // optimizer's order, nothing for a frozen one; then the buffers, then what was added.
   std::span<const StateTensor> tensors() const;
+
+  // Has a tensor that is no model's go on from step to step with the others: in traces, checkpoints and snapshots.
+  void add_tensor(const std::string& name, TensorRole role, const at::Tensor& value);
 
   // What the optimizer keeps of that parameter here; empty if it keeps nothing. Of a shard one dimension.
   std::span<const at::Tensor> kept(std::size_t index) const;
@@ -85,6 +88,7 @@ class TrainState {
 
   // Every gradient there is, times `factor`; `anew` leaves the old tensors as they are.
   void scale_gradients(double factor);
+  void scale_gradient(std::size_t index, double factor);  // of a parameter, not of a shard
   void scale_gradients_anew(double factor);
 
   double learning_rate(std::int64_t step) const;  // 1-based, by the preset's schedule
@@ -117,6 +121,7 @@ class TrainState {
   std::unique_ptr<StepNumbers> numbers_;
   std::vector<Slot> slots_;
   std::vector<Buffer> buffers_;
+  std::vector<std::unique_ptr<at::Tensor>> added_;
   std::vector<StateTensor> tensors_;
   Sharding sharding_;
   Partition partition_;  // of a sharded state

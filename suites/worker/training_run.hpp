@@ -8,6 +8,7 @@
 #include "suites/worker/checkpoints.hpp"
 #include "suites/worker/device.hpp"
 #include "suites/worker/faults.hpp"
+#include "suites/worker/loss_scaler.hpp"
 #include "suites/worker/ranks/gathered_parameters.hpp"
 #include "suites/worker/ranks/gradient_sum.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
@@ -33,6 +34,8 @@ struct TrainingRun {
   GradientSum& gradients;
   ZeroShards* shards;            // null: every rank has all of the state
   GatheredParameters* gathered;  // null: every rank has all parameters whole
+  RankGroup* ranks;              // null: there is one
+  LossScaler& scaler;
   const TensorGuard& guard;
   double max_grad_norm;  // 0: any
   Fault* fault;          // null: none planted

@@ -13,11 +13,6 @@ namespace {
 // LibTorch chooses algorithms and allocates workspaces in the first steps, which a recording cannot hold.
 constexpr std::int64_t kStepsBeforeRecording = 3;
 
-// Gradients smaller than fp16's least number would be lost on their way through the network, so the loss is scaled and
-// the gradients are scaled back (Micikevicius et al. 2018, "Mixed Precision Training", section 3.2). A constant power
-// of two is exact and the same on every stack; should it overflow, the loss becomes NaN and ends the run.
-constexpr double kFp16LossScale = 1024;
-
 // A loss is summed up in fp32 or wider.
 Outputs widened(Outputs outputs) {
   for (at::Tensor& output : outputs) {
@@ -54,9 +49,19 @@ void TrainingSteps::forward(StepOutcome& outcome) {
 }
 
 void TrainingSteps::backward(StepOutcome& outcome) {
-  if (run_.precision != Precision::fp16) return run_.pass([&] { outcome.loss->backward(); });
-  run_.pass([&] { outcome.loss->mul(kFp16LossScale).backward(); });
-  run_.state.scale_gradients(1 / kFp16LossScale);
+  if (!run_.scaler.scales()) return run_.pass([&] { outcome.loss->backward(); });
+  const double scale = run_.scaler.scale();
+  run_.pass([&] { outcome.loss->mul(scale).backward(); });
+  const bool was_unscaled = run_.gathered != nullptr && run_.gathered->reduces_at_once();
+  if (!was_unscaled) run_.state.scale_gradients(1 / scale);
+}
+
+// All ranks come to the same, so that they go on from equal parameters.
+void TrainingSteps::judge_gradients(StepOutcome& outcome) {
+  if (!run_.scaler.is_dynamic()) return;
+  outcome.loss_scale = run_.scaler.scale();
+  outcome.is_skipped = some_rank_says(!are_gradients_finite(run_.state), run_.ranks);
+  if (run_.replay.updates()) run_.scaler.update(outcome.is_skipped);
 }
 
 // From the gradients to the next step's parameters, on every rank.
@@ -64,14 +69,16 @@ void TrainingSteps::update(std::int64_t step, StepOutcome& outcome) {
   run_.guard.check(PhaseSide::after, StatePhase::gradients);
   run_.replay.enter_pass("optimizer");
   run_.fault_acts(FaultPhase::before_update, step);
+  judge_gradients(outcome);
   if (run_.max_grad_norm > 0) {
     run_.guard.around(StatePhase::clip, [&] {
       outcome.grad_norm = gradient_norm(run_.state, run_.shards);
-      outcome.is_clipped = clip_gradients(run_.state, *outcome.grad_norm, run_.max_grad_norm);
+      outcome.is_clipped = !outcome.is_skipped && clip_gradients(run_.state, *outcome.grad_norm, run_.max_grad_norm);
     });
   }
   run_.guard.around(StatePhase::optimizer, [&] {
-    if (run_.replay.updates() && !run_.fault_acts(FaultPhase::instead_of_update, step)) run_.state.update(step);
+    const bool updates = run_.replay.updates() && !outcome.is_skipped;
+    if (updates && !run_.fault_acts(FaultPhase::instead_of_update, step)) run_.state.update(step);
   });
   run_.fault_acts(FaultPhase::after_update, step);
   outcome.timer->mark(StepMark::updated);

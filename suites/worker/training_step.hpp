@@ -1,5 +1,6 @@
-// One step of a training: forward and backward pass of each micro-batch, one gradient out of all of them, clipping, the
-// update. Phases are timed as they end. On a device that records, the fourth step is recorded and later ones launch it.
+// One step of a training: forward and backward pass of each micro-batch, one gradient out of all of them, whether it is
+// finite, clipping, the update. Phases are timed as they end. On a device that records, the fourth step is recorded and
+// later ones launch it.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,8 @@ struct StepOutcome {
   std::unique_ptr<at::Tensor> loss;      // the mean over all of them
   std::optional<double> grad_norm = {};  // before clipping, where the step clips
   bool is_clipped = false;
+  std::optional<double> loss_scale = {};  // where that is dynamic
+  bool is_skipped = false;                // nothing was updated, because a gradient is not finite
   std::unique_ptr<StepTimer> timer;
 
   StepOutcome();
@@ -37,6 +40,7 @@ class TrainingSteps {
   StepOutcome launch_recorded(std::int64_t step);
   void forward(StepOutcome& outcome);
   void backward(StepOutcome& outcome);
+  void judge_gradients(StepOutcome& outcome);
   void update(std::int64_t step, StepOutcome& outcome);
 
   const TrainingRun& run_;

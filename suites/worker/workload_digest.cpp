@@ -78,6 +78,9 @@ Digest workload_digest(const Model& model, const ModelPreset& preset, const Work
     builder.append("max_grad_norm");
     append(builder, {norm});
   }
+  if (knobs.at("loss_scale") == "dynamic") {
+    builder.append("loss_scale dynamic").append(knobs.at("loss_scale_growth_interval"));
+  }
   append_state(builder, state);
   append_fields(builder, batches.fields());
   if (!batches.layout().is_whole()) {

@@ -34,7 +34,7 @@ class ZeroShards;
 
 class GatheredParameters {
  public:
-  // Called of a parameter whose gradient is there, before it is reduced and dropped.
+  // Called of a parameter whose gradient is there, before it is reduced and dropped; may change it.
   using GradientSeen = std::function<void(std::size_t)>;
 
   // `share`: what gradients are multiplied by as they are reduced; 0: they are left to whoever adds up micro-batches.
@@ -47,6 +47,9 @@ class GatheredParameters {
   // Runs a forward or backward pass of this thread; afterwards no parameter is whole. Throws what the pass does, or
   // what failed in gathering, if that came first.
   void during(const std::function<void()>& pass);
+
+  // Whether the gradients of a pass are the sums over all ranks when it has ended.
+  bool reduces_at_once() const { return share_ != 0; }
 
   std::int64_t gathered() const { return gathered_; }      // parameters so far, each as often as it was
   std::int64_t peak_bytes() const { return peak_bytes_; }  // most of TrainState::model_state_bytes() at any gathering
