@@ -14,13 +14,15 @@ std::string text_of(const std::map<std::string, std::string>& values) {
 }
 
 TEST_CASE("the default of every knob is the one that cells were named with", "[contract]") {
-  CHECK(text_of(with_defaults({})) ==
-        "accumulate=1 allocator=retain attention=written_out blas=default cpu_isa=native cublas_workspace=preset "
-        "cuda_allocator=released cuda_blas=released cuda_graph=off cuda_module_loading=lazy cudnn_benchmark=preset "
-        "cudnn_heuristic=released determinism=strict deterministic_fill=preset flush_denormals=preset "
-        "fp16_accumulation=off gelu=tanh gradient_checkpointing=off lr_schedule=preset max_grad_norm=0 mkl_cbwr=native "
-        "offload=none onednn=on onednn_isa=cpu_isa precision=fp32 reduced_reduction=preset seed=1 tf32=off threads=1 "
-        "warmup_steps=5 zero_stage=0");
+  CHECK(
+      text_of(with_defaults({})) ==
+      "accumulate=1 allocator=retain attention=written_out blas=default cpu_isa=native cublas_workspace=preset "
+      "cuda_allocator=released cuda_blas=released cuda_graph=off cuda_module_loading=lazy cudnn_benchmark=preset "
+      "cudnn_heuristic=released determinism=strict deterministic_fill=preset flush_denormals=preset "
+      "fp16_accumulation=off gelu=tanh gradient_checkpointing=off loss_scale=constant loss_scale_growth_interval=2000 "
+      "lr_schedule=preset max_grad_norm=0 mkl_cbwr=native offload=none onednn=on onednn_isa=cpu_isa precision=fp32 "
+      "reduced_reduction=preset seed=1 tf32=off threads=1 "
+      "warmup_steps=5 zero_stage=0");
   CHECK(without_defaults(with_defaults({})).empty());
   CHECK(text_of(without_defaults(with_defaults({{"seed", "2"}, {"tf32", "off"}}))) == "seed=2");
   CHECK(text_of(without_defaults({{"no_knob", "1"}})) == "no_knob=1");
@@ -51,7 +53,8 @@ TEST_CASE("a knob takes its values, a whole number from 1 on, or an amount", "[c
         "cuda_blas: released cublas cublaslt;cuda_graph: off on;cuda_module_loading: lazy eager;"
         "cudnn_benchmark: preset off on;cudnn_heuristic: released mode_b;determinism: strict default fast;"
         "deterministic_fill: preset off on;flush_denormals: preset off on;fp16_accumulation: off on;gelu: tanh erf;"
-        "gradient_checkpointing: off on;lr_schedule: preset constant warmup_cosine;max_grad_norm: amount;"
+        "gradient_checkpointing: off on;loss_scale: constant dynamic;loss_scale_growth_interval:;"
+        "lr_schedule: preset constant warmup_cosine;max_grad_norm: amount;"
         "mkl_cbwr: native compatible avx2 avx512;offload: none optimizer;onednn: on off;"
         "onednn_isa: cpu_isa sse41 avx2 avx512;precision: fp32 bf16 fp16 fp64;reduced_reduction: preset off on;seed:;"
         "tf32: off on;threads:;warmup_steps:;zero_stage: 0 1 2 3;");

@@ -54,7 +54,7 @@ TEST_CASE("no process of an attempt answers to another's nonce") {
 TEST_CASE("a fault of going on is planted in the process that goes on, any other in all three") {
   CellRequest request = stopping_request();
   for (const char* kind : {"resume_from_step_0", "resume_without_optimizer_state", "resume_without_buffers",
-                           "resume_without_data_position"}) {
+                           "resume_without_loss_scale", "resume_without_data_position"}) {
     request.inject = Injection{kind, 9, "", 0, 0};
     CHECK_FALSE(request_of_leg(request, Leg::whole).inject);
     CHECK_FALSE(request_of_leg(request, Leg::stopped).inject);

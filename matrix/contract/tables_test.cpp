@@ -90,11 +90,13 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
     return text;
   };
   CHECK(names([](const InjectionKind& kind) { return kind.names_parameter; }) ==
-        "weight_ulp weight_nan weight_huge weight_sign gradient_ulp moment_ulp atomic_add offload_device_mismatch ");
+        "weight_ulp weight_nan weight_huge weight_sign gradient_ulp gradient_inf moment_ulp atomic_add "
+        "offload_device_mismatch ");
   const std::string of_probe =
       "result_bit result_wrong operation_slow rank_killed rank_stopped collective_skipped operand_bit ";
   const std::string of_resuming =
-      "resume_from_step_0 resume_without_optimizer_state resume_without_buffers resume_without_data_position ";
+      "resume_from_step_0 resume_without_optimizer_state resume_without_buffers resume_without_loss_scale "
+      "resume_without_data_position ";
   CHECK(names([](const InjectionKind& kind) { return kind.of_probe; }) == of_probe);
   CHECK(names([](const InjectionKind& kind) { return kind.of_resuming; }) == of_resuming);
   CHECK(names([](const InjectionKind& kind) { return is_of_probe(fault_of(kind.name)); }) == of_probe);

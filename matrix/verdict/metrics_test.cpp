@@ -273,6 +273,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "numerics.first_gradient_rel rel lower numerics worst",
            "numerics.loss_rel rel lower numerics worst",
            "numerics.final_loss loss lower numerics worst",
+           "numerics.skipped_updates rel lower numerics worst",
            "numerics.changed_calls count lower numerics worst",
            "numerics.broken_calls count lower numerics worst",
            "throughput.step_time ns lower throughput paired",

@@ -374,12 +374,13 @@ TEST_CASE("a strip begins eight steps before the first that differs and has 64 a
 
 TEST_CASE("every role has a mark of its own, masks and choices one", "[strip]") {
   std::string marks;
-  for (const TensorRole role : {TensorRole::input, TensorRole::parameter, TensorRole::forward_output, TensorRole::mask,
-                                TensorRole::choice, TensorRole::loss, TensorRole::grad_output,
-                                TensorRole::parameter_gradient, TensorRole::optimizer_state, TensorRole::buffer}) {
+  for (const TensorRole role :
+       {TensorRole::input, TensorRole::parameter, TensorRole::forward_output, TensorRole::mask, TensorRole::choice,
+        TensorRole::loss, TensorRole::grad_output, TensorRole::parameter_gradient, TensorRole::optimizer_state,
+        TensorRole::buffer, TensorRole::scaler_state}) {
     marks += strip_mark(role);
   }
-  CHECK(marks == "ipfmmlgdsb");
+  CHECK(marks == "ipfmmlgdsbc");
 }
 
 TEST_CASE("a choice flips without steering, and the first mask decides", "[events]") {

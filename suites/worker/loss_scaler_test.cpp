@@ -85,7 +85,7 @@ struct ScaledRun {
 
 const std::filesystem::path kScalerData = std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data";
 
-ScaledRun train(const CellRequest& request) {
+ScaledRun train_scaled(const CellRequest& request) {
   const TemporaryFolder folder;
   ScaledRun run;
   run_training(request, folder.path(), kScalerData, run.result);
@@ -102,9 +102,9 @@ ScaledRun train(const CellRequest& request) {
   return run;
 }
 
-RunFailure failure_of(const CellRequest& request) {
+RunFailure failure_of_scaled(const CellRequest& request) {
   try {
-    train(request);
+    train_scaled(request);
   } catch (const RunFailure& failure) {
     return failure;
   }
@@ -117,12 +117,13 @@ KnobValues dynamic_scale(const std::string& growth_interval = "2000") {
 
 TEST_CASE("a dynamic scale of what is not fp16 is refused, and so is its interval without it", "[loss_scale]") {
   for (const char* precision : {"fp32", "bf16", "fp64"}) {
-    const RunFailure failure = failure_of(scaled_training(2, {{"precision", precision}, {"loss_scale", "dynamic"}}));
+    const RunFailure failure =
+        failure_of_scaled(scaled_training(2, {{"precision", precision}, {"loss_scale", "dynamic"}}));
     CHECK(failure.cause() == "bad_request");
     CHECK(std::string(failure.what()) == std::string("`loss_scale: dynamic` is of `precision: fp16`: gradients of ") +
                                              precision + " reach as far down as its weights do");
   }
-  const RunFailure failure = failure_of(scaled_training(2, {{"loss_scale_growth_interval", "5"}}));
+  const RunFailure failure = failure_of_scaled(scaled_training(2, {{"loss_scale_growth_interval", "5"}}));
   CHECK(failure.cause() == "bad_request");
   CHECK(std::string(failure.what()) ==
         "`loss_scale_growth_interval: 5` is of `loss_scale: dynamic`, and that is constant");
@@ -135,11 +136,11 @@ const Injection kOverflow{"gradient_inf", 3, "fc1.weight", 300};
 
 TEST_CASE("a gradient that overflows skips its step and halves the scale, and nothing is spoilt", "[loss_scale]") {
   CellRequest request = scaled_training(6, dynamic_scale());
-  const ScaledRun clean = train(request);
+  const ScaledRun clean = train_scaled(request);
   CHECK(clean.skipped().empty());
   CHECK(clean.scales() == std::vector<double>(6, 65536));
   request.inject = kOverflow;
-  const ScaledRun spoilt = train(request);
+  const ScaledRun spoilt = train_scaled(request);
   CHECK(spoilt.skipped() == std::vector<std::int64_t>{3});
   CHECK(spoilt.scales() == std::vector<double>{65536, 65536, 65536, 32768, 32768, 32768});
   CHECK(spoilt.result.workload_digest == clean.result.workload_digest);
@@ -163,13 +164,13 @@ TEST_CASE("a gradient that overflows skips its step and halves the scale, and no
 TEST_CASE("with a constant scale the same overflow ends the run at the next loss", "[loss_scale]") {
   CellRequest request = scaled_training(6, {{"precision", "fp16"}});
   request.inject = kOverflow;
-  const RunFailure failure = failure_of(request);
+  const RunFailure failure = failure_of_scaled(request);
   CHECK(failure.cause() == "non_finite_loss");
   CHECK(std::string(failure.what()).ends_with("at step 4"));
 }
 
 TEST_CASE("a scale that keeps growing overflows by itself, steps back and goes on", "[loss_scale]") {
-  const ScaledRun run = train(scaled_training(40, dynamic_scale("1")));
+  const ScaledRun run = train_scaled(scaled_training(40, dynamic_scale("1")));
   const std::vector<std::int64_t> skipped = run.skipped();
   REQUIRE_FALSE(skipped.empty());
   CHECK(skipped.size() < 20);
@@ -184,8 +185,8 @@ TEST_CASE("a scale that keeps growing overflows by itself, steps back and goes o
 }
 
 TEST_CASE("a scale in range changes no more than the last bits of a gradient", "[loss_scale]") {
-  const ScaledRun dynamic = train(scaled_training(1, dynamic_scale()));
-  const ScaledRun constant = train(scaled_training(1, {{"precision", "fp16"}}));
+  const ScaledRun dynamic = train_scaled(scaled_training(1, dynamic_scale()));
+  const ScaledRun constant = train_scaled(scaled_training(1, {{"precision", "fp16"}}));
   CHECK_FALSE(constant.steps[0].loss_scale);
   CHECK_FALSE(constant.steps[0].events.contains("skipped"));
   const auto length = [](const ScaledRun& run) {
@@ -196,7 +197,9 @@ TEST_CASE("a scale in range changes no more than the last bits of a gradient", "
 }
 
 TEST_CASE("the way the loss is scaled is part of the work", "[loss_scale]") {
-  const auto digest = [](const KnobValues& knobs) { return train(scaled_training(1, knobs)).result.workload_digest; };
+  const auto digest = [](const KnobValues& knobs) {
+    return train_scaled(scaled_training(1, knobs)).result.workload_digest;
+  };
   const std::string dynamic = digest(dynamic_scale());
   CHECK(dynamic != digest({{"precision", "fp16"}}));
   CHECK(dynamic != digest(dynamic_scale("7")));
@@ -208,8 +211,8 @@ TEST_CASE("clipping sees gradients without their scale, and leaves those of a sk
   knobs["max_grad_norm"] = "0.5";
   CellRequest request = scaled_training(4, knobs);
   request.inject = kOverflow;
-  const ScaledRun run = train(request);
-  const ScaledRun wide = train(scaled_training(4, {{"max_grad_norm", "0.5"}}));
+  const ScaledRun run = train_scaled(request);
+  const ScaledRun wide = train_scaled(scaled_training(4, {{"max_grad_norm", "0.5"}}));
   for (const std::size_t i : {0, 1}) {
     CHECK(*exact_float_from_json(run.steps[i].grad_norm) ==
           Approx(*exact_float_from_json(wide.steps[i].grad_norm)).epsilon(0.01));
@@ -230,12 +233,12 @@ CellRequest with_checkpoint(CellRequest request, const std::filesystem::path& fo
 
 TEST_CASE("a run that goes on has the scale it was stopped with, and the bits of one that never was", "[loss_scale]") {
   const CellRequest request = scaled_training(24, dynamic_scale("2"));
-  const ScaledRun whole = train(request);
+  const ScaledRun whole = train_scaled(request);
   REQUIRE_FALSE(whole.skipped().empty());
   for (const std::int64_t after : {3, 13, 20}) {
     const TemporaryFolder folder;
-    const ScaledRun stopped = train(with_checkpoint(request, folder.path(), after));
-    const ScaledRun resumed = train(with_checkpoint(request, folder.path(), 0));
+    const ScaledRun stopped = train_scaled(with_checkpoint(request, folder.path(), after));
+    const ScaledRun resumed = train_scaled(with_checkpoint(request, folder.path(), 0));
     REQUIRE(resumed.steps.size() == static_cast<std::size_t>(24 - after));
     CHECK(resumed.result.chain == whole.result.chain);
     for (const StepRecord& step : resumed.steps) {
@@ -252,10 +255,10 @@ TEST_CASE("a run that goes on without its scale is another one, and what it load
     CellRequest request = scaled_training(8, dynamic_scale("2"));
     request.trace = level;
     const TemporaryFolder folder;
-    train(with_checkpoint(request, folder.path(), 3));
-    const ScaledRun resumed = train(with_checkpoint(request, folder.path(), 0));
+    train_scaled(with_checkpoint(request, folder.path(), 3));
+    const ScaledRun resumed = train_scaled(with_checkpoint(request, folder.path(), 0));
     request.inject = Injection{"resume_without_loss_scale", 4, "", 0};
-    const ScaledRun forgetful = train(with_checkpoint(request, folder.path(), 0));
+    const ScaledRun forgetful = train_scaled(with_checkpoint(request, folder.path(), 0));
     CHECK(resumed.steps[0].loss_scale == 131072);
     CHECK(forgetful.steps[0].loss_scale == 65536);
     CHECK(forgetful.resumed->state != resumed.resumed->state);
@@ -269,7 +272,7 @@ TEST_CASE("a step that is skipped leaves the optimizer's running products where 
     const TemporaryFolder folder;
     CellRequest request = with_checkpoint(scaled_training(4, dynamic_scale()), folder.path(), steps);
     request.inject = fault;
-    const CellResult result = train(request).result;
+    const CellResult result = train_scaled(request).result;
     return read_tensors(folder.path() / result.checkpoints->written.at(0).file).metadata.at("optimizer.beta1_power");
   };
   CHECK(product_after(3, kOverflow) == product_after(2, {}));
