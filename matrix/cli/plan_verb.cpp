@@ -4,9 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/cli/host_memory.hpp"
 #include "matrix/cli/plan_text.hpp"
 #include "matrix/cli/selection.hpp"
 #include "matrix/cli/verb.hpp"
+#include "matrix/cli/worker_commands.hpp"
 
 namespace reprobench {
 
@@ -20,8 +22,9 @@ std::function<ExitCode()> declare_plan(CLI::App& app, Context& context) {
   app.add_flag("--json", options->json, "The plan as one JSON document (schema: plan)");
   return [options, &context] {
     const Project project(context.store);
-    const SelectedPlan selected = make_plan(project, options->selection);
-    context.terminal.log(preset_note(selected));
+    SelectedPlan selected = make_plan(project, options->selection);
+    const auto workers = installed_worker_commands(stacks_to_run(selected.plan), project, {});
+    context.terminal.log(preset_note(selected) + fit_into_host_memory(selected.plan, workers).note);
     if (options->json) {
       write_plan(selected.plan, [&](std::string_view part) { context.terminal.out_part(part); });
     } else {

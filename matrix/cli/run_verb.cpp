@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <memory>
-#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "matrix/cli/early_judge.hpp"
+#include "matrix/cli/host_memory.hpp"
 #include "matrix/cli/learning_curves.hpp"
 #include "matrix/cli/plan_text.hpp"
 #include "matrix/cli/progress.hpp"
@@ -15,14 +15,11 @@
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/cli/verdict_text.hpp"
 #include "matrix/cli/worker_commands.hpp"
-#include "matrix/contract/available_memory.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/interrupt.hpp"
 #include "matrix/exec/local_launcher.hpp"
-#include "matrix/exec/memory_question.hpp"
-#include "matrix/plan/memory_fit.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/record/run_identity.hpp"
 #include "matrix/verdict/judge.hpp"
@@ -39,14 +36,6 @@ struct RunOptions {
   bool json = false;
   bool no_report = false;
 };
-
-std::set<std::string> stacks_to_run(const Plan& plan) {
-  std::set<std::string> stacks;
-  for (const PlannedCell& planned : plan.cells) {
-    if (!planned.skip) stacks.insert(planned.cell.request.stack);
-  }
-  return stacks;
-}
 
 // Shows the cells that fail now, whose attempts did not show it already; gives their ids.
 std::vector<std::string> report_failed(EarlyJudge& judge, const CellRecord& ended, RunProgress& progress) {
@@ -74,6 +63,8 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   SelectedPlan selected = make_plan(project, options.selection);
   const auto given = given_workers(options.workers);
   if (options.dry_run) {
+    const auto workers = installed_worker_commands(stacks_to_run(selected.plan), project, given);
+    terminal.log(fit_into_host_memory(selected.plan, workers).note);
     terminal.out(plan_table(selected.plan, terminal));
     return ExitCode::passed;
   }
@@ -82,10 +73,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   for (const auto& [stack, worker] : given) request.changed_by.push_back("--worker " + stack);
   for (const std::string& worker : options.workers) request.overrides.push_back("--worker " + shell_word(worker));
   const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
-
-  const auto needs = predicted_needs(selected.plan, workers);
-  const std::int64_t available_bytes = available_memory_bytes();
-  fit_into_memory(selected.plan.cells, needs, available_bytes);
+  const HostMemory memory = fit_into_host_memory(selected.plan, workers);
 
   RunInfo info;
   info.run_id = new_run_id();
@@ -99,12 +87,12 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   keep_inputs(run, project, selected);
   terminal.log(drill_text(planted_faults(selected.plan)));
   terminal.log(fmt::format("{}; run {}\n", plan_headline(selected.plan), info.run_id) + preset_note(selected) +
-               unpredicted_note(selected.plan.cells, needs));
+               memory.note);
 
   const InterruptHandler interrupts;
   ExecutionOptions execution = options.execution;
   execution.interrupt = &interrupts.count();
-  execution.available_bytes = available_bytes;
+  execution.available_bytes = memory.available_bytes;
   NvmlTelemetry telemetry;
   execution.telemetry = &telemetry;
   const auto recorded =

@@ -7,6 +7,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
+#include "matrix/contract/attempt_memory.hpp"
 
 namespace reprobench {
 namespace {
@@ -180,6 +181,54 @@ TEST_CASE("of two --jobs the last counts, as it has to after a script's own", "[
   CHECK(result.exit_code == 0);
   command.insert(command.end(), {"-j", "0"});
   CHECK(call(command).exit_code == 2);
+}
+
+// A worker that says of every question that it takes a petabyte.
+fs::path greedy_worker(const Workplace& place) {
+  AttemptMemory need;
+  need.parameter_bytes = 1'000'000'000'000'000;
+  MemoryPredictions predictions;
+  predictions.needs = {need};
+  const json answer = to_json(predictions);
+  const std::string text = answer.dump();
+  const std::string each = answer.at("needs").at(0).dump();
+  const std::size_t at = text.find(each);
+  const fs::path path = place / "greedy-worker";
+  std::ofstream(path) << "#!/bin/sh\n[ \"$1\" = predict ] || exit 1\ncount=$(grep -o '\"cell_id\"' \"$2\" | wc -l)\n"
+                      << "printf '%s' '" << text.substr(0, at) << each << "'\n"
+                      << "while [ $((count -= 1)) -gt 0 ]; do printf ',%s' '" << each << "'; done\n"
+                      << "printf '%s' '" << text.substr(at + each.size()) << "'\n";
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+TEST_CASE("what does not fit into memory is held back by --dry-run as by the run", "[e2e]") {
+  const Workplace place;
+  const std::string worker = greedy_worker(place);
+  std::vector<std::string> command{kBinary,
+                                   "--store",
+                                   place / "store",
+                                   "run",
+                                   "--no-report",
+                                   "--matrix",
+                                   place.matrix("smoke"),
+                                   "--worker",
+                                   "torch-2.9.0-cu128=" + worker,
+                                   "--worker",
+                                   "torch-2.8.0-cu128=" + worker};
+  const auto ran = call(command);
+  command.push_back("--dry-run");
+  const auto planned = call(command);
+  CAPTURE(ran.out, ran.err, planned.out, planned.err);
+  CHECK(ran.exit_code == 4);
+  CHECK_THAT(ran.out, Catch::Contains("host-memory"));
+  CHECK(planned.exit_code == 0);
+  CHECK_THAT(planned.out, Catch::Contains("skipped  host-memory: needs about 1000000.0 GB"));
+  CHECK(planned.out.find("runnable ") == std::string::npos);
+
+  const auto of_nobody = call({kBinary, "--store", place / "store", "plan", "--matrix", place.matrix("smoke")});
+  CHECK_THAT(of_nobody.err, Catch::Contains("memory not predicted for 4 cells: stack not installed (4)\n"));
+  CHECK(of_nobody.exit_code == 0);
 }
 
 TEST_CASE("reading makes no store", "[e2e]") {

@@ -23,29 +23,50 @@ std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string
   return workers;
 }
 
-std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,
-                                                     std::map<std::string, WorkerCommand> workers) {
+namespace {
+
+// Adds to `workers` those of the installed stacks; gives the names of the others.
+std::vector<std::string> add_installed(const std::set<std::string>& stacks, const Project& project,
+                                       std::map<std::string, WorkerCommand>& workers) {
   const StackStore store = project.stack_store();
   const StackFiles files = project.stack_files();
-  std::string missing;
+  std::vector<std::string> missing;
   for (const std::string& name : stacks) {
     if (workers.count(name) > 0) continue;
     files.require_readable(name);
     const auto spec = files.stacks.find(name);
     if (spec == files.stacks.end()) throw UsageError(unknown_name("stack", name, project.vocabulary().stacks));
     const InstalledStack stack = store.find(spec->second);
-    if (!stack.complete || stack.worker.empty()) missing += " " + name;
+    if (!stack.complete || stack.worker.empty()) {
+      missing.push_back(name);
+      continue;
+    }
     WorkerCommand& worker = workers[name];
     worker.command = {stack.worker};
     worker.arguments = {"--data", project.data()};
     worker.environment = store.environment(stack);
   }
+  return missing;
+}
+
+}  // namespace
+
+std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,
+                                                     std::map<std::string, WorkerCommand> workers) {
+  const std::vector<std::string> missing = add_installed(stacks, project, workers);
   if (!missing.empty()) {
     throw UsageError(
-        fmt::format("not installed, or not built for these worker sources:{0}\n"
-                    "            run: reprobench stack install{0}",
-                    missing));
+        fmt::format("not installed, or not built for these worker sources: {0}\n"
+                    "            run: reprobench stack install {0}",
+                    fmt::join(missing, " ")));
   }
+  return workers;
+}
+
+std::map<std::string, WorkerCommand> installed_worker_commands(const std::set<std::string>& stacks,
+                                                               const Project& project,
+                                                               std::map<std::string, WorkerCommand> workers) {
+  add_installed(stacks, project, workers);
   return workers;
 }
 

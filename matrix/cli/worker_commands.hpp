@@ -19,4 +19,9 @@ std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string
 std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,
                                                      std::map<std::string, WorkerCommand> workers);
 
+// The same without those that are not installed.
+std::map<std::string, WorkerCommand> installed_worker_commands(const std::set<std::string>& stacks,
+                                                               const Project& project,
+                                                               std::map<std::string, WorkerCommand> workers);
+
 }  // namespace reprobench

@@ -96,7 +96,7 @@ std::vector<AttemptMemory> predicted_needs(const Plan& plan, const std::map<std:
   std::map<std::string, Asked> by_stack;
   std::vector<std::size_t> places(plan.cells.size(), 0);
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-    if (plan.cells[i].skip) continue;
+    if (plan.cells[i].skip || workers.count(plan.cells[i].cell.request.stack) == 0) continue;
     CellRequest question = memory_question(plan.cells[i].cell.request);
     Asked& asked = by_stack[question.stack];
     const auto [place, is_new] = asked.place_of.emplace(to_json(question).dump(), asked.requests.size());
@@ -107,10 +107,13 @@ std::vector<AttemptMemory> predicted_needs(const Plan& plan, const std::map<std:
 
   std::vector<AttemptMemory> needs;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
+    const auto asked = by_stack.find(plan.cells[i].cell.request.stack);
     if (plan.cells[i].skip) {
       needs.push_back(unanswered(1, "skipped").front());
+    } else if (asked == by_stack.end()) {
+      needs.push_back(unanswered(1, "stack not installed").front());
     } else {
-      needs.push_back(by_stack.at(plan.cells[i].cell.request.stack).answers[places[i]]);
+      needs.push_back(asked->second.answers[places[i]]);
     }
   }
   return needs;

@@ -37,6 +37,16 @@ TEST_CASE("every question to a worker is a request that it can read", "[exec]") 
   for (const nlohmann::json& question : questions) CHECK_NOTHROW(request_from_json(question));
 }
 
+TEST_CASE("of a stack that is not installed nobody knows what its cells take", "[exec]") {
+  Plan plan;
+  plan.cells = {planned(20, 0), planned(20, 0)};
+  plan.cells[1].skip = Skip{"device-class", "needs a GPU"};
+  const auto needs = predicted_needs(plan, {});
+  REQUIRE(needs.size() == 2);
+  CHECK(needs[0].why_not == "stack not installed");
+  CHECK(needs[1].why_not == "skipped");
+}
+
 // What a worker that answers this, with this exit code, is said to need for two questions.
 std::vector<AttemptMemory> needs_of_answer(const std::string& answer, const std::string& exit_code = "0") {
   WorkerCommand worker;
