@@ -133,6 +133,38 @@ TEST_CASE("merging two runs makes an ordinary run directory with the cells of bo
   CHECK(verb({"db", "list"}).out.find(verdict.at("info").at("run_id").get<std::string>()) != std::string::npos);
 }
 
+TEST_CASE("what was found of pairs of cells goes along under their new names, or is said not to", "[e2e][merge]") {
+  const TwoRuns runs("drift=5");
+  const auto compared = call({kBinary, "--store", runs.place_ / "store", "compare", runs.second_, "--json"});
+  const json before = json::parse(read_file(runs.second_ / "comparisons.json"));
+  INFO(compared.err);
+  REQUIRE(before.at("comparisons").size() >= 2);
+  std::ofstream(runs.first_ / "comparisons.json") << "{}";
+  const auto merged = runs.merge();
+  CHECK_THAT(merged.err, Catch::Contains("first/comparisons.json is not carried over: "));
+  const json after = runs.merged("comparisons");
+  const json verdict = runs.merged("verdict");
+  const auto cells = cells_by_slug(verdict);
+  const auto id_of = [&](const json& name) {
+    return fmt::format("{}:{}", verdict.at("info").at("run_id").get<std::string>(),
+                       cells.at(name).at("cell_id").get<std::string>());
+  };
+  REQUIRE(after.at("comparisons").size() == before.at("comparisons").size());
+  for (std::size_t i = 0; i < before.at("comparisons").size(); ++i) {
+    const json& pair = after.at("comparisons").at(i);
+    const json& source = before.at("comparisons").at(i);
+    const auto measured = pair.at("measured_name").get<std::string>();
+    CHECK(measured == source.at("measured_name").get<std::string>() + "@beta");
+    CHECK(pair.at("measured") == id_of(measured));
+    CHECK(pair.at("expected") == id_of(pair.at("expected_name")));
+    CHECK(pair.at("sentence") == source.at("sentence"));
+    CHECK(pair.at("word") == source.at("word"));
+  }
+  const std::string cell = cells.at("determinism-mlp-torch-2.9.0-cu128-cpu@beta").at("cell_id");
+  const auto explained = call({kBinary, "--store", runs.place_ / "store", "explain", cell, "--run", runs.out()});
+  CHECK_THAT(explained.out, Catch::Contains("differs     equal bits up to step 4"));
+}
+
 json check_of(const json& cell, const std::string& metric) {
   for (const json& check : cell.at("checks")) {
     if (check.at("metric") == metric) return check;

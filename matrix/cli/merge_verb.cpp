@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/cli/merged_comparisons.hpp"
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
@@ -61,7 +62,7 @@ void keep_inputs(RunDirectory& merged, const std::vector<MergeSource>& sources) 
 
 // Everything under a name of its own, judged, and then in one rename where it belongs.
 RunVerdict write_merged(const RunMerge& merge, const std::vector<MergeSource>& sources, const fs::path& final_folder,
-                        const fs::path& store) {
+                        const fs::path& store, const Terminal& terminal) {
   const fs::path building = final_folder.parent_path() / ("." + final_folder.filename().string() + ".merging");
   if (fs::exists(building)) {
     require_not_held(building, merge.info.run_id);
@@ -80,6 +81,11 @@ RunVerdict write_merged(const RunMerge& merge, const std::vector<MergeSource>& s
   run.finish(merge.info);
   RunVerdict verdict = judge(load_run(building.string()));
   write_verdict_files(building, verdict);
+  const MergedComparisons compared = merged_comparisons(merge, sources);
+  for (const std::string& problem : compared.problems) terminal.error(problem + "\n");
+  if (!compared.comparisons.empty()) {
+    write_file_atomically(building / "comparisons.json", to_json(compared.comparisons).dump(1) + "\n");
+  }
   fs::rename(building, final_folder);
   return verdict;
 }
@@ -129,7 +135,7 @@ ExitCode merge(const MergeOptions& options, Context& context) {
   auto verdict = already_merged(folder, merge.info.run_id);
   if (!verdict) {
     fs::create_directories(folder.parent_path());
-    verdict = write_merged(merge, sources, folder, project.store());
+    verdict = write_merged(merge, sources, folder, project.store(), terminal);
     index_verdict(project, folder, *verdict, terminal);
   }
   if (options.json) {
