@@ -377,6 +377,18 @@ TEST_CASE("each rank is told who it is, and alone has the fault that was planted
   }
 }
 
+TEST_CASE("ranks wait for each other half as long as the shorter limit, and never without one", "[exec][ranks]") {
+  const auto [first, gap, waits_ms] = GENERATE(table<int, int, std::int64_t>(
+      {{8'000, 5'000, 2'500}, {5'000, 8'000, 2'500}, {3, 3, 1}, {1, 1, 1}}));  // 0 would be no limit
+  ExecutorScene scene({});
+  Plan plan = sample_plan({sample_cell("aaa", "stack-a")});
+  plan.cells[0].cell.request.world_size = 2;
+  plan.cells[0].cell.limits = {milliseconds(first), milliseconds(gap), seconds(60), seconds(1)};
+  scene.options.infra_retries = 0;
+  scene.run(plan);
+  CHECK(scene.launcher.started.at(0).ranks[0].request.collective_timeout_ms == waits_ms);
+}
+
 TEST_CASE("a process that is alone hears nothing of ranks", "[exec][ranks]") {
   ExecutorScene scene({});
   scene.run(sample_plan({sample_cell("aaa", "stack-a")}));
