@@ -53,6 +53,9 @@ TEST_CASE("every rank is told of every turn in lines that count up", "[exec][ran
   resident.give_turn(0);
   resident.give_turn(1);
   for (int rank = 0; rank < 2; ++rank) {
+    const auto file = folder.attempt.path / rank_folder_name(rank) / "turns.jsonl";
+    CHECK((std::filesystem::status(file).permissions() & std::filesystem::perms::mask) ==
+          (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
     CellRequest of_rank = request;
     of_rank.rank = rank;
     CHECK(folder.turns_of(rank) == trace_line(turns_header(of_rank), 0) + trace_line(to_json(Turn{0, 1, 3}), 1) +

@@ -39,6 +39,8 @@ TEST_CASE("a telemetry file counts what it holds, and takes nothing once it is c
   file.close({}, "again");
   const TelemetryRecord record = read_telemetry(path, "0011").value();
   CHECK(record.problem.empty());
+  CHECK((std::filesystem::status(path).permissions() & std::filesystem::perms::mask) ==
+        (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
   CHECK(record.header.cell_id == "aaa");
   CHECK(record.header.monotonic_us >= before_us);
   CHECK(record.header.monotonic_us <= after_us);
