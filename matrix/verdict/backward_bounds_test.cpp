@@ -262,7 +262,7 @@ TEST_CASE("a normalisation with another mask, or with running statistics, has no
 }
 
 TEST_CASE("the bounds of a normalisation's gradients are those worked out by hand", "[local]") {
-  // One row (or channel) of g = 1 and 3, x = 2 and 0, mean 1, 1 / sigma 1, weight 2: sum |h| = 8, sum |h| (|x| + |m|)
+  // One row (or channel) of g = 1 and 3, x = 2 and 0, mean 1, 1 / sigma 2, weight 2: sum |h| = 8, sum |h| (|x| + |m|)
   // = 12.
   const bool is_batch = GENERATE(false, true);
   const std::size_t w = is_batch ? 1 : 2;
@@ -272,15 +272,38 @@ TEST_CASE("the bounds of a normalisation's gradients are those worked out by han
                   is_batch ? "true, 1e-05, [true, true, true]" : "[2], [true, true, true]");
   capture.single("input.0", shape, {1, 3}).single("input.1", shape, {2, 0});
   capture.single(is_batch ? "input.2" : "input.4", weight_shape, Singles(w, 2));
-  capture.single(is_batch ? "input.5" : "input.2", {1}, {1}).single(is_batch ? "input.6" : "input.3", {1}, {1});
+  capture.single(is_batch ? "input.5" : "input.2", {1}, {1}).single(is_batch ? "input.6" : "input.3", {1}, {2});
   capture.exact("fp64.0", shape, {1, 1}).single("output.0", shape, {1 + 0x1p-23F, 1});
   capture.exact("fp64.1", weight_shape, Exact(w, 1)).single("output.1", weight_shape, Singles(w, 1 + 0x1p-23F));
   capture.exact("fp64.2", weight_shape, Exact(w, 1)).single("output.2", weight_shape, Singles(w, 1 + 0x1p-23F));
-  // 8 of r |h| = 2, and N + 16 = 18 of (8 + (2 + 1) 12) / 2.
-  CHECK(capture.of_bound(0) == Approx(2 / (8 * 2 + 18 * (8 + 3 * 12) / 2.0)).epsilon(1e-5));
-  // A channel's weight has both numbers, |g| (|x| + |m|) = 3 + 3, in 2 + 5 roundings; a row's has one each, in 1 + 5.
-  CHECK(capture.of_bound(1) == Approx(is_batch ? 2.0 / (7 * 6) : 2.0 / (6 * 3)).epsilon(1e-5));
+  // 8 of r |h| = 4, and N + 16 = 18 of (2 x 8 + (2 + 1) 8 x 12) / 2.
+  CHECK(capture.of_bound(0) == Approx(2 / (8 * 4 + 18 * (16 + 3 * 8 * 12) / 2.0)).epsilon(1e-5));
+  // A channel's weight has both numbers, |g| (|x| + |m|) r = 6 + 6, in 2 + 5 roundings; a row's has one each, in 1 + 5.
+  CHECK(capture.of_bound(1) == Approx(is_batch ? 2.0 / (7 * 6 * 2) : 2.0 / (6 * 3 * 2)).epsilon(1e-5));
   CHECK(capture.of_bound(2) == Approx(is_batch ? 2.0 / (2 * 4) : 2.0 / (1 * 1)).epsilon(1e-5));
+}
+
+TEST_CASE("a channel's bound has the sums of that channel alone, wherever its numbers lie", "[local]") {
+  // (N, C, L) = (1, 2, 2): the first channel has the gradients of the test above, the second has ten times its
+  // gradients.
+  const Shape shape{1, 2, 2};
+  Capture capture("aten::native_batch_norm_backward", "true, 1e-05, [true, true, true]");
+  capture.single("input.0", shape, {1, 3, 10, 30}).single("input.1", shape, {2, 0, 2, 0});
+  capture.single("input.2", {2}, {2, 2}).single("input.5", {2}, {1, 1}).single("input.6", {2}, {1, 1});
+  const float off = 1 + 0x1p-23F;
+  const auto with_first_off = [&](float first, float second) {
+    Capture one = capture;
+    one.exact("fp64.0", shape, {1, 1, 1, 1}).single("output.0", shape, {first, 1, second, 1});
+    one.exact("fp64.1", {2}, {1, 1}).single("output.1", {2}, {first, second});
+    one.exact("fp64.2", {2}, {1, 1}).single("output.2", {2}, {first, second});
+    return one;
+  };
+  const double of_input = 8 * 2 + 18 * (8 + 3 * 12) / 2.0;  // 1 / sigma is 1
+  CHECK(with_first_off(off, 1).of_bound(0) == Approx(2 / of_input).epsilon(1e-5));
+  CHECK(with_first_off(1, off).of_bound(0) == Approx(2 / (10 * of_input)).epsilon(1e-5));
+  CHECK(with_first_off(off, 1).of_bound(1) == Approx(2.0 / (7 * 6)).epsilon(1e-5));
+  CHECK(with_first_off(1, off).of_bound(1) == Approx(2.0 / (10 * 7 * 6)).epsilon(1e-5));
+  CHECK(with_first_off(1, off).of_bound(2) == Approx(2.0 / (10 * 2 * 4)).epsilon(1e-5));
 }
 
 struct ElementwiseGradient {
@@ -375,6 +398,27 @@ TEST_CASE("the bounds of elementwise gradients are those worked out by hand", "[
   CHECK(share("aten::silu_backward", "", -2) == Approx(2 / (2 * 2 * 10 * (1 + 2) / (1 + std::exp(2.0)))).epsilon(1e-5));
   CHECK(share("aten::tanh_backward", "", 0.5F) == Approx(2.0 / (4 * 2)).epsilon(1e-5));
   CHECK(share("aten::nll_loss_backward", "", 0) == Approx(2.0 / 2).epsilon(1e-5));
+}
+
+TEST_CASE("gradients whose inputs on record are not of one size have no bound", "[local]") {
+  const std::string name = GENERATE(Catch::Generators::as<std::string>{}, "gelu_backward", "silu_backward",
+                                    "tanh_backward", "_softmax_backward_data", "_log_softmax_backward_data");
+  const auto has_bound = [&](std::int64_t of_g, std::int64_t of_x) {
+    return Capture("aten::" + name, name == "gelu_backward" ? "\"none\"" : "0, 6")
+        .single("input.0", {of_g}, Singles(static_cast<std::size_t>(of_g), 1))
+        .single("input.1", {of_x}, Singles(static_cast<std::size_t>(of_x), 1))
+        .exact("fp64.0", {2}, {1, 1})
+        .single("output.0", {2}, {1, 1})
+        .error()
+        ->of_bound.has_value();
+  };
+  CAPTURE(name);
+  CHECK(has_bound(2, 2));
+  CHECK_FALSE(has_bound(1, 2));
+  CHECK_FALSE(has_bound(3, 2));
+  if (name == "tanh_backward") return;  // needs g alone
+  CHECK_FALSE(has_bound(2, 1));
+  CHECK_FALSE(has_bound(2, 3));
 }
 
 TEST_CASE("each output of a convolution's gradient has the terms of what it is the gradient of", "[local]") {

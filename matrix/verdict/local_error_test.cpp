@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -68,6 +69,9 @@ TEST_CASE("operators and types without a bound say so", "[local]") {
   CHECK_FALSE(named("aten::cumsum")->of_bound);
   CHECK(named("aten::sum")->no_bound == "what is on record of aten::sum does not give its bound");
   CHECK_FALSE(Capture("aten::relu").single("input.0", {1}, {1}).single("output.0", {1}, {1}).error());
+  const auto wide =
+      Capture("aten::relu").exact("input.0", {1}, {1}).exact("fp64.0", {1}, {1}).exact("output.0", {1}, {1});
+  CHECK(Capture(wide).error()->no_bound == "bounds are derived for fp32 alone");
 }
 
 struct Function {
@@ -222,6 +226,84 @@ TEST_CASE("the mean of logarithms of probabilities is a sum of as many as there 
   Capture positive("aten::nll_loss_forward", "1, -100");
   positive.single("input.0", {2, 1}, {-1, 1}).exact("fp64.0", {1}, {1}).single("output.0", {1}, {1});
   CHECK_FALSE(positive.error()->of_bound);
+}
+
+TEST_CASE("a likelihood of samples that are not averaged, or of more dimensions, has no bound", "[local]") {
+  const auto has_bound = [](const Shape& shape, const Shape& of_result) {
+    const auto count = static_cast<std::size_t>(of_result.empty() ? 1 : of_result[0]);
+    return Capture("aten::nll_loss_forward", "1, -100")
+        .single("input.0", shape, Singles(8, -1))
+        .exact("fp64.0", of_result, Exact(count, 1))
+        .single("output.0", of_result, Singles(count, 1))
+        .error()
+        ->of_bound.has_value();
+  };
+  CHECK(has_bound({4, 2}, {}));
+  CHECK_FALSE(has_bound({4, 2}, {4}));
+  CHECK_FALSE(has_bound({2, 2, 2}, {}));
+  CHECK_FALSE(has_bound({8}, {}));
+}
+
+TEST_CASE("a layer norm without weights has a bound of its statistics alone", "[local]") {
+  Capture capture("aten::native_layer_norm");
+  capture.single("input.0", {1, 2}, {1, -1});
+  capture.exact("fp64.0", {1, 2}, {1, -1}).exact("fp64.1", {1}, {0}).exact("fp64.2", {1}, {1});
+  capture.single("output.0", {1, 2}, {1, -1}).single("output.1", {1}, {0}).single("output.2", {1}, {1});
+  CHECK_FALSE(capture.error(0)->of_bound);
+  CHECK(capture.of_bound(1) == 0);
+  CHECK(capture.of_bound(2) == 0);
+}
+
+TEST_CASE("a product of numbers without a dimension to sum over has no bound", "[local]") {
+  const auto found = Capture("aten::mm")
+                         .single("input.0", {}, {1})
+                         .exact("fp64.0", {}, {1})
+                         .exact("magnitude.0", {}, {1})
+                         .single("output.0", {}, {1})
+                         .error();
+  CHECK_FALSE(found->of_bound);
+}
+
+TEST_CASE("every operator that has a bound, and where it comes from", "[local]") {
+  const auto source_of = [](const std::string& name) {
+    std::string source = "none";
+    for (const auto* rows : {&forward_bounds(), &backward_bounds()}) {
+      for (const BoundRow& row : *rows) {
+        for (const std::string_view one : row.names) {
+          if (one == name) source = row.source;
+        }
+      }
+    }
+    return source;
+  };
+  const std::map<std::string, std::vector<const char*>> sources = {
+      {"nothing is rounded",
+       {"relu", "neg", "abs", "clone", "contiguous", "embedding", "index_select", "cat", "max_pool2d_with_indices",
+        "threshold_backward"}},
+      {"IEEE 754: correctly rounded, a scalar factor as well", {"mul", "div", "sqrt", "reciprocal", "masked_fill"}},
+      {"IEEE 754: correctly rounded, a scaled operand as well", {"add"}},
+      {"IEEE 754: correctly rounded", {"sub"}},
+      {"IEEE 754: a quotient and a product, correctly rounded", {"nll_loss_backward"}},
+      {"2 ULP: SLEEF 3 (1.0 ULP variants), CUDA C++ Programming Guide, accuracy of mathematical functions",
+       {"exp", "log", "tanh", "erf", "sin", "cos", "rsqrt", "pow"}},
+      {"gamma_K sum |x||y|: Higham 2002, section 3.5",
+       {"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "matmul", "linear"}},
+      {"gamma_K sum |x||w|: Higham 2002, section 3.5",
+       {"convolution", "_convolution", "conv2d", "mkldnn_convolution", "thnn_conv2d", "_slow_conv2d_forward"}},
+      {"gamma_n sum |x|: Higham 2002, section 4.2", {"sum", "mean"}},
+  };
+  for (const auto& [source, names] : sources) {
+    for (const char* name : names) {
+      CAPTURE(name);
+      CHECK(source_of(name) == source);
+    }
+  }
+  CHECK(Capture("aten::neg")
+            .single("input.0", {1}, {1})
+            .exact("fp64.0", {1}, {-1})
+            .single("output.0", {1}, {-1})
+            .error()
+            ->source == "nothing is rounded");
 }
 
 // Six values of which the first is off by one roundoff, over rows of two or columns of three.
