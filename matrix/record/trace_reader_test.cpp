@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/version.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
 namespace reprobench {
@@ -31,6 +32,14 @@ TEST_CASE("a whole trace is read without a problem", "[record]") {
   CHECK(trace.steps.size() == 3);
   REQUIRE(trace.tensors.size() == 1);
   CHECK(trace.tensors[0].is_final);
+}
+
+TEST_CASE("a trace knows which contract it was written under", "[record]") {
+  TraceFile scene;
+  for (const int minor : {0, 1, kContractVersion.minor}) {
+    scene.sample.lines.front()["version"]["minor"] = minor;
+    CHECK(scene.read(scene.sample.trace_text()).minor == minor);
+  }
 }
 
 TEST_CASE("F05: of a trace cut anywhere, every whole line is kept and the cut is named", "[record]") {

@@ -34,6 +34,15 @@ const BoundRow* row_of(const std::string& name) {
   return nullptr;
 }
 
+// One for each element, and a number wherever the result is one.
+bool is_given(const Doubles& bound, const Doubles& exact) {
+  if (bound.empty() || bound.size() != exact.size()) return false;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    if (std::isfinite(exact[i]) && !std::isfinite(bound[i])) return false;
+  }
+  return true;
+}
+
 void hold_against(const Doubles& bound, const Doubles& made, const Doubles& exact, LocalError& error) {
   error.of_bound = 0;
   for (std::size_t i = 0; i < bound.size(); ++i) {
@@ -65,7 +74,7 @@ std::optional<LocalError> local_error(const OperatorRecord& call, std::size_t ou
     error.no_bound = fmt::format("no bound is derived for {}", call.name);
   } else if (captured.made->dtype != "F32") {
     error.no_bound = "bounds are derived for fp32 alone";
-  } else if (const Doubles bound = row->bound(captured); bound.size() != captured.exact.size() || bound.empty()) {
+  } else if (const Doubles bound = row->bound(captured); !is_given(bound, captured.exact)) {
     error.no_bound = fmt::format("what is on record of {} does not give its bound", call.name);
   } else {
     error.source = row->source;

@@ -48,6 +48,38 @@ TEST_CASE("of an addmm the terms are those of its factors, and a negative factor
   CHECK(found->no_bound == "what is on record of aten::addmm does not give its bound");
 }
 
+TEST_CASE("from 2^24 roundings on there is no bound, whatever the result", "[local]") {
+  const auto sum_of = [](std::int64_t terms, float made) {
+    return Capture("aten::sum")
+        .single("input.0", {terms}, {1})  // its extent alone counts
+        .exact("fp64.0", {1}, {1})
+        .exact("magnitude.0", {1}, {1})
+        .single("output.0", {1}, {made})
+        .error();
+  };
+  constexpr std::int64_t kMost = (std::int64_t{1} << 24) - 2;
+  CHECK(sum_of(kMost, 2).value().of_bound == Approx(1 / (0x1p24 - 1)));
+  for (const std::int64_t terms : {kMost + 1, kMost + 2, 2 * kMost}) {
+    CHECK_FALSE(sum_of(terms, 2).value().of_bound);
+    CHECK(sum_of(terms, 2).value().no_bound == "what is on record of aten::sum does not give its bound");
+  }
+  const auto product = Capture("aten::mm")
+                           .single("input.0", {1, kMost}, {1})
+                           .exact("fp64.0", {1}, {1})
+                           .exact("magnitude.0", {1}, {1})
+                           .single("output.0", {1}, {1e30F})
+                           .error();
+  CHECK_FALSE(product.value().of_bound);
+  for (const char* name : {"aten::softmax", "aten::_log_softmax"}) {
+    const auto found = Capture(name, "-1")
+                           .single("input.0", {2 * kMost}, {1})
+                           .exact("fp64.0", {1}, {0.5})
+                           .single("output.0", {1}, {0.75})
+                           .error();
+    CHECK_FALSE(found.value().of_bound);
+  }
+}
+
 TEST_CASE("what rounds nothing is off by nothing, or by more than it may be", "[local]") {
   const auto relu = [](float made) {
     return Capture("aten::relu_")

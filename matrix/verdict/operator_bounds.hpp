@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,11 @@ namespace reprobench {
 inline constexpr double kRoundoff = 0x1p-24;  // of fp32
 inline constexpr double kFunctionUlps = 2;    // of exp, log, tanh, erf ...
 
-// Error of n roundings in a row, relative to the sum of the sizes of what is added (Higham 2002, lemma 3.1).
-inline double gamma_n(double n) { return n * kRoundoff / (1 - n * kRoundoff); }
+// Error of n roundings in a row, relative to the sum of the sizes of what is added (Higham 2002, lemma 3.1). From 2^24
+// roundings on nothing bounds it.
+inline double gamma_n(double n) {
+  return n * kRoundoff < 1 ? n * kRoundoff / (1 - n * kRoundoff) : std::numeric_limits<double>::infinity();
+}
 
 using Doubles = std::vector<double>;
 

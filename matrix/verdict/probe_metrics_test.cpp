@@ -80,6 +80,55 @@ TEST_CASE("what is wrong or cannot be done has no rate, and only the wrong is co
   CHECK(wrong_results(attempt, {"peer", {}, ""}).missing == "peer was not timed: there is one device");
 }
 
+TEST_CASE("of several wrong results the first is named, and a wrong one is the reason before one that cannot be",
+          "[verdict]") {
+  AttemptRecord attempt = memory_attempt(3100);
+  attempt.lead().result->measurements = {not_timed("peer", MeasurementStatus::unsupported, "there is one device"),
+                                         not_timed("scale", MeasurementStatus::wrong, "1 of 4"),
+                                         not_timed("triad", MeasurementStatus::wrong, "2 of 4"),
+                                         not_timed("unified", MeasurementStatus::unsupported, "no such memory")};
+  CHECK(*wrong_results(attempt, {}).value == 2);
+  CHECK(wrong_results(attempt, {}).finding ==
+        "first scale: 1 of 4; 2 more could not be done, first peer size=64MiB: there is one device");
+  CHECK(best_bandwidth_gb_per_s(attempt, {}).missing == "scale was not timed: 1 of 4");
+  CHECK(best_bandwidth_share(attempt, triad_to("peak")).missing == "triad was not timed: 2 of 4");
+  attempt.lead().result->measurements = {measured("copy", "GB/s", "1MiB", {1}),
+                                         not_timed("peer", MeasurementStatus::unsupported, "there is one device")};
+  CHECK(*wrong_results(attempt, {}).value == 0);
+  CHECK(wrong_results(attempt, {}).finding == "1 more could not be done, first peer size=64MiB: there is one device");
+}
+
+TEST_CASE("each kind of rate is of measurements in its own unit", "[verdict]") {
+  AttemptRecord attempt = memory_attempt(3100);
+  auto& measurements = attempt.lead().result->measurements;
+  measurements.push_back(measured("gemm", "TFLOP/s", "64MiB", {400}));
+  measurements.push_back(measured("gemm", "TFLOP/s", "1MiB", {300}));
+  measurements.push_back(measured("capacity", "bytes", "64MiB", {7}));
+  measurements.push_back(measured("capacity", "bytes", "1MiB", {5}));
+  CHECK(*best_bandwidth_gb_per_s(attempt, {}).value == 9000);
+  CHECK(*best_flop_rate_tflop_per_s(attempt, {}).value == 400);
+  CHECK(*verified_bytes(attempt, {}).value == 7);
+  CHECK(*best_latency_ns(attempt, {}).value == 200);
+  CHECK(best_flop_share(attempt, {"gemm", {}, "peak"}).missing == "the facts have no peak of this CPU for gemm");
+  measurements[6].peak = 800;
+  measurements[7].peak = 400;
+  CHECK(*best_flop_share(attempt, {"gemm", {}, "peak"}).value == 0.75);  // 300 of 400, not 400 of 800
+  measurements[7].peak = 0;
+  CHECK(*best_flop_share(attempt, {"gemm", {}, "peak"}).value == 0.5);
+}
+
+TEST_CASE("the measured peak is that of the same labels, whatever the shape", "[verdict]") {
+  AttemptRecord attempt = memory_attempt(3100);
+  const auto product = [](const char* shape, const char* dtype, double rate) {
+    ProbeMeasurement one = measured("gemm", "TFLOP/s", "", {rate});
+    one.labels = {{"shape", shape}, {"dtype", dtype}};
+    return one;
+  };
+  attempt.lead().result->measurements = {product("8x8x8", "bf16", 100), product("4096x4096x4096", "bf16", 400),
+                                         product("4096x4096x4096", "fp8", 900)};
+  CHECK(*best_flop_share(attempt, {"gemm", {{"shape", "8x8x8"}}, "measured_peak"}).value == 0.25);
+}
+
 TEST_CASE("differing repetitions are added up", "[verdict]") {
   AttemptRecord attempt = memory_attempt(3100);
   CHECK(differing_results(attempt, {}).missing == "no result of anything was repeated");
