@@ -207,11 +207,29 @@ TEST_CASE("each way in which a rank lies is found", "[evidence][ranks]") {
   CHECK(attempt.ranks[0].end == AttemptEnd::completed);
 }
 
-TEST_CASE("of three workloads the odd one is named, be it rank 0", "[evidence][ranks]") {
-  RanksOnDisk scene(3);
+TEST_CASE("of three workloads the odd one is named, whichever rank it is", "[evidence][ranks]") {
+  for (const int odd : {0, 1, 2}) {
+    RanksOnDisk scene(3);
+    SampleAttempt& sample = scene.samples[static_cast<std::size_t>(odd)];
+    sample.result.workload_digest = std::string(32, 'd');
+    sample.lines[0]["workload_digest"] = std::string(32, 'd');
+    sample.link_steps();
+    const AttemptRecord attempt = scene.load();
+    CHECK(attempt.end == AttemptEnd::contract);
+    CHECK(attempt.ended_by == odd);
+    CHECK(attempt.detail == "rank " + std::to_string(odd) + ": result.json: workload_digest " + std::string(32, 'd') +
+                                ", the other ranks have " + std::string(32, 'a'));
+  }
+}
+
+TEST_CASE("of two workloads the second one is named", "[evidence][ranks]") {
+  RanksOnDisk scene(2);
   scene.samples[0].result.workload_digest = std::string(32, 'd');
   scene.samples[0].lines[0]["workload_digest"] = std::string(32, 'd');
-  CHECK(scene.load().ended_by == 0);
+  scene.samples[0].link_steps();
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.ended_by == 1);
+  CHECK(attempt.ranks[0].end == AttemptEnd::completed);
 }
 
 TEST_CASE("an exit record of another rank, or none, is a lost rank", "[evidence][ranks]") {

@@ -80,7 +80,8 @@ TEST_CASE("an end that the files tell is read from them again, whatever the jour
     run.end_attempt(sample.request, AttemptEnd::completed, "exit code 0");
   }
   const RunRecord record = load_run(folder.string());
-  CHECK(record.cells.at(0).attempts.at(0).end != AttemptEnd::completed);
+  CHECK(record.cells.at(0).attempts.at(0).end == AttemptEnd::nonzero);
+  CHECK(record.cells.at(0).attempts.at(0).detail == "exit code 1; last step 3");
 }
 
 TEST_CASE("a journal cut in its last line loses that line alone", "[evidence]") {

@@ -46,6 +46,19 @@ TEST_CASE("throttling before and after the training is recorded and does not cou
   CHECK(summarise_telemetry(record).invalidated_samples == 1);
 }
 
+TEST_CASE("the share of readings at the power limit is of those that count", "[evidence][gpu]") {
+  TelemetryRecord record = recorded();
+  CHECK(summarise_telemetry(record).power_cap_share == 0);
+  for (const std::size_t i : {0, 4, 8, 12, 16, 19, 23}) {  // the first and the last are no part of the training
+    set(record.samples[i], Quantity::clock_events, i % 8 == 0 ? 4 : 5);
+  }
+  const TelemetrySummary summary = summarise_telemetry(record);
+  CHECK(summary.power_cap_share == 0.25);
+  CHECK(summary.clock_events.at("sw_power_cap") == 5);
+  CHECK(summary.clock_events.at("gpu_idle") == 3);
+  CHECK(summary.invalid_reason.empty());
+}
+
 TEST_CASE("time lost to temperature between two readings shows in the violation counter", "[evidence][gpu]") {
   TelemetryRecord record = recorded();
   for (std::size_t i = 10; i < record.samples.size(); ++i) {

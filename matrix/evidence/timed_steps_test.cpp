@@ -312,6 +312,19 @@ TEST_CASE("without time stamps, or with those of another clock, the whole attemp
   CHECK(timed_steps_ns(attempt.record).size() == 180);
 }
 
+TEST_CASE("clocks a day apart are one clock, and those more than eleven days apart are two", "[evidence][gpu]") {
+  constexpr std::int64_t kMost_us = 1'000'000'000'000;
+  for (const auto& [apart_us, is_one_clock] :
+       {std::pair{std::int64_t{86'400'000'000}, true}, {kMost_us, true}, {kMost_us + 1, false}}) {
+    Attempt attempt;
+    *attempt.record.lead().trace->header.monotonic_us = kBoot_us + apart_us;
+    attempt.telemetry.samples.back().at_ns = (apart_us + 10'000'000) * 1'000;  // it goes on until the training ends
+    const auto spans = spans_of_steps(*attempt.record.lead().trace, attempt.telemetry);
+    REQUIRE(spans.has_value() == is_one_clock);
+    if (spans) CHECK(spans->front().to_ns == apart_us * 1'000 + kStep_ns);
+  }
+}
+
 TEST_CASE("a device fault is the attempt's, whenever its steps ran", "[evidence][gpu]") {
   Attempt attempt;
   attempt.telemetry.events = {{kPeriod_ns, 0, TelemetryEventKind::xid, 79}};

@@ -24,6 +24,22 @@ Trace trace_of(int minor, std::int64_t steps) {
 
 }  // namespace
 
+TEST_CASE("a root is over every tensor, in the order of the step", "[trace-chain]") {
+  const auto tensor = [](const char* name, char digit) {
+    return TensorRecord{name, TensorRole::parameter, "float32", {2}, std::string(32, digit), std::nullopt};
+  };
+  const TensorsRecord both{1, false, {tensor("w", 'c'), tensor("v", 'd')}};
+  DigestBuilder expected;
+  append_tensor(expected, "w", "parameter", std::string(32, 'c'));
+  append_tensor(expected, "v", "parameter", std::string(32, 'd'));
+  CHECK(to_hex(root_of_tensors(both)) == to_hex(expected.finish()));
+  for (const TensorsRecord& other :
+       {TensorsRecord{1, false, {tensor("w", 'c')}}, TensorsRecord{1, false, {tensor("v", 'd'), tensor("w", 'c')}},
+        TensorsRecord{1, false, {tensor("w", 'c'), tensor("v", 'e')}}, TensorsRecord{1, false, {}}}) {
+    CHECK(to_hex(root_of_tensors(other)) != to_hex(root_of_tensors(both)));
+  }
+}
+
 TEST_CASE("traces of one contract take the same course where their chains say so", "[trace-chain]") {
   const Trace trace = trace_of(2, 4);
   Trace other = trace_of(2, 4);

@@ -284,8 +284,7 @@ Finding component_contradiction(const Situation& s) {
 // and the worker has the last word.
 Finding knob_support(const Situation& s) {
   for (const auto& [name, value] : without_defaults(s.cell.request.knobs)) {
-    const auto support =
-        std::ranges::find_if(s.availability.knobs, [&](const KnobSupport& knob) { return knob.name == name; });
+    const auto support = std::ranges::find(s.availability.knobs, name, &KnobSupport::name);
     if (support == s.availability.knobs.end() || support->reason.empty()) continue;
     if (std::ranges::find(support->values, value) != support->values.end()) continue;
     return fmt::format("the worker of {} will refuse knob {}={}, as it stood when it was built: {}", s.stack.name, name,

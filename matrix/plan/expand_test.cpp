@@ -1,6 +1,7 @@
 #include <set>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/sha256.hpp"
 #include "matrix/plan/cell_id.hpp"
 #include "matrix/plan/plan_fixture.hpp"
 #include "matrix/plan/rule_use.hpp"
@@ -191,6 +192,33 @@ TEST_CASE("no spreadsheet takes a cell id for a number", "[plan]") {
   }
   CHECK(numbers == 0);  // of 4000 about 30 would be
   CHECK(ids.size() == 4000);
+}
+
+TEST_CASE("an id is where its digest begins, unless that is a number", "[plan]") {
+  CellRequest request;
+  request.stack = "a";
+  const auto is_digits = [](std::string_view text) {
+    return text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  int numbers = 0;
+  int begin_with_e = 0;
+  int end_with_e = 0;
+  for (int seed = 2; seed < 8000; ++seed) {
+    request.knobs["seed"] = std::to_string(seed);
+    const std::string digest = sha256_of_text(canonical_request(request).dump());
+    const std::string first = digest.substr(0, 12);
+    const std::size_t e = first.find('e');
+    const bool is_power = e != std::string::npos && is_digits(first.substr(0, e)) && is_digits(first.substr(e + 1));
+    begin_with_e += is_power && e == 0;  // no number without what it is a power of, or to
+    end_with_e += is_power && e == 11;
+    const bool is_number = is_digits(first) || (is_power && e > 0 && e < 11);
+    numbers += is_number;
+    REQUIRE((cell_id_of(request) == first) == !is_number);
+    REQUIRE(digest.find(cell_id_of(request)) != std::string::npos);
+  }
+  CHECK(numbers > 0);
+  CHECK(begin_with_e > 0);
+  CHECK(end_with_e > 0);
 }
 
 TEST_CASE("the text of a request is the canonical request's dump, with every knob", "[plan]") {

@@ -44,7 +44,9 @@ TraceComparison compare_traces(const Trace& measured, const Trace& expected) {
   TraceComparison comparison;
   comparison.steps_compared = static_cast<std::int64_t>(std::min(measured.steps.size(), expected.steps.size()));
   for (std::size_t i = 0; i < static_cast<std::size_t>(comparison.steps_compared); ++i) {
-    if (measured.steps[i].root == expected.steps[i].root) continue;
+    const StepRecord& ours = measured.steps[i];
+    const StepRecord& theirs = expected.steps[i];
+    if (ours.root == theirs.root && ours.loss == theirs.loss) continue;
     ++comparison.steps_differing;
     if (!comparison.first) comparison.first = divergence_at_step(measured, expected, i);
   }

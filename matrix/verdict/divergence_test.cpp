@@ -80,6 +80,16 @@ TEST_CASE("a tensor that one side alone recorded is where they part", "[verdict]
   CHECK(missing_there->expected_digest.empty());
 }
 
+TEST_CASE("a step with another loss counts, though its root is the same", "[verdict]") {
+  const Trace expected = three_steps();
+  Trace measured = expected;
+  measured.steps[1].loss = 7;
+  const TraceComparison parted = compare_traces(measured, expected);
+  CHECK(parted.steps_differing == 1);
+  CHECK(parted.first->step == 2);
+  CHECK(parted.first->role == "loss");
+}
+
 TEST_CASE("without tensors a step parts by its loss, or by its root alone", "[verdict]") {
   Trace expected = three_steps();
   expected.tensors.clear();
