@@ -97,6 +97,7 @@ TEST_CASE("a plan of many cells is written in many parts", "[plan]") {
     longest = std::max(longest, part.size());
   });
   CHECK(parts > 3);
+  CHECK(parts < 12);
   CHECK(longest < 100'000);
   CHECK(document_of(plan)["cells"].size() == 300);
   CHECK(document_of({})["cells"] == nlohmann::json::array());
@@ -110,6 +111,13 @@ TEST_CASE("a cell that holds only chosen knobs is written with all, and stays as
   CHECK(to_json(plan.cells[0]) == document["cells"][0]);
   CHECK(plan.cells[0].cell.request.knobs.size() == 1);
   CHECK(plan_from_json(document).cells[0].cell.request.knobs == with_defaults({{"threads", "2"}}));
+}
+
+TEST_CASE("a name on a host is the name and the host, and comes off again", "[plan]") {
+  CHECK(name_on_host("smoke-mlp", "a") == "smoke-mlp@a");
+  CHECK(name_without_host("smoke-mlp@a") == "smoke-mlp");
+  CHECK(name_without_host("smoke-mlp") == "smoke-mlp");
+  CHECK(name_without_host("@a").empty());
 }
 
 TEST_CASE("a host of a merged plan has a label of at most 64 letters, and runs", "[plan]") {
