@@ -12,7 +12,7 @@ namespace reprobench {
 
 struct TraceComparison {
   std::int64_t steps_compared = 0;
-  std::int64_t steps_differing = 0;  // steps whose root digests differ
+  std::int64_t steps_differing = 0;  // steps whose root digests or losses differ
   bool final_state_differs = false;
   std::optional<Divergence> first;  // nothing: equal bits in everything both traces digested
 };
