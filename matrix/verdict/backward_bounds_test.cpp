@@ -306,6 +306,19 @@ TEST_CASE("a channel's bound has the sums of that channel alone, wherever its nu
   CHECK(with_first_off(1, off).of_bound(2) == Approx(2.0 / (10 * 2 * 4)).epsilon(1e-5));
 }
 
+TEST_CASE("a row's gradient needs both statistics of every row", "[local]") {
+  const auto has_bound = [](const Shape& statistics) {
+    Capture capture("aten::native_layer_norm_backward", "[2], [true, true, true]");
+    capture.single("input.0", {1, 2}, {1, 3}).single("input.1", {1, 2}, {2, 0}).single("input.4", {2}, {1, 1});
+    capture.single("input.2", {1}, {1})
+        .single("input.3", statistics, Singles(static_cast<std::size_t>(statistics[0]), 1));
+    capture.exact("fp64.0", {1, 2}, {1, 1}).single("output.0", {1, 2}, {1, 1});
+    return capture.error()->of_bound.has_value();
+  };
+  CHECK(has_bound({1}));
+  CHECK_FALSE(has_bound({2}));
+}
+
 struct ElementwiseGradient {
   const char* name;
   const char* constants;
@@ -445,6 +458,13 @@ TEST_CASE("each output of a convolution's gradient has the terms of what it is t
   CHECK(share("[false, true, true]", 2) == -1);
   CHECK(share("[true, true, true]", 0, {false, true}) == -1);  // Winograd and FFT round more
   CHECK(share("[true, true, true]", 0, {}, "true") == -1);     // transposed
+}
+
+TEST_CASE("the weight's gradient of a convolution with one output channel has the terms of all pixels", "[local]") {
+  Capture capture("aten::convolution_backward", "[1], [1, 1], [1, 1], [1, 1], false, [0, 0], 1, [false, true, false]");
+  capture.single("input.0", {2, 1, 5, 5}, Singles(50, 1)).single("input.2", {1, 4, 3, 3}, Singles(36, 1));
+  capture.exact("fp64.0", {1}, {1}).exact("magnitude.0", {1}, {4}).single("output.0", {1}, {1 + 0x1p-23F});
+  CHECK(capture.of_bound() == Approx(2 / ((50 + 2) * 4.0 + 1)).epsilon(1e-4));
 }
 
 TEST_CASE("a token's gradient adds up no more rows than there are tokens", "[local]") {

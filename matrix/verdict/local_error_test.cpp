@@ -104,6 +104,20 @@ TEST_CASE("operators and types without a bound say so", "[local]") {
   const auto wide =
       Capture("aten::relu").exact("input.0", {1}, {1}).exact("fp64.0", {1}, {1}).exact("output.0", {1}, {1});
   CHECK(Capture(wide).error()->no_bound == "bounds are derived for fp32 alone");
+  // What stands as fp64 and is none is no judgement at all.
+  CHECK_FALSE(Capture("aten::relu")
+                  .single("input.0", {1}, {1})
+                  .single("fp64.0", {1}, {1})
+                  .single("output.0", {1}, {1})
+                  .error());
+  CHECK_FALSE(
+      Capture("aten::_softmax", "0, false").exact("fp64.0", {1}, {1}).single("output.0", {1}, {1}).error()->of_bound);
+  CHECK(Capture("aten::relu")
+            .single("input.0", {1}, {0})
+            .exact("fp64.0", {1}, {0})
+            .single("output.0", {1}, {0})
+            .error()
+            ->error_rel == 0);
 }
 
 struct Function {
@@ -274,6 +288,16 @@ TEST_CASE("a likelihood of samples that are not averaged, or of more dimensions,
   CHECK_FALSE(has_bound({4, 2}, {4}));
   CHECK_FALSE(has_bound({2, 2, 2}, {}));
   CHECK_FALSE(has_bound({8}, {}));
+}
+
+TEST_CASE("the bound of a layer norm's 1 / sigma grows with the numbers it sums up", "[local]") {
+  // Of four numbers of size 1: 4 + 2 roundings of the mean square, which weighs 3 / 2, and two functions.
+  Capture capture("aten::native_layer_norm");
+  capture.single("input.0", {1, 4}, {1, -1, 1, -1}).single("input.1", {4}, {1, 1, 1, 1});
+  capture.exact("fp64.0", {1, 4}, {1, -1, 1, -1}).exact("fp64.1", {1}, {0}).exact("fp64.2", {1}, {1});
+  capture.single("output.2", {1}, {1 + 0x1p-23F});
+  CHECK(capture.of_bound(2) == Approx(2.0 / (1.5 * 6 + 4)).epsilon(1e-6));
+  CHECK(capture.error(2)->source == "gamma_N of mean and variance, then four roundings");
 }
 
 TEST_CASE("a layer norm without weights has a bound of its statistics alone", "[local]") {
