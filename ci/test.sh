@@ -141,7 +141,7 @@ else
   beside "build with the thread sanitizer" patient build tsan
   beside "fuzzed parsers" patient ci/fuzz.sh build-asan 20 1
   together
-  step "launching and telemetry under the thread sanitizer" unit_tests tsan
+  step "launching, telemetry and loading under the thread sanitizer" unit_tests tsan
   beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
   beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
   together

@@ -34,7 +34,8 @@ class DataSet {
   virtual std::int64_t size() const = 0;              // samples
   virtual std::vector<FieldSpec> fields() const = 0;  // at least one, each name once
 
-  // Writes one field of a sample, row-major. 0 <= sample < size(); `field` is its place in fields().
+  // Writes one field of a sample, row-major. 0 <= sample < size(); `field` is its place in fields(). Called from
+  // several threads at once, and in any order: the bytes follow from sample and field alone.
   virtual void copy(std::int64_t sample, std::size_t field, std::byte* to) const = 0;
 
   // Of everything samples are made from, and of how they are cut from it.

@@ -47,9 +47,9 @@ Entries reason_entries(const Project&) {
 Entries knob_entries(const Project&) {
   Entries entries;
   for (const Knob& knob : knobs()) {
-    const std::string values = knob.takes_amount     ? "a number from 0 on"
-                               : knob.values.empty() ? "a positive integer"
-                                                     : fmt::format("{}", fmt::join(knob.values, ", "));
+    constexpr const char* kNumbers[] = {"a positive integer", "an integer from 0 on", "a number from 0 on"};
+    const std::string values = knob.values.empty() ? kNumbers[static_cast<std::size_t>(knob.numbers)]
+                                                   : fmt::format("{}", fmt::join(knob.values, ", "));
     entries.push_back({std::string(knob.name),
                        fmt::format("{}: {} (default {})", knob.summary, values, knob.default_value),
                        {{"summary", knob.summary}, {"values", knob.values}, {"default", knob.default_value}}});

@@ -123,10 +123,12 @@ const std::vector<Knob>& table() {
       {"fp16_accumulation",      "off",         {"off", "on"},                                                  kGpu,  "fp16 matrix products add up in fp16",                                                                 &no_environment},
       {"gelu",                   "tanh",        {"tanh", "erf"},                                                kHost, "form of GELU, in models that have one",                                                               &no_environment},
       {"gradient_checkpointing", "off",         {"off", "on"},                                                  kHost, "of each block only what goes into it is kept, and the backward pass computes the rest again",         &no_environment},
+      {"loader_prefetch",        "2",           {},                                                             kHost, "of loader_threads: batches that each of them makes ahead",                                            &no_environment},
+      {"loader_threads",         "0",           {},                                                             kHost, "threads that make the next batches while a step runs; 0: the step makes its own",                     &no_environment, KnobNumbers::from_zero},
       {"loss_scale",             "constant",    {"constant", "dynamic"},                                        kHost, "of precision=fp16, what the loss is multiplied by: 1024, or as GradScaler finds it, steps skipped",    &no_environment},
       {"loss_scale_growth_interval", "2000",    {},                                                             kHost, "of loss_scale=dynamic: steps without one skipped after which the scale doubles",                      &no_environment},
       {"lr_schedule",            "preset",      {"preset", "constant", "warmup_cosine"},                        kHost, "the learning rate over the steps: as the preset has it, or one of these",                             &no_environment},
-      {"max_grad_norm",          "0",           {},                                                             kHost, "largest L2 norm of all gradients together, which larger ones are scaled down to; 0: none",            &no_environment, true},
+      {"max_grad_norm",          "0",           {},                                                             kHost, "largest L2 norm of all gradients together, which larger ones are scaled down to; 0: none",            &no_environment, KnobNumbers::amounts},
       {"mkl_cbwr",               "native",      {"native", "compatible", "avx2", "avx512"},                     kHost, "MKL's reproducible code path",                                                                        &mkl_cbwr_environment},
       {"offload",                "none",        {"none", "optimizer"},                                          kHost, "what lies on the host instead of on the training's device",                                           &no_environment},
       {"onednn",                 "on",          {"on", "off"},                                                  kHost, "oneDNN kernels on the CPU",                                                                           &no_environment},
@@ -170,8 +172,10 @@ const Knob* find_knob(std::string_view name) {
 }
 
 bool accepts(const Knob& knob, std::string_view value) {
-  if (knob.takes_amount) return is_amount(value);
-  if (knob.values.empty()) return is_positive_integer(value);
+  if (knob.values.empty()) {
+    if (knob.numbers == KnobNumbers::amounts) return is_amount(value);
+    return is_positive_integer(value) || (value == "0" && knob.numbers == KnobNumbers::from_zero);
+  }
   return std::find(knob.values.begin(), knob.values.end(), value) != knob.values.end();
 }
 

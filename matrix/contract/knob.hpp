@@ -17,16 +17,19 @@ using KnobValues = std::map<std::string, std::string>;
 // Where a knob does something. One that acts on a GPU can only keep its default on the CPU.
 enum class ActsOn { host, gpu };
 
+// The numbers that a knob without a list of values takes; amounts are decimal, as 0.5.
+enum class KnobNumbers { positive, from_zero, amounts };
+
 struct Knob {
   std::string_view name;
   std::string_view default_value;
-  std::vector<std::string_view> values;  // empty: any positive integer, or what `takes_amount` says
+  std::vector<std::string_view> values;  // empty: any of `numbers`
   ActsOn acts_on;
   std::string_view summary;
   // Environment variables that must be set before the process loads LibTorch, for one value of the
   // knob.
   void (*environment)(std::string_view value, std::map<std::string, std::string>& variables);
-  bool takes_amount = false;  // without values: any decimal number from 0 on, as 0.5
+  KnobNumbers numbers = KnobNumbers::positive;
 };
 
 std::span<const Knob> knobs();

@@ -14,15 +14,15 @@ std::string text_of(const std::map<std::string, std::string>& values) {
 }
 
 TEST_CASE("the default of every knob is the one that cells were named with", "[contract]") {
-  CHECK(
-      text_of(with_defaults({})) ==
-      "accumulate=1 allocator=retain attention=written_out blas=default cpu_isa=native cublas_workspace=preset "
-      "cuda_allocator=released cuda_blas=released cuda_graph=off cuda_module_loading=lazy cudnn_benchmark=preset "
-      "cudnn_heuristic=released determinism=strict deterministic_fill=preset flush_denormals=preset "
-      "fp16_accumulation=off gelu=tanh gradient_checkpointing=off loss_scale=constant loss_scale_growth_interval=2000 "
-      "lr_schedule=preset max_grad_norm=0 mkl_cbwr=native offload=none onednn=on onednn_isa=cpu_isa precision=fp32 "
-      "reduced_reduction=preset seed=1 tf32=off threads=1 "
-      "warmup_steps=5 zero_stage=0");
+  CHECK(text_of(with_defaults({})) ==
+        "accumulate=1 allocator=retain attention=written_out blas=default cpu_isa=native cublas_workspace=preset "
+        "cuda_allocator=released cuda_blas=released cuda_graph=off cuda_module_loading=lazy cudnn_benchmark=preset "
+        "cudnn_heuristic=released determinism=strict deterministic_fill=preset flush_denormals=preset "
+        "fp16_accumulation=off gelu=tanh gradient_checkpointing=off loader_prefetch=2 loader_threads=0 "
+        "loss_scale=constant loss_scale_growth_interval=2000 "
+        "lr_schedule=preset max_grad_norm=0 mkl_cbwr=native offload=none onednn=on onednn_isa=cpu_isa precision=fp32 "
+        "reduced_reduction=preset seed=1 tf32=off threads=1 "
+        "warmup_steps=5 zero_stage=0");
   CHECK(without_defaults(with_defaults({})).empty());
   CHECK(text_of(without_defaults(with_defaults({{"seed", "2"}, {"tf32", "off"}}))) == "seed=2");
   CHECK(text_of(without_defaults({{"no_knob", "1"}})) == "no_knob=1");
@@ -39,12 +39,13 @@ TEST_CASE("the knobs that act on a GPU alone are these", "[contract]") {
         "fp16_accumulation reduced_reduction tf32 ");
 }
 
-TEST_CASE("a knob takes its values, a whole number from 1 on, or an amount", "[contract]") {
+TEST_CASE("a knob takes its values, a whole number from 1 or from 0 on, or an amount", "[contract]") {
   std::string words;
   for (const Knob& knob : knobs()) {
     words += std::string(knob.name) + ":";
     for (const std::string_view value : knob.values) words += " " + std::string(value);
-    words += knob.takes_amount ? " amount;" : ";";
+    constexpr const char* kNumbers[] = {";", " from 0;", " amount;"};
+    words += kNumbers[static_cast<std::size_t>(knob.numbers)];
   }
   CHECK(words ==
         "accumulate:;allocator: retain system mapped;attention: written_out math flash mem_efficient cudnn;"
@@ -53,7 +54,8 @@ TEST_CASE("a knob takes its values, a whole number from 1 on, or an amount", "[c
         "cuda_blas: released cublas cublaslt;cuda_graph: off on;cuda_module_loading: lazy eager;"
         "cudnn_benchmark: preset off on;cudnn_heuristic: released mode_b;determinism: strict default fast;"
         "deterministic_fill: preset off on;flush_denormals: preset off on;fp16_accumulation: off on;gelu: tanh erf;"
-        "gradient_checkpointing: off on;loss_scale: constant dynamic;loss_scale_growth_interval:;"
+        "gradient_checkpointing: off on;loader_prefetch:;loader_threads: from 0;loss_scale: constant "
+        "dynamic;loss_scale_growth_interval:;"
         "lr_schedule: preset constant warmup_cosine;max_grad_norm: amount;"
         "mkl_cbwr: native compatible avx2 avx512;offload: none optimizer;onednn: on off;"
         "onednn_isa: cpu_isa sse41 avx2 avx512;precision: fp32 bf16 fp16 fp64;reduced_reduction: preset off on;seed:;"
@@ -62,6 +64,9 @@ TEST_CASE("a knob takes its values, a whole number from 1 on, or an amount", "[c
   for (const char* taken : {"1", "9", "10", "123456789"}) CHECK(accepts(number, taken));
   for (const char* refused : {"", "0", "01", "-1", "1.0", "1234567890", "1:", "1/"})
     CHECK_FALSE(accepts(number, refused));
+  const Knob& from_zero = *find_knob("loader_threads");
+  for (const char* taken : {"0", "1", "10", "123456789"}) CHECK(accepts(from_zero, taken));
+  for (const char* refused : {"", "00", "01", "-1", "0.0", "1234567890"}) CHECK_FALSE(accepts(from_zero, refused));
   const Knob& amount = *find_knob("max_grad_norm");
   for (const char* taken : {"0", "9", "0.0", "123456789", "0.123456789", "9.9"}) CHECK(accepts(amount, taken));
   for (const char* refused : {"", ".", "1.", ".1", "00", "1234567890", "0.1234567890", "0:", "0/", "0.1.1", "0./"}) {

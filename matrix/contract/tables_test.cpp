@@ -102,7 +102,8 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
   CHECK(names([](const InjectionKind& kind) { return is_of_probe(fault_of(kind.name)); }) == of_probe);
   CHECK(names([](const InjectionKind& kind) { return is_of_resuming(fault_of(kind.name)); }) == of_resuming);
   CHECK(names([](const InjectionKind& kind) { return !kind.names_parameter && !kind.of_probe && !kind.of_resuming; }) ==
-        "adam_epsilon skip_update stale_batch wrong_batch sample_repeated sample_dropped reduction_order tf32 "
+        "adam_epsilon skip_update loader_slow stale_batch wrong_batch sample_repeated sample_dropped reduction_order "
+        "tf32 "
         "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale ");
   CHECK_FALSE(is_of_probe(fault_of("no_such_kind")));
   CHECK_FALSE(is_of_resuming(fault_of("no_such_kind")));

@@ -49,6 +49,9 @@ struct PhaseTimes {
   std::int64_t backward_ns = 0;
   std::int64_t optimizer_ns = 0;
   std::int64_t comm_ns = 0;  // gradients of several micro-batches become one, waiting for the other ranks included
+  // Part of data_ns: how long the host had no samples, because it made them or waited for the thread that did. Nothing:
+  // an older worker.
+  std::optional<std::int64_t> data_wait_ns{};
 };
 
 struct StepRecord {
@@ -151,6 +154,9 @@ struct Description<PhaseTimes> {
     field("optimizer_ns", phases.optimizer_ns, rule::at_least(0));
     field.optional("comm_ns", phases.comm_ns,
                    rule::at_least(1).says("Gradients of several micro-batches become one; absent where there is one."));
+    field.optional(
+        "data_wait_ns", phases.data_wait_ns,
+        rule::at_least(0).says("Part of data_ns: how long the host had no samples; absent from older files."));
   }
 };
 

@@ -46,6 +46,19 @@ TEST_CASE("a step survives the trace bit for bit", "[contract]") {
   CHECK(to_json(back) == to_json(some_step()));
 }
 
+TEST_CASE("a step says what it waited for and how its loss was scaled, or is of a worker that did not", "[contract]") {
+  StepRecord step = some_step();
+  CHECK_FALSE(step_record_from_json(to_json(step)).phases.data_wait_ns);
+  CHECK_FALSE(step_record_from_json(to_json(step)).loss_scale);
+  step.phases.data_wait_ns = 0;
+  step.loss_scale = 65536;
+  CHECK(step_record_from_json(to_json(step)).phases.data_wait_ns == 0);
+  CHECK(step_record_from_json(to_json(step)).loss_scale == 65536.0);
+  nlohmann::json negative = to_json(step);
+  negative["phases"]["data_wait_ns"] = -1;
+  CHECK_THROWS_AS(step_record_from_json(negative), ContractError);
+}
+
 TEST_CASE("a step says when it ended, or is of a worker that did not", "[contract]") {
   StepRecord step = some_step();
   CHECK_FALSE(step_record_from_json(to_json(step)).ended_ns);

@@ -162,6 +162,22 @@ TEST_CASE("the matrix of loss scales asks for a scale that overflows, and for it
   }
 }
 
+TEST_CASE("the loader matrix holds threads that load ahead against none, on the same stack", "[plan]") {
+  const auto cells = plan_of("loader.yaml", cpu_host());
+  CHECK(cells.size() == 2 * 4 * 7);
+  std::map<std::string, const PlannedCell*> by_id;
+  for (const PlannedCell& planned : cells) by_id[planned.cell.request.cell_id] = &planned;
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    REQUIRE(planned.cell.reference_cell_id.has_value() == (knob_of(planned.cell, "loader_threads") != "0"));
+    if (!planned.cell.reference_cell_id) continue;
+    const Cell& reference = by_id.at(*planned.cell.reference_cell_id)->cell;
+    CHECK(reference.request.stack == planned.cell.request.stack);
+    CHECK(knob_of(reference, "loader_threads") == "0");
+  }
+}
+
 TEST_CASE("the smoke matrix runs anywhere", "[plan]") {
   const auto cells = plan_of("smoke.yaml", cpu_host());
   CHECK(cells.size() == 32);

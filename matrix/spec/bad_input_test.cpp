@@ -354,6 +354,8 @@ TEST_CASE("a suite is told what a suite needs", "[spec]") {
   }
   CHECK(suite_error(suite_with("knobs: {max_grad_norm: \"1.0\"}\n")) ==
         "s.yaml:5:24: error[RB019]: `max_grad_norm` must be a number from 0 on such as 0.5, got string \"1.0\"");
+  CHECK(suite_error(suite_with("knobs: {loader_threads: -1}\n")) ==
+        "s.yaml:5:25: error[RB021]: `loader_threads` must be from 0 to 999999999, got `-1`");
   CHECK(suite_error(suite_with("knobs: {thread: 2}\n")) ==
         "s.yaml:5:9: error[RB009]: unknown knob `thread`; did you mean `threads`?");
   CHECK(suite_error("schema: 1\nname: s\nworkloads: [{model: mpl, preset: p, steps: 1, batch_size: 1}]\n") ==

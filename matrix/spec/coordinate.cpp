@@ -36,8 +36,9 @@ std::optional<std::string> read_knob_value(const Knob& knob, const YamlNode& nod
   if (!knob.values.empty()) {
     return read_word(name, node, scope, {knob.values.begin(), knob.values.end()});
   }
-  if (knob.takes_amount) return read_amount(knob, name, node, scope);
-  const auto value = read_integer(name, node, scope, 1, 999'999'999);
+  if (knob.numbers == KnobNumbers::amounts) return read_amount(knob, name, node, scope);
+  const std::int64_t least = knob.numbers == KnobNumbers::from_zero ? 0 : 1;
+  const auto value = read_integer(name, node, scope, least, 999'999'999);
   return value ? std::optional(std::to_string(*value)) : std::nullopt;
 }
 

@@ -60,6 +60,21 @@ MaybeValue samples_per_s(const AttemptRecord& attempt) {
   return *samples * 1e9 / *step_time_ns;
 }
 
+// Of all time after the warm-up; nothing where a step does not say.
+MaybeValue data_wait_share(const AttemptRecord& attempt) {
+  return largest(attempt, [](const RankRecord& rank) -> MaybeValue {
+    const std::vector<StepRecord>& steps = rank.trace->steps;
+    double waited_ns = 0;
+    double all_ns = 0;
+    for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {
+      if (!steps[i].phases.data_wait_ns) return std::nullopt;
+      waited_ns += static_cast<double>(*steps[i].phases.data_wait_ns);
+      all_ns += static_cast<double>(steps[i].step_time_ns);
+    }
+    return all_ns > 0 ? MaybeValue(waited_ns / all_ns) : std::nullopt;
+  });
+}
+
 MaybeValue start_to_first_step_ns(const AttemptRecord& attempt) {
   return largest(attempt, [](const RankRecord& rank) {
     const auto time_ns = rank.result->start_to_first_step_ns;
@@ -295,6 +310,7 @@ constexpr Metric kMetrics[] = {
     of_steps({"throughput.step_time",  "ns",    kLower,  throughput, "median time of a training step after warm-up"},                          &median_step_time_ns),
     of_steps({"throughput.samples",    "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s),
     {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},
+    of_steps({"data.wait_share",       "rel",   kLower,  throughput, "share of the time of all steps after warm-up in which there were no samples to compute with"}, &data_wait_share),
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
     {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &growth_bytes<&StepRecord::rss_bytes>, nullptr, kWorst},
     {{"memory.peak_anonymous",         "bytes", kLower,  memory,     "largest resident set of the worker without mapped files"},               &peak_anonymous_bytes, nullptr, kWorst},

@@ -48,6 +48,30 @@ TEST_CASE("memory grows from the middle of the run to its end, not from its star
   CHECK_FALSE(growth({-1, 5, 6, -1, 8}));
 }
 
+TEST_CASE("what steps wait for samples is a share of all their time after the warm-up", "[verdict]") {
+  AttemptRecord attempt = sample::attempt(0, 1000, "same", 20);
+  attempt.ranks.reserve(2);
+  std::vector<StepRecord>& steps = attempt.lead().trace->steps;
+  CHECK_FALSE(metric_of("data.wait_share", attempt));  // an older worker did not say
+  for (StepRecord& step : steps) {
+    step.step_time_ns = 1000;
+    step.phases.data_wait_ns = step.step <= 10 ? 900 : 0;
+  }
+  CHECK(metric_of("data.wait_share", attempt) == 0);
+  steps[14].phases.data_wait_ns = 500;
+  CHECK(metric_of("data.wait_share", attempt) == Approx(0.05));
+  steps[15].step_time_ns = 11'000;
+  CHECK(metric_of("data.wait_share", attempt) == Approx(0.025));
+  attempt.ranks.push_back(attempt.lead());
+  attempt.ranks[1].trace->steps[19].phases.data_wait_ns = 500;
+  CHECK(metric_of("data.wait_share", attempt) == Approx(0.05));  // the rank that waits longest
+  steps[19].phases.data_wait_ns.reset();
+  CHECK_FALSE(metric_of("data.wait_share", attempt));
+  steps[19].phases.data_wait_ns = 0;
+  steps[3].phases.data_wait_ns.reset();  // in the warm-up
+  CHECK(metric_of("data.wait_share", attempt));
+}
+
 TEST_CASE("growth of what is no file is not hidden by files that the kernel dropped", "[verdict]") {
   AttemptRecord attempt = with_memory(&StepRecord::anonymous_bytes, {1, 2, 30, 40, 50, 60});
   for (StepRecord& step : attempt.lead().trace->steps) step.rss_bytes = 100;
@@ -279,6 +303,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "throughput.step_time ns lower throughput paired",
            "throughput.samples 1/s higher throughput paired",
            "throughput.start_to_first_step ns lower throughput paired",
+           "data.wait_share rel lower throughput paired",
            "memory.peak_rss bytes lower memory worst",
            "memory.rss_growth bytes lower memory worst",
            "memory.peak_anonymous bytes lower memory worst",

@@ -1,35 +1,46 @@
 #include "suites/worker/batch_source.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
 #include <stdexcept>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 
-#include "models/sample_order.hpp"
+#include "models/batch_loader.hpp"
+#include "suites/worker/batch_maker.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
 namespace {
 
-std::unique_ptr<DataSet> open_data(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
-                                   const std::filesystem::path& data_folder) {
-  const auto row = std::ranges::find(rows, model.dataset(), &DataSetRow::name);
-  if (row == rows.end()) {
-    throw RunFailure("unsupported", "no data set is called `" + std::string(model.dataset()) + "`");
-  }
-  return row->open(data_folder, preset);
+constexpr int kMostThreads = 256;
+constexpr int kMostPrefetched = 1024;
+
+int bounded(const KnobValues& resolved, const char* name, int most) {
+  const long long value = std::stoll(resolved.at(name));
+  if (value <= most) return static_cast<int>(value);
+  throw RunFailure("bad_request",
+                   std::string("`") + name + ": " + resolved.at(name) + "` is more than " + std::to_string(most));
 }
 
-SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batch_size) {
-  try {
-    return {seed, count, batch_size};
-  } catch (const std::invalid_argument& error) {
-    throw RunFailure("bad_request", error.what());
-  }
+std::int64_t nanoseconds_since(std::chrono::steady_clock::time_point moment) {
+  return (std::chrono::steady_clock::now() - moment) / std::chrono::nanoseconds(1);
 }
 
 }  // namespace
+
+LoaderSettings loader_settings_of(const KnobValues& resolved, std::int64_t last_step) {
+  const int threads = bounded(resolved, "loader_threads", kMostThreads);
+  const int prefetched = bounded(resolved, "loader_prefetch", kMostPrefetched);
+  if (threads == 0 && resolved.at("loader_prefetch") != find_knob("loader_prefetch")->default_value) {
+    throw RunFailure("bad_request", "`loader_prefetch: " + resolved.at("loader_prefetch") +
+                                        "` is of threads that load ahead, and `loader_threads` is 0");
+  }
+  return {threads, threads * prefetched, last_step};
+}
 
 // The tensor of one field of a batch. Samples are written in the data set's type and widened where the run computes in
 // float64, which is exact. For a GPU they are written to page-locked memory, from which it copies by itself; every
@@ -46,14 +57,13 @@ class BatchTensor {
     batch_ = device.is_cpu() && !widens
                  ? samples_
                  : at::empty(shape_, at::TensorOptions(device).dtype(widens ? at::kDouble : type_));
-    sample_bytes_ = samples_.nbytes() / static_cast<std::size_t>(batch_size);
   }
 
   void begin() {
     if (!device_.is_cpu()) make_samples();
   }
-  // Where sample `row` of the batch is written; finish() once all are.
-  std::byte* row(std::size_t row) const { return static_cast<std::byte*>(samples_.data_ptr()) + row * sample_bytes_; }
+  // Where the samples of the batch are written, one after the other; finish() once all are.
+  std::byte* bytes() const { return static_cast<std::byte*>(samples_.data_ptr()); }
   void finish() const {
     if (!batch_.is_same(samples_)) batch_.copy_(samples_, /*non_blocking=*/true);
   }
@@ -68,7 +78,6 @@ class BatchTensor {
   at::ScalarType type_ = at::kFloat;
   at::Tensor samples_;
   at::Tensor batch_;
-  std::size_t sample_bytes_ = 0;
 };
 
 // The tensors of one micro-batch, by field.
@@ -84,51 +93,92 @@ struct MicroBatch final : Batch {
 };
 
 struct BatchSource::Tensors {
-  std::unique_ptr<DataSet> data;
-  SampleOrder order;
+  BatchMaker maker;
   Layout layout;
-  std::int64_t size;  // of a micro-batch
-  std::vector<FieldSpec> fields;
+  LoaderSettings loading;
   std::vector<MicroBatch> micro_batches = {};  // this rank's
-  std::span<const std::int64_t> samples = {};
+  std::vector<std::int64_t> samples = {};
+  std::int64_t waited_ns = 0;
+  std::unique_ptr<BatchLoader> loader = {};  // its threads end before what they read goes
 };
 
 BatchSource::BatchSource(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
                          const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
-                         Precision precision, const c10::Device& device, const Layout& layout) {
-  auto data = open_data(model, preset, rows, data_folder);
-  SampleOrder order = make_order(seed, data->size(), batch_size);
-  std::vector<FieldSpec> fields = data->fields();
-  const std::int64_t size = batch_size / layout.micro_batches();
-  tensors_ = std::make_unique<Tensors>(Tensors{std::move(data), std::move(order), layout, size, std::move(fields)});
+                         Precision precision, const c10::Device& device, const Layout& layout,
+                         const LoaderSettings& loading)
+    : tensors_(new Tensors{{model, preset, rows, data_folder, seed, batch_size, layout}, layout, loading}) {
+  const std::vector<FieldSpec>& all = tensors_->maker.fields();
   for (std::int64_t i = 0; i < layout.accumulated; ++i) {
     MicroBatch& micro_batch = tensors_->micro_batches.emplace_back();
-    micro_batch.fields = tensors_->fields;
-    for (const FieldSpec& field : tensors_->fields) micro_batch.tensors.emplace_back(field, size, precision, device);
+    micro_batch.fields = all;
+    for (const FieldSpec& field : all) {
+      micro_batch.tensors.emplace_back(field, micro_batch_size(), precision, device);
+    }
   }
 }
 
 BatchSource::~BatchSource() = default;
 
+// Whatever reading data throws is told with the step it was read for.
 void BatchSource::load(std::int64_t step) {
-  Tensors& t = *tensors_;
-  const auto size = static_cast<std::size_t>(t.size);
-  t.samples = t.order.batch(step).subspan(static_cast<std::size_t>(t.layout.first()) * size,
-                                          static_cast<std::size_t>(t.layout.accumulated) * size);
-  for (std::size_t number = 0; number < t.micro_batches.size(); ++number) {
-    std::vector<BatchTensor>& tensors = t.micro_batches[number].tensors;
-    for (BatchTensor& tensor : tensors) tensor.begin();
-    for (std::size_t row = 0; row < size; ++row) {
-      for (std::size_t field = 0; field < tensors.size(); ++field) {
-        t.data->copy(t.samples[number * size + row], field, tensors[field].row(row));
-      }
+  try {
+    Tensors& t = *tensors_;
+    const bool begins = t.loader == nullptr && t.loading.threads > 0 && step <= t.loading.last_step;
+    if (begins) {
+      t.loader = std::make_unique<BatchLoader>([&t](std::int64_t of, LoadedBatch& batch) { t.maker.make(of, batch); },
+                                               t.loading.threads, t.loading.ahead, step, t.loading.last_step);
     }
-    for (const BatchTensor& tensor : tensors) tensor.finish();
+    // A planted fault asks for other steps in between.
+    t.loader != nullptr&& t.loader->next() == step ? take_loaded() : load_here(step);
+  } catch (const RunFailure&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw RunFailure("data_loader", "the batch of step " + std::to_string(step) + ": " + error.what());
   }
 }
 
+void BatchSource::load_here(std::int64_t step) {
+  Tensors& t = *tensors_;
+  const auto began = std::chrono::steady_clock::now();
+  t.maker.wait_if_slow();
+  t.samples = t.maker.samples(step);
+  const auto size = static_cast<std::size_t>(micro_batch_size());
+  for (std::size_t number = 0; number < t.micro_batches.size(); ++number) {
+    std::vector<BatchTensor>& tensors = t.micro_batches[number].tensors;
+    for (std::size_t field = 0; field < tensors.size(); ++field) {
+      tensors[field].begin();
+      t.maker.write(std::span(t.samples).subspan(number * size, size), field, tensors[field].bytes());
+      tensors[field].finish();
+    }
+  }
+  t.waited_ns = nanoseconds_since(began);
+}
+
+void BatchSource::take_loaded() {
+  Tensors& t = *tensors_;
+  const auto began = std::chrono::steady_clock::now();
+  const LoadedBatch& batch = t.loader->take();
+  t.waited_ns = nanoseconds_since(began);
+  t.samples = batch.samples;
+  const auto size = static_cast<std::size_t>(micro_batch_size());
+  for (std::size_t number = 0; number < t.micro_batches.size(); ++number) {
+    std::vector<BatchTensor>& tensors = t.micro_batches[number].tensors;
+    for (std::size_t field = 0; field < tensors.size(); ++field) {
+      const std::size_t bytes = size * t.maker.sample_bytes(field);
+      tensors[field].begin();
+      std::memcpy(tensors[field].bytes(), batch.fields[field].data() + number * bytes, bytes);
+      tensors[field].finish();
+    }
+  }
+}
+
+std::int64_t BatchSource::waited_ns() const { return tensors_->waited_ns; }
+void BatchSource::slow_down() { tensors_->maker.slow_down(); }
+
 const Layout& BatchSource::layout() const { return tensors_->layout; }
-std::span<const FieldSpec> BatchSource::fields() const { return tensors_->fields; }
+std::span<const FieldSpec> BatchSource::fields() const { return tensors_->maker.fields(); }
 const at::Tensor& BatchSource::tensor(std::size_t field, std::int64_t micro_batch) const {
   return tensors_->micro_batches[static_cast<std::size_t>(micro_batch)].tensors[field].tensor();
 }
@@ -136,17 +186,10 @@ const Batch& BatchSource::micro_batch(std::int64_t number) const {
   return tensors_->micro_batches[static_cast<std::size_t>(number)];
 }
 
-std::int64_t BatchSource::micro_batch_size() const { return tensors_->size; }
+std::int64_t BatchSource::micro_batch_size() const { return tensors_->maker.micro_batch_size(); }
 std::span<const std::int64_t> BatchSource::samples() const { return tensors_->samples; }
 
-Digest BatchSource::data_digest() const { return tensors_->data->digest(); }
-
-Digest BatchSource::order_digest(std::int64_t steps) {
-  Digest digest;
-  for (std::int64_t step = 1; step <= steps; ++step) {
-    digest = chain_digest(digest, block_digest(std::as_bytes(tensors_->order.batch(step))));
-  }
-  return digest;
-}
+Digest BatchSource::data_digest() const { return tensors_->maker.data().digest(); }
+Digest BatchSource::order_digest(std::int64_t steps) { return tensors_->maker.order_digest(steps); }
 
 }  // namespace reprobench

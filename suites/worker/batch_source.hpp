@@ -1,7 +1,7 @@
 // The batches of a run: data set, sample order and the tensors a step reads, one for each field of the data set and
 // each micro-batch that this rank does. The tensors are allocated once and overwritten by every load(), on a GPU by a
 // copy in the queue of its work. A micro-batch lies by itself, so its addresses are as good as those of a batch of its
-// size.
+// size. Threads of its own may make the next batches meanwhile (models/batch_loader.hpp): the bytes are the same.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,23 @@
 #include <span>
 
 #include "kernels/digest/digest.hpp"
+#include "matrix/contract/knob.hpp"
 #include "models/data_set.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/ranks/layout.hpp"
 #include "suites/worker/train_state.hpp"
 
 namespace reprobench {
+
+// Who makes batches. No threads: whoever loads one.
+struct LoaderSettings {
+  int threads = 0;
+  int ahead = 0;  // batches that they make beside the one in hand
+  std::int64_t last_step = 0;
+};
+
+// By the knobs `loader_threads` and `loader_prefetch`. Throws RunFailure "bad_request".
+LoaderSettings loader_settings_of(const KnobValues& resolved, std::int64_t last_step);
 
 class BatchSource {
  public:
@@ -24,12 +35,21 @@ class BatchSource {
   // be read.
   BatchSource(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
               const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
-              Precision precision, const c10::Device& device, const Layout& layout = {});
+              Precision precision, const c10::Device& device, const Layout& layout = {},
+              const LoaderSettings& loading = {});
   ~BatchSource();
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;
 
-  void load(std::int64_t step);  // 1-based
+  // 1-based. Threads that load ahead begin with the first call. Throws RunFailure "data_loader" with what reading
+  // threw.
+  void load(std::int64_t step);
+
+  // How long the last load() had to wait for samples: in another thread's making, or in making them itself.
+  std::int64_t waited_ns() const;
+
+  // For the fault `loader_slow`.
+  void slow_down();
 
   const Layout& layout() const;
 
@@ -48,6 +68,9 @@ class BatchSource {
   Digest order_digest(std::int64_t steps);
 
  private:
+  void load_here(std::int64_t step);
+  void take_loaded();
+
   struct Tensors;
   std::unique_ptr<Tensors> tensors_;
 };

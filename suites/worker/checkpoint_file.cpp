@@ -21,9 +21,10 @@ constexpr const char* kCheckpointFormat = "reprobench/checkpoint 1";
 constexpr const char* kChecksumKey = "checksum";
 constexpr std::string_view kNumberPrefix = "optimizer.";
 
-// Where memory comes from, and when kernels are loaded: the same bits whatever they are. Every other knob may change
-// them.
-constexpr std::array<std::string_view, 3> kKnobsOfNoBit = {"allocator", "cuda_allocator", "cuda_module_loading"};
+// Where memory comes from, when kernels are loaded and who makes batches: the same bits whatever they are. Every other
+// knob may change them.
+constexpr std::array<std::string_view, 5> kKnobsOfNoBit = {"allocator", "cuda_allocator", "cuda_module_loading",
+                                                           "loader_prefetch", "loader_threads"};
 
 std::string contract_text() {
   return std::to_string(kContractVersion.major) + "." + std::to_string(kContractVersion.minor);

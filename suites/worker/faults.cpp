@@ -146,6 +146,8 @@ void adam_epsilon(const FaultSite& site) { site.state.optimizer().set_epsilon(1e
 
 void skip_update(const FaultSite&) {}
 
+void loader_slow(const FaultSite& site) { site.batches.slow_down(); }
+
 void stale_batch(const FaultSite& site) { site.batches.load(std::max<std::int64_t>(site.injection.step - 1, 1)); }
 
 // As another seed would order the samples.
@@ -187,6 +189,7 @@ constexpr FaultKind kKinds[] = {
     {"weight_sign",     FaultPhase::before_step,       Target::parameter, &weight_sign},
     {"moment_ulp",      FaultPhase::after_update,      Target::kept,      &moment_ulp},
     {"adam_epsilon",    FaultPhase::before_step,       Target::epsilon,   &adam_epsilon},
+    {"loader_slow",     FaultPhase::before_step,       Target::none,      &loader_slow},
     {"stale_batch",     FaultPhase::after_load,        Target::none,      &stale_batch},
     {"wrong_batch",     FaultPhase::after_load,        Target::none,      &wrong_batch},
     {"sample_repeated", FaultPhase::after_load,        Target::sample,    &sample_repeated},

@@ -18,11 +18,18 @@ namespace {
 std::string take_as_is(const std::string& value, const KnobValues&) { return value; }
 
 constexpr KnobRow kWorkloadRows[] = {
-    {"accumulate", &take_as_is, &support_everything},  {"gradient_checkpointing", &take_as_is, &support_everything},
-    {"loss_scale", &take_as_is, &support_everything},  {"loss_scale_growth_interval", &take_as_is, &support_everything},
-    {"lr_schedule", &take_as_is, &support_everything}, {"max_grad_norm", &take_as_is, &support_everything},
-    {"offload", &take_as_is, &support_everything},     {"precision", &take_as_is, &support_everything},
-    {"seed", &take_as_is, &support_everything},        {"warmup_steps", &take_as_is, &support_everything},
+    {"accumulate", &take_as_is, &support_everything},
+    {"gradient_checkpointing", &take_as_is, &support_everything},
+    {"loader_prefetch", &take_as_is, &support_everything},
+    {"loader_threads", &take_as_is, &support_everything},
+    {"loss_scale", &take_as_is, &support_everything},
+    {"loss_scale_growth_interval", &take_as_is, &support_everything},
+    {"lr_schedule", &take_as_is, &support_everything},
+    {"max_grad_norm", &take_as_is, &support_everything},
+    {"offload", &take_as_is, &support_everything},
+    {"precision", &take_as_is, &support_everything},
+    {"seed", &take_as_is, &support_everything},
+    {"warmup_steps", &take_as_is, &support_everything},
     {"zero_stage", &take_as_is, &support_everything},
 };
 

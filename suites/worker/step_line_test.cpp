@@ -18,6 +18,7 @@ StepMeasurement full_step() {
   step.samples = 32;
   step.step_time_ns = 290'123;
   step.phases = {1, 2, 3, 4};
+  step.phases.data_wait_ns = 0;
   step.rss_bytes = 123'456'789;
   step.root = {1, 2};
   step.chain = {3, 4};
@@ -63,6 +64,7 @@ TEST_CASE("a step line reads back as the contract's own document", "[worker]") {
 
   step.grad_norm.reset();
   step.loss_scale.reset();
+  step.phases.data_wait_ns.reset();
   step.rss_bytes = -1;
   step.events.clear();
   step.loss = {0.1, true};

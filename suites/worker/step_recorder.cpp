@@ -121,7 +121,9 @@ StepMeasurement StepRecorder::complete_oldest() {
   StepMeasurement& measured = captured.measured;
   const StepTimes times = captured.timer->take();
   measured.step_time_ns = times.total_ns;
+  const auto data_wait_ns = measured.phases.data_wait_ns;  // the host's
   measured.phases = times.phases;
+  measured.phases.data_wait_ns = data_wait_ns;
   measured.ended_ns = trace_.age_ns(times.ended);
   const Readback readback = captured.readback->take();
   measured.loss = readback.scalar;

@@ -41,6 +41,7 @@ void record_step(TrainingRun& run, std::int64_t step, StepOutcome& outcome) {
   measured.learning_rate = run.state.learning_rate(step);
   measured.grad_norm = outcome.grad_norm;
   if (outcome.grad_norm) measured.events["clipped"] = outcome.is_clipped ? 1 : 0;
+  measured.phases.data_wait_ns = outcome.data_wait_ns;
   measured.loss_scale = outcome.loss_scale;
   if (outcome.loss_scale) measured.events["skipped"] = outcome.is_skipped ? 1 : 0;
   measured.samples = run.batches.micro_batch_size() * run.layout().accumulated;
@@ -122,7 +123,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   if (device->records_steps()) state.keep_step_numbers_on_device();
   LossScaler scaler(request, result.knobs_resolved, precision, state);
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,
-                      device->where(), layout);
+                      device->where(), layout, loader_settings_of(result.knobs_resolved, last_step_of(request)));
   std::optional<Fault> fault;
   if (request.inject && !is_of_resuming(*request.inject)) fault.emplace(*request.inject, request, state, batches);
 

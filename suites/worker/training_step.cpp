@@ -96,6 +96,7 @@ StepOutcome TrainingSteps::run_operators(std::int64_t step) {
   run_.state.clear_gradients();
   run_.guard.check(PhaseSide::before, StatePhase::gradients);
   run_.batches.load(run_.checkpoints.data_step(step));
+  outcome.data_wait_ns = run_.batches.waited_ns();
   run_.fault_acts(FaultPhase::after_load, step);
   timer.mark(StepMark::loaded);
   for (std::int64_t number = 0; number < run_.layout().accumulated; ++number) {
@@ -127,6 +128,7 @@ StepOutcome TrainingSteps::launch_recorded(std::int64_t step) {
   outcome.timer = run_.device.start_step();
   outcome.timer->mark(StepMark::begin);
   run_.batches.load(run_.checkpoints.data_step(step));
+  outcome.data_wait_ns = run_.batches.waited_ns();
   run_.state.begin_update(step);
   outcome.timer->mark(StepMark::loaded);
   if (work_ == nullptr) {

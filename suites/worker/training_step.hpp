@@ -13,8 +13,9 @@
 namespace reprobench {
 
 struct StepOutcome {
-  Outputs outputs;                       // of several micro-batches the last one's
-  std::unique_ptr<at::Tensor> loss;      // the mean over all of them
+  Outputs outputs;                   // of several micro-batches the last one's
+  std::unique_ptr<at::Tensor> loss;  // the mean over all of them
+  std::int64_t data_wait_ns = 0;
   std::optional<double> grad_norm = {};  // before clipping, where the step clips
   bool is_clipped = false;
   std::optional<double> loss_scale = {};  // where that is dynamic

@@ -1,0 +1,62 @@
+// Makes the batches of a training ahead of it, in threads of its own, and hands them out in the order of steps: the
+// same samples with the same bytes whatever the number of threads, because a batch is all made by one of them and
+// depends on its step alone. What goes wrong in making a batch is thrown where that batch is asked for.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace reprobench {
+
+// One batch on the host: the samples in their order, and of every field the bytes of all of them one after the other.
+struct LoadedBatch {
+  std::vector<std::int64_t> samples;
+  std::vector<std::vector<std::byte>> fields;
+};
+
+class BatchLoader {
+ public:
+  // Makes the batch of a step; called from several threads at once, each with a batch of its own to overwrite.
+  using Make = std::function<void(std::int64_t step, LoadedBatch& batch)>;
+
+  // For the steps from `first` to `last`. `ahead` batches are made beside the one in hand. Nothing is started for steps
+  // that there are not.
+  BatchLoader(Make make, int threads, int ahead, std::int64_t first, std::int64_t last);
+  // Waits for the batches in the making and drops the rest; no thread is left.
+  ~BatchLoader();
+  BatchLoader(const BatchLoader&) = delete;
+  BatchLoader& operator=(const BatchLoader&) = delete;
+
+  std::int64_t next() const { return taken_ + 1; }
+
+  // The batch of step next(), once it is made. It lasts until the next call. Throws what making it threw.
+  const LoadedBatch& take();
+
+ private:
+  struct Slot {
+    LoadedBatch batch;
+    std::exception_ptr failure;
+    bool is_made = false;
+  };
+
+  void work(const std::stop_token& stop);
+  Slot& slot_of(std::int64_t step) { return slots_[static_cast<std::size_t>(step) % slots_.size()]; }
+  std::int64_t end_of_room() const;
+
+  const Make make_;
+  const std::int64_t last_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::vector<Slot> slots_;  // one in hand and those ahead; a slot belongs to a thread from begun_ until it is made
+  std::int64_t begun_;       // the last step that a thread took on
+  std::int64_t taken_;       // the last step that was handed out; written by take() alone
+  std::vector<std::jthread> threads_;  // ended first
+};
+
+}  // namespace reprobench

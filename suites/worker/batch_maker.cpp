@@ -1,0 +1,85 @@
+#include "suites/worker/batch_maker.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "suites/worker/run_failure.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr auto kSlowBatch = std::chrono::milliseconds(50);
+
+std::unique_ptr<DataSet> open_data(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
+                                   const std::filesystem::path& data_folder) {
+  const auto row = std::ranges::find(rows, model.dataset(), &DataSetRow::name);
+  if (row == rows.end()) {
+    throw RunFailure("unsupported", "no data set is called `" + std::string(model.dataset()) + "`");
+  }
+  return row->open(data_folder, preset);
+}
+
+SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batch_size) {
+  try {
+    return {seed, count, batch_size};
+  } catch (const std::invalid_argument& error) {
+    throw RunFailure("bad_request", error.what());
+  }
+}
+
+}  // namespace
+
+BatchMaker::BatchMaker(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
+                       const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
+                       const Layout& layout)
+    : data_(open_data(model, preset, rows, data_folder)),
+      fields_(data_->fields()),
+      layout_(layout),
+      micro_batch_size_(batch_size / layout.micro_batches()),
+      order_(make_order(seed, data_->size(), batch_size)) {}
+
+std::vector<std::int64_t> BatchMaker::samples(std::int64_t step) {
+  const auto first = static_cast<std::size_t>(layout_.first() * micro_batch_size_);
+  const auto count = static_cast<std::size_t>(layout_.accumulated * micro_batch_size_);
+  const std::lock_guard lock(mutex_);
+  const auto own = order_.batch(step).subspan(first, count);
+  return {own.begin(), own.end()};
+}
+
+Digest BatchMaker::order_digest(std::int64_t steps) {
+  const std::lock_guard lock(mutex_);
+  Digest digest;
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    digest = chain_digest(digest, block_digest(std::as_bytes(order_.batch(step))));
+  }
+  return digest;
+}
+
+std::size_t BatchMaker::sample_bytes(std::size_t field) const {
+  std::size_t bytes = fields_[field].type == ElementType::float32 ? sizeof(float) : sizeof(std::int64_t);
+  for (const std::int64_t extent : fields_[field].shape) bytes *= static_cast<std::size_t>(extent);
+  return bytes;
+}
+
+void BatchMaker::write(std::span<const std::int64_t> samples, std::size_t field, std::byte* to) const {
+  const std::size_t bytes = sample_bytes(field);
+  for (std::size_t row = 0; row < samples.size(); ++row) data_->copy(samples[row], field, to + row * bytes);
+}
+
+void BatchMaker::make(std::int64_t step, LoadedBatch& batch) {
+  wait_if_slow();
+  batch.samples = samples(step);
+  batch.fields.resize(fields_.size());
+  for (std::size_t field = 0; field < fields_.size(); ++field) {
+    batch.fields[field].resize(batch.samples.size() * sample_bytes(field));
+    write(batch.samples, field, batch.fields[field].data());
+  }
+}
+
+void BatchMaker::wait_if_slow() const {
+  if (is_slow_) std::this_thread::sleep_for(kSlowBatch);
+}
+
+}  // namespace reprobench
