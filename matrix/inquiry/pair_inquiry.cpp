@@ -29,7 +29,8 @@ bool is_of_one_workload(const ComparedSide& measured, const ComparedSide& expect
 
 CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& replays, const Announce& announce) {
   take_differing_repeats(pair);
-  auto& [measured, expected] = pair;
+  ComparedSide& measured = pair.first;  // not bound together: Clang before 16 takes no such name into a lambda
+  ComparedSide& expected = pair.second;
   read_trace_of(measured);
   read_trace_of(expected);
   ExplainSettings settings = questions.explain;
