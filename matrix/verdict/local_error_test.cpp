@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -91,6 +92,22 @@ TEST_CASE("what rounds nothing is off by nothing, or by more than it may be", "[
   CHECK(relu(std::nextafter(1.0F, 2.0F)).of_bound() > 1e6);
   CHECK(relu(std::nanf("")).of_bound() > 1e6);
   CHECK(relu(std::nextafter(1.0F, 2.0F)).error()->error_rel == Approx(2 * kRoundoff));
+}
+
+TEST_CASE("what is no number is right where fp64 has none either, and nowhere else", "[local]") {
+  const auto share = [](float made, double exact) {
+    return Capture("aten::relu")
+        .single("input.0", {1}, {1})
+        .exact("fp64.0", {1}, {exact})
+        .single("output.0", {1}, {made})
+        .of_bound();
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  CHECK(share(std::nanf(""), std::nan("")) == 0);
+  CHECK(share(infinity, infinity) == 0);
+  CHECK(share(-infinity, infinity) > 1e6);
+  CHECK(share(1, std::nan("")) > 1e6);
+  CHECK(share(std::nanf(""), 1) > 1e6);
 }
 
 TEST_CASE("operators and types without a bound say so", "[local]") {
@@ -291,11 +308,12 @@ TEST_CASE("a likelihood of samples that are not averaged, or of more dimensions,
 }
 
 TEST_CASE("the bound of a layer norm's 1 / sigma grows with the numbers it sums up", "[local]") {
-  // Of four numbers of size 1: 4 + 2 roundings of the mean square, which weighs 3 / 2, and two functions.
+  // Of four numbers of size 1/2 it is 2: 4 + 2 roundings of the mean square, 1/4, which weighs 3 / 2 x 2 x 2, and two
+  // functions; off by two roundoffs of itself.
   Capture capture("aten::native_layer_norm");
-  capture.single("input.0", {1, 4}, {1, -1, 1, -1}).single("input.1", {4}, {1, 1, 1, 1});
-  capture.exact("fp64.0", {1, 4}, {1, -1, 1, -1}).exact("fp64.1", {1}, {0}).exact("fp64.2", {1}, {1});
-  capture.single("output.2", {1}, {1 + 0x1p-23F});
+  capture.single("input.0", {1, 4}, {0.5, -0.5, 0.5, -0.5}).single("input.1", {4}, {1, 1, 1, 1});
+  capture.exact("fp64.0", {1, 4}, {1, -1, 1, -1}).exact("fp64.1", {1}, {0}).exact("fp64.2", {1}, {2});
+  capture.single("output.2", {1}, {2 * (1 + 0x1p-23F)});
   CHECK(capture.of_bound(2) == Approx(2.0 / (1.5 * 6 + 4)).epsilon(1e-6));
   CHECK(capture.error(2)->source == "gamma_N of mean and variance, then four roundings");
 }
