@@ -138,8 +138,8 @@ else
   step "build with address and undefined-behaviour sanitizers" build asan
   step "unit tests, sanitized" unit_tests asan
   beside "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
-  beside "build with the thread sanitizer" patient build tsan
   beside "fuzzed parsers" patient ci/fuzz.sh build-asan 20 1
+  beside "build with the thread sanitizer" patient build tsan
   together
   step "launching, telemetry and loading under the thread sanitizer" unit_tests tsan
   beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench

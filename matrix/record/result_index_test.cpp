@@ -285,6 +285,29 @@ TEST_CASE("a rebuild waits for a writer, and then has what that wrote", "[record
   CHECK(runs.front().run_id == "late");
 }
 
+TEST_CASE("a writer waits for another one's transaction to end", "[record]") {
+  IndexedStore scene;
+  ResultIndex index(scene.store.path);
+  sqlite3* other = open_database(scene.index_file(), false);
+  std::string problem;
+  {
+    Transaction held(other);
+    std::thread writing([&] {
+      try {
+        index.add_run("/runs/r", scene.run_named("r", ""), sample_verdict("passed"));
+      } catch (const std::exception& error) {
+        problem = error.what();
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    held.commit();
+    writing.join();
+  }
+  sqlite3_close(other);
+  CHECK(problem.empty());
+  CHECK(index.runs().size() == 1);
+}
+
 TEST_CASE("F23: two writers of one index lose nothing", "[record]") {
   IndexedStore scene;
   ResultIndex first(scene.store.path);

@@ -87,6 +87,10 @@ TEST_CASE("B50: gaps, repetitions and disorder of lines are named", "[record]") 
         "trace.jsonl:6: `final` comes after the final state; 5 complete lines kept");
   CHECK(scene.problem_of_lines({lines[0], {{"kind", "poem"}}}) ==
         "trace.jsonl:2: unknown kind `poem`; 1 complete lines kept");
+  CHECK(scene.problem_of_lines({lines[0], to_json(TensorsRecord{2, false, {}})}) ==
+        "trace.jsonl:2: tensors of step 2, expected 1; 1 complete lines kept");
+  CHECK(scene.problem_of_lines({lines[0], lines[1], to_json(TensorsRecord{3, true, {}})}) ==
+        "trace.jsonl:3: tensors of step 3, expected 1; 2 complete lines kept");
 }
 
 TEST_CASE("a probe's trace holds measurements and their progress, a training's none of either", "[record]") {
