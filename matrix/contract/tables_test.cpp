@@ -12,6 +12,7 @@
 #include "matrix/contract/safetensors.hpp"
 #include "matrix/contract/sha256.hpp"
 #include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/version.hpp"
 #include "matrix/contract/xid.hpp"
 
 namespace reprobench {
@@ -125,6 +126,13 @@ TEST_CASE("each probe has its operations and presets, and only collectives take 
     for (const std::string_view preset : probe.presets) table += " " + std::string(preset);
     table += " " + std::to_string(probe.operations.size()) + "; ";
     CHECK(find_probe(probe.name) == &probe);
+    for (const ProbeOperation& operation : probe.operations) {
+      INFO(operation.name);
+      CHECK_FALSE(operation.name.empty());
+      CHECK_FALSE(operation.unit.empty());
+      CHECK_FALSE(operation.summary.empty());
+      CHECK(find_probe_operation(operation.name) != nullptr);
+    }
   }
   CHECK(table ==
         "device_smoke: base 9; device_memory: base 14; device_compute: base 3; device_stress: base long 1; "
@@ -137,6 +145,12 @@ TEST_CASE("each probe has its operations and presets, and only collectives take 
   CHECK(probe_names().size() == 6);
   CHECK(probe_operation_names().size() == 36);
   CHECK(measurement_labels().size() == 6);
+}
+
+TEST_CASE("what is no JSON object is no document", "[contract]") {
+  CHECK_THROWS_WITH(require_document(nlohmann::json::array(), "plan"), "plan: the document is not a JSON object");
+  CHECK_THROWS_WITH(require_document(nlohmann::json("plan"), "plan"), "plan: the document is not a JSON object");
+  CHECK(require_document(document("plan"), "plan") == kContractVersion.minor);
 }
 
 TEST_CASE("a GPU that no cell can be given says why", "[contract]") {

@@ -11,7 +11,7 @@ TEST_CASE("a version is put together of what a header defines, in the order aske
   const auto header = folder.path() / "v.h";
   write_file(header,
              "#pragma once\n#define  MINOR\t2 // x\n#undef PATCH 9\n#define MAJOR 1\nMAJOR 7\n#define MAJORS 8\n"
-             "#define EMPTY\n#define PATCH 3\n");
+             "#define EMPTY\n#define PATCH 3\n#undef MAJOR 4\n");
   CHECK(defined_version(header, {"MAJOR", "MINOR", "PATCH"}) == "1.2.3");
   CHECK(defined_version(header, {"PATCH", "MAJOR"}) == "3.1");
   CHECK(defined_version(header, {"MAJOR"}) == "1");
