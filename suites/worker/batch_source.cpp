@@ -129,7 +129,11 @@ void BatchSource::load(std::int64_t step) {
                                                t.loading.threads, t.loading.ahead, step, t.loading.last_step);
     }
     // A planted fault asks for other steps in between.
-    t.loader != nullptr&& t.loader->next() == step ? take_loaded() : load_here(step);
+    if (t.loader != nullptr && t.loader->next() == step) {
+      take_loaded();
+    } else {
+      load_here(step);
+    }
   } catch (const RunFailure&) {
     throw;
   } catch (const std::bad_alloc&) {

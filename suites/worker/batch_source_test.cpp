@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <functional>
 
 #include <ATen/core/Tensor.h>
@@ -14,11 +13,10 @@
 #include "suites/worker/temporary_folder.hpp"
 #include "suites/worker/tensor_record.hpp"
 #include "suites/worker/train_loop.hpp"
+#include "suites/worker/training_fixture.hpp"
 
 namespace reprobench {
 namespace {
-
-const std::filesystem::path kBatchData = std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data";
 
 const Model& model_of_batches(std::string_view name) {
   for (const Model* model : models()) {
@@ -31,7 +29,7 @@ std::unique_ptr<BatchSource> source_of(std::string_view name, Precision precisio
                                        const LoaderSettings& loading) {
   const Model& model = model_of_batches(name);
   const ModelPreset& preset = model.presets().front();
-  return std::make_unique<BatchSource>(model, preset, data_sets(), kBatchData, 7, 8, precision,
+  return std::make_unique<BatchSource>(model, preset, data_sets(), kTestData, 7, 8, precision,
                                        c10::Device(c10::DeviceType::CPU), layout, loading);
 }
 
@@ -82,13 +80,8 @@ TEST_CASE("a step that is loaded out of turn is right, and so are those after it
 }
 
 CellRequest loading_request(std::int64_t steps, const KnobValues& knobs) {
-  CellRequest request;
-  request.cell_id = "cell";
-  request.nonce = "n";
-  request.workload = {"mlp", "base", steps, 32};
-  request.device = "cpu";
+  CellRequest request = training_request(mlp(), steps, TraceLevel::tensor);
   request.knobs = with_defaults(knobs);
-  request.trace = TraceLevel::tensor;
   return request;
 }
 
@@ -100,7 +93,7 @@ struct LoadingRun {
 LoadingRun run_loading(const CellRequest& request, const WorkloadTables& tables = {}) {
   const TemporaryFolder folder;
   LoadingRun run;
-  run_training(request, folder.path(), kBatchData, run.result, Telemetry::on, &open_device, tables);
+  run_training(request, folder.path(), kTestData, run.result, Telemetry::on, &open_device, tables);
   run.steps = rank_trace_from(folder.path()).steps;
   return run;
 }
@@ -196,7 +189,7 @@ TEST_CASE("what a thread cannot read ends the run where it was to be used, by it
     const TemporaryFolder folder;
     CellResult result;
     try {
-      run_training(request, folder.path(), kBatchData, result, Telemetry::on, &open_device, tables);
+      run_training(request, folder.path(), kTestData, result, Telemetry::on, &open_device, tables);
       FAIL("it ran");
     } catch (const RunFailure& failure) {
       CHECK(failure.cause() == "data_loader");

@@ -13,21 +13,14 @@
 #include "suites/worker/temporary_folder.hpp"
 #include "suites/worker/tensor_file.hpp"
 #include "suites/worker/train_loop.hpp"
+#include "suites/worker/training_fixture.hpp"
 
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kCheckpointData = fs::path(REPROBENCH_SOURCE_ROOT) / "models" / "data";
 constexpr std::int64_t kTinyParameters = 1'000'000;
-
-struct RunLeft {
-  CellResult result;
-  TraceHeader header;
-  std::vector<StepRecord> steps;
-  std::vector<TensorsRecord> tensors;
-};
 
 CellRequest training_of(const std::string& model, const std::string& preset, std::int64_t batch_size,
                         std::int64_t steps) {
@@ -42,23 +35,6 @@ CellRequest training_of(const std::string& model, const std::string& preset, std
 }
 
 CellRequest mlp_training(std::int64_t steps = 6) { return training_of("mlp", "base", 32, steps); }
-
-RunLeft run_it(const CellRequest& request) {
-  const TemporaryFolder folder;
-  RunLeft left;
-  run_training(request, folder.path(), kCheckpointData, left.result);
-  std::ifstream file(folder.path() / "trace.jsonl");
-  std::string line;
-  for (std::int64_t seq = 0; std::getline(file, line); ++seq) {
-    const auto body = std::get<nlohmann::json>(parse_trace_line(line, seq));
-    if (body.at("kind") == "header") left.header = trace_header_from_json(body);
-    if (body.at("kind") == "step") left.steps.push_back(step_record_from_json(body));
-    if (body.at("kind") == "tensors" || body.at("kind") == "final") {
-      left.tensors.push_back(tensors_record_from_json(body));
-    }
-  }
-  return left;
-}
 
 CellRequest with_checkpoints(CellRequest request, const fs::path& folder,
                              const std::function<void(Checkpointing&)>& change) {
@@ -105,9 +81,9 @@ TEST_CASE("every small preset goes on from a checkpoint with the bits of a run t
       const TemporaryFolder folder;
       const CellRequest request =
           training_of(std::string(model->name()), std::string(preset.name), preset.batch_size, 6);
-      const RunLeft whole = run_it(request);
-      const RunLeft stopped = run_it(stopping(request, folder.path(), 2));
-      const RunLeft resumed = run_it(resuming(request, folder.path()));
+      const TrainingTrace whole = train(request);
+      const TrainingTrace stopped = train(stopping(request, folder.path(), 2));
+      const TrainingTrace resumed = train(resuming(request, folder.path()));
       REQUIRE(stopped.steps.size() == 2);
       REQUIRE(resumed.steps.size() == 4);
       CHECK(resumed.steps.front().step == 3);
@@ -126,10 +102,10 @@ TEST_CASE("every small preset goes on from a checkpoint with the bits of a run t
 
 TEST_CASE("a run says from what it went on, in words that only the file has", "[worker]") {
   const TemporaryFolder folder;
-  const RunLeft stopped = run_it(stopping(mlp_training(), folder.path(), 2));
+  const TrainingTrace stopped = train(stopping(mlp_training(), folder.path(), 2));
   CHECK_FALSE(stopped.header.resumed);
   REQUIRE(stopped.result.checkpoints->written.size() == 1);
-  const RunLeft resumed = run_it(resuming(mlp_training(), folder.path()));
+  const TrainingTrace resumed = train(resuming(mlp_training(), folder.path()));
   REQUIRE(resumed.header.resumed);
   const ResumedFrom& from = *resumed.header.resumed;
   CHECK(from.after_step == 2);
@@ -144,12 +120,12 @@ TEST_CASE("a run says from what it went on, in words that only the file has", "[
   CHECK(resumed.result.checkpoints->resumed->checksum == from.checksum);
   // The same work again makes another checksum: nobody can know it without the file.
   const TemporaryFolder other;
-  CHECK(run_it(stopping(mlp_training(), other.path(), 2)).result.checkpoints->written[0].checksum != from.checksum);
+  CHECK(train(stopping(mlp_training(), other.path(), 2)).result.checkpoints->written[0].checksum != from.checksum);
 }
 
 TEST_CASE("checkpoints come every N steps and the last K stay", "[worker]") {
   const TemporaryFolder folder;
-  const RunLeft left = run_it(with_checkpoints(mlp_training(7), folder.path(), [](Checkpointing& c) {
+  const TrainingTrace left = train(with_checkpoints(mlp_training(7), folder.path(), [](Checkpointing& c) {
     c.every_steps = 2;
     c.keep = 2;
   }));
@@ -158,7 +134,7 @@ TEST_CASE("checkpoints come every N steps and the last K stay", "[worker]") {
   REQUIRE(left.result.checkpoints->written.size() == 2);
   CHECK(left.result.checkpoints->written[0].step == 4);
   CHECK(left.result.checkpoints->written[1].step == 6);
-  CHECK(left.result.chain == run_it(mlp_training(7)).result.chain);  // writing them changes no bit
+  CHECK(left.result.chain == train(mlp_training(7)).result.chain);  // writing them changes no bit
 }
 
 TEST_CASE("asked to stop, a run leaves a checkpoint of its last step and goes on from there", "[worker]") {
@@ -167,19 +143,19 @@ TEST_CASE("asked to stop, a run leaves a checkpoint of its last step and goes on
   request_stop();
   CellResult result;
   const TemporaryFolder attempt;
-  CHECK_THROWS_AS(run_training(request, attempt.path(), kCheckpointData, result), RunFailure);
+  CHECK_THROWS_AS(run_training(request, attempt.path(), kTestData, result), RunFailure);
   CHECK(result.steps_completed == 1);
   REQUIRE(result.checkpoints->written.size() == 1);
   CHECK(result.checkpoints->written[0].step == 1);
-  const RunLeft resumed = run_it(resuming(mlp_training(), folder.path()));
+  const TrainingTrace resumed = train(resuming(mlp_training(), folder.path()));
   CHECK(resumed.steps.front().step == 2);
-  CHECK(resumed.result.chain == run_it(mlp_training()).result.chain);
+  CHECK(resumed.result.chain == train(mlp_training()).result.chain);
 }
 
 TEST_CASE("a checkpoint that is cut, changed or no file at all is refused, and the one before it is used", "[worker]") {
   const auto damage = GENERATE(0, 1, 2, 3, 4, 5, 6);
   const TemporaryFolder folder;
-  run_it(with_checkpoints(mlp_training(4), folder.path(), [](Checkpointing& c) { c.every_steps = 2; }));
+  train(with_checkpoints(mlp_training(4), folder.path(), [](Checkpointing& c) { c.every_steps = 2; }));
   const fs::path newest = file_of(folder.path(), 4);
   std::string bytes = bytes_of(newest);
   const char* words[] = {"unreadable", "unreadable", "unreadable", "changed", "changed", "unreadable", "unreadable"};
@@ -196,17 +172,17 @@ TEST_CASE("a checkpoint that is cut, changed or no file at all is refused, and t
   }
   // Two more steps, so that there is something to do after either; only `steps` would make it another workload.
   CellRequest request = resuming(mlp_training(4), folder.path());
-  const RunLeft resumed = run_it(request);
+  const TrainingTrace resumed = train(request);
   REQUIRE(resumed.result.checkpoints->refused.size() == 1);
   CHECK(resumed.result.checkpoints->refused[0].file == newest.filename().string());
   CHECK(resumed.result.checkpoints->refused[0].reason.starts_with(words[damage]));
   CHECK(resumed.header.resumed->after_step == 2);
-  CHECK(resumed.result.chain == run_it(mlp_training(4)).result.chain);
+  CHECK(resumed.result.chain == train(mlp_training(4)).result.chain);
 }
 
 TEST_CASE("any single byte of a checkpoint that changes is noticed", "[worker]") {
   const TemporaryFolder folder;
-  run_it(stopping(mlp_training(4), folder.path(), 2));
+  train(stopping(mlp_training(4), folder.path(), 2));
   const std::string whole = bytes_of(file_of(folder.path(), 2));
   std::vector<std::size_t> places;
   for (std::size_t at = 0; at < whole.size(); at += 1 + whole.size() / 12) places.push_back(at);
@@ -216,7 +192,7 @@ TEST_CASE("any single byte of a checkpoint that changes is noticed", "[worker]")
     std::string bytes = whole;
     bytes[at] ^= 4;
     overwrite(file_of(folder.path(), 2), bytes);
-    const RunLeft left = run_it(resuming(mlp_training(4), folder.path()));
+    const TrainingTrace left = train(resuming(mlp_training(4), folder.path()));
     CHECK_FALSE(left.header.resumed);
     CHECK(left.result.checkpoints->refused.size() == 1);
   }
@@ -236,10 +212,10 @@ TEST_CASE("a checkpoint of another run is refused by what is foreign about it", 
       {"foreign: knob.threads", [](CellRequest& r) { r.knobs["threads"] = "2"; }},
   }));
   const TemporaryFolder folder;
-  run_it(stopping(mlp_training(), folder.path(), 2));
+  train(stopping(mlp_training(), folder.path(), 2));
   CellRequest other = resuming(mlp_training(), folder.path());
   change(other);
-  const RunLeft left = run_it(other);
+  const TrainingTrace left = train(other);
   INFO(left.result.checkpoints->refused.at(0).reason);
   CHECK(left.result.checkpoints->refused.at(0).reason.starts_with(word));
   CHECK_FALSE(left.header.resumed);
@@ -248,10 +224,10 @@ TEST_CASE("a checkpoint of another run is refused by what is foreign about it", 
 
 TEST_CASE("a knob that changes no bit does not make a checkpoint foreign", "[worker]") {
   const TemporaryFolder folder;
-  run_it(stopping(mlp_training(), folder.path(), 2));
+  train(stopping(mlp_training(), folder.path(), 2));
   CellRequest request = resuming(mlp_training(), folder.path());
   request.knobs["allocator"] = "system";
-  CHECK(run_it(request).header.resumed);
+  CHECK(train(request).header.resumed);
 }
 
 // The words of the metadata, signed anew: what a worker of another format or contract would have written.
@@ -271,33 +247,33 @@ TEST_CASE("a changed word of the metadata is a changed checkpoint", "[worker]") 
       {"reprobench/checkpoint 1", "reprobench/checkpoint 2"},
   }));
   const TemporaryFolder folder;
-  run_it(stopping(mlp_training(), folder.path(), 2));
+  train(stopping(mlp_training(), folder.path(), 2));
   rewrite(file_of(folder.path(), 2), from, to);
-  const RunLeft left = run_it(resuming(mlp_training(), folder.path()));
+  const TrainingTrace left = train(resuming(mlp_training(), folder.path()));
   CHECK(left.result.checkpoints->refused.at(0).reason.starts_with("changed"));
 }
 
 TEST_CASE("a whole checkpoint under another step's name is refused", "[worker]") {
   const TemporaryFolder folder;
-  run_it(stopping(mlp_training(), folder.path(), 2));
+  train(stopping(mlp_training(), folder.path(), 2));
   fs::copy_file(file_of(folder.path(), 2), file_of(folder.path(), 4));
-  const RunLeft left = run_it(resuming(mlp_training(), folder.path()));
+  const TrainingTrace left = train(resuming(mlp_training(), folder.path()));
   CHECK(left.result.checkpoints->refused.at(0).reason == "foreign: it is of step 2");
   CHECK(left.header.resumed->after_step == 2);
 }
 
 TEST_CASE("what a killed writer left is no checkpoint and is cleared away", "[worker]") {
   const TemporaryFolder folder;
-  run_it(stopping(mlp_training(), folder.path(), 2));
+  train(stopping(mlp_training(), folder.path(), 2));
   overwrite(folder.path() / ".checkpoint-00000004.safetensors.0123456789abcdef.tmp", "half");
   overwrite(folder.path() / "notes.txt", "kept");
-  CHECK(run_it(resuming(mlp_training(), folder.path())).header.resumed->after_step == 2);
+  CHECK(train(resuming(mlp_training(), folder.path())).header.resumed->after_step == 2);
   CHECK(files_in(folder.path()) == std::vector<std::string>{"checkpoint-00000002.safetensors", "notes.txt"});
 }
 
 TEST_CASE("a refused checkpoint counts for nothing when older ones go", "[worker]") {
   const TemporaryFolder folder;
-  run_it(with_checkpoints(mlp_training(8), folder.path(), [](Checkpointing& c) {
+  train(with_checkpoints(mlp_training(8), folder.path(), [](Checkpointing& c) {
     c.every_steps = 2;
     c.stop_after = 4;
   }));
@@ -306,7 +282,7 @@ TEST_CASE("a refused checkpoint counts for nothing when older ones go", "[worker
   request.checkpoint->every_steps = 3;
   request.checkpoint->keep = 1;
   request.checkpoint->stop_after = 7;
-  const RunLeft left = run_it(request);
+  const TrainingTrace left = train(request);
   CHECK(left.header.resumed->after_step == 2);
   CHECK(files_in(folder.path()) ==
         std::vector<std::string>{"checkpoint-00000004.safetensors", "checkpoint-00000007.safetensors"});
@@ -323,33 +299,33 @@ TEST_CASE("each planted fault of going on changes the bits, and only where it is
   INFO(kind << " in " << model);
   const TemporaryFolder folder;
   const CellRequest request = training_of(model, preset, batch, 5);
-  const RunLeft stopped = run_it(stopping(request, folder.path(), 2));
+  const TrainingTrace stopped = train(stopping(request, folder.path(), 2));
   CellRequest faulty = resuming(request, folder.path());
   faulty.inject = Injection{kind, 3, "", 0, 0};
-  const RunLeft resumed = run_it(faulty);
-  CHECK(resumed.result.chain != run_it(request).result.chain);
+  const TrainingTrace resumed = train(faulty);
+  CHECK(resumed.result.chain != train(request).result.chain);
   const bool loads_all = kind == "resume_without_data_position";
-  const RunLeft sound = run_it(resuming(request, folder.path()));
+  const TrainingTrace sound = train(resuming(request, folder.path()));
   CHECK((resumed.header.resumed->state == sound.header.resumed->state) == loads_all);
   faulty.inject->step = 2;
-  CHECK_THROWS_AS(run_it(faulty), RunFailure);
+  CHECK_THROWS_AS(train(faulty), RunFailure);
 }
 
 TEST_CASE("a fault of going on is refused where nothing is gone on with", "[worker]") {
   CellRequest request = mlp_training();
   request.inject = Injection{"resume_from_step_0", 3, "", 0, 0};
-  CHECK_THROWS_AS(run_it(request), RunFailure);
+  CHECK_THROWS_AS(train(request), RunFailure);
 }
 
 TEST_CASE("checkpoints of several ranks, and of a replay, are refused before anything runs", "[worker]") {
   const TemporaryFolder folder;
   CellRequest several = stopping(mlp_training(), folder.path(), 2);
   several.world_size = 2;
-  CHECK_THROWS_AS(run_it(several), RunFailure);
+  CHECK_THROWS_AS(train(several), RunFailure);
   CellRequest replayed = stopping(mlp_training(), folder.path(), 2);
   replayed.replay = Replay{};
   replayed.replay->last_step = 3;
-  CHECK_THROWS_AS(run_it(replayed), RunFailure);
+  CHECK_THROWS_AS(train(replayed), RunFailure);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "suites/worker/loss_scaler.hpp"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 
@@ -15,6 +14,7 @@
 #include "suites/worker/temporary_folder.hpp"
 #include "suites/worker/tensor_file.hpp"
 #include "suites/worker/train_loop.hpp"
+#include "suites/worker/training_fixture.hpp"
 
 namespace reprobench {
 namespace {
@@ -47,22 +47,12 @@ TEST_CASE("a scale does not grow past the largest float", "[loss_scale]") {
 }
 
 CellRequest scaled_training(std::int64_t steps, const KnobValues& knobs) {
-  CellRequest request;
-  request.cell_id = "cell";
-  request.nonce = "n";
-  request.workload = {"mlp", "base", steps, 32};
-  request.device = "cpu";
+  CellRequest request = training_request(mlp(), steps, TraceLevel::tensor);
   request.knobs = with_defaults(knobs);
-  request.trace = TraceLevel::tensor;
   return request;
 }
 
-struct ScaledRun {
-  CellResult result;
-  std::vector<StepRecord> steps;
-  std::vector<TensorsRecord> tensors;
-  std::optional<ResumedFrom> resumed;
-
+struct ScaledRun : TrainingTrace {
   std::vector<double> scales() const {
     std::vector<double> scales;
     for (const StepRecord& step : steps) scales.push_back(step.loss_scale.value_or(-1));
@@ -76,31 +66,13 @@ struct ScaledRun {
     return skipped;
   }
   const TensorRecord& tensor(std::size_t record, TensorRole role, const std::string& name) const {
-    for (const TensorRecord& tensor : tensors.at(record).tensors) {
-      if (tensor.role == role && tensor.name == name) return tensor;
-    }
-    throw std::logic_error("no such tensor: " + name);
+    const TensorRecord* found = find_tensor(tensors.at(record), role, name);
+    if (found == nullptr) throw std::logic_error("no such tensor: " + name);
+    return *found;
   }
 };
 
-const std::filesystem::path kScalerData = std::filesystem::path(REPROBENCH_SOURCE_ROOT) / "models" / "data";
-
-ScaledRun train_scaled(const CellRequest& request) {
-  const TemporaryFolder folder;
-  ScaledRun run;
-  run_training(request, folder.path(), kScalerData, run.result);
-  std::ifstream file(folder.path() / "trace.jsonl");
-  std::string line;
-  for (std::int64_t seq = 0; std::getline(file, line); ++seq) {
-    const auto body = std::get<nlohmann::json>(parse_trace_line(line, seq));
-    if (body.at("kind") == "header") run.resumed = trace_header_from_json(body).resumed;
-    if (body.at("kind") == "step") run.steps.push_back(step_record_from_json(body));
-    if (body.at("kind") == "tensors" || body.at("kind") == "final") {
-      run.tensors.push_back(tensors_record_from_json(body));
-    }
-  }
-  return run;
-}
+ScaledRun train_scaled(const CellRequest& request) { return {train(request)}; }
 
 RunFailure failure_of_scaled(const CellRequest& request) {
   try {
@@ -261,7 +233,7 @@ TEST_CASE("a run that goes on without its scale is another one, and what it load
     const ScaledRun forgetful = train_scaled(with_checkpoint(request, folder.path(), 0));
     CHECK(resumed.steps[0].loss_scale == 131072);
     CHECK(forgetful.steps[0].loss_scale == 65536);
-    CHECK(forgetful.resumed->state != resumed.resumed->state);
+    CHECK(forgetful.header.resumed->state != resumed.header.resumed->state);
     CHECK(forgetful.steps[0].loss == resumed.steps[0].loss);
     CHECK(forgetful.steps[0].root != resumed.steps[0].root);
   }

@@ -1,7 +1,6 @@
 // What a model may have beyond the shipped ones: several fields of a batch, several outputs, buffers, frozen
 // parameters, every optimizer and schedule. On the throw-away model of ci/examples, which has one of everything.
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <set>
 
@@ -18,6 +17,7 @@
 #include "suites/worker/temporary_folder.hpp"
 #include "suites/worker/tensor_file.hpp"
 #include "suites/worker/train_loop.hpp"
+#include "suites/worker/training_fixture.hpp"
 
 namespace reprobench {
 const Model& pairs_model();
@@ -56,33 +56,18 @@ CellRequest pairs_request(const char* preset, std::int64_t steps, TraceLevel lev
   return request;
 }
 
-struct PairsRun {
-  CellResult result;
-  std::vector<StepRecord> steps;
-  std::vector<TensorsRecord> tensors;  // the last one is the final state
-};
-
-PairsRun run_pairs(const CellRequest& request, const std::filesystem::path& folder,
-                   const Model& model = pairs_model()) {
+TrainingTrace run_pairs(const CellRequest& request, const std::filesystem::path& folder,
+                        const Model& model = pairs_model()) {
   const Model* const all[] = {&model};
   const DataSetRow rows[] = {{"pairs", &open_pairs}};
-  PairsRun ran;
-  run_training(request, folder, "", ran.result, Telemetry::on, &open_device, {all, rows});
-  std::ifstream file(folder / "trace.jsonl");
-  std::string line;
-  for (std::int64_t seq = 0; std::getline(file, line); ++seq) {
-    const auto body = parse_trace_line(line, seq);
-    REQUIRE(body.index() == 0);
-    const auto& json = std::get<0>(body);
-    if (json.at("kind") == "step") ran.steps.push_back(step_record_from_json(json));
-    if (json.at("kind") == "tensors" || json.at("kind") == "final") {
-      ran.tensors.push_back(tensors_record_from_json(json));
-    }
-  }
+  CellResult result;
+  run_training(request, folder, "", result, Telemetry::on, &open_device, {all, rows});
+  TrainingTrace ran = training_trace_from(folder / "trace.jsonl");
+  ran.result = result;
   return ran;
 }
 
-PairsRun run_pairs(const CellRequest& request, const Model& model = pairs_model()) {
+TrainingTrace run_pairs(const CellRequest& request, const Model& model = pairs_model()) {
   const TemporaryFolder folder;
   return run_pairs(request, folder.path(), model);
 }
@@ -107,14 +92,14 @@ using Names = std::set<std::string>;
 TEST_CASE("a model with fields, buffers and frozen parameters learns under every optimizer", "[worker][model]") {
   const auto* preset = GENERATE("adamw", "sgd", "plain");
   INFO(preset);
-  const PairsRun ran = run_pairs(pairs_request(preset, 40, TraceLevel::step));
+  const TrainingTrace ran = run_pairs(pairs_request(preset, 40, TraceLevel::step));
   REQUIRE(ran.steps.size() == 40);
   const auto loss = [&](std::size_t step) { return *exact_float_from_json(ran.steps[step].loss); };
   CHECK(loss(39) < 0.8 * loss(0));
 }
 
 TEST_CASE("a trace names every field, and shows of a frozen parameter its value and nothing else", "[worker][model]") {
-  const PairsRun ran = run_pairs(pairs_request("adamw", 3, TraceLevel::tensor));
+  const TrainingTrace ran = run_pairs(pairs_request("adamw", 3, TraceLevel::tensor));
   const TensorsRecord& first = ran.tensors.front();
   CHECK((names_of(first, TensorRole::input) == Names{"image", "tokens", "weight"}));
   CHECK((names_of(first, TensorRole::parameter) ==
@@ -133,7 +118,7 @@ TEST_CASE("a trace names every field, and shows of a frozen parameter its value 
 }
 
 TEST_CASE("buffers are in every record of the state, and running statistics run", "[worker][model]") {
-  const PairsRun ran = run_pairs(pairs_request("sgd", 3, TraceLevel::tensor));
+  const TrainingTrace ran = run_pairs(pairs_request("sgd", 3, TraceLevel::tensor));
   const Names buffers{"image.norm.running_mean", "image.norm.running_var", "text.positions"};
   for (const TensorsRecord& record : ran.tensors) CHECK((names_of(record, TensorRole::buffer) == buffers));
   const auto first = digests_of(ran.tensors.front(), TensorRole::buffer);
@@ -144,7 +129,7 @@ TEST_CASE("buffers are in every record of the state, and running statistics run"
 }
 
 TEST_CASE("each step trains at the rate of its schedule, and says so", "[worker][model]") {
-  const PairsRun ran = run_pairs(pairs_request("adamw", 12, TraceLevel::step));
+  const TrainingTrace ran = run_pairs(pairs_request("adamw", 12, TraceLevel::step));
   const ModelPreset& preset = pairs_model().presets().front();
   for (const StepRecord& step : ran.steps) {
     CHECK(step.learning_rate == learning_rate(preset.optimizer, preset.schedule, step.step, 12));
@@ -155,7 +140,7 @@ TEST_CASE("each step trains at the rate of its schedule, and says so", "[worker]
 
 TEST_CASE("a buffer, a frozen parameter and an output each reach the digests of a step", "[worker][model]") {
   const CellRequest request = pairs_request("sgd", 2, TraceLevel::step);
-  const PairsRun plain = run_pairs(request);
+  const TrainingTrace plain = run_pairs(request);
   class SwappedOutputs final : public Variant {
     Outputs forward(const Batch& batch, StepContext& step) const override {
       Outputs outputs = Variant::forward(batch, step);
@@ -163,7 +148,7 @@ TEST_CASE("a buffer, a frozen parameter and an output each reach the digests of 
       return outputs;
     }
   } swapped;
-  const PairsRun other_outputs = run_pairs(request, swapped);
+  const TrainingTrace other_outputs = run_pairs(request, swapped);
   CHECK(other_outputs.result.workload_digest == plain.result.workload_digest);
   CHECK(other_outputs.steps[0].root != plain.steps[0].root);
 
@@ -190,11 +175,11 @@ TEST_CASE("a buffer, a frozen parameter and an output each reach the digests of 
     mutable int passes_ = 0;
     mutable StepContext* step_ = nullptr;
   };
-  const PairsRun same = run_pairs(request, Overwritten(kNothing, kNothing));
+  const TrainingTrace same = run_pairs(request, Overwritten(kNothing, kNothing));
   CHECK(same.result.chain == plain.result.chain);
-  const PairsRun frozen = run_pairs(request, Overwritten(0, kNothing));
-  const PairsRun buffer = run_pairs(request, Overwritten(kNothing, 1));
-  for (const PairsRun* changed : {&frozen, &buffer}) {
+  const TrainingTrace frozen = run_pairs(request, Overwritten(0, kNothing));
+  const TrainingTrace buffer = run_pairs(request, Overwritten(kNothing, 1));
+  for (const TrainingTrace* changed : {&frozen, &buffer}) {
     CHECK(changed->steps[0].root == plain.steps[0].root);
     CHECK(changed->steps[1].root != plain.steps[1].root);
   }
@@ -351,7 +336,7 @@ TEST_CASE("faults of the optimizer change the run under every optimizer that has
 TEST_CASE("a model of every kind trains in fp64 too, its buffers with it", "[worker][model]") {
   CellRequest request = pairs_request("adamw", 3, TraceLevel::tensor);
   request.knobs["precision"] = "fp64";
-  const PairsRun ran = run_pairs(request);
+  const TrainingTrace ran = run_pairs(request);
   for (const TensorRecord& tensor : ran.tensors.back().tensors) CHECK(tensor.dtype == "float64");
   for (const TensorRecord& tensor : ran.tensors.front().tensors) {
     if (tensor.role == TensorRole::input) CHECK(tensor.dtype == (tensor.name == "tokens" ? "int64" : "float64"));

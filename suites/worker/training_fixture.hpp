@@ -43,6 +43,7 @@ inline const Model& mlp() { return model_called("mlp"); }
 
 struct TrainingTrace {
   CellResult result;
+  TraceHeader header;
   std::vector<StepRecord> steps;
   std::vector<TensorsRecord> tensors;  // the last one is the final state
 };
@@ -55,6 +56,7 @@ inline TrainingTrace training_trace_from(const std::filesystem::path& path) {
     const auto body = parse_trace_line(line, seq);
     REQUIRE(body.index() == 0);
     const auto& json = std::get<0>(body);
+    if (json.at("kind") == "header") trace.header = trace_header_from_json(json);
     if (json.at("kind") == "step") trace.steps.push_back(step_record_from_json(json));
     if (json.at("kind") == "tensors" || json.at("kind") == "final") {
       trace.tensors.push_back(tensors_record_from_json(json));
