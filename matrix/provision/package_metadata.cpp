@@ -74,11 +74,13 @@ std::string torch_pin(const std::vector<InstalledPackage>& packages, std::string
   return "";
 }
 
+// "nvidia-cusparse-cu12==..." or, of CUDA 13, "nvidia-cusparse==..."; "nvidia-cusparselt" is another one.
+constexpr const char* kEndsOfName[] = {"-cu", "=="};
+
 std::string pin_of_library(const std::vector<InstalledPackage>& packages, std::string_view library) {
   for (const auto& [beginning, words] : kPackageOfLibrary) {
     if (!library.starts_with(beginning)) continue;
-    for (const char* end :
-         {"-cu", "=="}) {  // "nvidia-cusparse-cu12==…" or, of CUDA 13, "nvidia-cusparse==…"; not cusparselt
+    for (const char* end : kEndsOfName) {
       if (std::string pin = torch_pin(packages, std::string(words) + end); !pin.empty()) return pin;
     }
   }

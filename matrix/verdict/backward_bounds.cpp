@@ -12,8 +12,9 @@ namespace {
 
 using std::abs;
 
-// _softmax_backward_data(g, y, dimension, type) -> (g - sum g y) y.
-Doubles softmax_backward(const CapturedCall& captured) {
+// `bound_of(g, y, size)` of every element, where `size` adds up `size_of(g, y)` along its line. Empty without both.
+template <class SizeOf, class BoundOf>
+Doubles along_lines(const CapturedCall& captured, SizeOf size_of, BoundOf bound_of) {
   const Doubles g = captured.values("input", 0);
   const Doubles y = captured.values("input", 1);
   const Lines lines = lines_of(captured);
@@ -21,37 +22,29 @@ Doubles softmax_backward(const CapturedCall& captured) {
   Doubles bound(g.size());
   for (std::size_t line = 0; line < lines.outer * lines.inner; ++line) {
     const std::size_t first = line / lines.inner * lines.length * lines.inner + line % lines.inner;
+    const std::size_t end = first + lines.length * lines.inner;
     double size = 0;
-    for (std::size_t k = 0; k < lines.length; ++k) size += abs(g[first + k * lines.inner] * y[first + k * lines.inner]);
-    for (std::size_t k = 0; k < lines.length; ++k) {
-      const std::size_t i = first + k * lines.inner;
-      bound[i] = abs(y[i]) * (gamma_n(static_cast<double>(lines.length) + 3) * size + gamma_n(3) * abs(g[i]));
-    }
+    for (std::size_t i = first; i < end; i += lines.inner) size += size_of(g[i], y[i]);
+    for (std::size_t i = first; i < end; i += lines.inner) bound[i] = bound_of(g[i], y[i], size);
   }
   return bound;
+}
+
+// _softmax_backward_data(g, y, dimension, type) -> (g - sum g y) y.
+Doubles softmax_backward(const CapturedCall& captured) {
+  const double of_sum = gamma_n(static_cast<double>(lines_of(captured).length) + 3);
+  return along_lines(
+      captured, [](double g, double y) { return abs(g * y); },
+      [&](double g, double y, double size) { return abs(y) * (of_sum * size + gamma_n(3) * abs(g)); });
 }
 
 // _log_softmax_backward_data(g, y, dimension, type) -> g - exp(y) sum g.
 Doubles log_softmax_backward(const CapturedCall& captured) {
-  const Doubles g = captured.values("input", 0);
-  const Doubles y = captured.values("input", 1);
-  const Lines lines = lines_of(captured);
-  if (lines.length == 0 || y.size() != g.size() || captured.exact.size() != g.size()) return {};
-  const double of_sum = gamma_n(static_cast<double>(lines.length) + 3) + 2 * kFunctionUlps * kRoundoff;
-  Doubles bound(g.size());
-  for (std::size_t line = 0; line < lines.outer * lines.inner; ++line) {
-    const std::size_t first = line / lines.inner * lines.length * lines.inner + line % lines.inner;
-    double size = 0;
-    for (std::size_t k = 0; k < lines.length; ++k) size += abs(g[first + k * lines.inner]);
-    for (std::size_t k = 0; k < lines.length; ++k) {
-      const std::size_t i = first + k * lines.inner;
-      bound[i] = std::exp(y[i]) * size * of_sum + gamma_n(2) * abs(g[i]);
-    }
-  }
-  return bound;
+  const double of_sum = gamma_n(static_cast<double>(lines_of(captured).length) + 3) + 2 * kFunctionUlps * kRoundoff;
+  return along_lines(
+      captured, [](double g, double) { return abs(g); },
+      [&](double g, double y, double size) { return std::exp(y) * size * of_sum + gamma_n(2) * abs(g); });
 }
-
-bool ends_with(const std::string& text, std::string_view end) { return text.ends_with(end); }
 
 // A normalisation's gradients, of `groups` of numbers that share mean m and 1/sigma = r, with h = g w:
 //   of x: r h - r sum(h) / N - (x - m) r^3 sum(h (x - m)) / N,   of w: sum g (x - m) r,   of b: sum g.
@@ -75,7 +68,7 @@ Doubles layer_norm_backward(const CapturedCall& captured) {
   const Doubles inverse = captured.values("input", 3);
   const Doubles weight = captured.values("input", 4);
   const std::size_t width = weight.size();
-  if (!ends_with(captured.call.constants, "[true, true, true]") || width == 0 || mean.size() * width != x.size() ||
+  if (!captured.call.constants.ends_with("[true, true, true]") || width == 0 || mean.size() * width != x.size() ||
       inverse.size() != mean.size() || g.size() != x.size()) {
     return {};
   }
@@ -113,7 +106,7 @@ Doubles batch_norm_backward(const CapturedCall& captured) {
   const auto rank = captured.tensor("input", 1) == nullptr ? 0 : captured.tensor("input", 1)->shape.size();
   const std::size_t channels = rank < 2 ? 0 : static_cast<std::size_t>(captured.tensor("input", 1)->shape[1]);
   const std::string& constants = captured.call.constants;
-  if (!constants.starts_with("true, ") || !ends_with(constants, "[true, true, true]") || channels == 0 || x.empty() ||
+  if (!constants.starts_with("true, ") || !constants.ends_with("[true, true, true]") || channels == 0 || x.empty() ||
       weight.size() != channels || mean.size() != channels || inverse.size() != channels || g.size() != x.size()) {
     return {};
   }
