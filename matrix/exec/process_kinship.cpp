@@ -1,6 +1,7 @@
 #include "matrix/exec/process_kinship.hpp"
 
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include <unistd.h>
@@ -15,9 +16,11 @@ std::int64_t parent_of(std::int64_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   if (!std::getline(file, line)) return 0;
-  const std::size_t bracket = line.rfind(')');
-  if (bracket == std::string::npos || bracket + 4 >= line.size()) return 0;
-  return std::strtoll(line.c_str() + bracket + 4, nullptr, 10);
+  std::istringstream fields(line.substr(line.rfind(')') + 1));
+  char state = 0;
+  std::int64_t parent = 0;
+  fields >> state >> parent;
+  return parent;
 }
 
 }  // namespace

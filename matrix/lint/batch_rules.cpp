@@ -34,15 +34,16 @@ BatchValues batch_values(const LintSubject& subject) {
 
 bool elasticity_decides(const DeepSpeedConfig& config) { return config.flag("elasticity.enabled").value_or(false); }
 
-// Keys that are there without being usable leave the sum undecided; absent ones are inferred.
-bool all_present_are_known(const DeepSpeedConfig& config, const BatchValues& values) {
-  return config.has(kTrain) == values.train.has_value() && config.has(kMicro) == values.micro.has_value() &&
-         config.has(kAccumulation) == values.accumulation.has_value();
+// Factors that are there without being usable leave the sum undecided; absent ones are inferred.
+bool factors_are_known(const DeepSpeedConfig& config, const BatchValues& values) {
+  return config.has(kMicro) == values.micro.has_value() && config.has(kAccumulation) == values.accumulation.has_value();
 }
+
+std::string ranks_text(std::int64_t ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }
 
 void batch_sum(const LintSubject& subject, LintFindings& findings) {
   const BatchValues v = batch_values(subject);
-  if (elasticity_decides(subject.config) || !v.train || !all_present_are_known(subject.config, v)) return;
+  if (elasticity_decides(subject.config) || !v.train || !factors_are_known(subject.config, v)) return;
   const std::int64_t per_rank = v.micro.value_or(1) * v.accumulation.value_or(1);
   const std::string given = v.micro && v.accumulation
                                 ? fmt::format("micro {} x accumulation {}", *v.micro, *v.accumulation)
@@ -61,7 +62,7 @@ void batch_sum(const LintSubject& subject, LintFindings& findings) {
   const bool divides = *v.train % per_rank == 0 && (*v.train / per_rank) % *v.ranks == 0;
   const bool holds = is_product ? divides && *v.train / per_rank == *v.ranks : divides;
   if (holds) return;
-  const std::string ranks = fmt::format("{} rank{}", *v.ranks, *v.ranks == 1 ? "" : "s");
+  const std::string ranks = ranks_text(*v.ranks);
   if (is_product) {
     findings.add(subject.config.mark(kTrain),
                  fmt::format("{} {} != {} x {} (= {:.0f})", kTrain, *v.train, given, ranks,
@@ -78,8 +79,8 @@ void only_ranks(const LintSubject& subject, LintFindings& findings) {
   const std::int64_t per_rank = *v.micro * *v.accumulation;
   if (*v.train % per_rank != 0) return;
   findings.add(subject.config.mark(kTrain),
-               fmt::format("{} {} = micro {} x accumulation {} holds for {} ranks and no other number", kTrain,
-                           *v.train, *v.micro, *v.accumulation, *v.train / per_rank));
+               fmt::format("{} {} = micro {} x accumulation {} holds for {} and no other number", kTrain, *v.train,
+                           *v.micro, *v.accumulation, ranks_text(*v.train / per_rank)));
 }
 
 void no_batch(const LintSubject& subject, LintFindings& findings) {

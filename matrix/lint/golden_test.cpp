@@ -69,7 +69,7 @@ TEST_CASE("every shipped configuration has exactly its findings", "[lint]") {
     CHECK(to_string(document.word) == to_string(golden.word));
   }
   for (const auto& entry : std::filesystem::directory_iterator(kConfigurations)) {
-    CHECK(judged.count(entry.path().filename().string()) == 1);
+    if (entry.path().extension() == ".json") CHECK(judged.count(entry.path().filename().string()) == 1);
   }
 }
 

@@ -39,20 +39,20 @@ std::optional<std::int64_t> exact_integer(std::string_view number) {
   if (negative) number.remove_prefix(1);
   const std::size_t exponent_at = number.find_first_of("eE");
   std::string_view mantissa = number.substr(0, exponent_at);
-  int exponent = 0;
+  std::int64_t exponent = 0;
   if (exponent_at != std::string_view::npos) {
     std::string_view digits = number.substr(exponent_at + 1);
     if (digits.starts_with('+')) digits.remove_prefix(1);
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
-    constexpr int kLargestExponent = 1 << 20;  // no file is long enough to write the digits that would make up for more
-    if (read.ec != std::errc() || exponent < -kLargestExponent || exponent > kLargestExponent) return std::nullopt;
+    int written = 0;  // no file is long enough for the digits that would make up for more
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), written).ec != std::errc()) return std::nullopt;
+    exponent = written;
   }
   const std::size_t point = mantissa.find('.');
   std::string digits(mantissa.substr(0, point));
   if (point != std::string_view::npos) {
     const std::string_view fraction = mantissa.substr(point + 1);
     digits += fraction;
-    exponent -= static_cast<int>(fraction.size());
+    exponent -= static_cast<std::int64_t>(fraction.size());
   }
   for (; exponent < 0 && digits.size() > 1 && digits.back() == '0'; ++exponent) digits.pop_back();
   if (digits.find_first_not_of('0') == std::string::npos) return 0;

@@ -134,10 +134,10 @@ void deprecated_key(const LintSubject& subject, LintFindings& findings) {
   });
   const JsonMember* zero = subject.config.root().find(kZero);
   if (zero != nullptr && zero->value.is(JsonNode::Kind::flag)) {
+    const int stage = zero->value.text == "true" ? 1 : 0;
     findings.add(zero->key_mark,
-                 fmt::format("`{}: {}` is deprecated; it means stage {}", kZero, zero->value.text,
-                             zero->value.text == "true" ? 1 : 0),
-                 fmt::format("write \"{}\": {{\"stage\": 1}}", kZero));
+                 fmt::format("`{}: {}` is deprecated; it means stage {}", kZero, zero->value.text, stage),
+                 fmt::format("write \"{}\": {{\"stage\": {}}}", kZero, stage));
   }
 }
 

@@ -287,7 +287,9 @@ TEST_CASE("what was seen of the machine is listed", "[lint]") {
 TEST_CASE("README.md has the rules as they are", "[lint]") {
   std::ifstream file(REPROBENCH_SOURCE_ROOT "/matrix/lint/README.md", std::ios::binary);
   const std::string page{std::istreambuf_iterator<char>(file), {}};
-  CHECK(page.find(rule_page()) != std::string::npos);  // else: reprobench lint --rules, into its table
+  const std::size_t at = page.find("\n" + rule_page());
+  REQUIRE(at != std::string::npos);  // else: reprobench lint --rules, into its table
+  CHECK(page[at + 1 + rule_page().size()] != '|');
 }
 
 TEST_CASE("numbers of the command line", "[lint]") {
@@ -296,14 +298,20 @@ TEST_CASE("numbers of the command line", "[lint]") {
   CHECK(parameter_count("124439808") == 124'439'808);
   CHECK(parameter_count("2K") == 2000);
   CHECK(parameter_count("1.5T") == 1'500'000'000'000);
-  for (const char* wrong : {"", "B", "7b", "7GB", "-1", "0", "2e15", "1e400", "7 B"}) {
+  for (const char* wrong : {"", "B", "7b", "7GB", "7KM", "7BT", "7KMBT", "-1", "0", "0.4", "2e15", "1e400", "7 B"}) {
     CAPTURE(wrong);
     CHECK_FALSE(parameter_count(wrong));
   }
   CHECK(parameter_count("350M") == 350'000'000);
+  CHECK(parameter_count("1") == 1);
+  CHECK(parameter_count("1000T") == 1'000'000'000'000'000);
+  CHECK(parameter_count("0.0025K") == 3);  // to the nearest whole one
+  CHECK(memory_size("1B") == 1);
+  CHECK(memory_size("1000kB") == 1'000'000);
+  CHECK(memory_size("1e9GB") == 1'000'000'000'000'000'000);
   CHECK(memory_size("80GiB") == 80 * kGiB);
   CHECK(memory_size("1MiB") == 1 << 20);
-  for (const char* wrong : {"", "80", "80 GiB", "0GiB", "-1GiB", "80B0", "1e30GiB"}) {
+  for (const char* wrong : {"", "80", "80 GiB", "0GiB", "-1GiB", "80B0", "1.1e9GB", "1e30GiB"}) {
     CAPTURE(wrong);
     CHECK_FALSE(memory_size(wrong));
   }
@@ -323,6 +331,25 @@ TEST_CASE("what a stack needs of a driver comes from the compatibility facts", "
   stack.components = {{"torch", "1.13.1"}};
   CHECK(needs_of(stack, facts).driver_floor.empty());
   CHECK(needs_of(stack, facts).cuda_toolkit.empty());
+}
+
+TEST_CASE("the CUDA of a stack is its wheel's, and what the stack says where the wheel says nothing", "[lint]") {
+  CompatFacts facts = load_compat_facts(REPROBENCH_SOURCE_ROOT "/matrix/facts/compat-facts.json");
+  StackSpec stack;
+  stack.name = "of-a-wheel";
+  stack.source = StackSource::wheel;
+  stack.components = {{"torch", "2.8.0+cu128"}, {"cuda", "12.6"}};
+  CHECK(needs_of(stack, facts).cuda_toolkit == "12.8.1");
+  for (WheelFacts& wheel : facts.wheels) wheel.cuda_toolkit.clear();
+  const StackNeeds needs = needs_of(stack, facts);
+  CHECK(needs.name == "of-a-wheel");
+  CHECK(needs.cuda_toolkit == "12.6");
+  CHECK(needs.driver_floor == "525.60.13");
+  facts.wheels.clear();
+  CHECK(needs_of(stack, facts).cuda_toolkit == "12.6");
+  stack.components["cuda"] = "99.1";  // of no known line
+  CHECK(needs_of(stack, facts).cuda_toolkit == "99.1");
+  CHECK(needs_of(stack, facts).driver_floor.empty());
 }
 
 }  // namespace

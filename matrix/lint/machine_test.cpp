@@ -2,9 +2,13 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "ci/catch.hpp"
 #include "matrix/contract/file_descriptor.hpp"
@@ -27,6 +31,10 @@ TEST_CASE("a port that something listens on is taken, and free again after it", 
   CHECK(is_port_taken("localhost", port) == true);
   CHECK(is_port_taken("127.0.0.1", port) == true);
   CHECK(is_port_taken("", port) == true);
+  CHECK(is_port_taken("::1", port) == true);
+  std::string own_name(256, '\0');
+  REQUIRE(gethostname(own_name.data(), own_name.size()) == 0);
+  CHECK(is_port_taken(own_name.c_str(), port) == true);
   listener.reset();
   CHECK(is_port_taken("localhost", port) == false);
 }
@@ -37,6 +45,19 @@ TEST_CASE("what is no port of this host is not asked", "[lint]") {
     CHECK_FALSE(is_port_taken("localhost", port).has_value());
   }
   CHECK_FALSE(is_port_taken("another-host.example", "29500").has_value());
+}
+
+TEST_CASE("a port that this user may not hold is not said to be taken", "[lint]") {
+  int first_free = 1024;
+  std::ifstream("/proc/sys/net/ipv4/ip_unprivileged_port_start") >> first_free;
+  if (first_free <= 1) return;  // every port is anybody's here
+  std::optional<bool> is_taken = false;
+  std::thread([&] {
+    constexpr long kNobody = 65'534;
+    syscall(SYS_setresuid, kNobody, kNobody, kNobody);  // of this thread alone
+    is_taken = is_port_taken("localhost", "1");
+  }).join();
+  CHECK_FALSE(is_taken.has_value());
 }
 
 TEST_CASE("an offload folder is looked at through its links", "[lint]") {

@@ -173,12 +173,12 @@ class Estimator {
     auto& items = estimate_.host.buffers;
     const std::string section(kOffloadParam);
     if (stage_ == 3 && settings_.offload_param == "nvme") {
-      const auto count = config_.integer(section + ".buffer_count");
-      const auto size = config_.integer(section + ".buffer_size");
-      if (count && size && *count < 1'000'000 && *size < 1'000'000'000'000) {
+      const std::int64_t count = std::max<std::int64_t>(0, config_.integer(section + ".buffer_count").value_or(0));
+      const std::int64_t size = std::max<std::int64_t>(0, config_.integer(section + ".buffer_size").value_or(0));
+      if (count > 0 && size <= kMostElements / count) {
         add(items, "buffers between NVMe and GPU",
-            fmt::format("{} x {} B x {} x {}", *count, element_bytes_, *size, local_),
-            *count * element_bytes_ * *size * local_);
+            fmt::format("{} x {} B x {} x {}", count, element_bytes_, size, local_),
+            count * element_bytes_ * size * local_);
       }
     }
     if (stage_ == 3 && config_.flag("zero_optimization.stage3_gather_16bit_weights_on_model_save").value_or(false)) {

@@ -119,6 +119,23 @@ TEST_CASE("what is offloaded to NVMe is on the disk, and its buffers on the host
   CHECK(items(memory.host.buffers) == "buffers between NVMe and GPU: 3 x 2 B x 10 x 2 = 120\n");
 }
 
+TEST_CASE("buffers for NVMe that no memory could hold are not counted", "[lint]") {
+  const auto buffers = [](const char* count, const char* size) {
+    const std::string sizes = fmt::format(R"("buffer_count": {}, "buffer_size": {})", count, size);
+    return estimate(zero(R"("stage": 3, "offload_param": {"device": "nvme", )" + sizes + "}"), of_model(1000, 2, 2))
+        .host.buffers;
+  };
+  CHECK(buffers("1", "1000000000000000").at(0).bytes == 4'000'000'000'000'000);
+  CHECK(buffers("1000000000000000", "1").at(0).bytes == 4'000'000'000'000'000);
+  CHECK(buffers("3", "333333333333333").at(0).bytes == 3'999'999'999'999'996);
+  CHECK(buffers("3", "333333333333334").empty());
+  CHECK(buffers("1", "1000000000000001").empty());
+  CHECK(buffers("1000000000000001", "1").empty());
+  CHECK(buffers("0", "10").empty());
+  CHECK(buffers("10", "0").empty());
+  CHECK(buffers("-1", "-10").empty());
+}
+
 TEST_CASE("stages 1 and 2 have buckets of their own", "[lint]") {
   const std::string sizes = R"("reduce_bucket_size": 7, "allgather_bucket_size": 5)";
   const auto buffers = [&](const std::string& more) {

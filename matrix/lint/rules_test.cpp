@@ -1,8 +1,10 @@
 // Every rule in both directions: a configuration or situation in which it fires, and the nearest one in which it does
 // not.
+#include <fstream>
 #include <set>
 
 #include "matrix/lint/lint_fixture.hpp"
+#include "matrix/spec/input_text.hpp"
 
 namespace reprobench {
 namespace {
@@ -63,6 +65,7 @@ const Row kRows[] = {
     {"DS005", {ZERO(R"("stage": 2, "cpu_offload": true)")}, {ZERO(R"("stage": 2, "offload_optimizer": {"device": "cpu"})")}},
     {"DS005", {R"({"bfloat16": {"enabled": true}})"}, {R"({"bf16": {"enabled": true}})"}},
     {"DS005", {R"({"zero_optimization": false})"}, {R"({"zero_optimization": {"stage": 0}})"}},
+    {"DS005", {R"({"zero_optimization": true})"}, {R"({"zero_optimization": {"stage": 1}})"}},
     {"DS005", {R"({"fp32_allreduce": true})"}, {R"({"communication_data_type": "fp32"})"}},
     {"DS006", {R"({"train_batch_size": "8"})"}, {R"({"train_batch_size": 8})"}},
     {"DS006", {R"({"bf16": {"enabled": 1}})"}, {R"({"bf16": {"enabled": true}})"}},
@@ -87,6 +90,10 @@ const Row kRows[] = {
     {"DS020", {R"({"train_batch_size": 12})"}, {R"({"train_batch_size": 16})"}},
     {"DS020", {R"({"train_batch_size": 12, "train_micro_batch_size_per_gpu": 5})", [](LintSituation& s) { s.world_size.reset(); }}, {R"({"train_batch_size": 15, "train_micro_batch_size_per_gpu": 5})", [](LintSituation& s) { s.world_size.reset(); }}},
     {"DS020", {R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 1})"}, {R"({"train_batch_size": 8, "train_micro_batch_size_per_gpu": "auto", "gradient_accumulation_steps": 1})"}},
+    // A factor that somebody else fills in leaves the sum undecided.
+    {"DS020", {R"({"train_batch_size": 12, "gradient_accumulation_steps": 5})"}, {R"({"train_batch_size": 12, "gradient_accumulation_steps": "auto"})"}},
+    {"DS020", {R"({"train_batch_size": 12, "train_micro_batch_size_per_gpu": 5})"}, {R"({"train_batch_size": 12, "train_micro_batch_size_per_gpu": "auto"})"}},
+    {"DS020", {R"({"train_batch_size": 12, "train_micro_batch_size_per_gpu": 5})", [](LintSituation& s) { s.world_size->value = 1; }}, {R"({"train_batch_size": 12, "train_micro_batch_size_per_gpu": 4})", [](LintSituation& s) { s.world_size->value = 1; }}},
     {"DS020", {R"({"train_batch_size": 12, "elasticity": {"enabled": false}})"}, {R"({"train_batch_size": 12, "elasticity": {"enabled": true, "ignore_non_elastic_batch_info": true}})"}},
     {"DS021", {R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2})", [](LintSituation& s) { s.world_size.reset(); }}, {R"({"train_batch_size": 64, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2})"}},
     {"DS021", {R"({"train_batch_size": 4, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 1})", [](LintSituation& s) { s.world_size.reset(); }}, {R"({"train_batch_size": 6, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 1})", [](LintSituation& s) { s.world_size.reset(); }}},
@@ -229,6 +236,28 @@ TEST_CASE("every rule fires where it should and is silent beside it", "[lint]") 
     CHECK(count_of(judged(row.silent), row.code) == 0);
   }
 }
+
+// What every row's rule says where it fires, and what it advises.
+std::string said_by_rows() {
+  std::string text;
+  for (const Row& row : kRows) {
+    for (const LintFinding& finding : judged(row.fires).findings) {
+      if (finding.code != row.code) continue;
+      text += fmt::format("{} {} {}:{} {}\n  {}\n", row.code, to_string(finding.severity), finding.mark.line,
+                          finding.mark.column, finding.what, finding.remedy);
+    }
+  }
+  return text;
+}
+
+constexpr const char* kSaid = REPROBENCH_SOURCE_ROOT "/matrix/lint/testdata/said.txt";
+
+TEST_CASE("what the rules say is what was read and approved", "[lint]") {
+  CHECK(said_by_rows() == read_input_file(kSaid, kMaxJsonBytes));
+}
+
+// lint_test "[.approve]": then read the change of the file before it is committed.
+TEST_CASE("what the rules say is written down", "[.approve]") { std::ofstream(kSaid) << said_by_rows(); }
 
 TEST_CASE("every rule has rows here, a code of its own, and words that say what to do", "[lint]") {
   std::set<std::string> tested;

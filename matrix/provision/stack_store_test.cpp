@@ -100,6 +100,15 @@ TEST_CASE("a stack is installed with its CPU part and a worker that describes it
   CHECK(names_below(small.home() / "staging").empty());
 }
 
+TEST_CASE("a lock that cannot be written or held is named with the reason", "[provision]") {
+  const SmallStack small;
+  const std::string digest = small.store().find(small.spec()).digest;
+  const std::filesystem::path lock = small.home() / "locks" / ("small-" + digest);
+  std::filesystem::create_directories(lock);  // a folder where the file belongs
+  CHECK_THROWS_WITH(small.store().install(small.spec(), false, kNoProgress),
+                    lock.string() + ": cannot be written: Is a directory");
+}
+
 TEST_CASE("a second installation changes nothing and needs no index", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();

@@ -70,6 +70,25 @@ TEST_CASE("another release of LibTorch is named, whatever the package claims", "
   CHECK(root.problem("1.13.1+dfsg-4") == "libtorch-dev 1.13.1 is not installed; found 2.1.2");
 }
 
+TEST_CASE("the package is asked only where the headers are of its minor release", "[provision]") {
+  struct Row {
+    int major, minor, patch;
+    const char* package;
+    const char* found;  // empty: believed
+  };
+  for (const Row& row : {Row{1, 13, 0, "1.13.1", ""}, Row{1, 13, 9, "1.13.1", ""}, Row{1, 1, 3, "1.13.1", "1.1.3"},
+                         Row{1, 12, 1, "1.13.1", "1.12.1"}, Row{1, 130, 1, "1.13.1", "1.130.1"},
+                         Row{11, 13, 1, "1.13.1", "11.13.1"}, Row{2, 13, 1, "1.13.1", "2.13.1"}}) {
+    CAPTURE(row.major, row.minor, row.patch);
+    FakeRoot root;
+    root.add_headers(version_header(row.major, row.minor, row.patch));
+    root.add_library("libtorch_cpu.so");
+    root.add_library("libc10.so");
+    const std::string found = row.found;
+    CHECK(root.problem(row.package) == (found.empty() ? "" : "libtorch-dev 1.13.1 is not installed; found " + found));
+  }
+}
+
 TEST_CASE("missing headers and missing libraries are told apart", "[provision]") {
   FakeRoot root;
   CHECK_THAT(root.problem("1.13.1"),

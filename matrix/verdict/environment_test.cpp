@@ -68,6 +68,33 @@ TEST_CASE("a completed attempt is the best witness, a failed one that told its f
   }
 }
 
+TEST_CASE("the first attempt that tells is the one that is believed, of each stack its own", "[verdict]") {
+  RunRecord run = sample::run(2, 1.0, {});
+  auto& attempts = sample::candidate(run).attempts;
+  attempts[0].lead().result->fingerprint = of_torch("2.9.0");
+  attempts[1].lead().result->fingerprint = of_torch("2.9.1");
+  CHECK(candidate_environment(run).fingerprint->components[0].loaded == "2.9.0");
+  CHECK(candidate_environment(run).findings.empty());
+  run.plan.declared["stack-a"] = {{"torch", "2.7.0"}};
+  const auto environments = environments_of(run);
+  REQUIRE(environments.size() == 2);
+  CHECK(environments[0].stack == "stack-a");
+  CHECK(environments[1].fingerprint->components[0].loaded == "2.9.0");
+  // A run that ended early has fewer records than its plan has cells.
+  run.cells.clear();
+  CHECK(candidate_environment(run).findings.empty());
+  CHECK_FALSE(candidate_environment(run).fingerprint);
+}
+
+TEST_CASE("of crashed attempts the first that said which torch it is counts", "[verdict]") {
+  RunRecord run = sample::run(2, 1.0, {});
+  auto& attempts = sample::candidate(run).attempts;
+  for (AttemptRecord& attempt : attempts) crash(attempt);
+  attempts[0].lead().torch = "2.9.0";
+  attempts[1].lead().torch = "2.8.0";
+  CHECK(candidate_environment(run).torch_loaded == "2.9.0");
+}
+
 TEST_CASE("of a stack that never began nothing is said", "[verdict]") {
   RunRecord run = sample::run(2, 1.0, {});
   sample::candidate(run).attempts.clear();

@@ -77,6 +77,43 @@ TEST_CASE("what takes and makes the same values corresponds in whatever order it
   CHECK(aligned_calls(std::vector{plain, one}, std::vector{one, plain}) == CallPairs{{1, 0}});
 }
 
+// What is known by its values is a capital, what is known by its name alone a small letter.
+std::vector<OperatorRecord> mixed(const std::string& letters) {
+  std::vector<OperatorRecord> calls;
+  for (const char letter : letters) {
+    const std::string name(1, letter);
+    const bool has_values = letter >= 'A' && letter <= 'Z';
+    calls.push_back(has_values ? made_by("f", "in-" + name, "out-" + name) : made_by(name));
+  }
+  return calls;
+}
+
+TEST_CASE("a name is looked for between the same two known calls, and in no other place", "[alignment]") {
+  struct Row {
+    const char* ours;
+    const char* theirs;
+    CallPairs pairs;
+  };
+  for (const Row& row : {
+           Row{"nAnBn", "nAnBn", {{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}}},
+           Row{"nABn", "nAnBn", {{0, 0}, {1, 1}, {2, 3}, {3, 4}}},
+           Row{"AnB", "nABn", {{0, 1}, {2, 2}}},
+           Row{"Anm", "mAn", {{0, 1}, {1, 2}}},
+           Row{"mAn", "Anm", {{1, 0}, {2, 1}}},
+           Row{"nnA", "nA", {{0, 0}, {2, 1}}},
+           Row{"Ann", "An", {{0, 0}, {1, 1}}},
+           Row{"AnBmC", "AmBnC", {{0, 0}, {2, 2}, {4, 4}}},
+           Row{"AnBmC", "ABC", {{0, 0}, {2, 1}, {4, 2}}},
+           Row{"nA", "nB", {{0, 0}, {1, 1}}},  // other values of one operator: the name is what is left
+           // B moved: what stands in one order on both sides is A and C, and n is between them.
+           Row{"ABnC", "AnCB", {{0, 0}, {1, 3}, {2, 1}, {3, 2}}},
+           Row{"CnAB", "ABnC", {{0, 3}, {2, 0}, {3, 1}}},
+       }) {
+    CAPTURE(row.ours, row.theirs);
+    CHECK(aligned_calls(mixed(row.ours), mixed(row.theirs)) == row.pairs);
+  }
+}
+
 TEST_CASE("of calls that take the same, those correspond that make the same too", "[alignment]") {
   const OperatorRecord left = made_by("f", "in", "left");
   const OperatorRecord right = made_by("f", "in", "right");

@@ -48,6 +48,69 @@ TEST_CASE("of nested operators the innermost is named", "[verdict]") {
   CHECK(diverging_operator_names(measured, expected) == std::vector<std::string>{"aten::mm"});
 }
 
+TEST_CASE("every operator that diverges by itself is named, once, in the order of the first call", "[verdict]") {
+  const char* names[] = {"aten::mm", "aten::relu", "aten::mm", "aten::sum", "aten::relu", "aten::mm"};
+  Calls expected;
+  for (int i = 0; i < 6; ++i) {
+    expected.push_back(operator_call(i, names[i], {"in" + std::to_string(i)}, "out" + std::to_string(i)));
+  }
+  Calls measured = expected;
+  CHECK(diverging_operator_names(measured, expected).empty());
+  measured[3].outputs[0].digest = "x";
+  CHECK(diverging_operator_names(measured, expected) == std::vector<std::string>{"aten::sum"});
+  for (OperatorRecord& call : measured) call.outputs[0].digest = "x";
+  CHECK(diverging_operator_names(measured, expected) ==
+        std::vector<std::string>{"aten::mm", "aten::relu", "aten::sum"});
+  // Another input explains another output.
+  measured[0].inputs[0].digest = measured[2].inputs[0].digest = measured[5].inputs[0].digest = "x";
+  CHECK(diverging_operator_names(measured, expected) == std::vector<std::string>{"aten::relu", "aten::sum"});
+}
+
+TEST_CASE("a caller is named beside its callees only where none of them diverged in that call", "[verdict]") {
+  const auto inner = [](std::int64_t index, int depth, const char* name, const char* output) {
+    OperatorRecord call = operator_call(index, name, {name}, output);
+    call.depth = depth;
+    return call;
+  };
+  // linear (t, mm) twice: the second time mm holds and linear alone is wrong.
+  const Calls expected = {inner(2, 2, "mul", "m"), inner(1, 1, "mm", "c"), inner(0, 0, "linear", "d"),
+                          inner(5, 2, "mul", "m"), inner(4, 1, "mm", "c"), inner(3, 0, "linear", "d")};
+  const auto named = [&](const std::vector<std::size_t>& wrong) {
+    Calls measured = expected;
+    for (const std::size_t call : wrong) measured[call].outputs[0].digest = "x";
+    return diverging_operator_names(measured, expected);
+  };
+  using Names = std::vector<std::string>;
+  CHECK(named({0, 1, 2}) == Names{"mul"});
+  CHECK(named({1, 2}) == Names{"mm"});
+  CHECK(named({2}) == Names{"linear"});
+  CHECK(named({0, 1, 2, 5}) == Names{"mul", "linear"});
+  CHECK(named({0, 1, 2, 4, 5}) == Names{"mul", "mm"});
+  CHECK(named({3, 4, 5}) == Names{"mul"});
+  CHECK(named({0, 2}) == Names{"mul", "linear"});  // what lies between them agrees
+}
+
+TEST_CASE("the first output that differs is found, among those that both sides have on record", "[verdict]") {
+  OperatorRecord expected = operator_call(0, "aten::f", {"a"}, "one");
+  for (const char* digest : {"two", "three"}) expected.outputs.push_back(tensor(digest));
+  const auto differing = [&](const std::vector<std::string>& digests) {
+    OperatorRecord measured = expected;
+    measured.outputs.clear();
+    for (const std::string& digest : digests) measured.outputs.push_back(tensor(digest));
+    CHECK(differing_output(measured, expected) == differing_output(expected, measured));
+    return differing_output(measured, expected);
+  };
+  CHECK_FALSE(differing({"one", "two", "three"}));
+  CHECK(differing({"x", "x", "x"}) == 0);
+  CHECK(differing({"one", "x", "x"}) == 1);
+  CHECK(differing({"one", "two", "x"}) == 2);
+  CHECK(differing({"", "two", "x"}) == 2);
+  CHECK_FALSE(differing({"one", "", "three"}));
+  CHECK_FALSE(differing({"one", "two"}));
+  CHECK_FALSE(differing({"one", "two", "three", "four"}));
+  CHECK_FALSE(differing({}));
+}
+
 TEST_CASE("of two releases with other inner calls the outer ones are still held against each other", "[verdict]") {
   Calls expected;
   Calls measured;
