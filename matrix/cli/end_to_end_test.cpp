@@ -192,6 +192,20 @@ TEST_CASE("explain writes quantities as the verdict's sentences do", "[e2e]") {
   CHECK_THAT(result.out, Catch::Contains(" %   margin -"));
 }
 
+TEST_CASE("a slower step is followed into the phase that is slower", "[e2e]") {
+  const Workplace place;
+  const auto run = call(place.run_command("throughput", "slow_backward=2"));
+  INFO(run.out);
+  CHECK(run.exit_code == 1);
+  const auto cell = candidate_cell(place.verdict());
+  CHECK_THAT(
+      cell.at("sentence").get<std::string>(),
+      Catch::Matches(R"(.*, worse by more than 5 %; by phase: backward \+[34][0-9]{2}\.[0-9] us \(x[12]\.\d{3} .*)"));
+  const auto result =
+      call({kBinary, "--store", place / "store", "explain", cell.at("cell_id"), "throughput.step_time"});
+  CHECK_THAT(result.out, Catch::Matches(R"([\s\S]*phases     data  [\s\S]* backward  .* x[12]\.\d{3} \[[\s\S]*)"));
+}
+
 TEST_CASE("runs are listed as text and as a document", "[e2e]") {
   const Workplace place;
   call(place.run_command("smoke", "ok"));

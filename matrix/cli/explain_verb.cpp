@@ -70,6 +70,21 @@ std::string ratio_text(const std::optional<double>& ratio) {
   return std::isfinite(*ratio) ? fmt::format("{:.3f}", *ratio) : number_text(*ratio);
 }
 
+// Where a step's time went, a line a phase.
+std::string phases_text(const CheckResult& check) {
+  std::string text;
+  for (const StepPhase& phase : check.phases) {
+    text += fmt::format("    {:<10} {:<13}  {}   reference {}", &phase == &check.phases.front() ? "phases" : "",
+                        phase.phase, quantity_text(phase.measured_ns, "ns"), quantity_text(phase.reference_ns, "ns"));
+    if (phase.ratio) {
+      text += fmt::format("   x{} [{}, {}]", ratio_text(phase.ratio), ratio_text(phase.ratio_low),
+                          ratio_text(phase.ratio_high));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
 std::string check_text(const CheckResult& check) {
   std::string text =
       fmt::format("{}{} · {}{}\n", check.metric, check.of.empty() ? "" : " of " + check.of, to_string(check.status),
@@ -82,6 +97,7 @@ std::string check_text(const CheckResult& check) {
     text += fmt::format("    ratio      x{} [{}, {}]   {} is better\n", ratio_text(check.ratio),
                         ratio_text(check.ratio_low), ratio_text(check.ratio_high), to_string(check.better));
   }
+  text += phases_text(check);
   text += fmt::format("    samples    {}   noise {}   margin {}\n", check.samples, percent_text(check.noise_rel),
                       percent_text(check.margin_rel));
   text += fmt::format("    reason     {}\n", check.reason);

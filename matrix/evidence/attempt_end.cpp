@@ -138,6 +138,19 @@ std::string block_gap(const Trace& trace, const CellRequest& request) {
   return "";
 }
 
+// A step is its phases and nothing else, so that a time can be followed into them.
+std::string phase_gap(const Trace& trace) {
+  for (const StepRecord& step : trace.steps) {
+    const PhaseTimes& phases = step.phases;
+    const std::int64_t sum_ns =
+        phases.data_ns + phases.forward_ns + phases.backward_ns + phases.comm_ns + phases.optimizer_ns;
+    if (sum_ns == step.step_time_ns) continue;
+    return fmt::format("trace.jsonl: the phases of step {} add up to {} ns, the step took {}", step.step, sum_ns,
+                       step.step_time_ns);
+  }
+  return "";
+}
+
 // What is missing from the positive proof of a finished run (reliability rule R5); empty: nothing.
 std::string proof_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
   if (!trace.problem.empty()) return trace.problem;
@@ -163,7 +176,7 @@ std::string proof_gap(const CellResult& result, const Trace& trace, const CellRe
                        trace.header.workload_digest);
   }
   if (trace.header.level != request.trace) return "trace.jsonl: recorded at another level than asked for";
-  for (const std::string& gap : {chain_gap(trace, request), block_gap(trace, request)}) {
+  for (const std::string& gap : {chain_gap(trace, request), block_gap(trace, request), phase_gap(trace)}) {
     if (!gap.empty()) return gap;
   }
   return measurement_gap(result, trace, request);

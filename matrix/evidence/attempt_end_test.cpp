@@ -91,6 +91,21 @@ TEST_CASE("a step's chain follows from the link before, its root and its loss", 
   CHECK(attempt.detail == expected);
 }
 
+TEST_CASE("a step is its phases and nothing else, so that no time is hidden between them", "[evidence]") {
+  AttemptFolder scene;
+  nlohmann::json& second = scene.sample.lines.at(2);
+  const auto step_time_ns = second.at("step_time_ns").get<std::int64_t>();
+  const char* phase = GENERATE("data_ns", "forward_ns", "backward_ns", "optimizer_ns");
+  second["phases"][phase] = second["phases"][phase].get<std::int64_t>() + 1;
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail == fmt::format("trace.jsonl: the phases of step 2 add up to {} ns, the step took {}",
+                                      step_time_ns + 1, step_time_ns));
+  second["phases"]["comm_ns"] = 5;
+  second["step_time_ns"] = step_time_ns + 6;
+  CHECK(scene.load().end == AttemptEnd::completed);
+}
+
 TEST_CASE("a replay's first step goes on from a chain that only its state knows", "[evidence]") {
   AttemptFolder scene;
   scene.sample.request.replay.emplace();

@@ -89,21 +89,28 @@ std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& t
   return left_out;
 }
 
-std::vector<double> timed_steps_ns(const AttemptRecord& attempt) {
+std::vector<const StepRecord*> timed_steps(const AttemptRecord& attempt) {
   static const std::vector<LeftOutSteps> kNone;
   const auto& left_out = attempt.telemetry ? attempt.telemetry->left_out : kNone;
   const auto& steps = attempt.lead().trace->steps;
-  std::vector<double> times_ns;
+  std::vector<const StepRecord*> timed;
   auto next = left_out.begin();
   for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {
     while (next != left_out.end() && next->last < steps[i].step) ++next;
     if (next != left_out.end() && next->first <= steps[i].step) continue;
-    std::int64_t slowest_ns = 0;
+    const StepRecord* slowest = &steps[i];
     for (const RankRecord& rank : attempt.ranks) {
-      slowest_ns = std::max(slowest_ns, rank.trace->steps.at(i).step_time_ns);
+      const StepRecord& step = rank.trace->steps.at(i);
+      if (step.step_time_ns > slowest->step_time_ns) slowest = &step;
     }
-    times_ns.push_back(static_cast<double>(slowest_ns));
+    timed.push_back(slowest);
   }
+  return timed;
+}
+
+std::vector<double> timed_steps_ns(const AttemptRecord& attempt) {
+  std::vector<double> times_ns;
+  for (const StepRecord* step : timed_steps(attempt)) times_ns.push_back(static_cast<double>(step->step_time_ns));
   return times_ns;
 }
 

@@ -191,6 +191,7 @@ class FakeLauncher : public Launcher {
       step.step = number;
       step.loss = exact_float(1.0f);
       step.step_time_ns = 1000;
+      step.phases = {100, 300, 400, 200};
       step.root = digest;
       if (request.turn_steps > 0) step.block = (number - 1) / request.turn_steps;
       chain = step_chain_digest(chain, digest_from_hex(digest).value(), "3f800000");

@@ -56,6 +56,7 @@ struct SampleAttempt {
       step.step = number;
       step.loss = exact_float(1.0f);
       step.step_time_ns = 1000;
+      step.phases = {100, 300, 400, 200};
       step.root = digest;
       step.chain = digest;
       lines.push_back(to_json(step));

@@ -9,6 +9,7 @@
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/gpu_validity.hpp"
+#include "matrix/verdict/step_phases.hpp"
 
 namespace reprobench {
 namespace {
@@ -251,6 +252,14 @@ void say_what_was_left_out(CheckResult& check, const CellEvidence& cell, const C
   if (!there.empty()) check.sentence += fmt::format("; of {}: {}", reference->slug, there);
 }
 
+// Where a step's time went, and in words which phases moved it where it moved.
+void follow_into_phases(CheckResult& check, const CellEvidence& cell, const CellEvidence* reference) {
+  if (!check.measured) return;
+  check.phases = step_phases(cell, reference);
+  const bool moved = check.ratio && (check.status == CheckStatus::failed || check.gain);
+  if (moved) check.sentence += "; " + moved_phases(check.phases);
+}
+
 // A ratio has two sides, and what compares already has none; empty where the bound fits the metric.
 std::string wrong_sort_of_bound(const Metric& metric, const Bound& bound) {
   const bool is_ratio = bound.kind == Bound::Kind::max_regression;
@@ -324,6 +333,7 @@ CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, c
   } else {
     evaluate_of_cell(check, *metric, threshold.bound, cell, expected);
   }
+  if (metric->has_phases) follow_into_phases(check, cell, expected);
   if (metric->is_of_steps) say_what_was_left_out(check, cell, expected);
   if (!check.of.empty()) check.sentence = fmt::format("{}: {}", check.of, check.sentence);
   return check;

@@ -282,6 +282,11 @@ constexpr Metric with_reasons(const MetricInfo& info,
   return metric;
 }
 
+constexpr Metric of_phases(Metric metric) {
+  metric.has_phases = true;
+  return metric;
+}
+
 constexpr Metric of_steps(const MetricInfo& info, MaybeValue (*of_attempt)(const AttemptRecord&)) {
   Metric metric;
   metric.info = info;
@@ -307,7 +312,7 @@ constexpr Metric kMetrics[] = {
     with_reasons({"numerics.skipped_updates", "rel", kLower, numerics, "share of the steps whose update a dynamic loss scale skipped"}, &skipped_updates, kWorst),
     {{"numerics.changed_calls",        "count", kLower,  numerics,   "operator calls whose bits are not the reference's"},                     nullptr, &changed_calls, kWorst, Against::reference},
     {{"numerics.broken_calls",         "count", kLower,  numerics,   "operator calls that are neither equal to the reference's nor rounding"}, nullptr, &broken_calls, kWorst, Against::reference},
-    of_steps({"throughput.step_time",  "ns",    kLower,  throughput, "median time of a training step after warm-up"},                          &median_step_time_ns),
+    of_phases(of_steps({"throughput.step_time", "ns", kLower, throughput, "median time of a training step after warm-up"},                     &median_step_time_ns)),
     of_steps({"throughput.samples",    "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s),
     {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},
     of_steps({"data.wait_share",       "rel",   kLower,  throughput, "share of the time of all steps after warm-up in which there were no samples to compute with"}, &data_wait_share),

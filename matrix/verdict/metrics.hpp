@@ -60,6 +60,7 @@ struct Metric {
   bool compares_bits = false;          // class A: across devices and hosts only equal fingerprints promise them
   Measurement (*of_measurements)(const AttemptRecord& attempt, const MeasurementSelection& of) = nullptr;
   bool is_of_steps = false;  // over the times of steps, of which telemetry may leave some out
+  bool has_phases = false;   // it is the time of a step, which has phases
 };
 
 std::span<const Metric> metrics();

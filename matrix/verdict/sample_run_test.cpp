@@ -61,6 +61,8 @@ AttemptRecord attempt(int repeat, double step_time_ns, const std::string& bits, 
     line.loss = exact_float(2.0f / static_cast<float>(step));
     line.samples = 32;
     line.step_time_ns = static_cast<std::int64_t>(step_time_ns) + step % 3;
+    const std::int64_t part_ns = line.step_time_ns / 10;
+    line.phases = {part_ns, 3 * part_ns, 4 * part_ns, line.step_time_ns - 8 * part_ns};
     line.root = digest_of(bits + "root" + std::to_string(step));
     line.chain = digest_of(bits + "chain" + std::to_string(step));
     record.lead().trace->tensors.push_back(tensors_of_step(step, bits));

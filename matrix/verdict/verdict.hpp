@@ -31,6 +31,19 @@ struct CheckDivergence : Divergence {
   std::string against;  // "repeat 0", or the reference's slug
 };
 
+// A phase of a step, as the median of its repeats, which are the medians of their steps.
+struct StepPhase {
+  std::string phase;  // kStepPhases
+  double measured_ns = 0;
+  std::optional<double> reference_ns;
+  std::optional<double> ratio;  // measured / reference, paired as the step's, and its interval; nothing: too few pairs
+  std::optional<double> ratio_low;
+  std::optional<double> ratio_high;
+};
+
+// In the order of a step.
+inline constexpr std::string_view kStepPhases[] = {"data", "forward", "backward", "communication", "optimizer"};
+
 // One metric of one cell against its threshold.
 struct CheckResult {
   std::string metric;
@@ -58,6 +71,7 @@ struct CheckResult {
   std::optional<double> margin_rel;  // distance to the limit as a fraction of it; negative: beyond
   bool gain = false;                 // better than the reference by more than the bound allows to be worse
   std::optional<CheckDivergence> divergence;
+  std::vector<StepPhase> phases;  // of a step's time: where it went; empty for other metrics
 };
 
 struct AttemptSummary {
@@ -165,6 +179,19 @@ struct Description<CheckDivergence> {
 };
 
 template <>
+struct Description<StepPhase> {
+  static constexpr About about = About::part("step_phase", "What a phase takes of a step's time.");
+  static void fields(auto& field, StepPhase& phase) {
+    field("phase", phase.phase, rule::one_of(kStepPhases));
+    field("measured_ns", phase.measured_ns, rule::at_least(0).says("Median of the repeats' medians over their steps."));
+    field("reference_ns", phase.reference_ns, "null: the bound asks for no reference.");
+    field("ratio", phase.ratio, "measured / reference; null: too few pairs for an interval.");
+    field("ratio_low", phase.ratio_low);
+    field("ratio_high", phase.ratio_high);
+  }
+};
+
+template <>
 struct Description<CheckResult> {
   static constexpr About about = About::part("check");
   static void fields(auto& field, CheckResult& check) {
@@ -192,6 +219,7 @@ struct Description<CheckResult> {
     field("margin_rel", check.margin_rel, "Distance to the limit as a fraction of it; negative: beyond.");
     field("gain", check.gain);
     field("divergence", check.divergence);
+    field.optional("phases", check.phases, rule::not_empty_list.says("Of a step's time: where it went."));
   }
 };
 

@@ -14,6 +14,7 @@ from .html import report_html
 from .load import ReportError, load_run
 from .markdown import summary_md
 from .measurements import has_measurements, measurements_csv
+from .phases import has_phases, phases_csv
 
 # Exit codes of the coordinator (matrix/contract/exit_code.hpp) that a report can end with.
 EXIT_STORE = 5
@@ -40,6 +41,8 @@ def write_reports(run_folder: Path, out_folder: Path) -> list[Path]:
     contents = {"report.html": report_html(run), "summary.md": summary_md(run), "checks.csv": checks_csv(run)}
     if has_measurements(run):
         contents["measurements.csv"] = measurements_csv(run)
+    if has_phases(run):
+        contents["phases.csv"] = phases_csv(run)
     out_folder.mkdir(parents=True, exist_ok=True)
     paths = [out_folder / name for name in contents]
     for path, content in zip(paths, contents.values(), strict=True):

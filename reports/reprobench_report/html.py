@@ -33,6 +33,7 @@ from .overview import (
     reference_stacks,
     skip_groups,
 )
+from .phases import has_phases, phase_bars
 from .partings import partings, squeezed
 from .quantity import duration, exact, finite, human, percent, significant
 from .telemetry import MAX_ROWS, clock_chart, telemetry_rows
@@ -122,6 +123,7 @@ def report_html(run: Run) -> str:
         "check_name": check_name,
         "in_order": in_order,
         "anchor": lambda cell: anchors[id(cell)],
+        "phase_bars": phase_bars,
         "bullet": lambda cell, check: svg.bullet(
             check, kinds.get((cell["cell_id"], check["metric"], check["origin"]), "")
         ),
@@ -141,6 +143,7 @@ def report_html(run: Run) -> str:
     sheets = ["style.css"]
     sheets += ["partings.css"] if parts["shown"] else []
     sheets += ["telemetry.css"] if context["telemetry"] else []
+    sheets += ["phases.css"] if has_phases(run) else []
     style = "".join(_minified((_TEMPLATES / sheet).read_text(encoding="utf-8")) for sheet in sheets)
     text = environment.get_template("report.html.j2").render(
         **context,

@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 52> kWords = {"ok",
+constexpr std::array<std::string_view, 53> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -38,6 +38,7 @@ constexpr std::array<std::string_view, 52> kWords = {"ok",
                                                      "truncated_trace",
                                                      "setsid_child",
                                                      "close_stdout",
+                                                     "slow_backward",
                                                      "slow_triad",
                                                      "slow_collective",
                                                      "other_order",

@@ -140,8 +140,11 @@ StepRecord SyntheticTraining::advance() {
   const double time_ns =
       kBaseStepTime_ns * behaviour_.value("slow", 1) * (1 + kStepTimeJitterRel * signed_unit(jitter));
   step.step_time_ns = std::max<std::int64_t>(1, std::llround(time_ns));
-  const std::int64_t part = step.step_time_ns / 10;
-  step.phases = {part, 3 * part, 4 * part, step.step_time_ns - 8 * part};
+  const std::int64_t part_ns = step.step_time_ns / 10;
+  step.phases = {part_ns, 3 * part_ns, 4 * part_ns, step.step_time_ns - 8 * part_ns};
+  const auto more_ns = std::llround(static_cast<double>(4 * part_ns) * (behaviour_.value("slow_backward", 1) - 1));
+  step.phases.backward_ns += more_ns;
+  step.step_time_ns += more_ns;
   step.rss_bytes = behaviour_.does("drop_metric") ? -1 : peak_rss_bytes();
   step.anonymous_bytes = behaviour_.does("drop_metric") ? -1 : peak_anonymous_bytes();
   step.root = to_hex(root);
