@@ -44,6 +44,25 @@ TEST_CASE("an environment is read with its versions, folders and every library i
                                                         environment.nvidia() / "cuda_runtime/include"});
 }
 
+TEST_CASE("what no package names has the version that its header defines, if it is loaded", "[provision]") {
+  const FakeEnvironment environment;
+  const auto header = [&](const char* file, const char* prefix, const char* last) {
+    write_file(environment.nvidia() / "cuda_runtime/include" / file,
+               fmt::format("#define {0}_MAJOR 7\n#define {0}_MINOR 6\n#define {0}_{1} 5\n", prefix, last));
+  };
+  header("cudnn_version.h", "CUDNN", "PATCHLEVEL");
+  header("nccl.h", "NCCL", "PATCH");
+  CHECK(environment.survey(true).components.at("cudnn") == "9.10.2");  // its package's
+  CHECK_FALSE(environment.survey(true).components.contains("nccl"));   // nothing loads it
+  std::filesystem::remove_all(environment.site() / "nvidia_cudnn_cu12-9.10.2.21.dist-info");
+  CHECK(environment.survey(true).components.at("cudnn") == "7.6.5");
+  link_library(environment.nvidia() / "cudnn/lib/libnccl.so.2", {"libnccl.so.2"});
+  link_library(environment.nvidia() / "cudnn/lib/libcudnn.so.9", {"libcudnn.so.9", {"libnccl.so.2"}, "$ORIGIN"});
+  CHECK(environment.survey(true).components.at("nccl") == "7.6.5");
+  environment.add_metadata("nvidia-nccl-cu12", "2.27.3.1");
+  CHECK(environment.survey(true).components.at("nccl") == "2.27.3");
+}
+
 TEST_CASE("the C++ ABI is that of the functions libc10 exports", "[provision]") {
   const FakeEnvironment environment;
   CHECK(read_torch_release(environment.place()).cxx11_abi == 1);

@@ -456,6 +456,10 @@ TEST_CASE("each output of a convolution's gradient has the terms of what it is t
   CHECK(share("[true, true, false]", 0) == Approx(of_input).epsilon(1e-4));
   CHECK(share("[false, true, true]", 0) == Approx(of_weight).epsilon(1e-4));
   CHECK(share("[false, true, true]", 2) == -1);
+  CHECK(share("[false, false, false]", 0) == -1);
+  CHECK(share("[true]", 0) == Approx(of_input).epsilon(1e-4));
+  CHECK(share("[true]", 1) == -1);  // a mask that is cut names nothing beyond its end
+  CHECK(share("[true, true]", 2) == -1);
   CHECK(share("[true, true, true]", 0, {false, true}) == -1);  // Winograd and FFT round more
   CHECK(share("[true, true, true]", 0, {}, "true") == -1);     // transposed
 }
