@@ -61,6 +61,44 @@ TEST_CASE("test cases have unique names", "[verdict]") {
   CHECK(names.size() == 5);
 }
 
+TEST_CASE("a cell has a test case of its own where no armed check says what it came to", "[verdict]") {
+  struct Row {
+    Outcome outcome;
+    Gate gate;
+    CheckStatus status;
+    const char* reason;
+    bool has_own;
+  };
+  const auto armed = Gate::armed;
+  for (const Row& row : {Row{Outcome::passed, armed, CheckStatus::passed, "", false},
+                         Row{Outcome::passed, Gate::record_only, CheckStatus::passed, "", true},
+                         Row{Outcome::passed, armed, CheckStatus::failed, "", true},
+                         Row{Outcome::failed, armed, CheckStatus::failed, "over_bound", false},
+                         Row{Outcome::failed, armed, CheckStatus::passed, "", true},
+                         Row{Outcome::failed, Gate::record_only, CheckStatus::failed, "over_bound", true},
+                         Row{Outcome::inconclusive, armed, CheckStatus::inconclusive, "noise", false},
+                         Row{Outcome::inconclusive, armed, CheckStatus::inconclusive, "incomplete_repeats", true},
+                         Row{Outcome::inconclusive, armed, CheckStatus::passed, "", true},
+                         Row{Outcome::errored, armed, CheckStatus::inconclusive, "lost", true},
+                         Row{Outcome::unfinished, armed, CheckStatus::passed, "", true},
+                         Row{Outcome::skipped, armed, CheckStatus::passed, "", true},
+                         Row{Outcome::recorded, Gate::record_only, CheckStatus::passed, "", true}}) {
+    CAPTURE(to_string(row.outcome), to_string(row.gate), to_string(row.status), row.reason);
+    RunVerdict verdict;
+    CellVerdict cell;
+    cell.slug = "the-cell";
+    cell.outcome = row.outcome;
+    CheckResult check;
+    check.metric = "memory.peak_rss";
+    check.gate = row.gate;
+    check.status = row.status;
+    check.reason = row.reason;
+    cell.checks = {check};
+    verdict.cells = {cell};
+    CHECK(count(parsed(verdict), "//testcase[@name='the-cell']") == (row.has_own ? 1 : 0));
+  }
+}
+
 TEST_CASE("one metric of two measurements is two test cases, of which neither hides the other", "[verdict]") {
   std::vector<CellThreshold> asked(3, threshold("device.bandwidth_share", Bound::Kind::min, 0.9, false));
   asked[0].of = {"triad", {}, "peak"};

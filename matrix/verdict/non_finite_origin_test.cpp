@@ -35,6 +35,42 @@ TEST_CASE("an attention mask's minus infinity is what it always is", "[origin]")
   CHECK(non_finite_origin(sick, healthy)->call.name == "aten::log");
 }
 
+TEST_CASE("a call is held against the one of its own place and name on the other side", "[origin]") {
+  const auto sick = call(2, "aten::exp", 0, 3);
+  const auto is_origin = [&](std::vector<OperatorRecord> healthy) {
+    return non_finite_origin(std::vector{sick}, healthy).has_value();
+  };
+  CHECK_FALSE(is_origin({call(2, "aten::exp", 0, 3)}));
+  CHECK_FALSE(is_origin({call(2, "aten::exp", 0, 9)}));
+  CHECK(is_origin({call(2, "aten::exp", 0, 2)}));
+  CHECK(is_origin({call(3, "aten::exp", 0, 3)}));
+  CHECK(is_origin({call(1, "aten::exp", 0, 3)}));
+  CHECK(is_origin({call(2, "aten::log", 0, 3)}));
+  CHECK_FALSE(is_origin({call(1, "aten::exp", 0, 0), call(2, "aten::exp", 0, 3), call(3, "aten::exp", 0, 0)}));
+}
+
+TEST_CASE("the first of several tensors with more that is not finite is named, inputs before outputs", "[origin]") {
+  const OperatorRecord healthy = [] {
+    OperatorRecord record = call(0, "aten::f", 1, 1);
+    for (auto* tensors : {&record.inputs, &record.outputs}) tensors->resize(3, tensors->front());
+    return record;
+  }();
+  const auto origin = [&](std::vector<std::int64_t> inputs, std::vector<std::int64_t> outputs) {
+    OperatorRecord sick = healthy;
+    sick.inputs.resize(inputs.size(), sick.inputs.front());
+    sick.outputs.resize(outputs.size(), sick.outputs.front());
+    for (std::size_t i = 0; i < inputs.size(); ++i) sick.inputs[i].not_finite = inputs[i];
+    for (std::size_t i = 0; i < outputs.size(); ++i) sick.outputs[i].not_finite = outputs[i];
+    const auto found = non_finite_origin(std::vector{sick}, std::vector{healthy});
+    return found ? std::pair(static_cast<int>(found->output), found->made_here) : std::pair(-1, false);
+  };
+  CHECK(origin({1, 1, 1}, {1, 1, 1}) == std::pair(-1, false));
+  CHECK(origin({0, 1, 2}, {2, 2, 2}) == std::pair(2, false));
+  CHECK(origin({2, 2, 2}, {1, 1, 1}) == std::pair(0, false));
+  CHECK(origin({1, 1, 1}, {1, 2, 2}) == std::pair(1, true));
+  CHECK(origin({1, 1, 1, 0}, {1, 1, 1, 1}) == std::pair(3, true));  // the other side has no fourth one
+}
+
 TEST_CASE("a call that the other side did not make is no origin while what it makes is finite", "[origin]") {
   const std::vector<OperatorRecord> alone{call(0, "aten::new", 0, 0), call(1, "aten::log", 0, 1)};
   CHECK(non_finite_origin(alone, {})->call.name == "aten::log");

@@ -138,6 +138,9 @@ TEST_CASE("differing repetitions are added up", "[verdict]") {
   attempt.lead().result->measurements[0].results_differing = 3;
   attempt.lead().result->measurements[1].results_differing = 4;
   CHECK(*differing_results(attempt, {}).value == 7);
+  CHECK(differing_results(attempt, {"peer", {}, ""}).missing == "the probe measured no peer");
+  attempt.lead().result->measurements = {not_timed("peer", MeasurementStatus::unsupported, "there is one device")};
+  CHECK(differing_results(attempt, {}).missing == wrong_results(attempt, {}).missing);
 }
 
 CellResult with_algorithms(const std::string& of_bf16, const std::string& of_fp16) {

@@ -167,6 +167,13 @@ TEST_CASE("what is over its bound is named, the first in order of steps and of e
   scene.measured.tensors[0].tensors.insert(scene.measured.tensors[0].tensors.begin(), tensor("0", kGradient, 1, 2));
   scene.expected.tensors[0].tensors.insert(scene.expected.tensors[0].tensors.begin(), tensor("0", kGradient, 1, 1));
   CHECK(scene.over()->tensor == "0");
+  // What one side alone holds is held against nothing.
+  OneTensor longer(kGradient, 1e-9, 4);
+  REQUIRE_FALSE(longer.over());
+  longer.measured.tensors[0].tensors.push_back(tensor("z", kGradient, 1, 2));
+  CHECK_FALSE(longer.over());
+  std::swap(longer.measured, longer.expected);
+  CHECK_FALSE(longer.over());
   scene.expected.tensors[0].step = 5;  // nothing of this step to hold it against
   CHECK_FALSE(scene.over());
 }

@@ -1,0 +1,102 @@
+// What the linter found, as text.
+#include "matrix/cli/lint_text.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kGibibyte = std::int64_t{1} << 30;
+
+LintFinding finding_at(int line, Severity severity, const std::string& what) {
+  LintFinding finding;
+  finding.code = "DS001";
+  finding.severity = severity;
+  finding.mark.line = line;
+  finding.mark.column = 5;
+  finding.what = what;
+  finding.remedy = "change it";
+  return finding;
+}
+
+TEST_CASE("a finding stands with its place, its severity and what to do", "[cli]") {
+  LintDocument document;
+  document.file = "ds.json";
+  document.summary = "3 errors";
+  document.memory.unknown = "not known";
+  document.findings = {finding_at(3, Severity::error, "a key is wrong"), finding_at(0, Severity::warning, "no port"),
+                       finding_at(12, Severity::note, "not judged")};
+  CHECK(lint_text(document, Terminal()) ==
+        "ds.json:3:5: error[DS001]: a key is wrong\n"
+        "  do: change it\n"
+        "environment: warning[DS001]: no port\n"
+        "  do: change it\n"
+        "ds.json:12:5: note[DS001]: not judged\n"
+        "  do: change it\n"
+        "3 errors\n");
+  Terminal terminal;
+  terminal.configure(ColorChoice::always, false);
+  const std::string painted = lint_text(document, terminal);
+  CHECK(painted.find(terminal.paint("error[DS001]", Style::red)) != std::string::npos);
+  CHECK(painted.find(terminal.paint("warning[DS001]", Style::yellow)) != std::string::npos);
+  CHECK(painted.find(terminal.paint("note[DS001]", Style::cyan)) != std::string::npos);
+}
+
+TEST_CASE("after a head of more than 56 columns the sentence begins a line of its own", "[cli]") {
+  LintDocument document;
+  document.memory.unknown = "not known";
+  document.findings = {finding_at(3, Severity::error, "wrong")};
+  const auto first_line_ends_in = [&](std::size_t file_columns, const char* end) {
+    document.file = std::string(file_columns, 'f');
+    const std::string text = lint_text(document, Terminal());
+    return text.substr(0, text.find('\n')).ends_with(end);
+  };
+  CHECK(first_line_ends_in(36, ": wrong"));  // 36 + ":3:5" + ": " + "error[DS001]" + ": " = 56
+  CHECK(first_line_ends_in(37, "error[DS001]:"));
+}
+
+TEST_CASE("the machine and the memory are listed with what they come to", "[cli]") {
+  LintDocument document;
+  document.summary = "clean";
+  document.environment = {{"GPUs", "none"}, {"driver", "570.124.06"}};
+  MemoryEstimate& memory = document.memory;
+  memory.parameters = 1000;
+  memory.element_bytes = 2;
+  memory.ranks = 8;
+  memory.ranks_per_host = 4;
+  memory.stage = 3;
+  memory.gpu.states = {{"parameters", "2 B x 1000 / 8", kGibibyte}};
+  memory.gpu.buffers = {{"buckets", "2 B x 5", kGibibyte / 2}};
+  memory.gpu.least_bytes = kGibibyte;
+  memory.gpu.likely_bytes = 3 * kGibibyte / 2;
+  memory.gpu.limit_bytes = 80 * kGibibyte;
+  memory.gpu.limit_source = "--gpu-memory";
+  memory.gpu.estimator_bytes = 2 * kGibibyte;
+  memory.nvme_bytes = 3 * kGibibyte;
+  memory.assumptions = {"all ranks on one host"};
+  CHECK(lint_text(document, Terminal()) ==
+        "GPUs        none\n"
+        "driver      570.124.06\n"
+        "memory      1000 parameters of 2 B, 8 ranks, 4 a host, stage 3; activations are\n"
+        "            not counted\n"
+        "  each GPU  at least 1.00 GiB, likely 1.50 GiB; there is 80.00 GiB\n"
+        "            (--gpu-memory)\n"
+        "               1.00 GiB  parameters = 2 B x 1000 / 8\n"
+        "               0.50 GiB  buckets = 2 B x 5\n"
+        "               2.00 GiB  DeepSpeed's own estimate\n"
+        "  each host at least 0.00 GiB, likely 0.00 GiB\n"
+        "  nvme      3.00 GiB a host\n"
+        "  assumed   all ranks on one host\n"
+        "clean\n");
+  memory = {};
+  memory.ranks = 1;
+  const std::string small = lint_text(document, Terminal());
+  CHECK(small.find("0 B, 1 rank, 0 a host") != std::string::npos);
+  for (const char* absent : {"nvme", "estimate", "there is", "assumed"}) {
+    CAPTURE(absent);
+    CHECK(small.find(absent) == std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace reprobench
