@@ -16,6 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from . import escape, svg
+from .changes import changes_of, dimensions_of, workloads_of
 from .environment import component_names, differences, witnesses
 from .heatmap import grid_of, letters
 from .hosts import hosts_of, shared_cells
@@ -89,6 +90,7 @@ def report_html(run: Run) -> str:
     headline, stop, rest = verdict["sentence"].partition(". ")
     anchors = {id(cell): _anchor(cell, index) for index, cell in enumerate(cells)}
 
+    changes = changes_of(run)
     environment = _environment()
     context = {
         "verdict": verdict,
@@ -104,6 +106,9 @@ def report_html(run: Run) -> str:
         "disarmed_by": disarmed_by,
         "ran": cells_that_ran(cells),
         "comparisons": comparisons(cells),
+        "changes": changes,
+        "change_workloads": workloads_of(changes),
+        "change_dimensions": dimensions_of(changes),
         "references": reference_stacks(cells),
         "hosts": hosts_of(run),
         "shared": shared_cells(run),

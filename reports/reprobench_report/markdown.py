@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .changes import Change, changes_of, dimensions_of, workloads_of
 from .escape import markdown as text
 from .escape import markdown_code as code
 from .hosts import SharedCell, hosts_of, shared_cells
@@ -32,6 +33,7 @@ _PAIR_MARKS = {"alarm": "✕", "differs": "≠", "not_comparable": "?", "equal":
 # Beside a table of pairs: so many pairs of stacks, each with so many operators.
 _COLUMNS_NAMED = 8
 _OPERATORS_NAMED = 8
+_COMPARISONS_NAMED = 3  # the table of changes has all of them
 
 
 def _table(header: str, rows: Iterable[str]) -> list[str]:
@@ -51,10 +53,13 @@ def _head(run: Run) -> list[str]:
     for line in dimension_lines(run):
         lines += [f"- **{line['dimension']}** {line['word']}: {text(line['sentence'])}"]
     lines += [""] if dimension_lines(run) else []
-    for comparison in comparisons(run.cells):
+    compared = comparisons(run.cells)
+    for comparison in compared[:_COMPARISONS_NAMED]:
         tested = ", ".join(text(name) for name in comparison.under_test[:12])
         against = ", ".join(text(name) for name in comparison.reference[:12])
         lines += [f"Compared by {text(comparison.axes)}: {tested} against {against}.", ""]
+    if len(compared) > _COMPARISONS_NAMED:
+        lines += [f"And by {len(compared) - _COMPARISONS_NAMED} more sets of coordinates.", ""]
     rows = (
         f"| {row.name} | {row.failed} | {row.inconclusive} | {row.passed} | {row.gains} | {row.recorded} "
         f"| {row.recorded_over} |"
@@ -100,6 +105,13 @@ def _passed_row(cell: dict[str, Any]) -> str:
         if check["measured"] is not None
     )
     return f"| {text(cell['slug'])} | {', '.join(values)} |\n"
+
+
+def _change_row(change: Change, workloads: list[str], dimensions: list[str]) -> str:
+    bits = [change.bits[name].text if name in change.bits else "" for name in workloads]
+    ratios = [change.ratios[name].text if name in change.ratios else "–" for name in dimensions]
+    sides = [text(side) or "the same" for side in (change.under_test, change.reference)]
+    return f"| {' | '.join([*sides, *bits, *ratios])} |\n"
 
 
 def _host_rows(run: Run) -> Iterable[str]:
@@ -209,6 +221,9 @@ def summary_md(run: Run) -> str:
     operator_lines = budget.take(_operator_lines(pairs))
     problem = [f"The comparisons of this run are not shown: {text(run.comparisons_problem)}\n\n"]
     problem = budget.take(problem if run.comparisons_problem else [])
+    changes = changes_of(run)
+    columns = (workloads_of(changes), dimensions_of(changes))
+    change_rows = budget.take(_change_row(change, *columns) for change in changes)
     host_rows = budget.take(_host_rows(run))
     shared_rows = budget.take(_shared_row(shared) for shared in shared_cells(run))
     telemetry = telemetry_rows(run)
@@ -226,6 +241,11 @@ def summary_md(run: Run) -> str:
         out += f"{table}\n{''.join(finding_rows)}\n"
         header = "| Cell | Check | Measured | Threshold | Ratio | Noise | Margin | n | Status |"
         out += _folded(f"Checks of the {len(findings)} cells above", header, check_rows)
+    if changes:
+        header = f"| {' | '.join(['Under test', 'Instead of', *(text(name) for names in columns for name in names)])} |"
+        legend = "= equal bits in all repeats of both sides, ≠ other bits, ? could not be compared; ratios are the row's worst."
+        table = "\n".join(_table(header, [])[:2])
+        out += f"### What each change did\n\n{legend}\n\n{table}\n{''.join(change_rows)}\n"
     if over:
         table = "\n".join(_table("| Cell | Check | Why | Disarmed by |", [])[:2])
         out += f"### Over the bound, only recorded\n\n{table}\n{''.join(over_rows)}\n"
