@@ -185,6 +185,45 @@ TEST_CASE("findings stand in file order, the environment's last", "[lint]") {
   CHECK(document.notes == 1);
 }
 
+// DeepSpeed docs/_pages/config-json.md and runtime/zero/config.py: the keys that are of some stages alone.
+TEST_CASE("a key of other stages is said to do nothing, and of which it is", "[lint]") {
+  const std::pair<const char*, const char*> rows[] = {{"allgather_partitions", "1 and 2"},
+                                                      {"allgather_bucket_size", "1 and 2"},
+                                                      {"round_robin_gradients", "1 and 2"},
+                                                      {"ignore_unused_parameters", "2"},
+                                                      {"legacy_stage1", "1"},
+                                                      {"sub_group_size", "3"},
+                                                      {"zero_hpz_partition_size", "3"},
+                                                      {"zero_quantized_weights", "3"},
+                                                      {"zero_quantized_nontrainable_weights", "3"},
+                                                      {"zero_quantized_gradients", "3"},
+                                                      {"mics_shard_size", "3"},
+                                                      {"mics_hierarchical_params_gather", "3"},
+                                                      {"memory_efficient_linear", "3"},
+                                                      {"override_module_apply", "3"},
+                                                      {"stage3_max_live_parameters", "3"},
+                                                      {"stage3_max_reuse_distance", "3"},
+                                                      {"stage3_prefetch_bucket_size", "3"},
+                                                      {"stage3_param_persistence_threshold", "3"},
+                                                      {"stage3_model_persistence_threshold", "3"},
+                                                      {"stage3_gather_16bit_weights_on_model_save", "3"},
+                                                      {"stage3_gather_fp16_weights_on_model_save", "3"},
+                                                      {"stage3_module_granularity_threshold", "3"},
+                                                      {"stage3_use_all_reduce_for_fetch_params", "3"},
+                                                      {"stage3_allgather_sequential", "3"},
+                                                      {"stage3_partition_stream_chunk_size", "3"}};
+  for (const auto& [key, stages] : rows) {
+    for (const char stage : {'1', '2', '3'}) {
+      CAPTURE(key, stage);
+      const LintDocument document =
+          lint_text(fmt::format(R"({{"zero_optimization": {{"stage": {}, "{}": 1}}}})", stage, key));
+      const bool is_of_it = std::string(stages).find(stage) != std::string::npos;
+      CHECK(said(document, "DS041") ==
+            (is_of_it ? "" : fmt::format("`{}` has no effect at stage {}; it is of stage {}", key, stage, stages)));
+    }
+  }
+}
+
 TEST_CASE("a section without a stage says how much of it does nothing", "[lint]") {
   const auto told = [](const std::string& keys) {
     return said(lint_text("{\"zero_optimization\": {" + keys + "}}"), "DS040");

@@ -54,6 +54,21 @@ TEST_CASE("what is wrong with a list is said at its place", "[spec]") {
              Contains("the list has relu(f32[3]) twice"));
   CHECK_THAT(calls_error(kListHead + "memory: 3\ncalls: [{call: 'relu(f32[2])'}]\n"),
              Contains("must be a size such as 2GiB"));
+  const std::string file = "mine.yaml:";
+  CHECK(calls_error(kListHead + "calls: []\n") == file + "3:8: error[RB023]: `calls` has no entry");
+  CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: 'relu(f32[N])', with: [{N: [3]}]}\n"),
+             Contains(file + "4:39: error[RB019]: `N` must be one word or number, got a list"));
+  for (const char* memory : {"3", "0B", "0.5B", "2PiB", "GiB", "[1GiB]", "1125899906842625B"}) {
+    CAPTURE(memory);
+    CHECK_THAT(calls_error(kListHead + "memory: " + memory + "\ncalls: [{call: 'relu(f32[2])'}]\n"),
+               Contains(file + "3:9: error[RB019]: `memory` must be a size such as 2GiB, got "));
+  }
+  const auto memory_of = [](const std::string& memory) {
+    return parse_call_list(kListHead + "memory: " + memory + "\ncalls: [{call: 'relu(f32[2])'}]\n", "mine.yaml")
+        .memory_bytes;
+  };
+  CHECK(memory_of("1B") == 1);
+  CHECK(memory_of("1048576GiB") == std::int64_t{1} << 50);
   CHECK_THAT(calls_error(kListHead + "calls: [{cal: x}]\n"), Contains("did you mean `call`"));
 }
 
@@ -77,11 +92,13 @@ std::string calls_suite_error(const std::string& workload) {
 TEST_CASE("a suite names a list for the probe that runs calls, and for no other", "[spec]") {
   using Catch::Contains;
   CHECK(calls_suite_error("{probe: operators, preset: base, samples: 3, calls: published}") == "");
-  CHECK_THAT(calls_suite_error("{probe: operators, preset: base, samples: 3}"), Contains("needs `calls`"));
+  CHECK_THAT(calls_suite_error("{probe: operators, preset: base, samples: 3}"),
+             Contains("s.yaml:3:13: error[RB018]: the probe `operators` needs `calls`"));
   CHECK_THAT(calls_suite_error("{probe: operators, preset: base, samples: 3, calls: nowhere}"),
              Contains("nowhere.yaml"));
   CHECK_THAT(calls_suite_error("{probe: device_smoke, preset: base, samples: 3, calls: published}"),
-             Contains("takes no `calls`"));
+             Contains("s.yaml:3:68: error[RB009]: the probe `device_smoke` takes no `calls`"));
+  CHECK_THAT(calls_suite_error(""), Contains("s.yaml:3:12: error[RB023]: `workloads` has no entry"));
 }
 
 }  // namespace
