@@ -85,7 +85,7 @@ std::vector<LoaderLibrary> loader_libraries() {
   return found;
 }
 
-std::int64_t shared_memory_bytes() {
+std::int64_t dev_shm_bytes() {
   struct statvfs status {};
   if (statvfs("/dev/shm", &status) != 0) return -1;
   return static_cast<std::int64_t>(status.f_blocks) * static_cast<std::int64_t>(status.f_frsize);
@@ -137,7 +137,7 @@ GpuSituation probe_gpus(const Project& project, const GpuInventory& inventory) {
   situation.stacks = cuda_stacks(project, situation.facts);
   situation.toolkit = container_toolkit();
   situation.libraries = loader_libraries();
-  situation.shm_bytes = shared_memory_bytes();
+  situation.shm_bytes = dev_shm_bytes();
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) situation.visible_devices = visible;
   return situation;
 }

@@ -75,6 +75,18 @@ TEST_CASE("a worker's answers are taken in the order of the questions", "[exec]"
   CHECK(needs[1].is_predicted());
 }
 
+// A plan of 100,000 cells may have as many questions; white space stands for what each answer takes.
+TEST_CASE("an answer of many megabytes is read", "[exec]") {
+  const auto needs_after = [](int megabytes) {
+    WorkerCommand worker;
+    worker.command = {"/bin/sh", "-c", "head -c $((MEGABYTES << 20)) /dev/zero | tr '\\0' ' '; printf '%s' \"$ANSWER\"",
+                      "sh"};
+    worker.environment = {{"ANSWER", answer_of({need_of(11)})}, {"MEGABYTES", std::to_string(megabytes)}};
+    return predicted_needs({planned(20, 0).cell.request}, worker).at(0);
+  };
+  CHECK(needs_after(8).parameter_bytes == 11);
+}
+
 TEST_CASE("an answer that is none is said to be none, for every question", "[exec]") {
   const std::string good = answer_of({need_of(11), need_of(22)});
   const auto why = [](const std::vector<AttemptMemory>& needs) {

@@ -319,6 +319,53 @@ TEST_CASE("a row's gradient needs both statistics of every row", "[local]") {
   CHECK_FALSE(has_bound({2}));
 }
 
+// Two rows or channels of two numbers. `counts`: of gradient, x, mean, 1 / sigma, weight, where not as they belong.
+bool norm_has_bound(bool is_batch, const std::vector<std::size_t>& counts, std::size_t output,
+                    const char* constants = nullptr) {
+  const char* own = is_batch ? "true, 1e-05, [true, true, true]" : "[2], [true, true, true]";
+  Capture capture(is_batch ? "aten::native_batch_norm_backward" : "aten::native_layer_norm_backward",
+                  constants == nullptr ? own : constants);
+  const auto add = [&](int place, std::size_t count, bool is_matrix) {
+    const auto extent = static_cast<std::int64_t>(count);
+    const Shape shape = is_matrix ? Shape{extent / 2, 2} : Shape{extent};
+    capture.single("input." + std::to_string(place), shape, Singles(count, 1));
+  };
+  add(0, counts[0], true);
+  add(1, counts[1], true);
+  add(is_batch ? 5 : 2, counts[2], false);
+  add(is_batch ? 6 : 3, counts[3], false);
+  add(is_batch ? 2 : 4, counts[4], false);
+  const Shape shape = output == 0 ? Shape{2, 2} : Shape{2};
+  const std::size_t elements = output == 0 ? 4 : 2;
+  const std::string place = "." + std::to_string(output);
+  capture.exact("fp64" + place, shape, Exact(elements, 1)).single("output" + place, shape, Singles(elements, 1));
+  return capture.error(output)->of_bound.has_value();
+}
+
+TEST_CASE("a normalisation's gradients have bounds where all that they are made of is of one size", "[local]") {
+  for (const bool is_batch : {false, true}) {
+    for (const std::size_t output : {0, 1, 2}) {
+      CAPTURE(is_batch, output);
+      CHECK(norm_has_bound(is_batch, {4, 4, 2, 2, 2}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {2, 4, 2, 2, 2}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {6, 4, 2, 2, 2}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 1, 2, 2}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 3, 2, 2}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 2, 1, 2}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 2, 3, 2}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 1, 1, 2}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 3, 3, 2}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 2, 2, 1}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 2, 2, 3}, output));
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 2, 2, 0}, output));
+      if (output == 0) CHECK_FALSE(norm_has_bound(is_batch, {2, 2, 2, 2, 2}, output));
+      const char* in_part = is_batch ? "true, 1e-05, [true, true, false]" : "[2], [true, false, true]";
+      CHECK_FALSE(norm_has_bound(is_batch, {4, 4, 2, 2, 2}, output, in_part));
+    }
+  }
+  CHECK_FALSE(norm_has_bound(true, {4, 4, 2, 2, 2}, 1, "false, 1e-05, [true, true, true]"));
+}
+
 struct ElementwiseGradient {
   const char* name;
   const char* constants;
