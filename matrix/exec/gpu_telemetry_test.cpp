@@ -50,6 +50,39 @@ TEST_CASE("all attempts are watched by one thread, each in its own file until it
   CHECK(read_telemetry(two.path / "telemetry.jsonl", "0022")->end->problem.empty());
 }
 
+TEST_CASE("an Xid is put down with its GPU by every attempt that has that GPU, and by no other",
+          "[exec][process][gpu]") {
+  const FakeNvmlScene machine(nlohmann::json{{"gpus", {fake_gpu("GPU-a"), fake_gpu("GPU-b")}}});
+  TelemetrySettings settings;
+  settings.library = FakeNvmlScene::library();
+  settings.kernel_log = "/dev/null";
+  settings.period = milliseconds(20);
+  const TelemetryGpu gpu_a{"GPU-a", "00000000:3B:00.0", "H100"};
+  const TelemetryGpu gpu_b{"GPU-b", "00000000:3C:00.0", "H100"};
+  const TemporaryFolder one;
+  const TemporaryFolder two;
+  const TemporaryFolder three;
+  NvmlTelemetry telemetry(settings);
+  const auto both = telemetry.start({"aaa", "0011", 20'000'000, {gpu_a, gpu_b}}, one.path);
+  const auto second = telemetry.start({"bbb", "0022", 20'000'000, {gpu_b}}, two.path);
+  const auto first = telemetry.start({"ccc", "0033", 20'000'000, {gpu_a}}, three.path);
+  std::this_thread::sleep_for(milliseconds(200));
+  machine.command({{"gpu", "GPU-b"}, {"xid", 31}});
+  std::this_thread::sleep_for(milliseconds(300));
+  for (const auto* recording : {&both, &second, &first}) (*recording)->stop();
+  const auto xids_of = [](const TemporaryFolder& folder, const char* nonce) {
+    std::string xids;
+    const TelemetryRecord record = read_telemetry(folder.path / "telemetry.jsonl", nonce).value();
+    for (const TelemetryEvent& event : record.events) {
+      xids += std::to_string(event.gpu) + ":" + std::to_string(event.code) + " ";
+    }
+    return xids;
+  };
+  CHECK(xids_of(one, "0011") == "1:31 ");
+  CHECK(xids_of(two, "0022") == "0:31 ");
+  CHECK(xids_of(three, "0033").empty());
+}
+
 TEST_CASE("a library that does not answer is named in the file, with how long it was silent", "[exec][process][gpu]") {
   const FakeNvmlScene machine(nlohmann::json{{"gpus", nlohmann::json::array({fake_gpu("GPU-a")})}});
   TelemetrySettings settings;

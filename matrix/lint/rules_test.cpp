@@ -117,6 +117,7 @@ const Row kRows[] = {
     {"DS036", {R"({"bf16": {"enabled": true, "bf16_optimizer_states": true}, "zero_optimization": {"stage": 1}})"}, {R"({"bf16": {"enabled": true, "bf16_optimizer_states": true, "bf16_master_weights_and_grads": true}, "zero_optimization": {"stage": 1}})"}},
     {"DS036", {R"({"bf16": {"enabled": true, "bf16_master_weights_and_grads": true}})"}, {R"({"bf16": {"enabled": true, "bf16_master_weights_and_grads": true}, "zero_optimization": {"stage": 1}})"}},
     {"DS037", {R"({"bf16": {"enabled": true}})", [](LintSituation& s) { on_host(s, {gpu_of("9.0"), gpu_of("7.5")}, ""); }}, {R"({"bf16": {"enabled": true}})", [](LintSituation& s) { on_host(s, {gpu_of("8.0"), gpu_of("")}, ""); }}},
+    {"DS037", {R"({"bfloat16": {"enabled": true}})", [](LintSituation& s) { on_host(s, {gpu_of("7.5")}, ""); }}, {R"({"fp16": {"enabled": true}})", [](LintSituation& s) { on_host(s, {gpu_of("7.5")}, ""); }}},
     {"DS038", {R"({"zero_optimization": {"stage": 1}})"}, {R"({"zero_optimization": {"stage": 1}, "fp16": {"enabled": true}})"}},
     {"DS038", {R"({"zero_optimization": {"stage": 3}})"}, {R"({"zero_optimization": {"stage": 0}})"}},
     {"DS038", {R"({"zero_optimization": {"stage": 3}, "torch_autocast": null})"}, {R"({"zero_optimization": {"stage": 3}, "torch_autocast": {"enabled": true}})"}},

@@ -55,6 +55,8 @@ TEST_CASE("what is wrong with a list is said at its place", "[spec]") {
   CHECK_THAT(calls_error(kListHead + "memory: 3\ncalls: [{call: 'relu(f32[2])'}]\n"),
              Contains("must be a size such as 2GiB"));
   const std::string file = "mine.yaml:";
+  CHECK(calls_error("# nothing\n") ==
+        file + "1:1: error[RB001]: file has no content; a list of operator calls needs `calls:`");
   CHECK(calls_error(kListHead + "calls: []\n") == file + "3:8: error[RB023]: `calls` has no entry");
   CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: 'relu(f32[N])', with: [{N: [3]}]}\n"),
              Contains(file + "4:39: error[RB019]: `N` must be one word or number, got a list"));

@@ -131,5 +131,22 @@ TEST_CASE("two stacks that skip at different steps are told which, and who", "[v
   CHECK(told({2, 5}, {2, 5}).find("skips") == std::string::npos);
 }
 
+TEST_CASE("a step that one side says nothing of is no skip of the other, and the first that both tell counts",
+          "[verdict][loss_scale]") {
+  RunRecord run = run_of({2, 4}, {5}, "other");
+  const Trace ours = *candidate(run).attempts[0].lead().trace;
+  const auto told = [&](const Trace& a, const Trace& b) { return other_skip_text(a, b, "a", "b"); };
+  CHECK(told(ours, ours).empty());
+  Trace silent = ours;
+  for (StepRecord& step : silent.steps) step.events.erase("skipped");
+  CHECK(told(ours, silent).empty());
+  CHECK(told(silent, ours).empty());
+  CHECK(told(silent, silent).empty());
+  Trace shorter = ours;
+  shorter.steps.resize(1);
+  CHECK(told(ours, shorter).empty());
+  CHECK(told(shorter, ours).empty());
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -30,7 +30,8 @@ std::vector<double> medians_ns(const CellEvidence& cell, std::int64_t PhaseTimes
   return medians;
 }
 
-double difference_ns(const StepPhase& phase) { return phase.measured_ns - phase.reference_ns.value_or(0); }
+// Only asked of phases that have a reference.
+double difference_ns(const StepPhase& phase) { return phase.measured_ns - phase.reference_ns.value(); }
 
 // A phase that takes no time at all on one side has no ratio.
 bool has_moved(const StepPhase& phase) {
