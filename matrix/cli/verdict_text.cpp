@@ -13,7 +13,7 @@ namespace {
 
 constexpr Outcome kOpen[] = {Outcome::failed, Outcome::errored, Outcome::inconclusive, Outcome::unfinished};
 constexpr int kMostListed = 20;
-constexpr int kMostOfAKind = 12;
+constexpr int kMostOfAMetric = 3;
 constexpr std::size_t kIndent = 14;
 
 std::string upper(std::string_view word) {
@@ -56,17 +56,30 @@ std::string open_cells(const RunVerdict& verdict, const std::string& run_folder,
   return text;
 }
 
-// One line a check that `holds`, at most a dozen.
+// One line a check that `holds`, at most three of a metric: a matrix in which a hundred cells differ from their
+// reference says so once.
 template <class Predicate, class Line>
 std::string checks_where(const RunVerdict& verdict, const char* label, Predicate holds, Line line) {
-  std::string text;
-  int found = 0;
+  struct OfMetric {
+    std::string metric;
+    std::string lines;
+    int found = 0;
+  };
+  std::vector<OfMetric> metrics;
   for (const CellVerdict& cell : verdict.cells) {
     for (const CheckResult& check : cell.checks) {
-      if (holds(check) && ++found <= kMostOfAKind) text += labelled(label, line(cell, check));
+      if (!holds(check)) continue;
+      auto of = std::ranges::find(metrics, check.metric, &OfMetric::metric);
+      if (of == metrics.end()) of = metrics.insert(of, {check.metric, "", 0});
+      if (++of->found <= kMostOfAMetric) of->lines += labelled(label, line(cell, check));
     }
   }
-  if (found > kMostOfAKind) text += labelled("", fmt::format("and {} more; see verdict.json", found - kMostOfAKind));
+  std::string text;
+  for (const OfMetric& of : metrics) {
+    text += of.lines;
+    const int more = of.found - kMostOfAMetric;
+    if (more > 0) text += labelled("", fmt::format("and {} more of {}; see verdict.json", more, of.metric));
+  }
   return text;
 }
 

@@ -105,20 +105,40 @@ TEST_CASE("what is open comes first by what it is, then what is recorded, the di
         "v2.9 NOT qualified\n");
 }
 
-TEST_CASE("twenty open cells and twelve checks of a kind are listed, and the rest counted", "[cli]") {
+TEST_CASE("twenty open cells are listed, and the rest counted", "[cli]") {
   RunVerdict verdict;
   for (int i = 0; i < 20; ++i) verdict.cells.push_back(ended(fmt::format("cell-{}", i), Outcome::failed, "crash"));
-  for (int i = 0; i < 12; ++i) verdict.cells[0].checks.push_back(check_of(Gate::armed, CheckStatus::passed, true));
   const std::string full = verdict_text(verdict, "r", Terminal());
   CHECK(count_of(full, "FAILED        ") == 20);
-  CHECK(count_of(full, "gain          ") == 12);
   CHECK(count_of(full, " more; see verdict.json") == 0);
   verdict.cells.push_back(ended("last", Outcome::failed, "crash"));
-  verdict.cells[0].checks.push_back(check_of(Gate::armed, CheckStatus::passed, true));
   const std::string over = verdict_text(verdict, "r", Terminal());
   CHECK(count_of(over, "FAILED        ") == 20);
-  CHECK(count_of(over, "gain          ") == 12);
-  CHECK(count_of(over, "              and 1 more; see verdict.json\n") == 2);
+  CHECK(count_of(over, "              and 1 more; see verdict.json\n") == 1);
+}
+
+TEST_CASE("three checks of a metric are listed and the rest counted, each metric by itself", "[cli]") {
+  RunVerdict verdict;
+  for (int i = 0; i < 2; ++i) verdict.cells.push_back(ended(fmt::format("cell-{}", i), Outcome::passed, "ok"));
+  const auto over = [](const char* metric) {
+    CheckResult check = check_of(Gate::record_only, CheckStatus::failed, false);
+    check.metric = metric;
+    return check;
+  };
+  verdict.cells[0].checks = {over("m.first"), over("m.second"), over("m.first")};
+  verdict.cells[1].checks = {over("m.first"), check_of(Gate::armed, CheckStatus::passed, true)};
+  CHECK_THAT(verdict_text(verdict, "r", Terminal()),
+             Catch::Contains("over          cell-0 · m.first: x1.3; only recorded: m.yaml:3:5\n"
+                             "over          cell-0 · m.first: x1.3; only recorded: m.yaml:3:5\n"
+                             "over          cell-1 · m.first: x1.3; only recorded: m.yaml:3:5\n"
+                             "over          cell-0 · m.second: x1.3; only recorded: m.yaml:3:5\n"
+                             "gain          cell-1 · memory.peak_rss: x1.3\n"));
+  verdict.cells[1].checks.push_back(over("m.first"));
+  verdict.cells[1].checks.push_back(over("m.first"));
+  const std::string more = verdict_text(verdict, "r", Terminal());
+  CHECK(count_of(more, "m.first: x1.3") == 3);
+  CHECK_THAT(more,
+             Catch::Contains("              and 2 more of m.first; see verdict.json\nover          cell-0 · m.second"));
 }
 
 TEST_CASE("a run without faults has no drill, and several faults are one line of it", "[cli]") {

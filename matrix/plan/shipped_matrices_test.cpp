@@ -108,6 +108,22 @@ TEST_CASE("the operators matrix makes one list of calls on sixteen releases", "[
   }
 }
 
+TEST_CASE("the scaling matrix does two micro-batches on one rank and on two, and times them beside the reference",
+          "[plan]") {
+  const auto cells = plan_of("scaling.yaml", cpu_host());
+  CHECK(cells.size() == 8);
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    CHECK(planned.cell.exclusive);
+    CHECK(micro_batches_of(planned.cell.request) == 2);
+    CHECK(planned.cell.reference_cell_id.has_value() == (planned.cell.request.stack == "torch-2.9.0-cu128"));
+    const bool is_shared = planned.cell.request.world_size == 2;
+    CHECK(std::ranges::count(planned.cell.thresholds, "comm.step_share", &CellThreshold::metric) ==
+          (is_shared ? 1 : 0));
+  }
+}
+
 TEST_CASE("the parallel matrix shares four micro-batches out in nine ways", "[plan]") {
   const auto cells = plan_of("parallel.yaml", cpu_host());
   CHECK(cells.size() == 108);

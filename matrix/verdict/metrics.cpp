@@ -14,6 +14,7 @@
 #include "matrix/verdict/layout_metrics.hpp"
 #include "matrix/verdict/probe_metrics.hpp"
 #include "matrix/verdict/resume_metrics.hpp"
+#include "matrix/verdict/scaling_metrics.hpp"
 #include "matrix/verdict/skipped_updates.hpp"
 
 namespace reprobench {
@@ -314,6 +315,7 @@ constexpr Metric kMetrics[] = {
     {{"numerics.broken_calls",         "count", kLower,  numerics,   "operator calls that are neither equal to the reference's nor rounding"}, nullptr, &broken_calls, kWorst, Against::reference},
     of_phases(of_steps({"throughput.step_time", "ns", kLower, throughput, "median time of a training step after warm-up"},                     &median_step_time_ns)),
     of_steps({"throughput.samples",    "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s),
+    {{"throughput.scaling_efficiency", "rel",   kHigher, throughput, "speed of several ranks as a share of as many times one rank's that does all their micro-batches"}, nullptr, &scaling_efficiency, kWorst, Against::one_rank},
     {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},
     of_steps({"data.wait_share",       "rel",   kLower,  throughput, "share of the time of all steps after warm-up in which there were no samples to compute with"}, &data_wait_share),
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
@@ -345,6 +347,7 @@ constexpr Metric kMetrics[] = {
     with_reasons({"comm.latency_p99",         "ns",      kLower,  communication, "99th percentile of the time of a call on the slowest rank", "ns"}, &latency_p99_ns, kWorst),
     with_reasons({"comm.algorithm_bandwidth", "GB/s",    kHigher, communication, "bytes of a call by its median time, as nccl-tests has it", "ns"}, &algorithm_bandwidth_gb_per_s, kWorst),
     with_reasons({"comm.bus_bandwidth",       "GB/s",    kHigher, communication, "algorithm bandwidth times the collective's factor, as nccl-tests has it", "ns"}, &bus_bandwidth_gb_per_s, kWorst),
+    of_steps({"comm.step_share",       "rel",   kLower,  communication, "share of a training's step time in which the gradients of its micro-batches become one"}, &communication_share),
     with_reasons({"comm.startup_time",        "ns",      kLower,  communication, "time of a call without bytes, by a fit over an operation's sizes", "ns"}, &startup_ns, kWorst),
     with_reasons({"comm.fitted_bandwidth",    "GB/s",    kHigher, communication, "bandwidth of an operation by that fit", "ns"}, &fitted_bandwidth_gb_per_s, kWorst),
 };

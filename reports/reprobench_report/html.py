@@ -28,6 +28,7 @@ from .overview import (
     dimension_counts,
     dimension_lines,
     disarmed_by,
+    first_of_each,
     in_order,
     outcome_counts,
     recorded_over,
@@ -45,6 +46,9 @@ _TEMPLATES = Path(__file__).resolve().parent / "templates"
 # a row in a compact table with the same words and numbers.
 MAX_CARDS = 100
 MAX_EXPANDABLE = 150
+
+# Of each metric that is over its bound and only recorded; the rest is counted.
+MAX_OVER_SHOWN = 3
 
 _WANTED = ("failed", "errored", "inconclusive", "unfinished")
 
@@ -102,7 +106,7 @@ def report_html(run: Run) -> str:
         "outcomes": [(name, counts[name]) for name in OUTCOMES],
         "dimensions": dimension_counts(cells),
         "lines": dimension_lines(run),
-        "over": recorded_over(cells),
+        "over": first_of_each(recorded_over(cells), MAX_OVER_SHOWN),
         "disarmed_by": disarmed_by,
         "ran": cells_that_ran(cells),
         "comparisons": comparisons(cells),

@@ -139,6 +139,14 @@ def recorded_over(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dic
     ]
 
 
+def first_of_each(over: list[tuple[dict[str, Any], dict[str, Any]]], most: int) -> list[tuple[str, list[Any], int]]:
+    """(metric, the first few of it, how many more): a hundred cells over one bound are one thing to know."""
+    by_metric: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
+    for cell, check in over:
+        by_metric.setdefault(check["metric"], []).append((cell, check))
+    return [(metric, found[:most], max(len(found) - most, 0)) for metric, found in by_metric.items()]
+
+
 def disarmed_by(check: dict[str, Any]) -> str:
     """Absent from verdicts before it was recorded: then the bound's own line is what is known."""
     return check.get("gate_origin", check["origin"])

@@ -6,7 +6,7 @@ import golden_run
 
 from reprobench_report.html import report_html
 from reprobench_report.markdown import summary_md
-from reprobench_report.overview import cells_that_ran, dimension_counts
+from reprobench_report.overview import cells_that_ran, dimension_counts, first_of_each
 
 
 def plain(markdown):
@@ -26,6 +26,12 @@ def first_passed(changed):
 
 
 class Words(unittest.TestCase):
+    def test_of_each_metric_over_its_bound_the_first_are_shown_and_the_rest_counted(self):
+        over = [(cell, {"metric": metric}) for cell, metric in ((1, "a"), (2, "b"), (3, "a"), (4, "a"))]
+        shown = [(metric, [cell for cell, _ in found], more) for metric, found, more in first_of_each(over, 2)]
+        self.assertEqual(shown, [("a", [1, 3], 1), ("b", [2], 0)])
+        self.assertEqual([more for _, _, more in first_of_each(over, 3)], [0, 0])
+
     def test_a_recorded_cell_is_counted_and_shown_apart_from_the_passed(self):
         changed = golden_run.documents()
         passed = changed["verdict"]["totals"]["passed"]
