@@ -47,7 +47,8 @@ Mark mark_from(const std::string& text) {
     const char* end = text.data() + text.size();
     const auto line = std::from_chars(text.data() + line_at + 1, end, mark.line);
     const auto column = std::from_chars(text.data() + column_at + 1, end, mark.column);
-    if (line.ptr == text.data() + column_at && column.ptr == end) {
+    const bool are_numbers = line.ec == std::errc() && column.ec == std::errc();
+    if (are_numbers && line.ptr == text.data() + column_at && column.ptr == end) {
       mark.file = text.substr(0, line_at);
       return mark;
     }
