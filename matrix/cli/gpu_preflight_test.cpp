@@ -96,7 +96,9 @@ TEST_CASE("doctor: forward compatibility is for data-center GPUs, listed branche
   CHECK(says(line_of(&check_driver_of_stacks, s), "cuda-compat-12-8"));
   gpu_of(s).name = "NVIDIA GeForce RTX 4090";
   CHECK(finding_of(&check_driver_of_stacks, s) == Finding::fail);
-  CHECK(says(line_of(&check_driver_of_stacks, s), "data-center GPUs only"));
+  CHECK(line_of(&check_driver_of_stacks, s)
+            .detail.ends_with(", the floor of CUDA 12; forward compatibility is for data-center GPUs only"));
+  CHECK(line_of(&check_driver_of_stacks, s).remedy == "install driver 525.60.13 or later");
   gpu_of(s).name = "NVIDIA A100-SXM4-80GB";
   CHECK(finding_of(&check_driver_of_stacks, s) == Finding::warn);
   s.stacks = {{"torch-2.15.0-cu132", "13.2", "13.2"}};

@@ -1,6 +1,7 @@
 #include "matrix/cli/plan_text.hpp"
 
 #include "ci/catch.hpp"
+#include "matrix/plan/compat_facts.hpp"
 
 namespace reprobench {
 namespace {
@@ -55,6 +56,30 @@ TEST_CASE("a plan's table has a line a runnable cell, with its notes, and the sk
         "         note: slow\n"
         "runnable b  smoke-b  3 repeats, required\n"
         "skipped  device-class: needs a GPU of class sm_90, this host has none (1 cell)\n");
+}
+
+TEST_CASE("the coverage of a stack is told for the devices that its cells ask for", "[cli]") {
+  const CompatFacts facts = load_compat_facts(REPROBENCH_SOURCE_ROOT "/matrix/facts/compat-facts.json");
+  StackSpec stack;
+  stack.name = "stack-a";
+  stack.source = StackSource::wheel;
+  stack.components = {{"torch", "2.8.0+cu128"}, {"cuda", "12.8"}};
+  const auto told = [&](std::vector<PlannedCell> cells) {
+    Plan plan;
+    plan.cells = std::move(cells);
+    return coverage_text(plan, {{"stack-a", stack}}, facts);
+  };
+  const auto on = [](const char* device, std::optional<Skip> skip = std::nullopt) {
+    PlannedCell planned = cell_named("a", 1, std::move(skip));
+    planned.cell.request.device = device;
+    return planned;
+  };
+  CHECK(told({on("cpu"), on("sm_90", kLeftOut)}).empty());
+  const std::string one = told({on("cpu"), on("sm_90", kNoGpu), on("sm_90")});
+  CHECK(one.starts_with("coverage stack-a: sm_90 "));
+  CHECK(one.ends_with("\n"));
+  CHECK(one.find("sm_80") == std::string::npos);
+  CHECK(told({on("sm_80"), on("sm_90")}).find("; sm_90 ") != std::string::npos);
 }
 
 }  // namespace

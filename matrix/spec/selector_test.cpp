@@ -30,6 +30,23 @@ TEST_CASE("an expression selects by comparison, membership and their combination
   CHECK(selects("device == \"cpu\""));
 }
 
+TEST_CASE("of three and more parts every one counts", "[spec]") {
+  const char* yes = "device == cpu";
+  const char* no = "device == sm_90";
+  for (int parts = 0; parts < 16; ++parts) {
+    std::string all;
+    std::string any;
+    for (int bit = 0; bit < 4; ++bit) {
+      const char* part = (parts >> bit & 1) != 0 ? yes : no;
+      all += (bit > 0 ? " and " : "") + std::string(part);
+      any += (bit > 0 ? " or " : "") + std::string(part);
+    }
+    CAPTURE(all);
+    CHECK(selects(all) == (parts == 15));
+    CHECK(selects(any) == (parts > 0));
+  }
+}
+
 TEST_CASE("`and` binds tighter than `or`, and `not` tighter than both", "[spec]") {
   CHECK(selects("device == cpu or device == sm_90 and precision == fp32"));
   CHECK_FALSE(selects("(device == cpu or device == sm_90) and precision == fp32"));

@@ -127,6 +127,19 @@ TEST_CASE("the state after the last step counts beside the steps, and is named w
   CHECK_FALSE(compare_traces(Trace{}, Trace{}).first);
 }
 
+TEST_CASE("a run of no steps has the state that it began with", "[verdict]") {
+  Trace expected = three_steps();
+  expected.steps.clear();
+  for (TensorsRecord& record : expected.tensors) record.step = record.is_final ? 0 : record.step;
+  Trace measured = expected;
+  CHECK_FALSE(compare_traces(measured, expected).final_state_differs);
+  for (TensorsRecord& record : measured.tensors) {
+    if (record.is_final) record.tensors.front().digest = "other";
+  }
+  CHECK(compare_traces(measured, expected).final_state_differs);
+  CHECK(compare_traces(measured, expected).first);
+}
+
 TEST_CASE("a step that has no tensors on one side has no distance of gradients", "[verdict]") {
   const auto with_gradient = [](std::int64_t step, double sum, double l2 = 4) {
     Trace trace;

@@ -176,8 +176,8 @@ CallPairs aligned_siblings(const Siblings& calls) {
   std::size_t b_first = 0;
   for (const auto& [i, j] : fixed) {
     add_by_name(calls, open_places(matched.a, a_first, i), open_places(matched.b, b_first, j), pairs);
-    a_first = i + 1;
-    b_first = j + 1;
+    a_first = i;  // which has its partner
+    b_first = j;
   }
   std::sort(pairs.begin(), pairs.end());
   return pairs;
