@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The main job on one real stack: install, train, judge; a weight moved by one unit in the last place must be found and named, and
-# without it the same cell must be green again. The same of collectives and trainings on two ranks, and of a training that is
-# stopped and gone on with.
+# without it the same cell must be green again. The same of collectives and trainings on two ranks, of a training that is
+# stopped and gone on with, and of one that learns too little or too fast.
 #
 #   ci/real_stack_test.sh build-ci/bin/reprobench
 # $REPROBENCH_STACKS keeps the installed stack between runs; otherwise it lies in the build folder.
@@ -181,6 +181,30 @@ going_on resume_from_step_0 mlp 9 "first at step 9 in input (input)"
 going_on resume_without_optimizer_state mlp 9 "first at step 9 in fc1.weight.exp_avg (optimizer_state)"
 going_on resume_without_data_position mlp 9 "first at step 9 in input (input)"
 going_on resume_without_buffers resnet 5 "first at step 5 in bn1.running_mean (buffer)"
+
+# A training learns, from two seeds, or leaves the band that its loss has to end in: on either side.
+cat >"$work/learning.yaml" <<YAML
+schema: 1
+name: learning
+suites: [convergence]
+axes: {stack: [$stack], device: [cpu], seed: [1, 2]}
+exclude: [{where: "workload != mlp"}]
+YAML
+learning() { "$reprobench" --store "$work/store" run --matrix "$work/learning.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
+learning "$work/learning"
+expect "the verdict on learning" passed "$(field "$work/learning" 'v["word"]')"
+expect "the seeds that train what no other does" 2 "$(field "$work/learning" 'sum(k["metric"] == "numerics.alike_seeds" and k["status"] == "passed" for c in v["cells"] for k in c["checks"])')"
+not_learning() { # KIND SIDE
+  local status=0
+  learning "$work/learning-$1" --inject "kind=$1,step=1,tensor=fc1.weight,element=0,seed=2" || status=$?
+  expect "the exit code with $1" 1 "$status"
+  expect "the cells that fail with $1" 1 "$(field "$work/learning-$1" 'v["totals"]["failed"]')"
+  case $(said "$work/learning-$1" numerics.end_loss) in *" loss is $2 "*) ;; *) echo "real stack: with $1 it says \`$(said "$work/learning-$1" numerics.end_loss)\`" >&2; exit 1 ;; esac
+}
+not_learning updates_stop above
+not_learning update_halved above
+not_learning targets_shifted above
+not_learning batch_stuck below
 
 # The public package reads the states that a worker wrote, where it is installed.
 "$python" - "$work/store" <<'PYTHON'

@@ -91,7 +91,8 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
     return text;
   };
   CHECK(names([](const InjectionKind& kind) { return kind.names_parameter; }) ==
-        "weight_ulp weight_nan weight_huge weight_sign gradient_ulp gradient_inf moment_ulp atomic_add "
+        "weight_ulp weight_nan weight_huge weight_sign gradient_ulp gradient_inf moment_ulp weight_stuck "
+        "atomic_add "
         "offload_device_mismatch ");
   const std::string of_probe =
       "result_bit result_wrong operation_slow rank_killed rank_stopped collective_skipped operand_bit ";
@@ -103,7 +104,8 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
   CHECK(names([](const InjectionKind& kind) { return is_of_probe(fault_of(kind.name)); }) == of_probe);
   CHECK(names([](const InjectionKind& kind) { return is_of_resuming(fault_of(kind.name)); }) == of_resuming);
   CHECK(names([](const InjectionKind& kind) { return !kind.names_parameter && !kind.of_probe && !kind.of_resuming; }) ==
-        "adam_epsilon skip_update loader_slow stale_batch wrong_batch sample_repeated sample_dropped reduction_order "
+        "adam_epsilon skip_update updates_stop update_halved batch_stuck targets_shifted loader_slow stale_batch "
+        "wrong_batch sample_repeated sample_dropped reduction_order "
         "tf32 "
         "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale ");
   CHECK_FALSE(is_of_probe(fault_of("no_such_kind")));

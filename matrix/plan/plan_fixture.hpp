@@ -12,6 +12,10 @@ namespace reprobench {
 inline Vocabulary test_vocabulary() {
   static constexpr MetricInfo kMetrics[] = {
       {"numerics.final_loss", "loss", Better::lower, Dimension::numerics, ""},
+      {"numerics.end_loss", "loss", Better::lower, Dimension::numerics, ""},
+      {"numerics.loss_fall_rel", "rel", Better::higher, Dimension::numerics, ""},
+      {"numerics.alike_seeds", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
+      {"numerics.seed_spread_rel", "rel", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"numerics.repeat_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"numerics.reference_mismatches", "count", Better::lower, Dimension::numerics, "", "", false,
        Compared::with_reference},

@@ -124,6 +124,24 @@ TEST_CASE("the scaling matrix does two micro-batches on one rank and on two, and
   }
 }
 
+TEST_CASE("the workloads matrix trains eight workloads from three seeds, and each has its band", "[plan]") {
+  const auto cells = plan_of("workloads.yaml", cpu_host());
+  CHECK(cells.size() == 96);
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    int bands = 0;
+    int of_seeds = 0;
+    for (const CellThreshold& threshold : planned.cell.thresholds) {
+      if (threshold.gate != Gate::armed) continue;
+      if (threshold.metric == "numerics.end_loss" && threshold.bound.low) ++bands;
+      if (threshold.metric == "numerics.alike_seeds") ++of_seeds;
+    }
+    CHECK(bands == 1);
+    CHECK(of_seeds == 1);
+  }
+}
+
 TEST_CASE("the parallel matrix shares four micro-batches out in nine ways", "[plan]") {
   const auto cells = plan_of("parallel.yaml", cpu_host());
   CHECK(cells.size() == 108);

@@ -227,7 +227,7 @@ const std::vector<Row>& threshold_rows() {
       {"B32", rule("throughput.step_tim", "{max: 5ms}"),
        "m.yaml:9:3: error[RB032]: unknown metric `throughput.step_tim`; did you mean `throughput.step_time`?"},
       {"B33", rule("throughput.step_time", "{maximum: 5ms}"),
-       "m.yaml:9:25: error[RB018]: a rule needs a bound (max, min, equal, max_regression) or a `gate`\n"
+       "m.yaml:9:25: error[RB018]: a rule needs a bound (max, min, equal, max_regression, band) or a `gate`\n"
        "m.yaml:9:26: error[RB033]: unknown bound `maximum`"},
       {"B34 NaN", rule("numerics.loss_rel", "{max: .nan}"),
        "m.yaml:9:28: error[RB034]: `max` must be finite, got `.nan`; write for example 1e-5"},
@@ -273,6 +273,18 @@ const std::vector<Row>& threshold_rows() {
        "m.yaml:9:34: error[RB039]: contradicts the rule at 9:21: same metric, same cells"},
       {"B39 two bounds", rule("throughput.samples", "{min: 3, equal: 5}"),
        "m.yaml:9:23: error[RB039]: a rule has more than one bound; one bound a rule"},
+      {"B39 a band and a bound", rule("throughput.samples", "{band: [3, 5], max: 4}"),
+       "m.yaml:9:23: error[RB039]: a rule has more than one bound; one bound a rule"},
+      {"B36 a band", rule("throughput.samples", "{band: [5, 3]}"),
+       "m.yaml:9:30: error[RB036]: the band begins at 5 and ends at 3"},
+      {"B18 a band of one end", rule("throughput.samples", "{band: [5]}"),
+       "m.yaml:9:30: error[RB018]: `band` has 1 ends; write for example [0.31, 0.52]"},
+      {"B19 a band of words", rule("throughput.samples", "{band: [low, 5]}"),
+       "m.yaml:9:31: error[RB019]: `band` must be a number, got `low`; write for example 1000"},
+      {"B34 a band without an end", rule("throughput.samples", "{band: [5, inf]}"),
+       "m.yaml:9:34: error[RB034]: `band` must be finite, got `inf`; write for example 1000"},
+      {"B20 a band of numbers", rule("throughput.step_time", "{band: [5, 6ms]}"),
+       "m.yaml:9:33: error[RB020]: `band` of `throughput.step_time` must be in ns, got `5`; write for example 5ms"},
   };
   return kRows;
 }

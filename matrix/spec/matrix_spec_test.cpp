@@ -70,6 +70,16 @@ TEST_CASE("limits of a bound are in the metric's unit, and percentages are fract
   CHECK(regression.text == "max_regression: 5%");
 }
 
+TEST_CASE("a band has two ends in the metric's unit, and both are kept", "[spec]") {
+  const Bound band = bound_of("numerics.final_loss", "{band: [-0.5, 1.25]}");
+  CHECK(band.kind == Bound::Kind::band);
+  CHECK(band.low == -0.5);
+  CHECK(band.limit == 1.25);
+  CHECK(band.text == "band: [-0.5, 1.25]");
+  CHECK(bound_of("memory.peak_rss", "{band: [1MiB, 2GiB]}").low == 1048576.0);
+  CHECK_FALSE(bound_of("numerics.loss_rel", "{max: 2%}").low);
+}
+
 TEST_CASE("a rule with a gate and no bound only changes the gate", "[spec]") {
   const auto rules =
       parse("thresholds:\n  memory.peak_rss:\n    - {max: 1GiB}\n    - {gate: record_only, where: {device: cpu}}\n")

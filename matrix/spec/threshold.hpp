@@ -2,6 +2,7 @@
 //
 //   throughput.step_time: {max_regression: 5%, vs: reference}
 //   numerics.repeat_mismatches: {max: 0}
+//   numerics.end_loss: {band: [0.31, 0.52]}                            # from the first to the second, both included
 //   memory.peak_rss:
 //     - {max_regression: 10%, vs: reference, where: {device: cpu}}
 //     - {gate: record_only, where: "stack == torch-2.1.0-cu121"}     # evaluated and shown, decides nothing
@@ -39,15 +40,17 @@ struct Bound {
     min,             // measured >= limit
     equal,           // measured == limit
     max_regression,  // measured is worse than the reference by at most the fraction `limit`
+    band,            // low <= measured <= limit
   };
   Kind kind = Kind::max;
-  double limit = 0;           // in the metric's unit; a fraction for max_regression (5% is 0.05)
-  std::string text;           // as written: "max_regression: 5%"
-  bool vs_reference = false;  // the measured value is the ratio or difference to the reference cell
+  double limit = 0;                // in the metric's unit; a fraction for max_regression (5% is 0.05)
+  std::string text;                // as written: "max_regression: 5%"
+  bool vs_reference = false;       // the measured value is the ratio or difference to the reference cell
+  std::optional<double> low = {};  // of a band
 };
 template <>
 struct Words<Bound::Kind> {
-  static constexpr std::array<std::string_view, 4> table = {"max", "min", "equal", "max_regression"};
+  static constexpr std::array<std::string_view, 5> table = {"max", "min", "equal", "max_regression", "band"};
 };
 template <>
 struct Description<Bound> {
@@ -57,6 +60,8 @@ struct Description<Bound> {
     field("limit", bound.limit, "In the metric's unit; a fraction for max_regression.");
     field("text", bound.text, "As written.");
     field("vs_reference", bound.vs_reference);
+    field.optional("low", bound.low, "Of a band, whose upper end is `limit`.");
+    field.hold(bound.low.has_value() == (bound.kind == Bound::Kind::band), "has a `low` if and only if it is a band");
   }
 };
 

@@ -124,6 +124,34 @@ void read_bound(RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
   draft.rule.bound = std::move(bound);
 }
 
+// [0.31, 0.52]: both ends are within.
+void read_band(RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
+  ++draft.bounds;
+  const YamlNode& node = entry.value;
+  if (!is_list_or_reported(entry.key, node, "[0.31, 0.52]", scope)) return;
+  if (node.items.size() != 2) {
+    scope.diagnostics.error(node.mark, "RB018", fmt::format("`band` has {} ends", node.items.size()),
+                            "write for example [0.31, 0.52]");
+    return;
+  }
+  const auto end = [&](std::size_t index) {
+    return read_limit(*draft.metric, Bound::Kind::band, {entry.key, entry.key_mark, node.items[index]}, scope);
+  };
+  const auto low = end(0);
+  const auto high = end(1);
+  if (!low || !high) return;
+  if (*low > *high) {
+    scope.diagnostics.error(node.mark, "RB036", fmt::format("the band begins at {} and ends at {}", *low, *high));
+    return;
+  }
+  Bound bound;
+  bound.kind = Bound::Kind::band;
+  bound.limit = *high;
+  bound.text = fmt::format("band: [{}, {}]", node.items[0].text, node.items[1].text);
+  bound.low = low;
+  draft.rule.bound = std::move(bound);
+}
+
 void read_gate(RuleDraft& draft, const YamlEntry& entry, Scope& scope) {
   const auto word = read_word(entry.key, entry.value, scope, {"armed", "record_only"});
   if (word) draft.rule.gate = *word == "armed" ? Gate::armed : Gate::record_only;
@@ -138,6 +166,7 @@ constexpr Field<RuleDraft> kRuleFields[] = {
     {kBoundKinds[1].key, kOptional, "Measured at least this.", &read_bound<1>},
     {kBoundKinds[2].key, kOptional, "Measured exactly this.", &read_bound<2>},
     {kBoundKinds[3].key, kOptional, "Worse than the reference by at most so many percent.", &read_bound<3>},
+    {"band", kOptional, "Measured from the first of two values to the second: `[0.31, 0.52]`.", &read_band},
     {"vs", kOptional,
      "Always `reference`: of a metric that is a distance to it (`numerics.loss_rel`) with any limit, of one that "
      "compares "
@@ -189,7 +218,7 @@ void check_bounds(const RuleDraft& draft, const YamlNode& map, Scope& scope) {
     scope.diagnostics.error(mark, "RB039", "a rule has more than one bound", "one bound a rule");
   }
   if (draft.bounds == 0 && map.find("gate") == nullptr) {
-    scope.diagnostics.error(mark, "RB018", "a rule needs a bound (max, min, equal, max_regression) or a `gate`");
+    scope.diagnostics.error(mark, "RB018", "a rule needs a bound (max, min, equal, max_regression, band) or a `gate`");
   }
   check_sort_of_bound(draft, map, scope);
   if (draft.metric->is_share && draft.bounds > 0 && map.find("to") == nullptr) {

@@ -53,6 +53,14 @@ double aggregated(const Metric& metric, const std::vector<double>& values) {
   return metric.info.better == Better::lower ? *most : *least;
 }
 
+// What stands for the repeats: of a band the one farthest out of it, for a repeat below it is not made good by others.
+double standing_for(const Metric& metric, const Bound& bound, const std::vector<double>& values) {
+  const double worst = aggregated(metric, values);
+  if (bound.kind != Bound::Kind::band || !std::isfinite(worst)) return worst;
+  const auto beyond = [&](double value) { return std::max(bound.low.value() - value, value - bound.limit); };
+  return *std::ranges::max_element(values, {}, beyond);
+}
+
 // Of the attempt whose value stands for the cell; a value that is no number stands for it too.
 std::optional<int> repeat_with(const CellEvidence& cell, const std::vector<double>& values, double value) {
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -86,6 +94,23 @@ std::string located(const CheckDivergence& divergence, bool names_other_side) {
   return fmt::format("first {}in {}{}", when, tensor, names_other_side ? ", against " + divergence.against : "");
 }
 
+// Too low is as wrong as too high: a mask that lets a decoder see what it is to say makes its loss fall fast.
+void judge_band(CheckResult& check, const Bound& bound, double value, const std::string& statement) {
+  const double low = bound.low.value();
+  const bool holds = value >= low && value <= bound.limit;
+  const bool is_nearer_low = value - low < bound.limit - value;
+  const double edge = is_nearer_low ? low : bound.limit;
+  if (edge != 0) check.margin_rel = (is_nearer_low ? value - low : bound.limit - value) / std::abs(edge);
+  std::string sentence = fmt::format("{} is {} {} to {}", humanised(value, check.unit),
+                                     holds         ? "within"
+                                     : value < low ? "below"
+                                                   : "above",
+                                     humanised(low, check.unit), humanised(bound.limit, check.unit));
+  if (!statement.empty()) sentence += "; " + statement;
+  decide(check, holds ? CheckStatus::passed : CheckStatus::failed,
+         holds ? Reason("within_bound") : Reason("over_bound"), std::move(sentence));
+}
+
 // `statement` says the value in words; empty: the number speaks for itself.
 void judge_absolute(CheckResult& check, const Bound& bound, double value, const std::string& statement = "") {
   check.measured = value;
@@ -105,6 +130,8 @@ void judge_absolute(CheckResult& check, const Bound& bound, double value, const 
       holds = value == bound.limit;
       relation = holds ? "=" : "!=";
       break;
+    case Bound::Kind::band:
+      return judge_band(check, bound, value, statement);
     case Bound::Kind::max_regression:
       throw std::logic_error("a regression bound is judged by ratio");
   }
@@ -173,7 +200,7 @@ void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellTh
   const Values measured = values_of(metric, cell, threshold.of);
   if (!measured.missing.empty()) return leave_undecided(check, "missing_metric", measured.missing);
   check.samples = static_cast<int>(measured.of_attempts.size());
-  const double value = aggregated(metric, measured.of_attempts);
+  const double value = standing_for(metric, bound, measured.of_attempts);
   if (metric.aggregate == Aggregate::worst) check.repeat = repeat_with(cell, measured.of_attempts, value);
   if (check.samples > 1 && std::isfinite(value) && value != 0) {
     check.noise_rel = robust_sd(measured.of_attempts) / std::abs(value);

@@ -235,5 +235,50 @@ TEST_CASE("equal bits are not promised where fingerprints differ between hosts, 
   CHECK(judged().sentence == "cell does not repeat its own bits");
 }
 
+CellEvidence with_losses(const std::vector<double>& last) {
+  CellEvidence cell{"cell", "cpu", "", {}};
+  for (const double loss : last) {
+    cell.repeats.push_back(sample::attempt(static_cast<int>(cell.repeats.size()), 300'000));
+    for (StepRecord& step : cell.repeats.back().lead().trace->steps) step.loss = exact_float(loss);
+  }
+  return cell;
+}
+
+CheckResult banded(const CellEvidence& cell, double low, double high, const char* metric = "numerics.end_loss") {
+  CellThreshold threshold = sample::threshold(metric, Bound::Kind::band, high, false);
+  threshold.bound.low = low;
+  return evaluate(threshold, cell, {});
+}
+
+TEST_CASE("a band holds from its lower end to its upper one, and says on which side a value left it", "[verdict]") {
+  const CheckResult within = banded(with_losses({0.5}), 0.25, 1);
+  CHECK(within.status == CheckStatus::passed);
+  CHECK(within.reason == "within_bound");
+  CHECK(*within.margin_rel == Approx(1.0));
+  CHECK_THAT(within.sentence, Catch::StartsWith("0.5 loss is within 0.25 loss to 1 loss; mean of the last 5 of 20"));
+  CHECK(banded(with_losses({0.25}), 0.25, 1).status == CheckStatus::passed);
+  CHECK(banded(with_losses({1}), 0.25, 1).status == CheckStatus::passed);
+  const CheckResult above = banded(with_losses({1.5}), 0.25, 1);
+  CHECK(above.status == CheckStatus::failed);
+  CHECK(above.reason == "over_bound");
+  CHECK(*above.margin_rel == Approx(-0.5));
+  CHECK_THAT(above.sentence, Catch::StartsWith("1.5 loss is above 0.25 loss to 1 loss"));
+  const CheckResult below = banded(with_losses({0.125}), 0.25, 1);
+  CHECK(below.status == CheckStatus::failed);
+  CHECK(*below.margin_rel == Approx(-0.5));
+  CHECK_THAT(below.sentence, Catch::StartsWith("0.125 loss is below 0.25 loss to 1 loss"));
+}
+
+TEST_CASE("one repeat out of a band is not made good by the others, on either side", "[verdict]") {
+  const CheckResult below = banded(with_losses({0.5, 0.125, 0.75}), 0.25, 1);
+  CHECK(below.status == CheckStatus::failed);
+  CHECK(below.repeat == 1);
+  CHECK(*below.measured == 0.125);
+  const CheckResult above = banded(with_losses({0.5, 0.75, 1.5}), 0.25, 1);
+  CHECK(above.status == CheckStatus::failed);
+  CHECK(above.repeat == 2);
+  CHECK(banded(with_losses({0.5, 0.75, 1}), 0.25, 1).status == CheckStatus::passed);
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -181,6 +181,11 @@ class Judge {
             verdict.checks.push_back(evaluate(threshold, evidence, on_one_rank(cell, verdict.workload_digest)));
           }
           break;
+        case Against::seeds:
+          if (const auto cells = of_seeds(cell); cells.size() > 1) {
+            verdict.checks.push_back(evaluate(threshold, evidence, ends_of_seeds(cells)));
+          }
+          break;
         case Against::construction:
           verdict.checks.push_back(evaluate(threshold, evidence, {&constructed(cell), {}, ""}));
           break;
@@ -219,6 +224,45 @@ class Judge {
     }
     return {nullptr, "no_reference",
             fmt::format("no cell of this plan does its {} micro-batches on one rank", micro_batches_of(cell.request))};
+  }
+
+  // The cells that are to run and differ from this one in the seed alone, itself among them.
+  std::vector<const PlannedCell*> of_seeds(const Cell& cell) const {
+    const auto key = [](const Cell& of) {
+      KnobValues knobs = of.request.knobs;
+      Coordinates coordinates = of.coordinates;
+      knobs.erase("seed");
+      coordinates["seed"] = "";
+      return std::pair(std::move(coordinates), std::move(knobs));
+    };
+    std::vector<const PlannedCell*> cells;
+    for (const PlannedCell& planned : run_.plan.cells) {
+      if (!planned.skip && key(planned.cell) == key(cell)) cells.push_back(&planned);
+    }
+    return cells;
+  }
+
+  // The first repeat of each, of which the bits of its steps are dropped.
+  ReferenceEvidence ends_of_seeds(const std::vector<const PlannedCell*>& cells) {
+    const std::string name = fmt::format("{} and {} others", cells.front()->cell.slug, cells.size() - 1);
+    if (seeds_.slug == name) return {&seeds_, {}, ""};
+    CellEvidence all{name, cells.front()->cell.request.device, "", {}};
+    for (const PlannedCell* planned : cells) {
+      const std::string& slug = planned->cell.slug;
+      const CellRecord* record = record_of(planned->cell.request.cell_id);
+      if (record == nullptr) return {nullptr, "no_reference", fmt::format("{} did not run", slug)};
+      const auto repeats = last_attempts(planned->cell, *record);
+      if (const auto early = ended_early(planned->cell, repeats, stack_and_driver(planned->cell), faults_)) {
+        return {nullptr, "reference_failed",
+                fmt::format("{} is {}: {}", slug, to_string(early->outcome), early->sentence)};
+      }
+      CellEvidence one = load_evidence(planned->cell, {repeats.front()});
+      for (RankRecord& rank : one.repeats.front().ranks) rank.trace->tensors.clear();
+      all.host = one.host;
+      all.repeats.push_back(std::move(one.repeats.front()));
+    }
+    seeds_ = std::move(all);
+    return {&seeds_, {}, ""};
   }
 
   // What stands for a cell's workload, kept as the little of its trace that is made by construction.
@@ -316,6 +360,7 @@ class Judge {
   std::unordered_map<std::string, CellEvidence> constructed_;
   CellEvidence reference_;  // as last read: neighbouring cells of a plan often share theirs
   CellEvidence other_host_;
+  CellEvidence seeds_;
   CellEvidence one_rank_;
 };
 

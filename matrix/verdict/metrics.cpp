@@ -12,6 +12,7 @@
 #include "matrix/verdict/collective_metrics.hpp"
 #include "matrix/verdict/divergence.hpp"
 #include "matrix/verdict/layout_metrics.hpp"
+#include "matrix/verdict/learning_metrics.hpp"
 #include "matrix/verdict/probe_metrics.hpp"
 #include "matrix/verdict/resume_metrics.hpp"
 #include "matrix/verdict/scaling_metrics.hpp"
@@ -310,6 +311,10 @@ constexpr Metric kMetrics[] = {
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
     {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, Against::reference},
     {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst},
+    with_reasons({"numerics.end_loss", "loss",   kLower,  numerics,   "mean loss of the last tenth of the steps, at least five"}, &end_loss, kWorst),
+    with_reasons({"numerics.loss_fall_rel", "rel", kHigher, numerics, "share of the first tenth's loss that is gone in the last tenth"}, &loss_fall_rel, kWorst),
+    {{"numerics.alike_seeds",          "count", kLower,  numerics,   "other seeds that train the same work, or the same bits"},                nullptr, &alike_seeds, kWorst, Against::seeds},
+    {{"numerics.seed_spread_rel",      "rel",   kLower,  numerics,   "from the least to the largest end loss of all seeds, as a share of their mean"}, nullptr, &seed_spread_rel, kWorst, Against::seeds},
     with_reasons({"numerics.skipped_updates", "rel", kLower, numerics, "share of the steps whose update a dynamic loss scale skipped"}, &skipped_updates, kWorst),
     {{"numerics.changed_calls",        "count", kLower,  numerics,   "operator calls whose bits are not the reference's"},                     nullptr, &changed_calls, kWorst, Against::reference},
     {{"numerics.broken_calls",         "count", kLower,  numerics,   "operator calls that are neither equal to the reference's nor rounding"}, nullptr, &broken_calls, kWorst, Against::reference},

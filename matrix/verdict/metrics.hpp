@@ -46,6 +46,8 @@ enum class Against {
   reference,
   other_host,    // the same cell on another host of a merged run; where there is none the metric does not apply
   one_rank,      // the same training with all its micro-batches on one rank; of one rank the metric does not apply
+  seeds,         // this cell and those that differ from it in the seed alone; where there are none the metric does not
+                 // apply
   construction,  // the cell of the run that stands for its workload, on whatever stack, device and host it ran
 };
 

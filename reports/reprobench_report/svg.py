@@ -33,7 +33,7 @@ def bullet(check: dict[str, Any], kind: str) -> Markup:
         title = f"ratio {significant(value)}, limit {significant(limit)}"
     else:
         value, limit = finite(check["measured"]), finite(check["limit"])
-        if value is None or limit is None or kind == "equal" or limit <= 0 or value < 0:
+        if value is None or limit is None or kind in ("equal", "band") or limit <= 0 or value < 0:
             return Markup("")
         marks, interval = [0.0], [None, None]
         title = f"measured {human(value, check['unit'])}, limit {human(limit, check['unit'])}"

@@ -60,6 +60,7 @@ class Drawings(unittest.TestCase):
         self.assertEqual(bullet({**self.CHECK, "ratio": "nan"}, "max_regression"), "")
         self.assertEqual(bullet({**self.CHECK, "measured": None}, "max"), "")
         self.assertEqual(bullet({**self.CHECK, "limit": 0}, "max"), "")
+        self.assertEqual(bullet(self.CHECK, "band"), "")  # forbidden on both sides
         self.assertEqual(step_strip(5, 0), "")
         self.assertEqual(outcome_bar([("passed", 0)]), "")
 

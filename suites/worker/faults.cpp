@@ -35,6 +35,7 @@ struct FaultKind {
   FaultPhase phase;
   Target target;
   void (*apply)(const FaultSite& site);
+  bool lasts = false;  // acts at every step from the injection's on
 };
 
 [[noreturn]] void refuse(const std::string& why) { throw RunFailure("bad_request", "inject: " + why); }
@@ -153,6 +154,28 @@ void stale_batch(const FaultSite& site) { site.batches.load(std::max<std::int64_
 // As another seed would order the samples.
 void wrong_batch(const FaultSite& site) { site.batches.load(site.injection.step + 7); }
 
+// The learning signal is half of what it should be.
+void update_halved(const FaultSite& site) { site.state.scale_learning_rate(0.5); }
+
+void weight_stuck(const FaultSite& site) { site.state.hold(*site.state.index_of(site.injection.tensor)); }
+
+// The one of the step it began at, again and again: learnt by heart.
+void batch_stuck(const FaultSite& site) { site.batches.load(site.injection.step); }
+
+// Every sample gets the answer of the one before it; of data without answers, such as images and their captions, all
+// but the first field of it.
+void targets_shifted(const FaultSite& site) {
+  const auto fields = site.batches.fields();
+  const bool has_target = std::ranges::count(fields, "target", &FieldSpec::name) > 0;
+  for (std::size_t field = 1; field < fields.size(); ++field) {
+    if (has_target && fields[field].name != "target") continue;
+    for (std::int64_t number = 0; number < site.batches.layout().accumulated; ++number) {
+      const at::Tensor& answers = site.batches.tensor(field, number);
+      answers.copy_(answers.roll({1}, {0}));
+    }
+  }
+}
+
 // Row `to` of the batch becomes a copy of row `from` of `source`.
 void copy_row(const at::Tensor& target, std::int64_t to, const at::Tensor& source, std::int64_t from) {
   at::Tensor row = target.select(0, to);
@@ -199,6 +222,11 @@ constexpr FaultKind kKinds[] = {
     {"atomic_add",      FaultPhase::after_backward,    Target::trained,   &atomic_add},
     {"offload_device_mismatch", FaultPhase::before_update, Target::kept, &offload_device_mismatch},
     {"skip_update",     FaultPhase::instead_of_update, Target::none,      &skip_update},
+    {"updates_stop",    FaultPhase::instead_of_update, Target::none,      &skip_update, true},
+    {"update_halved",   FaultPhase::before_step,       Target::none,      &update_halved},
+    {"weight_stuck",    FaultPhase::before_step,       Target::trained,   &weight_stuck},
+    {"batch_stuck",     FaultPhase::after_load,        Target::none,      &batch_stuck, true},
+    {"targets_shifted", FaultPhase::after_load,        Target::none,      &targets_shifted, true},
 };
 // clang-format on
 
@@ -275,7 +303,8 @@ Fault::Fault(const Injection& injection, const CellRequest& request, TrainState&
 bool Fault::act(FaultPhase phase, std::int64_t step) {
   if (phase == FaultPhase::before_step && in_operators_) in_operators_->begin_step(step);
   const FaultKind* kind = find_kind(injection_.kind);
-  if (kind == nullptr || kind->phase != phase || step != injection_.step) return false;
+  if (kind == nullptr || kind->phase != phase) return false;
+  if (kind->lasts ? step < injection_.step : step != injection_.step) return false;
   kind->apply({injection_, state_, batches_});
   return true;
 }

@@ -22,7 +22,7 @@ class Fault {
   // there. All references must outlive the fault.
   Fault(const Injection& injection, const CellRequest& request, TrainState& state, BatchSource& batches);
 
-  // Acts if this is its step and phase; true if it did.
+  // Acts if this is its step, of a kind that lasts or a later one, and its phase; true if it did.
   bool act(FaultPhase phase, std::int64_t step);
 
   // Null unless the fault sits in operators; those see it from its step on.

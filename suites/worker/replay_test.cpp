@@ -184,7 +184,8 @@ TEST_CASE("every kind of fault changes the run, and without it the run is the sa
   const std::string clean = train(request, folder.path()).chain;
   for (const char* kind :
        {"weight_ulp", "weight_sign", "moment_ulp", "adam_epsilon", "stale_batch", "wrong_batch", "sample_repeated",
-        "sample_dropped", "gradient_ulp", "skip_update", "tf32", "accumulate_16_bit"}) {
+        "sample_dropped", "gradient_ulp", "skip_update", "updates_stop", "update_halved", "weight_stuck", "batch_stuck",
+        "targets_shifted", "tf32", "accumulate_16_bit"}) {
     INFO(kind);
     request.inject = Injection{kind, 2, "fc1.bias", 3};
     CHECK(train(request, folder.path()).chain != clean);

@@ -266,11 +266,14 @@ double TrainState::learning_rate(std::int64_t step) const {
   return reprobench::learning_rate(preset_.optimizer, preset_.schedule, step, steps_);
 }
 
-void TrainState::begin_update(std::int64_t step) { optimizer_->begin(learning_rate(step), numbers_->if_defined()); }
+void TrainState::begin_update(std::int64_t step) {
+  optimizer_->begin(learning_rate(step) * learning_rate_share_, numbers_->if_defined());
+}
 
 void TrainState::apply_update() {
   const c10::NoGradGuard no_grad;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (i == held_) continue;
     Slot& slot = slots_[i];
     if (slot.shard.defined() && slot.parameter.grad().defined()) {  // every rank has all gradients
       const Shard shard = partition_.of(sharding_.rank, i);

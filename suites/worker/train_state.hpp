@@ -103,6 +103,11 @@ class TrainState {
   void apply_update();
   void keep_step_numbers_on_device();
 
+  // For faults: from now on updates have this share of their learning rate, which learning_rate() does not tell, and
+  // that parameter has none.
+  void scale_learning_rate(double share) { learning_rate_share_ = share; }
+  void hold(std::size_t index) { held_ = index; }
+
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
@@ -125,6 +130,8 @@ class TrainState {
   std::vector<StateTensor> tensors_;
   Sharding sharding_;
   Partition partition_;  // of a sharded state
+  double learning_rate_share_ = 1;
+  std::optional<std::size_t> held_;
 };
 
 }  // namespace reprobench
