@@ -1,5 +1,6 @@
 #include "matrix/cli/comparison_text.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@ namespace reprobench {
 namespace {
 
 constexpr std::size_t kTensorsShown = 5;
+constexpr std::size_t kSourcesShown = 8;
 
 // A longer label than the column is wide still ends in a space.
 std::string line(std::string_view label, const std::string& text) { return fmt::format("  {:<11} {}\n", label, text); }
@@ -22,17 +24,9 @@ std::string bits_text(ElementType type, double value, const std::string& bits) {
                                                  : fmt::format("0x{}", digits);
 }
 
-// From here on, a factor of four, ULP only count how many numbers there are around zero.
-constexpr std::uint64_t kMostUlpShown = std::uint64_t{1} << 24;
-
-std::string distance_of(std::optional<std::uint64_t> ulp, std::optional<double> distance_rms) {
-  if (distance_rms && ulp && *ulp > kMostUlpShown) return fmt::format("{:.2g} of the tensor's RMS", *distance_rms);
-  return ulp ? fmt::format("{} ULP", *ulp) : "";
-}
-
 std::string element_text(const ElementFinding& finding) {
-  const std::string apart = distance_of(finding.ulp, finding.distance_rms);
-  const std::string most = distance_of(finding.max_ulp, finding.max_distance_rms);
+  const std::string apart = distance_text(finding.ulp, finding.distance_rms);
+  const std::string most = distance_text(finding.max_ulp, finding.max_distance_rms);
   std::string text = line(
       "element",
       fmt::format("{} [{}], index {} in block {}: {} against {}{}", finding.tensor, fmt::join(finding.shape, " x "),
@@ -132,6 +126,45 @@ std::string lockstep_text(const Explanation& explanation) {
   return text;
 }
 
+std::string source_text(const FurtherSource& source) {
+  const auto place = [](const OperatorRecord& call) {
+    return fmt::format("in the {} of `{}`, call {}", call.pass, call.module.empty() ? "-" : call.module, call.index);
+  };
+  std::string what;
+  if (source.call) {
+    what = fmt::format("{} {}", source.call->measured.name, place(source.call->measured));
+  } else if (source.region) {
+    const auto& ours = source.region->measured;
+    const auto& theirs = source.region->expected;
+    what = fmt::format("{} against {} {}", names_of(ours, 4), names_of(theirs, 4),
+                       place((ours.calls.empty() ? theirs : ours).calls.front()));
+  }
+  return fmt::format("{}: {}, {}", what, to_string(source.headline.word), source.headline.sentence);
+}
+
+// The worst of them first: the headline is about one of those.
+std::string further_text(const Explanation& explanation) {
+  std::vector<const FurtherSource*> sources;
+  for (const FurtherSource& source : explanation.further_sources) sources.push_back(&source);
+  std::stable_sort(sources.begin(), sources.end(), [](const FurtherSource* a, const FurtherSource* b) {
+    const auto is_rounding = [](const FurtherSource* source) {
+      return source->headline.word == ExplainedWord::rounding;
+    };
+    return is_rounding(a) < is_rounding(b);
+  });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kSourcesShown, sources.size()); ++i) {
+    text += line(i == 0 ? "beside it" : "", source_text(*sources[i]));
+  }
+  if (sources.size() > kSourcesShown) text += line("", fmt::format("and {} more", sources.size() - kSourcesShown));
+  if (explanation.calls_apart > 0) {
+    text += line(
+        "", fmt::format("{} call{} of that step take{} values that differ already: not judged", explanation.calls_apart,
+                        explanation.calls_apart == 1 ? "" : "s", explanation.calls_apart == 1 ? "s" : ""));
+  }
+  return text;
+}
+
 std::string explanation_text(const Explanation& explanation) {
   std::string text;
   if (explanation.headline) {
@@ -145,7 +178,7 @@ std::string explanation_text(const Explanation& explanation) {
                                  fmt::join(explanation.diverging_operators, ", ")));
   }
   if (explanation.element) text += element_text(*explanation.element);
-  text += budget_text(explanation);
+  text += budget_text(explanation) + further_text(explanation);
   if (explanation.lockstep) text += lockstep_text(explanation);
   for (const auto& [state, word, sentence] : explanation.lockstep_states) {
     text += line("", fmt::format("after step {}: {}, {}", state, to_string(word), sentence));
@@ -156,7 +189,7 @@ std::string explanation_text(const Explanation& explanation) {
 }
 
 // What the traces show of how the difference grows.
-std::string distance_text(const CellComparison& comparison) {
+std::string growth_text(const CellComparison& comparison) {
   std::string text;
   if (comparison.over_bound) {
     const OverBound& over = *comparison.over_bound;
@@ -202,7 +235,7 @@ std::string tensor_text(const TensorComparison& tensor) {
   };
   return fmt::format("  {:<34} {} of {} differ, relative L2 {:.3g}; first at {}: {} against {}{}", tensor.name,
                      *tensor.differing, *tensor.elements, tensor.rel_l2.value_or(0), first.index, shown(first.measured),
-                     shown(first.reference), first.ulp ? fmt::format(", {} ULP", *first.ulp) : "");
+                     shown(first.reference), first.ulp ? ", " + distance_text(first.ulp, first.distance_rms) : "");
 }
 
 }  // namespace
@@ -233,7 +266,7 @@ std::string to_text(const CellComparison& comparison, const Terminal& terminal) 
   for (const SideDifference& difference : comparison.differences) {
     text += line("changed", fmt::format("{}: {}", difference.what, sides_text(difference)));
   }
-  text += distance_text(comparison);
+  text += growth_text(comparison);
   if (comparison.explanation) text += explanation_text(*comparison.explanation);
   return text;
 }

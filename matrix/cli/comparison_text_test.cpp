@@ -266,6 +266,41 @@ TEST_CASE("of a lockstep five tensors are shown, and its other states beneath", 
   CHECK(explained(explanation).starts_with("  lockstep    defect (state after step 0, 32 batches)"));
 }
 
+FurtherSource further_source(const std::string& name, ExplainedWord word, const std::string& sentence) {
+  FurtherSource source;
+  source.call = OperatorDivergence{};
+  source.call->measured = source.call->expected = call_of(name, "fc2.weight", 61);
+  source.headline = {word, sentence};
+  return source;
+}
+
+TEST_CASE("sources behind the first stand beneath it, those that only round last, and what was not judged", "[cli]") {
+  Explanation explanation;
+  explanation.further_sources = {further_source("aten::sub", ExplainedWord::rounding, "within"),
+                                 further_source("aten::mul_", ExplainedWord::defect, "beyond")};
+  explanation.calls_apart = 12;
+  CHECK(explained(explanation) ==
+        "  beside it   aten::mul_ in the forward of `fc2.weight`, call 61: defect, beyond\n"
+        "              aten::sub in the forward of `fc2.weight`, call 61: rounding, within\n"
+        "              12 calls of that step take values that differ already: not judged\n");
+  explanation.further_sources.assign(10, explanation.further_sources[0]);
+  explanation.calls_apart = 1;
+  const std::string many = explained(explanation);
+  CHECK(many.find("and 2 more\n") != std::string::npos);
+  CHECK(many.ends_with("1 call of that step takes values that differ already: not judged\n"));
+}
+
+TEST_CASE("a stretch behind the first source is named by both sides' calls", "[cli]") {
+  Explanation explanation;
+  FurtherSource source;
+  source.region = OperatorRegion{};
+  source.region->expected.calls = {call_of("aten::erf", "act", 4), call_of("aten::mul", "act", 5)};
+  source.headline = {ExplainedWord::rounding, "within"};
+  explanation.further_sources = {source};
+  CHECK(explained(explanation) ==
+        "  beside it   nothing against aten::erf, aten::mul in the forward of `act`, call 4: rounding, within\n");
+}
+
 TEST_CASE("the headline comes first, the suspect and notes last", "[cli]") {
   CellComparison comparison = plain_comparison(Match::differs);
   comparison.explanation = Explanation{};

@@ -4,5 +4,8 @@ namespace reprobench {
 
 std::string snapshot_file(std::int64_t step) { return "state-" + std::to_string(step) + ".safetensors"; }
 std::string gradients_file(std::int64_t step) { return "gradients-" + std::to_string(step) + ".safetensors"; }
+std::string operator_tensors_file(std::size_t number) {
+  return number == 0 ? kOperatorTensorsFile : "operator-" + std::to_string(number) + ".safetensors";
+}
 
 }  // namespace reprobench

@@ -4,7 +4,8 @@
 // Beside trace.jsonl and result.json a replay leaves in the attempt's folder
 //   state-STEP.safetensors       the whole state after STEP steps (contract/state_snapshot.hpp); 0: before the first
 //   operators.jsonl              every operator call of the steps asked for (contract/operator_record.hpp)
-//   operator.safetensors         the tensors of one of these calls, and what fp64 and perturbed inputs make of them
+//   operator.safetensors         the tensors of one of these calls, and what fp64 and perturbed inputs make of them;
+//   operator-N.safetensors       the same of the N-th further call, from 1
 //   gradients-STEP.safetensors   with `hold_state`: parameter gradients of every step, and for the first one the update
 #pragma once
 
@@ -33,7 +34,8 @@ struct Replay {
   std::int64_t operators_from = 0;  // first and last step of operators.jsonl; 0: none
   std::int64_t operators_to = 0;
   std::optional<OperatorSite> capture;
-  bool hold_state = false;  // no update: every step sees another batch from the same state
+  std::vector<OperatorSite> further_captures = {};  // beside it
+  bool hold_state = false;                          // no update: every step sees another batch from the same state
 };
 
 template <>
@@ -59,7 +61,9 @@ struct Description<Replay> {
     field("operators_from", replay.operators_from, rule::at_least(0).says("0: none."));
     field("operators_to", replay.operators_to, rule::at_least(0));
     field("capture", replay.capture);
+    field.optional("further_captures", replay.further_captures, "Beside `capture`.");
     field("hold_state", replay.hold_state, "No update: every step sees another batch from the same state.");
+    field.hold(replay.capture || replay.further_captures.empty(), "asks for further captures and for no first one");
     field.hold(replay.last_step >= replay.first_step, "has no steps: its last is before its first");
   }
 };
@@ -67,6 +71,9 @@ struct Description<Replay> {
 std::string snapshot_file(std::int64_t step);
 std::string gradients_file(std::int64_t step);
 inline constexpr const char* kOperatorsFile = "operators.jsonl";
-inline constexpr const char* kOperatorTensorsFile = "operator.safetensors";
+
+// Of the capture with this number: 0 is `capture`, then follow the further ones.
+std::string operator_tensors_file(std::size_t number);
+inline constexpr const char* kOperatorTensorsFile = "operator.safetensors";  // of number 0
 
 }  // namespace reprobench

@@ -16,6 +16,7 @@ Replay full_replay() {
   replay.operators_from = 5;
   replay.operators_to = 6;
   replay.capture = OperatorSite{6, 17};
+  replay.further_captures = {{6, 21, {19, 20}}};
   replay.hold_state = true;
   return replay;
 }
@@ -30,6 +31,9 @@ TEST_CASE("a replay comes back as it was asked for", "[replay]") {
   CHECK(back.operators_to == 6);
   CHECK(back.capture->step == 6);
   CHECK(back.capture->index == 17);
+  REQUIRE(back.further_captures.size() == 1);
+  CHECK(back.further_captures[0].index == 21);
+  CHECK(back.further_captures[0].stretch == std::vector<std::int64_t>{19, 20});
   CHECK(back.hold_state);
   Replay plain;
   plain.last_step = 1;
@@ -41,8 +45,15 @@ TEST_CASE("a replay without steps or with a field missing is refused", "[replay]
   SECTION("no first step") { json["first_step"] = 0; }
   SECTION("ends before it begins") { json["last_step"] = 3; }
   SECTION("no capture") { json.erase("capture"); }
+  SECTION("further captures without a first one") { json["capture"] = nullptr; }
   SECTION("half a capture") { json["capture"].erase("index"); }
   CHECK_THROWS_AS(read_document<Replay>(json), ContractError);
+}
+
+TEST_CASE("every capture has a file of its own", "[replay]") {
+  CHECK(operator_tensors_file(0) == kOperatorTensorsFile);
+  CHECK(operator_tensors_file(1) == "operator-1.safetensors");
+  CHECK(operator_tensors_file(12) == "operator-12.safetensors");
 }
 
 TEST_CASE("one step is a replay", "[replay]") {

@@ -131,14 +131,43 @@ struct Description<StateLockstep> {
   }
 };
 
-struct Explanation {
-  std::optional<Headline> headline;  // nothing: no call made the difference
+// One place of a step where other values arise out of equal ones.
+struct DifferenceSource {
   std::optional<OperatorDivergence> call;
-  std::optional<OperatorRegion> region;          // without a call: what made the difference; with one: what it calls
-  std::vector<std::string> diverging_operators;  // of that step
+  std::optional<OperatorRegion> region;  // without a call: what made the difference; with one: what it calls
   std::optional<ElementFinding> element;
   std::optional<OperatorBudget> budget;
   std::string no_budget;  // why there is none
+};
+
+// One behind the first.
+struct FurtherSource : DifferenceSource {
+  bool inputs_agree = true;  // false: the call takes values that differ already, and its constants differ besides
+  Headline headline;
+};
+
+template <>
+struct Description<FurtherSource> {
+  static constexpr About about =
+      About::part("further_source", "A place of the step behind the first where other values arise out of equal ones.");
+  static void fields(auto& field, FurtherSource& source) {
+    field("headline", source.headline);
+    field("inputs_agree", source.inputs_agree,
+          "False: it takes values that differ already, and its constants differ besides.");
+    field("operator", source.call);
+    field("region", source.region, "Where the sides take different operators.");
+    field("element", source.element);
+    field("operator_budget", source.budget);
+    field("no_operator_budget", source.no_budget, "Why there is none.");
+  }
+};
+
+struct Explanation : DifferenceSource {
+  std::optional<Headline> headline;              // nothing: no call made the difference
+  std::vector<std::string> diverging_operators;  // of that step
+  std::vector<FurtherSource> further_sources;    // of that step, behind the first
+  std::int64_t sources_left_out = 0;             // so many more of them are not on record
+  std::int64_t calls_apart = 0;  // of that step, innermost: they take values that differ already and were not judged
   std::optional<Lockstep> lockstep;
   std::optional<std::int64_t> lockstep_state;  // the step after which its common state was taken
   std::vector<StateLockstep> lockstep_states;  // from further states, if asked for
@@ -158,6 +187,13 @@ struct Description<Explanation> {
     field("element", explanation.element);
     field("operator_budget", explanation.budget);
     field("no_operator_budget", explanation.no_budget, "Why there is none.");
+    field.optional("further_sources", explanation.further_sources,
+                   "Of that step, behind the first: every other place where equal inputs become different outputs.");
+    field.optional("sources_left_out", explanation.sources_left_out,
+                   rule::at_least(1).says("So many more of them are not on record."));
+    field.optional("calls_apart", explanation.calls_apart,
+                   rule::at_least(1).says("Innermost calls of that step that take values which differ already: they "
+                                          "were not judged."));
     field("lockstep", explanation.lockstep);
     field.optional("lockstep_state", explanation.lockstep_state,
                    rule::at_least(0).says("The step after which its common state was taken."));

@@ -1,18 +1,16 @@
 #include "matrix/inquiry/explanation.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <limits>
+#include <set>
 
 #include <fmt/format.h>
 
-#include "matrix/contract/number.hpp"
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/evidence/trace_chain.hpp"
 #include "matrix/inquiry/headline.hpp"
 #include "matrix/inquiry/replay_files.hpp"
-#include "matrix/verdict/accumulator.hpp"
+#include "matrix/inquiry/source_judgement.hpp"
+#include "matrix/verdict/operator_parting.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
@@ -33,13 +31,11 @@ CellRequest replay_of(const ComparedSide& side, Replay replay) {
   return request;
 }
 
-// A worker's own text.
-std::optional<double> finite_number(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
-  return number;
-}
+// So many sources of a step are shown, and so many of them are captured: the first, and of the others one of every
+// operator before a second of any.
+constexpr std::size_t kMostSources = 64;
+constexpr std::size_t kMostCaptures = 32;
+constexpr std::int64_t kMostCaptureBytes = std::int64_t{1} << 30;
 
 // One explanation in the making: both sides' replays, and what they have shown so far.
 class Explainer {
@@ -50,16 +46,11 @@ class Explainer {
 
   Explanation run(const std::vector<SideDifference>& differences) {
     replay_operators();
-    if (result_.call) {
-      capture_call();
-    } else if (result_.region) {
-      capture_outflow();
-    } else {
-      compare_states();
-    }
+    if (!result_.call && !result_.region) compare_states();
+    judge_sources();
     if (settings_.lockstep_batches > 0) judge_steps();
-    result_.headline = headline_of(result_);
-    result_.suspect = suspect_of(operator_named(), differences);
+    give_headlines(result_);
+    result_.suspect = suspect_of(operator_of(blamed_source(result_)), differences);
     return std::move(result_);
   }
 
@@ -78,13 +69,32 @@ class Explainer {
     expected_folder_ = outcomes[1].folder;
     const OperatorCalls ours = operators_left_in(measured_folder_, start_, first_.step);
     const OperatorCalls theirs = operators_left_in(expected_folder_, start_, first_.step);
-    for (std::int64_t step = start_; step <= first_.step && !result_.call && !result_.region; ++step) {
+    for (std::int64_t step = start_; step <= first_.step; ++step) {
       const auto our_calls = ours.of_step(step);
       const auto their_calls = theirs.of_step(step);
-      OperatorParting parting = where_values_part(our_calls, their_calls);
-      result_.call = std::move(parting.call);
-      result_.region = std::move(parting.region);
+      StepParting parting = partings_of_step(our_calls, their_calls);
+      if (parting.sources.empty()) continue;
+      take(std::move(parting));
       if (result_.call) result_.diverging_operators = diverging_operator_names(our_calls, their_calls);
+      return;
+    }
+  }
+
+  void take(StepParting parting) {
+    result_.calls_apart = parting.calls_apart;
+    for (std::size_t i = 0; i < parting.sources.size(); ++i) {
+      OperatorParting& source = parting.sources[i];
+      if (i == 0 && !parting.begins_apart) {
+        result_.call = std::move(source.call);
+        result_.region = std::move(source.region);
+      } else if (result_.further_sources.size() == kMostSources) {
+        ++result_.sources_left_out;
+      } else {
+        FurtherSource& further = result_.further_sources.emplace_back();
+        further.call = std::move(source.call);
+        further.region = std::move(source.region);
+        further.inputs_agree = source.inputs_agree;
+      }
     }
   }
 
@@ -102,167 +112,72 @@ class Explainer {
   }
 
   // The one whose library is asked for: of a stretch the call that ends it.
-  std::string operator_named() const {
-    if (result_.call) return result_.call->measured.name;
-    if (!result_.region) return "";
-    for (const OperatorStretch* stretch : {&result_.region->measured, &result_.region->expected}) {
+  static std::string operator_of(const DifferenceSource& source) {
+    if (source.call) return source.call->measured.name;
+    if (!source.region) return "";
+    for (const OperatorStretch* stretch : {&source.region->measured, &source.region->expected}) {
       if (!stretch->calls.empty()) return stretch->calls.back().name;
     }
     return "";
   }
 
-  Replay capture_of(const std::filesystem::path& folder, const OperatorRecord& call,
-                    const std::vector<OperatorRecord>& stretch = {}) const {
+  // Those to capture, the first source ahead.
+  std::vector<DifferenceSource*> captured_sources() {
+    std::vector<DifferenceSource*> sources;
+    std::set<std::string> operators;
+    std::int64_t bytes = 0;
+    if (result_.call || result_.region) {
+      sources.push_back(&result_);
+      operators.insert(operator_of(result_));
+      bytes = capture_bytes(result_);
+    }
+    for (const bool is_second_look : {false, true}) {
+      for (FurtherSource& source : result_.further_sources) {
+        if (!source.inputs_agree || operators.insert(operator_of(source)).second == is_second_look) continue;
+        if (std::find(sources.begin(), sources.end(), &source) != sources.end()) continue;
+        const std::int64_t with_it = bytes + capture_bytes(source);
+        if (!sources.empty() && (sources.size() == kMostCaptures || with_it > kMostCaptureBytes)) continue;
+        sources.push_back(&source);
+        bytes = with_it;
+      }
+    }
+    return sources;
+  }
+
+  Replay capture_of(const std::filesystem::path& folder, const std::vector<OperatorSite>& sites) const {
     Replay replay;
     replay.from_state = folder / snapshot_file(start_ - 1);
     replay.first_step = start_;
-    replay.last_step = call.step;
-    replay.capture = OperatorSite{call.step, call.index};
-    for (const OperatorRecord& before : stretch) replay.capture->stretch.push_back(before.index);
+    replay.last_step = sites.front().step;
+    replay.capture = sites.front();
+    replay.further_captures.assign(sites.begin() + 1, sites.end());
     return replay;
   }
 
-  // What the two stretches made.
-  void capture_outflow() {
-    const OperatorStretch& measured = result_.region->measured;
-    const OperatorStretch& expected = result_.region->expected;
-    const auto outcomes = run_both("tensors", capture_of(measured_folder_, measured.at, measured.calls),
-                                   capture_of(expected_folder_, expected.at, expected.calls));
-    const auto ours = tensors_left_in(outcomes[0].folder, kOperatorTensorsFile);
-    const auto theirs = tensors_left_in(outcomes[1].folder, kOperatorTensorsFile);
-    const auto value = [](const OperatorStretch& stretch, const SafetensorsFile& file, bool is_exact) {
-      const char* kind = stretch.is_taken ? (is_exact ? "exact_input" : "input") : (is_exact ? "fp64" : "output");
-      return find_tensor(file.tensors(), fmt::format("{}.{}", kind, stretch.place));
-    };
-    const TensorView* a = value(measured, ours, false);
-    const TensorView* b = value(expected, theirs, false);
-    find_element(fmt::format("what {} made", names_of(measured.calls.empty() ? expected : measured, 4)), a, b);
-    for (const SafetensorsFile* file : {&ours, &theirs}) {
-      const auto problem = file->metadata().find("stretch");
-      if (problem == file->metadata().end()) continue;
-      result_.no_budget = "the stretch cannot be carried out in fp64: " + problem->second;
-      return;
+  void judge_sources() {
+    for (FurtherSource& source : result_.further_sources) {
+      source.no_budget = source.inputs_agree
+                             ? fmt::format("not captured: a replay captures {} calls and {} MiB at most", kMostCaptures,
+                                           kMostCaptureBytes >> 20)
+                             : "its inputs differ already";
     }
-    weigh({a, b, value(measured, ours, true), value(expected, theirs, true)}, {});
-  }
-
-  void capture_call() {
-    const auto outcomes = run_both("tensors", capture_of(measured_folder_, result_.call->measured),
-                                   capture_of(expected_folder_, result_.call->expected));
-    const auto ours = tensors_left_in(outcomes[0].folder, kOperatorTensorsFile);
-    const auto theirs = tensors_left_in(outcomes[1].folder, kOperatorTensorsFile);
-    const std::string output = fmt::format("output.{}", result_.call->output);
-    find_element(fmt::format("output {} of {}", result_.call->output, result_.call->measured.name),
-                 find_tensor(ours.tensors(), output), find_tensor(theirs.tensors(), output));
-    const std::string exact = fmt::format("fp64.{}", result_.call->output);
-    weigh({find_tensor(ours.tensors(), output), find_tensor(theirs.tensors(), output),
-           find_tensor(ours.tensors(), exact), find_tensor(theirs.tensors(), exact)},
-          theirs.metadata());
-    judge_call(ours, theirs);
-    note_accumulator(ours, theirs, output);
-  }
-
-  // Two generations of tensor cores that made the call out of equal inputs.
-  void note_accumulator(const SafetensorsFile& ours, const SafetensorsFile& theirs, const std::string& output) {
-    const TensorView* a = find_tensor(ours.tensors(), output);
-    const TensorView* b = find_tensor(theirs.tensors(), output);
-    if (a == nullptr || b == nullptr) return;
-    std::vector<TensorView> inputs;
-    while (const TensorView* input = find_tensor(theirs.tensors(), fmt::format("input.{}", inputs.size()))) {
-      inputs.push_back(*input);
+    const auto sources = captured_sources();
+    if (sources.empty()) return;
+    std::vector<OperatorSite> our_sites;
+    std::vector<OperatorSite> their_sites;
+    for (const DifferenceSource* source : sources) {
+      const auto [ours, theirs] = sites_of(*source);
+      our_sites.push_back(ours);
+      their_sites.push_back(theirs);
     }
-    const auto side = [](const CellRequest& request) {
-      return ProductSide{request.device, request.knobs.at("tf32") == "on"};
-    };
-    const auto fit = explain_by_accumulator(result_.call->measured.name, inputs, *a, side(measured_.request), *b,
-                                            side(expected_.request));
-    if (fit) result_.notes.push_back(fit->sentence);
-  }
-
-  void find_element(const std::string& name, const TensorView* a, const TensorView* b) {
-    if (a == nullptr || b == nullptr || a->dtype != b->dtype || a->shape != b->shape) return;
-    const ElementType type = element_type_of(a->dtype);
-    const Difference difference = diff(type, a->bytes, b->bytes);
-    if (difference.equal_bits()) return;
-    const ElementPair& first = *difference.first;
-    result_.element = ElementFinding{name,
-                                     a->shape,
-                                     type,
-                                     difference.count,
-                                     difference.differing,
-                                     difference.first_block,
-                                     first.index,
-                                     hex64(first.bits_a),
-                                     hex64(first.bits_b),
-                                     element_value(type, first.bits_a),
-                                     element_value(type, first.bits_b),
-                                     first.ulp,
-                                     difference.largest ? difference.largest->ulp : std::nullopt};
-    const double rms = std::sqrt(difference.reference_squares / static_cast<double>(difference.count));
-    const double apart = std::abs(result_.element->measured - result_.element->expected);
-    if (!(rms > 0) || !std::isfinite(apart)) return;
-    result_.element->distance_rms = apart / rms;
-    result_.element->max_distance_rms = difference.max_abs / rms;
-  }
-
-  // Both sides' values of one tensor, and what each asks for in fp64.
-  struct Weighed {
-    const TensorView* ours;
-    const TensorView* theirs;
-    const TensorView* our_exact;
-    const TensorView* their_exact;
-  };
-
-  void weigh(const Weighed& of, const SafetensorsMetadata& metadata) {
-    const auto is_exact = [](const TensorView* exact, const TensorView* value) {
-      return exact != nullptr && exact->dtype == "F64" && exact->shape == value->shape;
-    };
-    if (of.ours != nullptr && of.theirs != nullptr &&
-        (of.ours->dtype != of.theirs->dtype || of.ours->shape != of.theirs->shape)) {
-      result_.no_budget = "the two outputs differ in type or shape";
-      return;
+    const auto outcomes =
+        run_both("tensors", capture_of(measured_folder_, our_sites), capture_of(expected_folder_, their_sites));
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const std::string file = operator_tensors_file(i);
+      sources[i]->no_budget.clear();
+      judge_source(*sources[i], measured_.request, expected_.request, tensors_left_in(outcomes[0].folder, file),
+                   tensors_left_in(outcomes[1].folder, file), result_.notes);
     }
-    if (of.ours == nullptr || of.theirs == nullptr || !is_exact(of.their_exact, of.theirs)) {
-      const auto reason = metadata.find("fp64");
-      result_.no_budget = reason == metadata.end() ? "the operator has no fp64 form" : reason->second;
-      return;
-    }
-    const ElementType type = element_type_of(of.theirs->dtype);
-    const bool has_both = is_exact(of.our_exact, of.ours);
-    // Both are held against what the expected side asks for; how far the other asks for something else is said beside.
-    const ErrorSums of_a = error_sums(type, of.ours->bytes, ElementType::fp64, of.their_exact->bytes);
-    const ErrorSums of_b = error_sums(type, of.theirs->bytes, ElementType::fp64, of.their_exact->bytes);
-    const Difference between = diff(type, of.ours->bytes, of.theirs->bytes);
-    const auto relative = [&](double squares, const auto& counted) {
-      return relative_distance(squares, of_b.reference_squares, counted.nan_mismatches + counted.inf_mismatches);
-    };
-    OperatorBudget budget;
-    budget.measured_error_rel = relative(of_a.error_squares, of_a);
-    budget.expected_error_rel = relative(of_b.error_squares, of_b);
-    budget.distance_rel = relative(between.difference_squares, between);
-    if (has_both) {
-      const Difference forms = diff(ElementType::fp64, of.our_exact->bytes, of.their_exact->bytes);
-      budget.forms_apart_rel = relative(forms.difference_squares, forms);
-    }
-    const auto amplification = metadata.find("amplification");
-    if (amplification != metadata.end()) budget.amplification = finite_number(amplification->second);
-    result_.budget = budget;
-  }
-
-  // Class B1: each side's call by itself.
-  void judge_call(const SafetensorsFile& ours, const SafetensorsFile& theirs) {
-    if (!result_.budget) return;
-    const auto judged = [&](const ComparedSide& side, const OperatorRecord& call, const SafetensorsFile& file) {
-      const auto is = [&](const char* knob, const char* value) {
-        const auto found = side.request.knobs.find(knob);
-        return found != side.request.knobs.end() && found->second == value;
-      };
-      const bool is_gpu = side.request.device != "cpu";
-      const LocalSettings settings{is_gpu && is("tf32", "on"), is_gpu || !is("onednn", "on")};
-      return local_error(call, result_.call->output, file.tensors(), settings);
-    };
-    result_.budget->measured = judged(measured_, result_.call->measured, ours);
-    result_.budget->expected = judged(expected_, result_.call->expected, theirs);
   }
 
   // No call at all stands between equal and different values: something changed the state, the batch or a gradient
@@ -275,8 +190,8 @@ class Explainer {
       const auto ours = tensors_left_in(measured_folder_, snapshot_file(step));
       const auto theirs = tensors_left_in(expected_folder_, snapshot_file(step));
       const auto find_in = [&](const std::string& name) {
-        find_element(fmt::format("{} after step {}", name, step), find_tensor(ours.tensors(), name),
-                     find_tensor(theirs.tensors(), name));
+        result_.element = differing_element(fmt::format("{} after step {}", name, step),
+                                            find_tensor(ours.tensors(), name), find_tensor(theirs.tensors(), name));
       };
       find_in(first_.tensor);
       for (const TensorView& tensor : ours.tensors()) {

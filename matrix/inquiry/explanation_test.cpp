@@ -104,6 +104,77 @@ TEST_CASE("of several diverging calls the first is named, and the names of all o
   CHECK(comparison.explanation->diverging_operators == std::vector<std::string>{"aten::sum"});
 }
 
+// The decay of another parameter behind a product that was rounded otherwise: the cheapest way to hide a defect.
+TEST_CASE("a defect behind a harmless difference, fed by equal inputs, is found, judged and named", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 2, 2, 0},
+                               {"optimizer fc3.weight aten::mul_", 2, 2, 3, times(1.5)}};
+  const auto comparison = compare_stacks(replays, explained(8));
+  const Explanation& found = *comparison.explanation;
+  CHECK(found.call->measured.name == "aten::addmm");
+  REQUIRE(found.further_sources.size() == 1);
+  const FurtherSource& second = found.further_sources.front();
+  CHECK(second.call->measured.name == "aten::mul_");
+  CHECK(second.inputs_agree);
+  REQUIRE(second.element);
+  CHECK(second.element->index == 3);
+  CHECK(second.element->tensor == "output 0 of aten::mul_");
+  REQUIRE(second.budget);
+  CHECK(second.budget->measured_error_rel > 0.01);
+  CHECK(second.budget->expected_error_rel < 1e-6);
+  CHECK(found.element->tensor == "output 0 of aten::addmm");
+  CHECK(found.calls_apart > 3);
+  REQUIRE(replays.calls.size() >= 2);
+  const Replay& capture = *replays.calls[1][0].request.replay;
+  CHECK(capture.capture->index == 0);
+  REQUIRE(capture.further_captures.size() == 1);
+  CHECK(capture.further_captures[0].index == second.call->measured.index);
+  CHECK(found.lockstep->word == LockstepWord::rounding);  // nothing else sees it
+  REQUIRE(found.headline);
+  CHECK(found.headline->word == ExplainedWord::defect);
+  CHECK(has(found.headline->sentence, "behind the first difference, aten::mul_ (optimizer of `fc3.weight`)"));
+  CHECK(has(comparison.sentence, "; defect: behind the first difference, aten::mul_"));
+}
+
+TEST_CASE("a further source that rounds is judged as the first is, and stays behind it", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 2, 2, 0}, {"optimizer fc3.weight aten::mul_", 2, 2, 3}};
+  const auto comparison = compare_stacks(replays, explained(8));
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.further_sources.size() == 1);
+  CHECK(found.further_sources[0].headline.word == ExplainedWord::rounding);
+  CHECK(found.headline->word == ExplainedWord::rounding);
+  CHECK(has(found.headline->sentence, "1 further source in that step: 1 rounding"));
+}
+
+TEST_CASE("another constant of a call behind a harmless difference is another computation", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 2, 2, 0},
+                               {"constants forward fc2 aten::addmm", 2, 2, 0, becomes(2)}};
+  const auto comparison = compare_stacks(replays, explained(8));
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.further_sources.size() == 1);
+  CHECK_FALSE(found.further_sources[0].inputs_agree);
+  CHECK(found.further_sources[0].no_budget == "its inputs differ already");
+  CHECK(found.headline->word == ExplainedWord::another_computation);
+  CHECK(has(found.headline->sentence, "the constants of aten::addmm differ: 2 against 1"));
+  CHECK(replays.calls[1][0].request.replay->further_captures.empty());
+}
+
+TEST_CASE("a state changed between operators hides no operator that makes a difference of its own", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"parameter fc2.weight", 4, 4, 5},
+                               {"optimizer fc3.weight aten::mul_", 4, 4, 3, times(1.5)}};
+  const auto comparison = compare_stacks(replays, explained());
+  const Explanation& found = *comparison.explanation;
+  CHECK_FALSE(found.call);
+  CHECK(found.element->tensor == "fc2.weight after step 4");
+  REQUIRE(found.further_sources.size() == 1);
+  CHECK(found.further_sources[0].headline.word == ExplainedWord::defect);
+  CHECK(found.headline->word == ExplainedWord::defect);
+  CHECK(replays.calls[1][0].request.replay->capture->index == found.further_sources[0].call->measured.index);
+}
+
 TEST_CASE("a state changed between operators has no operator to blame: the changed tensor is shown", "[explanation]") {
   ScriptedReplays replays;
   SECTION("in a later step") {

@@ -16,8 +16,8 @@ bool output_types_differ(const OperatorDivergence& call) {
 }
 
 // What differs in what was asked for; empty: nothing that is on record.
-std::string other_computation(const Explanation& explanation) {
-  if (const auto& call = explanation.call) {
+std::string other_computation(const DifferenceSource& source) {
+  if (const auto& call = source.call) {
     if (call->constants_differ) {
       return fmt::format("the constants of {} differ: {} against {}", call->measured.name, call->measured.constants,
                          call->expected.constants);
@@ -27,11 +27,11 @@ std::string other_computation(const Explanation& explanation) {
                          call->expected.outputs[call->output].dtype);
     }
   }
-  if (explanation.region) {
-    const std::string kind = difference_in_kind(*explanation.region);
+  if (source.region) {
+    const std::string kind = difference_in_kind(*source.region);
     if (!kind.empty()) return kind;
   }
-  const auto& budget = explanation.budget;
+  const auto& budget = source.budget;
   if (budget && budget->forms_apart_rel && !(*budget->forms_apart_rel <= kSameFormRel)) {
     return fmt::format("in fp64, on equal values, the two sides are {:.2e} apart", *budget->forms_apart_rel);
   }
@@ -40,14 +40,18 @@ std::string other_computation(const Explanation& explanation) {
 
 bool is_beyond(const std::optional<LocalError>& error) { return error && error->of_bound && *error->of_bound > 1; }
 
-std::string beyond_text(const Explanation& explanation) {
-  const OperatorBudget& budget = *explanation.budget;
+bool is_beyond(const DifferenceSource& source) {
+  return source.call && source.budget && (is_beyond(source.budget->measured) || is_beyond(source.budget->expected));
+}
+
+std::string beyond_text(const DifferenceSource& source) {
+  const OperatorBudget& budget = *source.budget;
   const auto side = [](const char* name, const std::optional<LocalError>& error) {
     return is_beyond(error) ? fmt::format("on the {} side by {:.3g} times", name, *error->of_bound) : "";
   };
   std::vector<std::string> sides{side("measured", budget.measured), side("expected", budget.expected)};
   std::erase(sides, "");
-  return fmt::format("{} is off by more than it can round: {} the bound ({})", explanation.call->measured.name,
+  return fmt::format("{} is off by more than it can round: {} the bound ({})", source.call->measured.name,
                      fmt::join(sides, ", "), (is_beyond(budget.measured) ? budget.measured : budget.expected)->source);
 }
 
@@ -63,22 +67,22 @@ std::string farther_side(const OperatorBudget& budget) {
 }
 
 // Why the operator or stretch by itself shows nothing but rounding; empty: it does not show that.
-std::string local_rounding(const Explanation& explanation) {
-  const auto& budget = explanation.budget;
+std::string local_rounding(const DifferenceSource& source) {
+  const auto& budget = source.budget;
   if (!budget) return "";
-  if (!explanation.call) {
+  if (!source.call) {
     return budget->forms_apart_rel ? "in fp64, on equal values, the two stretches make the same" : "";
   }
   const auto& ours = budget->measured;
   const auto& theirs = budget->expected;
   if (!ours || !theirs || !ours->of_bound || !theirs->of_bound) return "";
-  return fmt::format("{} stays within its bound on both sides, {:.2g} and {:.2g} of it",
-                     explanation.call->measured.name, *ours->of_bound, *theirs->of_bound);
+  return fmt::format("{} stays within its bound on both sides, {:.2g} and {:.2g} of it", source.call->measured.name,
+                     *ours->of_bound, *theirs->of_bound);
 }
 
-std::string no_local_rounding(const Explanation& explanation) {
-  const auto& budget = explanation.budget;
-  if (!budget) return explanation.no_budget;
+std::string no_local_rounding(const DifferenceSource& source) {
+  const auto& budget = source.budget;
+  if (!budget) return source.no_budget;
   for (const auto* error : {&budget->measured, &budget->expected}) {
     if (*error && !(*error)->no_bound.empty()) return (*error)->no_bound;
   }
@@ -86,14 +90,14 @@ std::string no_local_rounding(const Explanation& explanation) {
 }
 
 // With what the steps against fp64 say to it.
-Headline with_lockstep(const Explanation& explanation) {
-  const std::string local = local_rounding(explanation);
-  const std::string here = local.empty() ? no_local_rounding(explanation) : local;
-  if (!explanation.lockstep) {
+Headline with_lockstep(const DifferenceSource& source, const std::optional<Lockstep>& lockstep) {
+  const std::string local = local_rounding(source);
+  const std::string here = local.empty() ? no_local_rounding(source) : local;
+  if (!lockstep) {
     if (local.empty()) return {ExplainedWord::undecided, here};
     return {ExplainedWord::rounding, here + "; no step was held against fp64"};
   }
-  switch (explanation.lockstep->word) {
+  switch (lockstep->word) {
     case LockstepWord::defect:
       return {ExplainedWord::defect,
               fmt::format("the steps against fp64 say so{}{}", local.empty() ? "; " : ", though ", here)};
@@ -105,24 +109,111 @@ Headline with_lockstep(const Explanation& explanation) {
   }
 }
 
+// How bad a source is; of two defects the one that the operator itself shows is worse, for it explains the steps.
+int rank_of(const DifferenceSource& source, ExplainedWord word) {
+  switch (word) {
+    case ExplainedWord::rounding:
+      return 0;
+    case ExplainedWord::undecided:
+      return 1;
+    case ExplainedWord::another_computation:
+      return 2;
+    default:
+      return is_beyond(source) ? 4 : 3;
+  }
+}
+
+bool is_bad_by_itself(const DifferenceSource& source) {
+  return is_beyond(source) || !other_computation(source).empty();
+}
+
+// "aten::mul_ (optimizer of `fc2.weight`)".
+std::string place_of(const DifferenceSource& source) {
+  if (source.call) {
+    const OperatorRecord& call = source.call->measured;
+    return fmt::format("{} ({} of `{}`)", call.name, call.pass, call.module.empty() ? "no module" : call.module);
+  }
+  const OperatorRegion& region = *source.region;
+  const OperatorRecord& call = (region.measured.calls.empty() ? region.expected : region.measured).calls.front();
+  return fmt::format("{} against {} ({} of `{}`)", names_of(region.measured, 4), names_of(region.expected, 4),
+                     call.pass, call.module.empty() ? "no module" : call.module);
+}
+
+// "2 further sources in that step: 1 defect, 1 rounding".
+std::string count_text(const Explanation& explanation) {
+  const auto& sources = explanation.further_sources;
+  std::vector<std::string> counts;
+  for (const ExplainedWord word :
+       {ExplainedWord::defect, ExplainedWord::another_computation, ExplainedWord::undecided, ExplainedWord::rounding}) {
+    const auto count = std::count_if(sources.begin(), sources.end(),
+                                     [&](const FurtherSource& source) { return source.headline.word == word; });
+    if (count > 0) counts.push_back(fmt::format("{} {}", count, to_string(word)));
+  }
+  if (explanation.sources_left_out > 0) counts.push_back(fmt::format("{} not judged", explanation.sources_left_out));
+  const auto all = static_cast<std::int64_t>(sources.size()) + explanation.sources_left_out;
+  return fmt::format("{} further source{} in that step: {}", all, all == 1 ? "" : "s", fmt::join(counts, ", "));
+}
+
+bool has_first_source(const Explanation& explanation) { return explanation.call || explanation.region; }
+
+// Sources that nobody looked at are rounding only if the steps say so.
+void doubt_what_is_left_out(const Explanation& explanation, Headline& headline) {
+  if (explanation.sources_left_out == 0 || headline.word != ExplainedWord::rounding) return;
+  if (!explanation.lockstep || explanation.lockstep->word != LockstepWord::rounding) {
+    headline.word = ExplainedWord::undecided;
+  }
+}
+
 }  // namespace
 
-std::optional<Headline> headline_of(const Explanation& explanation) {
-  if (!explanation.call && !explanation.region) return std::nullopt;
+Headline headline_of(const DifferenceSource& source, const std::optional<Lockstep>& lockstep) {
   Headline headline;
-  if (const std::string other = other_computation(explanation); !other.empty()) {
+  if (const std::string other = other_computation(source); !other.empty()) {
     headline = {ExplainedWord::another_computation, other};
-  } else if (explanation.call && explanation.budget &&
-             (is_beyond(explanation.budget->measured) || is_beyond(explanation.budget->expected))) {
-    headline = {ExplainedWord::defect, beyond_text(explanation)};
+  } else if (is_beyond(source)) {
+    headline = {ExplainedWord::defect, beyond_text(source)};
   } else {
-    headline = with_lockstep(explanation);
+    headline = with_lockstep(source, lockstep);
   }
-  if (explanation.budget) {
-    const std::string farther = farther_side(*explanation.budget);
+  if (source.budget) {
+    const std::string farther = farther_side(*source.budget);
     if (!farther.empty()) headline.sentence += "; " + farther;
   }
   return headline;
+}
+
+const DifferenceSource& blamed_source(const Explanation& explanation) {
+  const DifferenceSource* worst = &explanation;
+  int rank =
+      has_first_source(explanation) ? rank_of(explanation, headline_of(explanation, explanation.lockstep).word) : -1;
+  for (const FurtherSource& source : explanation.further_sources) {
+    const int own = rank_of(source, source.headline.word);
+    if (own <= rank) continue;
+    rank = own;
+    worst = &source;
+  }
+  return *worst;
+}
+
+void give_headlines(Explanation& explanation) {
+  for (FurtherSource& source : explanation.further_sources) {
+    source.headline = headline_of(source, explanation.lockstep);
+  }
+  if (!has_first_source(explanation) && explanation.further_sources.empty()) return;
+  const DifferenceSource& blamed = blamed_source(explanation);
+  // What differed before any call may be what the steps say: no call behind it is blamed for that.
+  if (!has_first_source(explanation) && !is_bad_by_itself(blamed)) return;
+  Headline headline = headline_of(blamed, explanation.lockstep);
+  if (&blamed != &explanation) {
+    headline.sentence = fmt::format("behind the first difference, {}: {}", place_of(blamed), headline.sentence);
+    if (has_first_source(explanation)) {
+      headline.sentence +=
+          fmt::format("; the first one by itself: {}", to_string(headline_of(explanation, explanation.lockstep).word));
+    }
+  }
+  if (!explanation.further_sources.empty()) headline.sentence += "; " + count_text(explanation);
+  doubt_what_is_left_out(explanation, headline);
+  explanation.headline = headline;
 }
 
 }  // namespace reprobench

@@ -27,6 +27,11 @@ Explanation of_one_call() {
   return explanation;
 }
 
+std::optional<Headline> headline_of(Explanation explanation) {
+  give_headlines(explanation);
+  return explanation.headline;
+}
+
 std::string told(const Explanation& explanation) {
   const auto headline = headline_of(explanation);
   REQUIRE(headline);
@@ -105,6 +110,111 @@ TEST_CASE("without a call and without a stretch there is no headline", "[headlin
   CHECK_FALSE(headline_of(explanation));
   explanation.region = OperatorRegion{};
   CHECK(headline_of(explanation));
+}
+
+FurtherSource further(const std::string& name, double of_bound) {
+  FurtherSource source;
+  static_cast<DifferenceSource&>(source) = of_one_call();
+  source.call->measured.name = source.call->expected.name = name;
+  source.call->measured.pass = "optimizer";
+  source.call->measured.module = "fc2.weight";
+  source.budget->measured = off_by(of_bound);
+  return source;
+}
+
+TEST_CASE("a defect behind a first difference that is rounding is the headline, and named", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.further_sources = {further("aten::add", 0.5), further("aten::mul_", 3)};
+  CHECK(told(explanation) ==
+        "defect: behind the first difference, aten::mul_ (optimizer of `fc2.weight`): aten::mul_ is off by more than "
+        "it can round: on the measured side by 3 times the bound (a book); the first one by itself: rounding; 2 "
+        "further sources in that step: 1 defect, 1 rounding");
+  give_headlines(explanation);
+  CHECK(blamed_source(explanation).call->measured.name == "aten::mul_");
+  CHECK(explanation.further_sources[0].headline.word == ExplainedWord::rounding);
+}
+
+TEST_CASE("another computation first hides no defect behind it", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.call->constants_differ = true;
+  explanation.further_sources = {further("aten::mul_", 3)};
+  CHECK(headline_of(explanation)->word == ExplainedWord::defect);
+  explanation.further_sources = {further("aten::mul_", 0.5)};
+  CHECK(headline_of(explanation)->word == ExplainedWord::another_computation);
+  CHECK(headline_of(explanation)->sentence.starts_with("the constants of aten::mm differ"));
+}
+
+TEST_CASE("other constants behind the first difference are another computation", "[headline]") {
+  Explanation explanation = of_one_call();
+  FurtherSource source = further("aten::native_layer_norm", 0.5);
+  source.inputs_agree = false;
+  source.budget.reset();
+  source.call->constants_differ = true;
+  source.call->measured.constants = "1.1e-05";
+  source.call->expected.constants = "1e-05";
+  explanation.further_sources = {source};
+  CHECK(told(explanation)
+            .starts_with("another computation: behind the first difference, aten::native_layer_norm "
+                         "(optimizer of `fc2.weight`): the constants of aten::native_layer_norm differ: "
+                         "1.1e-05 against 1e-05"));
+}
+
+TEST_CASE("where every source is rounding the headline is about the first", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.further_sources = {further("aten::mul_", 0.5)};
+  CHECK(told(explanation) ==
+        "rounding: aten::mm stays within its bound on both sides, 0.5 and 0.25 of it, and the steps against fp64 "
+        "confirm it; 1 further source in that step: 1 rounding");
+}
+
+TEST_CASE("a further source without a bound is not rounding unless the steps say so", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.further_sources = {further("aten::mul_", 0.5)};
+  explanation.further_sources[0].budget.reset();
+  explanation.further_sources[0].no_budget = "not captured";
+  CHECK(headline_of(explanation)->word == ExplainedWord::rounding);
+  explanation.lockstep.reset();
+  CHECK(told(explanation).starts_with("undecided: behind the first difference, aten::mul_"));
+}
+
+TEST_CASE("steps that contradict are a defect of the source whose operator shows one", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.lockstep->word = LockstepWord::defect;
+  explanation.further_sources = {further("aten::mul_", 3)};
+  CHECK(told(explanation).starts_with("defect: behind the first difference, aten::mul_"));
+  explanation.further_sources = {further("aten::mul_", 0.5)};
+  CHECK(told(explanation).starts_with("defect: the steps against fp64 say so"));
+}
+
+TEST_CASE("sources that are left out are rounding only if the steps say so", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.further_sources = {further("aten::mul_", 0.5)};
+  explanation.sources_left_out = 7;
+  CHECK(told(explanation).ends_with("8 further sources in that step: 1 rounding, 7 not judged"));
+  CHECK(headline_of(explanation)->word == ExplainedWord::rounding);
+  explanation.lockstep.reset();
+  CHECK(headline_of(explanation)->word == ExplainedWord::undecided);
+}
+
+TEST_CASE("a source behind a state that differed before has a headline of its own", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.call.reset();
+  explanation.budget.reset();
+  explanation.further_sources = {further("aten::mul_", 3)};
+  CHECK(told(explanation) ==
+        "defect: behind the first difference, aten::mul_ (optimizer of `fc2.weight`): aten::mul_ is off by more than "
+        "it can round: on the measured side by 3 times the bound (a book); 1 further source in that step: 1 defect");
+}
+
+TEST_CASE("no call behind a state that differed before is blamed for what the steps say", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.call.reset();
+  explanation.budget.reset();
+  explanation.further_sources = {further("aten::mul_", 0.5)};
+  explanation.lockstep->word = GENERATE(LockstepWord::defect, LockstepWord::rounding, LockstepWord::undecided);
+  CHECK_FALSE(headline_of(explanation));
+  give_headlines(explanation);
+  CHECK(to_string(explanation.further_sources[0].headline.word) == to_string(explanation.lockstep->word));
 }
 
 }  // namespace

@@ -95,7 +95,12 @@ class ScriptedReplays : public Replays {
       if (step >= replay.operators_from && step <= replay.operators_to) {
         for (const SyntheticCall& call : network.calls) operators << trace_line(to_json(call.record), lines++);
       }
-      if (replay.capture && replay.capture->step == step) capture(network, *replay.capture, outcome.folder);
+      if (replay.capture && replay.capture->step == step) {
+        capture(network, *replay.capture, outcome.folder / operator_tensors_file(0));
+        for (std::size_t i = 0; i < replay.further_captures.size(); ++i) {
+          capture(network, replay.further_captures[i], outcome.folder / operator_tensors_file(i + 1));
+        }
+      }
       if (replay.hold_state) save_gradients(network, step, step == replay.first_step, outcome.folder);
       if (!replay.hold_state) save_if_asked(replay, step, network, outcome.folder);
       attempt.lead().result->steps_completed = step;
@@ -197,7 +202,7 @@ class ScriptedReplays : public Replays {
     return input;
   }
 
-  static void capture(const SyntheticNetwork& network, const OperatorSite& site, const std::filesystem::path& folder) {
+  static void capture(const SyntheticNetwork& network, const OperatorSite& site, const std::filesystem::path& path) {
     const SyntheticCall& call = network.calls.at(static_cast<std::size_t>(site.index));
     NamedTensors named{{"output.0", &call.output}};
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
@@ -209,10 +214,9 @@ class ScriptedReplays : public Replays {
     }
     const bool is_node = call.record.name.find("Backward") != std::string::npos;
     if (is_node) {
-      save(folder / kOperatorTensorsFile, named, network.rounding(), {},
-           {{"fp64", "a backward node cannot be called by itself"}});
+      save(path, named, network.rounding(), {}, {{"fp64", "a backward node cannot be called by itself"}});
     } else {
-      save(folder / kOperatorTensorsFile, named, network.rounding(), exact, {{"amplification", "1.5"}});
+      save(path, named, network.rounding(), exact, {{"amplification", "1.5"}});
     }
   }
 

@@ -1,7 +1,8 @@
 // For tests of this layer: two linear layers with a ReLU, trained in this process in fp32 or fp64, every operator call
 // on record. Small enough to follow by hand, and real: its fp64 twin tells rounding from defects.
 //
-//   x (8, 6) -> fc1 (10, 6) -> act -> fc2 (4, 10) -> loss: mean squares from 1; momentum 0.9, learning rate 0.1
+//   x (8, 6) -> fc1 (10, 6) -> act -> fc2 (4, 10) -> loss: mean squares from 1; momentum 0.9, learning rate 0.1. Every
+//   update ends with the decay of a weight that nothing else reads.
 #pragma once
 
 #include <algorithm>
@@ -362,6 +363,15 @@ class SyntheticNetwork {
         return elementwise(old, fresh, round, [](double p, double m) { return p - 0.1 * m; });
       });
     }
+    decay();
+  }
+
+  // Of a weight that nothing else reads: whatever differs before, it takes equal values.
+  void decay() {
+    const SyntheticTensor weight = drawn("fc3.weight", {4}, 1);
+    call("optimizer", "fc3.weight", "aten::mul_", {weight}, [&](Rounding round) {
+      return elementwise(weight, weight, round, [](double value, double) { return 0.99 * value; });
+    });
   }
 
   Rounding round_;

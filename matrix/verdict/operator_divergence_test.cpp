@@ -1,7 +1,7 @@
 #include "matrix/verdict/operator_divergence.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/verdict/operator_region.hpp"
+#include "matrix/verdict/operator_parting.hpp"
 
 namespace reprobench {
 namespace {

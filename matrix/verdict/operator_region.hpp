@@ -1,18 +1,12 @@
-// Where two replays of one step part when no pair of calls does it: the sides take different operators.
-//
-// Values are followed from call to call: a tensor is known by its digest, and by the call that made it. The first value
-// that one side has and the other never had is followed back, on both sides, to values that both have. The calls that
-// were met are the stretch. Each is the outermost one without a partner; what it calls goes without saying.
+// Where two replays of one step part and no pair of calls does it: the sides take different operators, and a stretch of
+// calls on each side makes other values of equal ones. Each is the outermost one without a partner; what it calls goes
+// without saying.
 #pragma once
 
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "matrix/contract/operator_record.hpp"
-#include "matrix/verdict/operator_alignment.hpp"
-#include "matrix/verdict/operator_divergence.hpp"
 
 namespace reprobench {
 
@@ -50,16 +44,6 @@ struct Description<OperatorRegion> {
     field("constants_differ", region.constants_differ, "Of views.");
   }
 };
-
-// The first place where equal values become different ones: a pair of calls; a stretch on each side; both, where a call
-// that both sides make calls other operators on each; or neither, and then no call of this step stands between equal
-// and different values.
-struct OperatorParting {
-  std::optional<OperatorDivergence> call;
-  std::optional<OperatorRegion> region;
-};
-
-OperatorParting where_values_part(std::span<const OperatorRecord> measured, std::span<const OperatorRecord> expected);
 
 // "aten::exp, aten::div"; "nothing" of a stretch without calls. At most `most` names.
 std::string names_of(const OperatorStretch& stretch, std::size_t most = 8);

@@ -1,75 +1,16 @@
-#include "matrix/verdict/operator_region.hpp"
-
 #include <algorithm>
 #include <random>
 
 #include "ci/catch.hpp"
+#include "matrix/verdict/operator_parting.hpp"
+#include "matrix/verdict/written_step.hpp"
 
 namespace reprobench {
 namespace {
 
 using Calls = std::vector<OperatorRecord>;
 using Names = std::vector<std::string>;
-
-// A step written down by hand. A value is named by its digest; a call's index is that of its start.
-class Step {
- public:
-  Step& call(const std::string& name, const Names& inputs, const Names& outputs, const std::string& constants = "") {
-    return add(name, inputs, outputs, constants, depth_, next_++);
-  }
-  // A call that shows its input otherwise: nothing of it has a digest, but it is known who made what it shows.
-  Step& view(const std::string& name, std::int64_t made_by, const std::string& constants = "") {
-    call(name, {""}, {""}, constants);
-    calls.back().inputs[0].made_by = made_by;
-    return *this;
-  }
-  // The last call's input `place` was made by call `index`.
-  Step& from(std::size_t place, std::int64_t index) {
-    calls.back().inputs[place].made_by = index;
-    return *this;
-  }
-  template <class Callees>
-  Step& caller(const std::string& name, const Names& inputs, const Names& outputs, const Callees& callees) {
-    const std::int64_t index = next_++;
-    ++depth_;
-    callees(*this);
-    --depth_;
-    return add(name, inputs, outputs, "", depth_, index);
-  }
-  Step& in(const std::string& pass, const std::string& module) {
-    pass_ = pass;
-    module_ = module;
-    return *this;
-  }
-  Step& of(const std::string& dtype) {
-    calls.back().outputs[0].dtype = dtype;
-    return *this;
-  }
-
-  Calls calls;
-
- private:
-  Step& add(const std::string& name, const Names& inputs, const Names& outputs, const std::string& constants, int depth,
-            std::int64_t index) {
-    OperatorRecord record;
-    record.step = 1;
-    record.index = index;
-    record.name = name;
-    record.depth = depth;
-    record.pass = pass_;
-    record.module = module_;
-    for (const std::string& digest : inputs) record.inputs.push_back({"float32", {2, 3}, digest});
-    for (const std::string& digest : outputs) record.outputs.push_back({"float32", {2, 3}, digest});
-    record.constants = constants;
-    calls.push_back(record);
-    return *this;
-  }
-
-  std::int64_t next_ = 0;
-  int depth_ = 0;
-  std::string pass_ = "forward";
-  std::string module_ = "h.0";
-};
+using Step = WrittenStep;
 
 Names calls_of(const OperatorStretch& stretch) {
   Names names;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -29,9 +30,18 @@ SnapshotElement element(std::string_view dtype, std::uint64_t bits) {
   return {bits, digits};
 }
 
-std::optional<SnapshotPair> pair_of(std::string_view dtype, const std::optional<ElementPair>& pair) {
+// Nothing where ULP say it, and where there is no number to divide.
+std::optional<double> rms_distance(ElementType type, const ElementPair& pair, double rms) {
+  if (!pair.ulp || *pair.ulp <= kMostUlpShown || !(rms > 0)) return std::nullopt;
+  const double apart = std::abs(element_value(type, pair.bits_a) - element_value(type, pair.bits_b));
+  if (!std::isfinite(apart)) return std::nullopt;
+  return apart / rms;
+}
+
+std::optional<SnapshotPair> pair_of(std::string_view dtype, const std::optional<ElementPair>& pair, double rms) {
   if (!pair) return std::nullopt;
-  return SnapshotPair{pair->index, element(dtype, pair->bits_a), element(dtype, pair->bits_b), pair->ulp};
+  return SnapshotPair{pair->index, element(dtype, pair->bits_a), element(dtype, pair->bits_b), pair->ulp,
+                      rms_distance(element_type_of(dtype), *pair, rms)};
 }
 
 void add_difference(const Difference& difference, bool has_arithmetic, TensorComparison& result) {
@@ -39,8 +49,10 @@ void add_difference(const Difference& difference, bool has_arithmetic, TensorCom
   result.elements = difference.count;
   result.differing = difference.differing;
   if (difference.first_block >= 0) result.first_block = difference.first_block;
-  result.first = pair_of(result.dtype, difference.first);
-  result.largest_ulp = pair_of(result.dtype, difference.largest);
+  const double rms =
+      std::sqrt(difference.reference_squares / static_cast<double>(std::max<std::int64_t>(1, difference.count)));
+  result.first = pair_of(result.dtype, difference.first, rms);
+  result.largest_ulp = pair_of(result.dtype, difference.largest, rms);
   result.nan_mismatches = difference.nan_mismatches;
   result.nan_payloads = difference.nan_payloads;
   result.inf_mismatches = difference.inf_mismatches;
@@ -91,7 +103,7 @@ std::string first_difference(const TensorComparison& tensor) {
   std::string text =
       fmt::format("worst `{}`: {} of {} elements, first element {} (bits {} against {}", tensor.name, *tensor.differing,
                   *tensor.elements, first.index, first.measured.bits, first.reference.bits);
-  if (first.ulp) text += fmt::format(", {} ULP", *first.ulp);
+  if (first.ulp) text += ", " + distance_text(first.ulp, first.distance_rms);
   text += ")";
   if (tensor.rel_l2) text += fmt::format(", relative L2 {:.2e}", *tensor.rel_l2);
   if (tensor.one_sided() > 0) text += fmt::format(", {} NaN or infinite on one side only", tensor.one_sided());
@@ -149,6 +161,11 @@ SnapshotComparison compare_snapshots(const SafetensorsFile& measured, const Safe
   }
   result.sentence = sentence_of(result);
   return result;
+}
+
+std::string distance_text(std::optional<std::uint64_t> ulp, std::optional<double> distance_rms) {
+  if (distance_rms && ulp && *ulp > kMostUlpShown) return fmt::format("{:.2g} of the tensor's RMS", *distance_rms);
+  return ulp ? fmt::format("{} ULP", *ulp) : "";
 }
 
 nlohmann::json to_json(const SnapshotComparison& comparison) { return written(comparison); }

@@ -20,6 +20,12 @@
 
 namespace reprobench {
 
+// From here on, a factor of four in fp32, ULP only count how many numbers there are around zero.
+inline constexpr std::uint64_t kMostUlpShown = std::uint64_t{1} << 24;
+
+// "3 ULP", "0.0012 of the tensor's RMS"; empty: there is no distance.
+std::string distance_text(std::optional<std::uint64_t> ulp, std::optional<double> distance_rms);
+
 struct SnapshotElement {
   nlohmann::json value;  // a number as the type has it; null for a type that is not known
   std::string bits;      // hex, as many digits as the type has
@@ -38,7 +44,8 @@ struct SnapshotPair {
   std::int64_t index = 0;  // logical, row-major
   SnapshotElement measured;
   SnapshotElement reference;
-  std::optional<std::uint64_t> ulp;  // nothing for types without one, and where one of the two is NaN
+  std::optional<std::uint64_t> ulp;         // nothing for types without one, and where one of the two is NaN
+  std::optional<double> distance_rms = {};  // in units of the tensor's RMS, where ULP only count numbers around zero
 };
 
 template <>
@@ -49,6 +56,8 @@ struct Description<SnapshotPair> {
     field("measured", pair.measured);
     field("reference", pair.reference);
     field("ulp", pair.ulp);
+    field.optional("distance_rms", pair.distance_rms,
+                   "In units of the tensor's RMS, where ULP only count how many numbers there are around zero.");
   }
 };
 

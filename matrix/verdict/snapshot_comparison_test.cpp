@@ -70,6 +70,25 @@ TEST_CASE("a nudged weight is named with element, bits and distance", "[verdict]
   CHECK(json.at("ulp_histogram") == nlohmann::json{99, 1});
 }
 
+TEST_CASE("elements on both sides of zero are said to be apart in units of the tensor's RMS, not in ULP", "[verdict]") {
+  const std::vector<float> expected = {3e-9F, 0.3F, 0.4F, 0};
+  const std::vector<float> crossed = {-3e-9F, 0.3F, 0.4F, 0};
+  SnapshotPair scene;
+  scene.measured = {stored("w", "F32", crossed)};
+  scene.reference = {stored("w", "F32", expected)};
+  const SnapshotComparison result = scene.compare();
+  const double rms = 0.25;
+  REQUIRE(result.tensors[0].first->distance_rms);
+  CHECK(*result.tensors[0].first->distance_rms == Approx(6e-9 / rms));
+  CHECK(*result.tensors[0].largest_ulp->distance_rms == Approx(6e-9 / rms));
+  CHECK_THAT(result.sentence, Catch::Contains("(bits b14e288f against 314e288f, 2.4e-08 of the tensor's RMS)"));
+  CHECK_THAT(result.sentence, !Catch::Contains("ULP"));
+  CHECK(distance_text(kMostUlpShown, 0.5) == std::to_string(kMostUlpShown) + " ULP");
+  CHECK(distance_text(kMostUlpShown + 1, 0.5) == "0.5 of the tensor's RMS");
+  CHECK(distance_text(kMostUlpShown + 1, std::nullopt) == std::to_string(kMostUlpShown + 1) + " ULP");
+  CHECK(distance_text(std::nullopt, 0.5).empty());
+}
+
 TEST_CASE("missing and extra names make snapshots differ", "[verdict]") {
   const std::vector<float> weights = {1};
   SnapshotPair scene;

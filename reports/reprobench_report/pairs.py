@@ -94,16 +94,20 @@ class Pair:
 
     @property
     def first_operator(self) -> str:
-        if not self.explanation:
-            return ""
-        call = self.explanation["operator"]
-        region = self.explanation.get("region") or {"measured": {"calls": []}, "expected": {"calls": []}}
-        calls = [call["measured"]] if call else region["measured"]["calls"] or region["expected"]["calls"]
-        return calls[0]["name"] if calls else ""
+        call = first_call(self.explanation) if self.explanation else None
+        return call["name"] if call else ""
 
     @property
     def command(self) -> str:
         return f"reprobench compare {shlex.quote(self.measured.text)} {shlex.quote(self.expected.text)} --explain"
+
+
+def first_call(source: dict[str, Any]) -> dict[str, Any] | None:
+    """The measured call of a source of a difference; of a stretch the first one, of the side that has any."""
+    call = source["operator"]
+    region = source.get("region") or {"measured": {"calls": []}, "expected": {"calls": []}}
+    calls = [call["measured"]] if call else region["measured"]["calls"] or region["expected"]["calls"]
+    return calls[0] if calls else None
 
 
 def _size(number: Number) -> float:

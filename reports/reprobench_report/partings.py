@@ -12,7 +12,7 @@ from markupsafe import Markup
 from . import escape, svg
 from .curve import curve, told
 from .load import Run
-from .pairs import Pair, operator_table, pairs_of
+from .pairs import Pair, first_call, operator_table, pairs_of
 from .quantity import finite
 from .strip import strip_of
 
@@ -102,6 +102,14 @@ def _details(pairs: list[Pair], template: jinja2.Template, context: dict[str, An
     return rendered, left_out
 
 
+_MOST_ULP = 2**24
+
+
+def _far_in_ulp(ulp: int, distance_rms: Any) -> bool:
+    """A factor of four apart or more: ULP then only count how many numbers there are around zero."""
+    return ulp > _MOST_ULP and bool(distance_rms)
+
+
 def partings(run: Run, environment: jinja2.Environment, context: dict[str, Any]) -> dict[str, Any]:
     """What partings.html.j2 needs beside `context`; `shown` says whether there is anything to show."""
     if run.comparisons is None:
@@ -110,6 +118,8 @@ def partings(run: Run, environment: jinja2.Environment, context: dict[str, Any])
     operators = operator_table(pairs)
     context = {
         **context,
+        "first_call": first_call,
+        "far_in_ulp": _far_in_ulp,
         "tensor_rows": tensor_rows,
         "bit_patterns": bit_patterns,
         "error_bullet": _error_bullet,

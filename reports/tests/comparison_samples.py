@@ -90,6 +90,33 @@ _EXPLANATION = {
     "notes": ["the replay took 0.8 s"],
 }  # fmt: skip
 
+# What an explanation says of a step in which more than one call makes a difference.
+_FURTHER = [
+    {
+        "headline": {"word": "defect", "sentence": "aten::mul_ is off by more than it can round"}, "inputs_agree": True,
+        "operator": {
+            "measured": {**_call(31, "0.99", 61), "name": "aten::mul_", "pass": "optimizer", "module": "fc2.weight"},
+            "expected": {**_call(32, "0.99", 62), "name": "aten::mul_", "pass": "optimizer", "module": "fc2.weight"},
+            "output": 0, "constants_differ": False, "calls_compared": 60, "calls_unmatched": 2,
+        },
+        "region": None, "element": None, "no_operator_budget": "",
+        "operator_budget": {
+            "measured_error_rel": 0.0217, "expected_error_rel": 3.371e-8, "distance_rel": 0.0219, "amplification": None,
+        },
+    },
+    {
+        "headline": {"word": "rounding", "sentence": "the two stretches make the same"}, "inputs_agree": False,
+        "operator": None,
+        "region": {
+            "measured": {"calls": [{**_call(33, "", 71), "name": "aten::gelu"}], "outflow": _tensor(33, 4)},
+            "expected": {"calls": [{**_call(34, "", 72), "name": "aten::erf"}], "outflow": _tensor(34, 4)},
+            "constants_differ": False,
+        },
+        "element": None, "operator_budget": None, "no_operator_budget": "its inputs differ already",
+    },
+]  # fmt: skip
+BEHIND_THE_FIRST = {"further_sources": _FURTHER, "sources_left_out": 5, "calls_apart": 173}
+
 _POINTS = [
     {"step": step, "distance_rel": 1e-7 * step**1.5, "bound_rel": 1.52e-7 * step**1.4 if step < 90 else None}
     for step in range(1, 101)

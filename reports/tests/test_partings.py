@@ -209,6 +209,31 @@ class Section(unittest.TestCase):
         harmless = {**explanation, "headline": {"word": "rounding", "sentence": "within"}, "lockstep": None}
         self.assertFalse(pairs_of(run_with([{**rounding, "explanation": harmless}]))[0].alarming)
 
+    def test_sources_behind_the_first_are_shown_with_their_words(self):
+        behind = {**samples.FULL, "explanation": {**samples.FULL["explanation"], **samples.BEHIND_THE_FIRST}}
+        _, text = page_of([behind])
+        for shown in (
+            "Further sources in that step", "5 more are not on record", "were not judged: 173",
+            "aten::mul_", "optimizer of fc2.weight, call 61", "off by more than it can round", "0.0217",
+            "aten::gelu", "its inputs differ already", "the two stretches make the same",
+        ):  # fmt: skip
+            self.assertIn(shown, text)
+        self.assertNotIn("Further sources", self.text)
+        self.assertNotIn("were not judged", self.text)
+
+    def test_elements_across_zero_are_apart_in_units_of_the_rms(self):
+        element = {**samples.FULL["explanation"]["element"], "ulp": 1799223643, "max_ulp": 1799223644}
+        apart = {**element, "distance_rms": 0.0317, "max_distance_rms": 0.0479}
+        for shown, present, absent in (
+            (apart, ("across zero", "0.03170 of the tensor's RMS", "by up to 0.04790 of the RMS"), ("1,799,223,643", "1799223643")),
+            (element, ("ULP apart",), ("across zero",)),
+        ):
+            _, text = page_of([{**samples.FULL, "explanation": {**samples.FULL["explanation"], "element": shown}}])
+            for words in present:
+                self.assertIn(words, text)
+            for words in absent:
+                self.assertNotIn(words, text)
+
     def test_an_explanation_without_operator_or_element_is_shown(self):
         self.assertIn("Not judged: its inputs are whole numbers", self.text)
 

@@ -114,8 +114,18 @@ std::optional<Stack> with_scaled_input(const OperatorCall& call, const Stack& in
   return called_with(call, std::move(arguments));
 }
 
+// Two at once: products are summed in another order, which rounds, and what is multiplied in place, a weight that
+// decays or Adam's moments, is multiplied twice, which is a defect. It stands behind the other and takes equal values.
+std::optional<Stack> other_order_and_twice(const OperatorCall& call, const Stack& inputs) {
+  if (call.name != "aten::mul_") return other_order(call, inputs);
+  if (call.overload != "Scalar" || !is_float(inputs[0].toTensor())) return std::nullopt;
+  return Stack{call.outputs[0].toTensor().variable_data().mul(inputs[1].toScalar())};
+}
+
 const std::vector<OperatorFaultKind>& kinds() {
   static const std::vector<std::string_view> kProducts = {"aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"};
+  static const std::vector<std::string_view> kProductsAndDecay = {"aten::mm", "aten::bmm", "aten::addmm",
+                                                                  "aten::baddbmm", "aten::mul_"};
   // clang-format off
   static const std::vector<OperatorFaultKind> kRows = {
       // name                operators                    every call  what the call returns instead
@@ -125,6 +135,7 @@ const std::vector<OperatorFaultKind>& kinds() {
       {"layer_norm_epsilon", {"aten::native_layer_norm"}, true,       &with_larger_epsilon},
       {"gelu_scale",         {"aten::gelu"},              true,       &with_scaled_input},
       {"softmax_scale",      {"aten::_softmax"},          true,       &with_scaled_input},
+      {"order_and_decay",    kProductsAndDecay,           true,       &other_order_and_twice},
   };
   // clang-format on
   return kRows;

@@ -14,8 +14,7 @@
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/write_fully.hpp"
-#include "suites/worker/exact_stretch.hpp"
-#include "suites/worker/operator_capture.hpp"
+#include "suites/worker/captured_site.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
 
@@ -74,9 +73,11 @@ void append(int file, const std::string& text) {
 }  // namespace
 
 OperatorTrace::OperatorTrace(const std::filesystem::path& folder, bool writes_calls,
-                             std::optional<OperatorSite> capture)
-    : folder_(folder), writes_calls_(writes_calls), site_(std::move(capture)) {
-  if (site_) stretch_ = std::make_unique<ExactStretch>(site_->stretch);
+                             const std::vector<OperatorSite>& captures)
+    : writes_calls_(writes_calls) {
+  for (const OperatorSite& site : captures) {
+    captures_.push_back(std::make_unique<CapturedSite>(site, folder / operator_tensors_file(captures_.size())));
+  }
   if (!writes_calls) return;
   file_ = open((folder / kOperatorsFile).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), kOperatorsFile);
@@ -149,10 +150,6 @@ void OperatorTrace::add_outputs(OperatorRecord& record, const OperatorCall& call
   }
 }
 
-bool OperatorTrace::captures(const OperatorCall&) const {
-  return site_ && site_->step == step_ && site_->index == calls_;
-}
-
 std::string OperatorTrace::module_of(const OperatorCall& call) {
   if (pass_ != "backward") return "";
   if (call.is_backward_node) {
@@ -163,8 +160,7 @@ std::string OperatorTrace::module_of(const OperatorCall& call) {
 }
 
 void OperatorTrace::started(OperatorCall& call) {
-  if (site_ && site_->step == step_) stretch_->started(call, calls_);
-  if (captures(call)) captured_ = std::make_unique<OperatorCapture>(call, *stretch_);
+  for (const auto& capture : captures_) capture->started(call, step_, calls_);
   OperatorRecord record;
   record.step = step_;
   record.index = calls_++;
@@ -180,19 +176,17 @@ void OperatorTrace::ended(OperatorCall& call) {
   OperatorRecord record = std::move(running_.back());
   running_.pop_back();
   if (writes_calls_) add_outputs(record, call);
-  if (site_ && site_->step == step_) stretch_->ended(call, record.index);
-  if (captured_ && site_->index == record.index && site_->step == record.step) {
-    captured_->finish(call, *stretch_, folder_ / kOperatorTensorsFile);
-  }
+  for (const auto& capture : captures_) capture->ended(call, step_, record.index);
   records_.push_back(std::move(record));
   sequence_nrs_.push_back(call.is_backward_node ? -1 : call.sequence_nr);
 }
 
 void OperatorTrace::end_step() {
   if (pass_ == "forward") end_module("loss");
-  if (site_ && site_->step == step_ && !captured_) {
+  for (const auto& capture : captures_) {
+    if (capture->site().step != step_ || capture->is_met()) continue;
     throw RunFailure("bad_request", "step " + std::to_string(step_) + " has " + std::to_string(calls_) +
-                                        " operator calls, number " + std::to_string(site_->index) +
+                                        " operator calls, number " + std::to_string(capture->site().index) +
                                         " is not one of them");
   }
   if (!writes_calls_) return;

@@ -1,5 +1,5 @@
 // Writes operators.jsonl: every operator call of the steps asked for, with the digests of what went in and came out,
-// and for one call asked for its tensors themselves (operator.safetensors).
+// and for calls asked for their tensors themselves (captured_site.hpp).
 //
 // Where a call belongs is told by the model's taps: what ran since the last tap worked for the module tapped next. A
 // backward node shares its sequence number with the forward operator that made it, and so its module.
@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,13 +19,12 @@
 
 namespace reprobench {
 
-class ExactStretch;
-class OperatorCapture;
+class CapturedSite;
 
 class OperatorTrace final : public OperatorListener {
  public:
-  // Without `writes_calls` only `capture` is kept.
-  OperatorTrace(const std::filesystem::path& folder, bool writes_calls, std::optional<OperatorSite> capture);
+  // Without `writes_calls` only `captures` are kept.
+  OperatorTrace(const std::filesystem::path& folder, bool writes_calls, const std::vector<OperatorSite>& captures);
   ~OperatorTrace() override;
 
   void begin_step(std::int64_t step);
@@ -36,24 +34,20 @@ class OperatorTrace final : public OperatorListener {
 
   TensorMakers& makers() { return makers_; }
 
-  // Throws std::system_error; RunFailure "bad_request" if the call to capture has not been met.
+  // Throws std::system_error; RunFailure "bad_request" if a call to capture has not been met.
   void end_step();
 
   void started(OperatorCall& call) override;
   void ended(OperatorCall& call) override;
 
  private:
-  bool captures(const OperatorCall& call) const;
   OperatorTensor read_input(const OperatorCall& call, std::size_t argument, const at::Tensor& tensor);
   void add_inputs(OperatorRecord& record, const OperatorCall& call);
   void add_outputs(OperatorRecord& record, const OperatorCall& call);
   std::string module_of(const OperatorCall& call);
 
-  std::filesystem::path folder_;
   bool writes_calls_;
-  std::optional<OperatorSite> site_;
-  std::unique_ptr<ExactStretch> stretch_;  // of `site_`
-  std::unique_ptr<OperatorCapture> captured_;
+  std::vector<std::unique_ptr<CapturedSite>> captures_;
   int file_ = -1;
   std::int64_t seq_ = 0;
   std::int64_t step_ = 0;

@@ -25,6 +25,18 @@ void draw_gradient(std::uint64_t seed, const std::string& name, const at::Tensor
   parameter.mutable_grad() = gradient.to(parameter.options());
 }
 
+std::vector<OperatorSite> captures_of(const Replay& replay) {
+  if (!replay.capture) return {};
+  std::vector<OperatorSite> sites{*replay.capture};
+  sites.insert(sites.end(), replay.further_captures.begin(), replay.further_captures.end());
+  return sites;
+}
+
+bool captures_in(const Replay& replay, std::int64_t step) {
+  const auto sites = captures_of(replay);
+  return std::any_of(sites.begin(), sites.end(), [step](const OperatorSite& site) { return site.step == step; });
+}
+
 }  // namespace
 
 ReplayRecorder::ReplayRecorder(const CellRequest& request, const std::filesystem::path& folder, std::uint64_t seed,
@@ -42,7 +54,7 @@ ReplayRecorder::ReplayRecorder(const CellRequest& request, const std::filesystem
     chain_before_ = read_snapshot(replay.from_state, state, {replay.first_step - 1, seed, workload, {}});
   }
   if (replay.operators_from > 0 || replay.capture) {
-    operators_ = std::make_unique<OperatorTrace>(folder, replay.operators_from > 0, replay.capture);
+    operators_ = std::make_unique<OperatorTrace>(folder, replay.operators_from > 0, captures_of(replay));
   }
   if (replay.hold_state) {
     for (const StateTensor& tensor : state.tensors()) {
@@ -60,7 +72,7 @@ void ReplayRecorder::begin_step(std::int64_t step) {
   std::vector<OperatorListener*> listeners;
   if (fault_ != nullptr) listeners.push_back(fault_);
   if (operators_ && ((step >= request_.replay->operators_from && step <= request_.replay->operators_to) ||
-                     (request_.replay->capture && request_.replay->capture->step == step))) {
+                     captures_in(*request_.replay, step))) {
     recording_ = operators_.get();
     recording_->begin_step(step);
     listeners.push_back(recording_);

@@ -1,0 +1,150 @@
+#include "matrix/verdict/operator_flow.hpp"
+
+#include <algorithm>
+
+#include "matrix/verdict/operator_alignment.hpp"
+
+namespace reprobench {
+namespace {
+
+bool makes_values(const OperatorRecord& call) {
+  return std::any_of(call.outputs.begin(), call.outputs.end(), has_content);
+}
+
+}  // namespace
+
+OperatorFlow::OperatorFlow(std::span<const OperatorRecord> of_side)
+    : calls(of_side),
+      partner(calls.size(), kNoCall),
+      parent(calls.size(), kNoCall),
+      is_read_(calls.size(), false),
+      calls_(calls.size(), false),
+      is_apart_(calls.size(), false) {
+  std::vector<std::size_t> open;  // by depth: calls that wait for their caller to end
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    position_[calls[i].index] = i;
+    for (const OperatorTensor& output : calls[i].outputs) {
+      if (has_content(output)) makers_[output.digest].push_back(i);
+    }
+    while (!open.empty() && calls[open.back()].depth > calls[i].depth) {
+      parent[open.back()] = i;
+      calls_[i] = true;
+      open.pop_back();
+    }
+    open.push_back(i);
+  }
+}
+
+bool OperatorFlow::is_in_sight(std::size_t call) const {
+  for (call = parent[call]; call != kNoCall; call = parent[call]) {
+    if (partner[call] == kNoCall) return false;
+  }
+  return true;
+}
+
+std::size_t OperatorFlow::outermost_without_partner(std::size_t call) const {
+  while (parent[call] != kNoCall && partner[parent[call]] == kNoCall) call = parent[call];
+  return call;
+}
+
+std::size_t OperatorFlow::sibling_before(std::size_t call) const {
+  for (std::size_t other = call; other-- > 0 && calls[other].depth >= calls[call].depth;) {
+    if (calls[other].depth == calls[call].depth) return other;
+  }
+  return kNoCall;
+}
+
+std::size_t OperatorFlow::sibling_behind(std::size_t call) const {
+  for (std::size_t other = call + 1; other < calls.size() && calls[other].depth >= calls[call].depth; ++other) {
+    if (calls[other].depth == calls[call].depth) return other;
+  }
+  return kNoCall;
+}
+
+std::size_t OperatorFlow::maker(std::size_t reader, const OperatorTensor& tensor) const {
+  if (tensor.made_by) {
+    const auto found = position_.find(*tensor.made_by);
+    return found == position_.end() ? kNoCall : found->second;
+  }
+  const auto found = makers_.find(tensor.digest);
+  if (found == makers_.end()) return kNoCall;
+  const auto next = std::lower_bound(found->second.begin(), found->second.end(), first_callee(reader));
+  return next == found->second.begin() ? kNoCall : *(next - 1);
+}
+
+void OperatorFlow::note_values() {
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    for (const OperatorTensor& input : calls[i].inputs) {
+      for (std::size_t call = maker(i, input); call != kNoCall && !is_read_[call]; call = parent[call]) {
+        is_read_[call] = true;
+      }
+    }
+    if (!is_in_sight(i)) continue;
+    for (const auto* tensors : {&calls[i].inputs, &calls[i].outputs}) {
+      for (const OperatorTensor& tensor : *tensors) {
+        if (has_content(tensor)) values_.insert(tensor.digest);
+      }
+    }
+  }
+}
+
+void OperatorFlow::note_apart(std::size_t call) {
+  for (; call != kNoCall && !is_apart_[call]; call = parent[call]) is_apart_[call] = true;
+}
+
+std::size_t OperatorFlow::first_callee(std::size_t call) const {
+  std::size_t first = call;
+  while (first > 0 && calls[first - 1].depth > calls[call].depth) --first;
+  return first;
+}
+
+OperatorStretch OperatorSlice::behind(std::size_t reader, std::size_t input) {
+  const OperatorRecord& call = own_.calls[reader];
+  follow(reader, call.inputs[input]);
+  return {calls_met(), call.inputs[input], call, true, input};
+}
+
+OperatorStretch OperatorSlice::made_by(std::size_t call, std::size_t output) {
+  take(call);
+  return {calls_met(), own_.calls[call].outputs[output], own_.calls[call], false, output};
+}
+
+// Stops at what both sides have, and at what no call of this step made.
+void OperatorSlice::follow(std::size_t reader, const OperatorTensor& tensor) {
+  if (has_content(tensor) && other_.has_value(tensor)) return;
+  const std::size_t maker = own_.maker(reader, tensor);
+  if (maker == kNoCall) {
+    leaves_step_ = leaves_step_ || has_content(tensor);
+    return;
+  }
+  const std::size_t partner = own_.partner[maker];
+  if (partner == kNoCall) return take(own_.outermost_without_partner(maker));
+  const OperatorRecord& call = own_.calls[maker];
+  if (!makes_values(call)) {
+    if (call.constants == other_.calls[partner].constants) return follow_inputs(maker);
+    constants_differ_ = true;
+    return take(maker);
+  }
+  const auto known = [&](const OperatorTensor& output) { return !has_content(output) || other_.has_value(output); };
+  if (!std::all_of(call.outputs.begin(), call.outputs.end(), known)) take(maker);
+}
+
+void OperatorSlice::take(std::size_t call) {
+  if (own_.is_apart(call)) {
+    meets_apart_ = true;
+  } else if (met_.insert(call).second) {
+    follow_inputs(call);
+  }
+}
+
+void OperatorSlice::follow_inputs(std::size_t call) {
+  for (const OperatorTensor& input : own_.calls[call].inputs) follow(call, input);
+}
+
+std::vector<OperatorRecord> OperatorSlice::calls_met() const {
+  std::vector<OperatorRecord> calls;
+  for (const std::size_t call : met_) calls.push_back(own_.calls[call]);
+  return calls;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,259 @@
+#include "matrix/verdict/operator_parting.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "matrix/verdict/operator_alignment.hpp"
+#include "matrix/verdict/operator_flow.hpp"
+
+namespace reprobench {
+namespace {
+
+using Calls = std::span<const OperatorRecord>;
+
+// What a backward node kept of the forward pass is not among its inputs.
+bool takes_only_what_is_on_record(const OperatorRecord& call) { return call.name.find("::") != std::string::npos; }
+
+// "1, [8, 64], 1e-05" as three.
+std::vector<std::string_view> single_constants(std::string_view text) {
+  std::vector<std::string_view> constants;
+  std::size_t first = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') ++depth;
+    if (text[i] == ']') --depth;
+    if (depth > 0 || text.compare(i, 2, ", ") != 0) continue;
+    constants.push_back(text.substr(first, i - first));
+    first = i + 2;
+  }
+  if (!text.empty()) constants.push_back(text.substr(first));
+  return constants;
+}
+
+// A later release appends arguments to an operator: what both have counts.
+bool asks_for_another(const OperatorRecord& measured, const OperatorRecord& expected) {
+  const auto ours = single_constants(measured.constants);
+  const auto theirs = single_constants(expected.constants);
+  const auto both = static_cast<std::ptrdiff_t>(std::min(ours.size(), theirs.size()));
+  return !std::equal(ours.begin(), ours.begin() + both, theirs.begin());
+}
+
+bool reads_a_number(const OperatorRecord& call) {
+  for (const char* reader : {"aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::equal"}) {
+    if (call.name == reader) return true;
+  }
+  return false;
+}
+
+// Gradients are clipped by a factor that their own norm gives.
+bool may_clip(const OperatorRecord& call) {
+  return call.pass == "optimizer" && (call.name == "aten::mul" || call.name == "aten::mul_");
+}
+
+class Parting {
+ public:
+  Parting(Calls measured, Calls expected)
+      : pairs_(aligned_calls(measured, expected)), measured_(measured), expected_(expected) {
+    for (const auto& [i, j] : pairs_) {
+      measured_.partner[i] = j;
+      expected_.partner[j] = i;
+    }
+    measured_.note_values();
+    expected_.note_values();
+  }
+
+  StepParting find() {
+    for (std::size_t k = 0; k < pairs_.size(); ++k) {
+      const auto [i, j] = pairs_[k];
+      if (!inputs_agree(ours(i), theirs(j))) {
+        take_other_values(k);
+      } else if (const auto output = output_made_different(i, j)) {
+        if (is_accounted_for(i, j)) continue;
+        found_.sources.push_back(at_pair(k, *output));
+        note_apart(i, j);
+      }
+    }
+    part_at_the_end();
+    return std::move(found_);
+  }
+
+ private:
+  const OperatorRecord& ours(std::size_t i) const { return measured_.calls[i]; }
+  const OperatorRecord& theirs(std::size_t j) const { return expected_.calls[j]; }
+
+  void note_apart(std::size_t i, std::size_t j) {
+    measured_.note_apart(i);
+    expected_.note_apart(j);
+  }
+
+  // By something it calls, or by what it took that is not on record.
+  bool is_accounted_for(std::size_t i, std::size_t j) const {
+    if (measured_.is_apart(i) || expected_.is_apart(j)) return true;
+    return found_.parts() && !takes_only_what_is_on_record(ours(i));
+  }
+
+  // The first output that differs; not of two calls that only their names and shapes made a pair, each of which makes
+  // what the other side has elsewhere.
+  std::optional<std::size_t> output_made_different(std::size_t i, std::size_t j) const {
+    const auto output = differing_output(ours(i), theirs(j));
+    if (!output) return std::nullopt;
+    const bool is_sure = ours(i).constants == theirs(j).constants &&
+                         std::any_of(ours(i).inputs.begin(), ours(i).inputs.end(), has_content);
+    const bool is_elsewhere =
+        expected_.has_value(ours(i).outputs[*output]) && measured_.has_value(theirs(j).outputs[*output]);
+    return is_elsewhere && !is_sure ? std::nullopt : output;
+  }
+
+  OperatorDivergence divergence_at(std::size_t pair, std::size_t output) const {
+    const auto [i, j] = pairs_[pair];
+    return {ours(i), theirs(j),
+            output,  ours(i).constants != theirs(j).constants,
+            pair,    measured_.calls.size() + expected_.calls.size() - 2 * pairs_.size()};
+  }
+
+  OperatorParting at_pair(std::size_t pair, std::size_t output) const {
+    const auto [i, j] = pairs_[pair];
+    OperatorParting parting{divergence_at(pair, output), std::nullopt};
+    // What the two call otherwise, if they do.
+    const auto inside = [output](const OperatorFlow& flow, const OperatorFlow& other, std::size_t call) {
+      const OperatorTensor& made = flow.calls[call].outputs[output];
+      for (std::size_t callee = call; callee-- > 0 && flow.calls[callee].depth > flow.calls[call].depth;) {
+        const auto& outputs = flow.calls[callee].outputs;
+        const auto found = std::find(outputs.begin(), outputs.end(), made);
+        if (flow.parent[callee] == call && flow.partner[callee] == kNoCall && found != outputs.end()) {
+          return OperatorSlice(flow, other).made_by(callee, static_cast<std::size_t>(found - outputs.begin()));
+        }
+      }
+      return OperatorStretch{};
+    };
+    OperatorRegion region{inside(measured_, expected_, i), inside(expected_, measured_, j)};
+    if (!region.measured.calls.empty() && !region.expected.calls.empty()) parting.region = std::move(region);
+    return parting;
+  }
+
+  using Places = std::pair<std::size_t, std::size_t>;
+
+  // The inputs of two calls that are not the same, of which both sides have only their own; if there are none, the
+  // first of which one side has.
+  std::vector<Places> differing_inputs(const OperatorRecord& a, const OperatorRecord& b) const {
+    std::vector<Places> of_both;
+    std::vector<Places> of_one;
+    if (a.inputs.empty() || b.inputs.empty()) return {};
+    for (std::size_t place = 0; place < std::max(a.inputs.size(), b.inputs.size()); ++place) {
+      const Places places{std::min(place, a.inputs.size() - 1), std::min(place, b.inputs.size() - 1)};
+      const OperatorTensor& x = a.inputs[places.first];
+      const OperatorTensor& y = b.inputs[places.second];
+      const bool is_ours = has_content(x) && !expected_.has_value(x);
+      const bool is_theirs = has_content(y) && !measured_.has_value(y);
+      if (x == y || !(is_ours || is_theirs)) continue;
+      (is_ours && is_theirs ? of_both : of_one).push_back(places);
+    }
+    if (of_both.empty() && !of_one.empty()) return {of_one.front()};
+    return of_both;
+  }
+
+  // Two calls that take different values: a stretch of calls made them, or a source that is known, or nothing of this
+  // step did.
+  void take_other_values(std::size_t pair) {
+    const auto [i, j] = pairs_[pair];
+    const auto places = differing_inputs(ours(i), theirs(j));
+    if (places.empty()) return;  // no pair after all
+    const bool is_known = measured_.is_apart(i) || expected_.is_apart(j);
+    for (const Places& place : places) take_other_value(i, j, place);
+    if (measured_.is_innermost(i)) ++found_.calls_apart;
+    if (!is_known) note_other_question(pair);
+    note_apart(i, j);
+  }
+
+  void take_other_value(std::size_t i, std::size_t j, const Places& place) {
+    OperatorSlice our_slice(measured_, expected_);
+    OperatorSlice their_slice(expected_, measured_);
+    OperatorRegion region{our_slice.behind(i, place.first), their_slice.behind(j, place.second)};
+    const bool is_known = our_slice.meets_apart() || their_slice.meets_apart();
+    const bool is_first = !found_.parts();
+    if (region.measured.calls.empty() && region.expected.calls.empty()) {
+      if (!is_known && found_.sources.empty()) found_.begins_apart = true;
+    } else if (!is_known && (is_first || !(our_slice.leaves_step() || their_slice.leaves_step()))) {
+      add_region(std::move(region), our_slice, their_slice);
+    }
+    note_met(our_slice, their_slice);
+  }
+
+  void note_met(const OperatorSlice& ours, const OperatorSlice& theirs) {
+    for (const std::size_t call : ours.met()) measured_.note_apart(call);
+    for (const std::size_t call : theirs.met()) expected_.note_apart(call);
+  }
+
+  void add_region(OperatorRegion region, const OperatorSlice& ours, const OperatorSlice& theirs) {
+    region.constants_differ = ours.constants_differ() || theirs.constants_differ();
+    found_.sources.push_back({std::nullopt, std::move(region)});
+  }
+
+  // Values that differ do not hide that the call has another constant: 1.1e-05 against 1e-05. Only where the calls are
+  // sure to correspond, because those before and behind do, and where no number has been read off values that differ: a
+  // constant may then come from it.
+  void note_other_question(std::size_t pair) {
+    const auto [i, j] = pairs_[pair];
+    if (reads_a_number(ours(i))) reads_numbers_ = true;
+    if (reads_numbers_ || may_clip(ours(i)) || !asks_for_another(ours(i), theirs(j)) || !has_paired_neighbours(i, j)) {
+      return;
+    }
+    const auto output = differing_output(ours(i), theirs(j));
+    if (!output) return;
+    OperatorParting parting{divergence_at(pair, *output), std::nullopt, false};
+    found_.sources.push_back(std::move(parting));
+  }
+
+  // The calls before and behind that the same caller makes.
+  bool has_paired_neighbours(std::size_t i, std::size_t j) const {
+    const auto pairs_up = [&](std::size_t a, std::size_t b) {
+      return a == kNoCall || b == kNoCall ? a == b : measured_.partner[a] == b;
+    };
+    return pairs_up(measured_.sibling_before(i), expected_.sibling_before(j)) &&
+           pairs_up(measured_.sibling_behind(i), expected_.sibling_behind(j));
+  }
+
+  // Calls without a partner make the last values of the step.
+  void part_at_the_end() {
+    OperatorSlice our_slice(measured_, expected_);
+    OperatorSlice their_slice(expected_, measured_);
+    const auto last = [](const OperatorFlow& flow, const OperatorFlow& other, OperatorSlice& slice) {
+      for (std::size_t i = flow.calls.size(); i-- > 0;) {
+        if (flow.partner[i] != kNoCall || !flow.is_in_sight(i) || flow.is_read(i)) continue;
+        const auto& outputs = flow.calls[i].outputs;
+        const auto own = std::find_if(outputs.begin(), outputs.end(), [&](const OperatorTensor& output) {
+          return has_content(output) && !other.has_value(output);
+        });
+        if (own == outputs.end()) continue;
+        return slice.made_by(i, static_cast<std::size_t>(own - outputs.begin()));
+      }
+      return OperatorStretch{};
+    };
+    OperatorRegion region{last(measured_, expected_, our_slice), last(expected_, measured_, their_slice)};
+    if (region.measured.calls.empty() && region.expected.calls.empty()) return;
+    const bool is_known = our_slice.meets_apart() || their_slice.meets_apart();
+    const bool leaves = our_slice.leaves_step() || their_slice.leaves_step();
+    if (found_.parts() && (is_known || leaves)) return;
+    found_.sources.push_back({std::nullopt, std::move(region)});
+  }
+
+  CallPairs pairs_;
+  OperatorFlow measured_;
+  OperatorFlow expected_;
+  StepParting found_;
+  bool reads_numbers_ = false;
+};
+
+}  // namespace
+
+StepParting partings_of_step(Calls measured, Calls expected) { return Parting(measured, expected).find(); }
+
+OperatorParting where_values_part(Calls measured, Calls expected) {
+  StepParting found = partings_of_step(measured, expected);
+  if (found.begins_apart || found.sources.empty()) return {};
+  return std::move(found.sources.front());
+}
+
+}  // namespace reprobench
