@@ -47,6 +47,11 @@ std::size_t OperatorFlow::outermost_without_partner(std::size_t call) const {
   return call;
 }
 
+bool OperatorFlow::encloses(std::size_t caller, std::size_t call) const {
+  while (call != kNoCall && call != caller) call = parent[call];
+  return call == caller;
+}
+
 std::size_t OperatorFlow::sibling_before(std::size_t call) const {
   for (std::size_t other = call; other-- > 0 && calls[other].depth >= calls[call].depth;) {
     if (calls[other].depth == calls[call].depth) return other;

@@ -28,6 +28,9 @@ class OperatorFlow {
 
   std::size_t outermost_without_partner(std::size_t call) const;
 
+  // `call` is made by `caller`, or by one that is.
+  bool encloses(std::size_t caller, std::size_t call) const;
+
   // The calls that its caller makes before and after it; kNoCall: none.
   std::size_t sibling_before(std::size_t call) const;
   std::size_t sibling_behind(std::size_t call) const;

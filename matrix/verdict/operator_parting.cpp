@@ -161,10 +161,32 @@ class Parting {
     const auto places = differing_inputs(ours(i), theirs(j));
     if (places.empty()) return;  // no pair after all
     const bool is_known = measured_.is_apart(i) || expected_.is_apart(j);
+    if (!is_known && nothing_made(i, j, places) && caller_made_it(i, j)) return;
     for (const Places& place : places) take_other_value(i, j, place);
     if (measured_.is_innermost(i)) ++found_.calls_apart;
     if (!is_known) note_other_question(pair);
     note_apart(i, j);
+  }
+
+  // No call on record stands behind any of these inputs.
+  bool nothing_made(std::size_t i, std::size_t j, const std::vector<Places>& all) const {
+    return std::ranges::all_of(all, [&](const Places& places) {
+      return OperatorSlice(measured_, expected_).behind(i, places.first).calls.empty() &&
+             OperatorSlice(expected_, measured_).behind(j, places.second).calls.empty();
+    });
+  }
+
+  // A call may write into a buffer by itself and then call others with it, as oneDNN's convolutions do: its callees
+  // stand first in the record and take values that differ. A caller that takes equal values and gives others made them.
+  bool caller_made_it(std::size_t i, std::size_t j) const {
+    for (std::size_t a = measured_.parent[i]; a != kNoCall; a = measured_.parent[a]) {
+      const std::size_t b = measured_.partner[a];
+      if (b == kNoCall || !expected_.encloses(b, j)) continue;
+      if (takes_only_what_is_on_record(ours(a)) && inputs_agree(ours(a), theirs(b)) && output_made_different(a, b)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   void take_other_value(std::size_t i, std::size_t j, const Places& place) {

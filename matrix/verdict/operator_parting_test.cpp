@@ -57,6 +57,41 @@ TEST_CASE("a call with equal inputs behind the first difference is a source of i
   CHECK(parting.calls_apart == 5);
 }
 
+// As oneDNN's convolution is recorded: it fills what `empty` made before it shows it as `as_strided_`.
+Step convolved(const std::string& mark, const std::string& before = "", const std::string& image = "x") {
+  Step step;
+  if (!before.empty()) step.call("aten::mm", {"a", "b"}, {before});
+  return step
+      .caller("aten::conv2d", {image, "w"}, {"y" + mark},
+              [&](Step& inside) {
+                inside.caller("aten::mkldnn_convolution", {image, "w"}, {"y" + mark}, [&](Step& library) {
+                  library.call("aten::empty", {}, {""}, "[2, 3]");
+                  const std::int64_t buffer = library.calls.back().index;
+                  library.call("aten::as_strided_", {"y" + mark}, {"y" + mark}, "[3, 1]").from(0, buffer);
+                });
+              })
+      .call("aten::relu", {"y" + mark}, {"r" + mark});
+}
+
+TEST_CASE("a call that fills a buffer by itself is the source of what its callees then take", "[parting]") {
+  const auto parting = parted(convolved("'"), convolved(""));
+  CHECK(sources_of(parting) == Names{"aten::mkldnn_convolution 1"});
+  CHECK_FALSE(parting.begins_apart);
+  CHECK(parting.calls_apart == 1);  // relu alone
+  CHECK(where_values_part(convolved("'").calls, convolved("").calls).call);
+}
+
+TEST_CASE("such a call is found behind another source too", "[parting]") {
+  const auto parting = parted(convolved("'", "m'"), convolved("", "m"));
+  CHECK(sources_of(parting) == Names{"aten::mm 0", "aten::mkldnn_convolution 2"});
+}
+
+TEST_CASE("a call that fills a buffer out of values that differ already is no source", "[parting]") {
+  const auto parting = parted(convolved("'", "", "x'"), convolved(""));
+  CHECK(parting.sources.empty());
+  CHECK(parting.begins_apart);
+}
+
 TEST_CASE("a stretch that takes equal values behind the first difference is a source of its own", "[parting]") {
   const auto step = [](bool is_other) {
     const std::string mark = is_other ? "'" : "";

@@ -29,6 +29,27 @@ at::IValue changed_value(const at::IValue& value, const Change& change) {
   return at::IValue(list);
 }
 
+struct Callee {
+  const char* name;
+  std::string overload;
+};
+
+// oneDNN's convolution has no fp64; the operator that chooses it has, and takes the same in another order:
+// mkldnn_convolution(x, w, b, padding, stride, dilation, groups) for
+// convolution(x, w, b, stride, padding, dilation, transposed, output padding, groups).
+Callee in_any_precision(const OperatorCall& call, CallStack& arguments) {
+  if (call.name != "aten::mkldnn_convolution" || arguments.size() != 7) return {call.name.c_str(), call.overload};
+  const at::IValue padding = arguments[3];
+  const at::IValue groups = arguments[6];
+  arguments[3] = arguments[4];
+  arguments[4] = padding;
+  arguments.pop_back();
+  arguments.emplace_back(false);
+  arguments.emplace_back(std::vector<std::int64_t>(padding.toListRef().size(), 0));
+  arguments.push_back(groups);
+  return {"aten::convolution", ""};
+}
+
 }  // namespace
 
 CallStack with_tensors(const CallStack& values, const Change& change) {
@@ -55,7 +76,8 @@ CallStack call_again(const OperatorCall& call, CallStack arguments) {
   const c10::NoGradGuard no_grad;
   const c10::impl::ExcludeDispatchKeyGuard below_autograd(c10::autograd_dispatch_keyset);
   const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
-  const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(call.name.c_str(), call.overload.c_str());
+  const Callee callee = in_any_precision(call, arguments);
+  const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(callee.name, callee.overload.c_str());
   handle.callBoxed(&arguments);
   return arguments;
 }

@@ -18,7 +18,8 @@ std::vector<at::Tensor> tensors_in(const CallStack& values);
 // A copy in fp64; of anything that is no floating point a copy as it is.
 at::Tensor widened(const at::Tensor& tensor);
 
-// The operator of `call` on `arguments`, without gradients or automatic casts; throws whatever it throws.
+// The operator of `call` on `arguments`, without gradients or automatic casts; throws whatever it throws. Of an
+// operator of oneDNN, which takes no fp64, the one that chooses it.
 CallStack call_again(const OperatorCall& call, CallStack arguments);
 
 }  // namespace reprobench
