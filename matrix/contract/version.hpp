@@ -24,7 +24,8 @@
 // |         | `resumed` of a trace's header; the document `memory` and `memory_bytes` of a planned cell; |
 // |         | `loss_scale` of a step and the role `scaler_state` of a tensor; `data_wait_ns` of a step's phases; |
 // |         | in verdicts the `phases` of a check of step times; of a planned bound `low`; in comparisons every |
-// |         | further source of the step that was explained, `further_captures` of a replay |
+// |         | further source of the step that was explained, `further_captures` of a replay; in verdicts the |
+// |         | `reference_bits` of a cell |
 #pragma once
 
 #include <stdexcept>

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/verdict/reference_bits.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -47,22 +49,6 @@ std::vector<Pair> pairs_of(const std::vector<CellVerdict>& cells) {
   return pairs;
 }
 
-// The chains of the attempts that count, one a repeat. Empty if one of them did not complete: nothing can be said then.
-std::set<std::string> chains_of(const CellVerdict& cell) {
-  std::map<int, const AttemptSummary*> last;
-  for (const AttemptSummary& attempt : cell.attempts) {
-    const AttemptSummary*& slot = last[attempt.repeat];
-    if (slot == nullptr || attempt.attempt >= slot->attempt) slot = &attempt;
-  }
-  std::set<std::string> chains;
-  if (cell.outcome == Outcome::unfinished || cell.outcome == Outcome::errored) return chains;
-  for (const auto& [repeat, attempt] : last) {
-    if (attempt->end != AttemptEnd::completed || attempt->chain.empty()) return {};
-    chains.insert(attempt->chain);
-  }
-  return chains;
-}
-
 const Divergence* divergence_from(const CellVerdict& cell, const CellVerdict& reference) {
   for (const CheckResult& check : cell.checks) {
     if (check.divergence && check.divergence->against == reference.slug) return &*check.divergence;
@@ -93,25 +79,14 @@ std::string names_of_candidates(const std::vector<Pair>& pairs) {
                                    : fmt::format("{}", fmt::join(names, ", "));
 }
 
-bool fails_in_numerics(const CellVerdict& cell) {
-  return std::any_of(cell.checks.begin(), cell.checks.end(), [](const CheckResult& check) {
-    return check.dimension == Dimension::numerics && check.gate == Gate::armed && check.status == CheckStatus::failed;
-  });
-}
-
-// Equal bits are said of all repeats of both sides alone, and of no cell whose numbers are wrong.
 std::string numerics_text(const std::vector<Pair>& pairs) {
   std::size_t equal = 0;
   std::size_t differing = 0;
   std::string first;
   for (const auto& [candidate, reference] : pairs) {
-    const auto ours = chains_of(*candidate);
-    const auto theirs = chains_of(*reference);
-    if (ours.empty() || theirs.empty() || candidate->workload_digest != reference->workload_digest) continue;
-    if (ours.size() == 1 && ours == theirs && !fails_in_numerics(*candidate) && !fails_in_numerics(*reference)) {
-      ++equal;
-      continue;
-    }
+    const Match bits = reference_bits(*candidate, *reference);
+    equal += bits == Match::equal ? 1 : 0;
+    if (bits != Match::differs) continue;
     ++differing;
     const Divergence* at = divergence_from(*candidate, *reference);
     if (at == nullptr || !first.empty()) continue;

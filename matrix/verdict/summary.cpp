@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/verdict/dimension_summary.hpp"
+#include "matrix/verdict/reference_bits.hpp"
 
 namespace reprobench {
 namespace {
@@ -244,6 +245,7 @@ class Summary {
 void summarise(RunVerdict& verdict) {
   verdict.totals = {static_cast<int>(verdict.cells.size())};
   for (const CellVerdict& cell : verdict.cells) ++verdict.totals[cell.outcome];
+  state_reference_bits(verdict.cells);
   verdict.dimensions = dimension_summaries(verdict.cells);
   Summary(verdict).write();
 }

@@ -14,6 +14,7 @@
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/reason.hpp"
 #include "matrix/evidence/run_record.hpp"
+#include "matrix/verdict/match.hpp"
 #include "matrix/verdict/telemetry_report.hpp"
 
 namespace reprobench {
@@ -100,6 +101,7 @@ struct CellVerdict {
   std::string sentence;
   bool required = false;
   std::optional<std::string> reference_cell_id;
+  std::optional<Match> reference_bits;  // reference_bits.hpp; nothing: it did not run, or has no reference here
   std::vector<AttemptSummary> attempts;
   std::vector<CheckResult> checks;
   std::vector<std::string> notes;
@@ -262,6 +264,8 @@ struct Description<CellVerdict> {
     field("sentence", cell.sentence);
     field("required", cell.required);
     field("reference_cell_id", cell.reference_cell_id, rule::not_empty);
+    field.optional("reference_bits", cell.reference_bits,
+                   "All repeats of both sides; absent: it did not run, or its reference is not in this run.");
     field("attempts", cell.attempts);
     field("checks", cell.checks);
     field("notes", cell.notes);

@@ -25,6 +25,12 @@ class Bits:
     differing: list[dict[str, Any]] = field(default_factory=list)
     open: int = 0
 
+    def add(self, cell: dict[str, Any], word: str) -> None:
+        self.equal += word == "equal"
+        self.open += word == "not_comparable"
+        if word == "differs":
+            self.differing.append(cell)
+
     @property
     def word(self) -> str:
         return "differs" if self.differing else "open" if self.open else "equal"
@@ -59,33 +65,6 @@ class Change:
     ratios: dict[str, Worst] = field(default_factory=dict)  # by dimension
 
 
-def _chains(cell: dict[str, Any]) -> set[str]:
-    """Of the attempts that count, one a repeat; empty if one of them did not complete: nothing can be said then."""
-    last: dict[int, dict[str, Any]] = {}
-    for attempt in cell["attempts"]:
-        if attempt["repeat"] not in last or attempt["attempt"] >= last[attempt["repeat"]]["attempt"]:
-            last[attempt["repeat"]] = attempt
-    whole = all(attempt["end"] == "completed" and attempt["chain"] for attempt in last.values())
-    ended = cell["outcome"] not in ("unfinished", "errored")
-    return {attempt["chain"] for attempt in last.values()} if whole and ended else set()
-
-
-def _fails_in_numerics(cell: dict[str, Any]) -> bool:
-    return any(
-        check["dimension"] == "numerics" and check["gate"] == "armed" and check["status"] == "failed"
-        for check in cell["checks"]
-    )
-
-
-def compared_bits(cell: dict[str, Any], reference: dict[str, Any]) -> str:
-    """ "equal" is said of every repeat of both sides, and of no cell whose numbers failed a check, as the verdict does."""
-    ours, theirs = _chains(cell), _chains(reference)
-    if not ours or not theirs or cell["workload_digest"] != reference["workload_digest"]:
-        return "open"
-    is_one = len(ours) == 1 and ours == theirs
-    return "equal" if is_one and not _fails_in_numerics(cell) and not _fails_in_numerics(reference) else "differs"
-
-
 def _named(side: dict[str, str], other: dict[str, str]) -> str:
     """ "torch-2.9.0-cu128, threads 2": a stack or a device names itself."""
     return ", ".join(
@@ -103,14 +82,10 @@ def _ratios(cell: dict[str, Any]) -> Iterator[tuple[str, float, Worst]]:
             yield check["dimension"], ratio if check["better"] == "lower" else 1 / ratio, Worst(ratio, check, cell)
 
 
-def _add(change: Change, cell: dict[str, Any], reference: dict[str, Any]) -> None:
+def _add(change: Change, cell: dict[str, Any]) -> None:
     change.cells += 1
-    bits = change.bits.setdefault(cell["coordinates"].get("workload", ""), Bits())
-    word = compared_bits(cell, reference)
-    bits.equal += word == "equal"
-    bits.open += word == "open"
-    if word == "differs":
-        bits.differing.append(cell)
+    if word := cell.get("reference_bits"):  # runs of before contract 1.4 do not say
+        change.bits.setdefault(cell["coordinates"].get("workload", ""), Bits()).add(cell, word)
     for dimension, worsening, worst in _ratios(cell):
         known = change.ratios.get(dimension)
         lower = known is None or known.check["better"] == "lower"
@@ -129,7 +104,7 @@ def changes_of(run: Run) -> list[Change]:
         mine, theirs = cell["coordinates"], reference["coordinates"]
         names = (_named(mine, theirs), _named(theirs, mine))
         axes = sum(mine.get(name) != theirs.get(name) for name in {*mine, *theirs})
-        _add(changes.setdefault(names, Change(*names, axes)), cell, reference)
+        _add(changes.setdefault(names, Change(*names, axes)), cell)
     return sorted(changes.values(), key=lambda change: change.axes)
 
 
