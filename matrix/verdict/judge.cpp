@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/cell_end.hpp"
+#include "matrix/verdict/cell_families.hpp"
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
 #include "matrix/verdict/next_step.hpp"
@@ -47,7 +47,7 @@ std::optional<std::int64_t> duration_of(const AttemptRecord& attempt) {
 
 class Judge {
  public:
-  explicit Judge(const RunRecord& run) : run_(run) {
+  explicit Judge(const RunRecord& run) : run_(run), families_(run.plan) {
     for (const CellRecord& record : run.cells) records_.emplace(record.cell_id, &record);
     for (const PlannedCell& planned : run.plan.cells) {
       planned_.emplace(planned.cell.request.cell_id, &planned);
@@ -182,7 +182,7 @@ class Judge {
           }
           break;
         case Against::seeds:
-          if (const auto cells = of_seeds(cell); cells.size() > 1) {
+          if (const auto& cells = families_.of_seeds(cell); cells.size() > 1) {
             verdict.checks.push_back(evaluate(threshold, evidence, ends_of_seeds(cells)));
           }
           break;
@@ -204,42 +204,15 @@ class Judge {
     return other == cells.end() ? nullptr : *other;
   }
 
-  // The cell that does alone what the ranks of this one share.
   ReferenceEvidence on_one_rank(const Cell& cell, const std::string& workload_digest) {
-    const auto key = [](const Cell& of) {
-      KnobValues knobs = of.request.knobs;
-      Coordinates coordinates = of.coordinates;
-      coordinates["world_size"] = "";
-      for (const char* layout : {"accumulate", "offload", "zero_stage"}) {
-        knobs.erase(layout);
-        coordinates[layout] = "";
-      }
-      return std::tuple(coordinates, knobs, micro_batches_of(of.request));
-    };
-    for (const PlannedCell& planned : run_.plan.cells) {
-      const Cell& other = planned.cell;
-      if (other.request.world_size > 1 || key(other) != key(cell)) continue;
-      if (planned.skip) return {nullptr, "no_reference", fmt::format("{} was skipped", other.slug)};
-      return evidence_of(planned, workload_digest, one_rank_);
+    const PlannedCell* alone = families_.on_one_rank(cell);
+    if (alone == nullptr) {
+      return {
+          nullptr, "no_reference",
+          fmt::format("no cell of this plan does its {} micro-batches on one rank", micro_batches_of(cell.request))};
     }
-    return {nullptr, "no_reference",
-            fmt::format("no cell of this plan does its {} micro-batches on one rank", micro_batches_of(cell.request))};
-  }
-
-  // The cells that are to run and differ from this one in the seed alone, itself among them.
-  std::vector<const PlannedCell*> of_seeds(const Cell& cell) const {
-    const auto key = [](const Cell& of) {
-      KnobValues knobs = of.request.knobs;
-      Coordinates coordinates = of.coordinates;
-      knobs.erase("seed");
-      coordinates["seed"] = "";
-      return std::pair(std::move(coordinates), std::move(knobs));
-    };
-    std::vector<const PlannedCell*> cells;
-    for (const PlannedCell& planned : run_.plan.cells) {
-      if (!planned.skip && key(planned.cell) == key(cell)) cells.push_back(&planned);
-    }
-    return cells;
+    if (alone->skip) return {nullptr, "no_reference", fmt::format("{} was skipped", alone->cell.slug)};
+    return evidence_of(*alone, workload_digest, one_rank_);
   }
 
   // The first repeat of each, of which the bits of its steps are dropped.
@@ -249,6 +222,7 @@ class Judge {
     CellEvidence all{name, cells.front()->cell.request.device, "", {}};
     for (const PlannedCell* planned : cells) {
       const std::string& slug = planned->cell.slug;
+      if (planned->skip) return {nullptr, "no_reference", fmt::format("{} was skipped", slug)};
       const CellRecord* record = record_of(planned->cell.request.cell_id);
       if (record == nullptr) return {nullptr, "no_reference", fmt::format("{} did not run", slug)};
       const auto repeats = last_attempts(planned->cell, *record);
@@ -347,6 +321,7 @@ class Judge {
   }
 
   const RunRecord& run_;
+  const CellFamilies families_;
   RecordById records_;
   CellById planned_;
   RepeatedFaults faults_;

@@ -146,6 +146,12 @@ TEST_CASE("a cell that differs in more than the seed, or is not run, is no other
 
 TEST_CASE("where another seed has no result nothing is said of the seeds", "[verdict]") {
   RunRecord run = run_of_seeds();
+  run.plan.cells[0].skip = Skip{"host-memory", "does not fit"};
+  const CellVerdict beside_skipped = sample::candidate(judge(run));
+  CHECK(beside_skipped.outcome == Outcome::inconclusive);
+  CHECK(beside_skipped.checks.at(0).reason == "no_reference");
+  CHECK(beside_skipped.checks.at(0).sentence == "suite-mlp-stack-a was skipped");
+  run = run_of_seeds();
   run.cells[0].attempts[0].end = AttemptEnd::crash;
   const CellVerdict cell = sample::candidate(judge(run));
   CHECK(cell.outcome == Outcome::inconclusive);

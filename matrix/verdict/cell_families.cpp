@@ -1,0 +1,45 @@
+#include "matrix/verdict/cell_families.hpp"
+
+#include <string>
+
+#include "matrix/contract/reason.hpp"
+
+namespace reprobench {
+
+CellFamilies::CellFamilies(const Plan& plan) {
+  for (const PlannedCell& planned : plan.cells) {
+    if (!planned.skip || planned.skip->rule != kDeselected) seeds_[apart_from_seed(planned.cell)].push_back(&planned);
+    if (planned.cell.request.world_size == 1) on_one_rank_.emplace(apart_from_layout(planned.cell), &planned);
+  }
+}
+
+CellFamilies::Key CellFamilies::apart_from_seed(const Cell& cell) {
+  Key key{cell.coordinates, cell.request.knobs};
+  key.first.erase("seed");
+  key.second.erase("seed");
+  return key;
+}
+
+CellFamilies::Key CellFamilies::apart_from_layout(const Cell& cell) {
+  Key key{cell.coordinates, cell.request.knobs};
+  key.first.erase("world_size");
+  for (const char* layout : {"accumulate", "offload", "zero_stage"}) {
+    key.first.erase(layout);
+    key.second.erase(layout);
+  }
+  key.second["micro batches"] = std::to_string(micro_batches_of(cell.request));  // no knob's name
+  return key;
+}
+
+const std::vector<const PlannedCell*>& CellFamilies::of_seeds(const Cell& cell) const {
+  static const std::vector<const PlannedCell*> kNone;
+  const auto found = seeds_.find(apart_from_seed(cell));
+  return found == seeds_.end() ? kNone : found->second;
+}
+
+const PlannedCell* CellFamilies::on_one_rank(const Cell& cell) const {
+  const auto found = on_one_rank_.find(apart_from_layout(cell));
+  return found == on_one_rank_.end() ? nullptr : found->second;
+}
+
+}  // namespace reprobench

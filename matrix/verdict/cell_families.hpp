@@ -1,0 +1,35 @@
+// Cells of a plan that belong together without one being the other's reference: a training from three seeds, the same
+// work shared by two ranks and done by one.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "matrix/evidence/run_record.hpp"
+
+namespace reprobench {
+
+// Valid as long as the plan.
+class CellFamilies {
+ public:
+  explicit CellFamilies(const Plan& plan);
+
+  // The cells that differ from this one in the seed alone, in plan order, itself among them. Without those that a
+  // selection left out; with those that were skipped for any other reason.
+  const std::vector<const PlannedCell*>& of_seeds(const Cell& cell) const;
+
+  // The first cell that does on one rank what the ranks of this one share; null: there is none.
+  const PlannedCell* on_one_rank(const Cell& cell) const;
+
+ private:
+  using Key = std::pair<Coordinates, KnobValues>;  // of what the cells of a family have in common
+
+  static Key apart_from_seed(const Cell& cell);
+  static Key apart_from_layout(const Cell& cell);
+
+  std::map<Key, std::vector<const PlannedCell*>> seeds_;
+  std::map<Key, const PlannedCell*> on_one_rank_;
+};
+
+}  // namespace reprobench
