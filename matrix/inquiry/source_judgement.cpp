@@ -161,7 +161,7 @@ std::pair<OperatorSite, OperatorSite> sites_of(const DifferenceSource& source) {
 }
 
 std::int64_t capture_bytes(const DifferenceSource& source) {
-  constexpr std::int64_t kBytesPerElement = 24;  // as it is, in fp64, and in fp64 without signs or moved
+  constexpr double kBytesPerElement = 24;  // as it is, in fp64, and in fp64 without signs or moved
   std::vector<const OperatorRecord*> calls;
   if (source.call) {
     calls.push_back(&source.call->measured);
@@ -169,17 +169,17 @@ std::int64_t capture_bytes(const DifferenceSource& source) {
     calls.push_back(&source.region.value().measured.at);
     for (const OperatorRecord& call : source.region->measured.calls) calls.push_back(&call);
   }
-  std::int64_t bytes = 0;
+  double bytes = 0;  // extents are a worker's word: their product may leave 64 bits
   for (const OperatorRecord* call : calls) {
     for (const auto* tensors : {&call->inputs, &call->outputs}) {
       for (const OperatorTensor& tensor : *tensors) {
-        std::int64_t elements = 1;
-        for (const std::int64_t extent : tensor.shape) elements *= extent;
+        double elements = 1;
+        for (const std::int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
         bytes += elements * kBytesPerElement;
       }
     }
   }
-  return bytes;
+  return static_cast<std::int64_t>(std::min(bytes, 0x1p60));
 }
 
 std::optional<ElementFinding> differing_element(const std::string& name, const TensorView* a, const TensorView* b) {

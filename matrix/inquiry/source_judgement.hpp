@@ -15,7 +15,7 @@ namespace reprobench {
 // The call that each side has to capture, with the stretch before it: the measured one's first.
 std::pair<OperatorSite, OperatorSite> sites_of(const DifferenceSource& source);
 
-// The memory that a capture on one side takes, about: its inputs and outputs, and both in fp64.
+// The memory that a capture on one side takes, about: its inputs and outputs, and both in fp64. At most 2^60.
 std::int64_t capture_bytes(const DifferenceSource& source);
 
 // The first element that differs; nothing: none does, or the tensors are not of one kind. Null: it is not there.
