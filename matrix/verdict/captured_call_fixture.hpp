@@ -63,6 +63,11 @@ class Capture {
   std::vector<Kept> kept_;
 };
 
+template <class T>
+std::vector<T> as(const Singles& values) {
+  return {values.begin(), values.end()};
+}
+
 // Of which the first 64 are large.
 inline Singles numbers(std::size_t count, unsigned seed = 5) {
   std::mt19937 random(seed);
