@@ -186,10 +186,13 @@ Sketch sketch_of_ones(std::int64_t count, std::span<const std::int64_t> position
   result.sum = static_cast<double>(ones);
   result.l2 = std::sqrt(result.sum);
   if (count == 0) result.min = result.max = std::numeric_limits<double>::quiet_NaN();
+  std::uint64_t row = 0;
+  auto signs = sketch_signs(row);  // of the row that the last position was in: positions as a rule ascend
   for (const std::int64_t position : positions) {
     const auto index = static_cast<std::uint64_t>(position);
+    if (index / kSketchSums != row) signs = sketch_signs(row = index / kSketchSums);
     const std::size_t j = index % kSketchSums;
-    result.signed_sums[j] += (sketch_signs(index / kSketchSums) >> j & 1) != 0 ? 1 : -1;
+    result.signed_sums[j] += (signs >> j & 1) != 0 ? 1 : -1;
   }
   return result;
 }

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include <nlohmann/json.hpp>
+
+#include "matrix/contract/number.hpp"
 
 namespace reprobench {
 namespace {
@@ -40,7 +43,8 @@ JsonText& JsonText::key(std::string_view name) {
 }
 
 JsonText& JsonText::string(std::string_view value) {
-  if (!is_plain(value)) return raw(nlohmann::json(value).dump());
+  if (!is_plain(value))
+    return raw(nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   separate();
   text_ += '"';
   text_ += value;
@@ -52,6 +56,17 @@ JsonText& JsonText::integer(std::int64_t value) {
   char digits[24];
   const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
   return raw(std::string_view(digits, static_cast<std::size_t>(end - digits)));
+}
+
+JsonText& JsonText::number(double value) {
+  // Most numbers of a mask's sketch are whole: those need no search for the shortest digits.
+  constexpr double kMostPlain = 1e15;  // from here on with an exponent
+  const bool is_whole =
+      std::abs(value) < kMostPlain && value == std::trunc(value) && !(value == 0 && std::signbit(value));
+  if (!is_whole) return raw(json_number(value).dump());
+  integer(static_cast<std::int64_t>(value));
+  text_ += ".0";
+  return *this;
 }
 
 JsonText& JsonText::flag(bool value) { return raw(value ? "true" : "false"); }

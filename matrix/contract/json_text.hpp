@@ -14,8 +14,9 @@ class JsonText {
   JsonText& close(char bracket);  // '}' or ']'
   JsonText& key(std::string_view name);
 
-  JsonText& string(std::string_view value);
+  JsonText& string(std::string_view value);  // what is not UTF-8 in it as U+FFFD
   JsonText& integer(std::int64_t value);
+  JsonText& number(double value);  // as json_number(value) is written
   JsonText& flag(bool value);
   JsonText& null();
   JsonText& raw(std::string_view json);  // a value that is JSON already

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/json_text.hpp"
 
 namespace reprobench {
 namespace {
@@ -54,6 +55,16 @@ TEST_CASE("hex digits are lower case and at most sixteen", "[contract]") {
   CHECK_FALSE(parse_hex("DEADBEEF"));
   CHECK_FALSE(parse_hex(""));
   CHECK_FALSE(parse_hex("00000000000000001"));
+}
+
+TEST_CASE("a number is the same text with a tree of values and without", "[contract]") {
+  for (const double size : {0.0, 1.0, 0.5, 3.0, 64.0, 0.1, 1e-7, 1048576.0, 999'999'999'999'999.0, 1e15, 1e15 + 2, 1e16,
+                            9.2e18, 1e300, kInfinity, kNan}) {
+    for (const double value : {size, -size}) {
+      JsonText text;
+      CHECK(text.number(value).text() == json_number(value).dump());
+    }
+  }
 }
 
 }  // namespace

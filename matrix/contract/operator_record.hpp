@@ -76,6 +76,9 @@ struct Description<OperatorRecord> {
 
 nlohmann::json to_json(const OperatorRecord& record);
 
+// As line number `seq` of its file (trace.hpp): a step of thousands of calls builds no tree of values for each.
+std::string operator_line(const OperatorRecord& record, std::int64_t seq);
+
 // Throws ContractError naming the field.
 OperatorRecord operator_record_from_json(const nlohmann::json& json);
 

@@ -1,6 +1,7 @@
 #include "matrix/contract/trace.hpp"
 
 #include "matrix/contract/document/reader.hpp"
+#include "matrix/contract/document/text_writer.hpp"
 #include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/number.hpp"
 
@@ -27,13 +28,21 @@ ProbeMeasurement measurement_from_line(const json& object) {
 }
 
 std::string trace_line(const json& body, std::int64_t seq) {
-  json numbered = body;
-  numbered["seq"] = seq;
-  std::string line = numbered.dump(-1, ' ', false, json::error_handler_t::replace);
-  line.pop_back();
-  const std::string checksum = hex32(crc32c(line));
-  line.append(kChecksumKey).append(checksum).append("\"}\n");
-  return line;
+  return numbered_line(body.dump(-1, ' ', false, json::error_handler_t::replace), seq);
+}
+
+std::string trace_line(const TensorsRecord& tensors, std::int64_t seq) {
+  JsonText text;
+  write_text(text, tensors);
+  return numbered_line(text.text(), seq);
+}
+
+std::string numbered_line(std::string object, std::int64_t seq) {
+  object.pop_back();
+  object.append(",\"seq\":").append(std::to_string(seq));
+  const std::string checksum = hex32(crc32c(object));
+  object.append(kChecksumKey).append(checksum).append("\"}\n");
+  return object;
 }
 
 std::variant<json, std::string> parse_trace_line(std::string_view line, std::int64_t expected_seq) {

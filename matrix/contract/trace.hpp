@@ -257,6 +257,13 @@ ProbeMeasurement measurement_from_line(const nlohmann::json& json);
 // and `crc32c`.
 std::string trace_line(const nlohmann::json& body, std::int64_t seq);
 
+// The same of many tensors, whose tree of values would cost more than all else of a recorded step. Keys stand in the
+// order of the description.
+std::string trace_line(const TensorsRecord& tensors, std::int64_t seq);
+
+// `object`, the text of a JSON object that has a key, as line number `seq`.
+std::string numbered_line(std::string object, std::int64_t seq);
+
 // The body of a line without its newline, or one sentence on what is wrong with it. `expected_seq`
 // is the line's index.
 std::variant<nlohmann::json, std::string> parse_trace_line(std::string_view line, std::int64_t expected_seq);

@@ -1,9 +1,11 @@
 #include "matrix/contract/trace.hpp"
 
+#include <limits>
 #include <string>
 
 #include "ci/catch.hpp"
 #include "matrix/contract/number.hpp"
+#include "matrix/contract/operator_record.hpp"
 #include "matrix/contract/version.hpp"
 
 namespace reprobench {
@@ -44,6 +46,41 @@ TEST_CASE("a step survives the trace bit for bit", "[contract]") {
   REQUIRE(std::holds_alternative<nlohmann::json>(parsed));
   const StepRecord back = step_record_from_json(std::get<nlohmann::json>(parsed));
   CHECK(to_json(back) == to_json(some_step()));
+}
+
+TEST_CASE("tensors written without a tree of values are read as those written with one", "[contract]") {
+  TensorsRecord tensors{3, false, {}};
+  tensors.tensors.push_back({"fc1.weight", TensorRole::parameter, "float32", {64, 128}, kDigest, {}});
+  TensorSketch sketch;
+  sketch.nan_count = 1;
+  sketch.min = -0.1;
+  sketch.max = std::numeric_limits<double>::infinity();
+  sketch.signed_sums[0] = 1;
+  sketch.signed_sums[63] = -2.5;
+  tensors.tensors.push_back({"fc1.\"out\xff\"", TensorRole::forward_output, "bfloat16", {}, kDigest, sketch});
+  for (const bool is_final : {false, true}) {
+    tensors.is_final = is_final;
+    const auto streamed = through_file(trace_line(tensors, 4), 4);
+    REQUIRE(std::holds_alternative<nlohmann::json>(streamed));
+    CHECK(streamed == through_file(trace_line(to_json(tensors), 4), 4));
+    CHECK(tensors_record_from_json(std::get<nlohmann::json>(streamed)).tensors.at(1).name == "fc1.\"out\ufffd\"");
+  }
+}
+
+TEST_CASE("an operator call written without a tree of values is read as one written with it", "[contract]") {
+  OperatorRecord call;
+  call.step = 2;
+  call.index = 17;
+  call.name = "aten::addmm";
+  call.depth = 1;
+  call.pass = "forward";
+  call.module = "fc1";
+  OperatorTensor input{"float32", {2, 3}, kDigest, 1};
+  input.made_by = -1;
+  call.inputs = {input, OperatorTensor{"int64", {}, "", 0}};
+  call.outputs = {OperatorTensor{"float32", {2, 3}, kDigest, 0}};
+  call.constants = "1, [2, 3], \"sum\"";
+  CHECK(through_file(operator_line(call, 0), 0) == through_file(trace_line(to_json(call), 0), 0));
 }
 
 TEST_CASE("a step says what it waited for and how its loss was scaled, or is of a worker that did not", "[contract]") {

@@ -191,7 +191,7 @@ void OperatorTrace::end_step() {
   }
   if (!writes_calls_) return;
   std::string text;
-  for (const OperatorRecord& record : records_) text += trace_line(to_json(record), seq_++);
+  for (const OperatorRecord& record : records_) text += operator_line(record, seq_++);
   append(file_, text);
 }
 

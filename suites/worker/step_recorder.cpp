@@ -4,9 +4,8 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/argmax.h>
-#include <ATen/ops/nonzero.h>
+#include <ATen/ops/ne.h>
 
 #include "kernels/sketch/sketch.hpp"
 #include "suites/worker/gradient_norm.hpp"
@@ -27,6 +26,23 @@ struct StepRecorder::Gradient {
   std::string name;
   at::Tensor value;
 };
+
+namespace {
+
+std::vector<std::int64_t> positions_of_ones(const at::Tensor& mask) {
+  const at::Tensor here = on_host(mask.scalar_type() == at::kBool ? mask : mask.ne(0));
+  const auto* set = here.data_ptr<bool>();
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(here.numel()));
+  std::size_t found = 0;  // written each time and kept where it is one: a branch would be wrong half of the time
+  for (std::int64_t i = 0; i < here.numel(); ++i) {
+    positions[found] = i;
+    found += set[i] ? 1 : 0;
+  }
+  positions.resize(found);
+  return positions;
+}
+
+}  // namespace
 
 bool is_log_spaced(std::int64_t step) {
   while (step >= 10 && step % 10 == 0) step /= 10;
@@ -131,7 +147,7 @@ StepMeasurement StepRecorder::complete_oldest() {
   chain_ = step_chain_digest(chain_, measured.root, bits_of(measured.loss));
   steps_done_ = measured.step;
   measured.chain = chain_;
-  if (level_ == TraceLevel::tensor) trace_.add(to_json(captured.tensors));
+  if (level_ == TraceLevel::tensor) trace_.add(captured.tensors);
   trace_.add(measured);
   return std::move(measured);
 }
@@ -205,23 +221,24 @@ void StepRecorder::add_tensor(std::string_view name, TensorRole role, const at::
 }
 
 void StepRecorder::add_event(const Tapped& event, StepMeasurement& measured) {
-  at::Tensor ones;  // positions in the flattened tensor
+  std::vector<std::int64_t> ones;  // positions in the flattened tensor
   if (event.role == TensorRole::mask) {
-    ones = at::nonzero(event.value.flatten()).flatten();
-    measured.events[event.name] = ones.numel();
+    ones = positions_of_ones(event.value);
+    measured.events[event.name] = static_cast<std::int64_t>(ones.size());
   } else {
-    const at::Tensor largest = at::argmax(event.value, -1).flatten();
-    ones = largest + at::arange(largest.numel(), largest.options()) * event.value.size(-1);
+    const at::Tensor largest = on_host(at::argmax(event.value, -1).flatten());
+    const auto* choices = largest.data_ptr<std::int64_t>();
+    const std::int64_t width = event.value.size(-1);
+    for (std::int64_t row = 0; row < largest.numel(); ++row) ones.push_back(row * width + choices[row]);
   }
-  ones = on_host(ones);
   const auto sizes = event.value.sizes();
-  const std::span<const std::int64_t> positions(ones.data_ptr<std::int64_t>(), static_cast<std::size_t>(ones.numel()));
+  const std::int64_t count[] = {static_cast<std::int64_t>(ones.size())};
   tensors_.tensors.push_back({event.name,
                               event.role,
                               "bool",
                               {sizes.begin(), sizes.end()},
-                              to_hex(digest_of(ones)),
-                              to_record(sketch_of_ones(event.value.numel(), positions))});
+                              to_hex(tensor_digest("int64", count, std::as_bytes(std::span(ones)))),
+                              to_record(sketch_of_ones(event.value.numel(), ones))});
 }
 
 void StepRecorder::add_gradients() {
@@ -273,7 +290,7 @@ void StepRecorder::finish() {
        {TensorRole::parameter, TensorRole::optimizer_state, TensorRole::buffer, TensorRole::scaler_state}) {
     add_state(role);
   }
-  trace_.add(to_json(tensors_));
+  trace_.add(tensors_);
   trace_.write();
 }
 

@@ -33,6 +33,8 @@ std::int64_t TraceWriter::age_ns(std::chrono::steady_clock::time_point moment) c
 
 void TraceWriter::add(const nlohmann::json& body) { waiting_ += trace_line(body, seq_++); }
 
+void TraceWriter::add(const TensorsRecord& tensors) { waiting_ += trace_line(tensors, seq_++); }
+
 void TraceWriter::add(const StepMeasurement& step) { append_step_line(waiting_, step, seq_++); }
 
 void TraceWriter::write_if_due() {

@@ -21,6 +21,7 @@ class TraceWriter {
   TraceWriter& operator=(const TraceWriter&) = delete;
 
   void add(const nlohmann::json& body);
+  void add(const TensorsRecord& tensors);
   void add(const StepMeasurement& step);
 
   // Between steps: writes if a second has passed or much is waiting.

@@ -29,7 +29,7 @@ void write_value(JsonText& out, const T& value) {
   } else if constexpr (std::is_integral_v<T>) {
     out.integer(value);
   } else if constexpr (std::is_same_v<T, double>) {
-    out.raw(json_number(value).dump());
+    out.number(value);
   } else if constexpr (std::is_same_v<T, std::chrono::milliseconds>) {
     out.integer(value.count());
   } else if constexpr (std::is_same_v<T, nlohmann::json>) {
