@@ -8,9 +8,9 @@
 
 namespace reprobench {
 
-// `equal` is said of every repeat of both sides, and of no cell whose numbers failed an armed check. `not_comparable`: a
-// repeat of either did not complete, the two ran other workloads, or one of them cannot do an operation that the other
-// did.
+// `equal` is said of every repeat of both sides, and of no cell whose numbers failed an armed check. `not_comparable`:
+// a repeat of either did not complete, the two ran other workloads, or one of them cannot do an operation that the
+// other did.
 Match reference_bits(const CellVerdict& cell, const CellVerdict& reference);
 
 // Puts it down in every cell that ran and whose reference is among them.
