@@ -233,6 +233,10 @@ TEST_CASE("another order of summation shows between processes and stacks", "[ver
   CHECK(*changed.value == 1);
   CHECK(changed.repeat == 2);
   CHECK(changed.finding == "first all_reduce of 1MiB on rank 1, against repeat 0");
+  // A repeat that cannot be compared leaves no count, whatever the others say.
+  AttemptRecord without_sum = attempt_of(2);
+  for (RankRecord& rank : without_sum.ranks) rank.result->measurements.clear();
+  CHECK_FALSE(changed_orders_between_repeats(evidence_of({attempt_of(2), without_sum, attempt_of(2)}), nullptr).value);
   CHECK(changed_orders_between_repeats(evidence_of({other}), nullptr).missing ==
         "needs at least 2 repeats, the cell has 1");
 

@@ -95,6 +95,12 @@ TEST_CASE("the spread of seeds is from the least to the largest end loss by thei
   const Measurement spread = seed_spread_rel(seeds, &seeds);
   CHECK(*spread.value == Approx(1.0));
   CHECK(spread.statement == "3 seeds end from 1 (seed 2) to 3 (seed 7), 1 of their mean");
+  const auto of_level = [](double loss) {
+    const CellEvidence at = cell_of({with_curve(two_levels(4, loss), "1"), with_curve(two_levels(4, loss), "2")});
+    return seed_spread_rel(at, &at);
+  };
+  CHECK(*of_level(0.01).value == Approx(0.0).margin(1e-12));
+  CHECK(of_level(0).missing == "the seeds end at a mean loss of 0, of which there is no share");
   seeds.repeats[1].lead().trace->steps.resize(9);
   CHECK(seed_spread_rel(seeds, &seeds).missing == "seed 2: repeat 3 has 9 steps, too few for a beginning and an end");
 }

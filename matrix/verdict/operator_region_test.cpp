@@ -138,6 +138,10 @@ TEST_CASE("a cast on one side only stands against nothing, and its type is named
   CHECK(region.expected.outflow.digest == "x");
   CHECK(difference_in_kind(region) == "bfloat16 on the measured side only");
   CHECK(difference_in_kind(region_between(plain, cast)) == "bfloat16 on the expected side only");
+  // Indices and masks are of other types without any number being cast.
+  OperatorRegion with_indices = region;
+  with_indices.measured.calls[0].outputs[0].dtype = "int64";
+  CHECK(difference_in_kind(with_indices) == "");
 }
 
 TEST_CASE("a call on one side only that changes a tensor in place", "[region]") {
@@ -265,6 +269,15 @@ TEST_CASE("calls of one name that take values the other side has elsewhere are n
   CHECK(calls_of(region.measured) == Names{"aten::mul"});
   CHECK(region.measured.calls[0].inputs[0].digest == "q");
   CHECK(region.expected.calls.empty());
+}
+
+TEST_CASE("calls with other constants that make what the other side makes elsewhere are no pair", "[region]") {
+  const Step measured = Step().call("aten::mul", {"x"}, {"a"}, "2").call("aten::mul", {"y"}, {"b"}, "0.5");
+  const Step expected = Step().call("aten::mul", {"x"}, {"b"}, "0.5").call("aten::mul", {"y"}, {"a"}, "2");
+  CHECK_FALSE(where_values_part(measured.calls, expected.calls).call);
+  const Step other = Step().call("aten::mul", {"x"}, {"c"}, "0.5").call("aten::mul", {"y"}, {"a"}, "2");
+  REQUIRE(where_values_part(measured.calls, other.calls).call);
+  CHECK(where_values_part(measured.calls, other.calls).call->constants_differ);
 }
 
 TEST_CASE("no operator made it is said only where none stands between equal and different values", "[region]") {

@@ -100,6 +100,7 @@ TEST_CASE("a step with other bits counts wherever it is, and its first tensor is
   CHECK(behind.value == 1);
   CHECK(behind.divergence->step == 3);
   CHECK(behind.divergence->tensor == "w.exp_avg");
+  CHECK(behind.divergence->against == "the process that was never stopped");
   CHECK(behind.statement == "in repeat 0 of 2 + 3 steps in two processes 1 have other bits than in one");
   // The last step alone: a comparison of it alone would have done for the one above.
   CHECK(measured_with([](CellEvidence& c) { change_step(resumed_trace(c), 2, TensorRole::input); }).value == 1);

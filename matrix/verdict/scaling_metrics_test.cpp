@@ -77,6 +77,10 @@ TEST_CASE("communication is a share of the steps' time, and none where there is 
     for (StepRecord& step : rank.trace->steps) step.phases.comm_ns = 0;
   }
   CHECK_FALSE(communication_share(cell.repeats[0]));
+  cell.repeats[0].lead().trace->steps.back().phases.comm_ns = 1;
+  cell.repeats[0].ranks.pop_back();
+  CHECK(communication_share(cell.repeats[0]));
+  cell.repeats[0].lead().trace->steps.back().phases.comm_ns = 0;
   const CheckResult check = evaluate(sample::threshold("comm.step_share", Bound::Kind::max, 0.5, false), cell, {});
   CHECK(check.status == CheckStatus::inconclusive);
   CHECK(check.dimension == Dimension::communication);

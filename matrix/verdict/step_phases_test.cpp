@@ -119,6 +119,9 @@ TEST_CASE("communication is a phase where ranks have any, even on one side alone
   CHECK(moved_phases(phases) ==
         "by phase: communication +50.0 us; data, forward, backward, optimizer within their noise");
   CHECK(step_phases(reference, &sending).size() == 5);
+  const CellEvidence barely = cell_of("barely", {100 * k_us, 300 * k_us, 400 * k_us, 200 * k_us, 1});
+  CHECK(step_phases(barely, &reference).size() == 5);
+  CHECK(step_phases(reference, &barely).size() == 5);
 }
 
 TEST_CASE("of several ranks the slowest of each step has its phases counted", "[verdict]") {

@@ -346,6 +346,9 @@ TEST_CASE("a loss that is missing, or sides of unequal seeds, are not tested", "
   CHECK(missing.windows.empty());
   CHECK(loss_equivalence(ours, std::span(theirs).first(1)).sentence ==
         "not tested: the sides have unequal numbers of seeds");
+  const LossEquivalence unequal = loss_equivalence(ours, std::span(theirs).first(1), 0.25);
+  CHECK(unequal.seeds == 2);
+  CHECK(unequal.margin_rel == 0.25);
 }
 
 TEST_CASE("a strip begins eight steps before the first that differs and has 64 at most", "[strip]") {
