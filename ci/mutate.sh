@@ -5,14 +5,16 @@
 #
 #   ci/mutate.sh [--samples N] [--seed N] FILE_OR_FOLDER...   15 changes a file; ci/mutate.sh matrix/stats matrix/verdict/check.cpp
 #   ci/mutate.sh --survivors FILE_OR_FOLDER...                only those that went unnoticed the last time
-#   ci/mutate.sh --build build-ci ...                         with that build instead of an own one without optimisation
-#   ci/mutate.sh --tests '~[slow]' ...                        with those tests alone: what only the others notice counts as unnoticed
+#   ci/mutate.sh --build build-ci ...                         with that build instead of an own one
+#   ci/mutate.sh --tests '~[slow]' ...                        with those tests alone: what only the others notice counts as unnoticed;
+#                                                             a second --tests names those that run second and must fail twice
 #
 # A change that gives the object file of the unchanged source or of another change, or none, is replaced by another. It is
 # noticed if the layer's test program fails, crashes or takes five times as long. Tests that start processes run only for what
-# the others did not notice, and must fail twice. For cli the changed object is in the built program too, which the tests
-# tagged [e2e] run. Tests run as process 1 of their own namespace with everything but /tmp read-only: what a changed line
-# signals or deletes is nobody else's. Needs root. What went unnoticed is in build-mutate/survivors, as whole files.
+# the others did not notice, and must fail twice; the shortest come first, and the first that fails ends the others. For cli
+# the changed object is in the built program too, which the tests tagged [e2e] run. Tests run as process 1 of their own
+# namespace with everything but /tmp read-only: what a changed line signals or deletes is nobody else's. Needs root. What went
+# unnoticed is in build-mutate/survivors, as whole files.
 # $CCACHE_PREFIX, where it is set, runs the compilers of one file as one command.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,18 +23,20 @@ samples=15
 seed=1
 only_survivors=no
 selections=('~[.]~[process]~[e2e]' '~[.][process],~[.][e2e]')
+chosen=()
 build=
 while [ $# -gt 0 ]; do
   case "$1" in
     --samples) samples=$2 && shift 2 ;;
     --seed) seed=$2 && shift 2 ;;
     --survivors) only_survivors=yes && shift ;;
-    --tests) selections=("$2") && shift 2 ;;
+    --tests) chosen+=("$2") && shift 2 ;;
     --build) build=$(realpath "$2") && shift 2 ;;
     -*) echo "usage: ci/mutate.sh [--samples N] [--seed N] [--survivors] [--build FOLDER] [--tests SELECTION] FILE_OR_FOLDER..." >&2 && exit 2 ;;
     *) break ;;
   esac
 done
+[ ${#chosen[@]} -eq 0 ] || selections=("${chosen[@]}")
 [ $# -gt 0 ] || { echo "mutate: name at least one file or folder, such as matrix/stats" >&2; exit 2; }
 
 out=$PWD/build-mutate
@@ -67,7 +71,8 @@ sys.stdout.writelines(names)' "$seed $1"
 }
 
 compile() { # SOURCE OBJECT; under the same name for all, since an object file holds it
-  cp "$1" "$work/changed.cpp" && $compiler -c "$work/changed.cpp" -o "$2" >"$work/compile.log" 2>&1
+  local folder=$work/compile-$BASHPID
+  mkdir -p "$folder" && cp "$1" "$folder/changed.cpp" && (cd "$folder" && $compiler -c changed.cpp -o "$2" >"$work/compile.log" 2>&1)
 }
 
 clean_object() { echo "$work/clean/${1//\//_}.o"; } # SOURCE
@@ -112,6 +117,11 @@ link_command() { # PROGRAM
   echo "${command/-o bin\/$1/-Wl,--allow-multiple-definition \$1 -o \$2}"
 }
 
+others_than() { # SOURCE...: the unchanged objects of the layer's other sources
+  local name
+  for name in "${own[@]}"; do [[ " $* " == *" $name "* ]] || clean_object "$name"; done | tr '\n' ' '
+}
+
 link_with() { # OBJECTS PROGRAM; the objects come before the layer's own
   (
     cd "$work/link" && rm -f "$2-program" && eval "$link" || exit
@@ -121,15 +131,21 @@ link_with() { # OBJECTS PROGRAM; the objects come before the layer's own
 
 parts=4 # of the tests, run side by side: many of them wait for processes
 
-list_tests() { # PROGRAM; into files tests-STAGE-PART
+list_tests() { # PROGRAM; into files tests-STAGE-PART, the shortest first if log-* are those of a run
   local names stage
   test_count=0
+  cat "$work"/log-* >"$work/durations" 2>/dev/null || true
   rm -f "$work"/tests-* "$work"/log-*
   for stage in "${!selections[@]}"; do
     names=$("$1" --list-test-names-only -# "${selections[stage]}" || true) # the status is their number
     [ -n "$names" ] || continue
     test_count=$((test_count + $(wc -l <<<"$names")))
-    sed 's/[\\",]/\\&/g; s/.*/"&"/' <<<"$names" |
+    "$python" -c 'import collections, re, sys
+took_s = collections.Counter()
+for line in open(sys.argv[1], errors="replace"):
+    if found := re.match(r"([0-9.]+) s: (.*)\n", line): took_s[found[2]] += float(found[1])
+names = sorted(sys.stdin.read().splitlines(), key=lambda name: took_s[name])
+for name in names: print("\"" + re.sub(r"([\\\",])", r"\\\1", name) + "\"")' "$work/durations" <<<"$names" |
       split --elide-empty-files --number=r/$parts --numeric-suffixes --suffix-length=1 - "$work/tests-$stage-"
   done
 }
@@ -158,7 +174,7 @@ run_stage() { # STAGE LIMIT_S PROGRAM
       while read -r _ target _; do
         case "$target" in /proc* | /dev* | /sys*) ;; *) mount -o remount,bind,ro "$target" 2>/dev/null || true ;; esac
       done </proc/mounts
-      exec 9<"$1" && mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$0" --abort --input-file /dev/fd/9' "$3" "$list" "$build/bin/reprobench" \
+      exec 9<"$1" && mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$0" --abort --durations yes --input-file /dev/fd/9' "$3" "$list" "$build/bin/reprobench" \
       >"$work/log-${list##*/}" 2>&1 </dev/null &
     running+=($!)
   done
@@ -174,18 +190,18 @@ run_stage() { # STAGE LIMIT_S PROGRAM
 prepared=none
 prepare() { # FOLDER LAYER
   [ "$prepared" = "$1" ] && return
-  # Without optimisation nothing of a file is inlined into its neighbours of the same unity source, so that the linker can
-  # replace it by the changed one, which comes first. In an optimised build a change may go unnoticed for that reason.
+  # Every file of the layer is compiled by itself, without optimisation, and linked in front of the layer's library: what the
+  # compiler inlined of one file into another of the same unity source is not there. The other layers are optimised.
   if [ -z "$build" ]; then
     build=$out/build
-    cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
-      -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=24 >"$out/cmake.log"
+    cmake --preset ci -B "$build" >"$out/cmake.log"
   fi
   ninja -C "$build" "$2_test" >"$work/build.log" 2>&1 || { tail -n 30 "$work/build.log" >&2; exit 1; }
   compiler=$("$python" -c 'import json, sys
 command = next(c["command"] for c in json.load(open(sys.argv[1])) if "/reprobench_%s.dir/" % sys.argv[2] in c["command"])
 print(command[command.index("/c++ ") + 4:].split(" -o ")[0])' "$build/compile_commands.json" "$2")
   mkdir -p "$work/link"
+  ln -sf "$build/bin/reprobench-shepherd" "$work/" # beside the test program, as it is in the build
   link=$(link_command "$2_test")
   link_program=
   if [ "$2" = cli ]; then link_program=$(link_command reprobench); fi
@@ -207,10 +223,10 @@ print(command[command.index("/c++ ") + 4:].split(" -o ")[0])' "$build/compile_co
   export compiler work samples
   # All sources unchanged, compiled and linked as the changed ones will be, must pass.
   mkdir -p "$work/clean"
-  local own
-  mapfile -t own < <(printf '%s\n' "${sources[@]}" | grep "^$1/")
-  ${CCACHE_PREFIX:-} bash -c 'clean_objects "$@"' _ "${own[@]}"
-  link_with "$(for name in "${own[@]}"; do clean_object "$name"; done | tr '\n' ' ')" "$work/clean_test" || { cat "$work/link.log" >&2; exit 1; }
+  mapfile -t own < <({ sources_of "$1" && printf '%s\n' "${sources[@]}" | grep "^$1/"; } | sort -u)
+  # shellcheck disable=SC2086 # the prefix may have arguments
+  printf '%s\0' "${own[@]}" | xargs -0 -n 12 -P "$(nproc)" ${CCACHE_PREFIX:-} bash -c 'clean_objects "$@"' _
+  link_with "$(others_than)" "$work/clean_test" || { cat "$work/link.log" >&2; exit 1; }
   list_tests "$work/clean_test"
   local start=$SECONDS
   run_tests 600 "$work/clean_test" || { tail -n 30 "$work"/log-* >&2; echo "mutate: $2_test fails without any change" >&2; exit 1; }
@@ -218,6 +234,7 @@ print(command[command.index("/c++ ") + 4:].split(" -o ")[0])' "$build/compile_co
   ran=$(grep -hoE '[0-9]+ test cases?' "$work"/log-* | awk '{ sum += $1 } END { print sum + 0 }')
   [ "$ran" -eq "$test_count" ] || { echo "mutate: $ran of $test_count tests of $2_test ran" >&2; exit 1; }
   limit=$(((SECONDS - start + 2) * 5))
+  list_tests "$work/clean_test"
   prepared=$1
 }
 
@@ -236,7 +253,7 @@ for source in "${sources[@]}"; do
   while read -r mutant; do
     case "$mutant" in same*) read -r _ same _ invalid_objects <<<"$mutant" && continue ;; esac
     program=$work/changed_test
-    if ! link_with "$mutant.o" "$program"; then
+    if ! link_with "$mutant.o $(others_than "$source")" "$program"; then
       invalid=$((invalid + 1))
       rm -f "$mutant.o"
       continue

@@ -205,4 +205,19 @@ std::string atlas_pairs(const OperatorAtlas& atlas, const Terminal& terminal) {
   return text + problems_text(atlas);
 }
 
+Match overall_word(const OperatorAtlas& atlas, FailOn fail_on) {
+  Match word = Match::equal;
+  for (const AtlasRow& row : atlas.rows) {
+    for (const CallComparison& call : row.by_column) {
+      if (call.word == CallWord::equal || call.word == CallWord::absent) continue;
+      const bool is_known = call.word != CallWord::unknown && call.word != CallWord::not_run;
+      const bool counts = fail_on == FailOn::any || call.word == CallWord::defect ||
+                          (fail_on == FailOn::another_computation && is_broken(call.word));
+      if (is_known && counts) return Match::differs;
+      if (!is_known) word = Match::not_comparable;
+    }
+  }
+  return word;
+}
+
 }  // namespace reprobench

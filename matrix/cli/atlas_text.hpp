@@ -4,6 +4,7 @@
 #include <string>
 
 #include "matrix/cli/terminal.hpp"
+#include "matrix/inquiry/pair_inquiry.hpp"
 #include "matrix/verdict/operator_atlas.hpp"
 
 namespace reprobench {
@@ -15,5 +16,8 @@ std::string atlas_markdown(const OperatorAtlas& atlas);
 
 // Column by column: which operators' bits differ from the reference's, at which shapes, and at which they are equal.
 std::string atlas_pairs(const OperatorAtlas& atlas, const Terminal& terminal);
+
+// All of its calls in one word. A difference that was asked for wins over what is not known.
+Match overall_word(const OperatorAtlas& atlas, FailOn fail_on);
 
 }  // namespace reprobench

@@ -47,11 +47,6 @@ struct CompareOptions {
 
 bool is_tensor_file(const std::string& word) { return std::filesystem::path(word).extension() == ".safetensors"; }
 
-ExitCode exit_code_of(Match word) {
-  if (word == Match::equal) return ExitCode::passed;
-  return word == Match::differs ? ExitCode::failed : ExitCode::undecided;
-}
-
 ExitCode compare_files(const CompareOptions& options, const Terminal& terminal) {
   const auto measured = SafetensorsFile::open(options.measured);
   const auto expected = SafetensorsFile::open(options.expected);
@@ -86,22 +81,6 @@ KnobValues chosen_knobs(std::vector<std::string> options, const std::vector<std:
   return values;
 }
 
-// A difference that was asked for wins over what is not known.
-Match overall_word(const OperatorAtlas& atlas, FailOn fail_on) {
-  Match word = Match::equal;
-  for (const AtlasRow& row : atlas.rows) {
-    for (const CallComparison& call : row.by_column) {
-      if (call.word == CallWord::equal || call.word == CallWord::absent) continue;
-      const bool is_known = call.word != CallWord::unknown && call.word != CallWord::not_run;
-      const bool counts = fail_on == FailOn::any || call.word == CallWord::defect ||
-                          (fail_on == FailOn::another_computation && is_broken(call.word));
-      if (is_known && counts) return Match::differs;
-      if (!is_known) word = Match::not_comparable;
-    }
-  }
-  return word;
-}
-
 // The work of one call: which sides, by which workers, and what is said about each pair.
 class Comparer {
  public:
@@ -126,7 +105,8 @@ class Comparer {
     std::vector<CellComparison> comparisons;
     const auto started = std::chrono::steady_clock::now();
     for (SidePair& pair : found.pairs) {
-      terminal_.status(progress_text(comparisons.size(), found.pairs.size(), started) + pair.first.label);
+      const auto elapsed = std::chrono::steady_clock::now() - started;
+      terminal_.status(pair_progress_text(comparisons.size(), found.pairs.size(), elapsed) + pair.first.label);
       comparisons.push_back(inquire(pair, questions(pair, has_tensors), replays, announce));
       show(comparisons.back());
       pair = {};  // traces are large
@@ -170,14 +150,6 @@ class Comparer {
       asked.explain.explain = asked.trajectory = false;
     }
     return asked;
-  }
-
-  // "[3/8] ETA 1m20s " for whoever waits.
-  static std::string progress_text(std::size_t done, std::size_t all, std::chrono::steady_clock::time_point started) {
-    const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - started;
-    const std::string eta =
-        done == 0 ? "?" : duration_text(elapsed * static_cast<long>(all - done) / static_cast<long>(done));
-    return fmt::format("[{}/{}] ETA {} ", done + 1, all, eta);
   }
 
   // A pair as soon as it is known; the document of all comes last.

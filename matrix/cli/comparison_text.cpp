@@ -240,6 +240,11 @@ std::string tensor_text(const TensorComparison& tensor) {
 
 }  // namespace
 
+ExitCode exit_code_of(Match word) {
+  if (word == Match::equal) return ExitCode::passed;
+  return word == Match::differs ? ExitCode::failed : ExitCode::undecided;
+}
+
 std::string to_text(const SnapshotComparison& comparison) {
   std::string text = plain_line(comparison.sentence) + "\n";
   for (const TensorComparison& tensor : comparison.tensors) {

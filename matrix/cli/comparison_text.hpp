@@ -4,6 +4,7 @@
 #include <string>
 
 #include "matrix/cli/terminal.hpp"
+#include "matrix/contract/exit_code.hpp"
 #include "matrix/inquiry/comparison.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
@@ -11,5 +12,8 @@ namespace reprobench {
 
 std::string to_text(const CellComparison& comparison, const Terminal& terminal);
 std::string to_text(const SnapshotComparison& comparison);
+
+// What `compare` ends with where all it compared comes to this.
+ExitCode exit_code_of(Match word);
 
 }  // namespace reprobench

@@ -57,6 +57,12 @@ std::string explained(const Explanation& explanation) {
   return text.substr(head.size(), text.size() - head.size() - suspect.size());
 }
 
+TEST_CASE("what is equal passes, what differs fails, what cannot be compared is undecided", "[cli]") {
+  CHECK(exit_code_of(Match::equal) == ExitCode::passed);
+  CHECK(exit_code_of(Match::differs) == ExitCode::failed);
+  CHECK(exit_code_of(Match::not_comparable) == ExitCode::undecided);
+}
+
 TEST_CASE("two cells of equal bits are two lines", "[cli]") {
   CHECK(text_of(plain_comparison(Match::equal)) ==
         "stack-b against stack-a: mlp/default, 6 steps of 32, fp32\n"

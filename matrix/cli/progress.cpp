@@ -14,6 +14,12 @@ std::string duration_text(std::chrono::nanoseconds duration) {
   return fmt::format("{:.1f}s", seconds);
 }
 
+std::string pair_progress_text(std::size_t done, std::size_t all, std::chrono::nanoseconds elapsed) {
+  const std::string eta =
+      done == 0 ? "?" : duration_text(elapsed * static_cast<long>(all - done) / static_cast<long>(done));
+  return fmt::format("[{}/{}] ETA {} ", done + 1, all, eta);
+}
+
 RunProgress::RunProgress(const Plan& plan, const AttemptDurations& recorded, const Terminal& terminal)
     : terminal_(terminal), remaining_(plan, recorded) {
   for (const PlannedCell& planned : plan.cells) {

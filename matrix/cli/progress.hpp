@@ -39,6 +39,9 @@ class RunProgress {
   std::map<std::string, std::string> running_;  // nonce -> what
 };
 
+// "[3/8] ETA 1m20s " for whoever waits for pairs of which `done` took `elapsed`.
+std::string pair_progress_text(std::size_t done, std::size_t all, std::chrono::nanoseconds elapsed);
+
 // "1h08m", "2m14s", "3.2s"
 std::string duration_text(std::chrono::nanoseconds duration);
 

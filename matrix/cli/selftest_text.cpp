@@ -1,5 +1,7 @@
 #include "matrix/cli/selftest_text.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "matrix/contract/plain_text.hpp"
@@ -56,6 +58,11 @@ std::string to_text(const std::vector<SelftestRow>& rows, const std::string& sta
       totals.planted, totals.found, totals.located, totals.without_effect, totals.clean, totals.false_alarms);
   text += fmt::format("{} passed, {} failed\n", rows.size() - static_cast<std::size_t>(totals.failed), totals.failed);
   return text;
+}
+
+ExitCode exit_code_of(const std::vector<SelftestRow>& rows) {
+  const bool all_passed = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.passed; });
+  return all_passed ? ExitCode::passed : ExitCode::failed;
 }
 
 }  // namespace reprobench

@@ -5,11 +5,15 @@
 #include <vector>
 
 #include "matrix/cli/terminal.hpp"
+#include "matrix/contract/exit_code.hpp"
 #include "matrix/inquiry/selftest.hpp"
 
 namespace reprobench {
 
 // Begins with a line that says what it is not: faults are planted here, so nothing follows for the stack.
 std::string to_text(const std::vector<SelftestRow>& rows, const std::string& stack, const Terminal& terminal);
+
+// `failed` where a row did not pass.
+ExitCode exit_code_of(const std::vector<SelftestRow>& rows);
 
 }  // namespace reprobench

@@ -25,5 +25,14 @@ TEST_CASE("a selftest says first what it is not, and last what became of each ro
                                    "runs: 1 false alarms\n1 passed, 1 failed\n"));
 }
 
+TEST_CASE("a selftest fails where a row did not pass", "[cli]") {
+  SelftestRow good;
+  good.passed = true;
+  CHECK(exit_code_of(std::vector<SelftestRow>{}) == ExitCode::passed);
+  CHECK(exit_code_of({good, good}) == ExitCode::passed);
+  CHECK(exit_code_of({good, SelftestRow()}) == ExitCode::failed);
+  CHECK(exit_code_of({SelftestRow(), good}) == ExitCode::failed);
+}
+
 }  // namespace
 }  // namespace reprobench

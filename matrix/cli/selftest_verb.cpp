@@ -50,8 +50,7 @@ ExitCode selftest(SelftestOptions options, Context& context) {
   } else {
     context.terminal.out(to_text(rows, settings.stack, context.terminal));
   }
-  const bool all_passed = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.passed; });
-  return all_passed ? ExitCode::passed : ExitCode::failed;
+  return exit_code_of(rows);
 }
 
 }  // namespace

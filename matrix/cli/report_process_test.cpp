@@ -1,0 +1,68 @@
+// The report generator as a process: what it is told, and what is said when it fails or nothing can run it.
+#include "matrix/cli/report_process.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/cli/verb_fixture.hpp"
+
+namespace reprobench {
+namespace {
+
+// A `python3` that has every module and runs `body` as the generator.
+std::filesystem::path python(const SmallProject& project, const std::string& body) {
+  return written_file(project / "bin/python3", "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n" + body, /*is_program=*/true);
+}
+
+TEST_CASE("the generator is given the run, the project's reports and no leave to write byte code", "[cli]") {
+  const SmallProject project;
+  const Setting setting("REPROBENCH_PYTHON",
+                        python(project, "echo \"$@\"; echo \"$PYTHONPATH $PYTHONDONTWRITEBYTECODE $KEPT\"").string());
+  const Setting kept("KEPT", "kept");
+  const ReportOutcome report = write_reports(project.project(), "/the/run");
+  CHECK(report.problem.empty());
+  CHECK(report.paths == "-m reprobench_report /the/run\n" + (project.root() / "reports").string() + " 1 kept\n");
+}
+
+TEST_CASE("of a generator that fails the last line is said", "[cli]") {
+  const SmallProject project;
+  const auto problem_of = [&](const std::string& body) {
+    const Setting setting("REPROBENCH_PYTHON", python(project, "echo path; " + body).string());
+    const ReportOutcome report = write_reports(project.project(), "/the/run");
+    CHECK(report.paths.empty());
+    return report.problem;
+  };
+  CHECK(problem_of("printf 'first\\nlast line\\n\\n' >&2; exit 3") == "the report generator ended with 3: last line");
+  CHECK(problem_of("printf 'only' >&2; exit 1") == "the report generator ended with 1: only");
+  CHECK(problem_of("printf '\\n' >&2; exit 1") == "the report generator ended with 1: ");
+  CHECK(problem_of("exit 1") == "the report generator ended with 1: ");
+}
+
+TEST_CASE("python is the one that is named, else the first on PATH, that has the module", "[cli]") {
+  const SmallProject project;
+  const std::string named = python(project, "exit 0").string();
+  const Setting path("PATH", (project / "elsewhere").string());
+  const std::string on_path =
+      written_file(project / "elsewhere/python3", "#!/bin/sh\n[ \"$1 $2\" = '-c import only_here' ]\n", true).string();
+  {
+    const Setting setting("REPROBENCH_PYTHON", named);
+    CHECK(find_python_with("only_here") == named);
+    CHECK(find_python_with("sys") == named);
+  }
+  const Setting nothing("REPROBENCH_PYTHON", std::nullopt);
+  CHECK(find_python_with("only_here") == on_path);
+  CHECK(find_python_with("no_such_module").empty());
+  if (std::filesystem::exists("/usr/bin/python3")) CHECK(find_python_with("sys") == "/usr/bin/python3");
+}
+
+TEST_CASE("where no python has jinja2 the remedy is named", "[cli]") {
+  const SmallProject project;
+  const Setting path("PATH", (project / "elsewhere").string());
+  const Setting setting("REPROBENCH_PYTHON",
+                        written_file(project / "bin/python3", "#!/bin/sh\nexit 1\n", true).string());
+  if (!find_python_with("jinja2").empty()) return;  // /usr/bin/python3 has it here
+  const ReportOutcome report = write_reports(project.project(), "/the/run");
+  CHECK(report.problem == "no python3 with jinja2 was found; install python3-jinja2, then `reprobench report`");
+  CHECK(report.paths.empty());
+}
+
+}  // namespace
+}  // namespace reprobench

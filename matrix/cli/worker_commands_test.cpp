@@ -1,0 +1,67 @@
+// Which command runs a stack's cells: one that was given, or the worker that is installed.
+#include "matrix/cli/worker_commands.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/cli/verb_fixture.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("a worker is given as a stack and a command of words", "[cli]") {
+  const auto workers = given_workers({"new=/bin/worker --do  ok", "old=tool", "new=/bin/other"});
+  REQUIRE(workers.size() == 2);
+  CHECK(workers.at("new").command == std::vector<std::string>{"/bin/other"});
+  CHECK(workers.at("new").arguments.empty());
+  CHECK(workers.at("old").command == std::vector<std::string>{(fs::current_path() / "tool").string()});
+  CHECK(given_workers({"a=/b --c=d  e"}).at("a").arguments == std::vector<std::string>{"--c=d", "e"});
+  CHECK(given_workers({}).empty());
+  for (const char* wrong : {"new", "new=", "new=  ", ""}) {
+    CHECK_THROWS_WITH(given_workers({wrong}), std::string("--worker takes STACK=COMMAND, got ") + wrong);
+  }
+}
+
+TEST_CASE("an installed stack is run by its worker, with the project's data", "[cli]") {
+  const SmallProject project;
+  const InstalledStack stack = project.install("new", small_capability());
+  const auto workers = worker_commands({"new"}, project.project(), {});
+  REQUIRE(workers.size() == 1);
+  CHECK(workers.at("new").command == std::vector<std::string>{stack.worker.string()});
+  CHECK(workers.at("new").arguments == std::vector<std::string>{"--data", (project.root() / "models/data").string()});
+  CHECK(workers.at("new").environment.empty());
+}
+
+TEST_CASE("a given worker stands for an installed one, and for one that is not", "[cli]") {
+  const SmallProject project;
+  project.install("new", small_capability());
+  const auto workers = worker_commands({"new", "old", "nobody"}, project.project(),
+                                       given_workers({"new=/bin/a", "old=/bin/b", "nobody=/bin/c"}));
+  CHECK(workers.size() == 3);
+  CHECK(workers.at("new").command == std::vector<std::string>{"/bin/a"});
+}
+
+TEST_CASE("stacks that are not installed are named together, with the command that installs them", "[cli]") {
+  const SmallProject project;
+  CHECK_THROWS_WITH(worker_commands({"new", "old"}, project.project(), {}),
+                    "not installed, or not built for these worker sources: new old\n"
+                    "            run: reprobench stack install new old");
+  project.install("old", small_capability());
+  project.install("new", small_capability(), /*with_worker=*/false);
+  CHECK_THROWS_WITH(worker_commands({"new", "old"}, project.project(), {}), Catch::Contains("worker sources: new\n"));
+  const auto some = installed_worker_commands({"new", "old"}, project.project(), {});
+  CHECK(some.size() == 1);
+  CHECK(some.contains("old"));
+}
+
+TEST_CASE("a stack that nobody knows, or whose file cannot be read, is refused by both", "[cli]") {
+  const SmallProject project;
+  project.add_stack("bad", "schema: 1\nname: [\n");
+  for (const auto commands : {&worker_commands, &installed_worker_commands}) {
+    CHECK_THROWS_WITH(commands({"nwe"}, project.project(), {}), Catch::Contains("no stack `nwe`; did you mean `new`?"));
+    CHECK_THROWS_AS(commands({"bad"}, project.project(), {}), SpecError);
+  }
+}
+
+}  // namespace
+}  // namespace reprobench
