@@ -154,21 +154,19 @@ Match word_of(CallWord call, FailOn fail_on, CallWord beside = CallWord::equal) 
 
 TEST_CASE("an atlas differs by what was asked for, and is not comparable where something is not known", "[cli]") {
   using enum CallWord;
-  using enum FailOn;
-  for (const FailOn fail_on : {any, another_computation, FailOn::defect}) {
+  for (const FailOn fail_on : {FailOn::any, FailOn::another_computation, FailOn::defect}) {
     CHECK(word_of(equal, fail_on) == Match::equal);
     CHECK(word_of(absent, fail_on) == Match::equal);
     CHECK(word_of(unknown, fail_on) == Match::not_comparable);
     CHECK(word_of(not_run, fail_on) == Match::not_comparable);
-    CHECK(word_of(CallWord::defect, fail_on) == Match::differs);
-    CHECK(word_of(CallWord::defect, fail_on, unknown) == Match::differs);
-    CHECK(word_of(unknown, fail_on, CallWord::defect) == Match::differs);
+    CHECK(word_of(defect, fail_on) == Match::differs);
+    CHECK(word_of(defect, fail_on, unknown) == Match::differs);
+    CHECK(word_of(unknown, fail_on, defect) == Match::differs);
     CHECK(word_of(equal, fail_on, not_run) == Match::not_comparable);
-    const bool is_any = fail_on == any;
+    const bool is_any = fail_on == FailOn::any;
     CHECK(word_of(rounding, fail_on) == (is_any ? Match::differs : Match::equal));
     CHECK(word_of(differs, fail_on) == (is_any ? Match::differs : Match::equal));
-    CHECK(word_of(CallWord::another_computation, fail_on) ==
-          (fail_on == FailOn::defect ? Match::equal : Match::differs));
+    CHECK(word_of(another_computation, fail_on) == (fail_on == FailOn::defect ? Match::equal : Match::differs));
   }
 }
 

@@ -98,5 +98,49 @@ TEST_CASE("the machine and the memory are listed with what they come to", "[cli]
   }
 }
 
+// Two words that are `columns` wide with the space between them.
+std::string two_words(std::size_t columns) { return std::string(30, 'a') + " " + std::string(columns - 31, 'b'); }
+
+TEST_CASE("every text fills 80 columns, and a longer one breaks under its own beginning", "[cli]") {
+  LintDocument document;
+  document.file = "ds.json";
+  document.memory.unknown = "no model";
+  const auto broken = [](const std::string& head, std::size_t columns, std::size_t indent) {
+    const std::string words = two_words(columns);
+    return head + words.substr(0, 30) + "\n" + std::string(indent, ' ') + words.substr(31) + "\n";
+  };
+  document.summary = two_words(80);
+  CHECK(lint_text(document, Terminal()) == two_words(80) + "\n");
+  document.summary = two_words(81);
+  CHECK(lint_text(document, Terminal()) == broken("", 81, 2));
+
+  document.summary = "s";
+  document.environment = {{"GPUs", two_words(68)}, {"driver", two_words(69)}};
+  CHECK(lint_text(document, Terminal()) ==
+        "GPUs        " + two_words(68) + "\n" + broken("driver      ", 69, 12) + "s\n");
+
+  document.environment.clear();
+  LintFinding finding;
+  finding.code = "DS001";
+  finding.what = two_words(80 - 29);
+  finding.remedy = two_words(74);
+  finding.mark.line = 3;
+  finding.mark.column = 4;
+  document.findings = {finding};
+  const std::string head = "ds.json:3:4: " + fmt::format("{}[DS001]: ", to_string(finding.severity));
+  document.findings[0].what = two_words(80 - head.size());
+  CHECK(lint_text(document, Terminal()) == head + two_words(80 - head.size()) + "\n  do: " + two_words(74) + "\ns\n");
+  document.findings[0].what = two_words(81 - head.size());
+  document.findings[0].remedy = two_words(75);
+  CHECK(lint_text(document, Terminal()) == broken(head, 81 - head.size(), 2) + broken("  do: ", 75, 6) + "s\n");
+
+  document.findings.clear();
+  document.memory.unknown.clear();
+  document.memory.ranks = 1;
+  document.memory.assumptions = {two_words(68), two_words(69)};
+  CHECK_THAT(lint_text(document, Terminal()),
+             Catch::EndsWith("\n  assumed   " + two_words(68) + "\n" + broken("  assumed   ", 69, 12) + "s\n"));
+}
+
 }  // namespace
 }  // namespace reprobench

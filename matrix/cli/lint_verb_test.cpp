@@ -83,7 +83,7 @@ TEST_CASE("memory is what was given, or this host's", "[cli]") {
 TEST_CASE("a host's GPUs say how many ranks it holds and how small its smallest is", "[cli][process]") {
   nlohmann::json small = fake_gpu("GPU-b");
   small["memory_bytes"] = 40LL << 30;
-  const FakeNvmlScene scene({{"gpus", {fake_gpu("GPU-a"), small, fake_gpu("GPU-c")}}});
+  const FakeNvmlScene scene(json{{"gpus", json::array({fake_gpu("GPU-a"), small, fake_gpu("GPU-c")})}});
   const Setting library("REPROBENCH_NVML_LIBRARY", FakeNvmlScene::library());
   const LintPlace place;
   const json memory = place.document({"--params", "1B", "--world-size", "6"}).at("memory");
@@ -204,7 +204,7 @@ TEST_CASE("a stack's CUDA is held against this host's driver, and offload agains
   const auto codes = [&](const std::string& root) {
     return codes_of(json::parse(place.lint({place.file(text), "--json", "--offload-root", root}).out));
   };
-  CHECK(codes((place / "models").string().substr(0, 4)).size() == codes((place / "nvme").string()).size());  // /tmp
+  CHECK(codes((place / "").string()).size() == codes((place / "nvme").string()).size());
   CHECK(codes("/usr").size() == codes((place / "nvme").string()).size() + 1);
 }
 

@@ -31,10 +31,7 @@ void check_host(const Preflight& preflight, Lines& lines) {
                    fmt::format("{}, kernel {}, glibc {}, {} cores of {}", host.os, host.kernel, host.glibc, host.cores,
                                host.cpu_model),
                    ""});
-  const double memory = static_cast<double>(host.memory_bytes) / kGigabyte;
-  // A worker's translation units cost 1.3 to 1.5 GB each to compile, two at a time.
-  lines.push_back({memory < 4 ? Finding::warn : Finding::ok, "memory", fmt::format("{:.1f} GB", memory),
-                   memory < 4 ? "building a worker needs about 3 GB" : ""});
+  lines.push_back(memory_line(host.memory_bytes));
 }
 
 void check_gpu(const Preflight& preflight, Lines& lines) {
@@ -46,17 +43,12 @@ void check_gpu(const Preflight& preflight, Lines& lines) {
 void check_store(const Preflight& preflight, Lines& lines) {
   fs::path existing = preflight.project.store();
   while (!fs::exists(existing) && existing.has_parent_path()) existing = existing.parent_path();
-  const double free_gb = static_cast<double>(fs::space(existing).available) / kGigabyte;
-  const bool writable = access(existing.c_str(), W_OK) == 0;
-  if (!writable) {
+  if (access(existing.c_str(), W_OK) != 0) {
     lines.push_back(
         {Finding::fail, "store", existing.string() + " cannot be written", "choose another folder with --store"});
-  } else {
-    // Four wheel stacks take about 0.6 GB each unpacked and their wheels 0.9 GB each.
-    lines.push_back({free_gb < 8 ? Finding::warn : Finding::ok, "store",
-                     fmt::format("{}, {:.0f} GB free", preflight.project.store().string(), free_gb),
-                     free_gb < 8 ? "the stacks of matrix/v2.9.yaml take about 7 GB with their wheels" : ""});
+    return;
   }
+  lines.push_back(store_line(preflight.project.store(), fs::space(existing).available));
 }
 
 void check_tools(const Preflight&, Lines& lines) {
@@ -76,10 +68,7 @@ void check_tools(const Preflight&, Lines& lines) {
 void check_governor(const Preflight&, Lines& lines) {
   std::ifstream file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   std::string governor;
-  if (!(file >> governor)) return;
-  const bool steady = governor == "performance";
-  lines.push_back({steady ? Finding::ok : Finding::warn, "cpu frequency", "governor " + governor,
-                   steady ? "" : "timings are noisier; the governor `performance` steadies them"});
+  if (file >> governor) lines.push_back(governor_line(governor));
 }
 
 void check_stacks(const Preflight& preflight, Lines& lines) {
@@ -123,6 +112,28 @@ constexpr void (*kChecks[])(const Preflight&, Lines&) = {&check_host,  &check_gp
                                                          &check_tools, &check_governor, &check_stacks};
 
 }  // namespace
+
+PreflightLine memory_line(std::int64_t memory_bytes) {
+  const double memory_gb = static_cast<double>(memory_bytes) / kGigabyte;
+  // A worker's translation units cost 1.3 to 1.5 GB each to compile, two at a time.
+  const bool is_little = memory_gb < 4;
+  return {is_little ? Finding::warn : Finding::ok, "memory", fmt::format("{:.1f} GB", memory_gb),
+          is_little ? "building a worker needs about 3 GB" : ""};
+}
+
+PreflightLine store_line(const fs::path& store, std::uintmax_t free_bytes) {
+  const double free_gb = static_cast<double>(free_bytes) / kGigabyte;
+  // Four wheel stacks take about 0.6 GB each unpacked and their wheels 0.9 GB each.
+  const bool is_little = free_gb < 8;
+  return {is_little ? Finding::warn : Finding::ok, "store", fmt::format("{}, {:.0f} GB free", store.string(), free_gb),
+          is_little ? "the stacks of matrix/v2.9.yaml take about 7 GB with their wheels" : ""};
+}
+
+PreflightLine governor_line(const std::string& governor) {
+  const bool is_steady = governor == "performance";
+  return {is_steady ? Finding::ok : Finding::warn, "cpu frequency", "governor " + governor,
+          is_steady ? "" : "timings are noisier; the governor `performance` steadies them"};
+}
 
 Lines preflight(const Project& project) {
   const GpuInventory gpus = detect_gpus();

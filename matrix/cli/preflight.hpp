@@ -2,11 +2,20 @@
 // GPUs are in gpu_preflight.hpp.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
 #include "matrix/cli/preflight_line.hpp"
 #include "matrix/cli/project.hpp"
 
 namespace reprobench {
 
 PreflightLines preflight(const Project& project);
+
+// Of what this host has, as `preflight` says it.
+PreflightLine memory_line(std::int64_t memory_bytes);
+PreflightLine store_line(const std::filesystem::path& store, std::uintmax_t free_bytes);
+PreflightLine governor_line(const std::string& governor);
 
 }  // namespace reprobench

@@ -188,6 +188,19 @@ TEST_CASE("a preflight looks at host, memory, store and tools", "[cli]") {
   }
 }
 
+std::string text_of(const PreflightLine& line) { return line_of({line}, line.check); }
+
+TEST_CASE("little memory or room and a governor that changes the clock are warned of", "[cli]") {
+  CHECK(text_of(memory_line(3'999'999'999)) == "WARN: 4.0 GB -> building a worker needs about 3 GB");
+  CHECK(text_of(memory_line(4'000'000'000)) == "OK: 4.0 GB -> ");
+  CHECK(text_of(store_line("/s", 7'900'000'000)) ==
+        "WARN: /s, 8 GB free -> the stacks of matrix/v2.9.yaml take about 7 GB with their wheels");
+  CHECK(text_of(store_line("/s", 8'000'000'000)) == "OK: /s, 8 GB free -> ");
+  CHECK(text_of(governor_line("performance")) == "OK: governor performance -> ");
+  CHECK(text_of(governor_line("powersave")) ==
+        "WARN: governor powersave -> timings are noisier; the governor `performance` steadies them");
+}
+
 TEST_CASE("tools that are missing fail, with the remedy", "[cli]") {
   const SmallProject project;
   const Setting path("PATH", (project / "nothing").string());
