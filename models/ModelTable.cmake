@@ -4,7 +4,8 @@
 # model.cpp, and sets SOURCES to those files. Each must define `const Model& NAME_model()`.
 #
 # reprobench_data_set_table(OUTPUT): the same of the folders models/data/NAME/ that hold a data_set.cpp. Each must define
-# `std::unique_ptr<DataSet> open_NAME(const std::filesystem::path& data_folder, const ModelPreset& preset)`.
+# `std::unique_ptr<DataSet> open_NAME(const std::filesystem::path& data_folder, const ModelPreset& preset)`. One with an
+# own_data.cpp takes files of the user's, by `open_own_NAME(std::string_view text, const ModelPreset& preset)`.
 #
 # Each of these files is compiled by itself even in a unity build: two models may use the same names for their own things.
 set(REPROBENCH_MODELS_ROOT "${CMAKE_CURRENT_LIST_DIR}")
@@ -56,7 +57,13 @@ function(reprobench_data_set_table output)
   foreach(name IN LISTS names)
     string(APPEND declarations
       "std::unique_ptr<DataSet> open_${name}(const std::filesystem::path& data_folder, const ModelPreset& preset);\n")
-    string(APPEND rows "      {\"${name}\", &open_${name}},\n")
+    set(own "nullptr")
+    if(EXISTS "${REPROBENCH_MODELS_ROOT}/data/${name}/own_data.cpp")
+      set(own "&open_own_${name}")
+      string(APPEND declarations
+        "std::unique_ptr<DataSet> open_own_${name}(std::string_view text, const ModelPreset& preset);\n")
+    endif()
+    string(APPEND rows "      {\"${name}\", &open_${name}, ${own}},\n")
   endforeach()
   file(CONFIGURE OUTPUT "${output}" CONTENT
 "// Written by models/ModelTable.cmake from the folders of models/data/.

@@ -1,13 +1,15 @@
 // What the train loop knows of a data set: how many samples there are, and the named fields of each: images, tokens,
 // labels, as many as there are. A data set is a folder models/data/NAME/ whose data_set.cpp defines
 // `std::unique_ptr<DataSet> open_NAME(const std::filesystem::path& data_folder, const ModelPreset& preset)`; CMake
-// turns the folders into the table behind data_sets().
+// turns the folders into the table behind data_sets(). One that a file of the user's may stand in for also has an
+// own_data.cpp with `open_own_NAME(std::string_view text, const ModelPreset& preset)`.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +29,13 @@ struct FieldSpec {
   std::vector<std::int64_t> shape;  // of one sample; empty: one number
 };
 
+// Records without room in a sample are no samples, and others are cut.
+struct RecordCounts {
+  std::int64_t records = 0;
+  std::int64_t samples = 0;
+  std::int64_t cut = 0;
+};
+
 class DataSet {
  public:
   virtual ~DataSet() = default;
@@ -38,6 +47,9 @@ class DataSet {
   // several threads at once, and in any order: the bytes follow from sample and field alone.
   virtual void copy(std::int64_t sample, std::size_t field, std::byte* to) const = 0;
 
+  // Of samples that are cut from records of a file.
+  virtual std::optional<RecordCounts> record_counts() const { return std::nullopt; }
+
   // Of everything samples are made from, and of how they are cut from it.
   virtual Digest digest() const = 0;
 };
@@ -47,6 +59,8 @@ struct DataSetRow {
   // Cuts samples of the preset's sizes. Throws std::runtime_error with the file and what is wrong with it, or with the
   // size that the data cannot fill.
   std::unique_ptr<DataSet> (*open)(const std::filesystem::path& data_folder, const ModelPreset& preset);
+  // The same of the text of a file of the user's; null: there is no such form of this data.
+  std::unique_ptr<DataSet> (*open_own)(std::string_view text, const ModelPreset& preset) = nullptr;
 };
 
 // All data sets, by folder name.

@@ -167,6 +167,7 @@ Entries workload_entries(const Project& project) {
               {{"name", preset.name}, {"parameters", preset.parameters}, {"batch_size", preset.batch_size}});
         }
         entry.details["presets"] = std::move(presets);
+        if (!workload.takes_data.empty()) entry.details["takes_data"] = workload.takes_data;
       }
       break;
     }

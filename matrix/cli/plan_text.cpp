@@ -73,6 +73,9 @@ std::string plan_table(const Plan& plan, const Terminal& terminal) {
     text +=
         fmt::format("runnable {}  {}  {} repeat{}{}{}\n", cell.request.cell_id, cell.slug, cell.repeat,
                     cell.repeat == 1 ? "" : "s", cell.exclusive ? ", alone" : "", cell.required ? ", required" : "");
+    if (const WorkloadRequest& workload = cell.request.workload; !workload.data_file.empty()) {
+      text += fmt::format("         data: {}, sha256 {}\n", workload.data_file, workload.data_sha256);
+    }
     for (const std::string& note : planned.notes) text += fmt::format("         note: {}\n", note);
   }
   text += terminal.paint(skipped_by_reason(plan), Style::dim);

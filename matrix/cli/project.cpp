@@ -46,6 +46,7 @@ void add_presets(const StackStore& store, const StackFiles& files, Vocabulary& v
     if (!capability) continue;
     for (const WorkloadDescription& workload : capability->workloads) {
       auto& presets = vocabulary.presets[workload.model];
+      vocabulary.takes_data[workload.model] = workload.takes_data;
       for (const WorkloadPreset& preset : workload.presets) {
         if (std::find(presets.begin(), presets.end(), preset.name) == presets.end()) presets.push_back(preset.name);
       }

@@ -27,6 +27,7 @@ struct WorkloadDescription {
   std::string model;
   std::string summary;
   std::vector<WorkloadPreset> presets;
+  std::string takes_data = {};  // the data set that a file of the user's may stand in for; empty: none may
 };
 
 struct Capability {
@@ -66,6 +67,8 @@ struct Description<WorkloadDescription> {
     field("model", workload.model);
     field("summary", workload.summary);
     field("presets", workload.presets);
+    field.optional("takes_data", workload.takes_data,
+                   "The data set that a file of the user's may stand in for; absent: none may.");
   }
 };
 

@@ -48,6 +48,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"not_started",            ReasonOf::cell,    "the run has no record of this cell"},
     {"unsupported",            ReasonOf::cell,    "the stack cannot do what the cell asks for"},
     {"bad_injection",          ReasonOf::cell,    "the worker could not plant the fault that was asked for"},
+    {"input_changed",          ReasonOf::cell,    "a file of the user's is not there, or not the one that was planned"},
     {"non_finite_loss",        ReasonOf::cell,    "the loss of a step is not a finite number, whatever the thresholds say"},
     {"nothing_updated",        ReasonOf::cell,    "every step was skipped, because a gradient was not finite, whatever the thresholds say"},
     {"nothing_armed",          ReasonOf::cell,    "the cell ran to completion and no armed check asks anything of it"},

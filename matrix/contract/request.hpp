@@ -44,6 +44,10 @@ struct WorkloadRequest {
   std::int64_t memory_bytes = 0;
   // Of a training, > 0: done once more in two processes, the first of them stopped after so many steps (leg.hpp).
   std::int64_t resume_after = 0;
+  // Of a training on a file of the user's in place of the model's own data: what it holds, and where it lies. The first
+  // is part of the work; the second is not, and stands in requests and plans beside the workload.
+  std::string data_sha256 = {};
+  std::string data_file = {};
 
   bool is_probe() const { return !probe.empty(); }
   const std::string& name() const { return is_probe() ? probe : model; }
@@ -67,6 +71,8 @@ struct Description<WorkloadRequest> {
       field("samples", workload.samples, rule::at_least(1));
     } else {
       field("batch_size", workload.batch_size, rule::at_least(1));
+      field.optional("data_sha256", workload.data_sha256,
+                     rule::hex(64).says("What the file holds that is in the place of the model's own data."));
       field("model", workload.model);
       field("preset", workload.preset);
       field.optional("resume_after", workload.resume_after,
@@ -157,6 +163,12 @@ void canonical_fields(auto& field, CellRequest& request, auto knobs_of) {
 }
 void canonical_fields(auto& field, CellRequest& request) { canonical_fields(field, request, std::identity()); }
 
+// Where the files of the user's lie that the workload names by what they hold. In no hash: a file may be moved.
+void file_fields(auto& field, WorkloadRequest& workload) {
+  field.optional("data_file", workload.data_file, "Where the file with `data_sha256` was when the cell was planned.");
+  field.hold(workload.data_file.empty() == workload.data_sha256.empty(), "`data_file` and `data_sha256` go together");
+}
+
 template <>
 struct Description<CellRequest> {
   static constexpr About about =
@@ -168,6 +180,7 @@ struct Description<CellRequest> {
     field("repeat", request.repeat, rule::at_least(0));
     field("attempt", request.attempt, rule::at_least(0));
     canonical_fields(field, request);
+    file_fields(field, request.workload);
     field("poison_allocator", request.poison_allocator);
     field("inject", request.inject);
     field.optional("turn_steps", request.turn_steps,

@@ -20,7 +20,7 @@ namespace reprobench {
 // Why a worker could not finish: any throw ends here.
 struct WorkerFailure {
   // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom", "bad_request", "interrupted",
-  // "data_loader" (a batch could not be made); of several ranks "collective"; of a GPU
+  // "data_loader" (a batch could not be made), "input_changed" (a file of the user's is not the one that was planned); of several ranks "collective"; of a GPU
   // "no_driver", "driver_too_old", "no_device", "device_lost", "no_kernel_image", "kernel_rejected", "illegal_address",
   // "launch_failed", "device_assert", "cuda_error"
   std::string cause;
@@ -59,6 +59,13 @@ struct Fingerprint {
   std::map<std::string, std::string> environment;  // allow-listed variables that were set
 };
 
+// What became of a file of the user's: its records as samples.
+struct DataUse {
+  std::int64_t records = 0;
+  std::int64_t samples = 0;   // the others have no room for a response in the context
+  std::int64_t cut = 0;       // samples whose response ends beyond the context
+};
+
 struct CellResult {
   std::string cell_id;
   std::string nonce;
@@ -80,6 +87,7 @@ struct CellResult {
   Fingerprint fingerprint;
   std::vector<ProbeMeasurement> measurements;        // of a probe, in the order they were taken; a training has none
   std::optional<CheckpointsOfRun> checkpoints = {};  // where the request asks for some
+  std::optional<DataUse> data = {};                  // of a training on a file of the user's
 };
 
 template <>
@@ -135,6 +143,16 @@ struct Description<Fingerprint> {
 };
 
 template <>
+struct Description<DataUse> {
+  static constexpr About about = About::part("data_use", "What became of the records of a file of the user's.");
+  static void fields(auto& field, DataUse& use) {
+    field("records", use.records, rule::at_least(1));
+    field("samples", use.samples, rule::at_least(1).says("The others have no room for a response in the context."));
+    field("cut", use.cut, rule::at_least(0).says("Samples whose response ends beyond the context."));
+  }
+};
+
+template <>
 struct Description<CellResult> {
   static constexpr About about = About::document("result", "result.json: the worker's last word on one attempt");
   static void fields(auto& field, CellResult& result) {
@@ -163,6 +181,7 @@ struct Description<CellResult> {
     field.optional("measurements", result.measurements,
                    rule::not_empty_list.says("Of a probe; absent for a training."));
     field.optional("checkpoints", result.checkpoints);
+    field.optional("data", result.data);
   }
 };
 

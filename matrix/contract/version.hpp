@@ -25,7 +25,8 @@
 // |         | `loss_scale` of a step and the role `scaler_state` of a tensor; `data_wait_ns` of a step's phases; |
 // |         | in verdicts the `phases` of a check of step times; of a planned bound `low`; in comparisons every |
 // |         | further source of the step that was explained, `further_captures` of a replay; in verdicts the |
-// |         | `reference_bits` of a cell |
+// |         | `reference_bits` of a cell; files of the user's: `data_sha256` of a workload, `data_file` of requests |
+// |         | and planned cells, `takes_data` of a described workload, `data` of a result |
 #pragma once
 
 #include <stdexcept>

@@ -7,6 +7,7 @@
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/spec/nearest_name.hpp"
+#include "matrix/spec/own_data.hpp"
 
 namespace reprobench {
 namespace {
@@ -26,6 +27,14 @@ const WorkloadPreset& preset_of(const WorkloadChoice& choice, const Capability& 
   throw UsageError(unknown_name("model", choice.model, models));
 }
 
+void take_data(const InstructionFile& data, const Capability& capability, WorkloadRequest& workload) {
+  Vocabulary vocabulary;
+  for (const WorkloadDescription& known : capability.workloads) vocabulary.takes_data[known.model] = known.takes_data;
+  Diagnostics diagnostics;
+  give_own_data(workload, data, {"--data", 0, 0}, vocabulary, diagnostics);
+  diagnostics.throw_if_any();
+}
+
 CellRequest request_of(const std::string& stack, const WorkloadChoice& choice, const KnobValues& chosen_knobs,
                        const Capability& capability) {
   const WorkloadPreset& preset = preset_of(choice, capability);
@@ -33,6 +42,7 @@ CellRequest request_of(const std::string& stack, const WorkloadChoice& choice, c
   request.stack = stack;
   request.workload = {choice.model, preset.name, choice.steps,
                       choice.batch_size > 0 ? choice.batch_size : preset.batch_size};
+  if (choice.data) take_data(*choice.data, capability, request.workload);
   request.device = "cpu";
   request.knobs = with_defaults(chosen_knobs);
   request.trace = TraceLevel::tensor;

@@ -12,9 +12,18 @@
 namespace reprobench {
 namespace {
 
+// What a person needs of a SHA-256 to tell files apart.
+std::string short_digest(const std::string& sha256) { return sha256.substr(0, 8); }
+
+std::string data_text(const WorkloadRequest& workload) {
+  return workload.data_sha256.empty() ? "of the model" : short_digest(workload.data_sha256);
+}
+
 std::string workload_text(const CellRequest& request) {
-  return fmt::format("{}/{}, {} steps of {}, {}", request.workload.model, request.workload.preset,
-                     request.workload.steps, request.workload.batch_size, request.knobs.at("precision"));
+  const WorkloadRequest& workload = request.workload;
+  return fmt::format("{}/{}, {} steps of {}, {}{}", workload.model, workload.preset, workload.steps,
+                     workload.batch_size, request.knobs.at("precision"),
+                     workload.data_sha256.empty() ? "" : ", data " + short_digest(workload.data_sha256));
 }
 
 // Why no number of the one may be held against the other; empty: nothing.
@@ -29,6 +38,7 @@ std::string not_comparable_because(const ComparedSide& measured, const ComparedS
   differ("preset", a.workload.preset, b.workload.preset);
   differ("steps", a.workload.steps, b.workload.steps);
   differ("batch_size", a.workload.batch_size, b.workload.batch_size);
+  differ("data", data_text(a.workload), data_text(b.workload));
   differ("world_size", a.world_size, b.world_size);
   for (const char* knob : {"precision", "seed"}) differ(knob, a.knobs.at(knob), b.knobs.at(knob));
   if (!fields.empty()) return fmt::format("the workloads differ: {}", fmt::join(fields, ", "));

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "matrix/contract/document/writer.hpp"
-#include "matrix/lint/json_reader.hpp"
+#include "matrix/spec/json_reader.hpp"
 #include "matrix/lint/lint.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
-#include "matrix/lint/json_reader.hpp"
+#include "matrix/spec/json_reader.hpp"
 #include "matrix/lint/lint.hpp"
 
 namespace reprobench {

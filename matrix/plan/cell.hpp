@@ -108,6 +108,7 @@ struct Description<PlannedCell> {
     field("slug", cell.slug);
     field("coordinates", cell.coordinates, "suite, workload, stack, device, world_size and the axes' knobs, by name.");
     field.group("request", [&](auto& part) { canonical_fields(part, cell.request, with_defaults); });
+    file_fields(field, cell.request.workload);
     field.optional(
         "turn_steps", cell.request.turn_steps,
         rule::at_least(1).says("Its workers stay up beside those of its group and do so many steps a turn."));

@@ -30,6 +30,9 @@ std::string slug_part(const std::string& name, const std::string& value) {
   return knob != nullptr && is_worded(*knob) ? value : fmt::format("{}-{}", name, value);
 }
 
+// Of a file's SHA-256, in names.
+constexpr std::size_t kDigitsOfData = 8;
+
 std::string workload_name(const SuiteSpec& suite, const WorkloadRequest& workload) {
   const auto alike = [&](auto same) { return std::count_if(suite.workloads.begin(), suite.workloads.end(), same); };
   if (alike([&](const WorkloadRequest& other) { return other.name() == workload.name(); }) == 1) return workload.name();
@@ -40,7 +43,9 @@ std::string workload_name(const SuiteSpec& suite, const WorkloadRequest& workloa
     return with_preset;
   }
   if (workload.is_probe()) return fmt::format("{}.n{}", with_preset, workload.samples);
-  return fmt::format("{}.s{}b{}", with_preset, workload.steps, workload.batch_size);
+  const std::string with_size = fmt::format("{}.s{}b{}", with_preset, workload.steps, workload.batch_size);
+  if (workload.data_sha256.empty()) return with_size;
+  return fmt::format("{}.data-{}", with_size, workload.data_sha256.substr(0, kDigitsOfData));
 }
 
 }  // namespace

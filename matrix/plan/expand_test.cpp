@@ -2,6 +2,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/sha256.hpp"
+#include "matrix/plan/cell_grid.hpp"
 #include "matrix/plan/cell_id.hpp"
 #include "matrix/plan/plan_fixture.hpp"
 #include "matrix/plan/rule_use.hpp"
@@ -173,6 +174,59 @@ TEST_CASE("knobs at their defaults are no part of a cell's identity, chosen ones
   CHECK(cell_id_of(request) == bare);
   request.knobs["threads"] = "2";
   CHECK(cell_id_of(request) != bare);
+}
+
+TEST_CASE("a cell's identity is what a file of the user's holds, and not where it lies", "[plan]") {
+  CellRequest request;
+  request.stack = "a";
+  request.workload = {"llama", "tiny", 20, 4};
+  const std::string bare = cell_id_of(request);
+  request.workload.data_sha256 = std::string(64, 'a');
+  request.workload.data_file = "/here/my.json";
+  const std::string with_data = cell_id_of(request);
+  CHECK(with_data != bare);
+  request.workload.data_file = "/there/other.json";
+  CHECK(cell_id_of(request) == with_data);
+  CHECK(canonical_text(request).find("other.json") == std::string::npos);
+  request.workload.data_sha256.back() = 'b';
+  CHECK(cell_id_of(request) != with_data);
+}
+
+TEST_CASE("how far a suite's training gets is only recorded of other data, unless the matrix says so itself", "[plan]") {
+  const auto gates = [](const std::string& thresholds, const char* data) {
+    MatrixSpec matrix = parse_test_matrix("axes: {stack: [a]}\n" + thresholds);
+    matrix.data = data;
+    matrix.data_mark = {"--data", 0, 0};
+    Suites suites = smoke_suite(
+        "thresholds:\n  numerics.end_loss: {max: 3}\n  numerics.loss_fall_rel: {min: 30%}\n"
+        "  numerics.final_loss: {max: 9}\n");
+    suites.at("smoke").workloads.front().data_sha256 = std::string(64, 'a');
+    std::string text;
+    for (const CellThreshold& threshold : expand(matrix, suites).front().cell.thresholds) {
+      text += threshold.gate == Gate::armed ? "armed " : "recorded by " + to_string(threshold.gate_mark) + " ";
+    }
+    return text;
+  };
+  CHECK(gates("", "") == "armed armed armed ");  // the suite's own data
+  CHECK(gates("", "my.json") == "recorded by --data recorded by --data armed ");
+  CHECK(gates("thresholds: {numerics.end_loss: {max: 2}}\n", "my.json") == "armed recorded by --data armed ");
+}
+
+TEST_CASE("workloads that differ in their data alone are told apart by name", "[plan]") {
+  SuiteSpec suite;
+  suite.name = "llm";
+  suite.workloads.assign(3, {"llama", "tiny", 20, 4});
+  suite.workloads[1].data_sha256 = std::string(64, 'a');
+  suite.workloads[2].data_sha256 = std::string(64, 'b');
+  MatrixSpec matrix;
+  matrix.suites = {"llm"};
+  matrix.suite_marks.resize(1);
+  const std::map<std::string, SuiteSpec> suites = {{"llm", suite}};
+  const auto sources = suite_workloads(matrix, suites);
+  REQUIRE(sources.size() == 3);
+  CHECK(sources[0].name == "llama.tiny.s20b4");
+  CHECK(sources[1].name == "llama.tiny.s20b4.data-aaaaaaaa");
+  CHECK(sources[2].name == "llama.tiny.s20b4.data-bbbbbbbb");
 }
 
 TEST_CASE("no spreadsheet takes a cell id for a number", "[plan]") {

@@ -1,6 +1,8 @@
 #include "matrix/plan/rule_use.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -33,6 +35,17 @@ bool apply_rule(const ThresholdRule& rule, std::vector<CellThreshold>& threshold
     *found = std::move(threshold);
   }
   return true;
+}
+
+// How far a training gets is measured on data: what a suite says of it holds for its own.
+constexpr std::array<std::string_view, 2> kLearningMetrics = {"numerics.end_loss", "numerics.loss_fall_rel"};
+
+void disarm_learning(const Mark& why, std::vector<CellThreshold>& thresholds) {
+  for (CellThreshold& threshold : thresholds) {
+    if (std::find(kLearningMetrics.begin(), kLearningMetrics.end(), threshold.metric) == kLearningMetrics.end()) continue;
+    threshold.gate = Gate::record_only;
+    threshold.gate_mark = why;
+  }
 }
 
 void report(const std::vector<bool>& used, const auto& rules, const char* code, const char* what,
@@ -93,23 +106,33 @@ void RuleUse::apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec&
     injected_[i] = true;
     cell.injections[rule.repeat] = rule.injection;
   }
-  std::vector<const ThresholdRule*> selecting;
-  for (const auto* rules : {&suite.thresholds, &matrix_.thresholds}) {
-    for (const ThresholdRule& rule : *rules) {
-      if (rule.where.matches(coordinates)) selecting.push_back(&rule);
+  Selected selected;
+  selected.is_reference = is_reference;
+  selected.has_other_data = !matrix_.data.empty() && !cell.request.workload.data_sha256.empty();
+  const auto add = [&](const std::vector<ThresholdRule>& rules) {
+    for (const ThresholdRule& rule : rules) {
+      if (rule.where.matches(coordinates)) selected.rules.push_back(&rule);
     }
-  }
-  const auto [found, is_new] = thresholds_of_rules_.try_emplace({std::move(selecting), is_reference});
-  if (is_new) found->second = thresholds_of(found->first.first, is_reference);
+  };
+  add(suite.thresholds);
+  selected.of_suite = selected.rules.size();
+  add(matrix_.thresholds);
+  const auto [found, is_new] = thresholds_of_rules_.try_emplace(std::move(selected));
+  if (is_new) found->second = thresholds_of(found->first);
   cell.thresholds = found->second;
 }
 
-std::vector<CellThreshold> RuleUse::thresholds_of(const std::vector<const ThresholdRule*>& rules, bool is_reference) {
+std::vector<CellThreshold> RuleUse::thresholds_of(const Selected& selected) {
   std::vector<CellThreshold> thresholds;
-  for (const ThresholdRule* rule : rules) {
-    if (apply_rule(*rule, thresholds)) effective_.insert(rule);
-  }
-  if (is_reference) {
+  const auto apply_rules = [&](std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) {
+      if (apply_rule(*selected.rules[i], thresholds)) effective_.insert(selected.rules[i]);
+    }
+  };
+  apply_rules(0, selected.of_suite);
+  if (selected.has_other_data) disarm_learning(matrix_.data_mark, thresholds);
+  apply_rules(selected.of_suite, selected.rules.size());
+  if (selected.is_reference) {
     std::erase_if(thresholds, [](const CellThreshold& threshold) { return threshold.bound.vs_reference; });
   }
   return thresholds;

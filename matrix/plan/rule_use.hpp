@@ -2,9 +2,9 @@
 // because its author believes that it does something.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "matrix/plan/cell.hpp"
@@ -30,7 +30,16 @@ class RuleUse {
   void report_unused(Diagnostics& diagnostics) const;
 
  private:
-  std::vector<CellThreshold> thresholds_of(const std::vector<const ThresholdRule*>& rules, bool is_reference);
+  // What the thresholds of a cell follow from.
+  struct Selected {
+    std::vector<const ThresholdRule*> rules;
+    std::size_t of_suite = 0;  // the first so many; the others are the matrix's
+    bool is_reference = false;
+    bool has_other_data = false;  // than the suite was written for
+    auto operator<=>(const Selected&) const = default;
+  };
+
+  std::vector<CellThreshold> thresholds_of(const Selected& selected);
 
   const MatrixSpec& matrix_;
   SelectionIndex exclusions_;
@@ -38,8 +47,7 @@ class RuleUse {
   std::vector<bool> required_;
   std::vector<bool> injected_;
   std::set<const ThresholdRule*> effective_;
-  // Cells that the same rules select share one list; true: of a reference.
-  std::map<std::pair<std::vector<const ThresholdRule*>, bool>, SharedList<CellThreshold>> thresholds_of_rules_;
+  std::map<Selected, SharedList<CellThreshold>> thresholds_of_rules_;  // cells alike in them share one list
 };
 
 }  // namespace reprobench

@@ -1,5 +1,6 @@
 #include "matrix/spec/input_text.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -122,6 +123,22 @@ void check_input_text(std::string_view text, const std::string& file, Diagnostic
   TextScan(text, file, diagnostics).run();
 }
 
+void check_utf8(std::string_view text, const std::string& file) {
+  if (looks_like_utf16(text)) throw_spec_error({file, 1, 1}, "RB002", "the file is UTF-16", "save the file as UTF-8");
+  Mark mark{file, 1, 1};
+  for (std::size_t at = 0; at < text.size();) {
+    const auto point = decode(text.substr(at));
+    if (!point) throw_spec_error(mark, "RB002", fmt::format("not UTF-8 at byte offset {}", at), "save the file as UTF-8");
+    if (point->value == 0) throw_spec_error(mark, "RB003", "control character U+0000 is not accepted");
+    mark.column += static_cast<int>(point->bytes);
+    if (point->value == '\n') {
+      ++mark.line;
+      mark.column = 1;
+    }
+    at += point->bytes;
+  }
+}
+
 std::string read_input_file(const std::string& path, std::size_t limit) {
   const auto refuse = [&](const std::string& why) {
     throw_spec_error({path, 0, 0}, "RB027", "cannot be read: " + why);
@@ -132,10 +149,15 @@ std::string read_input_file(const std::string& path, std::size_t limit) {
   if (!std::filesystem::is_regular_file(status)) refuse("it is not a regular file");
   std::ifstream in(path, std::ios::binary);
   if (!in) refuse(std::strerror(errno));
-  std::string text(limit + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  constexpr std::size_t kPartBytes = std::size_t{1} << 20;  // a limit may be far above what a file has
+  std::string text;
+  while (in && text.size() <= limit) {
+    const std::size_t before = text.size();
+    text.resize(std::min(before + kPartBytes, limit + 1));
+    in.read(text.data() + before, static_cast<std::streamsize>(text.size() - before));
+    text.resize(before + static_cast<std::size_t>(in.gcount()));
+  }
   if (in.bad()) refuse("the read failed");
-  text.resize(static_cast<std::size_t>(in.gcount()));
   return text;
 }
 

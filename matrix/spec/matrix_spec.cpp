@@ -1,6 +1,7 @@
 #include "matrix/spec/matrix_spec.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "matrix/spec/axis_reader.hpp"
 #include "matrix/spec/coordinate.hpp"
@@ -92,6 +93,15 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
        matrix.thresholds = read_thresholds(entry.value, scope);
      }},
     {"inject", kOptional, "Faults to plant, which make the run a drill; see faults.", &read_inject},
+    {"data", kOptional,
+     "Instructions of your own, a file below the matrix's folder, for every workload whose model takes them; "
+     "see `data` of a workload.",
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
+       const auto path = read_relative_path(entry.key, entry.value, scope);
+       if (!path) return;
+       matrix.data = (std::filesystem::path(entry.value.mark.file).parent_path() / *path).string();
+       matrix.data_mark = entry.value.mark;
+     }},
     {"env", kOptional, "Refused: what a cell sets are knobs.", &read_environment},
 };
 

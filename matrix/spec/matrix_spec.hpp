@@ -53,6 +53,8 @@ struct MatrixSpec {
   LimitOverrides limits;      // over the suites'
   std::vector<ThresholdRule> thresholds;
   std::vector<InjectRule> inject;
+  std::string data;  // file of instructions for the workloads whose models take one; empty: each its own
+  Mark data_mark;
   std::string file;
   std::string text;  // as read, kept with the run
 };

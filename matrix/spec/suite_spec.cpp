@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "matrix/contract/device_class.hpp"
 #include "matrix/contract/probe.hpp"
@@ -9,6 +10,7 @@
 #include "matrix/spec/coordinate.hpp"
 #include "matrix/spec/knob_reader.hpp"
 #include "matrix/spec/limits_reader.hpp"
+#include "matrix/spec/own_data.hpp"
 #include "matrix/spec/scalar.hpp"
 #include "matrix/spec/schema.hpp"
 #include "matrix/spec/threshold_reader.hpp"
@@ -98,6 +100,24 @@ void check_calls(const WorkloadRequest& workload, const YamlNode& map, Scope& sc
   }
 }
 
+// Below the suite's own folder, so that the two go together.
+void read_data(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+  const auto path = read_relative_path(entry.key, entry.value, scope);
+  if (!path) return;
+  workload.data_file = (std::filesystem::path(entry.value.mark.file).parent_path() / *path).string();
+}
+
+// When the other keys are known.
+void check_data(WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
+  const std::string path = std::exchange(workload.data_file, "");
+  if (path.empty() || workload.model.empty() || workload.batch_size == 0) return;
+  try {
+    give_own_data(workload, read_instruction_file(path), map.find("data")->mark, *scope.vocabulary, scope.diagnostics);
+  } catch (const SpecError& error) {
+    scope.diagnostics.add(error);
+  }
+}
+
 void check_resume_after(const WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
   const YamlNode* given = map.find("resume_after");
   if (given == nullptr || workload.steps == 0 || workload.resume_after < workload.steps) return;
@@ -123,6 +143,10 @@ constexpr Field<WorkloadRequest> kWorkloadFields[] = {
     {"batch_size", kRequired, "Samples a step.", &read_count<&WorkloadRequest::batch_size>},
     {"resume_after", kOptional, "Trained once more in two processes: stopped after so many steps, and gone on with.",
      &read_count<&WorkloadRequest::resume_after>},
+    {"data", kOptional,
+     "Instructions of your own, a file below the suite's folder: records with `instruction`, `input`, `output` in JSON "
+     "or JSON Lines.",
+     &read_data},
 };
 
 void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
@@ -142,6 +166,7 @@ void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
       read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
       check_model_preset(workload, item, scope);
       check_resume_after(workload, item, scope);
+      check_data(workload, item, scope);
     }
     draft.suite.workloads.push_back(std::move(workload));
   }

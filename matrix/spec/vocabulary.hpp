@@ -16,6 +16,8 @@ struct Vocabulary {
   std::vector<std::string> stacks = {};  // names of stack files; empty: any name is accepted
   // Of each model, as the installed workers describe them. A model that is not here: any name is accepted.
   std::map<std::string, std::vector<std::string>> presets = {};
+  // Of each described model the data set that a file of the user's may stand in for; empty: none may.
+  std::map<std::string, std::string> takes_data = {};
 };
 
 }  // namespace reprobench

@@ -24,6 +24,13 @@ bool is_unsupported(const AttemptRecord& attempt) {
          result->failure->cause == "unsupported";
 }
 
+// Somebody changed a file after the plan was made. Whatever the stack would have done, it was not asked.
+bool is_input_changed(const AttemptRecord& attempt) {
+  const auto& result = attempt.deciding().result;
+  return attempt.end == AttemptEnd::worker_error && result && result->failure &&
+         result->failure->cause == "input_changed";
+}
+
 }  // namespace
 
 std::vector<const AttemptRecord*> last_attempts(const Cell& cell, const CellRecord& record) {
@@ -42,6 +49,7 @@ std::optional<Ended> ended_early(const Cell& cell, const std::vector<const Attem
   const AttemptRecord* unsupported = nullptr;
   const AttemptRecord* infra = nullptr;
   const AttemptRecord* refused = nullptr;
+  const AttemptRecord* changed = nullptr;
   bool unfinished = false;
   for (const AttemptRecord* attempt : last) {
     if (attempt == nullptr || side_of(attempt->end) == Side::user) {
@@ -50,6 +58,8 @@ std::optional<Ended> ended_early(const Cell& cell, const std::vector<const Attem
       unsupported = attempt;
     } else if (is_bad_injection(cell, *attempt)) {
       refused = attempt;
+    } else if (is_input_changed(*attempt)) {
+      changed = attempt;
     } else if (side_of(attempt->end) == Side::product || faults.is_of_stack(stack, *attempt)) {
       if (product == nullptr) product = attempt;
     } else if (side_of(attempt->end) == Side::infra) {
@@ -65,6 +75,7 @@ std::optional<Ended> ended_early(const Cell& cell, const std::vector<const Attem
   };
   if (product != nullptr) return from(Outcome::failed, *product, Reason::of(to_string(product->end)));
   if (refused != nullptr) return from(Outcome::errored, *refused, kBadInjection);
+  if (changed != nullptr) return from(Outcome::errored, *changed, "input_changed");
   if (infra != nullptr) return from(Outcome::errored, *infra, Reason::of(to_string(infra->end)));
   if (unsupported != nullptr) return from(Outcome::inconclusive, *unsupported, "unsupported");
   if (unfinished) return Ended{Outcome::unfinished, "interrupted", "the run ended before all repeats of this cell did"};

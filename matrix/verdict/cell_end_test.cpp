@@ -94,6 +94,15 @@ TEST_CASE("a refused fault is the asker's where one was to be planted in that re
   CHECK(scene.early()->outcome == Outcome::failed);
 }
 
+TEST_CASE("a file that somebody changed is nobody's failure, and hides no other repeat's", "[verdict]") {
+  ThreeRepeats scene({ended_by(0, kDone), refused(1, "input_changed"), refused(2, "unsupported")});
+  CHECK(scene.early()->outcome == Outcome::errored);
+  CHECK(std::string(scene.early()->reason) == "input_changed");
+  CHECK(scene.early()->repeat == 1);
+  scene.record.attempts[2].end = AttemptEnd::crash;
+  CHECK(scene.early()->outcome == Outcome::failed);
+}
+
 TEST_CASE("a refused fault goes before what infrastructure broke, and that before what is unsupported", "[verdict]") {
   ThreeRepeats scene({refused(0, "bad_request"), ended_by(1, AttemptEnd::lost), refused(2, "unsupported")});
   scene.cell.injections[0] = {"weight_ulp", 1, "fc1.weight", 0};

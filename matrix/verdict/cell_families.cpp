@@ -13,15 +13,22 @@ CellFamilies::CellFamilies(const Plan& plan) {
   }
 }
 
-CellFamilies::Key CellFamilies::apart_from_seed(const Cell& cell) {
+// Of a merged run two cells may be called alike and train on other files of the user's.
+CellFamilies::Key CellFamilies::key_of(const Cell& cell) {
   Key key{cell.coordinates, cell.request.knobs};
+  key.second["data sha256"] = cell.request.workload.data_sha256;  // no knob's name
+  return key;
+}
+
+CellFamilies::Key CellFamilies::apart_from_seed(const Cell& cell) {
+  Key key = key_of(cell);
   key.first.erase("seed");
   key.second.erase("seed");
   return key;
 }
 
 CellFamilies::Key CellFamilies::apart_from_layout(const Cell& cell) {
-  Key key{cell.coordinates, cell.request.knobs};
+  Key key = key_of(cell);
   key.first.erase("world_size");
   for (const char* layout : {"accumulate", "offload", "zero_stage"}) {
     key.first.erase(layout);

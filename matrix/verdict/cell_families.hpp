@@ -25,6 +25,7 @@ class CellFamilies {
  private:
   using Key = std::pair<Coordinates, KnobValues>;  // of what the cells of a family have in common
 
+  static Key key_of(const Cell& cell);
   static Key apart_from_seed(const Cell& cell);
   static Key apart_from_layout(const Cell& cell);
 

@@ -183,6 +183,7 @@ TEST_CASE("cells of another workload are no anchor", "[verdict]") {
   SECTION("preset") { workload.preset = "other"; }
   SECTION("steps") { workload.steps = 7; }
   SECTION("batch size") { workload.batch_size = 7; }
+  SECTION("a file of the user's") { workload.data_sha256 = "a"; }
   SECTION("ranks") { scene.cell(0).request.world_size = 2; }
   SECTION("a knob") { scene.cell(0).request.knobs = {{"precision", "bf16"}}; }
   CHECK(scene.held_against() == "its equal");

@@ -146,6 +146,9 @@ TEST_CASE("a cell that differs in more than the seed, or is not run, is no other
   run.plan.cells[0].cell.coordinates["stack"] = "stack-b";
   CHECK(sample::candidate(judge(run)).checks.empty());
   run = run_of_seeds();
+  run.plan.cells[0].cell.request.workload.data_sha256 = "a";
+  CHECK(sample::candidate(judge(run)).checks.empty());
+  run = run_of_seeds();
   run.plan.cells[0].skip = Skip{"deselected", "not asked for"};
   CHECK(sample::candidate(judge(run)).checks.empty());
 }

@@ -34,6 +34,7 @@ struct Advice {
 // Reasons after which no command of reprobench says more than the sentence does.
 constexpr Advice kAdvice[] = {
     {kBadInjection, "name a tensor, element and step that the workload has; the sentence above says which it lacks"},
+    {"input_changed", "put the file back that was planned, or plan and run anew with the one that is there"},
     {"interrupted", "run it again"},
     {"not_started", "run it again"},
     {"unsupported", "exclude what this stack cannot do, or name another stack"},

@@ -12,6 +12,16 @@ from .load import DIMENSIONS, Run
 PLACE = ("suite", "workload", "stack", "device", "world_size", "host")
 
 
+def own_files(plan: dict[str, Any]) -> list[str]:
+    """Files of the user's that cells were to train on, each by its path and what it held when the plan was made."""
+    files = set()
+    for cell in plan["cells"]:
+        is_left_out = cell["skip"] is not None and cell["skip"]["rule"] == "deselected"
+        if "data_file" in cell and not is_left_out:
+            files.add(f"{cell['data_file']}, SHA-256 {cell['request']['workload']['data_sha256']}")
+    return sorted(files)
+
+
 @dataclass
 class DimensionCount:
     """Checks of one dimension that decide an outcome, by status; those that only record are counted apart.

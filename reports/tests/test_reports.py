@@ -152,6 +152,16 @@ class SmallRuns(unittest.TestCase):
         page, _, _ = self._render(lambda cell: cell["outcome"] == "passed")
         self.assertNotIn("attention", page.attributes("id"))
 
+    def test_a_file_of_the_users_is_named_with_what_it_held_unless_its_cells_were_left_out(self):
+        changed = golden_run.documents()
+        cells = changed["plan"]["cells"]
+        for cell, file, skip in ((cells[0], "/<my>.json", None), (cells[1], "/left.json", "deselected"), (cells[2], "/<my>.json", None)):
+            cell["data_file"] = file
+            cell["request"]["workload"]["data_sha256"] = "5f" * 32
+            cell["skip"] = skip and {"rule": skip, "reason": "left out by --cell x"}
+        text = Page(report_html(golden_run.loaded(changed))).text
+        self.assertEqual([part for part in text if "5f5f" in part], ["/<my>.json, SHA-256 " + "5f" * 32])
+
     def test_a_stack_that_never_ran_has_no_fingerprint_and_is_reported(self):
         changed = golden_run.documents()
         changed["verdict"]["environments"][2]["fingerprint"] = None

@@ -13,12 +13,17 @@ namespace {
 constexpr auto kSlowBatch = std::chrono::milliseconds(50);
 
 std::unique_ptr<DataSet> open_data(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
-                                   const std::filesystem::path& data_folder) {
+                                   const std::filesystem::path& data_folder,
+                                   const std::optional<std::string>& own_data) {
   const auto row = std::ranges::find(rows, model.dataset(), &DataSetRow::name);
   if (row == rows.end()) {
     throw RunFailure("unsupported", "no data set is called `" + std::string(model.dataset()) + "`");
   }
-  return row->open(data_folder, preset);
+  if (!own_data) return row->open(data_folder, preset);
+  if (row->open_own == nullptr) {
+    throw RunFailure("bad_request", "model `" + std::string(model.name()) + "` takes no file in place of its data");
+  }
+  return row->open_own(*own_data, preset);
 }
 
 SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batch_size) {
@@ -33,8 +38,8 @@ SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batc
 
 BatchMaker::BatchMaker(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
                        const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
-                       const Layout& layout)
-    : data_(open_data(model, preset, rows, data_folder)),
+                       const Layout& layout, const std::optional<std::string>& own_data)
+    : data_(open_data(model, preset, rows, data_folder, own_data)),
       fields_(data_->fields()),
       layout_(layout),
       micro_batch_size_(batch_size / layout.micro_batches()),

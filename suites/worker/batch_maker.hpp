@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "models/batch_loader.hpp"
@@ -23,7 +25,7 @@ class BatchMaker {
   // Throws as BatchSource's constructor.
   BatchMaker(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
              const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
-             const Layout& layout);
+             const Layout& layout, const std::optional<std::string>& own_data = std::nullopt);
 
   const DataSet& data() const { return *data_; }
   const std::vector<FieldSpec>& fields() const { return fields_; }

@@ -105,8 +105,8 @@ struct BatchSource::Tensors {
 BatchSource::BatchSource(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
                          const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
                          Precision precision, const c10::Device& device, const Layout& layout,
-                         const LoaderSettings& loading)
-    : tensors_(new Tensors{{model, preset, rows, data_folder, seed, batch_size, layout}, layout, loading}) {
+                         const LoaderSettings& loading, const std::optional<std::string>& own_data)
+    : tensors_(new Tensors{{model, preset, rows, data_folder, seed, batch_size, layout, own_data}, layout, loading}) {
   const std::vector<FieldSpec>& all = tensors_->maker.fields();
   for (std::int64_t i = 0; i < layout.accumulated; ++i) {
     MicroBatch& micro_batch = tensors_->micro_batches.emplace_back();
@@ -194,6 +194,7 @@ std::int64_t BatchSource::micro_batch_size() const { return tensors_->maker.micr
 std::span<const std::int64_t> BatchSource::samples() const { return tensors_->samples; }
 
 Digest BatchSource::data_digest() const { return tensors_->maker.data().digest(); }
+std::optional<RecordCounts> BatchSource::record_counts() const { return tensors_->maker.data().record_counts(); }
 Digest BatchSource::order_digest(std::int64_t steps) { return tensors_->maker.order_digest(steps); }
 
 }  // namespace reprobench

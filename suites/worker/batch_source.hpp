@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "kernels/digest/digest.hpp"
 #include "matrix/contract/knob.hpp"
@@ -30,13 +32,14 @@ LoaderSettings loader_settings_of(const KnobValues& resolved, std::int64_t last_
 
 class BatchSource {
  public:
-  // Looks the model's data set up in `rows`; `batch_size` is that of all ranks. Throws RunFailure "bad_request" for a
+  // Looks the model's data set up in `rows`; `own_data` is the text of a file in its place. `batch_size` is that of all
+  // ranks. Throws RunFailure "bad_request" for a
   // batch size the data cannot fill, "unsupported" for an unknown data set, and std::runtime_error if the data cannot
   // be read.
   BatchSource(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
               const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
               Precision precision, const c10::Device& device, const Layout& layout = {},
-              const LoaderSettings& loading = {});
+              const LoaderSettings& loading = {}, const std::optional<std::string>& own_data = std::nullopt);
   ~BatchSource();
   BatchSource(const BatchSource&) = delete;
   BatchSource& operator=(const BatchSource&) = delete;
@@ -65,6 +68,7 @@ class BatchSource {
   // Of the whole data set as loaded and cut into samples, and of the order of the first `steps` batches of all ranks.
   // The latter moves the source's position.
   Digest data_digest() const;
+  std::optional<RecordCounts> record_counts() const;
   Digest order_digest(std::int64_t steps);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/data_set.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/device.hpp"
 #include "suites/worker/knobs.hpp"
@@ -22,10 +23,12 @@ Capability describe_worker() {
   }
   capability.knobs = knob_support();
   for (const Model* model : models()) {
-    WorkloadDescription description{std::string(model->name()), std::string(model->summary()), {}};
+    WorkloadDescription description{std::string(model->name()), std::string(model->summary()), {}, {}};
     for (const ModelPreset& preset : model->presets()) {
       description.presets.push_back({std::string(preset.name), preset.parameters, preset.batch_size});
     }
+    const auto data = std::ranges::find(data_sets(), model->dataset(), &DataSetRow::name);
+    if (data != data_sets().end() && data->open_own != nullptr) description.takes_data = data->name;
     capability.workloads.push_back(std::move(description));
   }
   capability.fingerprint = probe_stack();

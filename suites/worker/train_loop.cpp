@@ -9,6 +9,7 @@
 
 #include "matrix/contract/number.hpp"
 #include "suites/worker/knobs.hpp"
+#include "suites/worker/own_file.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/request_checks.hpp"
@@ -87,6 +88,17 @@ void run_steps(TrainingRun& run, Telemetry telemetry) {
   if (telemetry == Telemetry::on) run.recorder.finish();
 }
 
+std::optional<std::string> own_data_of(const WorkloadRequest& workload) {
+  if (workload.data_sha256.empty()) return std::nullopt;
+  return read_own_file(workload.data_file, workload.data_sha256);
+}
+
+std::optional<DataUse> data_use_of(const BatchSource& batches) {
+  const auto counts = batches.record_counts();
+  if (!counts) return std::nullopt;
+  return DataUse{counts->records, counts->samples, counts->cut};
+}
+
 // What is known of a run however it ended.
 void close_record(const StepRecorder& recorder, const TrainState& state, const ComputeDevice& device,
                   TraceWriter& trace, CellResult& result) {
@@ -118,12 +130,15 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   check_memory(model, preset, precision, *device);
+  const std::optional<std::string> own_data = own_data_of(request.workload);
   TrainState state(model, preset, request.workload.steps, seed, precision, device->where(),
                    sharding_of(layout, result.knobs_resolved));
   if (device->records_steps()) state.keep_step_numbers_on_device();
   LossScaler scaler(request, result.knobs_resolved, precision, state);
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,
-                      device->where(), layout, loader_settings_of(result.knobs_resolved, last_step_of(request)));
+                      device->where(), layout, loader_settings_of(result.knobs_resolved, last_step_of(request)),
+                      own_data);
+  if (own_data) result.data = data_use_of(batches);
   std::optional<Fault> fault;
   if (request.inject && !is_of_resuming(*request.inject)) fault.emplace(*request.inject, request, state, batches);
 

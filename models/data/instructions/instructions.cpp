@@ -41,10 +41,7 @@ InstructionRecord record_of(const json& document, const std::string& where) {
   return record;
 }
 
-json parse(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(path.string() + ": cannot be opened");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+json parse(std::string_view text, const std::string& name) {
   try {
     return json::parse(text);
   } catch (const json::parse_error& error) {
@@ -53,8 +50,29 @@ json parse(const std::filesystem::path& path) {
     std::string said = error.what();
     said.erase(0, said.find("parse error"));
     said.erase(std::min(said.find("; last read"), said.size()));
-    throw std::runtime_error(path.string() + ": " + said);
+    throw std::runtime_error(name + ": " + said);
   }
+}
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+json parse_lines(std::string_view text, const std::string& name) {
+  json records = json::array();
+  for (int line = 1; !text.empty(); ++line) {
+    const std::string_view content = text.substr(0, text.find('\n'));
+    if (content.find_first_not_of(kSpace) != std::string_view::npos) {
+      records.push_back(parse(content, name + ": line " + std::to_string(line)));
+    }
+    text.remove_prefix(std::min(content.size() + 1, text.size()));
+  }
+  return records;
+}
+
+// A list begins with `[`; where the first thing is an object, every line is one.
+json parse_either(std::string_view text, const std::string& name) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  const std::size_t first = text.find_first_not_of(kSpace);
+  return first != std::string_view::npos && text[first] == '{' ? parse_lines(text, name) : parse(text, name);
 }
 
 struct Sample {
@@ -81,10 +99,14 @@ Sample sample_of(const InstructionRecord& record, std::size_t context) {
 class InstructionSamples final : public DataSet {
  public:
   InstructionSamples(const std::vector<InstructionRecord>& records, std::int64_t context) : context_(context) {
+    counts_.records = std::ssize(records);
     for (const InstructionRecord& record : records) {
       Sample sample = sample_of(record, static_cast<std::size_t>(context));
-      if (sample.response <= static_cast<std::size_t>(context)) samples_.push_back(std::move(sample));
+      if (sample.response > static_cast<std::size_t>(context)) continue;
+      counts_.cut += sample.end > sample.tokens.size() ? 1 : 0;
+      samples_.push_back(std::move(sample));
     }
+    counts_.samples = size();
     if (samples_.empty()) {
       throw std::runtime_error("no instruction leaves room for a response in a context of " + std::to_string(context) +
                                " bytes");
@@ -104,6 +126,8 @@ class InstructionSamples final : public DataSet {
     }
   }
 
+  std::optional<RecordCounts> record_counts() const override { return counts_; }
+
   Digest digest() const override {
     DigestBuilder builder;
     for (const Sample& sample : samples_) {
@@ -120,21 +144,28 @@ class InstructionSamples final : public DataSet {
 
   std::int64_t context_;
   std::vector<Sample> samples_;
+  RecordCounts counts_;
 };
 
 }  // namespace
 
-std::vector<InstructionRecord> load_instructions(const std::filesystem::path& path) {
-  const json document = parse(path);
+std::vector<InstructionRecord> instructions_in(std::string_view text, const std::string& name) {
+  const json document = parse_either(text, name);
   if (!document.is_array()) {
-    throw std::runtime_error(path.string() + ": is of type " + document.type_name() + ", expected an array of records");
+    throw std::runtime_error(name + ": is of type " + document.type_name() + ", expected an array of records");
   }
-  if (document.empty()) throw std::runtime_error(path.string() + ": holds no record");
+  if (document.empty()) throw std::runtime_error(name + ": holds no record");
   std::vector<InstructionRecord> records;
   for (const json& record : document) {
-    records.push_back(record_of(record, path.string() + ": record " + std::to_string(records.size())));
+    records.push_back(record_of(record, name + ": record " + std::to_string(records.size())));
   }
   return records;
+}
+
+std::vector<InstructionRecord> load_instructions(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error(path.string() + ": cannot be opened");
+  return instructions_in(std::string{std::istreambuf_iterator<char>(file), {}}, path.string());
 }
 
 std::string prompt_of(const InstructionRecord& record) {

@@ -1,5 +1,5 @@
 // Instruction tuning data in the alpaca format: a JSON array of {"instruction": .., "input": .., "output": ..}, all
-// text, `input` possibly empty. Tokens are bytes (byte_tokens.hpp).
+// text, `input` possibly empty; or JSON Lines, an object a line. Tokens are bytes (byte_tokens.hpp).
 //
 // A sample is BEGIN, the prompt, the response, END, padding, cut at the context. `input` are its tokens and `target`
 // what follows each of them: kNoTarget but for the response and its END.
@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/data_set.hpp"
@@ -23,6 +24,10 @@ struct InstructionRecord {
 };
 
 inline constexpr std::size_t kMostRecordBytes = 65'536;
+
+// The records of such a text, or of JSON Lines: a record a line. Throws std::runtime_error as the next, `name` in the
+// place of the file.
+std::vector<InstructionRecord> instructions_in(std::string_view text, const std::string& name);
 
 // Reads any file of that format. Throws std::runtime_error, one sentence that begins with the file and, where it has
 // one, the record: no such file, no JSON, text that is not UTF-8, no array or an empty one, a record that is no object,

@@ -89,6 +89,33 @@ TEST_CASE("the digest of instructions covers texts, where responses begin, and t
   CHECK_FALSE(digest(record, 65) == digest(record, 64));
 }
 
+TEST_CASE("what became of records is counted: samples, those that are cut, and those left out", "[models]") {
+  const InstructionRecord record{"Do.", "", "abc"};
+  const auto prompt = static_cast<std::int64_t>(prompt_of(record).size());
+  // BEGIN, the prompt, three bytes and END are prompt + 5 tokens; a context of one less holds them all.
+  const auto counts = [&](std::int64_t context) {
+    return *instruction_samples({record, {"Do much more.", "", "abc"}}, context)->record_counts();
+  };
+  CHECK(counts(prompt + 4).records == 2);
+  CHECK(counts(prompt + 4).samples == 1);
+  CHECK(counts(prompt + 4).cut == 0);
+  CHECK(counts(prompt + 3).cut == 1);
+  CHECK(counts(1000).samples == 2);
+}
+
+TEST_CASE("a list and JSON Lines of the same records are the same samples", "[models]") {
+  const std::string a = R"({"instruction": "a", "input": "", "output": "b"})";
+  const std::string c = R"({"instruction": "c", "input": "", "output": "d"})";
+  const auto digest = [](const std::string& text) {
+    return instruction_samples(instructions_in(text, "x"), 64)->digest();
+  };
+  CHECK(digest("[" + a + "," + c + "]") == digest(a + "\n\n" + c + "\r\n"));
+  CHECK(digest("\xEF\xBB\xBF" + a + "\n" + c) == digest("[" + a + "," + c + "]"));
+  CHECK_FALSE(digest(a + "\n" + c) == digest(c + "\n" + a));
+  CHECK_THROWS_WITH(instructions_in(a + "\n7", "x"), "x: record 1 is of type number, expected an object");
+  CHECK_THROWS_WITH(instructions_in(a + "\n{", "x"), Catch::Contains("x: line 2: parse error"));
+}
+
 TEST_CASE("a bad file of instructions is refused with the place and what is wrong there", "[models]") {
   const std::string good = R"({"instruction": "a", "input": "", "output": "b"})";
   CHECK(refusal_of("[" + good + "]").empty());

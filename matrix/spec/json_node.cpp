@@ -1,4 +1,4 @@
-#include "matrix/lint/json_node.hpp"
+#include "matrix/spec/json_node.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "matrix/lint/json_reader.hpp"
+#include "matrix/spec/json_reader.hpp"
 
 #include "ci/catch.hpp"
 

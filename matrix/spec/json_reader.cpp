@@ -1,4 +1,4 @@
-#include "matrix/lint/json_reader.hpp"
+#include "matrix/spec/json_reader.hpp"
 
 #include <algorithm>
 
@@ -10,6 +10,7 @@
 namespace reprobench {
 namespace {
 
+// Of configurations alone: no other file here is one of DeepSpeed's.
 constexpr const char* kHjsonHint =
     "DeepSpeed's own reader takes it, json.load of Hugging Face and every other does not";
 
@@ -18,7 +19,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Recursive descent; the depth is capped, so the stack is.
 class JsonParser {
  public:
-  JsonParser(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  JsonParser(std::string_view text, const std::string& file, const char* lenient_hint)
+      : text_(text), file_(file), lenient_hint_(lenient_hint) {}
 
   JsonNode parse() {
     skip_space();
@@ -32,7 +34,45 @@ class JsonParser {
     return root;
   }
 
+  void parse_items(const std::function<void(const JsonNode&)>& take) {
+    skip_space();
+    if (at_end()) fail("RB001", "file has no content");
+    if (peek() == '{') return parse_lines(take);
+    if (peek() != '[') {
+      const JsonNode other = value();
+      throw_spec_error(other.mark, "RB007",
+                       fmt::format("the file must be a list or JSON Lines, an object a line; got {}", shown(other)));
+    }
+    open();
+    if (peek() != ']') {
+      do {
+        take(value());
+      } while (continues(']', "an item"));
+    }
+    close();
+    skip_space();
+    if (!at_end()) refuse_syntax("text after the end of the list");
+  }
+
  private:
+  void parse_lines(const std::function<void(const JsonNode&)>& take) {
+    while (!at_end()) {
+      const JsonNode item = value();
+      if (line_ != item.mark.line) {
+        throw_spec_error(item.mark, "RB005", "not valid JSON Lines: an object goes on over several lines",
+                         "a list of objects begins with `[`");
+      }
+      while (!at_end() && line_ == item.mark.line) {
+        if (std::string_view(" \t\r\n").find(peek()) == std::string_view::npos) {
+          refuse_syntax("text after the object of this line", peek() == ',' ? "a list of objects begins with `[`" : "");
+        }
+        advance();
+      }
+      take(item);
+      skip_space();
+    }
+  }
+
   bool at_end() const { return at_ == text_.size(); }
   char peek() const { return at_end() ? '\0' : text_[at_]; }
   Mark mark() const { return {file_, line_, static_cast<int>(at_ - line_start_) + 1}; }
@@ -53,7 +93,7 @@ class JsonParser {
   void skip_space() {
     while (!at_end() && std::string_view(" \t\r\n").find(peek()) != std::string_view::npos) advance();
     if (peek() == '#' || text_.substr(at_).starts_with("//") || text_.substr(at_).starts_with("/*")) {
-      refuse_syntax("a comment", kHjsonHint);
+      refuse_syntax("a comment", lenient_hint_);
     }
   }
 
@@ -79,7 +119,7 @@ class JsonParser {
 
   [[noreturn]] void refuse_value() {
     if (at_end()) refuse_syntax("the file ends where a value should stand");
-    if (peek() == '\'') refuse_syntax("text in single quotes", kHjsonHint);
+    if (peek() == '\'') refuse_syntax("text in single quotes", lenient_hint_);
     if (peek() == ',' || peek() == '}' || peek() == ']') refuse_syntax("a value is missing");
     const std::size_t end = text_.find_first_of(" \t\r\n,}]:", at_);
     const std::string found(
@@ -107,7 +147,7 @@ class JsonParser {
     if (peek() != ',') refuse_syntax(fmt::format("`,` or `{}` is missing after {}", end, what));
     advance();
     skip_space();
-    if (peek() == end) refuse_syntax(fmt::format("a comma before `{}`", end), kHjsonHint);
+    if (peek() == end) refuse_syntax(fmt::format("a comma before `{}`", end), lenient_hint_);
     return true;
   }
 
@@ -120,7 +160,7 @@ class JsonParser {
         member.key_mark = mark();
         if (peek() != '"') {
           refuse_syntax(at_end() ? "`}` is missing at the end of the file" : "a key in double quotes is missing",
-                        at_end() ? "" : kHjsonHint);
+                        at_end() ? "" : lenient_hint_);
         }
         member.key = quoted();
         skip_space();
@@ -250,6 +290,7 @@ class JsonParser {
 
   std::string_view text_;
   std::string file_;
+  const char* lenient_hint_;
   std::size_t at_ = 0;
   std::size_t line_start_ = 0;
   int line_ = 1;
@@ -268,7 +309,13 @@ JsonNode read_json(const std::string& text, const std::string& file) {
   std::replace(without_tabs.begin(), without_tabs.end(), '\t', ' ');  // JSON may be indented by them
   check_input_text(without_tabs, file, diagnostics);
   diagnostics.throw_if_any();
-  return JsonParser(content, file).parse();
+  return JsonParser(content, file, kHjsonHint).parse();
+}
+
+void read_json_items(const std::string& text, const std::string& file,
+                     const std::function<void(const JsonNode&)>& take) {
+  check_utf8(text, file);
+  JsonParser(without_byte_order_mark(text), file, "").parse_items(take);
 }
 
 }  // namespace reprobench
