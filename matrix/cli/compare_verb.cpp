@@ -31,7 +31,7 @@ struct CompareOptions {
   std::string measured;
   std::string expected;
   WorkloadChoice workload;
-  std::string data;  // file of instructions
+  std::string data;                // file of instructions
   std::vector<std::string> knobs;  // NAME=VALUE, of both sides
   std::vector<std::string> measured_knobs;
   std::vector<std::string> expected_knobs;

@@ -9,11 +9,11 @@
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/host/detect_host.hpp"
-#include "matrix/spec/json_reader.hpp"
 #include "matrix/lint/lint.hpp"
 #include "matrix/lint/machine.hpp"
 #include "matrix/lint/option_text.hpp"
 #include "matrix/spec/input_text.hpp"
+#include "matrix/spec/json_reader.hpp"
 #include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {

@@ -189,7 +189,8 @@ void replace_data(const MatrixSpec& matrix, const Vocabulary& vocabulary, std::m
   if (matrix.data.empty()) return;
   const InstructionFile data = read_instruction_file(matrix.data);
   Diagnostics diagnostics;
-  std::string refusal = "no installed worker says which models read instructions; `reprobench stack install` builds one";
+  std::string refusal =
+      "no installed worker says which models read instructions; `reprobench stack install` builds one";
   bool is_taken = false;
   for (auto& [name, suite] : suites) {
     if (!runs(matrix, name)) continue;

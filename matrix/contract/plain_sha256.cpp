@@ -25,7 +25,8 @@ constexpr std::uint32_t kRound[64] = {
 using State = std::array<std::uint32_t, 8>;
 
 // Of the first 8 primes, the same of their square roots.
-constexpr State kInitial = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+constexpr State kInitial = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 std::uint32_t big_endian_word(const unsigned char* bytes) {
   return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
@@ -53,10 +54,10 @@ void take_block(State& state, const unsigned char* block) {
 }
 
 std::string hex_of(const State& state) {
-  constexpr char kDigits[] = "0123456789abcdef";
+  constexpr char kLowerHex[] = "0123456789abcdef";
   std::string text;
   for (const std::uint32_t word : state) {
-    for (int shift = 28; shift >= 0; shift -= 4) text += kDigits[(word >> shift) & 0xF];
+    for (int shift = 28; shift >= 0; shift -= 4) text += kLowerHex[(word >> shift) & 0xF];
   }
   return text;
 }

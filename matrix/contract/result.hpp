@@ -20,9 +20,9 @@ namespace reprobench {
 // Why a worker could not finish: any throw ends here.
 struct WorkerFailure {
   // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom", "bad_request", "interrupted",
-  // "data_loader" (a batch could not be made), "input_changed" (a file of the user's is not the one that was planned); of several ranks "collective"; of a GPU
-  // "no_driver", "driver_too_old", "no_device", "device_lost", "no_kernel_image", "kernel_rejected", "illegal_address",
-  // "launch_failed", "device_assert", "cuda_error"
+  // "data_loader" (a batch could not be made), "input_changed" (a file of the user's is not the one that was planned);
+  // of several ranks "collective"; of a GPU "no_driver", "driver_too_old", "no_device", "device_lost",
+  // "no_kernel_image", "kernel_rejected", "illegal_address", "launch_failed", "device_assert", "cuda_error"
   std::string cause;
   std::string detail;                  // the exception's text, one line
   std::int64_t step = 0;               // 0 before the first step
@@ -62,8 +62,8 @@ struct Fingerprint {
 // What became of a file of the user's: its records as samples.
 struct DataUse {
   std::int64_t records = 0;
-  std::int64_t samples = 0;   // the others have no room for a response in the context
-  std::int64_t cut = 0;       // samples whose response ends beyond the context
+  std::int64_t samples = 0;  // the others have no room for a response in the context
+  std::int64_t cut = 0;      // samples whose response ends beyond the context
 };
 
 struct CellResult {

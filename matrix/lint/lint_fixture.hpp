@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
-#include "matrix/spec/json_reader.hpp"
 #include "matrix/lint/lint.hpp"
+#include "matrix/spec/json_reader.hpp"
 
 namespace reprobench {
 

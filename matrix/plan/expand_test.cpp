@@ -192,7 +192,8 @@ TEST_CASE("a cell's identity is what a file of the user's holds, and not where i
   CHECK(cell_id_of(request) != with_data);
 }
 
-TEST_CASE("how far a suite's training gets is only recorded of other data, unless the matrix says so itself", "[plan]") {
+TEST_CASE("how far a suite's training gets is only recorded of other data, unless the matrix says so itself",
+          "[plan]") {
   const auto gates = [](const std::string& thresholds, const char* data) {
     MatrixSpec matrix = parse_test_matrix("axes: {stack: [a]}\n" + thresholds);
     matrix.data = data;

@@ -42,7 +42,8 @@ constexpr std::array<std::string_view, 2> kLearningMetrics = {"numerics.end_loss
 
 void disarm_learning(const Mark& why, std::vector<CellThreshold>& thresholds) {
   for (CellThreshold& threshold : thresholds) {
-    if (std::find(kLearningMetrics.begin(), kLearningMetrics.end(), threshold.metric) == kLearningMetrics.end()) continue;
+    if (std::find(kLearningMetrics.begin(), kLearningMetrics.end(), threshold.metric) == kLearningMetrics.end())
+      continue;
     threshold.gate = Gate::record_only;
     threshold.gate_mark = why;
   }

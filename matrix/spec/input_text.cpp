@@ -128,7 +128,8 @@ void check_utf8(std::string_view text, const std::string& file) {
   Mark mark{file, 1, 1};
   for (std::size_t at = 0; at < text.size();) {
     const auto point = decode(text.substr(at));
-    if (!point) throw_spec_error(mark, "RB002", fmt::format("not UTF-8 at byte offset {}", at), "save the file as UTF-8");
+    if (!point)
+      throw_spec_error(mark, "RB002", fmt::format("not UTF-8 at byte offset {}", at), "save the file as UTF-8");
     if (point->value == 0) throw_spec_error(mark, "RB003", "control character U+0000 is not accepted");
     mark.column += static_cast<int>(point->bytes);
     if (point->value == '\n') {

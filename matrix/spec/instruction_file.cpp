@@ -29,9 +29,9 @@ class RecordCheck {
       check_keys(record);
       check_texts(record);
     } else {
-      diagnostics_.error(record.mark, "RB019",
-                         fmt::format("a record must be an object with `instruction`, `input` and `output`, got {}",
-                                     shown(record)));
+      diagnostics_.error(
+          record.mark, "RB019",
+          fmt::format("a record must be an object with `instruction`, `input` and `output`, got {}", shown(record)));
     }
     if (diagnostics_.size() >= kMostRecordErrors) diagnostics_.throw_if_any();
   }
@@ -70,9 +70,9 @@ class RecordCheck {
       }
     }
     if (bytes <= kMostRecordTextBytes) return;
-    diagnostics_.error(record.mark, "RB021",
-                       fmt::format("this record has {} bytes of text, at most {} are taken", bytes,
-                                   kMostRecordTextBytes));
+    diagnostics_.error(
+        record.mark, "RB021",
+        fmt::format("this record has {} bytes of text, at most {} are taken", bytes, kMostRecordTextBytes));
   }
 
   void report_missing(const JsonNode& record, std::string_view key) {

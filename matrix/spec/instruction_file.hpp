@@ -1,5 +1,5 @@
-// A file of the user's for models that learn to follow instructions, of the alpaca form: a JSON list of records, or JSON
-// Lines, a record a line.
+// A file of the user's for models that learn to follow instructions, of the alpaca form: a JSON list of records, or
+// JSON Lines, a record a line.
 //
 //   {"instruction": "Name the colour.", "input": "grass", "output": "Green."}
 //

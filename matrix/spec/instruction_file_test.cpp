@@ -65,7 +65,8 @@ TEST_CASE("instructions are a list or a record a line, and named by their bytes"
 
 TEST_CASE("every record that is wrong is named at its place", "[spec]") {
   const FileScene scene;
-  CHECK(scene.refusal("[" + kRecord + ",\n {\"instruction\": 7, \"input\": null},\n 3,\n"
+  CHECK(scene.refusal("[" + kRecord +
+                      ",\n {\"instruction\": 7, \"input\": null},\n 3,\n"
                       " {\"instruction\": \"a\", \"ouptut\": \"b\", \"input\": \"\", \"output\": \"\"}]") ==
         "my.json:2:2: error[RB018]: this record has no `output`\n"
         "my.json:2:18: error[RB019]: `instruction` must be text, got 7\n"
@@ -103,13 +104,15 @@ TEST_CASE("what is no file of records is refused", "[spec]") {
   CHECK(scene.refusal("7") ==
         "my.json:1:1: error[RB007]: the file must be a list or JSON Lines, an object a line; got 7");
   CHECK(scene.refusal("[" + kRecord + ",]") == "my.json:1:51: error[RB005]: not valid JSON: a comma before `]`");
-  CHECK(scene.refusal("[" + kRecord) == "my.json:1:50: error[RB005]: not valid JSON: `]` is missing at the end of the file");
+  CHECK(scene.refusal("[" + kRecord) ==
+        "my.json:1:50: error[RB005]: not valid JSON: `]` is missing at the end of the file");
   CHECK(scene.refusal("[" + kRecord + "] x") ==
         "my.json:1:52: error[RB005]: not valid JSON: text after the end of the list");
   CHECK(scene.refusal(kRecord + " " + kRecord) ==
         "my.json:1:50: error[RB005]: not valid JSON: text after the object of this line");
   CHECK(scene.refusal(kRecord + ",\n" + kRecord) ==
-        "my.json:1:49: error[RB005]: not valid JSON: text after the object of this line; a list of objects begins with `[`");
+        "my.json:1:49: error[RB005]: not valid JSON: text after the object of this line; a list of objects begins with "
+        "`[`");
   CHECK(scene.refusal("{\"instruction\": \"a\",\n\"input\": \"\", \"output\": \"b\"}") ==
         "my.json:1:1: error[RB005]: not valid JSON Lines: an object goes on over several lines; "
         "a list of objects begins with `[`");
@@ -158,8 +161,7 @@ TEST_CASE("only a model that reads instructions takes them, and only as many as 
   CHECK(refusal({"new", "tiny", 20, 4}).empty());  // its worker will say
   CHECK(refusal({"llama", "tiny", 20, 5}) ==
         "s.yaml:4:5: error[RB021]: /my.json has 4 records, and a batch of `llama` takes 5");
-  CHECK(refusal({"mlp", "base", 20, 4}) ==
-        "s.yaml:4:5: error[RB009]: model `mlp` reads no instructions; `llama` does");
+  CHECK(refusal({"mlp", "base", 20, 4}) == "s.yaml:4:5: error[RB009]: model `mlp` reads no instructions; `llama` does");
 }
 
 TEST_CASE("a suite's and a matrix's data lie below their own folder", "[spec]") {
@@ -181,8 +183,8 @@ TEST_CASE("a suite's and a matrix's data lie below their own folder", "[spec]") 
   CHECK_THAT(spec_error_of([&] { parse_suite(with(suite, "my.json"), file, vocabulary); }),
              Catch::Contains("s.yaml:4:12: error[RB009]: model `llama` reads no instructions; `vlm` does"));
 
-  const MatrixSpec matrix = parse_matrix(kGoodMatrix + std::string("data: my.json\n"), (scene.folder() / "m.yaml").string(),
-                                         spec_test_vocabulary());
+  const MatrixSpec matrix = parse_matrix(kGoodMatrix + std::string("data: my.json\n"),
+                                         (scene.folder() / "m.yaml").string(), spec_test_vocabulary());
   CHECK(matrix.data == scene.path());
   CHECK_THAT(matrix_error(kGoodMatrix + std::string("data: ../my.json\n")), Catch::Contains("error[RB027]"));
 }

@@ -20,9 +20,10 @@ inline constexpr int kMaxJsonDepth = 32;
 // bytes, RB005 its grammar, RB007 no object, RB015 too deep, RB016 too large. A repeated key is no error of reading.
 JsonNode read_json(const std::string& text, const std::string& file);
 
-// Of a file that holds many: the items of a list, or JSON Lines, an object a line. Each is handed to `take` in order and
-// then forgotten, so that a large file costs its own bytes and one item. Throws as read_json does, but text may hold
-// whatever RFC 8259 and UTF-8 allow, and a file of neither form is RB007.
-void read_json_items(const std::string& text, const std::string& file, const std::function<void(const JsonNode&)>& take);
+// Of a file that holds many: the items of a list, or JSON Lines, an object a line. Each is handed to `take` in order
+// and then forgotten, so that a large file costs its own bytes and one item. Throws as read_json does, but text may
+// hold whatever RFC 8259 and UTF-8 allow, and a file of neither form is RB007.
+void read_json_items(const std::string& text, const std::string& file,
+                     const std::function<void(const JsonNode&)>& take);
 
 }  // namespace reprobench

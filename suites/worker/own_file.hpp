@@ -1,5 +1,5 @@
-// Files of the user's that take part in the work. The coordinator read them when it planned, and names them by what they
-// held; a path may hold something else by now, or on another machine.
+// Files of the user's that take part in the work. The coordinator read them when it planned, and names them by what
+// they held; a path may hold something else by now, or on another machine.
 #pragma once
 
 #include <filesystem>

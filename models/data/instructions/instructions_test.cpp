@@ -121,7 +121,8 @@ TEST_CASE("a bad file of instructions is refused with the place and what is wron
   CHECK(refusal_of("[" + good + "]").empty());
   CHECK(refusal_of("[]") == "holds no record");
   CHECK(refusal_of("").find("parse error") == 0);
-  CHECK(refusal_of("{}") == "is of type object, expected an array of records");
+  CHECK(refusal_of("{}") == "record 0 has no `instruction`");  // as a line of JSON Lines
+  CHECK(refusal_of("7") == "is of type number, expected an array of records");
   CHECK(refusal_of("[" + good + ", 7]") == "record 1 is of type number, expected an object");
   CHECK(refusal_of("[" + good + R"(, {"instruction": "a", "input": ""}])") == "record 1 has no `output`");
   CHECK(refusal_of(R"([{"input": "", "output": "b"}])") == "record 0 has no `instruction`");
@@ -135,7 +136,7 @@ TEST_CASE("a bad file of instructions is refused with the place and what is wron
         "record 0 has 1000001 bytes, at most 65536 are taken");
   CHECK(refusal_of("[{\"instruction\": \"a\xFF\", \"input\": \"\", \"output\": \"b\"}]") ==
         "parse error at line 1, column 20: syntax error while parsing value - invalid string: ill-formed UTF-8 byte");
-  CHECK(refusal_of(good.substr(0, 20)).find("parse error at line 1") == 0);
+  CHECK(refusal_of("[" + good.substr(0, 20)).find("parse error at line 1") == 0);
   CHECK_THROWS_WITH(load_instructions("/no/such/file.json"), "/no/such/file.json: cannot be opened");
 }
 
