@@ -40,6 +40,8 @@ echo "planted_bug_fuzz: found, with the input $(head -c 60 "$seeds/planted_bug_f
 seed yaml_reader_fuzz matrix/*.yaml matrix/stacks/*.yaml suites/definitions/*.yaml
 seed lock_file_fuzz matrix/stacks/*.lock
 seed config_fuzz matrix/lint/testdata/*.json
+seed instruction_file_fuzz models/data/instructions/instructions.json
+printf '%s\n' '{"instruction": "a", "input": "", "output": "b"}' | lines instruction_file_fuzz
 seed safetensors_fuzz matrix/contract/testdata/*.safetensors
 grep -rhoP '(?<=where: ")[^"]+' matrix/*.yaml suites/definitions matrix/spec | sort -u | lines selector_fuzz
 printf '%s\n' 'kind=weight_ulp,step=20,tensor=fc1.weight,element=5,repeat=1,stack=torch-2.9.0-cu128' \

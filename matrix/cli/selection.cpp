@@ -10,12 +10,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "matrix/cli/data_option.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/spec/call_list.hpp"
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/nearest_name.hpp"
-#include "matrix/spec/own_data.hpp"
 
 namespace reprobench {
 namespace {
@@ -162,17 +162,13 @@ std::vector<std::string> unknown_presets(const std::vector<PlannedCell>& cells, 
   return names;
 }
 
-bool runs(const MatrixSpec& matrix, const std::string& suite) {
-  return std::find(matrix.suites.begin(), matrix.suites.end(), suite) != matrix.suites.end();
-}
-
 // Another list in place of the one that a suite names; a matrix without such a suite would pass over it.
 void replace_calls(const std::string& file, const MatrixSpec& matrix, std::map<std::string, SuiteSpec>& suites) {
   if (file.empty()) return;
   const CallList list = load_call_list(file);
   bool is_taken = false;
   for (auto& [name, suite] : suites) {
-    const bool is_run = runs(matrix, name);
+    const bool is_run = std::find(matrix.suites.begin(), matrix.suites.end(), name) != matrix.suites.end();
     for (WorkloadRequest& workload : suite.workloads) {
       if (!is_run || workload.probe != kOperatorsProbe) continue;
       workload.calls = list.calls;
@@ -181,44 +177,6 @@ void replace_calls(const std::string& file, const MatrixSpec& matrix, std::map<s
     }
   }
   if (!is_taken) throw UsageError(fmt::format("--calls: no suite of {} runs operator calls", matrix.name));
-}
-
-// Instructions of the user's in place of the data of every workload whose model takes them; a matrix that has none
-// would pass over them.
-void replace_data(const MatrixSpec& matrix, const Vocabulary& vocabulary, std::map<std::string, SuiteSpec>& suites) {
-  if (matrix.data.empty()) return;
-  const InstructionFile data = read_instruction_file(matrix.data);
-  Diagnostics diagnostics;
-  std::string refusal =
-      "no installed worker says which models read instructions; `reprobench stack install` builds one";
-  bool is_taken = false;
-  for (auto& [name, suite] : suites) {
-    if (!runs(matrix, name)) continue;
-    for (WorkloadRequest& workload : suite.workloads) {
-      if (workload.is_probe() || !vocabulary.takes_data.contains(workload.model)) continue;
-      if (std::string words = refusal_of_own_data(workload.model, vocabulary); !words.empty()) {
-        refusal = std::move(words);
-        continue;
-      }
-      give_own_data(workload, data, matrix.data_mark, vocabulary, diagnostics);
-      is_taken = true;
-    }
-  }
-  if (!is_taken) diagnostics.error(matrix.data_mark, "RB040", "no workload of this matrix takes the file: " + refusal);
-  diagnostics.throw_if_any();
-}
-
-// Left-out cells alone would train on it.
-void check_data(const SelectionOptions& options, const std::vector<PlannedCell>& cells) {
-  if (options.data.empty()) return;
-  std::set<std::string> takers;
-  for (const PlannedCell& planned : cells) {
-    if (planned.cell.request.workload.data_file.empty()) continue;
-    if (!planned.skip || planned.skip->rule != kDeselected) return;
-    takers.insert(fmt::format("`{}`", planned.cell.request.workload.model));
-  }
-  throw UsageError(fmt::format("--data: no selected cell trains on instructions; of this matrix those of {} do",
-                               fmt::join(takers, ", ")));
 }
 
 MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
@@ -321,7 +279,7 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
     const std::string& stack = planned.cell.request.stack;
     plan.declared.try_emplace(stack, catalog.stacks.at(stack).components);
   }
-  check_data(options, plan.cells);
+  if (!options.data.empty()) check_data_is_used(plan.cells);
   selected.unknown_presets = unknown_presets(plan.cells, vocabulary);
   check_injections(std::span(matrix.inject).subspan(as_written.inject.size()), plan.cells);
   return selected;

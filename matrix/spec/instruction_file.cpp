@@ -105,7 +105,10 @@ class RecordCheck {
 }  // namespace
 
 InstructionFile read_instruction_file(const std::string& path) {
-  const std::string text = read_input_file(path, kMostInstructionBytes);
+  return parse_instruction_file(read_input_file(path, kMostInstructionBytes), path);
+}
+
+InstructionFile parse_instruction_file(const std::string& text, const std::string& path) {
   if (text.size() > kMostInstructionBytes) {
     throw_spec_error({path, 1, 1}, "RB016", fmt::format("file is larger than {} bytes", kMostInstructionBytes));
   }

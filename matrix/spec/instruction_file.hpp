@@ -30,4 +30,7 @@ struct InstructionFile {
 // file that can be read.
 InstructionFile read_instruction_file(const std::string& path);
 
+// The same of the text of a file.
+InstructionFile parse_instruction_file(const std::string& text, const std::string& path);
+
 }  // namespace reprobench
