@@ -176,6 +176,18 @@ TEST_CASE("what is made by construction is held against a reference first, then 
   CHECK(scene.held_against() == "its equal");
 }
 
+TEST_CASE("a cell that trained on a user's file says so, with what an attempt made of its records", "[verdict]") {
+  RunRecord run = sample::run(2, 1.0, kSameBits);
+  CHECK(candidate(judge(run)).notes.empty());
+  WorkloadRequest& workload = run.plan.cells[1].cell.request.workload;
+  workload.data_sha256 = "1f";
+  workload.data_file = "/my.json";
+  CHECK(candidate(judge(run)).notes == std::vector<std::string>{"data: /my.json, SHA-256 1f"});
+  candidate(run).attempts[1].lead().result->data = DataUse{3, 3, 0};
+  CHECK(candidate(judge(run)).notes ==
+        std::vector<std::string>{"data: /my.json, SHA-256 1f: of 3 records 3 are samples"});
+}
+
 TEST_CASE("cells of another workload are no anchor", "[verdict]") {
   SameWorkload scene(0);
   WorkloadRequest& workload = scene.cell(0).request.workload;
