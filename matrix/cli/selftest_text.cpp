@@ -9,6 +9,11 @@
 namespace reprobench {
 namespace {
 
+// "2 of 2" answers of `compare --explain` were right.
+std::string explained_text(const SelftestRow& row) {
+  return row.explained == 0 ? "" : fmt::format("{} of {}", row.explained_right, row.explained);
+}
+
 std::string judged_text(const SelftestRow& row) {
   if (row.expected_word.empty()) return "";
   return fmt::format("{:<10} {:>9.3g} {:>9.3f}  {}", row.word, row.error_ratio, row.pooled_ratio, row.worst_tensor);
@@ -43,13 +48,14 @@ SelftestTotals totals_of(const std::vector<SelftestRow>& rows) {
 std::string to_text(const std::vector<SelftestRow>& rows, const std::string& stack, const Terminal& terminal) {
   std::string text =
       fmt::format("SELFTEST on {}: does reprobench find what it plants? No verdict on the stack\n", stack);
-  text += fmt::format("{:<4} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {:<10} {:>9} {:>9}  {}\n", "", "workload",
-                      "planted", "times", "found", "located", "false", "by fp64", "E", "pooled E", "worst tensor");
+  text += fmt::format("{:<4} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {:<9}  {:<10} {:>9} {:>9}  {}\n", "", "workload",
+                      "planted", "times", "found", "located", "false", "explained", "by fp64", "E", "pooled E",
+                      "worst tensor");
   for (const SelftestRow& row : rows) {
-    text +=
-        fmt::format("{} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {}\n",
-                    terminal.paint(row.passed ? "ok  " : "BAD ", row.passed ? Style::green : Style::red), row.workload,
-                    row.fault, row.planted, row.found, row.located, row.false_alarms, judged_text(row));
+    text += fmt::format("{} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {:<9}  {}\n",
+                        terminal.paint(row.passed ? "ok  " : "BAD ", row.passed ? Style::green : Style::red),
+                        row.workload, row.fault, row.planted, row.found, row.located, row.false_alarms,
+                        explained_text(row), judged_text(row));
     if (!row.problem.empty()) text += fmt::format("     {}\n", plain_line(row.problem));
   }
   const SelftestTotals totals = totals_of(rows);

@@ -74,6 +74,10 @@ std::function<ExitCode()> declare_selftest(CLI::App& app, Context& context) {
   app.add_option("--batches", settings.batches, "Of the fp64 judgement; 0: none")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  app.add_option("--explained", settings.explained,
+                 "Placements of each fault in an operator of which `compare --explain` is asked")
+      ->check(CLI::Range(0, 10000))
+      ->capture_default_str();
   app.add_option("--seed", settings.seed, "Of the places")->capture_default_str();
   app.add_flag("--json", options->json, "One JSON document (schema: selftest)");
   return [options, &context] { return selftest(*options, context); };

@@ -82,6 +82,7 @@ class Explainer {
 
   void take(StepParting parting) {
     result_.calls_apart = parting.calls_apart;
+    result_.gradient_calls_apart = parting.gradient_calls_apart;
     for (std::size_t i = 0; i < parting.sources.size(); ++i) {
       OperatorParting& source = parting.sources[i];
       if (i == 0 && !parting.begins_apart) {
@@ -109,16 +110,6 @@ class Explainer {
         fmt::format("{}: the replay did not give the run's bits up to step {}: this side is not "
                     "reproducible, and what follows is about the replay",
                     side.label, first_.step));
-  }
-
-  // The one whose library is asked for: of a stretch the call that ends it.
-  static std::string operator_of(const DifferenceSource& source) {
-    if (source.call) return source.call->measured.name;
-    if (!source.region) return "";
-    for (const OperatorStretch* stretch : {&source.region->measured, &source.region->expected}) {
-      if (!stretch->calls.empty()) return stretch->calls.back().name;
-    }
-    return "";
   }
 
   // Those to capture, the first source ahead.

@@ -13,8 +13,8 @@ inline constexpr double kSameFormRel = 1e-9;
 // One side is called farther from fp64 than the other from this factor on: E_max of class B1.
 inline constexpr double kFartherFactor = 4;
 
-// Of one source by itself, beside what the steps against fp64 say.
-Headline headline_of(const DifferenceSource& source, const std::optional<Lockstep>& lockstep);
+// Of one source of `explanation` by itself, beside what the steps against fp64 say.
+Headline headline_of(const DifferenceSource& source, const Explanation& explanation);
 
 // Of the explanation and of each further source. The worst of them counts: a source behind a difference that is
 // rounding is not rounding because of that. Nothing where no call of the step makes a difference: then only the steps

@@ -94,6 +94,56 @@ TEST_CASE("steps that contradict a call within its bound make it a defect elsewh
   CHECK(told(explanation).starts_with("undecided: the steps against fp64 do not decide; aten::mm stays within"));
 }
 
+// A gradient of which pooling alone says defect.
+LockstepTensor unlucky_sum() {
+  LockstepTensor tensor;
+  tensor.name = "gradient/ln_f.bias";
+  tensor.word = LockstepWord::defect;
+  tensor.error_ratio = 0.3;
+  tensor.error_ratio_bound = 3;
+  tensor.pooled.emplace();
+  tensor.pooled->ratio = 1.84;
+  tensor.pooled->decision = BudgetDecision::defect;
+  return tensor;
+}
+
+TEST_CASE("what pooling alone finds is another order of summation where every call stays within its bound",
+          "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.lockstep->word = LockstepWord::defect;
+  LockstepTensor fine;
+  fine.word = LockstepWord::rounding;
+  explanation.lockstep->tensors = {unlucky_sum(), fine};
+  explanation.further_sources = {FurtherSource{}};
+  static_cast<DifferenceSource&>(explanation.further_sources[0]) = of_one_call();
+  explanation.calls_apart = 90;  // of the optimizer
+  CHECK(told(explanation)
+            .starts_with(
+                "rounding: aten::mm stays within its bound on both sides, 0.5 and 0.25 of it, as does every call that "
+                "makes "
+                "gradients differ; that pooled over all batches one side is farther from fp64 comes of its order of "
+                "summation"));
+  LockstepTensor& tensor = explanation.lockstep->tensors[0];
+  FurtherSource& behind = explanation.further_sources[0];
+  SECTION("a batch beyond class B2") { tensor.error_ratio = 3.1; }
+  SECTION("an error that is no number") { tensor.error_ratio = std::numeric_limits<double>::quiet_NaN(); }
+  SECTION("a defect that pooling does not see") { tensor.pooled->decision = BudgetDecision::rounding; }
+  SECTION("a tensor that is not pooled") { tensor.pooled.reset(); }
+  SECTION("a NaN on one side") { tensor.nan_mismatches = 1; }
+  SECTION("an infinity on one side") { tensor.inf_mismatches = 1; }
+  SECTION("another tensor that cannot be judged") { explanation.lockstep->tensors[1].word = LockstepWord::undecided; }
+  SECTION("no tensor at all") { explanation.lockstep->tensors.clear(); }
+  SECTION("no tensor that shows it") { tensor.word = LockstepWord::rounding; }
+  SECTION("a gradient made of values that differ already") { explanation.gradient_calls_apart = 1; }
+  SECTION("a source that nobody looked at") { explanation.sources_left_out = 1; }
+  SECTION("a source without a bound") { behind.budget->measured->of_bound.reset(); }
+  SECTION("a source that is a stretch") {
+    behind.call.reset();
+    behind.region.emplace();
+  }
+  CHECK(headline_of(explanation)->word == ExplainedWord::defect);
+}
+
 TEST_CASE("the side that is four times as far from fp64 is named, be it the reference", "[headline]") {
   Explanation explanation = of_one_call();
   explanation.budget->expected_error_rel = 4 * 5e-8;

@@ -33,6 +33,7 @@ class ReplayRunner : public Replays {
   std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks) override;
   void remove_files() override;
   void remove_latest() override;
+  std::size_t calls_left() const override { return left_.size(); }
 
  private:
   const AttemptMemory& need_of(const ReplayTask& task);

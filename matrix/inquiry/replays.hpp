@@ -60,6 +60,9 @@ class Replays {
   virtual void remove_files() = 0;
   virtual void remove_latest() = 0;
 
+  // Calls whose files are still there.
+  virtual std::size_t calls_left() const = 0;
+
   // The same as run_to_any_end for tasks that must complete: throws ReplayFailed for the first that did not.
   std::vector<ReplayOutcome> run(const std::vector<ReplayTask>& tasks);
 };

@@ -32,6 +32,7 @@ class ScriptedReplays : public Replays {
 
   std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks) override {
     calls.push_back(tasks);
+    left_.push_back(calls.size());
     std::vector<ReplayOutcome> outcomes;
     for (const ReplayTask& task : tasks) {
       ReplayOutcome outcome;
@@ -46,10 +47,13 @@ class ScriptedReplays : public Replays {
 
   void remove_files() override { std::filesystem::remove_all(folder_.path); }
   void remove_latest() override {
-    for (const ReplayTask& task : calls.back()) {
-      std::filesystem::remove_all(folder_.path / fmt::format("{}-{}", calls.size(), task.purpose));
+    const std::size_t latest = left_.back();
+    for (const ReplayTask& task : calls[latest - 1]) {
+      std::filesystem::remove_all(folder_.path / fmt::format("{}-{}", latest, task.purpose));
     }
+    left_.pop_back();
   }
+  std::size_t calls_left() const override { return left_.size(); }
 
   // A side that trained on `stack` and was recorded.
   ComparedSide side(const std::string& stack, CellRequest request) {
@@ -221,6 +225,7 @@ class ScriptedReplays : public Replays {
   }
 
   TemporaryFolder folder_;
+  std::vector<std::size_t> left_;  // numbers of calls whose files are there
 };
 
 // A training of 6 steps, every tensor digested.

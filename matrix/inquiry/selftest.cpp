@@ -9,6 +9,7 @@
 
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/inquiry/explanation.hpp"
+#include "matrix/inquiry/selftest_answer.hpp"
 #include "matrix/inquiry/selftest_table.hpp"
 #include "matrix/verdict/divergence.hpp"
 
@@ -134,6 +135,7 @@ class WorkloadTest {
     row.fault = fault.kind;
     row.workload = label_;
     row.expected_word = settings_.batches > 0 ? fault.judged : "";
+    row.expected_answer = settings_.explained > 0 ? fault.answer : "";
     const bool is_knob = fault.kind.find('=') != std::string_view::npos;
     std::vector<ReplayTask> tasks;
     for (int i = 0; i < (is_knob ? 1 : settings_.placements); ++i) {
@@ -141,6 +143,7 @@ class WorkloadTest {
     }
     const auto outcomes = replays_.run_to_any_end(tasks);
     for (std::size_t i = 0; i < outcomes.size(); ++i) hold_against_clean(fault, tasks[i].request, outcomes[i], row);
+    if (!row.expected_answer.empty()) explain(fault, tasks, outcomes, row);
     if (!row.expected_word.empty()) judge(fault, row);
     conclude(fault, row);
     return row;
@@ -198,6 +201,27 @@ class WorkloadTest {
     }
   }
 
+  // Of the first placements that changed bits.
+  void explain(const SelftestFault& fault, const std::vector<ReplayTask>& tasks,
+               const std::vector<ReplayOutcome>& outcomes, SelftestRow& row) {
+    const ComparedSide clean{"clean", clean_, baseline_.attempt, baseline_.folder};
+    for (std::size_t i = 0; i < outcomes.size() && row.explained < settings_.explained; ++i) {
+      const AttemptRecord& attempt = outcomes[i].attempt;
+      if (attempt.end != AttemptEnd::completed) continue;
+      const auto first = compare_traces(*attempt.lead().trace, *baseline_.attempt.lead().trace).first;
+      if (!first) continue;
+      const std::size_t calls_before = replays_.calls_left();
+      const ComparedSide planted{std::string(fault.kind), tasks[i].request, attempt, outcomes[i].folder};
+      const Explanation explanation =
+          explain_difference(planted, clean, *first, {}, {true, settings_.batches, {}}, replays_);
+      while (replays_.calls_left() > calls_before) replays_.remove_latest();
+      const SelftestAnswer answer = answer_to(fault, explanation);
+      if (row.explained == row.explained_right) row.answer = answer.text;  // the first wrong one stays
+      ++row.explained;
+      row.explained_right += answer.is_right ? 1 : 0;
+    }
+  }
+
   void judge(const SelftestFault& fault, SelftestRow& row) {
     CellRequest request = faulty(fault);
     if (request.inject) request.inject->step = settings_.state + 1;
@@ -224,6 +248,9 @@ class WorkloadTest {
       row.problem = fmt::format("{} of {} not found", row.planted - row.found, row.planted);
     } else if (row.located < row.found) {
       row.problem = fmt::format("{} of {} named at another place", row.found - row.located, row.found);
+    } else if (row.explained_right < row.explained) {
+      row.problem = fmt::format("explained as {} in {} of {}, expected {}", row.answer,
+                                row.explained - row.explained_right, row.explained, row.expected_answer);
     } else if (row.expected_word != "any" && row.word != row.expected_word) {
       row.problem = fmt::format("judged {}, expected {}", row.word, row.expected_word);
     }

@@ -1,8 +1,9 @@
 // `reprobench selftest`: planted faults that must be found and named, and clean pairs that must stay green.
 //
-// Two questions to every row of the table. Class A: does a run with the fault differ from a clean one, first at the
-// step and the tensor where it was planted? Class B2: does one step from a common state, on many batches beside fp64,
-// say `defect` for a defect and `rounding` for what is merely another order of summation?
+// Up to three questions to every row of the table. Class A: does a run with the fault differ from a clean one, first at
+// the step and the tensor where it was planted? Class B2: does one step from a common state, on many batches beside
+// fp64, say `defect` for a defect and `rounding` for what is merely another order of summation? And of what sits in an
+// operator: does `compare --explain` blame that operator, with the right word?
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct SelftestSettings {
   int placements = 2;       // of each fault
   int clean_pairs = 4;      // fresh processes held against the first
   int batches = 32;         // of the fp64 judgement
+  int explained = 1;        // placements of a fault in an operator of which `compare --explain` is asked
   std::int64_t state = 10;  // the step after which its common state is taken
   std::uint64_t seed = 1;   // of the placements
 };
@@ -45,6 +47,10 @@ struct SelftestRow {
   double error_ratio = 0;   // largest E over tensors and batches
   double pooled_ratio = 0;  // largest pooled E
   std::string worst_tensor;
+  std::string expected_answer;  // of `compare --explain`: "rounding", "wrong", or empty: not asked
+  int explained = 0;            // how often it was asked
+  int explained_right = 0;
+  std::string answer;  // its first wrong one, or the last: "defect at aten::addmm"
   bool passed = false;
   std::string problem;  // why it did not; empty if it did
 };
@@ -53,6 +59,7 @@ struct SelftestRow {
 std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability, Replays& replays,
                                       const Announce& announce);
 
+inline constexpr std::string_view kExpectedAnswers[] = {"", "rounding", "wrong"};
 inline constexpr std::string_view kExpectedWords[] = {"", "rounding", "defect", "any"};
 inline constexpr std::string_view kSelftestWords[] = {"", "rounding", "defect", "undecided"};
 
@@ -72,6 +79,11 @@ struct Description<SelftestRow> {
     field("error_ratio", row.error_ratio);
     field("pooled_ratio", row.pooled_ratio);
     field("worst_tensor", row.worst_tensor);
+    field.optional("expected_answer", row.expected_answer,
+                   rule::one_of(kExpectedAnswers).says("Of `compare --explain`; absent: not asked."));
+    field.optional("explained", row.explained, rule::at_least(0).says("How often it was asked."));
+    field.optional("explained_right", row.explained_right, rule::at_least(0));
+    field.optional("answer", row.answer, "Its first wrong one, or the last: word and operator.");
     field("passed", row.passed);
     field("problem", row.problem);
   }

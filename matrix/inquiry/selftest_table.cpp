@@ -3,9 +3,11 @@
 namespace reprobench {
 namespace {
 
+constexpr const char* kProducts = "aten::mm aten::bmm aten::addmm aten::baddbmm";
+
 // clang-format off
 constexpr SelftestFault kFaults[] = {
-    // fault                 target                 first difference at         by fp64     only gpt2
+    // fault                 target                 first difference at         by fp64     only gpt2  explained as, at
     {"weight_ulp",          FaultTarget::parameter, PlantedAt::parameter,       "rounding", false},
     {"gradient_ulp",        FaultTarget::parameter, PlantedAt::gradient,        "",         false},
     {"moment_ulp",          FaultTarget::parameter, PlantedAt::moment,          "",         false},
@@ -16,16 +18,18 @@ constexpr SelftestFault kFaults[] = {
     {"stale_batch",         FaultTarget::none,      PlantedAt::input,           "defect",   false},
     {"wrong_batch",         FaultTarget::none,      PlantedAt::input,           "defect",   false},
     {"skip_update",         FaultTarget::none,      PlantedAt::any_moment,      "",         false},
-    {"adam_epsilon",        FaultTarget::none,      PlantedAt::next_parameters, "defect",   false},
-    {"reduction_order",     FaultTarget::product,   PlantedAt::operator_output, "rounding", false},
-    {"tf32",                FaultTarget::none,      PlantedAt::operator_output, "defect",   false},
-    {"accumulate_16_bit",   FaultTarget::none,      PlantedAt::operator_output, "defect",   false},
-    {"layer_norm_epsilon",  FaultTarget::none,      PlantedAt::operator_output, "defect",   true},
-    {"gelu_scale",          FaultTarget::none,      PlantedAt::operator_output, "defect",   true},
+    {"adam_epsilon",        FaultTarget::none,      PlantedAt::next_parameters, "defect",   false,     "wrong",    "aten::add_ aten::addcdiv_"},
+    {"reduction_order",     FaultTarget::product,   PlantedAt::operator_output, "rounding", false,     "rounding", kProducts},
+    {"tf32",                FaultTarget::none,      PlantedAt::operator_output, "defect",   false,     "wrong",    kProducts},
+    {"accumulate_16_bit",   FaultTarget::none,      PlantedAt::operator_output, "defect",   false,     "wrong",    kProducts},
+    {"order_and_decay",     FaultTarget::none,      PlantedAt::operator_output, "any",      false,     "wrong",    "aten::mul_"},
+    {"layer_norm_epsilon",  FaultTarget::none,      PlantedAt::operator_output, "defect",   true,      "wrong",    "aten::native_layer_norm"},
+    {"gelu_scale",          FaultTarget::none,      PlantedAt::operator_output, "defect",   true,      "wrong",    "aten::gelu"},
     {"softmax_scale",       FaultTarget::none,      PlantedAt::operator_output, "any",      true},
     {"seed=2",              FaultTarget::none,      PlantedAt::not_comparable,  "",         false},
-    {"threads=2",           FaultTarget::none,      PlantedAt::anywhere,        "rounding", false},
-    {"cpu_isa=default",     FaultTarget::none,      PlantedAt::anywhere,        "rounding", false},
+    {"threads=2",           FaultTarget::none,      PlantedAt::anywhere,        "rounding", false,     "rounding", ""},
+    {"attention=flash",     FaultTarget::none,      PlantedAt::anywhere,        "rounding", true,      "rounding", ""},
+    {"cpu_isa=default",     FaultTarget::none,      PlantedAt::anywhere,        "rounding", false,     "rounding", ""},
 };
 // clang-format on
 

@@ -160,6 +160,15 @@ std::pair<OperatorSite, OperatorSite> sites_of(const DifferenceSource& source) {
   return {site_of(region.measured.at, region.measured.calls), site_of(region.expected.at, region.expected.calls)};
 }
 
+std::string operator_of(const DifferenceSource& source) {
+  if (source.call) return source.call->measured.name;
+  if (!source.region) return "";
+  for (const OperatorStretch* stretch : {&source.region->measured, &source.region->expected}) {
+    if (!stretch->calls.empty()) return stretch->calls.back().name;
+  }
+  return "";
+}
+
 std::int64_t capture_bytes(const DifferenceSource& source) {
   constexpr double kBytesPerElement = 24;  // as it is, in fp64, and in fp64 without signs or moved
   std::vector<const OperatorRecord*> calls;

@@ -15,6 +15,9 @@ namespace reprobench {
 // The call that each side has to capture, with the stretch before it: the measured one's first.
 std::pair<OperatorSite, OperatorSite> sites_of(const DifferenceSource& source);
 
+// The one whose library is asked for: of a stretch the call that ends it. Empty: no source.
+std::string operator_of(const DifferenceSource& source);
+
 // The memory that a capture on one side takes, about: its inputs and outputs, and both in fp64. At most 2^60.
 std::int64_t capture_bytes(const DifferenceSource& source);
 

@@ -47,6 +47,13 @@ bool reads_a_number(const OperatorRecord& call) {
   return false;
 }
 
+// Not what hands on the value it takes, as what keeps a gradient does.
+bool makes_other_values(const OperatorRecord& call) {
+  return std::ranges::any_of(call.outputs, [&](const OperatorTensor& output) {
+    return has_content(output) && std::ranges::find(call.inputs, output) == call.inputs.end();
+  });
+}
+
 // Gradients are clipped by a factor that their own norm gives.
 bool may_clip(const OperatorRecord& call) {
   return call.pass == "optimizer" && (call.name == "aten::mul" || call.name == "aten::mul_");
@@ -163,7 +170,10 @@ class Parting {
     const bool is_known = measured_.is_apart(i) || expected_.is_apart(j);
     if (!is_known && nothing_made(i, j, places) && caller_made_it(i, j)) return;
     for (const Places& place : places) take_other_value(i, j, place);
-    if (measured_.is_innermost(i)) ++found_.calls_apart;
+    if (measured_.is_innermost(i)) {
+      ++found_.calls_apart;
+      found_.gradient_calls_apart += ours(i).pass != "optimizer" && makes_other_values(ours(i)) ? 1 : 0;
+    }
     if (!is_known) note_other_question(pair);
     note_apart(i, j);
   }
@@ -244,6 +254,8 @@ class Parting {
     const auto last = [](const OperatorFlow& flow, const OperatorFlow& other, OperatorSlice& slice) {
       for (std::size_t i = flow.calls.size(); i-- > 0;) {
         if (flow.partner[i] != kNoCall || !flow.is_in_sight(i) || flow.is_read(i)) continue;
+        // Zeros for a caller's own use, one row a thread: what the caller makes of them is held against its partner's.
+        if (flow.parent[i] != kNoCall && std::ranges::none_of(flow.calls[i].inputs, has_content)) continue;
         const auto& outputs = flow.calls[i].outputs;
         const auto own = std::find_if(outputs.begin(), outputs.end(), [&](const OperatorTensor& output) {
           return has_content(output) && !other.has_value(output);

@@ -243,5 +243,32 @@ TEST_CASE("calls without a partner that end the step are a source behind the fir
   CHECK(sources_of(parted(late("'", "aten::mul_"), late("", "aten::sub_"))) == Names{"aten::mm 0"});
 }
 
+TEST_CASE("zeros that a call makes for its own use, one row a thread, are no source", "[parting]") {
+  const auto step = [](const std::string& mark, std::int64_t rows) {
+    return Step().caller("aten::layer_norm_backward", {"g", "x"}, {"d" + mark}, [&](Step& of) {
+      of.call("aten::zero_", {""}, {"zeros of " + std::to_string(rows)});
+      of.calls.back().inputs[0].shape = of.calls.back().outputs[0].shape = {rows, 128};
+    });
+  };
+  CHECK(sources_of(parted(step("'", 2), step("", 1))) == Names{"aten::layer_norm_backward 0"});
+}
+
+TEST_CASE("calls that take what differs already are counted, and those that make gradients by themselves",
+          "[parting]") {
+  const auto step = [](const std::string& mark) {
+    return Step()
+        .call("aten::mm", {"x", "w"}, {"h" + mark})
+        .call("aten::relu", {"h" + mark}, {"r" + mark})
+        .call("aten::clone", {"h" + mark}, {"h" + mark})  // hands it on
+        .call("AccumulateGrad", {"h" + mark}, {})
+        .in("optimizer", "w")
+        .call("aten::mul", {"h" + mark}, {"m" + mark})
+        .call("aten::add", {"h" + mark}, {"a" + mark});
+  };
+  const StepParting parting = parted(step("'"), step(""));
+  CHECK(parting.calls_apart == 5);
+  CHECK(parting.gradient_calls_apart == 1);
+}
+
 }  // namespace
 }  // namespace reprobench
