@@ -239,6 +239,22 @@ TEST_CASE("a product with an addend, of other shapes or of two types is not emul
   CHECK_FALSE(explained("aten::mm", {left}));
   CHECK(explained("aten::bmm", {batched(left), batched(right)}));
   CHECK_FALSE(explained("aten::bmm", {left, right}));
+  // Two batches, of which each has the columns of its own.
+  Recorded other;
+  other.b = factors(kDepth * kColumns, 3);
+  const auto both = [](const Tensor& one, const Tensor& two) {
+    Tensor tensor = one;
+    tensor.shape.insert(tensor.shape.begin(), 2);
+    tensor.words.insert(tensor.words.end(), two.words.begin(), two.words.end());
+    tensor.halves.insert(tensor.halves.end(), two.halves.begin(), two.halves.end());
+    return tensor;
+  };
+  const Tensor lefts = both(left, left);
+  const Tensor rights = both(right, as_bf16(other.b, {kDepth, kColumns}));
+  const Tensor amperes = both(ampere, other.output(emulated("sm_80", MmaType::bf16)));
+  const Tensor hoppers = both(hopper, other.output(emulated("sm_90", MmaType::bf16)));
+  CHECK(explain_by_accumulator("aten::bmm", std::vector{lefts.view(), rights.view()}, amperes.view(), kAmpere,
+                               hoppers.view(), kHopper));
   CHECK_FALSE(explained("aten::mm", {batched(left), batched(right)}));
   CHECK_FALSE(explained("aten::mm", {left, as_bf16(recorded.b, {kColumns, kDepth})}));
   CHECK_FALSE(explained("aten::mm", {left, as_fp32(recorded.b, {kDepth, kColumns})}));

@@ -210,6 +210,7 @@ TEST_CASE("repeats that ran different workloads decide nothing, whichever of the
     const CellVerdict cell = candidate(judge(run));
     CHECK(cell.outcome == Outcome::inconclusive);
     CHECK(cell.reason == "not_comparable");
+    CHECK(cell.sentence == "the repeats of this cell did not run the same workload: their digests differ");
     CHECK(cell.checks.empty());
     CHECK(cell.workload_digest.empty());
   }

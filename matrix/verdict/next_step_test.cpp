@@ -66,7 +66,8 @@ TEST_CASE("noise asks for twice the repeats, and at least seven", "[verdict]") {
 TEST_CASE("the armed check that decided is explained, a failed one before an open one", "[verdict]") {
   CellVerdict cell = cell_that(Outcome::failed, "a.b");
   cell.log_folder = "cells/x/r0";
-  cell.checks = {a_check("recorded", CheckStatus::failed, "over_bound", Gate::record_only),
+  cell.checks = {a_check("fine", CheckStatus::passed, "within_bound"),
+                 a_check("recorded", CheckStatus::failed, "over_bound", Gate::record_only),
                  a_check("open", CheckStatus::inconclusive, "missing_metric"),
                  a_check("failed", CheckStatus::failed, "over_bound")};
   CHECK(next_step(cell, "r1") == "reprobench explain 0a0a0a0a0a0a failed --run r1");

@@ -46,6 +46,7 @@ TEST_CASE("a call is held against the one of its own place and name on the other
   CHECK(is_origin({call(3, "aten::exp", 0, 3)}));
   CHECK(is_origin({call(1, "aten::exp", 0, 3)}));
   CHECK(is_origin({call(2, "aten::log", 0, 3)}));
+  CHECK(is_origin({call(2, "aten::abs", 0, 3)}));
   CHECK_FALSE(is_origin({call(1, "aten::exp", 0, 0), call(2, "aten::exp", 0, 3), call(3, "aten::exp", 0, 0)}));
 }
 

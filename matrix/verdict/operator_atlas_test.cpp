@@ -113,7 +113,8 @@ TEST_CASE("without the reference's records nothing is equal", "[verdict]") {
 TEST_CASE("a planted fault makes the atlas a drill", "[verdict]") {
   RunRecord run = sample_atlas();
   run.plan.cells[1].cell.injections[0] = Injection{"result_bit", 2, "", 0};
-  CHECK(operator_atlas(run)->planted.size() == 1);
+  CHECK(operator_atlas(run)->planted ==
+        std::vector<std::string>{"result_bit in call 2 of " + run.plan.cells[1].cell.slug});
 }
 
 TEST_CASE("a run that made no operator calls has no atlas", "[verdict]") {

@@ -228,6 +228,16 @@ TEST_CASE("calls that only stand at one place are asked nothing beside values th
   const Step expected =
       Step().call("aten::mm", {"x", "w"}, {"h"}).call("aten::add", {"h"}, {"s"}, "1").call("aten::sum", {"s"}, {"t"});
   CHECK(sources_of(parted(measured, expected)) == Names{"aten::mm 0"});
+  // Likewise behind it.
+  const auto followed = [](const std::string& mark, const std::string& constant, const std::string& by) {
+    return Step()
+        .call("aten::mm", {"x", "w"}, {"h" + mark})
+        .call("aten::add", {"h" + mark}, {"s" + mark}, constant)
+        .call(by, {"s" + mark}, {"t" + mark});
+  };
+  CHECK(sources_of(parted(followed("'", "2", "aten::sum"), followed("", "1", "aten::sum"))) ==
+        Names{"aten::mm 0", "aten::add 1"});
+  CHECK(sources_of(parted(followed("'", "2", "aten::mean"), followed("", "1", "aten::sum"))) == Names{"aten::mm 0"});
 }
 
 TEST_CASE("calls without a partner that end the step are a source behind the first one", "[parting]") {
