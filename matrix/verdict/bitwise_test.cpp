@@ -79,6 +79,20 @@ TEST_CASE("inputs and initial weights are held against any cell of the workload,
   CHECK(both.statement == "2 times other than a: workload digest and 2 first inputs and parameters");
 }
 
+TEST_CASE("another workload digest parts two cells before the first step, each with its own", "[verdict]") {
+  CellEvidence anchor = evidence("a");
+  CellEvidence cell = evidence("b");
+  for (CellEvidence* one : {&anchor, &cell}) one->repeats[0].lead().trace->tensors = {initial("11")};
+  anchor.repeats[0].lead().result->workload_digest = "theirs";
+  cell.repeats[0].lead().result->workload_digest = "ours";
+  const Measurement found = by_construction_mismatches(cell, &anchor);
+  CHECK(*found.value == 1);
+  REQUIRE(found.divergence);
+  CHECK(found.divergence->role == "workload digest");
+  CHECK(found.divergence->measured_digest == "ours");
+  CHECK(found.divergence->expected_digest == "theirs");
+}
+
 TEST_CASE("what only one side made is a mismatch, and one process alone proves nothing", "[verdict]") {
   CellEvidence anchor = evidence("a");
   CellEvidence cell = evidence("b");

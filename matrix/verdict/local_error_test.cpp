@@ -127,8 +127,9 @@ TEST_CASE("operators and types without a bound say so", "[local]") {
                   .single("fp64.0", {1}, {1})
                   .single("output.0", {1}, {1})
                   .error());
-  CHECK_FALSE(
-      Capture("aten::_softmax", "0, false").exact("fp64.0", {1}, {1}).single("output.0", {1}, {1}).error()->of_bound);
+  for (const char* name : {"aten::_softmax", "aten::_log_softmax"}) {
+    CHECK_FALSE(Capture(name, "0, false").exact("fp64.0", {1}, {1}).single("output.0", {1}, {1}).error()->of_bound);
+  }
   CHECK(Capture("aten::relu")
             .single("input.0", {1}, {0})
             .exact("fp64.0", {1}, {0})

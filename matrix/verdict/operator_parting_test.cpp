@@ -278,6 +278,15 @@ TEST_CASE("calls that take what differs already are counted, and those that make
   const StepParting parting = parted(step("'"), step(""));
   CHECK(parting.calls_apart == 5);
   CHECK(parting.gradient_calls_apart == 1);
+  // Of nested calls the innermost alone.
+  const auto nested = [](const std::string& mark) {
+    return Step()
+        .call("aten::mm", {"x", "w"}, {"h" + mark})
+        .caller("aten::softmax", {"h" + mark}, {"s" + mark},
+                [&](Step& of) { of.call("aten::_softmax", {"h" + mark}, {"s" + mark}); });
+  };
+  CHECK(parted(nested("'"), nested("")).calls_apart == 1);
+  CHECK(parted(nested("'"), nested("")).gradient_calls_apart == 1);
 }
 
 }  // namespace

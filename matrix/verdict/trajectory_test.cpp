@@ -72,6 +72,19 @@ TEST_CASE("a trajectory holds the distance of the parameters after each update",
   CHECK(points.back().distance_rel == Approx(1e-5));
 }
 
+TEST_CASE("the points of an envelope stand by step, whichever member has them", "[trajectory]") {
+  const Trace base = run(0);
+  Trace sparse = run(1e-6);
+  sparse.tensors.erase(sparse.tensors.begin() + 2, sparse.tensors.begin() + 5);
+  const Trace full = run(1e-6);
+  const Trace* members[] = {&sparse, &full};
+  const Envelope envelope = envelope_of(members, base, "torch-2.8.0-cu128");
+  REQUIRE(envelope.points.size() == kSteps);
+  for (std::size_t i = 0; i < envelope.points.size(); ++i) {
+    CHECK(envelope.points[i].step == static_cast<std::int64_t>(i) + 1);
+  }
+}
+
 TEST_CASE("three times the furthest member is within, more is outside", "[trajectory]") {
   CHECK(judge_trajectory(run(2.9e-6), run(0), envelope(1e-6)).word == "within");
   const auto outside = judge_trajectory(run(1e-4), run(0), envelope(1e-6));
@@ -206,6 +219,15 @@ TEST_CASE("a loss that splits names the mask that flipped there", "[events]") {
   CHECK(split->step == 6);
   CHECK(split->event == "relu_active");
   CHECK_FALSE(loss_split(run(1e-7), run(0)));
+  // A flip in the step before shows in the weights, and so in this loss; one before that does not.
+  for (const std::size_t flipped : {5, 4}) {
+    Trace later = run(1e-7);
+    later.tensors[flipped].tensors[2] = mask(3);
+    for (std::size_t i = 6; i < later.steps.size(); ++i) later.steps[i].loss = exact_float(1.01);
+    REQUIRE(loss_split(later, run(0)));
+    CHECK(loss_split(later, run(0))->step == 7);
+    CHECK(loss_split(later, run(0))->event == (flipped == 5 ? "relu_active" : ""));
+  }
 }
 
 TEST_CASE("the first tensor further away than rounding takes it is named", "[distance]") {
