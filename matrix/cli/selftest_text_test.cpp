@@ -34,5 +34,22 @@ TEST_CASE("a selftest fails where a row did not pass", "[cli]") {
   CHECK(exit_code_of({SelftestRow(), good}) == ExitCode::failed);
 }
 
+TEST_CASE("how often compare --explain was asked stands in the row, and nothing where it was not", "[cli]") {
+  SelftestRow row;
+  row.fault = "tf32";
+  row.workload = "gpt2/tiny";
+  const auto line_of = [&] {
+    const std::string text = to_text({row}, "stack", Terminal());
+    const std::size_t begin = text.find("gpt2/tiny");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  CHECK_THAT(line_of(), !Catch::Contains(" of "));
+  row.explained = 1;
+  CHECK_THAT(line_of(), Catch::Contains("  0 of 1"));
+  row.explained = 2;
+  row.explained_right = 1;
+  CHECK_THAT(line_of(), Catch::Contains("  1 of 2"));
+}
+
 }  // namespace
 }  // namespace reprobench
