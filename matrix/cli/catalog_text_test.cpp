@@ -119,6 +119,11 @@ TEST_CASE("a suite says what it runs and what it asks, each bound with its place
   CHECK(suite.at("trace") == "step");
   CHECK(suite.at("repeat") == 2);
   CHECK(suite.at("exclusive") == false);
+  project.add_suite("wide",
+                    "schema: 1\nname: wide\ndescription: One more.\nworkloads: [{model: mlp, preset: base, steps: "
+                    "6, batch_size: 32}]\ntrace: tensor\nrepeat: 1\ntimeout: 5m\nexclusive: true\n");
+  CHECK(described(project, "suite", "wide").at("exclusive") == true);
+  CHECK(described(project, "suite", "short") == suite);
   json rules = suite.at("thresholds");
   REQUIRE(rules.size() == 2);
   for (json& rule : rules) {

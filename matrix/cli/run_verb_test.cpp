@@ -294,6 +294,7 @@ TEST_CASE("two runs are merged into one, once, with the inputs and comparisons o
   CHECK_THAT(said.out, Contains("host          beta: 2 cells of run "));
   const json merged = json::parse(read_file(place / "merged/verdict.json"));
   CHECK(merged.at("cells").size() == 4);
+  for (const json& cell : merged.at("cells")) CHECK_FALSE(cell.at("attempts").empty());
   CHECK(said.code == static_cast<ExitCode>(merged.at("exit_code").get<int>()));
   CHECK(json::parse(read_file(place / "merged/comparisons.json")).at("comparisons").size() == 1);
   CHECK(json::parse(read_file(place / "merged/run.json")).at("command_line").at(0) == words[0]);
