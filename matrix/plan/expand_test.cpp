@@ -202,8 +202,9 @@ TEST_CASE("how far a suite's training gets is only recorded of other data, unles
         "thresholds:\n  numerics.end_loss: {max: 3}\n  numerics.loss_fall_rel: {min: 30%}\n"
         "  numerics.final_loss: {max: 9}\n");
     suites.at("smoke").workloads.front().data_sha256 = std::string(64, 'a');
+    const auto cells = expand(matrix, suites);
     std::string text;
-    for (const CellThreshold& threshold : expand(matrix, suites).front().cell.thresholds) {
+    for (const CellThreshold& threshold : cells.front().cell.thresholds) {
       text += threshold.gate == Gate::armed ? "armed " : "recorded by " + to_string(threshold.gate_mark) + " ";
     }
     return text;
