@@ -168,7 +168,7 @@ struct Explanation : DifferenceSource {
   std::vector<FurtherSource> further_sources;    // of that step, behind the first
   std::int64_t sources_left_out = 0;             // so many more of them are not on record
   std::int64_t calls_apart = 0;  // of that step, innermost: they take values that differ already and were not judged
-  std::int64_t gradient_calls_apart = 0;  // those of them that make values before the optimizer
+  std::int64_t gradient_calls_apart = 0;  // those and unpaired calls that make values before the optimizer
   std::optional<Lockstep> lockstep;
   std::optional<std::int64_t> lockstep_state;  // the step after which its common state was taken
   std::vector<StateLockstep> lockstep_states;  // from further states, if asked for
@@ -195,8 +195,9 @@ struct Description<Explanation> {
     field.optional("calls_apart", explanation.calls_apart,
                    rule::at_least(1).says("Innermost calls of that step that take values which differ already: they "
                                           "were not judged."));
-    field.optional("gradient_calls_apart", explanation.gradient_calls_apart,
-                   rule::at_least(0).says("Those of them that make values before the optimizer."));
+    field.optional(
+        "gradient_calls_apart", explanation.gradient_calls_apart,
+        rule::at_least(0).says("Those of them, and calls without a partner, that make values before the optimizer."));
     field("lockstep", explanation.lockstep);
     field.optional("lockstep_state", explanation.lockstep_state,
                    rule::at_least(0).says("The step after which its common state was taken."));

@@ -14,10 +14,9 @@ std::string refusal_of_own_data(const std::string& model, const Vocabulary& voca
   for (const auto& [name, data] : vocabulary.takes_data) {
     if (!data.empty()) takers.push_back(fmt::format("`{}`", name));
   }
+  if (takers.empty()) return fmt::format("model `{}` reads no instructions; no model does", model);
   return fmt::format("model `{}` reads no instructions; {} {}", model, fmt::join(takers, ", "),
-                     takers.empty()       ? "no model does"
-                     : takers.size() == 1 ? "does"
-                                          : "do");
+                     takers.size() == 1 ? "does" : "do");
 }
 
 void give_own_data(WorkloadRequest& workload, const InstructionFile& data, const Mark& mark,

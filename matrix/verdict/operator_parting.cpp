@@ -205,12 +205,22 @@ class Parting {
     OperatorRegion region{our_slice.behind(i, place.first), their_slice.behind(j, place.second)};
     const bool is_known = our_slice.meets_apart() || their_slice.meets_apart();
     const bool is_first = !found_.parts();
+    if (is_known) count_apart(region);
     if (region.measured.calls.empty() && region.expected.calls.empty()) {
       if (!is_known && found_.sources.empty()) found_.begins_apart = true;
     } else if (!is_known && (is_first || !(our_slice.leaves_step() || their_slice.leaves_step()))) {
       add_region(std::move(region), our_slice, their_slice);
     }
     note_met(our_slice, their_slice);
+  }
+
+  // Calls without a partner that work on values which differ already are judged by nobody, as pairs that do are.
+  void count_apart(const OperatorRegion& region) {
+    for (const auto* stretch : {&region.measured, &region.expected}) {
+      found_.gradient_calls_apart += std::ranges::count_if(stretch->calls, [](const OperatorRecord& call) {
+        return call.pass != "optimizer" && makes_other_values(call);
+      });
+    }
   }
 
   void note_met(const OperatorSlice& ours, const OperatorSlice& theirs) {
@@ -269,6 +279,7 @@ class Parting {
     if (region.measured.calls.empty() && region.expected.calls.empty()) return;
     const bool is_known = our_slice.meets_apart() || their_slice.meets_apart();
     const bool leaves = our_slice.leaves_step() || their_slice.leaves_step();
+    if (is_known) count_apart(region);
     if (found_.parts() && (is_known || leaves)) return;
     found_.sources.push_back({std::nullopt, std::move(region)});
   }

@@ -29,7 +29,8 @@ struct StepParting {
   std::vector<OperatorParting> sources;   // in the order in which the measured side's calls end
   bool begins_apart = false;              // ahead of them stands a value that no call of this step made different
   std::int64_t calls_apart = 0;           // innermost pairs that take values which differ already
-  std::int64_t gradient_calls_apart = 0;  // those of them that make values before the optimizer
+  std::int64_t gradient_calls_apart = 0;  // those of them, and calls without a partner, that make values so early that
+                                          // a gradient may come of them: before the optimizer
 
   bool parts() const { return begins_apart || !sources.empty() || calls_apart > 0; }
 };

@@ -289,5 +289,21 @@ TEST_CASE("calls that take what differs already are counted, and those that make
   CHECK(parted(nested("'"), nested("")).gradient_calls_apart == 1);
 }
 
+TEST_CASE("calls without a partner that work on what differs already are counted, in a stretch and at the end",
+          "[parting]") {
+  const auto step = [](const std::string& mark, const std::string& by, bool is_handed_on) {
+    Step of;
+    of.call("aten::mm", {"x", "w"}, {"h" + mark}).in("backward", "w").call(by, {"h" + mark}, {"g" + mark});
+    if (is_handed_on) of.call("AccumulateGrad", {"g" + mark}, {});
+    return of;
+  };
+  for (const bool is_handed_on : {true, false}) {
+    CAPTURE(is_handed_on);
+    CHECK(parted(step("'", "aten::sum", is_handed_on), step("", "aten::mean", is_handed_on)).gradient_calls_apart >= 1);
+    CHECK(sources_of(parted(step("'", "aten::sum", is_handed_on), step("", "aten::mean", is_handed_on))) ==
+          Names{"aten::mm 0"});
+  }
+}
+
 }  // namespace
 }  // namespace reprobench
