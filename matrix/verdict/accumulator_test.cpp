@@ -237,6 +237,12 @@ TEST_CASE("a product with an addend, of other shapes or of two types is not emul
   CHECK_FALSE(explained("aten::addmm", {left, right}));
   CHECK_FALSE(explained("aten::mm", {addend(0), left, right}));
   CHECK_FALSE(explained("aten::mm", {left}));
+  const auto of_rank_3 = [](Tensor tensor) {
+    tensor.shape.push_back(1);
+    return tensor;
+  };
+  CHECK_FALSE(explained("aten::mm", {of_rank_3(left), right}));
+  CHECK_FALSE(explained("aten::mm", {left, of_rank_3(right)}));
   CHECK(explained("aten::bmm", {batched(left), batched(right)}));
   CHECK_FALSE(explained("aten::bmm", {left, right}));
   // Two batches, of which each has the columns of its own.

@@ -89,6 +89,9 @@ TEST_CASE("another workload digest parts two cells before the first step, each w
   CHECK(*found.value == 1);
   REQUIRE(found.divergence);
   CHECK(found.divergence->role == "workload digest");
+  CHECK(found.divergence->step == 0);
+  CHECK(found.divergence->tensor.empty());
+  CHECK(found.divergence->against == "a");
   CHECK(found.divergence->measured_digest == "ours");
   CHECK(found.divergence->expected_digest == "theirs");
 }

@@ -75,6 +75,7 @@ TEST_CASE("a repeat that never began leaves the cell unfinished, and no repeat i
   REQUIRE(early);
   CHECK(early->outcome == Outcome::unfinished);
   CHECK(std::string(early->reason) == "interrupted");
+  CHECK(early->sentence == "the run ended before all repeats of this cell did");
   CHECK_FALSE(early->repeat);
 }
 
@@ -89,6 +90,8 @@ TEST_CASE("a refused fault is the asker's where one was to be planted in that re
   CHECK(std::string(scene.early()->reason) == std::string(kBadInjection));
   CHECK(scene.early()->repeat == 1);
   SECTION("another cause is the worker's") { scene.record.attempts[1] = refused(1, "exception"); }
+  SECTION("a worker that says no cause") { scene.record.attempts[1].lead().result->failure.reset(); }
+  SECTION("a worker that left no result") { scene.record.attempts[1].lead().result.reset(); }
   SECTION("a crash is the stack's, whatever was planted") { scene.record.attempts[1].end = AttemptEnd::crash; }
   SECTION("another repeat that crashed decides") { scene.record.attempts[2].end = AttemptEnd::crash; }
   CHECK(scene.early()->outcome == Outcome::failed);
@@ -101,6 +104,10 @@ TEST_CASE("a file that somebody changed is nobody's failure, and hides no other 
   CHECK(scene.early()->repeat == 1);
   scene.record.attempts[2].end = AttemptEnd::crash;
   CHECK(scene.early()->outcome == Outcome::failed);
+  scene.record.attempts[2] = ended_by(2, kDone);
+  scene.record.attempts[1].end = AttemptEnd::crash;  // whatever it had written before
+  CHECK(scene.early()->outcome == Outcome::failed);
+  CHECK(std::string(scene.early()->reason) == "crash");
 }
 
 TEST_CASE("a refused fault goes before what infrastructure broke, and that before what is unsupported", "[verdict]") {

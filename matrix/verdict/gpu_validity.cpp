@@ -68,9 +68,7 @@ std::optional<TimeDoubt> doubt_about_pair(const CellEvidence& cell, const CellEv
   const auto reference_clock_mhz = sm_clock_mhz(reference);
   if (both_capped || !clock_mhz || !reference_clock_mhz) return std::nullopt;
   const double larger = std::max(*clock_mhz, *reference_clock_mhz);
-  if (larger <= 0 || std::abs(*clock_mhz - *reference_clock_mhz) <= kLargestClockDifference_rel * larger) {
-    return std::nullopt;
-  }
+  if (std::abs(*clock_mhz - *reference_clock_mhz) <= kLargestClockDifference_rel * larger) return std::nullopt;
   return TimeDoubt{kOffClock, fmt::format("the SM clock was at {:.0f} MHz, {}'s at {:.0f} MHz", *clock_mhz,
                                           reference.slug, *reference_clock_mhz)};
 }

@@ -52,6 +52,16 @@ TEST_CASE("of several ranks the one with the largest end loss counts, and the on
   CHECK(*loss_fall_rel(attempt, {}).value == Approx(0.25));
 }
 
+TEST_CASE("of ranks that end alike the first is told of", "[verdict]") {
+  AttemptRecord attempt = with_curve(two_levels(4, 2));
+  attempt.ranks.push_back(with_curve(two_levels(8, 2)).lead());
+  CHECK(end_loss(attempt, {}).finding == "mean of the last 5 of 20 steps, of the first 5: 4");
+  attempt.ranks[1] = with_curve(two_levels(8, 4)).lead();  // as far, from twice as high
+  CHECK(loss_fall_rel(attempt, {}).finding == "4 in the first 5 steps, 2 in the last");
+  std::swap(attempt.ranks[0], attempt.ranks[1]);
+  CHECK(loss_fall_rel(attempt, {}).finding == "8 in the first 5 steps, 4 in the last");
+}
+
 TEST_CASE("a loss falls by the share of its beginning that is gone at the end, and rises below zero", "[verdict]") {
   const auto fall = [](double first, double last) { return loss_fall_rel(with_curve(two_levels(first, last)), {}); };
   CHECK(*fall(4, 1).value == Approx(0.75));
@@ -87,6 +97,20 @@ TEST_CASE("seeds that train the same work or the same bits are alike, and a cell
   two = with_curve(two_levels(4, 2), "2");
   two.lead().result->chain = one.lead().result->chain;
   CHECK(alike().value == 1);
+}
+
+TEST_CASE("every seed that trains alike is named, and one that no worker told as what it is", "[verdict]") {
+  const AttemptRecord one = with_curve(two_levels(4, 2), "1");
+  CellEvidence seeds = cell_of({one});
+  for (const char* seed : {"2", "3", "4"}) {
+    seeds.repeats.push_back(with_curve(two_levels(4, 2), seed));
+    if (*seed != '3') seeds.repeats.back().lead().result->chain = one.lead().result->chain;
+  }
+  const Measurement found = alike_seeds(cell_of({one}), &seeds);
+  CHECK(found.value == 2);
+  CHECK(found.statement == "seed 1 trains what these do: 2, 4");
+  seeds.repeats[1].lead().result->knobs_resolved.erase("seed");
+  CHECK(alike_seeds(cell_of({one}), &seeds).statement == "seed 1 trains what these do: ?, 4");
 }
 
 TEST_CASE("the spread of seeds is from the least to the largest end loss by their mean", "[verdict]") {

@@ -110,6 +110,9 @@ TEST_CASE("bits of a probe are not compared where one side cannot do what the ot
   CHECK(either_way(one, other) == Match::differs);
   one.measurements[1].measurement.labels["size"] = "2MiB";
   CHECK(either_way(one, other) == Match::not_comparable);
+  one.measurements[1].measurement.labels["size"] = "1MiB";
+  one.measurements[1].measurement.operation = "all_gather";
+  CHECK(either_way(one, other) == Match::not_comparable);
 }
 
 TEST_CASE("it stands in every cell that ran and whose reference is in the run, and in no other", "[verdict]") {

@@ -60,6 +60,11 @@ TEST_CASE("without a step that counts there is no efficiency, and the side that 
   without.repeats[0].lead().trace->steps.clear();
   CHECK(scaling_efficiency(two, &without).missing == "on-1 has no step that counts");
   CHECK(efficiency(two, without, 0.1).status == CheckStatus::inconclusive);
+  for (const std::size_t lacking : {0, 1, 2}) {  // whatever the other repeats have
+    without = on_ranks(1, {1'000'000, 1'000'000, 1'000'000});
+    without.repeats[lacking].lead().trace->steps.clear();
+    CHECK(scaling_efficiency(two, &without).missing == "on-1 has no step that counts");
+  }
 }
 
 TEST_CASE("the speed of one rank on another host says nothing", "[verdict]") {

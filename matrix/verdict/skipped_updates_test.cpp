@@ -41,6 +41,25 @@ TEST_CASE("the share of skipped steps is that of the rank with most", "[verdict]
   CHECK(constant.missing == "repeat 0 has a constant loss scale, with which no step is skipped");
 }
 
+TEST_CASE("a scale on record makes it dynamic, whatever the knob says, and a knob alone does too",
+          "[verdict][loss_scale]") {
+  AttemptRecord attempt = scaled(7, {2, 3});
+  attempt.lead().result->knobs_resolved.erase("loss_scale");
+  CHECK(skipped_updates(attempt, {}).finding == "2 of 6 steps are skipped");
+  attempt.lead().result->knobs_resolved["loss_scale"] = "1024";
+  CHECK(skipped_updates(attempt, {}).finding == "2 of 6 steps are skipped");
+  for (StepRecord& step : attempt.lead().trace->steps) {
+    if (step.step != 4) step.loss_scale.reset();
+  }
+  CHECK(skipped_updates(attempt, {}).missing ==
+        "repeat 7 cannot be counted: step 1 does not say whether it was skipped");
+  step_of(attempt, 4).loss_scale.reset();
+  CHECK(skipped_updates(attempt, {}).missing == "repeat 7 has a constant loss scale, with which no step is skipped");
+  attempt.lead().result->knobs_resolved["loss_scale"] = "dynamic";
+  attempt.lead().trace->steps.clear();
+  CHECK(skipped_updates(attempt, {}).missing == "repeat 7 has no steps");
+}
+
 TEST_CASE("who does not say what was skipped, or says what scales contradict, has no value", "[verdict][loss_scale]") {
   const auto missing = [](auto change) {
     AttemptRecord attempt = scaled(0, {2});
@@ -103,6 +122,34 @@ TEST_CASE("one repeat, or one rank, that skipped every step is enough", "[verdic
   run = run_of({}, {});
   candidate(run).attempts[1].ranks.push_back(scaled(1, all).lead());
   CHECK(candidate(judge(run)).reason == "nothing_updated");
+}
+
+TEST_CASE("what nothing updated is a whole check, and goes before what is not known", "[verdict][loss_scale]") {
+  CellEvidence cell{"cell", "cpu", "", {scaled(3, {2}), scaled(4, {1, 2, 3, 4, 5, 6}), scaled(5, {})}};
+  step_of(cell.repeats[0], 1).events.erase("skipped");
+  const auto idle = no_updates(cell);
+  REQUIRE(idle);
+  CHECK(idle->metric == "numerics.updates");
+  CHECK(idle->dimension == Dimension::numerics);
+  CHECK(idle->gate == Gate::armed);
+  CHECK(idle->status == CheckStatus::failed);
+  CHECK(idle->reason == "nothing_updated");
+  CHECK(idle->unit == "count");
+  CHECK(idle->measured == 0.0);
+  CHECK(idle->samples == 3);
+  CHECK(idle->bound == "min: 1");
+  CHECK(idle->origin == "built in");
+  CHECK(idle->repeat == 4);
+  cell.repeats[1] = scaled(4, {2});
+  step_of(cell.repeats[1], 2).events.erase("skipped");
+  const auto unknown = no_updates(cell);  // of two the first
+  REQUIRE(unknown);
+  CHECK(unknown->status == CheckStatus::inconclusive);
+  CHECK(unknown->reason == "missing_metric");
+  CHECK_FALSE(unknown->measured);
+  CHECK(unknown->sentence == "repeat 3: step 1 does not say whether it was skipped");
+  CHECK(unknown->repeat == 3);
+  CHECK_FALSE(no_updates({"cell", "cpu", "", {scaled(3, {2}), sample::attempt(4, 3e5)}}));
 }
 
 TEST_CASE("a training with a dynamic scale that hides its skips is undecided", "[verdict][loss_scale]") {
