@@ -23,7 +23,7 @@ TensorsRecord state_after(std::int64_t step) {
   return {step,
           true,
           {tensor_at(TensorRole::parameter, "w", step), tensor_at(TensorRole::optimizer_state, "w.exp_avg", step),
-           tensor_at(TensorRole::buffer, "running_mean", step)}};
+           tensor_at(TensorRole::buffer, "running_mean", step), tensor_at(TensorRole::scaler_state, "scale", step)}};
 }
 
 Trace trace_of_steps(std::int64_t first, std::int64_t last) {
@@ -37,7 +37,7 @@ Trace trace_of_steps(std::int64_t first, std::int64_t last) {
          {tensor_at(TensorRole::input, "input", step), tensor_at(TensorRole::parameter, "w", step - 1),
           tensor_at(TensorRole::parameter_gradient, "w", step),
           tensor_at(TensorRole::optimizer_state, "w.exp_avg", step),
-          tensor_at(TensorRole::buffer, "running_mean", step)}});
+          tensor_at(TensorRole::buffer, "running_mean", step), tensor_at(TensorRole::scaler_state, "scale", step)}});
     StepRecord line;
     line.step = step;
     line.root = "root of " + std::to_string(step);
@@ -69,6 +69,7 @@ CellEvidence stopped_and_resumed() {
 }
 
 AttemptRecord& attempt_of(CellEvidence& cell) { return cell.repeats.front(); }
+Trace& whole_trace(CellEvidence& cell) { return *attempt_of(cell).ranks[0].trace; }
 Trace& stopped_trace(CellEvidence& cell) { return *attempt_of(cell).legs[0].ranks[0].trace; }
 Trace& resumed_trace(CellEvidence& cell) { return *attempt_of(cell).legs[1].ranks[0].trace; }
 
@@ -107,7 +108,7 @@ TEST_CASE("a step with other bits counts wherever it is, and its first tensor is
 }
 
 TEST_CASE("the states count beside the steps: stopped in, loaded, and last") {
-  for (std::size_t tensor = 0; tensor < 3; ++tensor) {
+  for (std::size_t tensor = 0; tensor < 4; ++tensor) {
     const Measurement stopped = measured_with([&](CellEvidence& c) {
       stopped_trace(c).tensors.back().tensors[tensor].digest = "another digest";
       resumed_trace(c).header.resumed->state = to_hex(root_of_tensors(stopped_trace(c).tensors.back()));
@@ -124,6 +125,9 @@ TEST_CASE("the states count beside the steps: stopped in, loaded, and last") {
   CHECK(loaded.value == 1);
   CHECK(loaded.divergence->step == 2);
   CHECK(loaded.divergence->role == "loaded state");
+  CHECK(loaded.divergence->tensor.empty());
+  CHECK(loaded.divergence->measured_digest == "state of another step");
+  CHECK(loaded.divergence->expected_digest == to_hex(root_of_tensors(state_after(2))));
 }
 
 TEST_CASE("without proof that the second process went on from the first one's checkpoint there is no value") {
@@ -132,6 +136,41 @@ TEST_CASE("without proof that the second process went on from the first one's ch
       {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs.clear(); }},
       {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs.pop_back(); }},
       {"nothing was stopped", [](CellEvidence& c) { std::swap(attempt_of(c).legs[0], attempt_of(c).legs[1]); }},
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs[0].leg = Leg::resumed; }},
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs[1].leg = Leg::stopped; }},
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs.push_back(attempt_of(c).legs[1]); }},
+      {"the stopped process did no step", [](CellEvidence& c) { stopped_trace(c).steps.clear(); }},
+      {"no process was stopped before the last step", [](CellEvidence& c) { whole_trace(c).steps.clear(); }},
+      {"whole process has not every tensor of the steps 1 to 5",
+       [](CellEvidence& c) { whole_trace(c).steps.front().step = 2; }},
+      {"whole process has not every tensor",
+       [](CellEvidence& c) { whole_trace(c).steps.erase(whole_trace(c).steps.begin() + 1); }},
+      {"whole process has not every tensor", [](CellEvidence& c) { whole_trace(c).tensors.pop_back(); }},
+      {"whole process has not every tensor", [](CellEvidence& c) { whole_trace(c).tensors.back().is_final = false; }},
+      {"stopped process has not every tensor of the steps 1 to 2",
+       [](CellEvidence& c) { stopped_trace(c).steps.front().step = 2; }},
+      {"stopped process has not every tensor",
+       [](CellEvidence& c) { stopped_trace(c).tensors.back().is_final = false; }},
+      {"resumed process has not every tensor of the steps 3 to 5",
+       [](CellEvidence& c) { resumed_trace(c).steps.front().step = 4; }},
+      {"resumed process has not every tensor", [](CellEvidence& c) { resumed_trace(c).steps.back().step = 6; }},
+      {"resumed process has not every tensor",
+       [](CellEvidence& c) { resumed_trace(c).tensors.back().is_final = false; }},
+      {"`trace: tensor`", [](CellEvidence& c) { stopped_trace(c).header.level = TraceLevel::step; }},
+      {"`trace: tensor`", [](CellEvidence& c) { resumed_trace(c).header.level = TraceLevel::step; }},
+      {"the resumed process went on after step 1, the other was stopped after 2",
+       [](CellEvidence& c) { resumed_trace(c).header.resumed->after_step = 1; }},
+      {"the stopped process wrote no checkpoint of step 2",  // as its last one
+       [](CellEvidence& c) {
+         attempt_of(c).legs[0].ranks[0].result->checkpoints->written.push_back({1, "checkpoint-1", "checksum"});
+       }},
+      {"the resumed process went on from checkpoint-1 with checksum other, not from the checkpoint-2 with checksum "
+       "that "
+       "was written",
+       [](CellEvidence& c) {
+         resumed_trace(c).header.resumed->file = "checkpoint-1";
+         resumed_trace(c).header.resumed->checksum = "other";
+       }},
       {"does not say that it went on", [](CellEvidence& c) { resumed_trace(c).header.resumed.reset(); }},
       {"went on after step 1", [](CellEvidence& c) { resumed_trace(c).header.resumed->after_step = 1; }},
       {"with checksum other", [](CellEvidence& c) { resumed_trace(c).header.resumed->checksum = "other"; }},
@@ -182,6 +221,39 @@ TEST_CASE("of several repeats the worst speaks, and one without proof leaves all
   CHECK(worst.repeat == 1);
   cell.repeats[1].legs[1].ranks[0].trace->header.resumed.reset();
   CHECK_FALSE(differing_after_resuming(cell, nullptr).value);
+}
+
+TEST_CASE("of repeats that are as bad the first speaks, and of ranks the worst") {
+  CellEvidence cell = stopped_and_resumed();
+  change_step(resumed_trace(cell), 1, TensorRole::input);
+  cell.repeats.push_back(cell.repeats.front());
+  cell.repeats[1].repeat = 1;
+  CHECK(differing_after_resuming(cell, nullptr).repeat == 0);
+  AttemptRecord& second = cell.repeats[1];
+  second.ranks.push_back(second.ranks[0]);
+  for (LegRecord& leg : second.legs) leg.ranks.push_back(leg.ranks[0]);
+  change_step(*second.legs[1].ranks[1].trace, 2, TensorRole::input);
+  const Measurement worst = differing_after_resuming(cell, nullptr);
+  CHECK(worst.value == 2);
+  CHECK(worst.repeat == 1);
+  second.legs[0].ranks[1].trace->header.workload_digest = "another";
+  CHECK(differing_after_resuming(cell, nullptr).missing ==
+        "repeat 1: the processes did not run the same workload: their digests differ");
+}
+
+TEST_CASE("all that differs is told in one sentence, and the first place of it named") {
+  const Measurement all = measured_with([](CellEvidence& c) {
+    change_step(stopped_trace(c), 1, TensorRole::input);
+    change_step(resumed_trace(c), 0, TensorRole::input);
+    stopped_trace(c).tensors.back().tensors[0].digest = "another digest";
+    resumed_trace(c).tensors.back().tensors[0].digest = "another digest";
+  });
+  CHECK(all.value == 5);
+  CHECK(all.statement ==
+        "in repeat 0 of 2 + 3 steps in two processes 2 have other bits than in one, and so has the state that was "
+        "stopped in; what was loaded is not the state that was stopped in; the last state differs");
+  CHECK(all.divergence->step == 2);
+  CHECK(all.divergence->tensor == "input");
 }
 
 }  // namespace
