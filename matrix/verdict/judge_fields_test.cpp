@@ -8,9 +8,9 @@ namespace {
 
 using sample::candidate;
 using sample::threshold;
-constexpr auto kMost = Bound::Kind::max;
+constexpr auto kNoMore = Bound::Kind::max;
 
-const std::vector<CellThreshold> kEqualBits = {threshold("numerics.repeat_mismatches", kMost, 0, false)};
+const std::vector<CellThreshold> kEqualBits = {threshold("numerics.repeat_mismatches", kNoMore, 0, false)};
 
 TEST_CASE("a run's verdict says whose it is", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kEqualBits);
