@@ -163,6 +163,46 @@ TEST_CASE("the worst tensors come first: NaN, then the largest relative differen
   CHECK(order == "dcba");
 }
 
+TEST_CASE("what is said of files that share several tensors", "[verdict]") {
+  const std::vector<float> ones(4, 1.0F);
+  const std::vector<std::int32_t> integers = {1, 2, 3, 4};
+  std::vector<float> broken = ones;
+  broken[1] = std::numeric_limits<float>::infinity();
+  broken[2] = std::numeric_limits<float>::quiet_NaN();
+  SnapshotPair scene;
+  scene.measured = scene.reference = {stored("a", "F32", ones), stored("b", "F32", ones)};
+  CHECK(scene.compare().sentence == "all 2 tensors have equal bits");
+  scene.reference = {stored("a", "I32", integers), stored("b", "I32", integers)};
+  CHECK(scene.compare().sentence == "none of the 2 common tensors has one type and shape in both files");
+  scene.measured.push_back(stored("c", "F32", broken));
+  scene.measured.push_back(stored("d", "F32", ones));
+  scene.measured.push_back(stored("e", "F32", ones));
+  scene.reference.push_back(stored("c", "F32", ones));
+  scene.reference.push_back(stored("d", "F32", ones));
+  scene.reference.push_back(stored("f", "F32", ones));
+  CHECK(
+      scene.compare().sentence ==
+      "1 of 2 tensors differ; 2 not comparable; worst `c`: 2 of 4 elements, first element 1 (bits 7f800000 against "
+      "3f800000, 1073741824 ULP), relative L2 0.00e+00, 2 NaN or infinite on one side only; 1 only in the reference; 1 "
+      "only in the measured file");
+}
+
+TEST_CASE("tensors that are as bad stand by name, and without a distance by how many elements differ", "[verdict]") {
+  const std::vector<std::int32_t> zeros = {0, 0, 0};
+  const std::vector<std::int32_t> one_off = {0, 1, 0};
+  const std::vector<std::int32_t> two_off = {1, 1, 0};
+  SnapshotPair scene;
+  scene.measured = {stored("a", "I32", zeros), stored("b", "I32", one_off), stored("c", "I32", two_off),
+                    stored("d", "I32", one_off), stored("e", "I32", zeros)};
+  for (const char* name : {"a", "b", "c", "d", "e"}) scene.reference.push_back(stored(name, "I32", zeros));
+  std::string order;
+  const SnapshotComparison result = scene.compare();
+  for (const TensorComparison& tensor : result.tensors) order += tensor.name;
+  CHECK(order == "cbdae");
+  CHECK(result.sentence ==
+        "3 of 5 tensors differ; worst `c`: 2 of 3 elements, first element 0 (bits 00000001 against 00000000)");
+}
+
 TEST_CASE("integers are shown as integers and have no distance", "[verdict]") {
   const std::vector<std::int16_t> five = {5, -5};
   const std::vector<std::int16_t> six = {5, -6};
