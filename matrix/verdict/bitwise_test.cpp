@@ -79,6 +79,51 @@ TEST_CASE("inputs and initial weights are held against any cell of the workload,
   CHECK(both.statement == "2 times other than a: workload digest and 2 first inputs and parameters");
 }
 
+TEST_CASE("every first tensor that differs counts, of every repeat and rank, and the first is named", "[verdict]") {
+  CellEvidence anchor = evidence("a");
+  anchor.repeats[0].ranks.push_back(anchor.repeats[0].lead());
+  for (RankRecord& rank : anchor.repeats[0].ranks) rank.trace->tensors = {initial("11")};
+  CellEvidence cell = anchor;
+  cell.slug = "b";
+  cell.repeats.push_back(cell.repeats[0]);
+  CHECK(by_construction_mismatches(cell, &anchor).value == 0);
+  auto& of_second_rank = cell.repeats[0].ranks[1].trace->tensors[0].tensors;
+  of_second_rank[0].digest = "ff";
+  of_second_rank[1].name = "renamed";
+  cell.repeats[1].lead().trace->tensors = {initial("22")};
+  const Measurement found = by_construction_mismatches(cell, &anchor);
+  CHECK(found.value == 3);
+  REQUIRE(found.divergence);
+  CHECK(found.divergence->step == 1);
+  CHECK(found.divergence->tensor == "input");
+  CHECK(found.divergence->role == "input");
+  CHECK(found.divergence->measured_digest == "ff");
+  CHECK(found.divergence->expected_digest == "aa");
+}
+
+TEST_CASE("a side without tensors of its first step is held to its workload digest alone", "[verdict]") {
+  const CellEvidence whole = [] {
+    CellEvidence cell = evidence("a");
+    cell.repeats[0].lead().trace->tensors = {initial("11")};
+    return cell;
+  }();
+  for (const int kind : {0, 1, 2}) {
+    CellEvidence without = whole;
+    without.slug = "b";
+    auto& tensors = without.repeats[0].lead().trace->tensors;
+    if (kind == 0) tensors.clear();
+    if (kind == 1) tensors[0].is_final = true;
+    if (kind == 2) tensors[0].step = 2;
+    CHECK(by_construction_mismatches(without, &whole).statement == "workload digest are those of a");
+    CHECK(by_construction_mismatches(whole, &without).statement == "workload digest are those of b");
+    CHECK(constructed_part(*without.repeats[0].lead().trace).tensors.empty());
+  }
+  const Trace part = constructed_part(*whole.repeats[0].lead().trace);
+  REQUIRE(part.tensors.size() == 1);
+  CHECK(part.tensors[0].tensors.size() == 2);
+  CHECK(part.header.workload_digest == whole.repeats[0].lead().trace->header.workload_digest);
+}
+
 TEST_CASE("another workload digest parts two cells before the first step, each with its own", "[verdict]") {
   CellEvidence anchor = evidence("a");
   CellEvidence cell = evidence("b");

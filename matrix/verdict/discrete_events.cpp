@@ -69,9 +69,7 @@ std::vector<EventFlips> event_flips(const Trace& measured, const Trace& expected
     const TensorsRecord* theirs = ours.is_final ? nullptr : tensors_of_step(expected, ours.step);
     if (theirs != nullptr) add_flips(list, ours, *theirs);
   }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const EventFlips& a, const EventFlips& b) { return a.first_step < b.first_step; });
-  return list;
+  return list;  // by first step, as the records of a trace are
 }
 
 std::optional<std::int64_t> first_mask_flip(const std::vector<EventFlips>& flips) {

@@ -127,6 +127,14 @@ TEST_CASE("operators and types without a bound say so", "[local]") {
                   .single("fp64.0", {1}, {1})
                   .single("output.0", {1}, {1})
                   .error());
+  for (const Shape& shape : {Shape{2}, Shape{4}, Shape{1, 3}}) {
+    const auto count = static_cast<std::size_t>(shape.back());
+    CHECK_FALSE(Capture("aten::relu")
+                    .single("input.0", {3}, {1, 1, 1})
+                    .exact("fp64.0", shape, Exact(count, 1))
+                    .single("output.0", {3}, {1, 1, 1})
+                    .error());
+  }
   for (const char* name : {"aten::_softmax", "aten::_log_softmax"}) {
     CHECK_FALSE(Capture(name, "0, false").exact("fp64.0", {1}, {1}).single("output.0", {1}, {1}).error()->of_bound);
   }

@@ -104,6 +104,20 @@ TEST_CASE("a reference better than the noise floor counts as the floor: 1e-6 in 
   CHECK(runs.judge(options).tensors[0].error_ratio == Approx(0x1p-16 / 5 / 1e-4));
 }
 
+TEST_CASE("tensors stand by the share of the bound that each has, not by the ratio alone", "[lockstep]") {
+  Runs runs;
+  const auto add = [&](const char* name, std::size_t count, double ratio) {
+    runs.add(0, name, std::vector<double>(count, 1), std::vector<double>(count, ratio * 0x1p-17),
+             std::vector<double>(count, -0x1p-17));
+  };
+  add("gradient/a", 999, 2.25);   // 0.75 of 3
+  add("gradient/b", 1000, 1.75);  // 0.875 of 2
+  const Lockstep result = runs.judge();
+  CHECK(named(result, "gradient/a").error_ratio == Approx(2.25));
+  CHECK(named(result, "gradient/b").error_ratio == Approx(1.75));
+  CHECK(names_of(result) == std::vector<std::string>{"gradient/b", "gradient/a"});
+}
+
 TEST_CASE("tensors of a thousand elements and more have the narrower bound", "[lockstep]") {
   for (const std::size_t count : {999, 1000}) {
     CAPTURE(count);

@@ -213,6 +213,17 @@ TEST_CASE("flips are counted from the first step that has one", "[events]") {
   CHECK(event_flips(run(1e-3), run(0)).empty());
 }
 
+TEST_CASE("a flip that the sketches do not show is one all the same, since the digests do", "[events]") {
+  Trace ours = run(0);
+  const Trace theirs = run(0);
+  ours.tensors[3].tensors[2].digest = "other";
+  const auto flips = event_flips(ours, theirs);
+  REQUIRE(flips.size() == 1);
+  CHECK(flips[0].first_step == 4);
+  CHECK(flips[0].flips == 1);
+  CHECK(flips[0].steps_with_flips == 1);
+}
+
 TEST_CASE("a loss that splits names the mask that flipped there", "[events]") {
   const auto split = loss_split(run(1e-7, 6, 0.01), run(0));
   REQUIRE(split);
@@ -444,9 +455,11 @@ TEST_CASE("a loss splits where it jumps tenfold over everything before, and the 
   CHECK(split->before_rel == 0x1p-16);
   CHECK(split->event.empty());
   CHECK(split_of({0x1p-20, 0x1p-16, 0x1p-14})->step == 2);
-  CHECK_FALSE(split_of({0, 1, 1, 1}));                   // from nothing to something is no jump
-  CHECK_FALSE(split_of({0x1p-20, 0x1p-17}));             // eightfold
-  CHECK(split_of({0x1p-20, 10 * 0x1p-20}).has_value());  // tenfold
+  CHECK(split_of({0x1p-20, 0x1p-12, 0x1p-8})->step == 2);   // of 256 and 16
+  CHECK(split_of({0x1p-20, 0x1p-16, 0x1p-12})->step == 3);  // as large: the later one
+  CHECK_FALSE(split_of({0, 1, 1, 1}));                      // from nothing to something is no jump
+  CHECK_FALSE(split_of({0x1p-20, 0x1p-17}));                // eightfold
+  CHECK(split_of({0x1p-20, 10 * 0x1p-20}).has_value());     // tenfold
 }
 
 TEST_CASE("a loss that is not finite on either side ends the search for a split", "[events]") {
