@@ -239,6 +239,47 @@ TEST_CASE("of two ratios the worse one is told, whichever comes first and whiche
   }
 }
 
+TEST_CASE("of ratios that are as bad the first is told, by its own cell", "[verdict]") {
+  std::vector<CellVerdict> cells = pair_with_bits("same", "same");
+  CheckResult check = memory_check(CheckStatus::passed, Gate::armed);
+  check.ratio = 1.25;
+  cells[1].checks = {check};
+  cells.push_back(cells[1]);
+  cells[2].slug = "later";
+  const auto memory = [&] {
+    return dimension_summaries(cells).at(static_cast<std::size_t>(Dimension::memory)).sentence;
+  };
+  CHECK(memory() == "new against old: peak_rss x1.250 at worst of 2, candidate; checks: 2 passed");
+  cells[1].checks[0].ratio_low = 1.2;  // an interval has two ends
+  CHECK(memory() == "new against old: peak_rss x1.250 at worst of 2, candidate; checks: 2 passed");
+  cells[1].checks[0].ratio_high = 1.3;
+  CHECK(memory() == "new against old: peak_rss x1.250 [1.200, 1.300] at worst of 2, candidate; checks: 2 passed");
+  cells[2].checks[0].ratio = 1.26;
+  CHECK(memory() == "new against old: peak_rss x1.260 at worst of 2, later; checks: 2 passed");
+}
+
+TEST_CASE("a required cell that is compared with nothing narrows no line, a required candidate does", "[verdict]") {
+  std::vector<CellVerdict> cells = pair_with_bits("same", "same");
+  cells.push_back(cells[1]);
+  cells[2].coordinates["stack"] = "newer";
+  cells[0].required = true;
+  CHECK(numerics_of(cells) == "new, newer: bits equal to old in 2 of 2 cells");
+  cells[2].required = true;
+  CHECK(numerics_of(cells) == "newer: bits equal to old in 1 of 1 cell");
+  cells[1].reference_cell_id = "gone";
+  cells[2].required = false;
+  CHECK(numerics_of(cells) == "newer: bits equal to old in 1 of 1 cell");
+}
+
+TEST_CASE("equal, other and open cells are counted beside each other", "[verdict]") {
+  std::vector<CellVerdict> cells = pair_with_bits("same", "same");
+  for (const char* chain : {"other", "", "other"}) {
+    cells.push_back(cells[1]);
+    cells.back().attempts[0].chain = chain;
+  }
+  CHECK(numerics_of(cells) == "new: bits equal to old in 1 of 4 cells, other bits in 2; 1 could not be compared");
+}
+
 TEST_CASE("every reference is named once", "[verdict]") {
   std::vector<CellVerdict> cells = pair_with_bits("same", "same");
   std::vector<CellVerdict> others = pair_with_bits("same", "same");

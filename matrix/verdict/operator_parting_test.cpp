@@ -194,6 +194,12 @@ TEST_CASE("what a later release appends to the constants of an operator is no ot
   CHECK(one("[128, 2], 1e-05, false", "[128, 2], 1e-05") == 1);
   CHECK(one("[128, 2], 1e-05, false", "[128, 2], 2e-05") == 2);
   CHECK(one("[128, 2], 1e-05", "[128, 3], 1e-05") == 2);
+  // A list is one constant: that one side's is longer appends nothing to the call.
+  CHECK(one("[128], 1e-05", "[128, 2], 1e-05") == 2);
+  CHECK(one("1e-05, [128]", "1e-05, [128, 2]") == 2);
+  CHECK(one("[[1, 2], [3]], 1", "[[1, 2], [3]], 1, 2") == 1);
+  CHECK(one("[[1, 2], [3]], 1", "[[1, 2], [3, 4]], 1") == 2);
+  CHECK(one("", "1") == 1);
 }
 
 TEST_CASE("a constant that may come of a number read off values that differ is no other question", "[parting]") {

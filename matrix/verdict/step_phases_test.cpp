@@ -124,6 +124,40 @@ TEST_CASE("communication is a phase where ranks have any, even on one side alone
   CHECK(step_phases(reference, &barely).size() == 5);
 }
 
+TEST_CASE("phases that moved as far stand in the order of a step, and a step that nobody timed has none", "[verdict]") {
+  const CellEvidence reference = cell_of("reference", {100 * k_us, 300 * k_us, 400 * k_us, 200 * k_us});
+  const CellEvidence cell = cell_of("cell", {150 * k_us, 250 * k_us, 450 * k_us, 150 * k_us});
+  CHECK(moved_phases(step_phases(cell, &reference)) ==
+        "by phase: data +50.0 us (x1.500 [1.500, 1.500]), forward -50.0 us (x0.833 [0.833, 0.833]), backward +50.0 us "
+        "(x1.125 [1.125, 1.125]), optimizer -50.0 us (x0.750 [0.750, 0.750])");
+  for (const std::size_t untimed : {0, 3, 6}) {
+    CellEvidence without = cell;
+    without.repeats[untimed].lead().trace->steps.clear();
+    CHECK(step_phases(without, &reference).empty());
+    CHECK(step_phases(cell, &without).empty());
+    CHECK(step_phases(without, nullptr).empty());
+  }
+}
+
+TEST_CASE("a phase has moved by its interval, and without one by its times", "[verdict]") {
+  const auto moved = [](double measured_ns, std::optional<double> low, double high) {
+    StepPhase phase{"forward", measured_ns, 5e6, {}, {}, {}};
+    if (low) phase.ratio = 1.0;
+    if (low) phase.ratio_low = low;
+    if (low) phase.ratio_high = high;
+    return moved_phases({phase});
+  };
+  const char* none = "no phase of it alone is beyond its noise";
+  CHECK(moved(5e6, {}, 0) == none);
+  CHECK(moved(5e6 + 1, {}, 0) == "by phase: forward +0.0 us");
+  CHECK(moved(4e6, {}, 0) == "by phase: forward -1.000 ms");
+  CHECK(moved(9e6, 1, 1) == none);
+  CHECK(moved(9e6, 0.9, 1) == none);
+  CHECK(moved(9e6, 1, 1.1) == none);
+  CHECK(moved(5e6, 1.01, 1.1) == "by phase: forward +0.0 us (x1.000 [1.010, 1.100])");
+  CHECK(moved(5e6, 0.9, 0.99) == "by phase: forward +0.0 us (x1.000 [0.900, 0.990])");
+}
+
 TEST_CASE("of several ranks the slowest of each step has its phases counted", "[verdict]") {
   CellEvidence cell = cell_of("cell", {100 * k_us, 300 * k_us, 400 * k_us, 200 * k_us});
   for (AttemptRecord& attempt : cell.repeats) {

@@ -198,6 +198,12 @@ TEST_CASE("a gradient that is rounding alone on both sides is over no bound, one
   CHECK(over(kOfParameter, 1e-9, 1e-9));
   CHECK(over(kGradient, 1e-9, 1e-9, "bf16"));  // not measured there
   CHECK(over(kGradient, 1e-17, 1e-17, "fp64") == false);
+  // The role's 8 elements have a sum of squares of 1, so an RMS of 0.3536; one rounding of four of them is twice that.
+  const double floor = 2 * std::sqrt(1.0 / 8);
+  CHECK_FALSE(over(kGradient, 0.99 * floor * 0x1p-24, 0.99 * floor * 0x1p-24));
+  CHECK(over(kGradient, 1.01 * floor * 0x1p-24, 0.99 * floor * 0x1p-24));
+  CHECK(over(kGradient, 0.99 * floor * 0x1p-24, 1.01 * floor * 0x1p-24));
+  CHECK_FALSE(over(kGradient, 0.99 * floor * 0x1p-53, 0.99 * floor * 0x1p-53, "fp64"));
 }
 
 TEST_CASE("equal bits, choices, masks and tensors without a sketch are over no bound", "[verdict]") {
