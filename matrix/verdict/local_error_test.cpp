@@ -374,6 +374,21 @@ TEST_CASE("every operator that has a bound, and where it comes from", "[local]")
       {"gamma_K sum |x||w|: Higham 2002, section 3.5",
        {"convolution", "_convolution", "conv2d", "mkldnn_convolution", "thnn_conv2d", "_slow_conv2d_forward"}},
       {"gamma_n sum |x|: Higham 2002, section 4.2", {"sum", "mean"}},
+      {"gamma_N sum |x|: Higham 2002, section 4.2", {"nll_loss_forward"}},
+      {"gamma_n sum |g|: Higham 2002, section 4.2", {"embedding_dense_backward"}},
+      {"gamma_K sum |g||w|: Higham 2002, section 3.5", {"convolution_backward"}},
+      {"exp of 2 ULP, a sum, a quotient, a product", {"sigmoid", "silu"}},
+      {"erf or tanh of 2 ULP, its argument by 6 roundings", {"gelu"}},
+      {"erf or tanh of 2 ULP, its argument by 6 roundings, a density", {"gelu_backward"}},
+      {"exp of 2 ULP, gamma_K of the sum, a quotient", {"softmax", "_softmax"}},
+      {"exp and log of 2 ULP, gamma_K of the sum", {"log_softmax", "_log_softmax"}},
+      {"gamma_N of mean and variance, then four roundings", {"native_layer_norm"}},
+      {"a square, a difference, a product", {"tanh_backward"}},
+      {"a sigmoid's bound, a difference, three products", {"silu_backward"}},
+      {"gamma_K of sum |g y|, a difference, a product", {"_softmax_backward_data"}},
+      {"gamma_K of sum |g|, exp of 2 ULP", {"_log_softmax_backward_data"}},
+      {"gamma_N of the sums of a row, of the rows for weight and bias", {"native_layer_norm_backward"}},
+      {"gamma_N of the sums of a channel", {"native_batch_norm_backward"}},
   };
   for (const auto& [source, names] : sources) {
     for (const char* name : names) {
