@@ -78,6 +78,7 @@ Entries suite_entries(const Project& project) {
                         {"knobs", suite.knobs},
                         {"trace", to_string(suite.trace)},
                         {"repeat", suite.repeat},
+                        {"max_repeat", suite.max_repeat},
                         {"exclusive", suite.exclusive},
                         {"thresholds", std::move(thresholds)}}});
   }

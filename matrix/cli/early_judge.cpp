@@ -1,8 +1,29 @@
 #include "matrix/cli/early_judge.hpp"
 
+#include <algorithm>
+
+#include "matrix/evidence/planned_looks.hpp"
 #include "matrix/verdict/judge.hpp"
 
 namespace reprobench {
+namespace {
+
+// Reading its traces for nothing is spared where the plan says already that no repeat will be added.
+bool may_be_left_open(const Cell& cell) {
+  return planned_looks(cell).size() > 1 && std::ranges::any_of(cell.thresholds, [](const CellThreshold& threshold) {
+           return threshold.gate == Gate::armed && threshold.bound.kind == Bound::Kind::max_regression;
+         });
+}
+
+bool is_open_for_noise(const CellVerdict& verdict) {
+  if (verdict.outcome != Outcome::inconclusive) return false;
+  return std::ranges::all_of(verdict.checks, [](const CheckResult& check) {
+    const bool is_undecided = check.gate == Gate::armed && check.status == CheckStatus::inconclusive;
+    return !is_undecided || check.reason == "noise" || check.reason == "too_few_samples";
+  });
+}
+
+}  // namespace
 
 EarlyJudge::EarlyJudge(const Plan& plan, std::string run_folder) : run_folder_(std::move(run_folder)) {
   for (const PlannedCell& planned : plan.cells) {
@@ -23,9 +44,20 @@ std::vector<CellVerdict> EarlyJudge::cell_ended(const CellRecord& record) {
   return failed;
 }
 
+std::vector<CellVerdict> EarlyJudge::open_for_noise(const std::vector<const CellRecord*>& compared) {
+  for (const CellRecord* record : compared) ended_[record->cell_id] = *record;
+  std::vector<CellVerdict> open;
+  for (const CellRecord* record : compared) {
+    const PlannedCell& planned = *planned_.at(record->cell_id);
+    if (!may_be_left_open(planned.cell)) continue;
+    CellVerdict verdict = verdict_of(planned);
+    if (is_open_for_noise(verdict)) open.push_back(std::move(verdict));
+  }
+  return open;
+}
+
 // A run of the cell and its reference alone: what has not ended yet is missing, which is no failure.
-void EarlyJudge::judge(const PlannedCell& planned, std::vector<CellVerdict>& failed) {
-  const std::string& id = planned.cell.request.cell_id;
+CellVerdict EarlyJudge::verdict_of(const PlannedCell& planned) const {
   RunRecord pair;
   pair.folder = run_folder_;
   const auto add = [&](const std::string& cell_id) {
@@ -35,11 +67,16 @@ void EarlyJudge::judge(const PlannedCell& planned, std::vector<CellVerdict>& fai
     pair.plan.cells.push_back(*cell->second);
     pair.cells.push_back(record->second);
   };
-  add(id);
+  add(planned.cell.request.cell_id);
   if (planned.cell.reference_cell_id) add(*planned.cell.reference_cell_id);
-  CellVerdict verdict = reprobench::judge(pair).cells.front();
-  if (verdict.outcome != Outcome::failed || failed_[id]) return;
-  failed_[id] = true;
+  return reprobench::judge(pair).cells.front();
+}
+
+void EarlyJudge::judge(const PlannedCell& planned, std::vector<CellVerdict>& failed) {
+  CellVerdict verdict = verdict_of(planned);
+  bool& is_known = failed_[planned.cell.request.cell_id];
+  if (verdict.outcome != Outcome::failed || is_known) return;
+  is_known = true;
   failed.push_back(std::move(verdict));
 }
 

@@ -20,7 +20,12 @@ class EarlyJudge {
   // and have it as their reference.
   std::vector<CellVerdict> cell_ended(const CellRecord& record);
 
+  // Cells that are compared with each other and have all ended. Gives those that nothing but noise leaves undecided: an
+  // armed check of a ratio whose interval reaches over its bound, or that has too few pairs for an interval.
+  std::vector<CellVerdict> open_for_noise(const std::vector<const CellRecord*>& compared);
+
  private:
+  CellVerdict verdict_of(const PlannedCell& planned) const;
   void judge(const PlannedCell& planned, std::vector<CellVerdict>& failed);
 
   std::string run_folder_;

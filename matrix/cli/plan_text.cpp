@@ -65,14 +65,23 @@ std::string coverage_text(const Plan& plan, const std::map<std::string, StackSpe
   return text;
 }
 
+namespace {
+
+// "3 repeats", "7 to 28 repeats"
+std::string repeats_text(const Cell& cell) {
+  if (cell.max_repeat > cell.repeat) return fmt::format("{} to {} repeats", cell.repeat, cell.max_repeat);
+  return fmt::format("{} repeat{}", cell.repeat, cell.repeat == 1 ? "" : "s");
+}
+
+}  // namespace
+
 std::string plan_table(const Plan& plan, const Terminal& terminal) {
   std::string text = plan_headline(plan) + "\n";
   for (const PlannedCell& planned : plan.cells) {
     if (planned.skip) continue;
     const Cell& cell = planned.cell;
-    text +=
-        fmt::format("runnable {}  {}  {} repeat{}{}{}\n", cell.request.cell_id, cell.slug, cell.repeat,
-                    cell.repeat == 1 ? "" : "s", cell.exclusive ? ", alone" : "", cell.required ? ", required" : "");
+    text += fmt::format("runnable {}  {}  {}{}{}\n", cell.request.cell_id, cell.slug, repeats_text(cell),
+                        cell.exclusive ? ", alone" : "", cell.required ? ", required" : "");
     if (const WorkloadRequest& workload = cell.request.workload; !workload.data_file.empty()) {
       text += fmt::format("         data: {}, sha256 {}\n", workload.data_file, workload.data_sha256);
     }

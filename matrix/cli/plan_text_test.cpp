@@ -49,12 +49,15 @@ TEST_CASE("a plan's table has a line a runnable cell, with its notes, and the sk
   plan.cells[0].cell.exclusive = true;
   plan.cells[0].notes = {"bf16 is emulated", "slow"};
   plan.cells[1].cell.required = true;
+  plan.cells.push_back(cell_named("d", 7));
+  plan.cells[3].cell.max_repeat = 28;
   CHECK(plan_table(plan, Terminal()) ==
-        "plan v2.9: 3 cells, 2 runnable, 1 skipped\n"
+        "plan v2.9: 4 cells, 3 runnable, 1 skipped\n"
         "runnable a  smoke-a  1 repeat, alone\n"
         "         note: bf16 is emulated\n"
         "         note: slow\n"
         "runnable b  smoke-b  3 repeats, required\n"
+        "runnable d  smoke-d  7 to 28 repeats\n"
         "skipped  device-class: needs a GPU of class sm_90, this host has none (1 cell)\n");
 }
 

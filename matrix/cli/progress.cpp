@@ -34,6 +34,7 @@ ExecutionObserver RunProgress::observer() {
   observer.attempt_started = [this](const Cell& cell, const CellRequest& request) { attempt_started(cell, request); };
   observer.attempt_ended = [this](const Cell& cell, const AttemptRecord& attempt) { attempt_ended(cell, attempt); };
   observer.cell_ended = [this](const Cell& cell, const CellRecord& record) { cell_ended(cell, record); };
+  observer.repeats_added = [this](const Cell& cell, const FurtherRepeats& added) { repeats_added(cell, added); };
   observer.tick = [this] { redraw(); };
   return observer;
 }
@@ -71,6 +72,20 @@ void RunProgress::cell_ended(const Cell& cell, const CellRecord& record) {
 void RunProgress::check_failed(const CellVerdict& cell) {
   terminal_.log(fmt::format("{} {} · {}: {}\n", terminal_.paint_log("failed  ", Style::red), cell.slug, cell.reason,
                             plain_line(cell.sentence)));
+  redraw();
+}
+
+void RunProgress::left_open(const CellVerdict& cell) {
+  terminal_.log(fmt::format("{} {} · {}\n", terminal_.paint_log("noise   ", Style::yellow), cell.slug,
+                            plain_line(cell.sentence)));
+}
+
+void RunProgress::repeats_added(const Cell& cell, const FurtherRepeats& added) {
+  const int count = added.until - added.from;
+  attempts_ += count;
+  remaining_.attempts_added(cell.request.cell_id, count);
+  terminal_.log(fmt::format("{} {}  {} more repeats, {} in all\n", terminal_.paint_log("again   ", Style::yellow),
+                            cell.slug, count, added.until));
   redraw();
 }
 

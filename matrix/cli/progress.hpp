@@ -22,10 +22,14 @@ class RunProgress {
   // A cell that all its repeats completed and a check fails.
   void check_failed(const CellVerdict& cell);
 
+  // A cell that noise leaves undecided; what is added for it is told by the executor.
+  void left_open(const CellVerdict& cell);
+
  private:
   void attempt_started(const Cell& cell, const CellRequest& request);
   void attempt_ended(const Cell& cell, const AttemptRecord& attempt);
   void cell_ended(const Cell& cell, const CellRecord& record);
+  void repeats_added(const Cell& cell, const FurtherRepeats& added);
   void redraw() const;
 
   const Terminal& terminal_;

@@ -89,6 +89,25 @@ TEST_CASE("a check that fails is said with its cell, reason and sentence, in one
   CHECK(err.text() == "failed   slug-a · numerics.final_loss: too large\n");
 }
 
+TEST_CASE("a cell that noise leaves open is said with its sentence, and what is repeated counts as to be done",
+          "[cli]") {
+  const Setting term("TERM", "xterm");
+  const PseudoTerminal screen;
+  const Terminal terminal = file_terminal();
+  const Plan plan = three_cells();
+  RunProgress progress(plan, {{"a", std::chrono::seconds(30)}, {"b", std::chrono::seconds(60)}}, terminal);
+  CellVerdict cell;
+  cell.slug = "slug-a";
+  cell.sentence = "x1.05 [0.9, 1.2]:\nopen";
+  progress.left_open(cell);
+  progress.observer().repeats_added(plan.cells[0].cell, {0, 2, 5});
+  const std::string text = screen.text();
+  CHECK_THAT(text, Catch::Contains("noise    slug-a · x1.05 [0.9, 1.2]: open\n"));
+  CHECK_THAT(text, Catch::Contains("again    slug-a  3 more repeats, 5 in all\n"));
+  CHECK_THAT(text, Catch::Contains("  0/6 attempts  "));
+  CHECK_THAT(text, Catch::EndsWith("ETA 3m30s]"));  // 5 of 30 s and 1 of 60 s
+}
+
 // The last status line, times of this run taken out.
 std::string shown_on(const PseudoTerminal& screen) {
   const std::string text = screen.text();

@@ -53,6 +53,8 @@ RemainingTime::RemainingTime(const Plan& plan, const AttemptDurations& recorded)
 
 void RemainingTime::attempt_ended(const std::string& cell_id) { done_ += expected(cell_id); }
 
+void RemainingTime::attempts_added(const std::string& cell_id, int count) { all_ += count * expected(cell_id); }
+
 std::optional<std::chrono::nanoseconds> RemainingTime::after(std::chrono::nanoseconds elapsed) const {
   const double left = std::max(0.0, all_ - done_);
   if (done_ > 0) {

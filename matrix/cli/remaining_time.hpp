@@ -24,6 +24,7 @@ class RemainingTime {
   RemainingTime(const Plan& plan, const AttemptDurations& recorded);
 
   void attempt_ended(const std::string& cell_id);
+  void attempts_added(const std::string& cell_id, int count);
 
   // The work that is left at the pace so far; before anything has ended as it was recorded, attempts one by one.
   // Nothing: nothing is known.

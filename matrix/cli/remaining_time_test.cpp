@@ -38,6 +38,12 @@ TEST_CASE("what is left is counted by what it took before", "[remaining_time]") 
   CHECK(time.after(200s) == 0s);
 }
 
+TEST_CASE("what is added while the run goes on is left to be done, too", "[remaining_time]") {
+  RemainingTime time(plan_of({"slow", "fast"}), {{"slow", 90s}, {"fast", 10s}});
+  time.attempts_added("fast", 3);
+  CHECK(time.after(0s) == 230s);
+}
+
 TEST_CASE("cells without a record count as the others do, and all alike where there is none", "[remaining_time]") {
   const Plan plan = plan_of({"known", "new"});
   CHECK(RemainingTime(plan, {{"known", 30s}}).after(0s) == 120s);

@@ -50,6 +50,16 @@ std::vector<std::string> report_failed(EarlyJudge& judge, const CellRecord& ende
   return ids;
 }
 
+std::vector<std::string> report_open(EarlyJudge& judge, const std::vector<const CellRecord*>& compared,
+                                     RunProgress& progress) {
+  std::vector<std::string> ids;
+  for (const CellVerdict& cell : judge.open_for_noise(compared)) {
+    progress.left_open(cell);
+    ids.push_back(cell.cell_id);
+  }
+  return ids;
+}
+
 void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& selected) {
   run.keep_input("matrix.yaml", selected.matrix_text);
   for (const auto& [name, spec] : project.stacks()) {
@@ -112,6 +122,9 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
     };
   }
   observer.failed_by_checks = [&](const CellRecord& ended) { return report_failed(early_judge, ended, progress); };
+  observer.open_for_noise = [&](const std::vector<const CellRecord*>& compared) {
+    return report_open(early_judge, compared, progress);
+  };
   record.cells = execute(selected.plan, workers, launcher, clock, run, execution, observer);
   terminal.status("");
 

@@ -68,7 +68,7 @@ std::vector<std::string> changes(const SelectionOptions& options, const MatrixSp
   std::vector<std::string> words;
   const bool asks_less = std::any_of(as_written.suites.begin(), as_written.suites.end(), [&](const std::string& name) {
     const auto suite = suites.find(name);
-    return suite != suites.end() && options.repeat < as_written.repeat.value_or(suite->second.repeat);
+    return suite != suites.end() && options.repeat < as_written.repeats.repeat.value_or(suite->second.repeat);
   });
   if (options.repeat > 0 && asks_less) words.push_back(fmt::format("--repeat {}", options.repeat));
   const auto reference = as_written.reference.find("stack");
@@ -180,7 +180,7 @@ void replace_calls(const std::string& file, const MatrixSpec& matrix, std::map<s
 }
 
 MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
-  if (options.repeat > 0) matrix.repeat = options.repeat;
+  if (options.repeat > 0) matrix.repeats = {options.repeat, options.repeat};
   if (!options.data.empty()) {
     matrix.data = options.data;
     matrix.data_mark = {"--data", 0, 0};

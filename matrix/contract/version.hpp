@@ -27,7 +27,7 @@
 // |         | further source of the step that was explained, `further_captures` of a replay; in verdicts the |
 // |         | `reference_bits` of a cell; files of the user's: `data_sha256` of a workload, `data_file` of requests |
 // |         | and planned cells, `takes_data` of a described workload, `data` of a result; in comparisons |
-// |         | `gradient_calls_apart`; in selftests what was explained |
+// |         | `gradient_calls_apart`; in selftests what was explained; of a planned cell `max_repeat` |
 #pragma once
 
 #include <stdexcept>

@@ -53,10 +53,10 @@ class Execution {
         options_(options),
         observer_(observer),
         scheduler_(plan, options.jobs),
+        repeats_left_(plan),
         placement_(plan.host, options.telemetry) {
     for (const PlannedCell& planned : plan.cells) {
       records_.push_back({planned.cell.request.cell_id, {}});
-      repeats_left_.push_back(planned.skip ? 0 : planned.cell.repeat);
       if (!planned.skip && !workers.contains(planned.cell.request.stack)) {
         throw std::invalid_argument("no worker for stack " + planned.cell.request.stack);
       }
@@ -106,6 +106,9 @@ class Execution {
               std::optional<int> ended_by = std::nullopt);
   void close_if_over(std::size_t index);
   void retry_or_close(RunningGroup group);
+  void look_at(const std::vector<std::size_t>& ended);
+  std::vector<FurtherRepeats> further_repeats(const std::vector<std::size_t>& ended);
+  void end_cell(std::size_t index);
   void abandon();
   std::vector<CellRecord> finished_records();
 
@@ -118,11 +121,12 @@ class Execution {
   const ExecutionObserver& observer_;
 
   Scheduler scheduler_;
+  RepeatsLeft repeats_left_;
   Placement placement_;
   std::vector<RunningGroup> running_;
   std::vector<CellRecord> records_;
-  std::vector<int> repeats_left_;       // by cell
   std::set<std::string> failed_cells_;  // ids
+  std::set<std::size_t> is_over_;       // cells that get no more repeats
 };
 
 std::int64_t Execution::memory_bytes(const TaskGroup& group) const {
@@ -373,13 +377,40 @@ void Execution::retry_or_close(RunningGroup group) {
     scheduler_.retry(std::move(group.tasks), clock_.now() + options_.retry_backoff * (1 << doublings));
     return;
   }
-  for (const AttemptTask& task : group.tasks.members) {
-    if (--repeats_left_[task.cell_index] > 0) continue;
-    const CellRecord& cell = records_[task.cell_index];
-    if (observer_.cell_ended) observer_.cell_ended(cell_of(task), cell);
-    if (!observer_.failed_by_checks) continue;
-    for (const std::string& id : observer_.failed_by_checks(cell)) failed_cells_.insert(id);
+  for (const AttemptTask& task : group.tasks.members) look_at(repeats_left_.ended(task.cell_index));
+}
+
+void Execution::look_at(const std::vector<std::size_t>& ended) {
+  const std::vector<FurtherRepeats> further = further_repeats(ended);
+  scheduler_.add(further);
+  for (const FurtherRepeats& repeats : further) {
+    if (observer_.repeats_added) observer_.repeats_added(plan_.cells[repeats.cell_index].cell, repeats);
   }
+  for (const std::size_t index : ended) {
+    const bool goes_on =
+        std::ranges::any_of(further, [&](const FurtherRepeats& repeats) { return repeats.cell_index == index; });
+    if (!goes_on && is_over_.insert(index).second) end_cell(index);
+  }
+}
+
+// Of cells that noise leaves open, if whoever judges says so and the run goes on.
+std::vector<FurtherRepeats> Execution::further_repeats(const std::vector<std::size_t>& ended) {
+  if (ended.empty() || !observer_.open_for_noise || launches_no_more()) return {};
+  std::vector<const CellRecord*> records;
+  for (const std::size_t index : ended) records.push_back(&records_[index]);
+  const std::vector<std::string> ids = observer_.open_for_noise(records);
+  std::vector<std::size_t> open;
+  for (const std::size_t index : ended) {
+    if (std::ranges::count(ids, records_[index].cell_id) > 0) open.push_back(index);
+  }
+  return repeats_left_.add_for(open);
+}
+
+void Execution::end_cell(std::size_t index) {
+  const CellRecord& cell = records_[index];
+  if (observer_.cell_ended) observer_.cell_ended(plan_.cells[index].cell, cell);
+  if (!observer_.failed_by_checks) return;
+  for (const std::string& id : observer_.failed_by_checks(cell)) failed_cells_.insert(id);
 }
 
 // The run ends by an exception (the store is gone, most likely): nothing of it may live on.

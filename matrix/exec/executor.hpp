@@ -16,6 +16,7 @@
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/launcher.hpp"
+#include "matrix/exec/repeats_left.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
@@ -58,7 +59,11 @@ struct WorkerCommand {
 struct ExecutionObserver {
   std::function<void(const Cell&, const CellRequest&)> attempt_started;
   std::function<void(const Cell&, const AttemptRecord&)> attempt_ended;
-  std::function<void(const Cell&, const CellRecord&)> cell_ended;  // all repeats done
+  std::function<void(const Cell&, const CellRecord&)> cell_ended;  // all repeats done, and no more to come
+  // Cells that are compared with each other have all ended. Gives the ids of those that whoever judges cannot decide
+  // for noise: they and their references are repeated up to their next look (evidence/planned_looks.hpp).
+  std::function<std::vector<std::string>(const std::vector<const CellRecord*>&)> open_for_noise;
+  std::function<void(const Cell&, const FurtherRepeats&)> repeats_added;
   // Ids of cells that whoever judges holds failed now that this one ended; they count for fail_fast.
   std::function<std::vector<std::string>(const CellRecord&)> failed_by_checks;
   std::function<void()> tick;  // at least every 200 ms

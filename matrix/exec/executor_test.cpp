@@ -79,6 +79,89 @@ TEST_CASE("cells that nothing compares run one after the other", "[exec]") {
   CHECK(stacks_started(scene.launcher) == std::vector<std::string>{"stack-a/0", "stack-a/1", "stack-b/0", "stack-b/1"});
 }
 
+// Candidates "aaa" and "ccc" with the reference "bbb", twice each and at most `max_repeat` times.
+Plan open_to_noise(int max_repeat) {
+  Plan plan =
+      sample_plan({sample_cell("aaa", "stack-a"), sample_cell("bbb", "stack-b"), sample_cell("ccc", "stack-c")});
+  plan.cells[0].cell.reference_cell_id = plan.cells[2].cell.reference_cell_id = "bbb";
+  for (PlannedCell& planned : plan.cells) {
+    planned.cell.repeat = 2;
+    planned.cell.max_repeat = max_repeat;
+  }
+  return plan;
+}
+
+// What the observer was told, in its order.
+struct Told {
+  explicit Told(ExecutorScene& scene) {
+    scene.observer.cell_ended = [this](const Cell& cell, const CellRecord& record) {
+      said.push_back(cell.request.cell_id + " ended with " + std::to_string(record.attempts.size()));
+    };
+    scene.observer.repeats_added = [this](const Cell& cell, const FurtherRepeats& added) {
+      said.push_back(cell.request.cell_id + " to " + std::to_string(added.until));
+    };
+  }
+  std::vector<std::string> said;
+};
+
+TEST_CASE("what noise leaves open is repeated with its reference, round-robin and behind all else, until it is decided",
+          "[exec]") {
+  ExecutorScene scene({});
+  Plan plan = open_to_noise(8);
+  plan.cells.push_back({sample_cell("ddd", "stack-d"), std::nullopt, {}});
+  Told told(scene);
+  int looks = 0;
+  scene.observer.open_for_noise = [&](const std::vector<const CellRecord*>& compared) {
+    if (compared.size() == 1) return std::vector<std::string>{};  // ddd
+    REQUIRE(compared.size() == 3);
+    CHECK(compared[0]->attempts.size() == (looks == 0 ? 2 : 4));
+    CHECK(compared[2]->attempts.size() == 2);
+    return ++looks == 1 ? std::vector<std::string>{"aaa"} : std::vector<std::string>{};
+  };
+  const auto records = scene.run(plan);
+  CHECK(looks == 2);
+  CHECK(stacks_started(scene.launcher) == std::vector<std::string>{"stack-a/0", "stack-b/0", "stack-c/0", "stack-a/1",
+                                                                   "stack-b/1", "stack-c/1", "stack-d/0", "stack-a/2",
+                                                                   "stack-b/2", "stack-a/3", "stack-b/3"});
+  CHECK(told.said == std::vector<std::string>{"aaa to 4", "bbb to 4", "ccc ended with 2", "ddd ended with 1",
+                                              "aaa ended with 4", "bbb ended with 4"});
+  CHECK(records[1].attempts.size() == 4);
+}
+
+TEST_CASE("nothing is repeated without end, nor where nobody judges or the user stops", "[exec]") {
+  ExecutorScene scene({});
+  Told told(scene);
+  std::string all_ended = "aaa ended with 2 bbb ended with 2 ccc ended with 2 ";
+  std::size_t attempts = 6;
+  scene.observer.open_for_noise = [](const auto&) { return std::vector<std::string>{"aaa", "ccc", "no cell"}; };
+  SECTION("as often as planned") {
+    attempts = 24;
+    all_ended =
+        "aaa to 4 bbb to 4 ccc to 4 aaa to 8 bbb to 8 ccc to 8 "
+        "aaa ended with 8 bbb ended with 8 ccc ended with 8 ";
+  }
+  SECTION("nobody judges") { scene.observer.open_for_noise = nullptr; }
+  SECTION("the user stops") {
+    scene.observer.attempt_ended = [&, left = 6](const Cell&, const AttemptRecord&) mutable {
+      if (--left == 0) scene.interrupt = 1;
+    };
+  }
+  scene.run(open_to_noise(8));
+  std::string said;
+  for (const std::string& what : told.said) said += what + " ";
+  CHECK(said == all_ended);
+  CHECK(scene.launcher.started.size() == attempts);
+}
+
+TEST_CASE("once enough has failed nothing is repeated for noise", "[exec]") {
+  const FakeAttempt ok = finishes_ok();
+  ExecutorScene scene({ok, ok, ok, ok, ok, exits_with(3)});
+  scene.options.fail_fast = GENERATE(0, 1, 2);
+  scene.observer.open_for_noise = [](const auto&) { return std::vector<std::string>{"aaa"}; };
+  scene.run(open_to_noise(4));
+  CHECK(scene.launcher.started.size() == (scene.options.fail_fast == 1 ? 6 : 10));
+}
+
 TEST_CASE("jobs bounds how many attempts run at once", "[exec]") {
   ExecutorScene scene({});
   scene.options.jobs = 3;

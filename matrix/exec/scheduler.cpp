@@ -1,26 +1,9 @@
 #include "matrix/exec/scheduler.hpp"
 
 #include <algorithm>
-#include <map>
-#include <string>
 
 namespace reprobench {
 namespace {
-
-// By the cells' index: a reference and those that name it, in plan order.
-std::vector<std::vector<std::size_t>> compared_cells(const Plan& plan) {
-  std::vector<std::vector<std::size_t>> compared;
-  std::map<std::string, std::size_t> found_at;  // by the reference's cell_id
-  for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-    const PlannedCell& planned = plan.cells[i];
-    if (planned.skip) continue;
-    const std::string& key = planned.cell.reference_cell_id.value_or(planned.cell.request.cell_id);
-    const auto [found, is_new] = found_at.emplace(key, compared.size());
-    if (is_new) compared.emplace_back();
-    compared[found->second].push_back(i);
-  }
-  return compared;
-}
 
 // Residents share what they run on, so it must be of one kind.
 bool may_be_resident_together(const CellRequest& a, const CellRequest& b) {
@@ -36,11 +19,12 @@ Company company_of(const Plan& plan, const TaskGroup& group) {
 }
 
 // One repeat of cells that are compared with each other.
-std::vector<TaskGroup> groups_of_repeat(const Plan& plan, const std::vector<std::size_t>& cells, int repeat) {
+std::vector<TaskGroup> groups_of_repeat(const Plan& plan, const std::vector<FurtherRepeats>& cells, int repeat) {
   const auto request = [&](std::size_t index) -> const CellRequest& { return plan.cells[index].cell.request; };
   std::vector<TaskGroup> groups;
-  for (const std::size_t index : cells) {
-    if (repeat >= plan.cells[index].cell.repeat) continue;
+  for (const FurtherRepeats& repeats : cells) {
+    if (repeat < repeats.from || repeat >= repeats.until) continue;
+    const std::size_t index = repeats.cell_index;
     const auto joined = std::find_if(groups.begin(), groups.end(), [&](const TaskGroup& group) {
       return may_be_resident_together(request(group.members.front().cell_index), request(index));
     });
@@ -51,21 +35,30 @@ std::vector<TaskGroup> groups_of_repeat(const Plan& plan, const std::vector<std:
   return groups;
 }
 
+// Round-robin.
+std::vector<TaskGroup> groups_of_repeats(const Plan& plan, const std::vector<FurtherRepeats>& cells) {
+  std::vector<TaskGroup> order;
+  int last = 0;
+  for (const FurtherRepeats& repeats : cells) last = std::max(last, repeats.until);
+  for (int repeat = 0; repeat < last; ++repeat) {
+    for (TaskGroup& group : groups_of_repeat(plan, cells, repeat)) order.push_back(std::move(group));
+  }
+  return order;
+}
+
 }  // namespace
 
 std::vector<TaskGroup> groups_of(const Plan& plan) {
   std::vector<TaskGroup> order;
   for (const std::vector<std::size_t>& cells : compared_cells(plan)) {
-    int most_repeats = 0;
-    for (const std::size_t index : cells) most_repeats = std::max(most_repeats, plan.cells[index].cell.repeat);
-    for (int repeat = 0; repeat < most_repeats; ++repeat) {
-      for (TaskGroup& group : groups_of_repeat(plan, cells, repeat)) order.push_back(std::move(group));
-    }
+    std::vector<FurtherRepeats> all;
+    for (const std::size_t index : cells) all.push_back({index, 0, plan.cells[index].cell.repeat});
+    for (TaskGroup& group : groups_of_repeats(plan, all)) order.push_back(std::move(group));
   }
   return order;
 }
 
-Scheduler::Scheduler(const Plan& plan, int jobs) : jobs_(jobs) {
+Scheduler::Scheduler(const Plan& plan, int jobs) : plan_(plan), jobs_(jobs) {
   for (TaskGroup& group : groups_of(plan)) waiting_.push_back(std::move(group));
 }
 
@@ -98,6 +91,10 @@ void Scheduler::retry(TaskGroup group, std::chrono::nanoseconds not_before) {
   for (AttemptTask& task : group.members) task.attempt += 1;
   group.not_before = not_before;
   waiting_.push_front(std::move(group));
+}
+
+void Scheduler::add(const std::vector<FurtherRepeats>& repeats) {
+  for (TaskGroup& group : groups_of_repeats(plan_, repeats)) waiting_.push_back(std::move(group));
 }
 
 std::optional<std::chrono::nanoseconds> Scheduler::next_due() const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "matrix/exec/repeats_left.hpp"
 #include "matrix/plan/plan.hpp"
 
 namespace reprobench {
@@ -52,12 +53,16 @@ class Scheduler {
   // The same attempts once more, in front of all others once they are due.
   void retry(TaskGroup group, std::chrono::nanoseconds not_before);
 
+  // Behind all others: what made the noise may be over by then. They stand round-robin as those of the plan do.
+  void add(const std::vector<FurtherRepeats>& repeats);
+
   bool has_waiting() const { return !waiting_.empty(); }
   std::optional<std::chrono::nanoseconds> next_due() const;  // the earliest `not_before`
 
  private:
   bool may_start_beside_others(const TaskGroup& group) const;
 
+  const Plan& plan_;
   std::deque<TaskGroup> waiting_;
   int jobs_;
   int running_ = 0;           // groups

@@ -12,14 +12,14 @@ namespace reprobench {
 namespace {
 
 bool is_whole(const ComparedSide& side) {
-  return side.stored && side.missing.empty() && std::ssize(side.stored->repeats) == side.stored->repeats_planned &&
+  return side.stored && side.missing.empty() && std::ssize(side.stored->repeats) == side.stored->repeats_due &&
          std::all_of(side.stored->repeats.begin(), side.stored->repeats.end(),
                      [](const AttemptRecord& attempt) { return attempt.end == AttemptEnd::completed; });
 }
 
 CellEvidence evidence_of(const ComparedSide& side) {
   const StoredCell& stored = *side.stored;
-  CellEvidence evidence{stored.slug, side.request.device, stored.host, stored.repeats};
+  CellEvidence evidence{stored.slug, side.request.device, stored.host, stored.repeats, stored.looks};
   for (AttemptRecord& attempt : evidence.repeats) {
     int number = 0;
     for (RankRecord& rank : attempt.ranks) {
@@ -49,6 +49,8 @@ std::vector<CellRatio> cell_ratios(const ComparedSide& measured, const ComparedS
     if (!ours) {
       ours = evidence_of(measured);
       theirs = evidence_of(expected);
+      // Of two runs, noise may have left this side open alone.
+      ours->repeats.resize(std::min(ours->repeats.size(), partners_of(*theirs, *ours)));
     }
     threshold.gate = Gate::record_only;
     const CheckResult check = evaluate(threshold, *ours, {&*theirs, {}, ""});

@@ -84,8 +84,8 @@ std::string repeats_problem(const ComparedSide& side, const std::string& name) {
     if (other == nullptr && repeat.lead().result->chain != first->lead().result->chain) other = &repeat;
   }
   std::string problem;
-  if (completed < side.stored->repeats_planned) {
-    problem = fmt::format("of {} {} of {} repeats completed", name, completed, side.stored->repeats_planned);
+  if (completed < side.stored->repeats_due) {
+    problem = fmt::format("of {} {} of {} repeats completed", name, completed, side.stored->repeats_due);
     if (failed != nullptr) {
       problem += fmt::format(", repeat {}: {}: {}", failed->repeat, to_string(failed->end), failed->detail);
     }

@@ -24,7 +24,8 @@ struct StoredCell {
   std::string slug;
   std::string host;  // in a merged run
   std::filesystem::path run_folder;
-  int repeats_planned = 0;
+  int repeats_due = 0;
+  std::vector<int> looks;              // planned_looks()
   std::vector<AttemptRecord> repeats;  // the last attempt of each, in order; without traces
   std::map<int, Injection> injections;
   SharedList<CellThreshold> thresholds;

@@ -13,7 +13,7 @@ ComparedSide stored(ScriptedReplays& replays, const std::string& stack, const st
   StoredCell& cell = side.stored.emplace();
   cell.run_id = run;
   cell.slug = "smoke-mlp-" + stack;
-  cell.repeats_planned = 3;
+  cell.repeats_due = 3;
   for (int repeat = 0; repeat < 3; ++repeat) {
     cell.repeats.push_back(side.attempt);
     cell.repeats.back().repeat = repeat;
@@ -37,7 +37,7 @@ TEST_CASE("equal bits are said of all repeats of both cells", "[stored]") {
 TEST_CASE("numbers of repeats are said where they differ, runs where there are two", "[stored]") {
   ScriptedReplays replays;
   ComparedSide expected = stored(replays, "stack-a", "r0");
-  expected.stored->repeats_planned = 1;
+  expected.stored->repeats_due = 1;
   expected.stored->repeats.resize(1);
   const auto comparison = compared(replays, stored(replays, "stack-a"), expected);
   CHECK(comparison.sentence == "equal bits in all that 6 steps digested, in 3 repeats against 1");
@@ -135,6 +135,29 @@ TEST_CASE("time and memory stand beside the bits for every bound on a regression
   CHECK_THAT(ratios.front().sentence, Catch::StartsWith("150.0 MiB against 100.0 MiB: x1.500"));
   measured.stored->repeats[1].end = AttemptEnd::crash;
   CHECK(cell_ratios(measured, expected).empty());
+}
+
+TEST_CASE("of two runs of which one was repeated further for noise, those repeats are paired that both have",
+          "[stored]") {
+  ScriptedReplays replays;
+  const TemporaryFolder folder;
+  ComparedSide fewer = timed(replays, "stack-a", 100 << 20, folder);
+  ComparedSide more = timed(replays, "stack-b", 150 << 20, folder);
+  fewer.stored->repeats.pop_back();
+  fewer.stored->repeats_due = 2;
+  const auto pairs = [&](const ComparedSide& measured, const ComparedSide& expected) {
+    const auto ratios = cell_ratios(measured, expected);
+    REQUIRE(ratios.size() == 1);
+    return ratios.front().ratio.has_value();
+  };
+  CHECK_FALSE(pairs(more, fewer));  // unequal numbers that nobody planned
+  CHECK_FALSE(pairs(fewer, more));
+  fewer.stored->looks = more.stored->looks = {2, 3};
+  CHECK(pairs(more, fewer));
+  CHECK(pairs(fewer, more));
+  more.stored->looks = {3};
+  CHECK_FALSE(pairs(more, fewer));
+  CHECK_FALSE(pairs(fewer, more));
 }
 
 }  // namespace

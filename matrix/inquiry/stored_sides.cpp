@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/usage_error.hpp"
-#include "matrix/evidence/run_record.hpp"
+#include "matrix/evidence/planned_looks.hpp"
+#include "matrix/evidence/repeats_due.hpp"
 #include "matrix/inquiry/compared_sides.hpp"
 #include "matrix/inquiry/non_finite.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -74,9 +75,16 @@ ComparedSide side_of(const JudgedRun& run, std::size_t index) {
   const auto host = cell.coordinates.find("host");
   ComparedSide side{
       fmt::format("{}:{}", run.record.info.run_id, cell.request.cell_id), cell.request, {}, {}, StoredCell{}, ""};
-  *side.stored = {run.record.info.run_id, cell.slug,       host == cell.coordinates.end() ? "" : host->second,
-                  run.record.folder,      cell.repeat,     last_attempts(run.record.cells[index]),
-                  cell.injections,        cell.thresholds, failed_numerics(run.verdict.cells[index])};
+  *side.stored = {run.record.info.run_id,
+                  cell.slug,
+                  host == cell.coordinates.end() ? "" : host->second,
+                  run.record.folder,
+                  repeats_due(cell, run.record.cells[index]),
+                  planned_looks(cell),
+                  last_attempts(run.record.cells[index]),
+                  cell.injections,
+                  cell.thresholds,
+                  failed_numerics(run.verdict.cells[index])};
   const auto& repeats = side.stored->repeats;
   const auto trained = std::find_if(repeats.begin(), repeats.end(), has_trained);
   if (planned.skip) {

@@ -53,6 +53,7 @@ struct Cell {
   std::optional<std::string> reference_cell_id;  // nothing: this cell is a reference, or the matrix names none
   bool required = false;
   int repeat = 1;
+  int max_repeat = 0;  // where noise leaves a ratio open (evidence/planned_looks.hpp); 0: never more than `repeat`
   bool poison_last_repeat = false;
   bool exclusive = false;
   std::int64_t memory_bytes = 0;  // of the host, that its worker says an attempt will take; 0: not predicted
@@ -116,6 +117,8 @@ struct Description<PlannedCell> {
     field("reference_cell_id", cell.reference_cell_id, rule::not_empty);
     field("required", cell.required);
     field("repeat", cell.repeat, rule::at_least(1));
+    field.optional("max_repeat", cell.max_repeat,
+                   rule::at_least(1).says("Where noise leaves a ratio open, repeats are doubled up to here."));
     field("poison_last_repeat", cell.poison_last_repeat);
     field("exclusive", cell.exclusive);
     field.optional("memory_bytes", cell.memory_bytes,

@@ -156,7 +156,9 @@ Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
     add_to_slug(name, value);
   }
   cell.coordinates.shrink_to_fit();
-  cell.repeat = matrix.repeat.value_or(suite.repeat);
+  cell.repeat = matrix.repeats.repeat.value_or(suite.repeat);
+  const int most = matrix.repeats.repeat ? matrix.repeats.max_repeat.value_or(cell.repeat) : suite.max_repeat;
+  if (most > cell.repeat) cell.max_repeat = most;
   cell.poison_last_repeat = suite.poison_last_repeat;
   cell.exclusive = suite.exclusive;
   cell.limits = matrix.limits.applied_to(suite.limits);

@@ -144,6 +144,20 @@ TEST_CASE("the last rule that selects a cell holds, and a bare gate keeps the bo
   CHECK(c->mark.file == "smoke.yaml");
 }
 
+TEST_CASE("a matrix that says how often a cell runs says so of the most, too", "[plan]") {
+  const auto repeats_of = [](const std::string& of_suite, const std::string& of_matrix) {
+    const SuiteSpec suite = parse_test_suite("smoke", of_suite);
+    const auto cells = expand(parse_test_matrix("axes: {stack: [a]}\n" + of_matrix), {{"smoke", suite}});
+    return std::pair(cells.at(0).cell.repeat, cells.at(0).cell.max_repeat);
+  };
+  CHECK(repeats_of("repeat: 7\nmax_repeat: 28\n", "") == std::pair(7, 28));
+  CHECK(repeats_of("repeat: 7\nmax_repeat: 7\n", "") == std::pair(7, 0));
+  CHECK(repeats_of("repeat: 7\n", "") == std::pair(7, 0));
+  CHECK(repeats_of("repeat: 7\nmax_repeat: 28\n", "repeat: 3\n") == std::pair(3, 0));
+  CHECK(repeats_of("repeat: 7\nmax_repeat: 28\n", "repeat: 3\nmax_repeat: 9\n") == std::pair(3, 9));
+  CHECK(repeats_of("", "repeat: 3\nmax_repeat: 9\n") == std::pair(3, 9));
+}
+
 TEST_CASE("required marks, repeats, limits and faults reach the cells they select", "[plan]") {
   const auto cells = expand_test(
       "axes: {stack: [a, b]}\nrepeat: 3\ntimeout: 90s\nrequired: [{stack: a}]\n"

@@ -15,7 +15,7 @@ namespace {
 Plan sample_plan() {
   const SuiteSpec suite = parse_test_suite(
       "smoke",
-      "repeat: 3\ntrace: tensor\npoison_last_repeat: true\nexclusive: true\ntimeout: 90s\n"
+      "repeat: 3\nmax_repeat: 12\ntrace: tensor\npoison_last_repeat: true\nexclusive: true\ntimeout: 90s\n"
       "thresholds:\n  throughput.step_time: {max_regression: 5%, vs: reference}\n  memory.peak_rss: {max: 1GiB}\n");
   const MatrixSpec matrix = parse_test_matrix(
       "axes: {stack: [a, b], precision: [bf16]}\nreference: {stack: b}\nrequired: [{stack: a}]\n"
@@ -69,7 +69,7 @@ TEST_CASE("a plan survives its document", "[plan]") {
   CHECK(cell.injections.at(1).element == 5);
   CHECK(cell.thresholds.size() == 2);
   CHECK(cell.thresholds[0].mark.file == "smoke.yaml");
-  CHECK(cell.thresholds[0].mark.line == 10);
+  CHECK(cell.thresholds[0].mark.line == 11);
   CHECK(cell.thresholds[1].gate == Gate::record_only);
   CHECK(cell.thresholds[1].mark.file == "smoke.yaml");
   CHECK(cell.thresholds[1].gate_mark.file == plan.cells[0].cell.thresholds[1].gate_mark.file);

@@ -261,6 +261,10 @@ const std::vector<Row>& threshold_rows() {
        "m.yaml:9:52: error[RB035]: `memory.peak_rss` against the reference is a ratio, which takes no limit; write "
        "`max_regression: 5%`, or leave out `vs`"},
       {"B36", rule("throughput.samples", "{min: 5, max: 3}"), "m.yaml:9:23: error[RB036]: min 5 is larger than max 3"},
+      {"B36 of repeats", matrix_with("repeat: 7\nmax_repeat: 6\n"),
+       "m.yaml:9:13: error[RB036]: `max_repeat` 6 is less than `repeat` 7"},
+      {"B36 alone", matrix_with("max_repeat: 6\n"),
+       "m.yaml:8:13: error[RB036]: `max_repeat` without `repeat`; say how often at least, too: `repeat: 7`"},
       {"B37", rule("throughput.step_time", "{max_regression: -5%, vs: reference}"),
        "m.yaml:9:42: error[RB037]: `max_regression` must not be negative, got `-5%`; write for example 5%"},
       {"B38", rule("throughput.step_time", "{max_regression: 5, vs: reference}"),

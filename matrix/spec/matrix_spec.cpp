@@ -78,12 +78,10 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
      &read_selection_rules<&MatrixSpec::required>},
     {"reference", kOptional,
      "Who is compared with whom: the coordinates that a cell's reference has instead of its own.", &read_reference},
-    {"repeat", kOptional, "Fresh processes a cell, instead of the suites'.",
-     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
-       if (const auto value = read_integer(entry.key, entry.value, scope, 1, kMostRepeats)) {
-         matrix.repeat = static_cast<int>(*value);
-       }
-     }},
+    {"repeat", kOptional, "Fresh processes a cell, instead of the suites', and no more than `max_repeat`.",
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_repeat(matrix.repeats, entry, scope); }},
+    {"max_repeat", kOptional, "As many at most, instead of the suites'; see suites. Without it `repeat`.",
+     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_max_repeat(matrix.repeats, entry, scope); }},
     {"limits", kOptional, "Times after which an attempt is stopped; see limits.",
      [](MatrixSpec& matrix, const Entry& entry, Scope& scope) { read_limits(matrix.limits, entry, scope); }},
     {"timeout", kOptional, "The same as `limits: {total: ...}`.",
@@ -128,6 +126,7 @@ MatrixSpec parse_matrix(const std::string& text, const std::string& file, const 
   matrix.text = text;
   read_fields<MatrixSpec>(matrix, root, kMatrixFields, scope);
   check_limits(matrix.limits, root, scope);
+  check_repeats(matrix.repeats, root, scope);
   check_axis_uses(matrix, root, scope);
   check_reference_is_named(matrix, root, scope);
   diagnostics.throw_if_any();

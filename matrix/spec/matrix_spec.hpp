@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "matrix/spec/repeat_reader.hpp"
 #include "matrix/spec/suite_spec.hpp"
 
 namespace reprobench {
@@ -49,8 +50,8 @@ struct MatrixSpec {
   std::map<std::string, std::string> reference;  // coordinate -> value of the cells others are compared with
   Mark axes_mark;                                // of the key `axes`
   Mark reference_mark;
-  std::optional<int> repeat;  // overrides the suites'
-  LimitOverrides limits;      // over the suites'
+  RepeatsStated repeats;  // with `repeat` it overrides both of the suites'
+  LimitOverrides limits;  // over the suites'
   std::vector<ThresholdRule> thresholds;
   std::vector<InjectRule> inject;
   std::string data;  // file of instructions for the workloads whose models take one; empty: each its own

@@ -100,6 +100,14 @@ TEST_CASE("a suite without limits has the documented ones", "[spec]") {
   CHECK(suite.workloads.at(0).steps == 20);
 }
 
+TEST_CASE("a matrix says how often at least and at most, or nothing of either", "[spec]") {
+  CHECK_FALSE(parse("").repeats.repeat);
+  CHECK_FALSE(parse("").repeats.max_repeat);
+  CHECK(parse("repeat: 2\n").repeats.repeat == 2);
+  CHECK_FALSE(parse("repeat: 2\n").repeats.max_repeat);
+  CHECK(parse("repeat: 2\nmax_repeat: 1000\n").repeats.max_repeat == 1000);
+}
+
 TEST_CASE("a suite's keys reach its fields", "[spec]") {
   const SuiteSpec suite = parse_good_suite(
       "trace: tensor\nrepeat: 3\npoison_last_repeat: true\nexclusive: true\nknobs: {threads: 4, determinism: fast, "
@@ -108,6 +116,9 @@ TEST_CASE("a suite's keys reach its fields", "[spec]") {
   CHECK(suite.repeat == 3);
   CHECK(suite.poison_last_repeat);
   CHECK(suite.exclusive);
+  CHECK(suite.max_repeat == 3);
+  CHECK(parse_good_suite("repeat: 3\nmax_repeat: 12\n").max_repeat == 12);
+  CHECK(parse_good_suite("max_repeat: 3\nrepeat: 3\n").max_repeat == 3);
   CHECK(suite.world_size == 1);
   CHECK(parse_good_suite("world_size: 2\n").world_size == 2);
   CHECK(suite.knobs == KnobValues{{"threads", "4"}, {"determinism", "fast"}, {"max_grad_norm", "0.5"}});

@@ -11,6 +11,7 @@
 #include "matrix/spec/knob_reader.hpp"
 #include "matrix/spec/limits_reader.hpp"
 #include "matrix/spec/own_data.hpp"
+#include "matrix/spec/repeat_reader.hpp"
 #include "matrix/spec/scalar.hpp"
 #include "matrix/spec/schema.hpp"
 #include "matrix/spec/threshold_reader.hpp"
@@ -24,6 +25,7 @@ using Entry = YamlEntry;
 struct SuiteDraft {
   SuiteSpec suite;
   LimitOverrides limits;
+  RepeatsStated repeats;
 };
 
 void read_model(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
@@ -197,11 +199,9 @@ constexpr Field<SuiteDraft> kSuiteFields[] = {
        }
      }},
     {"repeat", kOptional, "Fresh processes a cell.",
-     [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
-       if (const auto value = read_integer(entry.key, entry.value, scope, 1, kMostRepeats)) {
-         draft.suite.repeat = static_cast<int>(*value);
-       }
-     }},
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_repeat(draft.repeats, entry, scope); }},
+    {"max_repeat", kOptional, "As many at most: where noise leaves a ratio open they are doubled up to here.",
+     [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_max_repeat(draft.repeats, entry, scope); }},
     {"world_size", kOptional, "Ranks of its cells, which an axis or `include` may override; without it 1.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
        if (const auto value = read_integer(entry.key, entry.value, scope, 1, kMaxWorldSize)) {
@@ -274,9 +274,12 @@ SuiteSpec parse_suite(const std::string& text, const std::string& file, const Vo
   draft.suite.mark = root.mark;
   read_fields<SuiteDraft>(draft, root, kSuiteFields, scope);
   check_limits(draft.limits, root, scope);
+  check_repeats(draft.repeats, root, scope);
   check_selections(draft.suite, scope);
   diagnostics.throw_if_any();
   draft.suite.limits = draft.limits.applied_to({});
+  draft.suite.repeat = draft.repeats.repeat.value_or(1);
+  draft.suite.max_repeat = draft.repeats.max_repeat.value_or(draft.suite.repeat);
   return std::move(draft.suite);
 }
 

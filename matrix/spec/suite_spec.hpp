@@ -53,6 +53,7 @@ struct SuiteSpec {
   KnobValues knobs;  // fixed by the suite; an axis of the same name overrides them
   TraceLevel trace = TraceLevel::step;
   int repeat = 1;      // fresh processes a cell
+  int max_repeat = 1;  // as many at most: where noise leaves a ratio open, they are doubled up to here
   int world_size = 1;  // ranks of each; an axis or `include` overrides it
   bool poison_last_repeat = false;
   bool exclusive = false;  // nothing else runs beside it: its timings count

@@ -39,6 +39,11 @@ std::optional<RatioInterval> paired_ratio(std::span<const double> measured, std:
                        std::exp(log_ratios[static_cast<std::size_t>(n - rank)]), n};
 }
 
+int fewest_pairs(double confidence) {
+  // All n lie on one side of the median with probability 2 / 2^n.
+  return static_cast<int>(std::ceil(1 - std::log2(1 - confidence)));
+}
+
 RatioVerdict judge_ratio(const RatioInterval& interval, double margin) {
   const double limit = 1 + margin;
   if (interval.low > limit) return RatioVerdict::worse;

@@ -2,7 +2,8 @@
 //
 // The estimate is the median of the pairs' log-ratios. Its interval is the sign-test interval: two order statistics of
 // the log-ratios, chosen so that the median lies between them with the asked confidence whatever the distribution
-// (Conover, Practical Nonparametric Statistics, section 3.2). It needs six pairs for 95 %.
+// (Conover, Practical Nonparametric Statistics, section 3.2). It needs six pairs for 95 %; fewest_pairs() says
+// how many for another.
 #pragma once
 
 #include <optional>
@@ -22,6 +23,9 @@ struct RatioInterval {
 // finite.
 std::optional<RatioInterval> paired_ratio(std::span<const double> measured, std::span<const double> reference,
                                           double confidence = 0.95);
+
+// As many as have an interval with that confidence, of which 1 has none.
+int fewest_pairs(double confidence);
 
 enum class RatioVerdict { worse, equivalent, better, undecided };
 

@@ -134,5 +134,43 @@ TEST_CASE("the interval covers the true ratio as often as it says, also with hea
   CHECK(covered >= kTrials * 0.95 - 0.015 * kTrials);
 }
 
+TEST_CASE("as many pairs as are called enough have an interval, one less has none", "[stats]") {
+  for (const auto& [confidence, fewest] : {std::pair(0.95, 6), {0.975, 7}, {1 - 0.05 / 3, 7}, {0.99, 8}, {0.5, 2}}) {
+    INFO(confidence);
+    CHECK(fewest_pairs(confidence) == fewest);
+    const std::vector<double> ones(static_cast<std::size_t>(fewest), 1.0);
+    CHECK(paired_ratio(ones, ones, confidence));
+    CHECK_FALSE(
+        paired_ratio(std::span(ones).first(ones.size() - 1), std::span(ones).first(ones.size() - 1), confidence));
+  }
+}
+
+// How often, of pairs whose true ratio is the bound itself, some look at 7, 14 and 28 of them finds an end.
+double decided_at_some_look(double confidence) {
+  std::mt19937_64 generator(20261123);
+  std::cauchy_distribution<double> bursts;
+  constexpr int kTrials = 4000;
+  int decided = 0;
+  for (int trial = 0; trial < kTrials; ++trial) {
+    std::vector<double> measured;
+    for (const std::size_t look : {7, 14, 28}) {
+      while (measured.size() < look) measured.push_back(1.1 * std::exp(0.02 * bursts(generator)));
+      const std::vector<double> ones(look, 1.0);
+      if (judge_ratio(*paired_ratio(measured, ones, confidence), 0.1) == RatioVerdict::undecided) continue;
+      ++decided;
+      break;
+    }
+  }
+  return static_cast<double>(decided) / kTrials;
+}
+
+// Exactly: 1.56 + 1.29 + 1.25 % at most, less what two looks find both. 4,000 trials: three standard errors are 1 %.
+TEST_CASE("who looks three times at pairs on the bound finds an end in one of twenty, and with 95 % each more often",
+          "[stats]") {
+  CHECK(decided_at_some_look(1 - 0.05 / 3) < 0.05);
+  CHECK(decided_at_some_look(1 - 0.05 / 3) > 0.02);
+  CHECK(decided_at_some_look(0.95) > 0.05);
+}
+
 }  // namespace
 }  // namespace reprobench

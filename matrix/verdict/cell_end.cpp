@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/number.hpp"
+#include "matrix/evidence/repeats_due.hpp"
 
 namespace reprobench {
 namespace {
@@ -34,9 +35,10 @@ bool is_input_changed(const AttemptRecord& attempt) {
 }  // namespace
 
 std::vector<const AttemptRecord*> last_attempts(const Cell& cell, const CellRecord& record) {
-  std::vector<const AttemptRecord*> last(static_cast<std::size_t>(cell.repeat), nullptr);
+  const int due = repeats_due(cell, record);
+  std::vector<const AttemptRecord*> last(static_cast<std::size_t>(due), nullptr);
   for (const AttemptRecord& attempt : record.attempts) {
-    if (attempt.repeat < 0 || attempt.repeat >= cell.repeat) continue;
+    if (attempt.repeat < 0 || attempt.repeat >= due) continue;
     const AttemptRecord*& slot = last[static_cast<std::size_t>(attempt.repeat)];
     if (slot == nullptr || attempt.attempt >= slot->attempt) slot = &attempt;
   }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "matrix/evidence/planned_looks.hpp"
 #include "matrix/stats/paired_ratio.hpp"
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
@@ -30,9 +32,10 @@ Measurement value_of(const Metric& metric, const AttemptRecord& attempt, const M
   return value ? Measurement{value, std::nullopt, ""} : Measurement{std::nullopt, std::nullopt, "did not record it"};
 }
 
-Values values_of(const Metric& metric, const CellEvidence& cell, const MeasurementSelection& of) {
+// Of the first `count` repeats.
+Values values_of(const Metric& metric, const CellEvidence& cell, const MeasurementSelection& of, std::size_t count) {
   Values values;
-  for (const AttemptRecord& attempt : cell.repeats) {
+  for (const AttemptRecord& attempt : std::span(cell.repeats).first(count)) {
     const Measurement measurement = value_of(metric, attempt, of);
     if (!measurement.value) {
       values.missing = metric.of_attempt != nullptr
@@ -45,6 +48,16 @@ Values values_of(const Metric& metric, const CellEvidence& cell, const Measureme
   }
   return values;
 }
+
+}  // namespace
+
+// It may have been repeated further for another cell that noise left open: those have no partner here.
+std::size_t partners_of(const CellEvidence& cell, const CellEvidence& reference) {
+  const bool is_at_a_look = std::ranges::count(reference.looks, std::ssize(cell.repeats)) > 0;
+  return is_at_a_look ? std::min(cell.repeats.size(), reference.repeats.size()) : reference.repeats.size();
+}
+
+namespace {
 
 double aggregated(const Metric& metric, const std::vector<double>& values) {
   if (std::any_of(values.begin(), values.end(), [](double v) { return !std::isfinite(v); })) return std::nan("");
@@ -149,8 +162,8 @@ void judge_absolute(CheckResult& check, const Bound& bound, double value, const 
 
 // Ratio of this cell to the reference, more is worse, with its interval.
 std::optional<RatioInterval> ratio_to_reference(const Metric& metric, const std::vector<double>& measured,
-                                                const std::vector<double>& reference) {
-  if (metric.aggregate == Aggregate::median_paired) return paired_ratio(measured, reference);
+                                                const std::vector<double>& reference, double confidence) {
+  if (metric.aggregate == Aggregate::median_paired) return paired_ratio(measured, reference, confidence);
   const double ours = aggregated(metric, measured);
   const double theirs = aggregated(metric, reference);
   if (!(ours > 0) || !(theirs > 0)) return std::nullopt;
@@ -179,10 +192,11 @@ void judge_regression(CheckResult& check, const Metric& metric, const Bound& bou
       return decide(check, CheckStatus::passed, "within_bound",
                     fmt::format("{}, not worse by more than {:.3g} %", numbers, bound.limit * 100));
     case RatioVerdict::undecided:
-      return leave_undecided(check, "noise",
-                             fmt::format("{}: the interval reaches over the bound of {:.3g} %; more repeats or a "
-                                         "quieter machine would decide it",
-                                         numbers, bound.limit * 100));
+      return leave_undecided(
+          check, "noise",
+          fmt::format("{}: the interval of {} pairs reaches over the bound of {:.3g} %; more repeats "
+                      "or a quieter machine would decide it",
+                      numbers, interval.pairs, bound.limit * 100));
   }
 }
 
@@ -197,7 +211,7 @@ void append_finding(CheckResult& check, const Values& values, double value) {
 void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellThreshold& threshold,
                           const CellEvidence& cell, const CellEvidence* reference) {
   const Bound& bound = threshold.bound;
-  const Values measured = values_of(metric, cell, threshold.of);
+  const Values measured = values_of(metric, cell, threshold.of, cell.repeats.size());
   if (!measured.missing.empty()) return leave_undecided(check, "missing_metric", measured.missing);
   check.samples = static_cast<int>(measured.of_attempts.size());
   const double value = standing_for(metric, bound, measured.of_attempts);
@@ -212,7 +226,7 @@ void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellTh
 
   check.measured = value;
   if (!std::isfinite(value)) return reject_not_finite(check);
-  const Values expected = values_of(metric, *reference, threshold.of);
+  const Values expected = values_of(metric, *reference, threshold.of, partners_of(cell, *reference));
   if (!expected.missing.empty()) return leave_undecided(check, "missing_metric", expected.missing);
   check.reference = aggregated(metric, expected.of_attempts);
   if (expected.of_attempts.size() != measured.of_attempts.size()) {
@@ -220,11 +234,12 @@ void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellTh
         check, "unpaired",
         fmt::format("{} repeats here, {} of the reference", measured.of_attempts.size(), expected.of_attempts.size()));
   }
-  const auto interval = ratio_to_reference(metric, measured.of_attempts, expected.of_attempts);
+  const double confidence = confidence_of_each(cell.looks.size());
+  const auto interval = ratio_to_reference(metric, measured.of_attempts, expected.of_attempts, confidence);
   if (!interval) {
     return leave_undecided(check, "too_few_samples",
-                           fmt::format("{} pairs give no 95 % interval of the ratio; six positive ones would",
-                                       measured.of_attempts.size()));
+                           fmt::format("{} pairs give no {:.3g} % interval of the ratio; {} positive ones would",
+                                       measured.of_attempts.size(), confidence * 100, fewest_pairs(confidence)));
   }
   judge_regression(check, metric, bound, *interval);
 }

@@ -19,6 +19,9 @@ Against opposite_of(const CellThreshold& threshold);
 // Never passes on what is missing, not finite or not comparable. `cell` holds every repeat of the cell, completed.
 CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, const ReferenceEvidence& reference);
 
+// How many of the reference's repeats, from the first on, are held against those of the cell.
+std::size_t partners_of(const CellEvidence& cell, const CellEvidence& reference);
+
 // A check nobody could evaluate, because the cell did not get that far.
 CheckResult undecided(const CellThreshold& threshold, Reason reason, std::string sentence);
 

@@ -95,6 +95,22 @@ TEST_CASE("a side with other repeats, or with a missing peak, leaves the ratio o
   CHECK(missing_here.sentence == "repeat 2 of cell did not record it");
 }
 
+TEST_CASE("repeats that a reference got for another cell have no partner here", "[verdict]") {
+  CellEvidence reference = with_peaks("reference", {100, 100, 100, 900});
+  const CellEvidence cell = with_peaks("cell", {120, 100});
+  const auto status = [&](std::vector<int> looks) {
+    reference.looks = std::move(looks);
+    return held_against(cell, reference, 0.1).status;
+  };
+  CHECK(status({2, 4}) == CheckStatus::failed);  // 120 against 100, not against 900
+  CHECK(*held_against(cell, reference, 0.1).reference == 100 * kMiB);
+  CHECK(status({}) == CheckStatus::inconclusive);
+  CHECK(status({4}) == CheckStatus::inconclusive);
+  CHECK(status({3, 4}) == CheckStatus::inconclusive);  // two are no look that was planned
+  reference = with_peaks("reference", {100});
+  CHECK(status({1, 2, 4}) == CheckStatus::inconclusive);  // nor may the reference have fewer
+}
+
 TEST_CASE("a bound of the wrong sort decides nothing: a limit is no ratio, and what compares already has none",
           "[verdict]") {
   const CellEvidence cell = with_peaks("cell", {100});

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/device_class.hpp"
+#include "matrix/evidence/planned_looks.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/verdict/bitwise.hpp"
@@ -293,6 +294,7 @@ class Judge {
   CellEvidence load_evidence(const Cell& cell, const std::vector<const AttemptRecord*>& repeats) const {
     const auto host = cell.coordinates.find("host");
     CellEvidence evidence{cell.slug, cell.request.device, host == cell.coordinates.end() ? "" : host->second, {}};
+    evidence.looks = planned_looks(cell);
     for (const AttemptRecord* attempt : repeats) {
       evidence.repeats.push_back(*attempt);
       load_traces(evidence.repeats.back(), run_.folder, cell.request);

@@ -75,6 +75,69 @@ TEST_CASE("an interval that reaches over the bound is inconclusive for noise", "
   CHECK(candidate(judge(run)).reason == "noise");
 }
 
+// Both cells may be repeated up to 28 times; the candidate takes so much longer in each repeat.
+RunRecord run_with_looks(const std::vector<double>& slowdowns) {
+  const int repeats = static_cast<int>(slowdowns.size());
+  RunRecord run = sample::run(repeats, 1.0, kStepTime);
+  for (PlannedCell& planned : run.plan.cells) {
+    planned.cell.repeat = 7;
+    planned.cell.max_repeat = 28;
+  }
+  for (int i = 0; i < repeats; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    run.cells[0].attempts[at] = sample::attempt(i, 300'000);
+    candidate(run).attempts[at] = sample::attempt(i, 300'000 * slowdowns[at]);
+  }
+  return run;
+}
+
+TEST_CASE("a noisy repeat leaves a cell open at the first look and no longer at the second", "[verdict]") {
+  std::vector<double> slowdowns{1, 1.3, 1, 1.01, 0.99, 1, 1};
+  const auto check = [&] { return candidate(judge(run_with_looks(slowdowns))).checks.at(0); };
+  CHECK(check().reason == "noise");
+  CHECK_THAT(check().sentence, Catch::Contains("the interval of 7 pairs reaches over the bound of 5 %"));
+  CHECK(*check().ratio_high == Approx(1.3).epsilon(1e-4));
+  slowdowns.resize(14, 1);
+  CHECK(check().status == CheckStatus::passed);
+  CHECK(check().samples == 14);
+  slowdowns[9] = slowdowns[10] = 1.3;
+  CHECK(check().reason == "noise");  // three of fourteen: each look has its share of the 5 %, 98.3 % are asked
+  slowdowns[10] = 1;
+  CHECK(check().status == CheckStatus::passed);
+}
+
+TEST_CASE("between two looks a cell is unfinished, however well it stands", "[verdict]") {
+  CHECK(candidate(judge(run_with_looks(std::vector<double>(7, 1)))).outcome == Outcome::passed);
+  for (const std::size_t repeats : {8, 13, 15, 27}) {
+    INFO(repeats);
+    const CellVerdict cell = candidate(judge(run_with_looks(std::vector<double>(repeats, 1))));
+    CHECK(cell.outcome == Outcome::unfinished);
+    CHECK(cell.reason == "interrupted");
+  }
+  CHECK(candidate(judge(run_with_looks(std::vector<double>(28, 1)))).outcome == Outcome::passed);
+  RunRecord hole = run_with_looks(std::vector<double>(14, 1));
+  candidate(hole).attempts.erase(candidate(hole).attempts.begin() + 7, candidate(hole).attempts.end() - 1);
+  CHECK(candidate(judge(hole)).outcome == Outcome::unfinished);
+}
+
+TEST_CASE("a cell that ends worse in a repeat that was added for noise fails", "[verdict]") {
+  RunRecord run = run_with_looks(std::vector<double>(14, 1));
+  candidate(run).attempts[12].end = AttemptEnd::crash;
+  CHECK(candidate(judge(run)).outcome == Outcome::failed);
+}
+
+TEST_CASE("a candidate decided at its first look is held against the repeats that ran beside it", "[verdict]") {
+  RunRecord run = run_with_looks(std::vector<double>(14, 1));
+  for (std::size_t i = 7; i < 14; ++i) run.cells[0].attempts[i] = sample::attempt(static_cast<int>(i), 100'000);
+  candidate(run).attempts.resize(7);
+  CHECK(candidate(judge(run)).outcome == Outcome::passed);
+  CHECK(*candidate(judge(run)).checks.at(0).ratio == Approx(1));
+  CHECK_FALSE(candidate(judge(run)).checks.at(0).phases.empty());
+  run.cells[0].attempts.resize(7);
+  candidate(run) = run_with_looks(std::vector<double>(14, 1)).cells[1];
+  CHECK(candidate(judge(run)).checks.at(0).reason == "unpaired");
+}
+
 TEST_CASE("a throughput check on netlib's reference BLAS is inconclusive", "[verdict]") {
   RunRecord run = sample::run(7, 1.0, kStepTime);
   for (AttemptRecord& attempt : candidate(run).attempts) attempt.lead().result->fingerprint.blas_provider = "netlib";

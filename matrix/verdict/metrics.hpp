@@ -19,6 +19,7 @@ struct CellEvidence {
   std::string device;  // "cpu", "sm_90"
   std::string host;    // in a merged run
   std::vector<AttemptRecord> repeats;
+  std::vector<int> looks{};  // planned_looks() of the cell
 };
 
 // A metric of a whole cell, or the reason why it has none.

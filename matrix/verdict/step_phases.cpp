@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/evidence/planned_looks.hpp"
 #include "matrix/evidence/timed_steps.hpp"
 #include "matrix/stats/paired_ratio.hpp"
 #include "matrix/stats/robust.hpp"
@@ -18,10 +20,10 @@ constexpr std::int64_t PhaseTimes::*kTimes[] = {&PhaseTimes::data_ns, &PhaseTime
                                                 &PhaseTimes::comm_ns, &PhaseTimes::optimizer_ns};
 static_assert(std::size(kTimes) == std::size(kStepPhases));
 
-// Of every repeat the median over its steps.
-std::vector<double> medians_ns(const CellEvidence& cell, std::int64_t PhaseTimes::*time) {
+// Of each of the first `count` repeats the median over its steps.
+std::vector<double> medians_ns(const CellEvidence& cell, std::int64_t PhaseTimes::*time, std::size_t count) {
   std::vector<double> medians;
-  for (const AttemptRecord& attempt : cell.repeats) {
+  for (const AttemptRecord& attempt : std::span(cell.repeats).first(count)) {
     std::vector<double> times_ns;
     for (const StepRecord* step : timed_steps(attempt)) times_ns.push_back(static_cast<double>(step->phases.*time));
     if (times_ns.empty()) return {};
@@ -52,14 +54,14 @@ std::string moved_text(const StepPhase& phase) {
 std::vector<StepPhase> step_phases(const CellEvidence& cell, const CellEvidence* reference) {
   std::vector<StepPhase> phases;
   for (std::size_t i = 0; i < std::size(kStepPhases); ++i) {
-    const std::vector<double> measured_ns = medians_ns(cell, kTimes[i]);
+    const std::vector<double> measured_ns = medians_ns(cell, kTimes[i], cell.repeats.size());
     if (measured_ns.empty()) return {};
     StepPhase phase{std::string(kStepPhases[i]), median(measured_ns), {}, {}, {}, {}};
     if (reference != nullptr) {
-      const std::vector<double> reference_ns = medians_ns(*reference, kTimes[i]);
+      const std::vector<double> reference_ns = medians_ns(*reference, kTimes[i], partners_of(cell, *reference));
       if (reference_ns.empty()) return {};
       phase.reference_ns = median(reference_ns);
-      if (const auto interval = paired_ratio(measured_ns, reference_ns)) {
+      if (const auto interval = paired_ratio(measured_ns, reference_ns, confidence_of_each(cell.looks.size()))) {
         phase.ratio = interval->ratio;
         phase.ratio_low = interval->low;
         phase.ratio_high = interval->high;
