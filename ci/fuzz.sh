@@ -42,6 +42,8 @@ seed lock_file_fuzz matrix/stacks/*.lock
 seed config_fuzz matrix/lint/testdata/*.json
 seed instruction_file_fuzz models/data/instructions/instructions.json
 printf '%s\n' '{"instruction": "a", "input": "", "output": "b"}' | lines instruction_file_fuzz
+printf '%s\n' '{"metadata": {"total_size": 20}, "weight_map": {"t.0": "model-00001-of-00002.safetensors", "t.1": "b.safetensors"}}' |
+  lines weights_index_fuzz
 seed safetensors_fuzz matrix/contract/testdata/*.safetensors
 grep -rhoP '(?<=where: ")[^"]+' matrix/*.yaml suites/definitions matrix/spec | sort -u | lines selector_fuzz
 printf '%s\n' 'kind=weight_ulp,step=20,tensor=fc1.weight,element=5,repeat=1,stack=torch-2.9.0-cu128' \

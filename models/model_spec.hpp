@@ -57,6 +57,23 @@ struct BufferSpec {
   std::vector<float> values = {};  // unless all of them stand here, row-major
 };
 
+// How those who publish trained weights of a network name its tensors in safetensors files. Their names are ours but
+// for what stands here.
+struct PublishedNaming {
+  // Of theirs, a tensor that one of ours is the same as: the output projection that is the embedding.
+  struct Copy {
+    std::string_view name;
+    std::string_view of;  // ours
+  };
+
+  std::string_view by = {};                           // "Hugging Face GPT-2"; empty: nobody publishes such weights
+  std::string_view prefix = {};                       // may stand before each of their names: "transformer."
+  std::span<const std::string_view> transposed = {};  // ends of names whose matrices they keep as (in, out)
+  std::span<const std::string_view> constants = {};   // ends of their names of what nobody trains and we make ourselves
+  std::span<const Copy> copies = {};
+  std::span<const std::string_view> added = {};  // parts of our names that no file has: adapters, which begin as drawn
+};
+
 // The batch of a step, by the names of the data set's fields. Element types are the data set's; real numbers are fp64
 // where the run computes in it.
 class Batch {
@@ -117,6 +134,7 @@ class Model {
   virtual std::span<const std::string_view> knobs() const { return {}; }
   virtual std::vector<ParameterSpec> parameters(const ModelPreset& preset) const = 0;
   virtual std::vector<BufferSpec> buffers(const ModelPreset&) const { return {}; }
+  virtual PublishedNaming published_naming() const { return {}; }
   // Of one training step, by kFlopConvention.
   virtual std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const = 0;
 

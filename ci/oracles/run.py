@@ -11,8 +11,10 @@ import fusion
 import gpt2
 import llama
 import mlp
+import published
 import resnet
 import vlm
 
-for oracle in (mlp.base, mlp.small, resnet.tiny, resnet.full, gpt2.full, llama.full, llama.lora, clip.full, fusion.full, vlm.full):
+for oracle in (mlp.base, mlp.small, resnet.tiny, resnet.full, gpt2.full, llama.full, llama.lora, clip.full, fusion.full, vlm.full,
+               published.gpt2, published.decoder, published.clip, published.resnet):
     oracle(sys.argv[1])

@@ -169,6 +169,7 @@ Entries workload_entries(const Project& project) {
         }
         entry.details["presets"] = std::move(presets);
         if (!workload.takes_data.empty()) entry.details["takes_data"] = workload.takes_data;
+        if (!workload.takes_weights.empty()) entry.details["takes_weights"] = workload.takes_weights;
       }
       break;
     }

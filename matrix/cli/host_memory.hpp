@@ -16,7 +16,8 @@ struct HostMemory {
   std::string note;  // on cells whose need nobody predicted; ends a line, or is empty
 };
 
-// Asks the workers, a process each, and skips the cells that do not fit.
+// Asks the workers, a process each, and skips the cells that do not fit. Throws SpecError for weights of the user's
+// that are not their models'.
 HostMemory fit_into_host_memory(Plan& plan, const std::map<std::string, WorkerCommand>& workers);
 
 std::set<std::string> stacks_to_run(const Plan& plan);

@@ -82,8 +82,10 @@ std::string plan_table(const Plan& plan, const Terminal& terminal) {
     const Cell& cell = planned.cell;
     text += fmt::format("runnable {}  {}  {}{}{}\n", cell.request.cell_id, cell.slug, repeats_text(cell),
                         cell.exclusive ? ", alone" : "", cell.required ? ", required" : "");
-    if (const WorkloadRequest& workload = cell.request.workload; !workload.data_file.empty()) {
-      text += fmt::format("         data: {}, sha256 {}\n", workload.data_file, workload.data_sha256);
+    for (const OwnFileField& own : kOwnFiles) {
+      const WorkloadRequest& workload = cell.request.workload;
+      if ((workload.*own.file).empty()) continue;
+      text += fmt::format("         {}: {}, sha256 {}\n", own.name, workload.*own.file, workload.*own.sha256);
     }
     for (const std::string& note : planned.notes) text += fmt::format("         note: {}\n", note);
   }

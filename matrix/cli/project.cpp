@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/spec/own_files.hpp"
 #include "matrix/verdict/metrics.hpp"
 
 namespace reprobench {
@@ -46,7 +47,9 @@ void add_presets(const StackStore& store, const StackFiles& files, Vocabulary& v
     if (!capability) continue;
     for (const WorkloadDescription& workload : capability->workloads) {
       auto& presets = vocabulary.presets[workload.model];
-      vocabulary.takes_data[workload.model] = workload.takes_data;
+      for (const OwnFileKind& kind : own_file_kinds()) {
+        (vocabulary.*kind.takers)[workload.model] = workload.*kind.described;
+      }
       for (const WorkloadPreset& preset : workload.presets) {
         if (std::find(presets.begin(), presets.end(), preset.name) == presets.end()) presets.push_back(preset.name);
       }

@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "matrix/cli/data_option.hpp"
+#include "matrix/cli/own_file_options.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/spec/call_list.hpp"
@@ -97,9 +97,10 @@ PlanRequest request_of(const SelectionOptions& options, const MatrixSpec& as_wri
     request.changed_by.push_back(fmt::format("--calls {}", options.calls));
     add("--calls", {options.calls}, request.overrides);
   }
-  if (!options.data.empty()) {
-    request.changed_by.push_back(fmt::format("--data {}", shell_word(options.data)));
-    add("--data", {options.data}, request.overrides);
+  for (const auto& [name, path] : {std::pair("--data", &options.data), std::pair("--weights", &options.weights)}) {
+    if (path->empty()) continue;
+    request.changed_by.push_back(fmt::format("{} {}", name, shell_word(*path)));
+    add(name, {*path}, request.overrides);
   }
   if (options.repeat > 0) add("--repeat", {std::to_string(options.repeat)}, request.overrides);
   add("--inject", options.inject, request.overrides);
@@ -185,6 +186,10 @@ MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
     matrix.data = options.data;
     matrix.data_mark = {"--data", 0, 0};
   }
+  if (!options.weights.empty()) {
+    matrix.weights = options.weights;
+    matrix.weights_mark = {"--weights", 0, 0};
+  }
   if (!options.reference.empty()) {
     matrix.reference["stack"] = options.reference;
     matrix.reference_mark = {"--reference", 1, 1};
@@ -240,6 +245,10 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options) {
                   "Instructions of your own for every model that reads such: JSON or JSON Lines of records with "
                   "`instruction`, `input`, `output`")
       ->type_name("FILE");
+  verb.add_option("--weights", options.weights,
+                  "Weights of your own for every model that takes published ones: a .safetensors file, an index of "
+                  "several, or a folder with either")
+      ->type_name("PATH");
   verb.add_option("--repeat", options.repeat, "Fresh processes a cell, instead of the suites' and the matrix's")
       ->check(CLI::Range(1, 1000));
   verb.add_option("--inject", options.inject,
@@ -263,7 +272,7 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
   plan.host = detect_host();
   auto suites = project.suites();
   replace_calls(options.calls, matrix, suites);
-  replace_data(matrix, vocabulary, suites);
+  give_own_files(matrix, vocabulary, suites);
   plan.cells = plan_cells(matrix, suites, catalog, project.facts(), plan.host);
   check_names(options, plan.cells);
   check_values(options, plan.cells);
@@ -279,7 +288,9 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
     const std::string& stack = planned.cell.request.stack;
     plan.declared.try_emplace(stack, catalog.stacks.at(stack).components);
   }
-  if (!options.data.empty()) check_data_is_used(plan.cells);
+  for (const OwnFileKind& kind : own_file_kinds()) {
+    if ((matrix.*kind.path) != (as_written.*kind.path)) check_own_file_is_used(kind, plan.cells);
+  }
   selected.unknown_presets = unknown_presets(plan.cells, vocabulary);
   check_injections(std::span(matrix.inject).subspan(as_written.inject.size()), plan.cells);
   return selected;

@@ -23,6 +23,7 @@ struct SelectionOptions {
   std::string reference;  // overrides reference.stack
   std::string calls;      // a list of operator calls in place of the suites'
   std::string data;       // a file of instructions in place of the models' own data
+  std::string weights;    // a file or folder of weights in place of drawn ones
   std::vector<std::string> inject;
   int repeat = 0;  // 0: as the matrix says
 };

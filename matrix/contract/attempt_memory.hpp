@@ -23,6 +23,8 @@ struct AttemptMemory {
   std::int64_t activation_bytes = 0;  // the batch, what is made of it, and gradients of that
   std::int64_t hole_bytes = 0;        // what the heap cannot use between tensors that are alive
   std::int64_t process_bytes = 0;     // before anything is trained
+  // Beside the memory, since the same process can tell: what a user's weights have against the model, a sentence each.
+  std::vector<std::string> weights_problems = {};
 
   bool is_predicted() const { return why_not.empty(); }
   std::int64_t total() const {
@@ -48,6 +50,7 @@ struct Description<AttemptMemory> {
     field("activation_bytes", need.activation_bytes, rule::at_least(0));
     field("hole_bytes", need.hole_bytes, rule::at_least(0).says("What the heap cannot use between tensors."));
     field("process_bytes", need.process_bytes, rule::at_least(0));
+    field.optional("weights_problems", need.weights_problems, "What a user's weights have against the model.");
     field.hold(need.is_predicted() == (need.total() > 0), "is predicted and of no bytes, or neither");
   }
 };

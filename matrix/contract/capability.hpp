@@ -27,7 +27,8 @@ struct WorkloadDescription {
   std::string model;
   std::string summary;
   std::vector<WorkloadPreset> presets;
-  std::string takes_data = {};  // the data set that a file of the user's may stand in for; empty: none may
+  std::string takes_data = {};     // the data set that a file of the user's may stand in for; empty: none may
+  std::string takes_weights = {};  // whose names a file of weights of the user's has; empty: none is read
 };
 
 struct Capability {
@@ -69,6 +70,8 @@ struct Description<WorkloadDescription> {
     field("presets", workload.presets);
     field.optional("takes_data", workload.takes_data,
                    "The data set that a file of the user's may stand in for; absent: none may.");
+    field.optional("takes_weights", workload.takes_weights,
+                   "Whose names a file of weights of the user's has; absent: none is read.");
   }
 };
 

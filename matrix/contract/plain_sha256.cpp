@@ -9,8 +9,6 @@
 namespace reprobench {
 namespace {
 
-constexpr std::size_t kBlockBytes = 64;
-
 // Of the first 64 primes, the first 32 bits behind the point of their cube roots.
 constexpr std::uint32_t kRound[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -23,10 +21,6 @@ constexpr std::uint32_t kRound[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
 using State = std::array<std::uint32_t, 8>;
-
-// Of the first 8 primes, the same of their square roots.
-constexpr State kInitial = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
 std::uint32_t big_endian_word(const unsigned char* bytes) {
   return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 | bytes[3];
@@ -64,22 +58,38 @@ std::string hex_of(const State& state) {
 
 }  // namespace
 
-std::string plain_sha256_of_text(std::string_view text) {
-  State state = kInitial;
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(text.data());
-  const std::size_t whole = text.size() / kBlockBytes * kBlockBytes;
-  for (std::size_t at = 0; at < whole; at += kBlockBytes) take_block(state, bytes + at);
+void PlainSha256::update(std::string_view bytes) {
+  const auto* from = reinterpret_cast<const unsigned char*>(bytes.data());
+  std::size_t left = bytes.size();
+  std::size_t begun = bytes_ % kBlockBytes;
+  bytes_ += left;
+  if (begun + left >= kBlockBytes && begun > 0) {
+    const std::size_t taken = kBlockBytes - begun;
+    std::memcpy(begun_.data() + begun, from, taken);
+    take_block(state_, begun_.data());
+    from += taken, left -= taken, begun = 0;
+  }
+  for (; begun == 0 && left >= kBlockBytes; from += kBlockBytes, left -= kBlockBytes) take_block(state_, from);
+  if (left > 0) std::memcpy(begun_.data() + begun, from, left);
+}
 
+std::string PlainSha256::finish() {
   // What is left, a bit 1, zeros, and how many bits there were: one block or two.
   unsigned char last[2 * kBlockBytes] = {};
-  const std::size_t left = text.size() - whole;
-  if (left > 0) std::memcpy(last, bytes + whole, left);
+  const std::size_t left = bytes_ % kBlockBytes;
+  std::memcpy(last, begun_.data(), left);
   last[left] = 0x80;
   const std::size_t size = left + 9 <= kBlockBytes ? kBlockBytes : 2 * kBlockBytes;
-  const std::uint64_t bits = std::uint64_t{text.size()} * 8;
+  const std::uint64_t bits = bytes_ * 8;
   for (std::size_t i = 0; i < 8; ++i) last[size - 1 - i] = static_cast<unsigned char>(bits >> (8 * i));
-  for (std::size_t at = 0; at < size; at += kBlockBytes) take_block(state, last + at);
-  return hex_of(state);
+  for (std::size_t at = 0; at < size; at += kBlockBytes) take_block(state_, last + at);
+  return hex_of(state_);
+}
+
+std::string plain_sha256_of_text(std::string_view text) {
+  PlainSha256 sha;
+  sha.update(text);
+  return sha.finish();
 }
 
 }  // namespace reprobench

@@ -2,10 +2,31 @@
 // link no OpenSSL.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace reprobench {
+
+// Of bytes that come one piece after the other.
+class PlainSha256 {
+ public:
+  void update(std::string_view bytes);
+
+  // 64 lower-case hex digits. Ends the computation; call once.
+  std::string finish();
+
+ private:
+  static constexpr std::size_t kBlockBytes = 64;
+
+  // Of the first 8 primes, the first 32 bits behind the point of their square roots.
+  std::array<std::uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<unsigned char, kBlockBytes> begun_{};  // a block that is not full yet
+  std::uint64_t bytes_ = 0;                         // so far
+};
 
 // 64 lower-case hex digits, those of sha256_of_text().
 std::string plain_sha256_of_text(std::string_view text);

@@ -1,5 +1,7 @@
 #include "matrix/contract/plain_sha256.hpp"
 
+#include <algorithm>
+
 #include "ci/catch.hpp"
 #include "matrix/contract/sha256.hpp"
 
@@ -18,6 +20,22 @@ TEST_CASE("SHA-256 without a library is the coordinator's at every length of two
   for (int length = 0; length <= 130; ++length) {
     CHECK(plain_sha256_of_text(text) == sha256_of_text(text));
     text += static_cast<char>(length * 37 + 200);
+  }
+}
+
+TEST_CASE("SHA-256 of bytes in pieces is that of the whole, wherever they are cut", "[contract]") {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += static_cast<char>(i * 29 + 7);
+  const std::string whole = plain_sha256_of_text(text);
+  for (std::size_t first = 0; first <= text.size(); ++first) {
+    for (const std::size_t second : {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{64}}) {
+      const std::size_t end = std::min(first + second, text.size());
+      PlainSha256 sha;
+      sha.update(std::string_view(text).substr(0, first));
+      sha.update(std::string_view(text).substr(first, end - first));
+      sha.update(std::string_view(text).substr(end));
+      CHECK(sha.finish() == whole);
+    }
   }
 }
 

@@ -44,10 +44,14 @@ struct WorkloadRequest {
   std::int64_t memory_bytes = 0;
   // Of a training, > 0: done once more in two processes, the first of them stopped after so many steps (leg.hpp).
   std::int64_t resume_after = 0;
-  // Of a training on a file of the user's in place of the model's own data: what it holds, and where it lies. The first
-  // is part of the work; the second is not, and stands in requests and plans beside the workload.
+  // Of a training on files of the user's, in place of the model's own data or of drawn weights: what they hold, and
+  // where they lie. The first is part of the work; the second is not, and stands in requests and plans beside the
+  // workload. kOwnFiles has a row for each.
   std::string data_sha256 = {};
   std::string data_file = {};
+  std::string weights_sha256 = {};
+  std::string weights_file = {};
+  std::vector<std::string> weights_shards = {};  // files beside it, where `weights_file` is their index
 
   bool is_probe() const { return !probe.empty(); }
   const std::string& name() const { return is_probe() ? probe : model; }
@@ -57,6 +61,18 @@ struct WorkloadRequest {
     return is_probe() ? samples : steps;
   }
 };
+
+// A kind of file of the user's that may stand in for something of a workload's.
+struct OwnFileField {
+  std::string_view name;  // key of a matrix and of a workload, and option: `--data`
+  std::string WorkloadRequest::*sha256;
+  std::string WorkloadRequest::*file;
+};
+
+inline constexpr std::array<OwnFileField, 2> kOwnFiles = {{
+    {"data", &WorkloadRequest::data_sha256, &WorkloadRequest::data_file},
+    {"weights", &WorkloadRequest::weights_sha256, &WorkloadRequest::weights_file},
+}};
 
 template <>
 struct Description<WorkloadRequest> {
@@ -78,6 +94,9 @@ struct Description<WorkloadRequest> {
       field.optional("resume_after", workload.resume_after,
                      rule::at_least(1).says("Once more in two processes: the first is stopped after so many steps."));
       field("steps", workload.steps, rule::at_least(1));
+      field.optional("weights_sha256", workload.weights_sha256,
+                     rule::hex(64).says("What the file holds that training begins with; of an index and its shards "
+                                        "that of what `sha256sum` prints of them."));
       field.hold(workload.resume_after == 0 || workload.resume_after < workload.steps,
                  "leaves no step to go on with: `resume_after` is not below `steps`");
     }
@@ -167,6 +186,11 @@ void canonical_fields(auto& field, CellRequest& request) { canonical_fields(fiel
 void file_fields(auto& field, WorkloadRequest& workload) {
   field.optional("data_file", workload.data_file, "Where the file with `data_sha256` was when the cell was planned.");
   field.hold(workload.data_file.empty() == workload.data_sha256.empty(), "`data_file` and `data_sha256` go together");
+  field.optional("weights_file", workload.weights_file,
+                 "Where the file with `weights_sha256` was when the cell was planned.");
+  field.optional("weights_shards", workload.weights_shards, "Names of the files beside it, if it is their index.");
+  field.hold(workload.weights_file.empty() == workload.weights_sha256.empty(),
+             "`weights_file` and `weights_sha256` go together");
 }
 
 template <>

@@ -66,6 +66,13 @@ struct DataUse {
   std::int64_t cut = 0;      // samples whose response ends beyond the context
 };
 
+// What became of the tensors of a user's file of weights.
+struct WeightsUse {
+  std::int64_t loaded = 0;       // parameters and buffers that begin as the file has them
+  std::int64_t drawn = 0;        // adapters, which no such file has
+  std::int64_t passed_over = 0;  // tensors of the file that are constants of another implementation
+};
+
 struct CellResult {
   std::string cell_id;
   std::string nonce;
@@ -88,6 +95,7 @@ struct CellResult {
   std::vector<ProbeMeasurement> measurements;        // of a probe, in the order they were taken; a training has none
   std::optional<CheckpointsOfRun> checkpoints = {};  // where the request asks for some
   std::optional<DataUse> data = {};                  // of a training on a file of the user's
+  std::optional<WeightsUse> weights = {};            // of one that begins with a file of the user's
 };
 
 template <>
@@ -153,6 +161,18 @@ struct Description<DataUse> {
 };
 
 template <>
+struct Description<WeightsUse> {
+  static constexpr About about = About::part("weights_use", "What became of the tensors of a user's file of weights.");
+  static void fields(auto& field, WeightsUse& use) {
+    field("loaded", use.loaded,
+          rule::at_least(1).says("Parameters and buffers of the model that began as the file has them."));
+    field("drawn", use.drawn, rule::at_least(0).says("Parameters that no such file has: adapters."));
+    field("passed_over", use.passed_over,
+          rule::at_least(0).says("Tensors of the file that are constants of another implementation, or copies."));
+  }
+};
+
+template <>
 struct Description<CellResult> {
   static constexpr About about = About::document("result", "result.json: the worker's last word on one attempt");
   static void fields(auto& field, CellResult& result) {
@@ -182,6 +202,7 @@ struct Description<CellResult> {
                    rule::not_empty_list.says("Of a probe; absent for a training."));
     field.optional("checkpoints", result.checkpoints);
     field.optional("data", result.data);
+    field.optional("weights", result.weights);
   }
 };
 

@@ -34,7 +34,25 @@ constexpr std::array kDtypes = {
 
 class HeaderParser {
  public:
-  HeaderParser(const std::string& source, std::span<const std::byte> file) : source_(source), file_(file) {}
+  HeaderParser(const std::string& source, std::span<const std::byte> head, std::uint64_t file_bytes)
+      : source_(source), head_(head), file_bytes_(file_bytes) {}
+
+  std::uint64_t head_bytes() const {
+    if (file_bytes_ < kPrefixBytes || head_.size() < kPrefixBytes) {
+      fail(file_bytes_,
+           "the file is cut: it has " + std::to_string(file_bytes_) + " bytes, the header's length alone takes 8");
+    }
+    std::uint64_t length = 0;
+    for (std::size_t i = kPrefixBytes; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(head_[i]);
+    if (length > kLongestHeaderBytes) {
+      fail(0, "a header of " + std::to_string(length) + " bytes is announced, more than the format's 100000000");
+    }
+    if (length > file_bytes_ - kPrefixBytes) {
+      fail(file_bytes_, "the file is cut: its header of " + std::to_string(length) + " bytes ends at byte " +
+                            std::to_string(kPrefixBytes + length));
+    }
+    return kPrefixBytes + length;
+  }
 
   SafetensorsHeader parse() {
     find_text();
@@ -62,21 +80,10 @@ class HeaderParser {
   }
 
   void find_text() {
-    const std::uint64_t size = file_.size();
-    if (size < kPrefixBytes) {
-      fail(size, "the file is cut: it has " + std::to_string(size) + " bytes, the header's length alone takes 8");
-    }
-    std::uint64_t length = 0;
-    for (std::size_t i = kPrefixBytes; i-- > 0;) length = length << 8 | std::to_integer<std::uint64_t>(file_[i]);
-    if (length > kLongestHeaderBytes) {
-      fail(0, "a header of " + std::to_string(length) + " bytes is announced, more than the format's 100000000");
-    }
-    if (length > size - kPrefixBytes) {
-      fail(size, "the file is cut: its header of " + std::to_string(length) + " bytes ends at byte " +
-                     std::to_string(kPrefixBytes + length));
-    }
-    text_ = {reinterpret_cast<const char*>(file_.data()) + kPrefixBytes, static_cast<std::size_t>(length)};
-    data_begin_ = kPrefixBytes + length;
+    data_begin_ = head_bytes();
+    if (head_.size() < data_begin_) fail(head_.size(), "the head was not read to its end");
+    text_ = {reinterpret_cast<const char*>(head_.data()) + kPrefixBytes,
+             static_cast<std::size_t>(data_begin_ - kPrefixBytes)};
   }
 
   nlohmann::json parsed_header() const {
@@ -135,9 +142,9 @@ class HeaderParser {
 
   void set_range(std::uint64_t begin, std::uint64_t end, SafetensorsEntry& entry) const {
     if (end < begin) fail_at(entry.name, "`data_offsets` ends before it begins");
-    if (end > file_.size() - data_begin_) {
-      fail(file_.size(), "the file is cut, or an offset is wrong: tensor `" + entry.name + "` ends at data offset " +
-                             std::to_string(end) + ", the data at " + std::to_string(file_.size() - data_begin_));
+    if (end > file_bytes_ - data_begin_) {
+      fail(file_bytes_, "the file is cut, or an offset is wrong: tensor `" + entry.name + "` ends at data offset " +
+                            std::to_string(end) + ", the data at " + std::to_string(file_bytes_ - data_begin_));
     }
     const SafetensorsDtype* dtype = safetensors_dtype(entry.dtype);
     if (dtype != nullptr) {
@@ -173,13 +180,14 @@ class HeaderParser {
       }
       covered = tensor->end_bytes;
     }
-    if (covered != file_.size()) {
-      fail(covered, std::to_string(file_.size() - covered) + " bytes after the last tensor belong to none");
+    if (covered != file_bytes_) {
+      fail(covered, std::to_string(file_bytes_ - covered) + " bytes after the last tensor belong to none");
     }
   }
 
   const std::string& source_;
-  std::span<const std::byte> file_;
+  std::span<const std::byte> head_;
+  std::uint64_t file_bytes_;
   std::string_view text_;
   std::uint64_t data_begin_ = 0;
 };
@@ -200,7 +208,17 @@ const SafetensorsDtype* safetensors_dtype_of_torch(std::string_view torch_name) 
 }
 
 SafetensorsHeader parse_safetensors(const std::string& source, std::span<const std::byte> file) {
-  return HeaderParser(source, file).parse();
+  return HeaderParser(source, file, file.size()).parse();
+}
+
+SafetensorsHeader parse_safetensors(const std::string& source, std::span<const std::byte> head,
+                                    std::uint64_t file_bytes) {
+  return HeaderParser(source, head, file_bytes).parse();
+}
+
+std::uint64_t safetensors_head_bytes(const std::string& source, std::span<const std::byte> first,
+                                     std::uint64_t file_bytes) {
+  return HeaderParser(source, first, file_bytes).head_bytes();
 }
 
 }  // namespace reprobench

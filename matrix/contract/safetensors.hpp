@@ -55,6 +55,14 @@ struct SafetensorsHeader {
 // outside the file, overlapping ranges, holes, or a size that does not follow from type and shape.
 SafetensorsHeader parse_safetensors(const std::string& source, std::span<const std::byte> file);
 
+// The same of a file of which only the head, all up to the first tensor, is in memory.
+SafetensorsHeader parse_safetensors(const std::string& source, std::span<const std::byte> head,
+                                    std::uint64_t file_bytes);
+
+// How many bytes the head of a file has, from its first eight (or all, of a shorter file). Throws as the above does.
+std::uint64_t safetensors_head_bytes(const std::string& source, std::span<const std::byte> first,
+                                     std::uint64_t file_bytes);
+
 // A tensor to be written; the bytes stay the caller's.
 struct SafetensorsTensor {
   std::string name;

@@ -27,7 +27,10 @@
 // |         | further source of the step that was explained, `further_captures` of a replay; in verdicts the |
 // |         | `reference_bits` of a cell; files of the user's: `data_sha256` of a workload, `data_file` of requests |
 // |         | and planned cells, `takes_data` of a described workload, `data` of a result; in comparisons |
-// |         | `gradient_calls_apart`; in selftests what was explained; of a planned cell `max_repeat` |
+// |         | `gradient_calls_apart`; in selftests what was explained; of a planned cell `max_repeat`; of weights |
+// |         | of the user's `weights_sha256` of a workload, `weights_file` and `weights_shards` of requests and |
+// |         | planned cells, `takes_weights` of a described workload, `weights` of a result, `weights_problems` of |
+// |         | predicted memory |
 #pragma once
 
 #include <stdexcept>

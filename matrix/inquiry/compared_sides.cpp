@@ -7,7 +7,7 @@
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
 #include "matrix/spec/nearest_name.hpp"
-#include "matrix/spec/own_data.hpp"
+#include "matrix/spec/own_files.hpp"
 
 namespace reprobench {
 namespace {
@@ -27,11 +27,15 @@ const WorkloadPreset& preset_of(const WorkloadChoice& choice, const Capability& 
   throw UsageError(unknown_name("model", choice.model, models));
 }
 
-void take_data(const InstructionFile& data, const Capability& capability, WorkloadRequest& workload) {
-  Vocabulary vocabulary;
-  for (const WorkloadDescription& known : capability.workloads) vocabulary.takes_data[known.model] = known.takes_data;
+void take_own_files(const WorkloadChoice& choice, const Capability& capability, WorkloadRequest& workload) {
   Diagnostics diagnostics;
-  give_own_data(workload, data, {"--data", 0, 0}, vocabulary, diagnostics);
+  for (const auto& [kind, give] : choice.own_files) {
+    Vocabulary vocabulary;
+    for (const WorkloadDescription& known : capability.workloads) {
+      (vocabulary.*kind->takers)[known.model] = known.*kind->described;
+    }
+    give_own_file(*kind, give, workload, {kind->option(), 0, 0}, vocabulary, diagnostics);
+  }
   diagnostics.throw_if_any();
 }
 
@@ -42,7 +46,7 @@ CellRequest request_of(const std::string& stack, const WorkloadChoice& choice, c
   request.stack = stack;
   request.workload = {choice.model, preset.name, choice.steps,
                       choice.batch_size > 0 ? choice.batch_size : preset.batch_size};
-  if (choice.data) take_data(*choice.data, capability, request.workload);
+  take_own_files(choice, capability, request.workload);
   request.device = "cpu";
   request.knobs = with_defaults(chosen_knobs);
   request.trace = TraceLevel::tensor;

@@ -1,14 +1,13 @@
 // The two sides of a comparison: cells of stored runs, or stacks on which a workload is run now.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "matrix/contract/capability.hpp"
 #include "matrix/inquiry/comparison.hpp"
-#include "matrix/spec/instruction_file.hpp"
+#include "matrix/spec/own_files.hpp"
 
 namespace reprobench {
 
@@ -20,7 +19,7 @@ struct WorkloadChoice {
   std::int64_t batch_size = 0;  // 0: the preset's usual one
   KnobValues measured_knobs;    // those that are not the default
   KnobValues expected_knobs;
-  std::optional<InstructionFile> data = {};  // in place of the model's own, on both sides
+  std::vector<std::pair<const OwnFileKind*, GiveOwnFile>> own_files = {};  // of the user's, on both sides
 };
 
 using SidePair = std::pair<ComparedSide, ComparedSide>;

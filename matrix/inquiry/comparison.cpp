@@ -15,15 +15,18 @@ namespace {
 // What a person needs of a SHA-256 to tell files apart.
 std::string short_digest(const std::string& sha256) { return sha256.substr(0, 8); }
 
-std::string data_text(const WorkloadRequest& workload) {
-  return workload.data_sha256.empty() ? "of the model" : short_digest(workload.data_sha256);
+std::string own_file_text(const WorkloadRequest& workload, const OwnFileField& own) {
+  return (workload.*own.sha256).empty() ? "of the model" : short_digest(workload.*own.sha256);
 }
 
 std::string workload_text(const CellRequest& request) {
   const WorkloadRequest& workload = request.workload;
-  return fmt::format("{}/{}, {} steps of {}, {}{}", workload.model, workload.preset, workload.steps,
-                     workload.batch_size, request.knobs.at("precision"),
-                     workload.data_sha256.empty() ? "" : ", data " + short_digest(workload.data_sha256));
+  std::string text = fmt::format("{}/{}, {} steps of {}, {}", workload.model, workload.preset, workload.steps,
+                                 workload.batch_size, request.knobs.at("precision"));
+  for (const OwnFileField& own : kOwnFiles) {
+    if (!(workload.*own.sha256).empty()) text += fmt::format(", {} {}", own.name, short_digest(workload.*own.sha256));
+  }
+  return text;
 }
 
 // Why no number of the one may be held against the other; empty: nothing.
@@ -31,14 +34,16 @@ std::string not_comparable_because(const ComparedSide& measured, const ComparedS
   const CellRequest& a = measured.request;
   const CellRequest& b = expected.request;
   std::vector<std::string> fields;
-  const auto differ = [&](const char* field, const auto& x, const auto& y) {
+  const auto differ = [&](std::string_view field, const auto& x, const auto& y) {
     if (x != y) fields.push_back(fmt::format("{} {} against {}", field, x, y));
   };
   differ("model", a.workload.model, b.workload.model);
   differ("preset", a.workload.preset, b.workload.preset);
   differ("steps", a.workload.steps, b.workload.steps);
   differ("batch_size", a.workload.batch_size, b.workload.batch_size);
-  differ("data", data_text(a.workload), data_text(b.workload));
+  for (const OwnFileField& own : kOwnFiles) {
+    differ(own.name, own_file_text(a.workload, own), own_file_text(b.workload, own));
+  }
   differ("world_size", a.world_size, b.world_size);
   for (const char* knob : {"precision", "seed"}) differ(knob, a.knobs.at(knob), b.knobs.at(knob));
   if (!fields.empty()) return fmt::format("the workloads differ: {}", fmt::join(fields, ", "));

@@ -11,6 +11,7 @@
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_identity.hpp"
 #include "matrix/record/trace_reader.hpp"
+#include "matrix/spec/own_files.hpp"
 
 namespace reprobench {
 namespace {
@@ -73,6 +74,9 @@ std::vector<AttemptMemory> ReplayRunner::needs_of(const std::vector<ReplayTask>&
   const std::int64_t available_bytes = place_.available_bytes();
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     needs[i] = need_of(tasks[i]);
+    Diagnostics refused;
+    report_refused_weights(tasks[i].request.workload, needs[i].weights_problems, "", refused);
+    refused.throw_if_any();
     if (const auto reason = misfit(needs[i], available_bytes)) {
       throw ReplayFailed(fmt::format("{}/{} with batches of {} {}", tasks[i].request.workload.model,
                                      tasks[i].request.workload.preset, tasks[i].request.workload.batch_size, *reason));

@@ -31,7 +31,7 @@ std::string slug_part(const std::string& name, const std::string& value) {
 }
 
 // Of a file's SHA-256, in names.
-constexpr std::size_t kDigitsOfData = 8;
+constexpr std::size_t kDigitsOfDigest = 8;
 
 std::string workload_name(const SuiteSpec& suite, const WorkloadRequest& workload) {
   const auto alike = [&](auto same) { return std::count_if(suite.workloads.begin(), suite.workloads.end(), same); };
@@ -43,9 +43,13 @@ std::string workload_name(const SuiteSpec& suite, const WorkloadRequest& workloa
     return with_preset;
   }
   if (workload.is_probe()) return fmt::format("{}.n{}", with_preset, workload.samples);
-  const std::string with_size = fmt::format("{}.s{}b{}", with_preset, workload.steps, workload.batch_size);
-  if (workload.data_sha256.empty()) return with_size;
-  return fmt::format("{}.data-{}", with_size, workload.data_sha256.substr(0, kDigitsOfData));
+  std::string name = fmt::format("{}.s{}b{}", with_preset, workload.steps, workload.batch_size);
+  for (const OwnFileField& own : kOwnFiles) {
+    if (!(workload.*own.sha256).empty()) {
+      name += fmt::format(".{}-{}", own.name, (workload.*own.sha256).substr(0, kDigitsOfDigest));
+    }
+  }
+  return name;
 }
 
 }  // namespace

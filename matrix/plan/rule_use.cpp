@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/spec/own_files.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -37,7 +39,7 @@ bool apply_rule(const ThresholdRule& rule, std::vector<CellThreshold>& threshold
   return true;
 }
 
-// How far a training gets is measured on data: what a suite says of it holds for its own.
+// How far a training gets is measured on data and from drawn weights: what a suite says of it holds for its own.
 constexpr std::array<std::string_view, 2> kLearningMetrics = {"numerics.end_loss", "numerics.loss_fall_rel"};
 
 void disarm_learning(const Mark& why, std::vector<CellThreshold>& thresholds) {
@@ -47,6 +49,14 @@ void disarm_learning(const Mark& why, std::vector<CellThreshold>& thresholds) {
     threshold.gate = Gate::record_only;
     threshold.gate_mark = why;
   }
+}
+
+// Where the matrix says so of a file of the user's that the cell trains with; null: it has none from there.
+const Mark* other_input_of(const MatrixSpec& matrix, const WorkloadRequest& workload) {
+  for (const OwnFileKind& kind : own_file_kinds()) {
+    if (!(matrix.*kind.path).empty() && !(workload.*kind.field.sha256).empty()) return &(matrix.*kind.mark);
+  }
+  return nullptr;
 }
 
 void report(const std::vector<bool>& used, const auto& rules, const char* code, const char* what,
@@ -109,7 +119,7 @@ void RuleUse::apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec&
   }
   Selected selected;
   selected.is_reference = is_reference;
-  selected.has_other_data = !matrix_.data.empty() && !cell.request.workload.data_sha256.empty();
+  selected.other_input = other_input_of(matrix_, cell.request.workload);
   const auto add = [&](const std::vector<ThresholdRule>& rules) {
     for (const ThresholdRule& rule : rules) {
       if (rule.where.matches(coordinates)) selected.rules.push_back(&rule);
@@ -131,7 +141,7 @@ std::vector<CellThreshold> RuleUse::thresholds_of(const Selected& selected) {
     }
   };
   apply_rules(0, selected.of_suite);
-  if (selected.has_other_data) disarm_learning(matrix_.data_mark, thresholds);
+  if (selected.other_input != nullptr) disarm_learning(*selected.other_input, thresholds);
   apply_rules(selected.of_suite, selected.rules.size());
   if (selected.is_reference) {
     std::erase_if(thresholds, [](const CellThreshold& threshold) { return threshold.bound.vs_reference; });

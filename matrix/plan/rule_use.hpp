@@ -35,7 +35,7 @@ class RuleUse {
     std::vector<const ThresholdRule*> rules;
     std::size_t of_suite = 0;  // the first so many; the others are the matrix's
     bool is_reference = false;
-    bool has_other_data = false;  // than the suite was written for
+    const Mark* other_input = nullptr;  // than the suite was written for: where the matrix says so
     auto operator<=>(const Selected&) const = default;
   };
 

@@ -9,7 +9,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/sha256.hpp"
-#include "matrix/spec/own_data.hpp"
+#include "matrix/spec/own_files.hpp"
 #include "matrix/spec/spec_fixture.hpp"
 
 namespace reprobench {
@@ -144,24 +144,6 @@ TEST_CASE("a file that is wrong all over is not read to its end", "[spec]") {
   CHECK(std::count(said.begin(), said.end(), '\n') == 19);
   scene.write(text + ", no JSON from here on");
   CHECK(scene.refusal_of_file() == said);
-}
-
-TEST_CASE("only a model that reads instructions takes them, and only as many as fill its batch", "[spec]") {
-  Vocabulary vocabulary = spec_test_vocabulary();
-  vocabulary.takes_data = {{"llama", "instructions"}, {"mlp", ""}};
-  const InstructionFile data{"/my.json", std::string(64, 'a'), 4};
-  const auto refusal = [&](const WorkloadRequest& asked) {
-    WorkloadRequest workload = asked;
-    Diagnostics diagnostics;
-    give_own_data(workload, data, {"s.yaml", 4, 5}, vocabulary, diagnostics);
-    if (diagnostics.empty()) CHECK(workload.data_sha256 == data.sha256);
-    return spec_error_of([&] { diagnostics.throw_if_any(); });
-  };
-  CHECK(refusal({"llama", "tiny", 20, 4}).empty());
-  CHECK(refusal({"new", "tiny", 20, 4}).empty());  // its worker will say
-  CHECK(refusal({"llama", "tiny", 20, 5}) ==
-        "s.yaml:4:5: error[RB021]: /my.json has 4 records, and a batch of `llama` takes 5");
-  CHECK(refusal({"mlp", "base", 20, 4}) == "s.yaml:4:5: error[RB009]: model `mlp` reads no instructions; `llama` does");
 }
 
 TEST_CASE("a suite's and a matrix's data lie below their own folder", "[spec]") {

@@ -58,6 +58,14 @@ void read_environment(MatrixSpec&, const Entry& entry, Scope& scope) {
   }
 }
 
+template <auto path_member, auto mark_member>
+void read_own_file(MatrixSpec& matrix, const Entry& entry, Scope& scope) {
+  const auto path = read_relative_path(entry.key, entry.value, scope);
+  if (!path) return;
+  matrix.*path_member = (std::filesystem::path(entry.value.mark.file).parent_path() / *path).string();
+  matrix.*mark_member = entry.value.mark;
+}
+
 constexpr Field<MatrixSpec> kMatrixFields[] = {
     {"schema", kRequired, "Always 1.", &read_schema_version<MatrixSpec>},
     {"name", kRequired, "What the verdict is said of.",
@@ -94,12 +102,11 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
     {"data", kOptional,
      "Instructions of your own, a file below the matrix's folder, for every workload whose model takes them; "
      "see `data` of a workload.",
-     [](MatrixSpec& matrix, const Entry& entry, Scope& scope) {
-       const auto path = read_relative_path(entry.key, entry.value, scope);
-       if (!path) return;
-       matrix.data = (std::filesystem::path(entry.value.mark.file).parent_path() / *path).string();
-       matrix.data_mark = entry.value.mark;
-     }},
+     &read_own_file<&MatrixSpec::data, &MatrixSpec::data_mark>},
+    {"weights", kOptional,
+     "Weights of your own, a file or folder below the matrix's folder, for every workload whose model takes them; see "
+     "`weights` of a workload.",
+     &read_own_file<&MatrixSpec::weights, &MatrixSpec::weights_mark>},
     {"env", kOptional, "Refused: what a cell sets are knobs.", &read_environment},
 };
 

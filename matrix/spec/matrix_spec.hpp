@@ -56,6 +56,8 @@ struct MatrixSpec {
   std::vector<InjectRule> inject;
   std::string data;  // file of instructions for the workloads whose models take one; empty: each its own
   Mark data_mark;
+  std::string weights;  // file or folder of weights for those whose models take them; empty: they are drawn
+  Mark weights_mark;
   std::string file;
   std::string text;  // as read, kept with the run
 };

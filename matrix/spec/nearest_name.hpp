@@ -1,4 +1,4 @@
-// The known name a user most likely meant.
+// The known name a user most likely meant, as messages say it.
 #pragma once
 
 #include <span>
@@ -6,12 +6,9 @@
 #include <string_view>
 #include <vector>
 
-namespace reprobench {
+#include "matrix/contract/nearest_name.hpp"
 
-// The nearest of `known` by edit distance (insert, delete, replace, swap of neighbours); empty if none is near: the
-// distance may be a third of the name's length, at least 1. Of equally near ones the first. Where none is near, the
-// first that begins with the name: "torch-2.9" for "torch-2.9.0-cu128".
-std::string nearest_name(std::string_view name, std::span<const std::string> known);
+namespace reprobench {
 
 // "there is no stack `x`; did you mean `y`?", or where nothing is near what there is: "... ; there are a, b, c". What
 // every message about a name that nothing has says.

@@ -10,7 +10,7 @@
 #include "matrix/spec/coordinate.hpp"
 #include "matrix/spec/knob_reader.hpp"
 #include "matrix/spec/limits_reader.hpp"
-#include "matrix/spec/own_data.hpp"
+#include "matrix/spec/own_files.hpp"
 #include "matrix/spec/repeat_reader.hpp"
 #include "matrix/spec/scalar.hpp"
 #include "matrix/spec/schema.hpp"
@@ -103,20 +103,24 @@ void check_calls(const WorkloadRequest& workload, const YamlNode& map, Scope& sc
 }
 
 // Below the suite's own folder, so that the two go together.
-void read_data(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+template <auto file_member>
+void read_own_file(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
   const auto path = read_relative_path(entry.key, entry.value, scope);
   if (!path) return;
-  workload.data_file = (std::filesystem::path(entry.value.mark.file).parent_path() / *path).string();
+  workload.*file_member = (std::filesystem::path(entry.value.mark.file).parent_path() / *path).string();
 }
 
 // When the other keys are known.
-void check_data(WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
-  const std::string path = std::exchange(workload.data_file, "");
-  if (path.empty() || workload.model.empty() || workload.batch_size == 0) return;
-  try {
-    give_own_data(workload, read_instruction_file(path), map.find("data")->mark, *scope.vocabulary, scope.diagnostics);
-  } catch (const SpecError& error) {
-    scope.diagnostics.add(error);
+void check_own_files(WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
+  for (const OwnFileKind& kind : own_file_kinds()) {
+    const std::string path = std::exchange(workload.*kind.field.file, "");
+    if (path.empty() || workload.model.empty() || workload.batch_size == 0) continue;
+    const Mark& mark = map.find(std::string(kind.field.name))->mark;
+    try {
+      give_own_file(kind, kind.read(path), workload, mark, *scope.vocabulary, scope.diagnostics);
+    } catch (const SpecError& error) {
+      scope.diagnostics.add(error);
+    }
   }
 }
 
@@ -148,7 +152,11 @@ constexpr Field<WorkloadRequest> kWorkloadFields[] = {
     {"data", kOptional,
      "Instructions of your own, a file below the suite's folder: records with `instruction`, `input`, `output` in JSON "
      "or JSON Lines.",
-     &read_data},
+     &read_own_file<&WorkloadRequest::data_file>},
+    {"weights", kOptional,
+     "Weights of your own to begin with, below the suite's folder: a .safetensors file in the published naming, an "
+     "index of several, or a folder with either.",
+     &read_own_file<&WorkloadRequest::weights_file>},
 };
 
 void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
@@ -168,7 +176,7 @@ void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
       read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
       check_model_preset(workload, item, scope);
       check_resume_after(workload, item, scope);
-      check_data(workload, item, scope);
+      check_own_files(workload, item, scope);
     }
     draft.suite.workloads.push_back(std::move(workload));
   }

@@ -18,6 +18,8 @@ struct Vocabulary {
   std::map<std::string, std::vector<std::string>> presets = {};
   // Of each described model the data set that a file of the user's may stand in for; empty: none may.
   std::map<std::string, std::string> takes_data = {};
+  // The same of whose names a file of weights has; empty: none is read.
+  std::map<std::string, std::string> takes_weights = {};
 };
 
 }  // namespace reprobench

@@ -16,7 +16,9 @@ CellFamilies::CellFamilies(const Plan& plan) {
 // Of a merged run two cells may be called alike and train on other files of the user's.
 CellFamilies::Key CellFamilies::key_of(const Cell& cell) {
   Key key{cell.coordinates, cell.request.knobs};
-  key.second["data sha256"] = cell.request.workload.data_sha256;  // no knob's name
+  for (const OwnFileField& own : kOwnFiles) {
+    key.second[std::string(own.name) + " sha256"] = cell.request.workload.*own.sha256;  // no knob's name
+  }
   return key;
 }
 

@@ -14,9 +14,9 @@
 #include "matrix/verdict/cell_end.hpp"
 #include "matrix/verdict/cell_families.hpp"
 #include "matrix/verdict/check.hpp"
-#include "matrix/verdict/data_note.hpp"
 #include "matrix/verdict/environment.hpp"
 #include "matrix/verdict/next_step.hpp"
+#include "matrix/verdict/own_file_notes.hpp"
 #include "matrix/verdict/skipped_updates.hpp"
 #include "matrix/verdict/summary.hpp"
 
@@ -79,7 +79,7 @@ class Judge {
     }
     summarise_attempts(planned.cell, *record, verdict);
     const auto repeats = last_attempts(planned.cell, *record);
-    note_data(planned.cell, repeats, verdict);
+    note_own_files(planned.cell, repeats, verdict);
     const auto early = ended_early(planned.cell, repeats, stack_and_driver(planned.cell), faults_);
     if (early) {
       for (const CellThreshold& threshold : planned.cell.thresholds) {
@@ -156,14 +156,13 @@ class Judge {
     return verdict;
   }
 
-  static void note_data(const Cell& cell, const std::vector<const AttemptRecord*>& repeats, CellVerdict& verdict) {
+  static void note_own_files(const Cell& cell, const std::vector<const AttemptRecord*>& repeats, CellVerdict& verdict) {
     const auto told = std::ranges::find_if(repeats, [](const AttemptRecord* attempt) {
-      return attempt != nullptr && attempt->lead().result && attempt->lead().result->data;
+      return attempt != nullptr && attempt->lead().result &&
+             (attempt->lead().result->data || attempt->lead().result->weights);
     });
     const CellResult* result = told == repeats.end() ? nullptr : &*(*told)->lead().result;
-    if (std::string note = data_note(cell.request.workload, result); !note.empty()) {
-      verdict.notes.push_back(std::move(note));
-    }
+    for (std::string& note : own_file_notes(cell.request.workload, result)) verdict.notes.push_back(std::move(note));
   }
 
   static void summarise_attempts(const Cell& cell, const CellRecord& record, CellVerdict& verdict) {
@@ -284,7 +283,9 @@ class Judge {
     const WorkloadRequest& workload = request.workload;
     std::string key = fmt::format("{}/{}/{}/{}/{}/{}", workload.model, workload.preset, workload.steps,
                                   workload.batch_size, workload.probe, workload.samples);
-    if (!workload.data_sha256.empty()) key += "/" + workload.data_sha256;
+    for (const OwnFileField& own : kOwnFiles) {
+      if (!(workload.*own.sha256).empty()) key += fmt::format("/{}={}", own.name, workload.*own.sha256);
+    }
     if (request.world_size > 1) key += fmt::format("/{} ranks", request.world_size);  // each has its share of a batch
     for (const auto& [name, value] : request.knobs) key += fmt::format("/{}={}", name, value);
     return key;

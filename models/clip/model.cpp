@@ -113,6 +113,10 @@ class Clip {
   const Preset& size_;
 };
 
+// CLIPModel of `transformers`; older files have the numbers of positions, too.
+constexpr std::string_view kPositions[] = {".embeddings.position_ids"};
+constexpr PublishedNaming kNaming{.by = "Hugging Face CLIP", .constants = kPositions};
+
 class ClipModel final : public LayeredModel<kPresetTable, Clip> {
  public:
   std::string_view name() const override { return "clip"; }
@@ -121,6 +125,7 @@ class ClipModel final : public LayeredModel<kPresetTable, Clip> {
            "published), drawn scenes with captions";
   }
   std::string_view dataset() const override { return "captions"; }
+  PublishedNaming published_naming() const override { return kNaming; }
   std::span<const std::string_view> knobs() const override { return kKnobs; }
 
   at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {

@@ -3,7 +3,7 @@
 // Without dropout. `124m` has the published sizes, `tiny` trains in seconds on one core; both read the text byte by
 // byte.
 //
-// Names are the published checkpoint's; weights are (out, in), as at::linear takes them.
+// Names are the published checkpoint's; weights are (out, in), as at::linear takes them, where that has (in, out).
 #include <cmath>
 #include <memory>
 #include <string>
@@ -148,6 +148,16 @@ class Gpt2Pass {
   at::Tensor future_;      // (T, T) bool: true where a position would look ahead
 };
 
+// As `transformers` writes GPT2Model and GPT2LMHeadModel: its Conv1D keeps (in, out), older files its causal masks.
+constexpr std::string_view kTransposed[] = {".c_attn.weight", ".c_proj.weight", ".c_fc.weight"};
+constexpr std::string_view kMasks[] = {".attn.bias", ".attn.masked_bias"};
+constexpr PublishedNaming::Copy kCopies[] = {{"lm_head.weight", "wte.weight"}};
+constexpr PublishedNaming kNaming{.by = "Hugging Face GPT-2",
+                                  .prefix = "transformer.",
+                                  .transposed = kTransposed,
+                                  .constants = kMasks,
+                                  .copies = kCopies};
+
 class Gpt2 final : public Model {
  public:
   std::string_view name() const override { return "gpt2"; }
@@ -185,6 +195,8 @@ class Gpt2 final : public Model {
     add_layer_norm("ln_f");
     return list;
   }
+
+  PublishedNaming published_naming() const override { return kNaming; }
 
   std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const override {
     const Decoder& size = decoder_of(preset);

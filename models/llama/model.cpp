@@ -85,6 +85,14 @@ class Llama {
   LlamaDecoder<Layers> decoder_;
 };
 
+// LlamaForCausalLM of `transformers`, whose q_proj and k_proj are already permuted for halves of a head that turn with
+// each other, as ours do (layers/pass.hpp). Adapters are none of theirs.
+constexpr std::string_view kAngles[] = {".rotary_emb.inv_freq"};
+constexpr PublishedNaming::Copy kCopies[] = {{"lm_head.weight", "model.embed_tokens.weight"}};
+constexpr std::string_view kAdapters[] = {".lora_A.", ".lora_B."};
+constexpr PublishedNaming kNaming{
+    .by = "Hugging Face LLaMA", .constants = kAngles, .copies = kCopies, .added = kAdapters};
+
 class LlamaModel final : public LayeredModel<kPresetTable, Llama> {
  public:
   std::string_view name() const override { return "llama"; }
@@ -93,6 +101,7 @@ class LlamaModel final : public LayeredModel<kPresetTable, Llama> {
            "attention, SwiGLU, all weights or LoRA, instructions by bytes";
   }
   std::string_view dataset() const override { return "instructions"; }
+  PublishedNaming published_naming() const override { return kNaming; }
 };
 
 }  // namespace

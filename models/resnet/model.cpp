@@ -241,6 +241,10 @@ class Pass {
   std::size_t next_buffer_ = 0;
 };
 
+// torchvision also counts batches, which nothing reads where a momentum is given.
+constexpr std::string_view kCounters[] = {".num_batches_tracked"};
+constexpr PublishedNaming kNaming{.by = "torchvision ResNet", .constants = kCounters};
+
 class Resnet final : public Model {
  public:
   std::string_view name() const override { return "resnet"; }
@@ -250,6 +254,7 @@ class Resnet final : public Model {
   }
   std::span<const ModelPreset> presets() const override { return kPresets; }
   std::string_view dataset() const override { return "digits"; }
+  PublishedNaming published_naming() const override { return kNaming; }
 
   std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override {
     return declared(preset).parameters;

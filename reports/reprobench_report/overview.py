@@ -12,13 +12,19 @@ from .load import DIMENSIONS, Run
 PLACE = ("suite", "workload", "stack", "device", "world_size", "host")
 
 
-def own_files(plan: dict[str, Any]) -> list[str]:
-    """Files of the user's that cells were to train on, each by its path and what it held when the plan was made."""
+OWN_FILES = ("data", "weights")
+
+
+def own_files(plan: dict[str, Any]) -> list[tuple[str, str]]:
+    """Files of the user's that cells were to train with: the kind, the path and what it held when the plan was made."""
     files = set()
     for cell in plan["cells"]:
-        is_left_out = cell["skip"] is not None and cell["skip"]["rule"] == "deselected"
-        if "data_file" in cell and not is_left_out:
-            files.add(f"{cell['data_file']}, SHA-256 {cell['request']['workload']['data_sha256']}")
+        if cell["skip"] is not None and cell["skip"]["rule"] == "deselected":
+            continue
+        for kind in OWN_FILES:
+            if f"{kind}_file" in cell:
+                digest = cell["request"]["workload"][f"{kind}_sha256"]
+                files.add((kind.capitalize(), f"{cell[f'{kind}_file']}, SHA-256 {digest}"))
     return sorted(files)
 
 

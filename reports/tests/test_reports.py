@@ -159,8 +159,13 @@ class SmallRuns(unittest.TestCase):
             cell["data_file"] = file
             cell["request"]["workload"]["data_sha256"] = "5f" * 32
             cell["skip"] = skip and {"rule": skip, "reason": "left out by --cell x"}
+        cells[0]["weights_file"] = "/w.safetensors"
+        cells[0]["request"]["workload"]["weights_sha256"] = "6a" * 32
         text = Page(report_html(golden_run.loaded(changed))).text
         self.assertEqual([part for part in text if "5f5f" in part], ["/<my>.json, SHA-256 " + "5f" * 32])
+        places = [i for i, part in enumerate(text) if "6a6a" in part]
+        self.assertEqual([text[i] for i in places], ["/w.safetensors, SHA-256 " + "6a" * 32])
+        self.assertEqual(text[places[0] - 1], "Weights")
 
     def test_a_stack_that_never_ran_has_no_fingerprint_and_is_reported(self):
         changed = golden_run.documents()

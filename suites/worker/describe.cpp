@@ -23,12 +23,13 @@ Capability describe_worker() {
   }
   capability.knobs = knob_support();
   for (const Model* model : models()) {
-    WorkloadDescription description{std::string(model->name()), std::string(model->summary()), {}, {}};
+    WorkloadDescription description{std::string(model->name()), std::string(model->summary()), {}, {}, {}};
     for (const ModelPreset& preset : model->presets()) {
       description.presets.push_back({std::string(preset.name), preset.parameters, preset.batch_size});
     }
     const auto data = std::ranges::find(data_sets(), model->dataset(), &DataSetRow::name);
     if (data != data_sets().end() && data->open_own != nullptr) description.takes_data = data->name;
+    description.takes_weights = model->published_naming().by;
     capability.workloads.push_back(std::move(description));
   }
   capability.fingerprint = probe_stack();

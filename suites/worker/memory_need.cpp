@@ -7,6 +7,7 @@
 
 #include "matrix/contract/version.hpp"
 #include "models/state_bytes.hpp"
+#include "suites/worker/own_weights.hpp"
 #include "suites/worker/process_facts.hpp"
 
 namespace reprobench {
@@ -34,6 +35,16 @@ AttemptMemory not_predicted(std::string why) {
   AttemptMemory need;
   need.why_not = std::move(why);
   return need;
+}
+
+std::vector<std::string> weights_problems_of(const WorkloadRequest& workload) {
+  if (workload.weights_sha256.empty()) return {};
+  const auto model = std::ranges::find(models(), workload.model, &Model::name);
+  if (model == models().end()) return {};
+  const auto presets = (*model)->presets();
+  const auto preset = std::ranges::find(presets, workload.preset, &ModelPreset::name);
+  return preset == presets.end() ? std::vector<std::string>()
+                                 : problems_of_weights(workload, **model, *preset, models());
 }
 
 }  // namespace
@@ -80,8 +91,10 @@ MemoryPredictions predict_memory(const std::filesystem::path& requests) {
   if (!list.is_array()) throw ContractError(requests.string() + " holds no list of requests");
   const std::int64_t process_bytes = resident_memory().anonymous_bytes;
   MemoryPredictions predictions;
-  for (const nlohmann::json& request : list) {
-    predictions.needs.push_back(memory_need(request_from_json(request), models(), process_bytes));
+  for (const nlohmann::json& json : list) {
+    const CellRequest request = request_from_json(json);
+    predictions.needs.push_back(memory_need(request, models(), process_bytes));
+    predictions.needs.back().weights_problems = weights_problems_of(request.workload);
   }
   return predictions;
 }

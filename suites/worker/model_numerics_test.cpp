@@ -17,10 +17,15 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/knob.hpp"
+#include "matrix/contract/plain_sha256.hpp"
 #include "models/data_set.hpp"
 #include "models/initial_values.hpp"
 #include "suites/worker/batch_source.hpp"
 #include "suites/worker/operator_hook.hpp"
+#include "suites/worker/own_file.hpp"
+#include "suites/worker/own_weights.hpp"
+#include "suites/worker/published_file.hpp"
+#include "suites/worker/temporary_folder.hpp"
 #include "suites/worker/tensor_file.hpp"
 #include "suites/worker/train_state.hpp"
 
@@ -41,14 +46,15 @@ at::Tensor drawn_like(const at::Tensor& value, const std::string& name, float sc
 // One step of a small preset on the CPU, nothing traced.
 class FirstStep final : public StepContext {
  public:
-  FirstStep(const Model& model, const ModelPreset& preset, std::int64_t batch_size)
+  // With a user's weights it begins with those instead.
+  FirstStep(const Model& model, const ModelPreset& preset, std::int64_t batch_size, OwnWeights* weights = nullptr)
       : model_(model),
         preset_(preset),
         knobs_(with_defaults({})),
-        state_(model, preset, /*steps=*/1, kSeed, Precision::fp64, at::kCPU),
+        state_(model, preset, /*steps=*/1, kSeed, Precision::fp64, at::kCPU, {}, weights),
         batches_(model, preset, data_sets(), kRoot / "models" / "data", kSeed, batch_size, Precision::fp64, at::kCPU) {
     const c10::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < state_.size(); ++i) {
+    for (std::size_t i = 0; weights == nullptr && i < state_.size(); ++i) {
       state_.parameter(i).add_(drawn_like(state_.parameter(i), "moved/" + state_.name(i), 0.03125F));
     }
     batches_.load(1);
@@ -254,6 +260,74 @@ TEST_CASE("loss and first gradients agree with independent implementations in fp
     INFO("largest relative error " << worst << " in " << where);
     CHECK(worst <= kBudget);
   });
+}
+
+// Of each model that has published weights a preset that its publisher's own code can be asked for.
+bool has_published_oracle(const Model& model, const ModelPreset& preset) {
+  if (model.published_naming().by.empty()) return false;
+  return model.name() == "resnet" ? preset.name == "18" : preset.name == "tiny";
+}
+
+std::filesystem::path write_published(const std::filesystem::path& folder, const Model& model,
+                                      const ModelPreset& preset) {
+  const std::filesystem::path path = folder / (file_name(model, preset) + "-published.safetensors");
+  write_tensors(path, as_published(model, known_weights(model, preset), "transformer."), {{"format", "pt"}});
+  return path;
+}
+
+// Also for ci/oracles: files that the publishers' code reads by itself.
+TEST_CASE("published weights for the oracles", "[.][oracle]") {
+  const char* folder = std::getenv("REPROBENCH_ORACLE");
+  REQUIRE(folder != nullptr);
+  for_each_preset(has_published_oracle,
+                  [&](const Model& model, const ModelPreset& preset) { write_published(folder, model, preset); });
+}
+
+double loss_from_weights(const std::filesystem::path& path, const Model& model, const ModelPreset& preset) {
+  WorkloadRequest workload;
+  workload.weights_file = path.string();
+  workload.weights_sha256 = plain_sha256_of_text(text_of_own_file(path));
+  OwnWeights weights(workload, model, preset, models());
+  FirstStep step(model, preset, kOracleBatch, &weights);
+  return number(step.loss());
+}
+
+TEST_CASE("from one file of published weights our loss is its publisher's, in fp64", "[worker][numerics][weights]") {
+  constexpr double kBudget = 1e-12;
+  int compared = 0;
+  for_each_preset(has_published_oracle, [&](const Model& model, const ModelPreset& preset) {
+    const TemporaryFolder folder;
+    const std::string name = file_name(model, preset) + "-published.json";
+    INFO(name);
+    std::ifstream file(kRoot / "ci" / "oracles" / "golden" / name);
+    REQUIRE(file);
+    const double expected = nlohmann::json::parse(file).at("loss").get<double>();
+    const std::filesystem::path path = write_published(folder.path(), model, preset);
+    const double loss = loss_from_weights(path, model, preset);
+    INFO("relative error " << std::abs(loss / expected - 1));
+    CHECK(std::abs(loss / expected - 1) <= kBudget);
+    ++compared;
+    if (model.name() != "llama") return;
+    const auto presets = model.presets();
+    const auto lora =
+        std::find_if(presets.begin(), presets.end(), [](const ModelPreset& p) { return p.name == "tiny-lora"; });
+    CHECK(loss_from_weights(path, model, *lora) == loss);  // adapters begin at zero
+  });
+  CHECK(compared == 4);
+}
+
+TEST_CASE("that loss sees one square matrix the wrong way round", "[worker][numerics][weights]") {
+  const Model& model =
+      **std::find_if(models().begin(), models().end(), [](const Model* m) { return m->name() == "gpt2"; });
+  const ModelPreset& preset = model.presets().front();
+  const TemporaryFolder folder;
+  const double loss = loss_from_weights(write_published(folder.path(), model, preset), model, preset);
+  NamedTensors turned = as_published(model, known_weights(model, preset));
+  for (auto& [name, tensor] : turned) {
+    if (name == "h.3.attn.c_proj.weight") tensor = tensor.t().contiguous();
+  }
+  write_tensors(folder.path() / "turned.safetensors", turned, {});
+  CHECK(std::abs(loss_from_weights(folder.path() / "turned.safetensors", model, preset) / loss - 1) > 1e-9);
 }
 
 }  // namespace

@@ -7,6 +7,11 @@
 
 namespace reprobench {
 
+inline constexpr const char* kInputChanged = "input_changed";  // the cause
+
+// All of a file, whatever it holds. Throws RunFailure "input_changed" for none.
+std::string text_of_own_file(const std::filesystem::path& path);
+
 // All of the file, if it is the one with that SHA-256. Throws RunFailure "input_changed" for another, and for none.
 std::string read_own_file(const std::filesystem::path& path, const std::string& sha256);
 

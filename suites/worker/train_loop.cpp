@@ -10,6 +10,7 @@
 #include "matrix/contract/number.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/own_file.hpp"
+#include "suites/worker/own_weights.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/request_checks.hpp"
@@ -93,6 +94,12 @@ std::optional<std::string> own_data_of(const WorkloadRequest& workload) {
   return read_own_file(workload.data_file, workload.data_sha256);
 }
 
+std::optional<OwnWeights> own_weights_of(const WorkloadRequest& workload, const Model& model, const ModelPreset& preset,
+                                         std::span<const Model* const> all) {
+  if (workload.weights_sha256.empty()) return std::nullopt;
+  return OwnWeights(workload, model, preset, all);
+}
+
 std::optional<DataUse> data_use_of(const BatchSource& batches) {
   const auto counts = batches.record_counts();
   if (!counts) return std::nullopt;
@@ -131,8 +138,10 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   check_memory(model, preset, precision, *device);
   const std::optional<std::string> own_data = own_data_of(request.workload);
+  std::optional<OwnWeights> own_weights = own_weights_of(request.workload, model, preset, tables.models);
+  if (own_weights) result.weights = own_weights->use();
   TrainState state(model, preset, request.workload.steps, seed, precision, device->where(),
-                   sharding_of(layout, result.knobs_resolved));
+                   sharding_of(layout, result.knobs_resolved), own_weights ? &*own_weights : nullptr);
   if (device->records_steps()) state.keep_step_numbers_on_device();
   LossScaler scaler(request, result.knobs_resolved, precision, state);
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,

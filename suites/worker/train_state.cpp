@@ -14,6 +14,7 @@
 
 #include "models/initial_values.hpp"
 #include "models/learning_rate.hpp"
+#include "suites/worker/own_weights.hpp"
 #include "suites/worker/tensor_record.hpp"
 
 namespace reprobench {
@@ -44,10 +45,14 @@ struct TrainState::StepNumbers {
 
 namespace {
 
+at::Tensor in_precision(const at::Tensor& here, Precision precision) {
+  return here.to(precision == Precision::fp64 ? at::kDouble : at::kFloat);
+}
+
 at::Tensor host_tensor(std::span<const float> values, const std::vector<std::int64_t>& shape, Precision precision) {
   at::Tensor here = at::empty(shape, at::kFloat);
   std::memcpy(here.data_ptr(), values.data(), here.nbytes());
-  return here.to(precision == Precision::fp64 ? at::kDouble : at::kFloat);
+  return in_precision(here, precision);
 }
 
 std::size_t elements_of(const std::vector<std::int64_t>& shape) {
@@ -64,6 +69,13 @@ std::vector<float> values_of(const BufferSpec& spec) {
                            std::to_string(count) + " elements");
   }
   return spec.values;
+}
+
+// As the user's weights have them, or as they are drawn.
+template <class Spec, class Draw>
+at::Tensor first_values(const Spec& spec, OwnWeights* own_weights, Precision precision, Draw draw) {
+  at::Tensor own = own_weights == nullptr ? at::Tensor() : own_weights->take(spec.name);
+  return own.defined() ? in_precision(own, precision) : host_tensor(draw(), spec.shape, precision);
 }
 
 // Trained and frozen parameters are shared out each for themselves: the optimizer keeps nothing of the frozen ones.
@@ -94,7 +106,8 @@ c10::StorageImpl& memory_of(const at::Tensor& tensor) { return *tensor.storage()
 }  // namespace
 
 TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed,
-                       Precision precision, const c10::Device& device, const Sharding& sharding)
+                       Precision precision, const c10::Device& device, const Sharding& sharding,
+                       OwnWeights* own_weights)
     : preset_(preset),
       steps_(steps),
       optimizer_(make_optimizer(preset.optimizer)),
@@ -103,8 +116,9 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64
   const std::vector<ParameterSpec> specs = model.parameters(preset);
   if (sharding_.is_on()) partition_ = partition_of(specs, sharding_);
   for (const ParameterSpec& spec : specs) {
-    const auto values = initial_values(seed, spec.name, elements_of(spec.shape), spec.init_scale, spec.init_mean);
-    const at::Tensor here = host_tensor(values, spec.shape, precision);
+    const at::Tensor here = first_values(spec, own_weights, precision, [&] {
+      return initial_values(seed, spec.name, elements_of(spec.shape), spec.init_scale, spec.init_mean);
+    });
     add(spec, here.to(device, here.scalar_type()), digest_of(here));
   }
   for (Slot& slot : slots_) {
@@ -115,8 +129,10 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64
   }
   const at::ScalarType type = precision == Precision::fp64 ? at::kDouble : at::kFloat;
   for (const BufferSpec& spec : model.buffers(preset)) {
-    buffers_.push_back({spec.name, host_tensor(values_of(spec), spec.shape, precision).to(device, type)});
+    const at::Tensor here = first_values(spec, own_weights, precision, [&] { return values_of(spec); });
+    buffers_.push_back({spec.name, here.to(device, type)});
   }
+  if (own_weights != nullptr) own_weights->check_all_taken();
   list_tensors();
 }
 

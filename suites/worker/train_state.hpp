@@ -20,6 +20,8 @@ struct Device;
 
 namespace reprobench {
 
+class OwnWeights;
+
 enum class Precision { fp32, bf16, fp16, fp64 };
 
 // One tensor of the state; role parameter, optimizer_state, buffer or scaler_state. It lives as long as its TrainState.
@@ -33,9 +35,10 @@ class TrainState {
  public:
   // For a run of `steps`. Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 and fp16 keep
   // fp32 parameters. A sharded state keeps of the optimizer's state this rank's shards alone; of ZeRO 3 of the
-  // parameters as well, and whole ones are without memory until somebody makes room for them.
+  // parameters as well, and whole ones are without memory until somebody makes room for them. What `own_weights` has
+  // begins as that has it; nothing of it is left afterwards.
   TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed, Precision precision,
-             const c10::Device& device, const Sharding& sharding = {});
+             const c10::Device& device, const Sharding& sharding = {}, OwnWeights* own_weights = nullptr);
   ~TrainState();
   TrainState(const TrainState&) = delete;
   TrainState& operator=(const TrainState&) = delete;

@@ -1,4 +1,4 @@
-#include "matrix/cli/data_option.hpp"
+#include "matrix/cli/own_file_options.hpp"
 
 #include <fstream>
 
@@ -28,7 +28,7 @@ struct DataScene {
   }
   std::string refusal() {
     try {
-      replace_data(matrix, vocabulary, suites);
+      give_own_files(matrix, vocabulary, suites);
     } catch (const SpecError& error) {
       return error.what();
     }
@@ -66,7 +66,7 @@ TEST_CASE("a file that no workload takes is refused with who does, or that nobod
         "--data: error[RB040]: no workload of this matrix takes the file: model `mlp` reads no instructions; `llama` "
         "does");
   scene.vocabulary.takes_data.clear();
-  CHECK_THAT(scene.refusal(), Catch::Contains("no installed worker says which models read instructions"));
+  CHECK_THAT(scene.refusal(), Catch::Contains("no installed worker says which model reads instructions"));
 }
 
 TEST_CASE("a file with fewer records than a batch takes is refused", "[cli]") {
@@ -81,12 +81,12 @@ TEST_CASE("a file that only left-out cells would train on is a mistake in the ca
   planned.cell.request.workload = {"llama", "tiny", 20, 2};
   planned.cell.request.workload.data_file = "/my.json";
   PlannedCell other;
-  CHECK_NOTHROW(check_data_is_used({other, planned}));
+  CHECK_NOTHROW(check_own_file_is_used(own_file_kinds()[0], {other, planned}));
   planned.skip = Skip{"host-memory", "too large"};  // what cannot run here was still asked for
-  CHECK_NOTHROW(check_data_is_used({other, planned}));
+  CHECK_NOTHROW(check_own_file_is_used(own_file_kinds()[0], {other, planned}));
   planned.skip = Skip{kDeselected, "left out"};
-  CHECK_THROWS_WITH(check_data_is_used({other, planned}),
-                    "--data: no selected cell trains on instructions; of this matrix those of `llama` do");
+  CHECK_THROWS_WITH(check_own_file_is_used(own_file_kinds()[0], {other, planned}),
+                    "--data: no selected cell reads instructions; of this matrix those of `llama` do");
 }
 
 }  // namespace

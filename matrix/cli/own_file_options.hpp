@@ -1,0 +1,22 @@
+// Files of the user's that the workloads of a matrix begin with or train on: its keys `data` and `weights`, or options
+// of those names.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "matrix/plan/cell.hpp"
+#include "matrix/spec/matrix_spec.hpp"
+#include "matrix/spec/own_files.hpp"
+
+namespace reprobench {
+
+// Gives the matrix's files to every workload of its suites whose model takes one of the kind; the others stay as they
+// are. Throws SpecError for a file that is wrong, and for one that no workload takes.
+void give_own_files(const MatrixSpec& matrix, const Vocabulary& vocabulary, std::map<std::string, SuiteSpec>& suites);
+
+// Of a file that the command line names. Throws UsageError if only cells that were left out would use it.
+void check_own_file_is_used(const OwnFileKind& kind, const std::vector<PlannedCell>& cells);
+
+}  // namespace reprobench

@@ -1,0 +1,63 @@
+#include "matrix/spec/own_files.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/spec/spec_fixture.hpp"
+#include "matrix/spec/weights_fixture.hpp"
+
+namespace reprobench {
+namespace {
+
+const OwnFileKind& kData = own_file_kinds()[0];
+const OwnFileKind& kWeights = own_file_kinds()[1];
+
+// What is said of a workload that is given that file.
+std::string refusal(const OwnFileKind& kind, const std::string& path, WorkloadRequest workload,
+                    const Vocabulary& vocabulary) {
+  Diagnostics diagnostics;
+  give_own_file(kind, kind.read(path), workload, {"s.yaml", 4, 5}, vocabulary, diagnostics);
+  CHECK(diagnostics.empty() == !(workload.*kind.field.sha256).empty());
+  return spec_error_of([&] { diagnostics.throw_if_any(); });
+}
+
+TEST_CASE("every kind of file has a row, in the order of the workload's fields", "[spec]") {
+  REQUIRE(own_file_kinds().size() == kOwnFiles.size());
+  for (std::size_t i = 0; i < kOwnFiles.size(); ++i) CHECK(&own_file_kinds()[i].field == &kOwnFiles[i]);
+  CHECK(kData.option() == "--data");
+  CHECK(kWeights.option() == "--weights");
+}
+
+TEST_CASE("only a model that takes a kind of file is given one", "[spec]") {
+  const WeightsScene scene;
+  scene.write_tensors("w.safetensors", {{"a", {2}, {1, 2}}});
+  const std::string records = scene.write("my.jsonl",
+                                          "{\"instruction\": \"a\", \"input\": \"\", \"output\": \"b\"}\n"
+                                          "{\"instruction\": \"c\", \"input\": \"\", \"output\": \"d\"}\n");
+  Vocabulary vocabulary = spec_test_vocabulary();
+  vocabulary.takes_data = {{"llama", "instructions"}, {"gpt2", ""}, {"mlp", ""}};
+  vocabulary.takes_weights = {{"llama", "Hugging Face LLaMA"}, {"gpt2", "Hugging Face GPT-2"}, {"mlp", ""}};
+  const std::string weights = scene.path("w.safetensors");
+  CHECK(refusal(kData, records, {"llama", "tiny", 20, 2}, vocabulary).empty());
+  CHECK(refusal(kData, records, {"new", "tiny", 20, 2}, vocabulary).empty());  // its worker will say
+  CHECK(refusal(kWeights, weights, {"gpt2", "tiny", 20, 2}, vocabulary).empty());
+  CHECK(refusal(kWeights, weights, {"new", "tiny", 20, 2}, vocabulary).empty());
+  CHECK(refusal(kData, records, {"gpt2", "tiny", 20, 2}, vocabulary) ==
+        "s.yaml:4:5: error[RB009]: model `gpt2` reads no instructions; `llama` does");
+  CHECK(refusal(kWeights, weights, {"mlp", "base", 20, 2}, vocabulary) ==
+        "s.yaml:4:5: error[RB009]: model `mlp` takes no published weights; `gpt2`, `llama` do");
+  vocabulary.takes_weights = {{"mlp", ""}};
+  CHECK(refusal(kWeights, weights, {"mlp", "base", 20, 2}, vocabulary) ==
+        "s.yaml:4:5: error[RB009]: model `mlp` takes no published weights; no model does");
+}
+
+TEST_CASE("instructions must fill a batch of the model", "[spec]") {
+  const WeightsScene scene;
+  const std::string file = scene.write("my.jsonl", "{\"instruction\": \"a\", \"input\": \"\", \"output\": \"b\"}\n");
+  WorkloadRequest workload{"llama", "tiny", 20, 2};
+  Diagnostics diagnostics;
+  give_own_file(kData, kData.read(file), workload, {"s.yaml", 4, 5}, spec_test_vocabulary(), diagnostics);
+  CHECK(spec_error_of([&] { diagnostics.throw_if_any(); }) ==
+        "s.yaml:4:5: error[RB021]: " + file + " has 1 record, and a batch of `llama` takes 2");
+}
+
+}  // namespace
+}  // namespace reprobench

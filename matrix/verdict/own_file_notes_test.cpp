@@ -1,0 +1,59 @@
+#include "matrix/verdict/own_file_notes.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+std::string only_note(const WorkloadRequest& workload, const CellResult* result) {
+  const auto notes = own_file_notes(workload, result);
+  REQUIRE(notes.size() == 1);
+  return notes.front();
+}
+
+TEST_CASE("a cell's note says which file it trained on, and which records the context had no room for", "[verdict]") {
+  WorkloadRequest workload{"llama", "tiny", 20, 4};
+  CellResult result;
+  CHECK(own_file_notes(workload, &result).empty());
+  workload.data_sha256 = "1f";
+  workload.data_file = "/my.json";
+  CHECK(only_note(workload, nullptr) == "data: /my.json, SHA-256 1f");
+  CHECK(only_note(workload, &result) == "data: /my.json, SHA-256 1f");
+  const auto with = [&](const DataUse& use) {
+    result.data = use;
+    return only_note(workload, &result);
+  };
+  CHECK(with({3, 3, 0}) == "data: /my.json, SHA-256 1f: of 3 records 3 are samples");
+  CHECK(with({3, 1, 1}) ==
+        "data: /my.json, SHA-256 1f: of 3 records 1 is a sample, 2 have no room for a response in the context; of 1 "
+        "sample the response is cut");
+  CHECK(with({1, 1, 0}) == "data: /my.json, SHA-256 1f: of 1 record 1 is a sample");
+  CHECK(with({4, 3, 2}) ==
+        "data: /my.json, SHA-256 1f: of 4 records 3 are samples, 1 has no room for a response in the context; of 2 "
+        "samples the response is cut");
+}
+
+TEST_CASE("a cell's note says whose weights it began with, and what became of the file's tensors", "[verdict]") {
+  WorkloadRequest workload{"llama", "tiny", 20, 4};
+  workload.weights_sha256 = "2e";
+  workload.weights_file = "/my/model.safetensors";
+  CellResult result;
+  CHECK(only_note(workload, nullptr) == "weights: /my/model.safetensors, SHA-256 2e");
+  const auto with = [&](const WeightsUse& use) {
+    result.weights = use;
+    return only_note(workload, &result);
+  };
+  CHECK(with({21, 0, 0}) == "weights: /my/model.safetensors, SHA-256 2e: 21 tensors are loaded");
+  CHECK(with({1, 1, 1}) ==
+        "weights: /my/model.safetensors, SHA-256 2e: 1 tensor is loaded, 1 is drawn, 1 of the file is passed over");
+  CHECK(
+      with({21, 28, 2}) ==
+      "weights: /my/model.safetensors, SHA-256 2e: 21 tensors are loaded, 28 are drawn, 2 of the file are passed over");
+  workload.data_sha256 = "1f";
+  workload.data_file = "/my.json";
+  CHECK(own_file_notes(workload, nullptr) ==
+        std::vector<std::string>{"data: /my.json, SHA-256 1f", "weights: /my/model.safetensors, SHA-256 2e"});
+}
+
+}  // namespace
+}  // namespace reprobench

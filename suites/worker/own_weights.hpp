@@ -1,0 +1,51 @@
+// A user's own weights: parameters and buffers that begin as a published file has them. Files are read once from front
+// to back, a piece at a time; the bytes that become weights are the bytes that were hashed, and no second copy of a
+// file is in memory.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/result.hpp"
+#include "models/model_spec.hpp"
+
+namespace at {
+class Tensor;
+}
+
+namespace reprobench {
+
+// What the heads of the workload's files have against the preset, as told_problems() says it; nothing where the files
+// cannot be read as they were planned, which the training itself will say.
+std::vector<std::string> problems_of_weights(const WorkloadRequest& workload, const Model& model,
+                                             const ModelPreset& preset, std::span<const Model* const> all);
+
+class OwnWeights {
+ public:
+  // Throws RunFailure "input_changed" for other files than those that were planned, "bad_request" for files that are
+  // not the preset's: names, shapes or types that differ, values that are no finite numbers. `all`: whose else they may
+  // be.
+  OwnWeights(const WorkloadRequest& workload, const Model& model, const ModelPreset& preset,
+             std::span<const Model* const> all);
+  OwnWeights(OwnWeights&&) noexcept;
+  ~OwnWeights();
+
+  // That parameter or buffer in fp32, in host memory, which is the caller's from now on; undefined if the file has
+  // none.
+  at::Tensor take(const std::string& name);
+
+  // Throws std::logic_error if one was never taken: a training would go on without it.
+  void check_all_taken() const;
+
+  const WeightsUse& use() const { return use_; }
+
+ private:
+  WeightsUse use_;
+  std::map<std::string, std::unique_ptr<at::Tensor>> tensors_;
+};
+
+}  // namespace reprobench
