@@ -49,6 +49,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"unsupported",            ReasonOf::cell,    "the stack cannot do what the cell asks for"},
     {"bad_injection",          ReasonOf::cell,    "the worker could not plant the fault that was asked for"},
     {"input_changed",          ReasonOf::cell,    "a file of the user's is not there, or not the one that was planned"},
+    {"input_refused",          ReasonOf::cell,    "a file of the user's is the one that was planned, and nothing to begin a training with"},
     {"non_finite_loss",        ReasonOf::cell,    "the loss of a step is not a finite number, whatever the thresholds say"},
     {"nothing_updated",        ReasonOf::cell,    "every step was skipped, because a gradient was not finite, whatever the thresholds say"},
     {"nothing_armed",          ReasonOf::cell,    "the cell ran to completion and no armed check asks anything of it"},

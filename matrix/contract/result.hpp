@@ -20,7 +20,8 @@ namespace reprobench {
 // Why a worker could not finish: any throw ends here.
 struct WorkerFailure {
   // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom", "bad_request", "interrupted",
-  // "data_loader" (a batch could not be made), "input_changed" (a file of the user's is not the one that was planned);
+  // "data_loader" (a batch could not be made), "input_changed" (a file of the user's is not the one that was planned),
+  // "input_refused" (it is, and holds no weights of the model);
   // of several ranks "collective"; of a GPU "no_driver", "driver_too_old", "no_device", "device_lost",
   // "no_kernel_image", "kernel_rejected", "illegal_address", "launch_failed", "device_assert", "cuda_error"
   std::string cause;

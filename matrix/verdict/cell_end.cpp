@@ -25,11 +25,15 @@ bool is_unsupported(const AttemptRecord& attempt) {
          result->failure->cause == "unsupported";
 }
 
-// Somebody changed a file after the plan was made. Whatever the stack would have done, it was not asked.
-bool is_input_changed(const AttemptRecord& attempt) {
+// Causes that are no end of the stack's: somebody changed a file after the plan was made, or it holds what no training
+// can begin with. Whatever the stack would have done, it was not asked. Null: it was.
+const char* reason_of_input(const AttemptRecord& attempt) {
   const auto& result = attempt.deciding().result;
-  return attempt.end == AttemptEnd::worker_error && result && result->failure &&
-         result->failure->cause == "input_changed";
+  if (attempt.end != AttemptEnd::worker_error || !result || !result->failure) return nullptr;
+  for (const char* cause : {"input_changed", "input_refused"}) {
+    if (result->failure->cause == cause) return cause;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -51,7 +55,7 @@ std::optional<Ended> ended_early(const Cell& cell, const std::vector<const Attem
   const AttemptRecord* unsupported = nullptr;
   const AttemptRecord* infra = nullptr;
   const AttemptRecord* refused = nullptr;
-  const AttemptRecord* changed = nullptr;
+  const AttemptRecord* of_input = nullptr;
   bool unfinished = false;
   for (const AttemptRecord* attempt : last) {
     if (attempt == nullptr || side_of(attempt->end) == Side::user) {
@@ -60,8 +64,8 @@ std::optional<Ended> ended_early(const Cell& cell, const std::vector<const Attem
       unsupported = attempt;
     } else if (is_bad_injection(cell, *attempt)) {
       refused = attempt;
-    } else if (is_input_changed(*attempt)) {
-      changed = attempt;
+    } else if (reason_of_input(*attempt) != nullptr) {
+      of_input = attempt;
     } else if (side_of(attempt->end) == Side::product || faults.is_of_stack(stack, *attempt)) {
       if (product == nullptr) product = attempt;
     } else if (side_of(attempt->end) == Side::infra) {
@@ -77,7 +81,7 @@ std::optional<Ended> ended_early(const Cell& cell, const std::vector<const Attem
   };
   if (product != nullptr) return from(Outcome::failed, *product, Reason::of(to_string(product->end)));
   if (refused != nullptr) return from(Outcome::errored, *refused, kBadInjection);
-  if (changed != nullptr) return from(Outcome::errored, *changed, "input_changed");
+  if (of_input != nullptr) return from(Outcome::errored, *of_input, Reason::of(reason_of_input(*of_input)));
   if (infra != nullptr) return from(Outcome::errored, *infra, Reason::of(to_string(infra->end)));
   if (unsupported != nullptr) return from(Outcome::inconclusive, *unsupported, "unsupported");
   if (unfinished) return Ended{Outcome::unfinished, "interrupted", "the run ended before all repeats of this cell did"};

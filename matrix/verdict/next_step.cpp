@@ -35,6 +35,7 @@ struct Advice {
 constexpr Advice kAdvice[] = {
     {kBadInjection, "name a tensor, element and step that the workload has; the sentence above says which it lacks"},
     {"input_changed", "put the file back that was planned, or plan and run anew with the one that is there"},
+    {"input_refused", "the sentence above says what the file holds; mend it, then plan and run anew"},
     {"interrupted", "run it again"},
     {"not_started", "run it again"},
     {"unsupported", "exclude what this stack cannot do, or name another stack"},

@@ -42,6 +42,7 @@ TEST_CASE("each reason that a person has to mend has its advice", "[verdict]") {
            Row{"bad_injection",
                "name a tensor, element and step that the workload has; the sentence above says which it lacks"},
            Row{"input_changed", "put the file back that was planned, or plan and run anew with the one that is there"},
+           Row{"input_refused", "the sentence above says what the file holds; mend it, then plan and run anew"},
            Row{"interrupted", "run it again"},
            Row{"not_started", "run it again"},
            Row{"unsupported", "exclude what this stack cannot do, or name another stack"},

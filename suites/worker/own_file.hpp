@@ -7,7 +7,8 @@
 
 namespace reprobench {
 
-inline constexpr const char* kInputChanged = "input_changed";  // the cause
+inline constexpr const char* kInputChanged = "input_changed";  // causes
+inline constexpr const char* kInputRefused = "input_refused";
 
 // All of a file, whatever it holds. Throws RunFailure "input_changed" for none.
 std::string text_of_own_file(const std::filesystem::path& path);

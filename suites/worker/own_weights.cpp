@@ -226,7 +226,7 @@ OwnWeights::OwnWeights(const WorkloadRequest& workload, const Model& model, cons
                                         " now, and the workload names " + workload.weights_sha256);
   }
   if (problems.empty()) problems = filling.problems();
-  if (!problems.empty()) throw RunFailure("bad_request", joined(told_problems(model, preset, entries, all, problems)));
+  if (!problems.empty()) throw RunFailure(kInputRefused, joined(told_problems(model, preset, entries, all, problems)));
   use_ = {static_cast<std::int64_t>(tensors_.size()), names.drawn, names.passed_over};
 }
 

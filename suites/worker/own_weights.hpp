@@ -26,7 +26,7 @@ std::vector<std::string> problems_of_weights(const WorkloadRequest& workload, co
 
 class OwnWeights {
  public:
-  // Throws RunFailure "input_changed" for other files than those that were planned, "bad_request" for files that are
+  // Throws RunFailure "input_changed" for other files than those that were planned, "input_refused" for files that are
   // not the preset's: names, shapes or types that differ, values that are no finite numbers. `all`: whose else they may
   // be.
   OwnWeights(const WorkloadRequest& workload, const Model& model, const ModelPreset& preset,

@@ -162,7 +162,7 @@ TEST_CASE("a copy of a tensor must be one", "[worker][weights]") {
     CHECK(place.load().use().passed_over == 1);
     static_cast<float*>(published.back().second.data_ptr())[published.back().second.numel() - 1] += 1;
     place.write(published);
-    CHECK_THAT(place.refusal(), Catch::StartsWith("bad_request: ") &&
+    CHECK_THAT(place.refusal(), Catch::StartsWith("input_refused: ") &&
                                     Catch::Contains(std::string("`") + copy + "` is not `" + original + "`"));
   }
 }
@@ -205,12 +205,12 @@ TEST_CASE("everything that is missing, too much, or of another shape or type is 
   named(published, "ln_f.weight") = named(published, "ln_f.weight").to(at::kLong);
   published.emplace_back("position_ids", at::full({1}, 1, at::kFloat));
   place.write(published);
-  CHECK(
-      place.refusal() ==
-      "bad_request: these weights are not gpt2/tiny's; `h.1.mlp.c_fc.weight` has the shape (512, 128), gpt2/tiny takes "
-      "(128, 512); `ln_f.weight` is of type I64; F32, F16, BF16 and F64 are taken; `h.0.ln_1.bias` is missing; the "
-      "file has `h.0.ln_1.bais`; `wpe.weight` is missing; `h.0.ln_1.bais` is nothing of gpt2/tiny; did you mean "
-      "`h.0.ln_1.bias`?; `position_ids` is nothing of gpt2/tiny");
+  CHECK(place.refusal() ==
+        "input_refused: these weights are not gpt2/tiny's; `h.1.mlp.c_fc.weight` has the shape (512, 128), gpt2/tiny "
+        "takes "
+        "(128, 512); `ln_f.weight` is of type I64; F32, F16, BF16 and F64 are taken; `h.0.ln_1.bias` is missing; the "
+        "file has `h.0.ln_1.bais`; `wpe.weight` is missing; `h.0.ln_1.bais` is nothing of gpt2/tiny; did you mean "
+        "`h.0.ln_1.bias`?; `position_ids` is nothing of gpt2/tiny");
 
   published = as_published(place.model, place.ours);
   published.emplace_back("transformer.ln_f.bias", named(place.ours, "ln_f.bias"));
@@ -238,7 +238,7 @@ TEST_CASE("a value that is no finite number is refused with its place", "[worker
   static_cast<double*>(named(published, "ln_f.bias").data_ptr())[5] = 1e39;  // beyond fp32
   place.write(published);
   CHECK(place.refusal() ==
-        "bad_request: these weights are not gpt2/tiny's; `ln_f.bias` has no finite fp32 number at element 5");
+        "input_refused: these weights are not gpt2/tiny's; `ln_f.bias` has no finite fp32 number at element 5");
 }
 
 TEST_CASE("bytes that are not the planned ones are not begun with", "[worker][weights]") {

@@ -9,7 +9,9 @@
 namespace reprobench {
 namespace {
 
-constexpr std::size_t kMostProblems = 18;  // with whose they are and how many more there are, as many as are printed
+// With whose they are and how many more there are, as many as are printed.
+constexpr std::size_t kMostProblems = 18;
+constexpr std::size_t kMostNames = 1'000;  // that one is held against
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
   std::string text = "(";
@@ -102,17 +104,23 @@ class Matcher {
     std::vector<std::string> others;
     for (const SafetensorsEntry* tensor : extra) others.push_back(without_prefix(tensor->name));
     for (const std::string& name : missing) {
-      const std::string near = nearest_name(name, others);
+      const std::string near = near_name(name, others);
       problem("`" + name + "` is missing" + (near.empty() ? "" : "; the file has `" + near + "`"));
     }
   }
 
   void report_extra(const std::vector<const SafetensorsEntry*>& extra, const std::vector<std::string>& missing) {
     for (const SafetensorsEntry* tensor : extra) {
-      const std::string near = nearest_name(without_prefix(tensor->name), missing);
+      const std::string near = near_name(without_prefix(tensor->name), missing);
       problem("`" + tensor->name + "` is nothing of " + label_ +
               (near.empty() ? "" : "; did you mean `" + near + "`?"));
     }
+  }
+
+  // Only of what will be told, and among so many names: a file of another model has nothing but problems.
+  std::string near_name(const std::string& name, std::span<const std::string> known) const {
+    if (result_.problems.size() >= kMostProblems) return "";
+    return nearest_name(name, known.first(std::min(known.size(), kMostNames)));
   }
 
   void problem(std::string sentence) { result_.problems.push_back(std::move(sentence)); }
