@@ -11,6 +11,7 @@
 #include "matrix/contract/checksum_list.hpp"
 #include "matrix/contract/number.hpp"
 #include "matrix/contract/plain_sha256.hpp"
+#include "suites/worker/memory_need.hpp"
 #include "suites/worker/own_file.hpp"
 #include "suites/worker/published_file.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -229,6 +230,24 @@ TEST_CASE("a file of another model or preset is told, and a long list is cut wit
   WeightsPlace tiny("llama");
   tiny.write(as_published(other.model, other.ours));
   CHECK_THAT(tiny.refusal(), Catch::Contains("these weights are not llama/tiny's but llama/15m's"));
+}
+
+TEST_CASE("what the head of a file tells is known before a training, by the question of its memory",
+          "[worker][weights]") {
+  WeightsPlace place("gpt2");
+  const auto predicted = [&] {
+    std::ofstream(place.folder.path() / "requests.json") << nlohmann::json::array({to_json(place.request)}).dump();
+    return predict_memory(place.folder.path() / "requests.json").needs.at(0);
+  };
+  CHECK(predicted().weights_problems.empty());
+  CHECK(predicted().is_predicted());
+  NamedTensors published = as_published(place.model, place.ours);
+  published.pop_back();
+  place.write(published);
+  CHECK(predicted().weights_problems ==
+        std::vector<std::string>{"these weights are not gpt2/tiny's", "`" + place.ours.back().first + "` is missing"});
+  std::filesystem::remove(place.file());
+  CHECK(predicted().weights_problems.empty());  // the training says that it is gone
 }
 
 TEST_CASE("a value that is no finite number is refused with its place", "[worker][weights]") {
