@@ -57,6 +57,22 @@ TEST_CASE("tensors are compared as far as both sides have them, and one that com
   CHECK(strip.rows[1].marks == ".f");
 }
 
+TEST_CASE("rows and marks are those of the measured side, where the other names and places things otherwise",
+          "[strip]") {
+  Trace ours = of_steps({1}, "x");
+  Trace theirs = ours;
+  ours.tensors[0].tensors.push_back(made("ours", TensorRole::forward_output, "y"));
+  CHECK(divergence_strip(ours, theirs, 1).rows.size() == 2);
+  CHECK(divergence_strip(theirs, ours, 1).rows.size() == 1);
+  theirs.tensors[0].tensors.push_back(made("theirs", TensorRole::grad_output, "z"));
+  const DivergenceStrip strip = divergence_strip(ours, theirs, 1);
+  REQUIRE(strip.rows.size() == 2);
+  CHECK(strip.rows[1].module == "ours");
+  CHECK(strip.rows[1].marks == "f");
+  CHECK(divergence_strip(theirs, ours, 1).rows[1].module == "theirs");
+  CHECK(divergence_strip(theirs, ours, 1).rows[1].marks == "g");
+}
+
 TEST_CASE("the first role that differs in a step marks it, each step by itself", "[strip]") {
   Trace ours = of_steps({1, 2, 3}, "x");
   const Trace theirs = ours;
