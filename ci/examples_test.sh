@@ -41,10 +41,9 @@ for example in ci/examples/*/; do
   if [ -f "$example/rows" ]; then add_rows "$example/rows"; fi
 done
 
-# The copy is compiled without optimization: it runs for seconds. What does not differ comes from the compiler's cache.
+# The copy is compiled as ci/test.sh compiles the tree itself, so what does not differ comes from the compiler's cache.
 export CCACHE_BASEDIR=$tree
-cmake -S "$tree" -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DREPROBENCH_BUILD_TESTS=OFF \
-  -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=24 >/dev/null
+(cd "$tree" && cmake --preset ci -B build -DREPROBENCH_BUILD_TESTS=OFF >/dev/null)
 cmake --build "$tree/build" --target reprobench reprobench-shepherd
 unset CCACHE_BASEDIR
 

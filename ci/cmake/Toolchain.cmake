@@ -39,6 +39,8 @@ if(REPROBENCH_SANITIZE)
   target_compile_options(reprobench_build_interface INTERFACE
     -fsanitize=${REPROBENCH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
     # What a test itself computes is checked by the test; without these the compiler takes two thirds of the time on it.
-    $<$<BOOL:$<TARGET_PROPERTY:REPROBENCH_IS_TEST>>:-fno-sanitize=undefined>)
+    # Nor is it optimised: it runs once.
+    $<$<BOOL:$<TARGET_PROPERTY:REPROBENCH_IS_TEST>>:-fno-sanitize=undefined>
+    $<$<BOOL:$<TARGET_PROPERTY:REPROBENCH_IS_TEST>>:-O0>)
   target_link_options(reprobench_build_interface INTERFACE -fsanitize=${REPROBENCH_SANITIZE})
 endif()

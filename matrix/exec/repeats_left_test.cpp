@@ -81,6 +81,7 @@ TEST_CASE("without its reference in the run nothing is added, nor where the refe
   SECTION("skipped") { plan.cells[1].skip = Skip{"driver", "too old"}; }
   SECTION("elsewhere") { plan.cells[0].cell.reference_cell_id = plan.cells[2].cell.reference_cell_id = "ddd"; }
   SECTION("at its most") { plan.cells[1].cell.max_repeat = 0; }
+  SECTION("at its own most") { plan.cells[0].cell.max_repeat = 0; }
   SECTION("itself a reference") {
     plan.cells[0].cell.reference_cell_id.reset();
     plan.cells[1].skip = Skip{"driver", "too old"};
