@@ -63,7 +63,7 @@ TEST_CASE("a time is the median of its repeats, which none of them decides", "[v
   CHECK_FALSE(check.repeat);
   const CheckResult few = against("throughput.step_time", cell, cell, 0.05);
   CHECK(few.reason == "too_few_samples");
-  CHECK(few.sentence == "3 pairs give no 95 % interval of the ratio; six positive ones would");
+  CHECK(few.sentence == "3 pairs give no 95 % interval of the ratio; 6 positive ones would");
   CHECK(*few.reference == *few.measured);
 }
 
@@ -76,10 +76,10 @@ TEST_CASE("an interval over its bound says that more repeats would decide it", "
   }
   const CheckResult noisy = against("throughput.step_time", cell, reference, 0.05);
   CHECK(noisy.reason == "noise");
-  CHECK_THAT(
-      noisy.sentence,
-      Catch::StartsWith("900.0 us against 1.000 ms: x0.900 [0.900, 1.200]: the interval reaches over the bound of "
-                        "5 %; more repeats or a quieter machine would decide it"));
+  CHECK_THAT(noisy.sentence,
+             Catch::StartsWith(
+                 "900.0 us against 1.000 ms: x0.900 [0.900, 1.200]: the interval of 7 pairs reaches over the bound "
+                 "of 5 %; more repeats or a quieter machine would decide it"));
 }
 
 TEST_CASE("a regression of nothing has no margin to be told", "[verdict]") {

@@ -167,6 +167,13 @@ TEST_CASE("what is over its bound is named, the first in order of steps and of e
   scene.measured.tensors[0].tensors.insert(scene.measured.tensors[0].tensors.begin(), tensor("0", kGradient, 1, 2));
   scene.expected.tensors[0].tensors.insert(scene.expected.tensors[0].tensors.begin(), tensor("0", kGradient, 1, 1));
   CHECK(scene.over()->tensor == "0");
+  // Steps within their bound hide no later one.
+  OneTensor later(kGradient, 1e-9, 4);
+  const OneTensor over(kGradient, 1e-3, 5);
+  later.measured.tensors.push_back(over.measured.tensors[0]);
+  later.expected.tensors.push_back(over.expected.tensors[0]);
+  REQUIRE(later.over());
+  CHECK(later.over()->step == 5);
   // What one side alone holds is held against nothing.
   OneTensor longer(kGradient, 1e-9, 4);
   REQUIRE_FALSE(longer.over());
