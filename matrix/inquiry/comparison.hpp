@@ -34,7 +34,7 @@ struct StoredCell {
 
 // One side of a comparison: what was asked, and how it went.
 struct ComparedSide {
-  std::string label;  // "torch-2.9.0-cu128", "r-20261121-101502-7f3a:3f9c1e0a7b52"
+  std::string label;  // "torch-2.9.0-cu128", "r-20261121-101502-348-7f3a:3f9c1e0a7b52"
   CellRequest request;
   AttemptRecord attempt;                  // completed or ended by a loss that is not finite; with its trace
   std::filesystem::path folder;           // of the attempt

@@ -1,7 +1,9 @@
 // What is read of files that anybody may have written, to the byte.
 #include "matrix/record/plain_file.hpp"
 
+#include <chrono>
 #include <regex>
+#include <thread>
 
 #include <sys/stat.h>
 
@@ -124,11 +126,21 @@ TEST_CASE("of a line that is no UTF-8 the first wrong byte is named", "[record]"
 
 TEST_CASE("a run's name is its time and four digits of chance", "[record]") {
   const std::string one = new_run_id();
-  CHECK(std::regex_match(one, std::regex("r-2[0-9]{7}-[0-2][0-9][0-5][0-9][0-6][0-9]-[0-9a-f]{4}")));
+  CHECK(std::regex_match(one, std::regex("r-2[0-9]{7}-[0-2][0-9][0-5][0-9][0-6][0-9]-[0-9]{3}-[0-9a-f]{4}")));
   CHECK(utc_now("%Y").size() == 4);
   bool differs = false;  // of 20 by chance all equal once in 10^91
-  for (int i = 0; i < 20; ++i) differs = differs || new_run_id().substr(18) != one.substr(18);
+  for (int i = 0; i < 20; ++i) differs = differs || new_run_id().substr(22) != one.substr(22);
   CHECK(differs);
+}
+
+TEST_CASE("of two runs of one second the later one has the later name", "[record]") {
+  std::string earlier = new_run_id();
+  for (int i = 0; i < 50; ++i) {  // by chance alone all in order: once in 10^15
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const std::string later = new_run_id();
+    CHECK(earlier < later);
+    earlier = later;
+  }
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Where a run keeps its files, and the only code that writes them. The files are the truth; the SQLite index is rebuilt
 // from them.
 //
-//   STORE/runs/r-20261121-101502-7f3a/
+//   STORE/runs/r-20261121-101502-348-7f3a/
 //     run.json  plan.json  journal.jsonl  lock  verdict.json  junit.xml
 //     inputs/            the matrix, suite and stack files as they were
 //     cells/CELL_ID/r0a0.NONCE/   telemetry.jsonl, and a folder a rank, also where there is one rank only:

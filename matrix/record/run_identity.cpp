@@ -2,24 +2,38 @@
 
 #include <random>
 
+#include <fmt/format.h>
 #include <time.h>
 
 #include "matrix/contract/number.hpp"
 
 namespace reprobench {
 
-std::string utc_now(const char* format) {
-  const time_t now = time(nullptr);
+namespace {
+
+timespec now() {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  return time;
+}
+
+std::string in_utc(const timespec& time, const char* format) {
   tm broken_down{};
-  gmtime_r(&now, &broken_down);
+  gmtime_r(&time.tv_sec, &broken_down);
   char text[32];
   strftime(text, sizeof text, format, &broken_down);
   return text;
 }
 
+}  // namespace
+
+std::string utc_now(const char* format) { return in_utc(now(), format); }
+
 std::string new_run_id() {
   std::random_device entropy;
-  return "r-" + utc_now("%Y%m%d-%H%M%S") + "-" + hex32(entropy()).substr(0, 4);
+  const timespec time = now();
+  return fmt::format("r-{}-{:03}-{}", in_utc(time, "%Y%m%d-%H%M%S"), time.tv_nsec / 1'000'000,
+                     hex32(entropy()).substr(0, 4));
 }
 
 }  // namespace reprobench

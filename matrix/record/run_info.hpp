@@ -22,7 +22,7 @@ struct RunSource {
 };
 
 struct RunInfo {
-  std::string run_id;         // "r-20261121-101502-7f3a"
+  std::string run_id;         // "r-20261121-101502-348-7f3a"
   std::string matrix_digest;  // SHA-256 of the matrix text
   std::vector<std::string> command_line;
   std::string started_utc;  // ISO 8601; for people, never for durations
