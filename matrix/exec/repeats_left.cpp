@@ -22,13 +22,19 @@ std::vector<std::vector<std::size_t>> compared_cells(const Plan& plan) {
   return compared;
 }
 
-RepeatsLeft::RepeatsLeft(const Plan& plan)
-    : plan_(plan), compared_(compared_cells(plan)), group_of_(plan.cells.size()) {
-  for (std::size_t group = 0; group < compared_.size(); ++group) {
-    for (const std::size_t index : compared_[group]) group_of_[index] = group;
-  }
+RepeatsLeft::RepeatsLeft(const Plan& plan) : plan_(plan), group_of_(plan.cells.size()) {
   for (const PlannedCell& planned : plan.cells) planned_.push_back(planned.skip ? 0 : planned.cell.repeat);
   left_ = planned_;
+  for (std::vector<std::size_t>& cells : compared_cells(plan)) {
+    Group group;
+    for (const std::size_t index : cells) {
+      group_of_[index] = groups_.size();
+      group.left += left_[index];
+      group.waits_for_all = group.waits_for_all || planned_looks(plan.cells[index].cell).size() > 1;
+    }
+    group.cells = std::move(cells);
+    groups_.push_back(std::move(group));
+  }
 }
 
 bool RepeatsLeft::may_grow(std::size_t cell_index) const {
@@ -36,13 +42,11 @@ bool RepeatsLeft::may_grow(std::size_t cell_index) const {
 }
 
 std::vector<std::size_t> RepeatsLeft::ended(std::size_t cell_index) {
-  const bool has_ended = --left_[cell_index] == 0;
-  const std::vector<std::size_t>& compared = compared_[group_of_[cell_index]];
-  const bool waits_for_others = std::ranges::any_of(
-      compared, [&](std::size_t index) { return planned_looks(plan_.cells[index].cell).size() > 1; });
-  if (!waits_for_others) return has_ended ? std::vector{cell_index} : std::vector<std::size_t>{};
-  if (std::ranges::any_of(compared, [&](std::size_t index) { return left_[index] > 0; })) return {};
-  return compared;
+  Group& group = groups_[group_of_[cell_index]];
+  const bool cell_has_ended = --left_[cell_index] == 0;
+  const bool group_has_ended = --group.left == 0;
+  if (group.waits_for_all) return group_has_ended ? group.cells : std::vector<std::size_t>{};
+  return cell_has_ended ? std::vector{cell_index} : std::vector<std::size_t>{};
 }
 
 void RepeatsLeft::add(std::size_t cell_index, std::vector<FurtherRepeats>& added) {
@@ -51,13 +55,14 @@ void RepeatsLeft::add(std::size_t cell_index, std::vector<FurtherRepeats>& added
   const int until = look_after(plan_.cells[cell_index].cell, from + 1);
   planned_[cell_index] = until;
   left_[cell_index] = until - from;
+  groups_[group_of_[cell_index]].left += until - from;
   added.push_back({cell_index, from, until});
 }
 
 std::vector<FurtherRepeats> RepeatsLeft::add_for(const std::vector<std::size_t>& open) {
   std::vector<FurtherRepeats> added;
   for (const std::size_t index : open) {
-    const std::vector<std::size_t>& compared = compared_[group_of_[index]];
+    const std::vector<std::size_t>& compared = groups_[group_of_[index]].cells;
     const auto reference = std::ranges::find_if(compared, [&](std::size_t other) {
       return plan_.cells[other].cell.request.cell_id == plan_.cells[index].cell.reference_cell_id;
     });

@@ -34,12 +34,19 @@ class RepeatsLeft {
   std::vector<FurtherRepeats> add_for(const std::vector<std::size_t>& open);
 
  private:
+  // Cells that are compared with each other.
+  struct Group {
+    std::vector<std::size_t> cells;
+    int left = 0;                // of all of them
+    bool waits_for_all = false;  // one of them may be repeated further
+  };
+
   bool may_grow(std::size_t cell_index) const;
   void add(std::size_t cell_index, std::vector<FurtherRepeats>& added);
 
   const Plan& plan_;
-  std::vector<std::vector<std::size_t>> compared_;
-  std::vector<std::size_t> group_of_;  // by cell: index into compared_
+  std::vector<Group> groups_;
+  std::vector<std::size_t> group_of_;  // by cell: index into groups_
   std::vector<int> planned_;           // by cell: repeats so far
   std::vector<int> left_;              // by cell
 };
