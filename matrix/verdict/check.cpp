@@ -49,16 +49,6 @@ Values values_of(const Metric& metric, const CellEvidence& cell, const Measureme
   return values;
 }
 
-}  // namespace
-
-// It may have been repeated further for another cell that noise left open: those have no partner here.
-std::size_t partners_of(const CellEvidence& cell, const CellEvidence& reference) {
-  const bool is_at_a_look = std::ranges::count(reference.looks, std::ssize(cell.repeats)) > 0;
-  return is_at_a_look ? std::min(cell.repeats.size(), reference.repeats.size()) : reference.repeats.size();
-}
-
-namespace {
-
 double aggregated(const Metric& metric, const std::vector<double>& values) {
   if (std::any_of(values.begin(), values.end(), [](double v) { return !std::isfinite(v); })) return std::nan("");
   if (metric.aggregate == Aggregate::median_paired) return median(values);
@@ -345,6 +335,12 @@ Against opposite_of(const CellThreshold& threshold) {
   const Metric* metric = find_metric(threshold.metric);
   if (metric != nullptr && metric->against != Against::nothing) return metric->against;
   return threshold.bound.vs_reference ? Against::reference : Against::nothing;
+}
+
+// It may have been repeated further for another cell that noise left open: those have no partner here.
+std::size_t partners_of(const CellEvidence& cell, const CellEvidence& reference) {
+  const bool is_at_a_look = std::ranges::count(reference.looks, std::ssize(cell.repeats)) > 0;
+  return is_at_a_look ? std::min(cell.repeats.size(), reference.repeats.size()) : reference.repeats.size();
 }
 
 CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, const ReferenceEvidence& reference) {
