@@ -8,6 +8,7 @@
 #include "matrix/cli/atlas_text.hpp"
 #include "matrix/cli/compared_words.hpp"
 #include "matrix/cli/comparison_text.hpp"
+#include "matrix/cli/own_file_options.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/report_process.hpp"
@@ -31,8 +32,8 @@ struct CompareOptions {
   std::string measured;
   std::string expected;
   WorkloadChoice workload;
-  std::map<std::string, std::string> own_files;  // of the user's: paths by kind (OwnFileField)
-  std::vector<std::string> knobs;                // NAME=VALUE, of both sides
+  OwnFilePaths own_files;
+  std::vector<std::string> knobs;  // NAME=VALUE, of both sides
   std::vector<std::string> measured_knobs;
   std::vector<std::string> expected_knobs;
   std::vector<std::string> workers;
@@ -229,10 +230,7 @@ ExitCode compare(CompareOptions options, Context& context) {
   }
   if (is_tensor_file(options.measured)) return compare_files(options, context.terminal);
   if (const auto code = compare_operator_calls(options, context)) return *code;
-  for (const OwnFileKind& kind : own_file_kinds()) {
-    const std::string& path = options.own_files[std::string(kind.field.name)];
-    if (!path.empty()) options.workload.own_files.emplace_back(&kind, kind.read(path));
-  }
+  for (const auto& [kind, path] : options.own_files) options.workload.own_files.emplace_back(kind, kind->read(path));
   options.workload.measured_knobs = chosen_knobs(options.knobs, options.measured_knobs);
   options.workload.expected_knobs = chosen_knobs(options.knobs, options.expected_knobs);
   return Comparer(options, context).run();
@@ -271,13 +269,7 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.add_option("--steps", options->workload.steps, "Its steps")->check(CLI::Range(1, 1000000))->capture_default_str();
   app.add_option("--batch", options->workload.batch_size, "Its samples a step; default: the preset's")
       ->check(CLI::Range(1, 1000000));
-  app.add_option("--data", options->own_files["data"],
-                 "Its instructions, of your own: JSON or JSON Lines of records with `instruction`, `input`, `output`")
-      ->type_name("FILE");
-  app.add_option("--weights", options->own_files["weights"],
-                 "Weights of your own to begin with: a .safetensors file in the published naming, an index of several, "
-                 "or a folder with either")
-      ->type_name("PATH");
+  add_own_file_options(app, options->own_files);
   app.add_option("--knob", options->knobs, "A knob of both stacks, may be repeated")->type_name("NAME=VALUE");
   app.add_option("--knob-a", options->measured_knobs, "A knob of A alone")->type_name("NAME=VALUE");
   app.add_option("--knob-b", options->expected_knobs, "A knob of B alone")->type_name("NAME=VALUE");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -36,6 +37,15 @@ void give_to_all(const OwnFileKind& kind, const MatrixSpec& matrix, const Vocabu
 }
 
 }  // namespace
+
+void add_own_file_options(CLI::App& verb, OwnFilePaths& paths) {
+  for (const OwnFileKind& kind : own_file_kinds()) {
+    const auto take = [&paths, &kind](const std::string& path) {
+      if (!path.empty()) paths[&kind] = path;
+    };
+    verb.add_option_function<std::string>(kind.option(), take, kind.help)->type_name(kind.value_name);
+  }
+}
 
 void give_own_files(const MatrixSpec& matrix, const Vocabulary& vocabulary, std::map<std::string, SuiteSpec>& suites) {
   for (const OwnFileKind& kind : own_file_kinds()) {

@@ -10,7 +10,17 @@
 #include "matrix/spec/matrix_spec.hpp"
 #include "matrix/spec/own_files.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace reprobench {
+
+// What the options of a command line name; the kinds that it does not name are not in it.
+using OwnFilePaths = std::map<const OwnFileKind*, std::string>;
+
+// An option for every kind there is. An empty path names no file.
+void add_own_file_options(CLI::App& verb, OwnFilePaths& paths);
 
 // Gives the matrix's files to every workload of its suites whose model takes one of the kind; the others stay as they
 // are. Throws SpecError for a file that is wrong, and for one that no workload takes.

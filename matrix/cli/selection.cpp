@@ -10,7 +10,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "matrix/cli/own_file_options.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/spec/call_list.hpp"
@@ -97,10 +96,9 @@ PlanRequest request_of(const SelectionOptions& options, const MatrixSpec& as_wri
     request.changed_by.push_back(fmt::format("--calls {}", options.calls));
     add("--calls", {options.calls}, request.overrides);
   }
-  for (const auto& [name, path] : {std::pair("--data", &options.data), std::pair("--weights", &options.weights)}) {
-    if (path->empty()) continue;
-    request.changed_by.push_back(fmt::format("{} {}", name, shell_word(*path)));
-    add(name, {*path}, request.overrides);
+  for (const auto& [kind, path] : options.own_files) {
+    request.changed_by.push_back(fmt::format("{} {}", kind->option(), shell_word(path)));
+    add(kind->option().c_str(), {path}, request.overrides);
   }
   if (options.repeat > 0) add("--repeat", {std::to_string(options.repeat)}, request.overrides);
   add("--inject", options.inject, request.overrides);
@@ -182,13 +180,9 @@ void replace_calls(const std::string& file, const MatrixSpec& matrix, std::map<s
 
 MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
   if (options.repeat > 0) matrix.repeats = {options.repeat, options.repeat};
-  if (!options.data.empty()) {
-    matrix.data = options.data;
-    matrix.data_mark = {"--data", 0, 0};
-  }
-  if (!options.weights.empty()) {
-    matrix.weights = options.weights;
-    matrix.weights_mark = {"--weights", 0, 0};
+  for (const auto& [kind, path] : options.own_files) {
+    matrix.*(kind->path) = path;
+    matrix.*(kind->mark) = {kind->option(), 0, 0};
   }
   if (!options.reference.empty()) {
     matrix.reference["stack"] = options.reference;
@@ -241,14 +235,7 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options) {
   verb.add_option("--calls", options.calls,
                   "Operator calls of your own for the suite `operators`: a file as those in suites/operators")
       ->type_name("FILE");
-  verb.add_option("--data", options.data,
-                  "Instructions of your own for every model that reads such: JSON or JSON Lines of records with "
-                  "`instruction`, `input`, `output`")
-      ->type_name("FILE");
-  verb.add_option("--weights", options.weights,
-                  "Weights of your own for every model that takes published ones: a .safetensors file, an index of "
-                  "several, or a folder with either")
-      ->type_name("PATH");
+  add_own_file_options(verb, options.own_files);
   verb.add_option("--repeat", options.repeat, "Fresh processes a cell, instead of the suites' and the matrix's")
       ->check(CLI::Range(1, 1000));
   verb.add_option("--inject", options.inject,
@@ -288,8 +275,8 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
     const std::string& stack = planned.cell.request.stack;
     plan.declared.try_emplace(stack, catalog.stacks.at(stack).components);
   }
-  for (const OwnFileKind& kind : own_file_kinds()) {
-    if ((matrix.*kind.path) != (as_written.*kind.path)) check_own_file_is_used(kind, plan.cells);
+  for (const auto& [kind, path] : options.own_files) {
+    if (path != as_written.*(kind->path)) check_own_file_is_used(*kind, plan.cells);
   }
   selected.unknown_presets = unknown_presets(plan.cells, vocabulary);
   check_injections(std::span(matrix.inject).subspan(as_written.inject.size()), plan.cells);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "matrix/cli/own_file_options.hpp"
 #include "matrix/cli/project.hpp"
 #include "matrix/plan/plan.hpp"
 
@@ -22,8 +23,7 @@ struct SelectionOptions {
   std::vector<std::string> devices;
   std::string reference;  // overrides reference.stack
   std::string calls;      // a list of operator calls in place of the suites'
-  std::string data;       // a file of instructions in place of the models' own data
-  std::string weights;    // a file or folder of weights in place of drawn ones
+  OwnFilePaths own_files;
   std::vector<std::string> inject;
   int repeat = 0;  // 0: as the matrix says
 };

@@ -33,9 +33,15 @@ GiveOwnFile weights(const std::string& path) {
 
 std::span<const OwnFileKind> own_file_kinds() {
   static const OwnFileKind kKinds[] = {
-      {kOwnFiles[0], "reads instructions", "reads no instructions", &Vocabulary::takes_data,
-       &WorkloadDescription::takes_data, &MatrixSpec::data, &MatrixSpec::data_mark, &instructions},
-      {kOwnFiles[1], "takes published weights", "takes no published weights", &Vocabulary::takes_weights,
+      {kOwnFiles[0], "FILE",
+       "Instructions of your own for every model that reads such: JSON or JSON Lines of records with `instruction`, "
+       "`input`, `output`",
+       "reads instructions", "reads no instructions", &Vocabulary::takes_data, &WorkloadDescription::takes_data,
+       &MatrixSpec::data, &MatrixSpec::data_mark, &instructions},
+      {kOwnFiles[1], "PATH",
+       "Weights of your own for every model that takes published ones: a .safetensors file in the published naming, an "
+       "index of several, or a folder with either",
+       "takes published weights", "takes no published weights", &Vocabulary::takes_weights,
        &WorkloadDescription::takes_weights, &MatrixSpec::weights, &MatrixSpec::weights_mark, &weights},
   };
   return kKinds;

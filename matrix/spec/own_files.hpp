@@ -23,6 +23,8 @@ using GiveOwnFile = std::function<void(WorkloadRequest&, const Mark&, Diagnostic
 // One row a kind. What a new one stands in for is the worker's affair.
 struct OwnFileKind {
   const OwnFileField& field;
+  const char* value_name;       // of its option
+  const char* help;             // of its option
   std::string_view taker_does;  // "reads instructions"
   std::string_view other_does;  // "reads no instructions"
   std::map<std::string, std::string> Vocabulary::*takers;
