@@ -121,7 +121,7 @@ if [ "$quick" = yes ]; then
   step "build" build ci
 else
   # From paths that a copy of the tree has, too: ci/examples_test.sh finds it in the compiler's cache.
-  step "optimised build" env CCACHE_BASEDIR="$PWD" bash -c 'cmake --preset ci && cmake --build --preset optimised'
+  CCACHE_BASEDIR=$PWD step "optimised build" build ci optimised
 fi
 # Without the public package its tests are skipped, and say so.
 "$python" -m pip install --quiet --root-user-action=ignore --no-deps --require-hashes --upgrade --target build-ci/python -r ci/test-requirements.txt ||
