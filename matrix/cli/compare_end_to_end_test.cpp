@@ -176,8 +176,8 @@ TEST_CASE("compare with a run shows time and memory beside the bits", "[e2e]") {
   const auto result = call({kBinary, "--store", place / "store", "compare", place.run_folder()});
   INFO(result.out << result.err);
   CHECK_THAT(result.out, Catch::Contains("throughput.step_time: ") && Catch::Contains("worse by more than 5 %"));
-  CHECK_THAT(result.out, Catch::Contains("throughput-mlp-torch-2.9.0-cu128-cpu against "
-                                         "throughput-mlp-torch-2.8.0-cu128-cpu: mlp/base, 3000 steps"));
+  CHECK_THAT(result.out, Catch::Contains("throughput-gpt2-torch-2.9.0-cu128-cpu against "
+                                         "throughput-gpt2-torch-2.8.0-cu128-cpu: gpt2/tiny, 40 steps"));
 }
 
 TEST_CASE("compare goes on past replays that fail, and says what is left unanswered", "[e2e]") {

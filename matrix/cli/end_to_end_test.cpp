@@ -177,7 +177,7 @@ TEST_CASE("a candidate that ends before its reference is held against it as soon
   const Workplace place;
   const auto result = call(place.run_command("throughput", "slow=2"));
   INFO(result.out << result.err);
-  CHECK_THAT(result.err, Catch::Contains("failed   throughput-mlp-torch-2.9.0-cu128-cpu · throughput.step_time: "));
+  CHECK_THAT(result.err, Catch::Contains("failed   throughput-gpt2-torch-2.9.0-cu128-cpu · throughput.step_time: "));
 }
 
 TEST_CASE("explain writes quantities as the verdict's sentences do", "[e2e]") {
