@@ -1,5 +1,6 @@
 // Several wrong collectives, ties, and what a sentence of several says.
 #include "ci/catch.hpp"
+#include "matrix/verdict/collective_fixture.hpp"
 #include "matrix/verdict/collective_metrics.hpp"
 #include "matrix/verdict/sample_run.hpp"
 
@@ -30,30 +31,20 @@ AttemptRecord of_sums(std::size_t ranks = 2) {
   return attempt;
 }
 
-ProbeMeasurement& sum_of(AttemptRecord& attempt, std::size_t rank, std::size_t index) {
-  return attempt.ranks[rank].result->measurements[index];
-}
-
-void make(ProbeMeasurement& measurement, MeasurementStatus status, const std::string& finding) {
-  measurement.status = status;
-  measurement.finding = finding;
-  measurement.samples.clear();
-}
-
 TEST_CASE("every wrong collective of every rank counts, and the first is named", "[verdict][ranks]") {
   AttemptRecord attempt = of_sums();
-  make(sum_of(attempt, 1, 0), MeasurementStatus::wrong, "one");
-  make(sum_of(attempt, 0, 1), MeasurementStatus::wrong, "two");
-  make(sum_of(attempt, 1, 1), MeasurementStatus::wrong, "three");
+  spoil(of_rank(attempt, 1, 0), MeasurementStatus::wrong, "one");
+  spoil(of_rank(attempt, 0, 1), MeasurementStatus::wrong, "two");
+  spoil(of_rank(attempt, 1, 1), MeasurementStatus::wrong, "three");
   CHECK(wrong_collectives(attempt, {}).value == 3);
   CHECK(wrong_collectives(attempt, {}).finding == "first all_reduce of 4KiB on rank 1: one");
 }
 
 TEST_CASE("every sum of which ranks hold other bits counts once, and the first is named", "[verdict][ranks]") {
   AttemptRecord attempt = of_sums(3);
-  sum_of(attempt, 1, 1).digest = "b";
-  sum_of(attempt, 2, 1).digest = "c";
-  sum_of(attempt, 0, 2).digest = "d";
+  of_rank(attempt, 1, 1).digest = "b";
+  of_rank(attempt, 2, 1).digest = "c";
+  of_rank(attempt, 0, 2).digest = "d";
   CHECK(differing_ranks(attempt, {}).value == 2);
   CHECK(differing_ranks(attempt, {}).finding == "first all_reduce of 8KiB: rank 1 holds other bits than rank 0");
 }
@@ -67,13 +58,13 @@ TEST_CASE("a barrier is no sum, and moves no bytes of which a record could be mi
   CHECK(latency_p50_ns(attempt, barrier).finding == "barrier");
   CHECK(algorithm_bandwidth_gb_per_s(attempt, barrier).missing == "barrier moves no bytes");
   CHECK(differing_calls(attempt, barrier).missing == "the probe made no sum");
-  sum_of(attempt, 1, 1).bytes = 0;
+  of_rank(attempt, 1, 1).bytes = 0;
   CHECK(latency_p50_ns(attempt, {}).missing == "all_reduce of 8KiB has no bytes on record on rank 1");
-  make(sum_of(attempt, 0, 1), MeasurementStatus::unsupported, "there is none");
-  sum_of(attempt, 0, 1).bytes = 0;
+  spoil(of_rank(attempt, 0, 1), MeasurementStatus::unsupported, "there is none");
+  of_rank(attempt, 0, 1).bytes = 0;
   CHECK(latency_p50_ns(attempt, {}).missing == "all_reduce of 8KiB was not timed: rank 0: there is none");
-  make(sum_of(attempt, 0, 0), MeasurementStatus::wrong, "in call 7");
-  sum_of(attempt, 0, 0).bytes = 0;
+  spoil(of_rank(attempt, 0, 0), MeasurementStatus::wrong, "in call 7");
+  of_rank(attempt, 0, 0).bytes = 0;
   CHECK(latency_p50_ns(attempt, {}).missing == "all_reduce of 4KiB has no bytes on record on rank 0");
 }
 
@@ -89,13 +80,13 @@ TEST_CASE("of sizes that are as bad the first is named", "[verdict][ranks]") {
 TEST_CASE("what nobody can do is counted, and the first of it named", "[verdict][ranks]") {
   AttemptRecord attempt = of_sums();
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    make(sum_of(attempt, rank, 1), MeasurementStatus::unsupported, "first reason");
-    make(sum_of(attempt, rank, 2), MeasurementStatus::unsupported, "second reason");
+    spoil(of_rank(attempt, rank, 1), MeasurementStatus::unsupported, "first reason");
+    spoil(of_rank(attempt, rank, 2), MeasurementStatus::unsupported, "second reason");
   }
   CHECK(differing_ranks(attempt, {}).finding ==
         "2 more could not be done, first all_reduce of 8KiB: rank 0: first reason");
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    make(sum_of(attempt, rank, 0), MeasurementStatus::unsupported, "no reason");
+    spoil(of_rank(attempt, rank, 0), MeasurementStatus::unsupported, "no reason");
   }
   CHECK(differing_ranks(attempt, {}).missing ==
         "no sum that all ranks hold was done: all_reduce of 4KiB: rank 0: no reason");
@@ -107,42 +98,49 @@ TEST_CASE("what nobody can do is counted, and the first of it named", "[verdict]
   CHECK(wrong_collectives(attempt, {}).missing == "the probe measured no collective");
 }
 
-CellEvidence cell_of_attempts(std::vector<AttemptRecord> repeats) {
-  for (std::size_t i = 0; i < repeats.size(); ++i) repeats[i].repeat = static_cast<int>(i);
-  return {"cell", "cpu", "", std::move(repeats)};
-}
-
 TEST_CASE("of repeats with as many other orders the first is told, with the first sum", "[verdict][ranks]") {
   const AttemptRecord steady = of_sums();
   AttemptRecord other = of_sums();
-  sum_of(other, 0, 2).digest = "b";
-  sum_of(other, 1, 0).digest = "b";
-  const CellEvidence reference = cell_of_attempts({steady});
-  const Measurement between = changed_orders_between_repeats(cell_of_attempts({steady, steady, other, other}), nullptr);
+  of_rank(other, 0, 2).digest = "b";
+  of_rank(other, 1, 0).digest = "b";
+  const CellEvidence reference = evidence_of({steady});
+  const Measurement between = changed_orders_between_repeats(evidence_of({steady, steady, other, other}), nullptr);
   CHECK(between.value == 2);
   CHECK(between.repeat == 2);
   CHECK(between.finding == "first all_reduce of 16KiB on rank 0, against repeat 0");
-  const Measurement to_reference = changed_orders_to_reference(cell_of_attempts({steady, other, other}), &reference);
+  const Measurement to_reference = changed_orders_to_reference(evidence_of({steady, other, other}), &reference);
   CHECK(to_reference.value == 2);
   CHECK(to_reference.repeat == 1);
   CHECK(to_reference.finding == "first all_reduce of 16KiB on rank 0, against cell");
-  CHECK(changed_orders_to_reference(cell_of_attempts({steady, steady}), &reference).repeat == 0);
-  CHECK_FALSE(changed_orders_between_repeats(cell_of_attempts({steady, steady}), nullptr).repeat);
+  CHECK(changed_orders_to_reference(evidence_of({steady, steady}), &reference).repeat == 0);
+  CHECK_FALSE(changed_orders_between_repeats(evidence_of({steady, steady}), nullptr).repeat);
 }
 
 TEST_CASE("a changed order and a sum of one side alone stand in one sentence", "[verdict][ranks]") {
   AttemptRecord other = of_sums();
-  sum_of(other, 0, 2).digest = "b";
+  of_rank(other, 0, 2).digest = "b";
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    make(sum_of(other, rank, 1), MeasurementStatus::unsupported, "there is none");
-    sum_of(other, rank, 1).digest.clear();
+    spoil(of_rank(other, rank, 1), MeasurementStatus::unsupported, "there is none");
+    of_rank(other, rank, 1).digest.clear();
   }
-  const CellEvidence reference = cell_of_attempts({of_sums()});
-  CHECK(changed_orders_to_reference(cell_of_attempts({other}), &reference).finding ==
+  const CellEvidence reference = evidence_of({of_sums()});
+  CHECK(changed_orders_to_reference(evidence_of({other}), &reference).finding ==
         "first all_reduce of 16KiB on rank 0, against cell; 2 more made on one side alone, first all_reduce of 8KiB on "
         "rank 0: there is none");
-  CHECK(changed_orders_between_repeats(cell_of_attempts({of_sums(), other}), nullptr).missing ==
+  CHECK(changed_orders_between_repeats(evidence_of({of_sums(), other}), nullptr).missing ==
         "all_reduce of 8KiB on rank 0: there is none left a sum in one repeat alone");
+}
+
+TEST_CASE("a repeat that left a sum out is not made good by the others", "[verdict][ranks]") {
+  AttemptRecord without = of_sums();
+  of_rank(without, 1, 0).digest.clear();
+  const CellEvidence reference = evidence_of({of_sums()});
+  const std::string said = "all_reduce of 4KiB on rank 1 left a sum on one side alone";
+  for (const auto& cell : {evidence_of({without, of_sums()}), evidence_of({of_sums(), without})}) {
+    CHECK(changed_orders_to_reference(cell, &reference).missing == said);
+    CHECK_FALSE(changed_orders_to_reference(cell, &reference).value);
+  }
+  CHECK(changed_orders_between_repeats(evidence_of({of_sums(), without, of_sums()}), nullptr).missing == said);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
+#include "matrix/verdict/collective_fixture.hpp"
 #include "matrix/verdict/judge.hpp"
 #include "matrix/verdict/sample_run.hpp"
 
@@ -35,16 +36,6 @@ AttemptRecord attempt_of(int ranks) {
       collective("reduce_scatter", "1MiB", 1 << 20, 50'000), collective("all_gather", "1MiB", 1 << 20, 25'000)};
   while (static_cast<int>(attempt.ranks.size()) < ranks) attempt.ranks.push_back(attempt.lead());
   return attempt;
-}
-
-ProbeMeasurement& of_rank(AttemptRecord& attempt, std::size_t rank, std::size_t index) {
-  return attempt.ranks[rank].result->measurements[index];
-}
-
-void spoil(ProbeMeasurement& measurement, MeasurementStatus status, const std::string& finding) {
-  measurement.status = status;
-  measurement.finding = finding;
-  measurement.samples.clear();
 }
 
 const MeasurementSelection kSmall{"all_reduce", {{"size", "4KiB"}}, ""};
@@ -219,11 +210,6 @@ TEST_CASE("ranks must hold the same sum where each holds all of it", "[verdict][
   }
 }
 
-CellEvidence evidence_of(std::vector<AttemptRecord> repeats) {
-  for (std::size_t i = 0; i < repeats.size(); ++i) repeats[i].repeat = static_cast<int>(i);
-  return {"comm-b", "cpu", "", std::move(repeats)};
-}
-
 TEST_CASE("another order of summation shows between processes and stacks", "[verdict][ranks]") {
   AttemptRecord other = attempt_of(2);
   of_rank(other, 1, 1).digest = std::string(32, 'b');
@@ -243,7 +229,7 @@ TEST_CASE("another order of summation shows between processes and stacks", "[ver
   const CellEvidence reference = evidence_of({attempt_of(2)});
   CHECK(*changed_orders_to_reference(evidence_of({attempt_of(2)}), &reference).value == 0);
   CHECK(changed_orders_to_reference(evidence_of({other}), &reference).finding ==
-        "first all_reduce of 1MiB on rank 1, against comm-b");
+        "first all_reduce of 1MiB on rank 1, against cell");
   CHECK(changed_orders_to_reference(evidence_of({attempt_of(3)}), &reference).missing == "3 ranks against 2");
 }
 
