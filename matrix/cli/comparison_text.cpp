@@ -178,6 +178,9 @@ std::string explanation_text(const Explanation& explanation) {
                                  fmt::join(explanation.diverging_operators, ", ")));
   }
   if (explanation.element) text += element_text(*explanation.element);
+  if (explanation.module) {
+    text += line("module", fmt::format("{}: {}", to_string(explanation.module->word), explanation.module->sentence));
+  }
   text += budget_text(explanation) + further_text(explanation);
   if (explanation.lockstep) text += lockstep_text(explanation);
   for (const auto& [state, word, sentence] : explanation.lockstep_states) {

@@ -171,6 +171,14 @@ TEST_CASE("two stretches are shown call by call, and how they differ in kind", "
         "float32 [2 x 3]\n");
 }
 
+TEST_CASE("a module that takes other operators on each side is shown with its own word", "[cli]") {
+  Explanation explanation;
+  ModuleJudgement& judged = explanation.module.emplace();
+  judged.word = ExplainedWord::defect;
+  judged.sentence = "`act` (forward): off by more than it can round";
+  CHECK(explained(explanation) == "  module      defect: `act` (forward): off by more than it can round\n");
+}
+
 TEST_CASE("an element is shown in its bits, as many as its type has, and how far apart it is", "[cli]") {
   Explanation explanation;
   ElementFinding finding;

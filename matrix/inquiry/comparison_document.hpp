@@ -101,6 +101,58 @@ struct Words<ExplainedWord> {
   static constexpr std::array<std::string_view, 4> table = {"rounding", "another computation", "defect", "undecided"};
 };
 
+// One side's calls of a module whose operators differ between the sides, each against fp64 from what it took itself.
+struct ModuleSide {
+  std::int64_t calls = 0;          // that make values; views make none
+  std::optional<double> of_bound;  // the largest share of its own bound that one of them takes; above 1: beyond
+  std::string call;                // that one
+  std::string source;              // of its bound
+  std::string no_bound;            // why the whole has none: a call without one
+};
+
+template <>
+struct Description<ModuleSide> {
+  static constexpr About about =
+      About::part("module_side", "One side's calls of a module, each against fp64 from what it took itself.");
+  static void fields(auto& field, ModuleSide& side) {
+    field("calls", side.calls, rule::at_least(0).says("That make values; views make none."));
+    field("of_bound", side.of_bound, "The largest share of its own bound that one of them takes; above 1: beyond.");
+    field("call", side.call, "That one.");
+    field("source", side.source, "Of its bound.");
+    field("no_bound", side.no_bound, "Why the whole has none: a call without one.");
+  }
+};
+
+// What a module is by itself whose operators differ between the sides.
+struct ModuleJudgement {
+  std::string module;  // the tap, "h.0.attn": of several the name they begin with; of an optimizer the parameter
+  std::string pass;
+  ExplainedWord word = ExplainedWord::undecided;
+  std::string sentence;
+  ModuleSide measured;
+  ModuleSide expected;
+  std::string farther;                   // the side that is farther from fp64, kSides; empty: neither
+  std::optional<double> farther_factor;  // by so much
+};
+
+inline constexpr std::string_view kFartherSides[] = {"", "measured", "expected"};
+
+template <>
+struct Description<ModuleJudgement> {
+  static constexpr About about = About::part(
+      "module", "What a module is by itself whose operators differ between the sides: of its calls and of fp64.");
+  static void fields(auto& field, ModuleJudgement& judged) {
+    field("module", judged.module, "The tap; of several the name they begin with; of an optimizer the parameter.");
+    field("pass", judged.pass, rule::one_of(kPasses));
+    field("word", judged.word);
+    field("sentence", judged.sentence);
+    field("measured", judged.measured);
+    field("expected", judged.expected);
+    field("farther", judged.farther, rule::one_of(kFartherSides).says("From fp64; empty: neither side."));
+    field("farther_factor", judged.farther_factor, "By so much.");
+  }
+};
+
 struct Headline {
   ExplainedWord word = ExplainedWord::undecided;
   std::string sentence;
@@ -137,7 +189,8 @@ struct DifferenceSource {
   std::optional<OperatorRegion> region;  // without a call: what made the difference; with one: what it calls
   std::optional<ElementFinding> element;
   std::optional<OperatorBudget> budget;
-  std::string no_budget;  // why there is none
+  std::string no_budget;                  // why there is none
+  std::optional<ModuleJudgement> module;  // of a region without a call
 };
 
 // One behind the first.
@@ -159,6 +212,7 @@ struct Description<FurtherSource> {
     field("element", source.element);
     field("operator_budget", source.budget);
     field("no_operator_budget", source.no_budget, "Why there is none.");
+    field.optional("module", source.module, "Of the module whose operators differ between the sides.");
   }
 };
 
@@ -188,6 +242,7 @@ struct Description<Explanation> {
     field("element", explanation.element);
     field("operator_budget", explanation.budget);
     field("no_operator_budget", explanation.no_budget, "Why there is none.");
+    field.optional("module", explanation.module, "Of the module whose operators differ between the sides.");
     field.optional("further_sources", explanation.further_sources,
                    "Of that step, behind the first: every other place where equal inputs become different outputs.");
     field.optional("sources_left_out", explanation.sources_left_out,

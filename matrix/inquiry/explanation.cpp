@@ -1,6 +1,7 @@
 #include "matrix/inquiry/explanation.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/evidence/trace_chain.hpp"
 #include "matrix/inquiry/headline.hpp"
+#include "matrix/inquiry/module_judgement.hpp"
 #include "matrix/inquiry/replay_files.hpp"
 #include "matrix/inquiry/source_judgement.hpp"
 #include "matrix/verdict/operator_parting.hpp"
@@ -36,6 +38,44 @@ CellRequest replay_of(const ComparedSide& side, Replay replay) {
 constexpr std::size_t kMostSources = 64;
 constexpr std::size_t kMostCaptures = 32;
 constexpr std::int64_t kMostCaptureBytes = std::int64_t{1} << 30;
+
+// What one side captures: the sources, then the calls of modules that take other operators on each side, each by
+// itself.
+struct SideSites {
+  std::vector<OperatorSite> sites;
+  std::map<const DifferenceSource*, std::size_t> modules;  // the number of their first call's capture
+  std::size_t most_calls = 0;                              // of modules
+  std::int64_t bytes = 0;                                  // of modules
+
+  // All of a module's calls or none: a part of them bounds nothing.
+  void add_module(const DifferenceSource& source, OperatorStretch OperatorRegion::*side) {
+    if (source.call) return;
+    const auto calls = module_calls(source.region.value().*side);
+    std::int64_t with_it = bytes;
+    for (const OperatorRecord* call : calls) with_it = std::min(with_it + capture_bytes(*call), kMostCaptureBytes + 1);
+    if (calls.size() > most_calls || with_it > kMostCaptureBytes) return;
+    most_calls -= calls.size();
+    bytes = with_it;
+    modules[&source] = sites.size();
+    for (const OperatorRecord* call : calls) sites.push_back({call->step, call->index});
+  }
+
+  ModuleSide judged(const DifferenceSource& source, OperatorStretch OperatorRegion::*side, const CellRequest& request,
+                    const std::filesystem::path& folder) const {
+    const OperatorStretch& stretch = source.region.value().*side;
+    const auto first = modules.find(&source);
+    if (first == modules.end()) {
+      return judge_module_side(stretch, request, {},
+                               fmt::format("its calls were not captured: {} of them and {} MiB are at most",
+                                           kMostCaptures, kMostCaptureBytes >> 20));
+    }
+    std::vector<CapturedModuleCall> captured;
+    for (const OperatorRecord* call : module_calls(stretch)) {
+      captured.push_back({call, tensors_left_in(folder, operator_tensors_file(first->second + captured.size()))});
+    }
+    return judge_module_side(stretch, request, captured, "");
+  }
+};
 
 // One explanation in the making: both sides' replays, and what they have shown so far.
 class Explainer {
@@ -154,20 +194,28 @@ class Explainer {
     }
     const auto sources = captured_sources();
     if (sources.empty()) return;
-    std::vector<OperatorSite> our_sites;
-    std::vector<OperatorSite> their_sites;
+    SideSites ours{{}, {}, kMostCaptures};
+    SideSites theirs{{}, {}, kMostCaptures};
     for (const DifferenceSource* source : sources) {
-      const auto [ours, theirs] = sites_of(*source);
-      our_sites.push_back(ours);
-      their_sites.push_back(theirs);
+      const auto [our_site, their_site] = sites_of(*source);
+      ours.sites.push_back(our_site);
+      theirs.sites.push_back(their_site);
+    }
+    for (const DifferenceSource* source : sources) {
+      ours.add_module(*source, &OperatorRegion::measured);
+      theirs.add_module(*source, &OperatorRegion::expected);
     }
     const auto outcomes =
-        run_both("tensors", capture_of(measured_folder_, our_sites), capture_of(expected_folder_, their_sites));
+        run_both("tensors", capture_of(measured_folder_, ours.sites), capture_of(expected_folder_, theirs.sites));
     for (std::size_t i = 0; i < sources.size(); ++i) {
       const std::string file = operator_tensors_file(i);
       sources[i]->no_budget.clear();
       judge_source(*sources[i], measured_.request, expected_.request, tensors_left_in(outcomes[0].folder, file),
                    tensors_left_in(outcomes[1].folder, file), result_.notes);
+      if (sources[i]->call) continue;
+      judge_module(*sources[i],
+                   ours.judged(*sources[i], &OperatorRegion::measured, measured_.request, outcomes[0].folder),
+                   theirs.judged(*sources[i], &OperatorRegion::expected, expected_.request, outcomes[1].folder));
     }
   }
 

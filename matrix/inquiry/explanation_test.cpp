@@ -2,6 +2,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explanation_fixture.hpp"
+#include "matrix/inquiry/headline.hpp"
 
 namespace reprobench {
 namespace {
@@ -265,6 +266,20 @@ TEST_CASE("sides that take different operators are answered by both stretches, j
               "aten::relu (forward of `act`, step 4)"));
     CHECK_FALSE(has(comparison.sentence, "no operator made it"));
     CHECK(found.element->tensor == "what aten::mul, aten::div, aten::clamp_min made");
+    REQUIRE(found.module);
+    CHECK(found.module->module == "act");
+    CHECK(found.module->word == ExplainedWord::rounding);
+    CHECK(found.module->measured.calls == 3);
+    CHECK(*found.module->measured.of_bound > 0);
+    CHECK(*found.module->measured.of_bound < 1);
+    CHECK(found.module->expected.calls == 1);
+    CHECK(found.module->expected.of_bound == 0);
+    CHECK(has(found.headline->sentence, "at `act` every call stays within its bound, 3 on the measured side"));
+    const Replay& capture = *replays.calls[1][0].request.replay;
+    REQUIRE(capture.further_captures.size() == 3);  // each call of the module by itself
+    CHECK(capture.further_captures[1].index == 2);
+    CHECK(capture.further_captures[1].stretch.empty());
+    CHECK(replays.calls[1][1].request.replay->further_captures.size() == 1);
     CHECK(replays.calls[1][0].request.replay->capture->stretch == std::vector<std::int64_t>{1, 2, 3});
     CHECK(replays.calls[1][1].request.replay->capture->stretch == std::vector<std::int64_t>{1});
   }
@@ -274,6 +289,11 @@ TEST_CASE("sides that take different operators are answered by both stretches, j
     const Explanation& found = *comparison.explanation;
     CHECK(found.headline->word == ExplainedWord::another_computation);
     CHECK(*found.budget->forms_apart_rel == Approx(0x1p-20).epsilon(1e-3));
+    CHECK(found.module->word == ExplainedWord::another_computation);
+    CHECK(*found.module->measured.of_bound < 1);  // no call of it is wrong by itself
+    CHECK(found.module->farther == "measured");
+    CHECK(*found.module->farther_factor >= kFartherFactor);
+    CHECK(has(found.headline->sentence, "at `act` (forward): in fp64, on equal values, the two sides are 9.5"));
     CHECK(has(found.headline->sentence, "the measured side is "));
     CHECK(has(found.headline->sentence, " times as far from fp64 as the expected one"));
     CHECK_FALSE(has(comparison.sentence, "; rounding"));
@@ -286,9 +306,66 @@ TEST_CASE("sides that take different operators are answered by both stretches, j
     CHECK(names_of(found.region->measured) == "aten::_to_copy");
     CHECK(names_of(found.region->expected) == "nothing");
     CHECK(found.headline->word == ExplainedWord::another_computation);
-    CHECK(has(found.headline->sentence, "bfloat16 on the measured side only"));
+    CHECK(has(found.headline->sentence, "at `act` (forward): bfloat16 on the measured side only"));
+    CHECK(found.module->farther == "measured");
+    CHECK(found.module->expected.calls == 0);
     CHECK(found.budget->expected_error_rel == 0);
   }
+}
+
+// In fp64 the two stretches ask for the same, and the steps may not see an error as small as this.
+TEST_CASE("a right decomposition with a call that is off by more than it can round is a defect at its module",
+          "[explanation]") {
+  ScriptedReplays replays;
+  const bool is_measured = GENERATE(true, false);
+  const char* stack = is_measured ? "stack-b" : "stack-a";
+  replays.stacks[stack] = {{"decomposed act", 4, 4, -1, times(1)},
+                           {"forward act aten::div", 4, 4, 3, times(1 + 0x1p-20)}};
+  const auto comparison = compare_stacks(replays, explained(GENERATE(0, 8)));
+  const Explanation& found = *comparison.explanation;
+  CHECK_FALSE(found.call);
+  CHECK(*found.budget->forms_apart_rel < 1e-15);
+  REQUIRE(found.module);
+  CHECK(found.module->word == ExplainedWord::defect);
+  const ModuleSide& bad = is_measured ? found.module->measured : found.module->expected;
+  CHECK(bad.call == "aten::div");
+  CHECK(*bad.of_bound > 1);
+  CHECK(found.headline->word == ExplainedWord::defect);
+  CHECK(has(found.headline->sentence,
+            fmt::format("at `act` (forward): off by more than it can round: aten::div on the {} side by ",
+                        is_measured ? "measured" : "expected")));
+}
+
+TEST_CASE("a module with a call that has no bound is never within one, and says which call it is", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"decomposed act", 4, 4, -1, times(1)}};
+  replays.spoil = [](const ReplayTask& task, ReplayOutcome& outcome) {  // an operator that no row is for
+    if (task.purpose != "a-operators") return;
+    std::ifstream in(outcome.folder / kOperatorsFile);
+    std::string text;
+    std::int64_t seq = 0;
+    for (std::string line; std::getline(in, line);) {
+      auto fields = nlohmann::json::parse(line);
+      fields.erase("seq");
+      fields.erase("crc32c");
+      auto record = operator_record_from_json(fields);
+      if (record.name == "aten::div") record.name = "aten::own_div";
+      text += trace_line(to_json(record), seq++);
+    }
+    std::ofstream(outcome.folder / kOperatorsFile) << text;
+  };
+  const int batches = GENERATE(0, 8);
+  const auto comparison = compare_stacks(replays, explained(batches));
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.module);
+  CHECK(found.module->word == ExplainedWord::undecided);
+  CHECK(found.module->measured.no_bound == "no bound is derived for aten::own_div");
+  CHECK(found.module->measured.of_bound);  // of the calls that have one
+  CHECK(
+      has(found.module->sentence, "`act` (forward): no bound: no bound is derived for aten::own_div (measured side)"));
+  CHECK_FALSE(has(found.headline->sentence, "within"));
+  CHECK(found.headline->word == (batches == 0 ? ExplainedWord::undecided : ExplainedWord::rounding));
+  CHECK(has(found.headline->sentence, "no bound is derived for aten::own_div"));
 }
 
 TEST_CASE("what is not finite on one side has an element and no distance in ULP of NaN", "[explanation]") {

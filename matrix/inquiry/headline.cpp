@@ -4,11 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "matrix/inquiry/module_judgement.hpp"
+
 namespace reprobench {
 namespace {
-
-// An error below this is as good as none: a quarter of the unit of fp32.
-constexpr double kNoErrorRel = 0x1p-26;
 
 bool output_types_differ(const OperatorDivergence& call) {
   if (call.output >= std::min(call.measured.outputs.size(), call.expected.outputs.size())) return false;
@@ -27,20 +26,13 @@ std::string other_computation(const DifferenceSource& source) {
                          call->expected.outputs[call->output].dtype);
     }
   }
-  if (source.region) {
-    const std::string kind = difference_in_kind(*source.region);
-    if (!kind.empty()) return kind;
-  }
-  const auto& budget = source.budget;
-  if (budget && budget->forms_apart_rel && !(*budget->forms_apart_rel <= kSameFormRel)) {
-    return fmt::format("in fp64, on equal values, the two sides are {:.2e} apart", *budget->forms_apart_rel);
-  }
-  return "";
+  return other_question(source);
 }
 
 bool is_beyond(const std::optional<LocalError>& error) { return error && error->of_bound && *error->of_bound > 1; }
 
 bool is_beyond(const DifferenceSource& source) {
+  if (source.module) return source.module->word == ExplainedWord::defect;
   return source.call && source.budget && (is_beyond(source.budget->measured) || is_beyond(source.budget->expected));
 }
 
@@ -55,23 +47,13 @@ std::string beyond_text(const DifferenceSource& source) {
                      fmt::join(sides, ", "), (is_beyond(budget.measured) ? budget.measured : budget.expected)->source);
 }
 
-// "the expected side is 33 times as far from fp64 as the measured one"; empty: they are about as far.
-std::string farther_side(const OperatorBudget& budget) {
-  const double ours = std::max(budget.measured_error_rel, kNoErrorRel);
-  const double theirs = std::max(budget.expected_error_rel, kNoErrorRel);
-  const double factor = std::max(ours, theirs) / std::min(ours, theirs);
-  if (!(factor >= kFartherFactor)) return "";
-  const bool is_ours = ours > theirs;
-  return fmt::format("the {} side is {:.3g} times as far from fp64 as the {} one", is_ours ? "measured" : "expected",
-                     factor, is_ours ? "expected" : "measured");
-}
-
 // Why the operator or stretch by itself shows nothing but rounding; empty: it does not show that.
 std::string local_rounding(const DifferenceSource& source) {
   const auto& budget = source.budget;
   if (!budget) return "";
   if (!source.call) {
-    return budget->forms_apart_rel ? "in fp64, on equal values, the two stretches make the same" : "";
+    const bool is_rounding = source.module && source.module->word == ExplainedWord::rounding;
+    return is_rounding ? fmt::format("at `{}` {}", source.module->module, within_text(*source.module)) : "";
   }
   const auto& ours = budget->measured;
   const auto& theirs = budget->expected;
@@ -81,6 +63,7 @@ std::string local_rounding(const DifferenceSource& source) {
 }
 
 std::string no_local_rounding(const DifferenceSource& source) {
+  if (source.module) return "at " + source.module->sentence;
   const auto& budget = source.budget;
   if (!budget) return source.no_budget;
   for (const auto* error : {&budget->measured, &budget->expected}) {
@@ -199,6 +182,7 @@ void doubt_what_is_left_out(const Explanation& explanation, Headline& headline) 
 
 Headline headline_of(const DifferenceSource& source, const Explanation& explanation) {
   Headline headline;
+  if (is_bad_by_itself(source) && source.module) return {source.module->word, "at " + source.module->sentence};
   if (const std::string other = other_computation(source); !other.empty()) {
     headline = {ExplainedWord::another_computation, other};
   } else if (is_beyond(source)) {
@@ -208,7 +192,8 @@ Headline headline_of(const DifferenceSource& source, const Explanation& explanat
   }
   if (source.budget) {
     const std::string farther = farther_side(*source.budget);
-    if (!farther.empty()) headline.sentence += "; " + farther;
+    const bool is_said = headline.sentence.find(farther) != std::string::npos;
+    if (!is_said) headline.sentence += "; " + farther;
   }
   return headline;
 }

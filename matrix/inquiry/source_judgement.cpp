@@ -12,6 +12,8 @@
 namespace reprobench {
 namespace {
 
+constexpr double kMostBytes = 0x1p60;
+
 // A worker's own text.
 std::optional<double> finite_number(const std::string& text) {
   double number = 0;
@@ -136,10 +138,7 @@ class SourceJudge {
   void judge_locally() {
     if (!source_.budget) return;
     const auto judged = [&](const CellRequest& request, const OperatorRecord& call, const SafetensorsFile& file) {
-      const bool is_gpu = request.device != "cpu";
-      const LocalSettings settings{is_gpu && is_knob(request, "tf32", "on"),
-                                   is_gpu || !is_knob(request, "onednn", "on")};
-      return local_error(call, source_.call->output, file.tensors(), settings);
+      return local_error(call, source_.call->output, file.tensors(), local_settings(request));
     };
     source_.budget->measured = judged(measured_, source_.call->measured, ours_);
     source_.budget->expected = judged(expected_, source_.call->expected, theirs_);
@@ -169,8 +168,25 @@ std::string operator_of(const DifferenceSource& source) {
   return "";
 }
 
-std::int64_t capture_bytes(const DifferenceSource& source) {
+LocalSettings local_settings(const CellRequest& request) {
+  const bool is_gpu = request.device != "cpu";
+  return {is_gpu && is_knob(request, "tf32", "on"), is_gpu || !is_knob(request, "onednn", "on")};
+}
+
+std::int64_t capture_bytes(const OperatorRecord& call) {
   constexpr double kBytesPerElement = 24;  // as it is, in fp64, and in fp64 without signs or moved
+  double bytes = 0;                        // extents are a worker's word: their product may leave 64 bits
+  for (const auto* tensors : {&call.inputs, &call.outputs}) {
+    for (const OperatorTensor& tensor : *tensors) {
+      double elements = 1;
+      for (const std::int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
+      bytes += elements * kBytesPerElement;
+    }
+  }
+  return static_cast<std::int64_t>(std::min(bytes, kMostBytes));
+}
+
+std::int64_t capture_bytes(const DifferenceSource& source) {
   std::vector<const OperatorRecord*> calls;
   if (source.call) {
     calls.push_back(&source.call->measured);
@@ -178,17 +194,9 @@ std::int64_t capture_bytes(const DifferenceSource& source) {
     calls.push_back(&source.region.value().measured.at);
     for (const OperatorRecord& call : source.region->measured.calls) calls.push_back(&call);
   }
-  double bytes = 0;  // extents are a worker's word: their product may leave 64 bits
-  for (const OperatorRecord* call : calls) {
-    for (const auto* tensors : {&call->inputs, &call->outputs}) {
-      for (const OperatorTensor& tensor : *tensors) {
-        double elements = 1;
-        for (const std::int64_t extent : tensor.shape) elements *= static_cast<double>(extent);
-        bytes += elements * kBytesPerElement;
-      }
-    }
-  }
-  return static_cast<std::int64_t>(std::min(bytes, 0x1p60));
+  double bytes = 0;
+  for (const OperatorRecord* call : calls) bytes += static_cast<double>(capture_bytes(*call));
+  return static_cast<std::int64_t>(std::min(bytes, kMostBytes));
 }
 
 std::optional<ElementFinding> differing_element(const std::string& name, const TensorView* a, const TensorView* b) {

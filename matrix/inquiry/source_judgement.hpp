@@ -25,6 +25,12 @@ std::int64_t capture_bytes(const DifferenceSource& source);
 std::optional<ElementFinding> differing_element(const std::string& name, const TensorView* measured,
                                                 const TensorView* expected);
 
+// What a side was asked for that its bounds depend on.
+LocalSettings local_settings(const CellRequest& request);
+
+// The memory that the capture of one call takes, about.
+std::int64_t capture_bytes(const OperatorRecord& call);
+
 // Fills element and budget, or why there is none. `measured` and `expected` are what was asked of the sides, `notes`
 // takes what is found beside.
 void judge_source(DifferenceSource& source, const CellRequest& measured, const CellRequest& expected,

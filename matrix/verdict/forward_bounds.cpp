@@ -142,9 +142,10 @@ Doubles negative_log_likelihood(const CapturedCall& captured) {
 const std::vector<BoundRow>& forward_bounds() {
   // clang-format off
   static const std::vector<BoundRow> kRows = {
-      {{"relu", "neg", "abs", "clone", "contiguous", "embedding", "index_select", "cat", "max_pool2d_with_indices"}, &no_rounding,
+      {{"relu", "neg", "abs", "clone", "contiguous", "embedding", "index_select", "cat", "max_pool2d_with_indices",
+        "maximum", "minimum", "stack"}, &no_rounding,
        "nothing is rounded"},
-      {{"mul", "div", "sqrt", "reciprocal", "masked_fill"}, &two_roundings,
+      {{"mul", "div", "sqrt", "reciprocal", "masked_fill", "clamp", "clamp_min", "clamp_max", "where"}, &two_roundings,
        "IEEE 754: correctly rounded, a scalar factor as well"},
       {{"add"}, &addition, "IEEE 754: correctly rounded, a scaled operand as well"},
       {{"sub"}, &subtraction, "IEEE 754: correctly rounded"},

@@ -221,6 +221,16 @@ class Section(unittest.TestCase):
         self.assertNotIn("Further sources", self.text)
         self.assertNotIn("were not judged", self.text)
 
+    def test_a_module_of_other_operators_is_shown_with_its_word_and_what_has_no_bound(self):
+        judged = {**samples.FULL, "explanation": {**samples.FULL["explanation"], **samples.MODULE}}
+        _, text = page_of([judged])
+        for shown in (
+            "Module h.0.mlp.gelu, defect:", "off by more than it can round: aten::tanh on the measured side",
+            "8 calls that make values", "31.4", "no bound: no bound is derived for aten::own",
+        ):  # fmt: skip
+            self.assertIn(shown, text)
+        self.assertNotIn("calls that make values", self.text)
+
     def test_elements_across_zero_are_apart_in_units_of_the_rms(self):
         element = {**samples.FULL["explanation"]["element"], "ulp": 1799223643, "max_ulp": 1799223644}
         apart = {**element, "distance_rms": 0.0317, "max_distance_rms": 0.0479}

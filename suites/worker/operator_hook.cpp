@@ -108,7 +108,8 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   auto call = std::make_unique<OperatorCall>();
   call->name = function.name();
   if (const auto name = function.operator_name()) call->overload = name->overload_name;
-  call->is_backward_node = function.scope() == at::RecordScope::BACKWARD_FUNCTION;
+  call->is_backward_node = function.scope() == at::RecordScope::BACKWARD_FUNCTION ||
+                           call->name.rfind("autograd::engine::", 0) == 0;  // the engine's call around one
   call->sequence_nr = function.seqNr();
   call->depth = static_cast<int>(hook->running.size());
   call->index = hook->calls++;

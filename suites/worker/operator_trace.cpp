@@ -176,6 +176,10 @@ void OperatorTrace::ended(OperatorCall& call) {
   OperatorRecord record = std::move(running_.back());
   running_.pop_back();
   if (writes_calls_) add_outputs(record, call);
+  // The engine's own call around a backward node does not say which node it is for: the node does.
+  if (pass_ == "backward" && !running_.empty() && running_.back().module.empty()) {
+    running_.back().module = record.module;
+  }
   for (const auto& capture : captures_) capture->ended(call, step_, record.index);
   records_.push_back(std::move(record));
   sequence_nrs_.push_back(call.is_backward_node ? -1 : call.sequence_nr);
