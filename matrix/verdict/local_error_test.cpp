@@ -94,6 +94,19 @@ TEST_CASE("what rounds nothing is off by nothing, or by more than it may be", "[
   CHECK(relu(std::nextafter(1.0F, 2.0F)).error()->error_rel == Approx(2 * kRoundoff));
 }
 
+TEST_CASE("the smallest that a clamp lets through is rounded to the tensor's type, and no further off", "[local]") {
+  const auto clamp = [](float made) {
+    return Capture("aten::clamp_min")
+        .single("input.0", {1}, {-1})
+        .exact("fp64.0", {1}, {0.1})
+        .single("output.0", {1}, {made})
+        .of_bound();
+  };
+  CHECK(clamp(0.1F) > 0);
+  CHECK(clamp(0.1F) <= 1);
+  CHECK(clamp(std::nextafter(std::nextafter(0.1F, 1.0F), 1.0F)) > 1);
+}
+
 TEST_CASE("what is no number is right where fp64 has none either, and nowhere else", "[local]") {
   const auto share = [](float made, double exact) {
     return Capture("aten::relu")
@@ -362,8 +375,9 @@ TEST_CASE("every operator that has a bound, and where it comes from", "[local]")
   const std::map<std::string, std::vector<const char*>> sources = {
       {"nothing is rounded",
        {"relu", "neg", "abs", "clone", "contiguous", "embedding", "index_select", "cat", "max_pool2d_with_indices",
-        "threshold_backward"}},
-      {"IEEE 754: correctly rounded, a scalar factor as well", {"mul", "div", "sqrt", "reciprocal", "masked_fill"}},
+        "maximum", "minimum", "stack", "threshold_backward"}},
+      {"IEEE 754: correctly rounded, a scalar factor as well",
+       {"mul", "div", "sqrt", "reciprocal", "masked_fill", "clamp", "clamp_min", "clamp_max", "where"}},
       {"IEEE 754: correctly rounded, a scaled operand as well", {"add"}},
       {"IEEE 754: correctly rounded", {"sub"}},
       {"IEEE 754: a quotient and a product, correctly rounded", {"nll_loss_backward"}},
