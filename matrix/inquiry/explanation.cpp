@@ -34,7 +34,7 @@ CellRequest replay_of(const ComparedSide& side, Replay replay) {
 }
 
 // So many sources of a step are shown, and so many of them are captured: the first, and of the others one of every
-// operator before a second of any.
+// operator before a second of any. Modules' calls may be as many and as large again, on each side.
 constexpr std::size_t kMostSources = 64;
 constexpr std::size_t kMostCaptures = 32;
 constexpr std::int64_t kMostCaptureBytes = std::int64_t{1} << 30;

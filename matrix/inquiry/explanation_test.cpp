@@ -1,5 +1,8 @@
 #include "matrix/inquiry/explanation.hpp"
 
+#include <fstream>
+#include <functional>
+
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explanation_fixture.hpp"
 #include "matrix/inquiry/headline.hpp"

@@ -192,8 +192,8 @@ Headline headline_of(const DifferenceSource& source, const Explanation& explanat
   }
   if (source.budget) {
     const std::string farther = farther_side(*source.budget);
-    const bool is_said = headline.sentence.find(farther) != std::string::npos;
-    if (!is_said) headline.sentence += "; " + farther;
+    const bool is_said = headline.sentence.find(farther) != std::string::npos;  // by a module's own sentence
+    if (!farther.empty() && !is_said) headline.sentence += "; " + farther;
   }
   return headline;
 }
