@@ -212,6 +212,28 @@ TEST_CASE("the loader matrix holds threads that load ahead against none, on the 
   }
 }
 
+TEST_CASE("the matrix of flat states holds each against the same training of its stack with memory a tensor",
+          "[plan]") {
+  const auto cells = plan_of("flat_state.yaml", cpu_host());
+  CHECK(cells.size() == 2 * 2 * 5);
+  std::map<std::string, const PlannedCell*> by_id;
+  for (const PlannedCell& planned : cells) by_id[planned.cell.request.cell_id] = &planned;
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    CHECK(planned.cell.request.workload.resume_after > 0);
+    const bool is_flat = knob_of(planned.cell, "optimizer_layout") == "flat";
+    REQUIRE(planned.cell.reference_cell_id.has_value() == is_flat);
+    if (!is_flat) continue;
+    const Cell& reference = by_id.at(*planned.cell.reference_cell_id)->cell;
+    CHECK(reference.request.stack == planned.cell.request.stack);
+    CHECK(knob_of(reference, "optimizer_layout") == "per_tensor");
+    const auto of_bits =
+        std::ranges::count(planned.cell.thresholds, "numerics.reference_mismatches", &CellThreshold::metric);
+    CHECK(of_bits == (planned.cell.request.workload.model == "resnet" ? 1 : 0));
+  }
+}
+
 TEST_CASE("the smoke matrix runs anywhere", "[plan]") {
   const auto cells = plan_of("smoke.yaml", cpu_host());
   CHECK(cells.size() == 32);

@@ -27,6 +27,7 @@ constexpr KnobRow kWorkloadRows[] = {
     {"lr_schedule", &take_as_is, &support_everything},
     {"max_grad_norm", &take_as_is, &support_everything},
     {"offload", &take_as_is, &support_everything},
+    {"optimizer_layout", &take_as_is, &support_everything},
     {"precision", &take_as_is, &support_everything},
     {"seed", &take_as_is, &support_everything},
     {"warmup_steps", &take_as_is, &support_everything},

@@ -14,8 +14,8 @@ namespace reprobench {
 namespace {
 
 // Knobs whose every value leaves memory as the tape has it; another knob, or another value, is not predicted.
-constexpr std::array<std::string_view, 8> kNeutralKnobs = {"seed",       "threads",         "cpu_isa", "mkl_cbwr",
-                                                           "onednn_isa", "flush_denormals", "gelu",    "precision"};
+constexpr std::array<std::string_view, 9> kNeutralKnobs = {
+    "seed", "threads", "cpu_isa", "mkl_cbwr", "onednn_isa", "flush_denormals", "gelu", "precision", "optimizer_layout"};
 
 // Tensors of a step die in another order than they were made in, so holes remain in a heap that is never given back
 // (`allocator=retain`). Measured, ADR 27: after five steps it was 1.4 to 1.8 times what is alive, with LoRA and
@@ -74,7 +74,7 @@ AttemptMemory memory_need(const CellRequest& request, std::span<const Model* con
   AttemptMemory need;
   need.parameter_bytes = state.parameters;
   need.optimizer_bytes = state.optimizer;
-  need.scratch_bytes = state.scratch;
+  need.scratch_bytes = knobs.at("optimizer_layout") == "flat" ? 0 : state.scratch;
   need.buffer_bytes = state.buffers;
   need.gradient_bytes = peak.gradients * element_bytes;
   need.activation_bytes = peak.activations * element_bytes;

@@ -89,6 +89,20 @@ TEST_CASE("in fp64 everything but the process takes twice as much", "[worker][me
   CHECK(fp64.process_bytes == kProcessBytes);
 }
 
+TEST_CASE("a flat state needs no scratch of the optimizer's", "[worker][memory]") {
+  // Few samples, so that the state is most of it.
+  CellRequest request = trains("gpt2", "tiny", 1);
+  const AttemptMemory apart = need_of(request);
+  const std::int64_t measured_apart = measured_peak(request);
+  request.knobs["optimizer_layout"] = "flat";
+  const AttemptMemory flat = need_of(request);
+  REQUIRE(apart.scratch_bytes > 3'000'000);
+  CHECK(flat.scratch_bytes == 0);
+  CHECK(flat.total() == apart.total() - apart.scratch_bytes);
+  const double saved = static_cast<double>(measured_apart - measured_peak(request));
+  CHECK(saved == Approx(static_cast<double>(apart.scratch_bytes)).epsilon(0.02));
+}
+
 TEST_CASE("tensors that are mapped one by one leave no holes", "[worker][memory]") {
   CellRequest request = trains("gpt2", "tiny", 8);
   const AttemptMemory kept = need_of(request);

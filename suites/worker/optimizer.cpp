@@ -59,6 +59,9 @@ class Adam final : public Optimizer {
     }
   }
 
+  void step(const Elements<float>& elements) const override { update_adam(of_step(), elements); }
+  void step(const Elements<double>& elements) const override { update_adam(of_step(), elements); }
+
   OptimizerNumbers numbers() const override { return {{"beta1_power", beta1_power_}, {"beta2_power", beta2_power_}}; }
   void set_numbers(const OptimizerNumbers& numbers) override {
     beta1_power_ = numbers.at("beta1_power");
@@ -70,6 +73,8 @@ class Adam final : public Optimizer {
 
  private:
   static constexpr std::string_view kKept[] = {"exp_avg", "exp_avg_sq"};
+
+  AdamNumbers of_step() const { return {settings_.beta1, settings_.beta2, epsilon_, step_size_, remaining_}; }
 
   AdamSettings settings_;
   double weight_decay_;
@@ -106,12 +111,17 @@ class Sgd final : public Optimizer {
     }
   }
 
+  void step(const Elements<float>& elements) const override { update_sgd(of_step(), elements); }
+  void step(const Elements<double>& elements) const override { update_sgd(of_step(), elements); }
+
   bool decays(const ParameterSpec& parameter) const override {
     return settings_.weight_decay != 0 && settings_.decays(parameter);
   }
 
  private:
   static constexpr std::string_view kKept[] = {"momentum_buffer"};
+
+  SgdNumbers of_step() const { return {learning_rate_, settings_.momentum, settings_.weight_decay}; }
 
   SgdSettings settings_;
   double learning_rate_ = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/optimizer_settings.hpp"
+#include "suites/worker/element_update.hpp"
 
 namespace at {
 class Tensor;
@@ -44,6 +45,10 @@ class Optimizer {
 
   // One step on one parameter, whose gradient is there. `on_device` is begin()'s.
   virtual void step(const TrainedTensors& tensors, const at::Tensor* on_device) const = 0;
+
+  // The same on elements in memory of the host, in one pass; after a begin() without a tensor.
+  virtual void step(const Elements<float>& elements) const = 0;
+  virtual void step(const Elements<double>& elements) const = 0;
 
   virtual OptimizerNumbers numbers() const { return {}; }
   virtual void set_numbers(const OptimizerNumbers&) {}  // all of numbers(), with other values

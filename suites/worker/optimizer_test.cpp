@@ -24,7 +24,7 @@ double gradient_of(int step, std::size_t element) {
 
 using Weights = std::array<double, 3>;
 
-enum class NumbersLie { on_host, on_device };
+enum class NumbersLie { on_host, on_device, in_one_pass };
 
 // What `settings` makes of the first weights in five steps, and what it keeps.
 struct Trained {
@@ -49,7 +49,13 @@ Trained train(const OptimizerSettings& settings, bool decays, NumbersLie where =
     for (std::size_t i = 0; i < 3; ++i) gradient.data_ptr<double>()[i] = gradient_of(step, i);
     parameter.mutable_grad() = gradient;
     trained.optimizer->begin(kRates[step], on_device);
-    trained.optimizer->step({parameter, trained.kept, scratch, decays}, on_device);
+    if (where == NumbersLie::in_one_pass) {
+      Elements<double> elements{values, gradient.data_ptr<double>(), {}, 3, decays};
+      for (std::size_t i = 0; i < trained.kept.size(); ++i) elements.kept[i] = trained.kept[i].data_ptr<double>();
+      trained.optimizer->step(elements);
+    } else {
+      trained.optimizer->step({parameter, trained.kept, scratch, decays}, on_device);
+    }
   }
   std::copy(values, values + 3, trained.weights.begin());
   return trained;
@@ -94,7 +100,7 @@ void check_close(const Weights& weights, const Weights& expected) {
 
 TEST_CASE("adam is Kingma and Ba's, with its bias corrections", "[worker][optimizer]") {
   const AdamSettings adam{.beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-3};
-  const auto where = GENERATE(NumbersLie::on_host, NumbersLie::on_device);
+  const auto where = GENERATE(NumbersLie::on_host, NumbersLie::on_device, NumbersLie::in_one_pass);
   check_close(train(adam, false, where).weights, adam_by_definition(adam, 0));
 }
 
@@ -113,7 +119,7 @@ TEST_CASE("adam's first step is the learning rate in the gradient's direction", 
 TEST_CASE("adamw multiplies a weight that decays by 1 - rate x decay and leaves the moments alone",
           "[worker][optimizer]") {
   const AdamWSettings adamw{{.beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-3}, 0.3};
-  const auto where = GENERATE(NumbersLie::on_host, NumbersLie::on_device);
+  const auto where = GENERATE(NumbersLie::on_host, NumbersLie::on_device, NumbersLie::in_one_pass);
   const Trained decayed = train(adamw, true, where);
   const Trained spared = train(adamw, false, where);
   check_close(decayed.weights, adam_by_definition(adamw.adam, 0.3));
@@ -123,12 +129,13 @@ TEST_CASE("adamw multiplies a weight that decays by 1 - rate x decay and leaves 
 }
 
 TEST_CASE("sgd is PyTorch's: the decay in the gradient, the rate outside the momentum", "[worker][optimizer]") {
-  const auto where = GENERATE(NumbersLie::on_host, NumbersLie::on_device);
+  const auto where = GENERATE(NumbersLie::on_host, NumbersLie::on_device, NumbersLie::in_one_pass);
   const SgdSettings sgd{.momentum = 0.9, .weight_decay = 0.2};
   check_close(train(sgd, true, where).weights, sgd_by_definition(0.9, 0.2));
   check_close(train(sgd, false, where).weights, sgd_by_definition(0.9, 0));
   const SgdSettings plain{.momentum = 0, .weight_decay = 0.2};
   check_close(train(plain, true, where).weights, sgd_by_definition(0, 0.2));
+  check_close(train(plain, false, where).weights, sgd_by_definition(0, 0));
   CHECK(make_optimizer(plain)->keeps().empty());
 }
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <c10/core/Device.h>
+
 #include "matrix/contract/available_memory.hpp"
 #include "models/state_bytes.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -55,6 +57,18 @@ void check_whole_steps(const CellRequest& request, const Layout& layout, const C
   if (layout.is_whole()) return;
   if (request.replay) throw RunFailure("unsupported", "a replay does steps of one micro-batch on one rank");
   if (device.records_steps()) throw RunFailure("unsupported", "a recorded step has one micro-batch on one rank");
+}
+
+OptimizerLayout optimizer_layout_of(const KnobValues& resolved, const Layout& layout, const c10::Device& where,
+                                    bool records_steps) {
+  if (resolved.at("optimizer_layout") == "per_tensor") return OptimizerLayout::per_tensor;
+  const auto refuse = [](const char* why) {
+    throw RunFailure("unsupported", std::string("`optimizer_layout: flat`: ") + why);
+  };
+  if (!where.is_cpu()) refuse("its update is a loop on the CPU, and the parameters are on a GPU");
+  if (records_steps) refuse("its update is no operator of LibTorch, which a recorded step is made of");
+  if (sharding_of(layout, resolved).is_on()) refuse("with `zero_stage` no rank has a buffer of all parameters");
+  return OptimizerLayout::flat;
 }
 
 void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device) {

@@ -24,6 +24,10 @@ void check_request(const CellRequest& request);
 void check_whole_steps(const CellRequest& request, const Layout& layout, const ComputeDevice& device,
                        const KnobValues& resolved);
 
+// What `optimizer_layout` asks for. A flat state is updated by loops of this program's own, on the CPU and all of it.
+OptimizerLayout optimizer_layout_of(const KnobValues& resolved, const Layout& layout, const c10::Device& where,
+                                    bool records_steps);
+
 // A state that cannot fit is refused before any of it is allocated: the kernel would kill the process, or swap.
 void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device);
 

@@ -136,12 +136,14 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   check_whole_steps(request, layout, *device, result.knobs_resolved);
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
+  const OptimizerLayout optimizer_layout =
+      optimizer_layout_of(result.knobs_resolved, layout, device->where(), device->records_steps());
   check_memory(model, preset, precision, *device);
   const std::optional<std::string> own_data = own_data_of(request.workload);
   std::optional<OwnWeights> own_weights = own_weights_of(request.workload, model, preset, tables.models);
   if (own_weights) result.weights = own_weights->use();
   TrainState state(model, preset, request.workload.steps, seed, precision, device->where(),
-                   sharding_of(layout, result.knobs_resolved), own_weights ? &*own_weights : nullptr);
+                   sharding_of(layout, result.knobs_resolved), own_weights ? &*own_weights : nullptr, optimizer_layout);
   if (device->records_steps()) state.keep_step_numbers_on_device();
   LossScaler scaler(request, result.knobs_resolved, precision, state);
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,

@@ -107,7 +107,7 @@ c10::StorageImpl& memory_of(const at::Tensor& tensor) { return *tensor.storage()
 
 TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed,
                        Precision precision, const c10::Device& device, const Sharding& sharding,
-                       OwnWeights* own_weights)
+                       OwnWeights* own_weights, OptimizerLayout layout)
     : preset_(preset),
       steps_(steps),
       optimizer_(make_optimizer(preset.optimizer)),
@@ -115,18 +115,19 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64
       sharding_(sharding) {
   const std::vector<ParameterSpec> specs = model.parameters(preset);
   if (sharding_.is_on()) partition_ = partition_of(specs, sharding_);
+  if (layout == OptimizerLayout::flat) {
+    if (sharding_.is_on() || !device.is_cpu()) throw std::logic_error("a flat state is whole, and on the CPU");
+    flat_ = std::make_unique<FlatState>(specs, *optimizer_, precision == Precision::fp64);
+  }
   for (const ParameterSpec& spec : specs) {
     const at::Tensor here = first_values(spec, own_weights, precision, [&] {
       return initial_values(seed, spec.name, elements_of(spec.shape), spec.init_scale, spec.init_mean);
     });
-    add(spec, here.to(device, here.scalar_type()), digest_of(here));
+    const bool is_flat = flat_ != nullptr && !spec.frozen;
+    add(spec, is_flat ? flat_->parameter(slots_.size()).copy_(here) : here.to(device, here.scalar_type()),
+        digest_of(here));
   }
-  for (Slot& slot : slots_) {
-    const at::Tensor& updated = sharding_.is_on() ? slot.shard : slot.detached;
-    if (slot.is_frozen || !updated.defined()) continue;
-    for (std::size_t i = 0; i < optimizer_->keeps().size(); ++i) slot.kept.push_back(at::zeros_like(updated));
-    slot.scratch = at::empty_like(updated);
-  }
+  for (std::size_t index = 0; index < slots_.size(); ++index) keep(index);
   const at::ScalarType type = precision == Precision::fp64 ? at::kDouble : at::kFloat;
   for (const BufferSpec& spec : model.buffers(preset)) {
     const at::Tensor here = first_values(spec, own_weights, precision, [&] { return values_of(spec); });
@@ -152,6 +153,17 @@ void TrainState::cut_shard(std::size_t index) {
   if (!sharding_.shares_parameters()) return;
   if (slot.shard.defined()) slot.shard = slot.shard.clone();
   drop_whole(index);
+}
+
+// Room for what the optimizer keeps of a parameter.
+void TrainState::keep(std::size_t index) {
+  Slot& slot = slots_[index];
+  const at::Tensor& updated = sharding_.is_on() ? slot.shard : slot.detached;
+  if (slot.is_frozen || !updated.defined()) return;
+  for (std::size_t i = 0; i < optimizer_->keeps().size(); ++i) {
+    slot.kept.push_back(flat_ == nullptr ? at::zeros_like(updated) : flat_->kept(index, i));
+  }
+  if (flat_ == nullptr) slot.scratch = at::empty_like(updated);
 }
 
 TrainState::~TrainState() = default;
@@ -202,11 +214,14 @@ const at::Tensor& TrainState::shard_gradient(std::size_t index) const {
 const at::Tensor& TrainState::flat_parameter(std::size_t index) const { return slots_[index].flat; }
 void TrainState::drop_gradient(std::size_t index) { slots_[index].parameter.mutable_grad() = at::Tensor(); }
 
-// Of a view that would be all of what it looks into.
+// Of a view that would be all of what it looks into; of a flat state each buffer once.
 std::int64_t TrainState::optimizer_state_bytes() const {
+  std::set<const c10::StorageImpl*> seen;
   std::int64_t bytes = 0;
   for (const Slot& slot : slots_) {
-    for (const at::Tensor& kept : slot.kept) bytes += static_cast<std::int64_t>(kept.storage().nbytes());
+    for (const at::Tensor& kept : slot.kept) {
+      if (seen.insert(&memory_of(kept)).second) bytes += static_cast<std::int64_t>(kept.storage().nbytes());
+    }
   }
   return bytes;
 }
@@ -286,8 +301,20 @@ void TrainState::begin_update(std::int64_t step) {
   optimizer_->begin(learning_rate(step) * learning_rate_share_, numbers_->if_defined());
 }
 
+void TrainState::update_flat() {
+  std::vector<at::Tensor> gradients(slots_.size());
+  std::vector<bool> decays(slots_.size());
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (i == held_ || slots_[i].is_frozen) continue;
+    gradients[i] = slots_[i].parameter.grad();
+    decays[i] = slots_[i].decays;
+  }
+  flat_->update(*optimizer_, gradients, decays);
+}
+
 void TrainState::apply_update() {
   const c10::NoGradGuard no_grad;
+  if (flat_ != nullptr) return update_flat();
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (i == held_) continue;
     Slot& slot = slots_[i];

@@ -11,6 +11,7 @@
 #include "kernels/digest/digest.hpp"
 #include "matrix/contract/trace.hpp"
 #include "models/model_spec.hpp"
+#include "suites/worker/flat_state.hpp"
 #include "suites/worker/optimizer.hpp"
 #include "suites/worker/ranks/partition.hpp"
 
@@ -36,9 +37,10 @@ class TrainState {
   // For a run of `steps`. Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 and fp16 keep
   // fp32 parameters. A sharded state keeps of the optimizer's state this rank's shards alone; of ZeRO 3 of the
   // parameters as well, and whole ones are without memory until somebody makes room for them. What `own_weights` has
-  // begins as that has it; nothing of it is left afterwards.
+  // begins as that has it; nothing of it is left afterwards. A flat state is on the CPU and is not sharded.
   TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed, Precision precision,
-             const c10::Device& device, const Sharding& sharding = {}, OwnWeights* own_weights = nullptr);
+             const c10::Device& device, const Sharding& sharding = {}, OwnWeights* own_weights = nullptr,
+             OptimizerLayout layout = OptimizerLayout::per_tensor);
   ~TrainState();
   TrainState(const TrainState&) = delete;
   TrainState& operator=(const TrainState&) = delete;
@@ -121,12 +123,15 @@ class TrainState {
 
   void add(const ParameterSpec& spec, const at::Tensor& value, const Digest& initial);
   void cut_shard(std::size_t index);
+  void keep(std::size_t index);
+  void update_flat();
   void list_tensors();
 
   const ModelPreset& preset_;
   std::int64_t steps_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<StepNumbers> numbers_;
+  std::unique_ptr<FlatState> flat_;  // null: every tensor has memory of its own
   std::vector<Slot> slots_;
   std::vector<Buffer> buffers_;
   std::vector<std::unique_ptr<at::Tensor>> added_;
