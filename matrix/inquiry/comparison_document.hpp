@@ -191,6 +191,7 @@ struct DifferenceSource {
   std::optional<OperatorBudget> budget;
   std::string no_budget;                  // why there is none
   std::optional<ModuleJudgement> module;  // of a region without a call
+  bool is_captured_otherwise = false;     // not in the document: `no_budget` says it, the headline what comes of it
 };
 
 // One behind the first.

@@ -1,16 +1,14 @@
 #include "matrix/inquiry/explanation.hpp"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/evidence/trace_chain.hpp"
 #include "matrix/inquiry/headline.hpp"
-#include "matrix/inquiry/module_judgement.hpp"
 #include "matrix/inquiry/replay_files.hpp"
+#include "matrix/inquiry/side_captures.hpp"
 #include "matrix/inquiry/source_judgement.hpp"
 #include "matrix/verdict/operator_parting.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
@@ -33,49 +31,8 @@ CellRequest replay_of(const ComparedSide& side, Replay replay) {
   return request;
 }
 
-// So many sources of a step are shown, and so many of them are captured: the first, and of the others one of every
-// operator before a second of any. Modules' calls may be as many and as large again, on each side.
+// So many sources of a step are shown.
 constexpr std::size_t kMostSources = 64;
-constexpr std::size_t kMostCaptures = 32;
-constexpr std::int64_t kMostCaptureBytes = std::int64_t{1} << 30;
-
-// What one side captures: the sources, then the calls of modules that take other operators on each side, each by
-// itself.
-struct SideSites {
-  std::vector<OperatorSite> sites;
-  std::map<const DifferenceSource*, std::size_t> modules;  // the number of their first call's capture
-  std::size_t most_calls = 0;                              // of modules
-  std::int64_t bytes = 0;                                  // of modules
-
-  // All of a module's calls or none: a part of them bounds nothing.
-  void add_module(const DifferenceSource& source, OperatorStretch OperatorRegion::*side) {
-    if (source.call) return;
-    const auto calls = module_calls(source.region.value().*side);
-    std::int64_t with_it = bytes;
-    for (const OperatorRecord* call : calls) with_it = std::min(with_it + capture_bytes(*call), kMostCaptureBytes + 1);
-    if (calls.size() > most_calls || with_it > kMostCaptureBytes) return;
-    most_calls -= calls.size();
-    bytes = with_it;
-    modules[&source] = sites.size();
-    for (const OperatorRecord* call : calls) sites.push_back({call->step, call->index});
-  }
-
-  ModuleSide judged(const DifferenceSource& source, OperatorStretch OperatorRegion::*side, const CellRequest& request,
-                    const std::filesystem::path& folder) const {
-    const OperatorStretch& stretch = source.region.value().*side;
-    const auto first = modules.find(&source);
-    if (first == modules.end()) {
-      return judge_module_side(stretch, request, {},
-                               fmt::format("its calls were not captured: {} of them and {} MiB are at most",
-                                           kMostCaptures, kMostCaptureBytes >> 20));
-    }
-    std::vector<CapturedModuleCall> captured;
-    for (const OperatorRecord* call : module_calls(stretch)) {
-      captured.push_back({call, tensors_left_in(folder, operator_tensors_file(first->second + captured.size()))});
-    }
-    return judge_module_side(stretch, request, captured, "");
-  }
-};
 
 // One explanation in the making: both sides' replays, and what they have shown so far.
 class Explainer {
@@ -152,29 +109,6 @@ class Explainer {
                     side.label, first_.step));
   }
 
-  // Those to capture, the first source ahead.
-  std::vector<DifferenceSource*> captured_sources() {
-    std::vector<DifferenceSource*> sources;
-    std::set<std::string> operators;
-    std::int64_t bytes = 0;
-    if (result_.call || result_.region) {
-      sources.push_back(&result_);
-      operators.insert(operator_of(result_));
-      bytes = capture_bytes(result_);
-    }
-    for (const bool is_second_look : {false, true}) {
-      for (FurtherSource& source : result_.further_sources) {
-        if (!source.inputs_agree || operators.insert(operator_of(source)).second == is_second_look) continue;
-        if (std::find(sources.begin(), sources.end(), &source) != sources.end()) continue;
-        const std::int64_t with_it = bytes + capture_bytes(source);
-        if (!sources.empty() && (sources.size() == kMostCaptures || with_it > kMostCaptureBytes)) continue;
-        sources.push_back(&source);
-        bytes = with_it;
-      }
-    }
-    return sources;
-  }
-
   Replay capture_of(const std::filesystem::path& folder, const std::vector<OperatorSite>& sites) const {
     Replay replay;
     replay.from_state = folder / snapshot_file(start_ - 1);
@@ -192,31 +126,36 @@ class Explainer {
                                            kMostCaptureBytes >> 20)
                              : "its inputs differ already";
     }
-    const auto sources = captured_sources();
+    const auto sources = sources_to_capture(result_);
     if (sources.empty()) return;
-    SideSites ours{{}, {}, kMostCaptures};
-    SideSites theirs{{}, {}, kMostCaptures};
-    for (const DifferenceSource* source : sources) {
-      const auto [our_site, their_site] = sites_of(*source);
-      ours.sites.push_back(our_site);
-      theirs.sites.push_back(their_site);
-    }
-    for (const DifferenceSource* source : sources) {
-      ours.add_module(*source, &OperatorRegion::measured);
-      theirs.add_module(*source, &OperatorRegion::expected);
-    }
+    const SideCaptures ours(SideCaptures::Side::measured, sources);
+    const SideCaptures theirs(SideCaptures::Side::expected, sources);
     const auto outcomes =
-        run_both("tensors", capture_of(measured_folder_, ours.sites), capture_of(expected_folder_, theirs.sites));
+        run_both("tensors", capture_of(measured_folder_, ours.sites()), capture_of(expected_folder_, theirs.sites()));
+    const auto& our_folder = outcomes[0].folder;
+    const auto& their_folder = outcomes[1].folder;
     for (std::size_t i = 0; i < sources.size(); ++i) {
+      DifferenceSource& source = *sources[i];
+      source.no_budget = captured_otherwise(measured_.label, ours.captured_otherwise(i, our_folder));
+      if (source.no_budget.empty()) {
+        source.no_budget = captured_otherwise(expected_.label, theirs.captured_otherwise(i, their_folder));
+      }
+      source.is_captured_otherwise = !source.no_budget.empty();
+      if (source.is_captured_otherwise) continue;
       const std::string file = operator_tensors_file(i);
-      sources[i]->no_budget.clear();
-      judge_source(*sources[i], measured_.request, expected_.request, tensors_left_in(outcomes[0].folder, file),
-                   tensors_left_in(outcomes[1].folder, file), result_.notes);
-      if (sources[i]->call) continue;
-      judge_module(*sources[i],
-                   ours.judged(*sources[i], &OperatorRegion::measured, measured_.request, outcomes[0].folder),
-                   theirs.judged(*sources[i], &OperatorRegion::expected, expected_.request, outcomes[1].folder));
+      judge_source(source, measured_.request, expected_.request, tensors_left_in(our_folder, file),
+                   tensors_left_in(their_folder, file), result_.notes);
+      if (source.call) continue;
+      judge_module(source, ours.judged_module(i, measured_.request, our_folder),
+                   theirs.judged_module(i, expected_.request, their_folder));
     }
+  }
+
+  // Judged by values of another course, a difference would get a word that is not about it.
+  static std::string captured_otherwise(const std::string& label, const std::string& problem) {
+    if (problem.empty()) return "";
+    return fmt::format("{}: {}: this side is not reproducible, and nothing is judged by what it captured", label,
+                       problem);
   }
 
   // No call at all stands between equal and different values: something changed the state, the batch or a gradient

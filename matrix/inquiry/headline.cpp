@@ -105,6 +105,8 @@ Headline with_lockstep(const DifferenceSource& source, const Explanation& explan
   const std::optional<Lockstep>& lockstep = explanation.lockstep;
   const std::string local = local_rounding(source);
   const std::string here = local.empty() ? no_local_rounding(source) : local;
+  const bool is_defect_by_steps = lockstep && lockstep->word == LockstepWord::defect;
+  if (source.is_captured_otherwise && !is_defect_by_steps) return {ExplainedWord::undecided, here};
   if (!lockstep) {
     if (local.empty()) return {ExplainedWord::undecided, here};
     return {ExplainedWord::rounding, here + "; no step was held against fp64"};

@@ -72,12 +72,18 @@ std::string no_bound_text(const ModuleJudgement& judged) {
   return fmt::format("no bound: {}", fmt::join(sides, ", "));
 }
 
-void say_which_is_farther(const OperatorBudget& budget, ModuleJudgement& judged) {
-  if (farther_side(budget).empty()) return;
+struct Farther {
+  bool is_measured = false;
+  double factor = 1;
+};
+
+// Nothing: the two sides are about as far from fp64.
+std::optional<Farther> farther_of(const OperatorBudget& budget) {
   const double ours = std::max(budget.measured_error_rel, kNoErrorRel);
   const double theirs = std::max(budget.expected_error_rel, kNoErrorRel);
-  judged.farther = kSides[ours > theirs ? 0 : 1];
-  judged.farther_factor = std::max(ours, theirs) / std::min(ours, theirs);
+  const double factor = std::max(ours, theirs) / std::min(ours, theirs);
+  if (!(factor >= kFartherFactor)) return std::nullopt;
+  return Farther{ours > theirs, factor};
 }
 
 }  // namespace
@@ -130,9 +136,11 @@ void judge_module(DifferenceSource& source, ModuleSide measured, ModuleSide expe
   }
   judged.sentence = fmt::format("{}: {}", place_of(judged), why);
   if (!source.budget) return;
-  say_which_is_farther(*source.budget, judged);
-  const std::string farther = farther_side(*source.budget);
-  if (!farther.empty()) judged.sentence += "; " + farther;
+  if (const auto farther = farther_of(*source.budget)) {
+    judged.farther = kSides[farther->is_measured ? 0 : 1];
+    judged.farther_factor = farther->factor;
+    judged.sentence += "; " + farther_side(*source.budget);
+  }
 }
 
 std::string module_of(const OperatorRegion& region) {
@@ -161,13 +169,11 @@ std::string other_question(const DifferenceSource& source) {
 }
 
 std::string farther_side(const OperatorBudget& budget) {
-  const double ours = std::max(budget.measured_error_rel, kNoErrorRel);
-  const double theirs = std::max(budget.expected_error_rel, kNoErrorRel);
-  const double factor = std::max(ours, theirs) / std::min(ours, theirs);
-  if (!(factor >= kFartherFactor)) return "";
-  const bool is_ours = ours > theirs;
-  return fmt::format("the {} side is {:.3g} times as far from fp64 as the {} one", is_ours ? "measured" : "expected",
-                     factor, is_ours ? "expected" : "measured");
+  const auto farther = farther_of(budget);
+  if (!farther) return "";
+  const char* const far = farther->is_measured ? "measured" : "expected";
+  const char* const near = farther->is_measured ? "expected" : "measured";
+  return fmt::format("the {} side is {:.3g} times as far from fp64 as the {} one", far, farther->factor, near);
 }
 
 bool is_beyond(const ModuleSide& side) { return side.of_bound && !(*side.of_bound <= 1); }

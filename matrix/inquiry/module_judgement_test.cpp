@@ -3,7 +3,10 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
+#include "matrix/inquiry/explanation_fixture.hpp"
 
 namespace reprobench {
 namespace {
@@ -131,6 +134,79 @@ TEST_CASE("what cannot be captured leaves a module without a bound", "[module]")
     stretch.calls.clear();
     CHECK(is_within(judge_module_side(stretch, request, {}, "")));
   }
+}
+
+TEST_CASE("a right decomposition with a call that is off by more than it can round is a defect at its module",
+          "[explanation]") {
+  ScriptedReplays replays;
+  const bool is_measured = GENERATE(true, false);
+  const char* stack = is_measured ? "stack-b" : "stack-a";
+  replays.stacks[stack] = {{"decomposed act", 4, 4, -1, times(1)},
+                           {"forward act aten::div", 4, 4, 3, times(1 + 0x1p-20)}};
+  const auto comparison = compare_stacks(replays, explained(GENERATE(0, 8)));
+  const Explanation& found = *comparison.explanation;
+  CHECK_FALSE(found.call);
+  CHECK(*found.budget->forms_apart_rel < 1e-15);
+  REQUIRE(found.module);
+  CHECK(found.module->word == ExplainedWord::defect);
+  const ModuleSide& bad = is_measured ? found.module->measured : found.module->expected;
+  CHECK(bad.call == "aten::div");
+  CHECK(*bad.of_bound > 1);
+  CHECK(found.headline->word == ExplainedWord::defect);
+  CHECK(has(found.headline->sentence,
+            fmt::format("at `act` (forward): off by more than it can round: aten::div on the {} side by ",
+                        is_measured ? "measured" : "expected")));
+}
+
+// What that replay has on record of its divisions is changed.
+std::function<void(const ReplayTask&, ReplayOutcome&)> divisions_of(
+    const char* purpose, const std::function<void(OperatorRecord&)>& change) {
+  return [=](const ReplayTask& task, ReplayOutcome& outcome) {
+    if (task.purpose != purpose) return;
+    std::ifstream in(outcome.folder / kOperatorsFile);
+    std::string text;
+    std::int64_t seq = 0;
+    for (std::string line; std::getline(in, line);) {
+      auto fields = nlohmann::json::parse(line);
+      fields.erase("seq");
+      fields.erase("crc32c");
+      auto record = operator_record_from_json(fields);
+      if (record.name == "aten::div") change(record);
+      text += trace_line(to_json(record), seq++);
+    }
+    std::ofstream(outcome.folder / kOperatorsFile) << text;
+  };
+}
+
+TEST_CASE("a module with a call that has no bound is never within one, and says which call it is", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"decomposed act", 4, 4, -1, times(1)}};
+  replays.spoil = divisions_of("a-operators", [](OperatorRecord& call) { call.name = "aten::own_div"; });
+  const int batches = GENERATE(0, 8);
+  const auto comparison = compare_stacks(replays, explained(batches));
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.module);
+  CHECK(found.module->word == ExplainedWord::undecided);
+  CHECK(found.module->measured.no_bound == "no bound is derived for aten::own_div");
+  CHECK(found.module->measured.of_bound);  // of the calls that have one
+  CHECK(
+      has(found.module->sentence, "`act` (forward): no bound: no bound is derived for aten::own_div (measured side)"));
+  CHECK_FALSE(has(found.headline->sentence, "within"));
+  CHECK(found.headline->word == (batches == 0 ? ExplainedWord::undecided : ExplainedWord::rounding));
+  CHECK(has(found.headline->sentence, "no bound is derived for aten::own_div"));
+}
+
+TEST_CASE("a module whose calls are too large to capture is not judged by some of them", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-a"] = {{"decomposed act", 4, 4, -1, times(1)}};
+  replays.spoil = divisions_of("b-operators", [](OperatorRecord& call) { call.inputs.at(0).shape = {1 << 28}; });
+  const auto comparison = compare_stacks(replays, explained(0));
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.module);
+  CHECK(found.module->word == ExplainedWord::undecided);
+  CHECK(found.module->expected.no_bound == "its calls were not captured: 32 of them and 1024 MiB are at most");
+  CHECK_FALSE(found.module->expected.of_bound);
+  CHECK(found.headline->word == ExplainedWord::undecided);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "ci/catch.hpp"
 #include "kernels/mma/mma.hpp"
 #include "matrix/inquiry/explanation_fixture.hpp"
+#include "matrix/inquiry/source_judgement.hpp"
 
 namespace reprobench {
 namespace {
@@ -21,6 +22,25 @@ SafetensorsTensor recorded(const std::string& name, const char* dtype, std::vect
   return {name, dtype, std::move(shape), std::as_bytes(std::span(values))};
 }
 
+// Of one product, out of the files that the two sides captured.
+DifferenceSource judged_product(std::vector<SafetensorsTensor> measured, std::vector<SafetensorsTensor> expected,
+                                const std::string& amplification, const CellRequest& ours = synthetic_request(),
+                                const CellRequest& theirs = synthetic_request(),
+                                std::vector<std::string>* notes = nullptr) {
+  const TemporaryFolder folder;
+  const auto captured = [&](const char* name, std::vector<SafetensorsTensor> tensors) {
+    write_safetensors(folder.path / name, std::move(tensors), {{"amplification", amplification}});
+    return SafetensorsFile::open(folder.path / name);
+  };
+  DifferenceSource source;
+  source.call.emplace();
+  source.call->measured.name = source.call->expected.name = "aten::mm";
+  std::vector<std::string> own_notes;
+  judge_source(source, ours, theirs, captured("measured", std::move(measured)),
+               captured("expected", std::move(expected)), notes == nullptr ? own_notes : *notes);
+  return source;
+}
+
 TEST_CASE("an operator's errors are relative to the norm of what it makes in fp64", "[explanation]") {
   // Exact are 3 and 4, whose norm is 5; the one side is off by 0 and 0.5, the other by 0.25 and 0.
   const std::vector<double> exact{3, 4};
@@ -30,15 +50,9 @@ TEST_CASE("an operator's errors are relative to the norm of what it makes in fp6
   std::vector<SafetensorsTensor> measured{recorded("output.0", "F32", {2}, ours)};
   std::vector<SafetensorsTensor> expected{recorded("output.0", "F32", {2}, theirs),
                                           recorded("fp64.0", "F64", {2}, exact)};
-  ScriptedReplays replays;
-  replays.stacks["stack-b"] = {{"forward fc2 aten::addmm", 4, 4, 7}};
-  replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
-    const auto path = outcome.folder / kOperatorTensorsFile;
-    if (task.purpose == "a-tensors") write_safetensors(path, measured, {});
-    if (task.purpose == "b-tensors") write_safetensors(path, expected, {{"amplification", "2.5"}});
-  };
+  const auto judged = [&] { return judged_product(measured, expected, "2.5"); };
   SECTION("all is there") {
-    const Explanation found = *compare_stacks(replays, explained()).explanation;
+    const DifferenceSource found = judged();
     REQUIRE(found.budget);
     CHECK(found.budget->measured_error_rel == Approx(0.1));
     CHECK(found.budget->expected_error_rel == Approx(0.05));
@@ -50,7 +64,7 @@ TEST_CASE("an operator's errors are relative to the norm of what it makes in fp6
     SECTION("nothing in fp64") { expected.pop_back(); }
     SECTION("fp32 that calls itself fp64") { expected.back() = recorded("fp64.0", "F32", {2}, theirs); }
     SECTION("another shape") { expected.back() = recorded("fp64.0", "F64", {1, 2}, exact); }
-    const Explanation found = *compare_stacks(replays, explained()).explanation;
+    const DifferenceSource found = judged();
     CHECK(found.no_budget == "the operator has no fp64 form");
     CHECK_FALSE(found.budget);
     CHECK(found.element);
@@ -58,14 +72,14 @@ TEST_CASE("an operator's errors are relative to the norm of what it makes in fp6
   SECTION("outputs that no element can be compared of") {
     SECTION("another type") { measured.back() = recorded("output.0", "BF16", {2}, in_bf16); }
     SECTION("another shape") { measured.back() = recorded("output.0", "F32", {2, 1}, ours); }
-    const Explanation found = *compare_stacks(replays, explained()).explanation;
+    const DifferenceSource found = judged();
     CHECK(found.no_budget == "the two outputs differ in type or shape");
     CHECK_FALSE(found.budget);
     CHECK_FALSE(found.element);
   }
   SECTION("one side left no output") {
     (GENERATE(true, false) ? measured : expected).front().name = "output.1";
-    const Explanation found = *compare_stacks(replays, explained()).explanation;
+    const DifferenceSource found = judged();
     CHECK_FALSE(found.budget);
     CHECK_FALSE(found.element);
   }
@@ -79,14 +93,7 @@ OperatorBudget budget_of(const std::vector<float>& ours, const std::vector<doubl
                                                 recorded("fp64.0", "F64", {2}, our_exact)};
   const std::vector<SafetensorsTensor> expected{recorded("output.0", "F32", {2}, theirs),
                                                 recorded("fp64.0", "F64", {2}, their_exact)};
-  ScriptedReplays replays;
-  replays.stacks["stack-b"] = {{"forward fc2 aten::addmm", 4, 4, 7}};
-  replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
-    const auto path = outcome.folder / kOperatorTensorsFile;
-    if (task.purpose == "a-tensors") write_safetensors(path, measured, {});
-    if (task.purpose == "b-tensors") write_safetensors(path, expected, {{"amplification", amplification}});
-  };
-  const Explanation found = *compare_stacks(replays, explained()).explanation;
+  const DifferenceSource found = judged_product(measured, expected, amplification);
   REQUIRE(found.budget);
   return *found.budget;
 }
@@ -169,14 +176,9 @@ TEST_CASE("two generations of tensor cores are named where each one's rule gives
   const auto b = factors(96 * 16, 2);
   const auto ours = product_on("sm_80", a, b, 16, 96);
   const auto theirs = product_on("sm_90", a, b, 16, 96);
-  ScriptedReplays replays;
-  replays.stacks["stack-b"] = {{"backward fc2 aten::mm", 4, 4, 7}};
-  replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
-    if (!task.purpose.ends_with("-tensors")) return;
-    write_safetensors(outcome.folder / kOperatorTensorsFile,
-                      {recorded("input.0", "F32", {16, 96}, a), recorded("input.1", "F32", {96, 16}, b),
-                       recorded("output.0", "F32", {16, 16}, task.purpose == "a-tensors" ? ours : theirs)},
-                      {});
+  const auto captured = [&](const std::vector<float>& output) {
+    return std::vector{recorded("input.0", "F32", {16, 96}, a), recorded("input.1", "F32", {96, 16}, b),
+                       recorded("output.0", "F32", {16, 16}, output)};
   };
   struct Row {
     const char* measured;
@@ -191,13 +193,10 @@ TEST_CASE("two generations of tensor cores are named where each one's rule gives
   CellRequest expected = measured;
   measured.device = row.measured;
   expected.device = row.expected;
-  const auto comparison =
-      compare_cells(replays.side("stack-b", measured), replays.side("stack-a", expected), explained(), replays);
-  REQUIRE(comparison.explanation);
-  REQUIRE(comparison.explanation->notes.size() == (row.is_explained ? 1 : 0));
-  if (row.is_explained) {
-    CHECK(has(comparison.explanation->notes.front(), "explained by the accumulator of sm_80 against sm_90"));
-  }
+  std::vector<std::string> notes;
+  judged_product(captured(ours), captured(theirs), "1", measured, expected, &notes);
+  REQUIRE(notes.size() == (row.is_explained ? 1 : 0));
+  if (row.is_explained) CHECK(has(notes.front(), "explained by the accumulator of sm_80 against sm_90"));
 }
 
 }  // namespace

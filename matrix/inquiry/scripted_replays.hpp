@@ -168,10 +168,13 @@ class ScriptedReplays : public Replays {
     bytes.reserve(named.size() + exact.size());
     for (const auto& [name, tensor] : named) {
       bytes.push_back(bytes_of(*tensor, round));
-      tensors.push_back({name, round.is_fp32 ? "F32" : "F64", tensor->shape, bytes.back()});
+      const char* dtype = tensor->is_bf16 ? "BF16" : round.is_fp32 ? "F32" : "F64";
+      tensors.push_back({name, dtype, tensor->shape, bytes.back()});
     }
     for (const auto& [name, tensor] : exact) {
-      bytes.push_back(bytes_of(tensor, Rounding{false}));
+      SyntheticTensor unrounded = tensor;
+      unrounded.is_bf16 = false;
+      bytes.push_back(bytes_of(unrounded, Rounding{false}));
       tensors.push_back({name, "F64", tensor.shape, bytes.back()});
     }
     write_safetensors(path, std::move(tensors), metadata);

@@ -28,6 +28,7 @@ namespace reprobench {
 struct SyntheticTensor {
   std::vector<std::int64_t> shape;
   std::vector<double> values;
+  bool is_bf16 = false;  // its values fit into bfloat16, and so it is kept
 };
 
 // How values are kept: as fp32 or as they are.
@@ -37,11 +38,15 @@ struct Rounding {
 };
 
 inline std::vector<std::byte> bytes_of(const SyntheticTensor& tensor, Rounding round) {
-  const std::size_t size = round.is_fp32 ? sizeof(float) : sizeof(double);
+  const std::size_t size = tensor.is_bf16 ? 2 : round.is_fp32 ? sizeof(float) : sizeof(double);
   std::vector<std::byte> bytes(tensor.values.size() * size);
   for (std::size_t i = 0; i < tensor.values.size(); ++i) {
     const auto single = static_cast<float>(tensor.values[i]);
-    std::memcpy(bytes.data() + i * size, round.is_fp32 ? static_cast<const void*>(&single) : &tensor.values[i], size);
+    const std::uint32_t upper_half = std::bit_cast<std::uint32_t>(single) >> 16;
+    const void* kept = &tensor.values[i];
+    if (round.is_fp32) kept = &single;
+    if (tensor.is_bf16) kept = &upper_half;
+    std::memcpy(bytes.data() + i * size, kept, size);
   }
   return bytes;
 }
@@ -54,7 +59,7 @@ inline double next_up(double value, Rounding round) {
 // What a side does otherwise. `site`: an operator's first output, "forward fc1 aten::addmm"; its constants, "constants
 // forward fc1 aten::addmm"; what is changed between operators: "input", "parameter NAME" before a step, "gradient NAME"
 // before the update, "moment NAME" after it. "decomposed act": the ReLU is made by three calls, a product by three, a
-// quotient by three and a ReLU; `change` makes the second three. "cast fc1": its output goes through bfloat16.
+// quotient by three and a ReLU; `change` makes the second three. "cast fc1": its output goes through bfloat16 and back.
 struct Deviation {
   std::string site;
   std::int64_t first_step = 1;
@@ -136,7 +141,7 @@ class SyntheticNetwork {
   }
 
   TensorRecord record_of(const std::string& name, TensorRole role, const SyntheticTensor& tensor) const {
-    TensorRecord record{name, role, dtype(), tensor.shape, digest(tensor), {}};
+    TensorRecord record{name, role, dtype_of(tensor), tensor.shape, digest(tensor), {}};
     const Sketch sketched = sketch(std::span<const double>(tensor.values));
     record.sketch = TensorSketch{sketched.nan_count, sketched.inf_count, sketched.min,        sketched.max,
                                  sketched.sum,       sketched.l2,        sketched.signed_sums};
@@ -162,10 +167,12 @@ class SyntheticNetwork {
     state_[moment(name)] = drawn(name, shape, 0);
   }
 
-  std::string dtype() const { return round_.is_fp32 ? "float32" : "float64"; }
+  std::string dtype_of(const SyntheticTensor& tensor) const {
+    return tensor.is_bf16 ? "bfloat16" : round_.is_fp32 ? "float32" : "float64";
+  }
 
   std::string digest(const SyntheticTensor& tensor) const {
-    return to_hex(tensor_digest(dtype(), tensor.shape, bytes_of(tensor, round_)));
+    return to_hex(tensor_digest(dtype_of(tensor), tensor.shape, bytes_of(tensor, round_)));
   }
 
   // In [-scale, scale], the same bits in fp32 and fp64.
@@ -196,7 +203,7 @@ class SyntheticNetwork {
   OperatorTensor in_record(const SyntheticTensor& tensor) const {
     const auto spoilt =
         std::count_if(tensor.values.begin(), tensor.values.end(), [](double value) { return !std::isfinite(value); });
-    return {dtype(), tensor.shape, digest(tensor), spoilt};
+    return {dtype_of(tensor), tensor.shape, digest(tensor), spoilt};
   }
 
   SyntheticTensor call(const std::string& pass, const std::string& module, const std::string& name,
@@ -290,15 +297,21 @@ class SyntheticNetwork {
 
   SyntheticTensor cast_if_asked(const SyntheticTensor& hidden) {
     if (!is_asked("cast fc1")) return hidden;
-    const SyntheticTensor cast = call("forward", "act", "aten::_to_copy", {hidden}, [&](Rounding round) {
-      return elementwise(hidden, hidden, round, [](double value, double) {
+    const SyntheticTensor narrow = call("forward", "act", "aten::_to_copy", {hidden}, [&](Rounding round) {
+      SyntheticTensor cast = elementwise(hidden, hidden, round, [](double value, double) {
         return static_cast<double>(
             std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0xffff0000U));
       });
+      cast.is_bf16 = round.is_fp32;
+      return cast;
     });
-    calls.back().record.outputs[0].dtype = "bfloat16";
-    exact_of[digest(cast)] = hidden;
-    return cast;
+    const SyntheticTensor wide = call("forward", "act", "aten::_to_copy", {narrow}, [&](Rounding) {
+      SyntheticTensor cast = narrow;
+      cast.is_bf16 = false;
+      return cast;
+    });
+    for (const SyntheticTensor* cast : {&narrow, &wide}) exact_of[digest(*cast)] = hidden;
+    return wide;
   }
 
   SyntheticTensor decomposed_relu(const SyntheticTensor& hidden) {

@@ -1,0 +1,62 @@
+#include "matrix/inquiry/side_captures.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+OperatorRecord call_of(std::int64_t index, std::vector<std::int64_t> shape = {2}) {
+  OperatorRecord call;
+  call.index = index;
+  call.name = "aten::mul";
+  call.outputs = {{"float32", std::move(shape), std::string(32, 'a')}};
+  return call;
+}
+
+// So many calls on the measured side against one on the expected side.
+Explanation region_of(std::size_t calls, const std::vector<std::int64_t>& shape = {2}) {
+  Explanation found;
+  OperatorRegion& region = found.region.emplace();
+  for (std::size_t i = 0; i < calls; ++i) {
+    region.measured.calls.push_back(call_of(static_cast<std::int64_t>(i), shape));
+  }
+  region.expected.calls = {call_of(7)};
+  return found;
+}
+
+std::size_t captured(Explanation& found, SideCaptures::Side side) {
+  return SideCaptures(side, sources_to_capture(found)).sites().size();
+}
+
+TEST_CASE("every call of a module is captured beside its source, up to 32 of them on a side", "[inquiry]") {
+  const auto [calls, sites] = GENERATE(std::pair(1, 2), std::pair(32, 33), std::pair(33, 1));
+  Explanation found = region_of(static_cast<std::size_t>(calls));
+  CHECK(captured(found, SideCaptures::Side::measured) == static_cast<std::size_t>(sites));
+  CHECK(captured(found, SideCaptures::Side::expected) == 2);
+}
+
+TEST_CASE("the calls of all modules share the 32", "[inquiry]") {
+  Explanation found = region_of(20);
+  found.further_sources.emplace_back();
+  found.further_sources[0].region = region_of(13).region;
+  found.further_sources.emplace_back();
+  found.further_sources[1].region = region_of(12).region;
+  for (FurtherSource& source : found.further_sources) source.region->measured.calls.front().name = "aten::div";
+  CHECK(captured(found, SideCaptures::Side::measured) == 3 + 20 + 12);
+}
+
+TEST_CASE("the calls of all modules share 1024 MiB", "[inquiry]") {
+  constexpr std::int64_t kElements = kMostCaptureBytes / 24 / 2;  // two such calls fit, and no third
+  Explanation found = region_of(2, {kElements});
+  CHECK(captured(found, SideCaptures::Side::measured) == 3);
+  found = region_of(3, {kElements});
+  CHECK(captured(found, SideCaptures::Side::measured) == 1);
+  found = region_of(1);
+  found.region->expected.calls = {call_of(7, {kElements}), call_of(8, {kElements})};
+  found.further_sources.emplace_back();
+  found.further_sources[0].region = region_of(1).region;
+  CHECK(captured(found, SideCaptures::Side::expected) == 2 + 2);
+}
+
+}  // namespace
+}  // namespace reprobench
