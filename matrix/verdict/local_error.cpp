@@ -25,7 +25,7 @@ std::string plain_name(const std::string& name) {
 
 const BoundRow* row_of(const std::string& name) {
   const std::string plain = plain_name(name);
-  for (const auto* rows : {&forward_bounds(), &backward_bounds()}) {
+  for (const auto* rows : {&forward_bounds(), &backward_bounds(), &attention_bounds()}) {
     const auto found = std::find_if(rows->begin(), rows->end(), [&](const BoundRow& row) {
       return std::find(row.names.begin(), row.names.end(), plain) != row.names.end();
     });

@@ -70,5 +70,6 @@ struct BoundRow {
 
 const std::vector<BoundRow>& forward_bounds();
 const std::vector<BoundRow>& backward_bounds();
+const std::vector<BoundRow>& attention_bounds();  // forward and backward
 
 }  // namespace reprobench
