@@ -25,6 +25,13 @@ struct LiveElements {
   std::int64_t total() const { return activations + gradients; }
 };
 
+// How a step is gone through.
+struct StepShape {
+  bool traces_tensors = false;
+  bool computes_blocks_again = false;  // gradient checkpointing
+  std::int64_t micro_batches = 1;      // the tape is of one of them, and the batch of a step is that of all
+};
+
 class ActivationTape {
  public:
   using Id = int;
@@ -39,11 +46,23 @@ class ActivationTape {
   void share_gradient(Id maker);  // its parameter has another call's gradient, to which this call's is added
   void show(Id tensor);           // to a trace of every tensor
   void hold(Id tensor);           // until the step is over, whatever is traced
+  void hold_outputs(Id tensor);   // until the next forward pass has made others
+
+  // What is made between the two is a block, made of `inputs`. A block in a block is a part of the outer one.
+  void begin_block(const std::vector<Id>& inputs);
+  void end_block();
 
   bool is_empty() const { return tensors_.empty(); }
-  LiveElements peak(bool traces_tensors) const;
+  bool has_blocks() const { return !blocks_.empty(); }
+  LiveElements peak(const StepShape& shape) const;
 
  private:
+  friend class TapeWalk;
+  struct Block {
+    std::size_t first = 0;  // call
+    std::size_t end = 0;
+    std::vector<Id> inputs;
+  };
   struct Tensor {  // and the call that made it, which has its place
     std::int64_t elements = 0;
     bool has_gradient = true;
@@ -55,6 +74,9 @@ class ActivationTape {
     std::int64_t scratch = 0;
   };
   std::vector<Tensor> tensors_;
+  std::vector<Block> blocks_;
+  int open_blocks_ = 0;
+  Id outputs_ = kNone;
 };
 
 // The tape of a model whose outputs, kept until the step is over, go into a cross entropy.

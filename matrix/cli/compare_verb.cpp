@@ -8,6 +8,7 @@
 #include "matrix/cli/atlas_text.hpp"
 #include "matrix/cli/compared_words.hpp"
 #include "matrix/cli/comparison_text.hpp"
+#include "matrix/cli/knob_options.hpp"
 #include "matrix/cli/own_file_options.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/replay_host.hpp"
@@ -63,24 +64,7 @@ ExitCode compare_files(const CompareOptions& options, const Terminal& terminal) 
 
 KnobValues chosen_knobs(std::vector<std::string> options, const std::vector<std::string>& of_one_side) {
   options.insert(options.end(), of_one_side.begin(), of_one_side.end());
-  KnobValues values;
-  std::vector<std::string> names;
-  for (const Knob& knob : knobs()) names.emplace_back(knob.name);
-  for (const std::string& option : options) {
-    const auto equals = option.find('=');
-    if (equals == std::string::npos) throw UsageError("--knob takes NAME=VALUE, got " + option);
-    const std::string name = option.substr(0, equals);
-    const std::string value = option.substr(equals + 1);
-    const Knob* knob = find_knob(name);
-    if (knob == nullptr) throw UsageError(unknown_name("knob", name, names));
-    if (!accepts(*knob, value)) {
-      const std::vector<std::string> words(knob->values.begin(), knob->values.end());
-      throw UsageError(words.empty() ? fmt::format("knob `{}` takes a positive integer, got `{}`", name, value)
-                                     : unknown_name(fmt::format("value of knob `{}`", name), value, words));
-    }
-    values[name] = value;
-  }
-  return values;
+  return given_knobs(options);
 }
 
 // The work of one call: which sides, by which workers, and what is said about each pair.

@@ -13,6 +13,7 @@
 #include "matrix/inquiry/comparison_document.hpp"
 #include "matrix/inquiry/selftest.hpp"
 #include "matrix/lint/lint_document.hpp"
+#include "matrix/plan/batch_fit.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/verdict/operator_atlas.hpp"
@@ -52,6 +53,7 @@ std::string turns_text() {
 
 constexpr DocumentSchema kSchemas[] = {
     {"atlas", document_text<OperatorAtlas>},
+    {"batch_fit", document_text<BatchFit>},
     {"capability", document_text<Capability>},
     {"comparison", document_text<CellComparison>},
     {"comparisons", document_text<ComparisonsDocument>},

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/catalog_text.hpp"
+#include "matrix/cli/max_batch.hpp"
 #include "matrix/cli/printed_documents.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/plan/batch_fit.hpp"
 
 namespace reprobench {
 namespace {
@@ -49,20 +51,54 @@ std::function<ExitCode()> declare_list(CLI::App& app, Context& context) {
   return [options, &context] { return list_entries(options->kind, options->json, context); };
 }
 
+namespace {
+
+struct DescribeOptions {
+  std::string kind;
+  bool is_about_batches = false;
+  MaxBatchOptions batches;  // its model is the name
+};
+
+ExitCode describe(const DescribeOptions& options, const Context& context) {
+  if (options.is_about_batches) {
+    if (options.kind != "workload" && options.kind != "workloads") {
+      throw UsageError(fmt::format("--max-batch is asked of a workload, not of a {}", options.kind));
+    }
+    return max_batch(options.batches, context);
+  }
+  context.terminal.out_document(describe_entry(Project(context.store), options.kind, options.batches.model));
+  return ExitCode::passed;
+}
+
+}  // namespace
+
 std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
-  struct Options {
-    std::string kind;
-    std::string name;
-    bool json = false;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DescribeOptions>();
+  MaxBatchOptions& batches = options->batches;
   app.add_option("kind", options->kind, "What kind of thing")->required()->type_name(kinds_text());
-  app.add_option("name", options->name, "Its name; `reprobench list` shows them")->required();
-  app.add_flag("--json", options->json, "The answer is always one JSON document (schema: description)");
-  return [options, &context] {
-    context.terminal.out_document(describe_entry(Project(context.store), options->kind, options->name));
-    return ExitCode::passed;
-  };
+  app.add_option("name", batches.model, "Its name; `reprobench list` shows them")->required();
+  CLI::Option* asks = app.add_flag("--max-batch", options->is_about_batches,
+                                   "Of a workload: the largest batch that fits into memory, as its worker predicts");
+  app.add_option("--preset", batches.preset, "Of that workload; default: its first")->needs(asks);
+  app.add_option("--stack", batches.stack, "Whose worker is asked; default: the first that is installed")->needs(asks);
+  app.add_option("--batch", batches.batch_size, "A batch that is wished for, and how it is trained if it does not fit")
+      ->check(CLI::Range(std::int64_t{1}, kLargestBatch))
+      ->needs(asks);
+  app.add_option("--memory", batches.memory, "What there is; default: what is free here")
+      ->type_name("SIZE")
+      ->needs(asks);
+  app.add_option("--knob", batches.knobs, "A knob of the training, may be repeated")
+      ->type_name("NAME=VALUE")
+      ->needs(asks);
+  app.add_option("--worker", batches.workers, "Ask this command instead of the stack's installed worker")
+      ->type_name("STACK=COMMAND")
+      ->needs(asks);
+  app.add_flag("--json", batches.json,
+               "One JSON document: the answer always is one (schema: description), but for --max-batch (batch_fit)");
+  app.footer(app.get_footer() +
+             "\nOf --max-batch: 0 a batch fits, of one that was named that batch or a way to train it; 1 none does; 3 "
+             "it is not predicted.");
+  return [options, &context] { return describe(*options, context); };
 }
 
 }  // namespace reprobench

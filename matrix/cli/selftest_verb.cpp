@@ -19,16 +19,6 @@ struct SelftestOptions {
   bool json = false;
 };
 
-// The first stack that is installed, for whoever names none.
-std::string any_installed_stack(const Project& project) {
-  const StackStore store = project.stack_store();
-  for (const auto& [name, spec] : project.stacks()) {
-    const InstalledStack stack = store.find(spec);
-    if (stack.complete && !stack.worker.empty()) return name;
-  }
-  throw UsageError("no stack is installed; run: reprobench stack install torch-2.8.0-cu128");
-}
-
 ExitCode selftest(SelftestOptions options, Context& context) {
   const Project project(context.store);
   SelftestSettings& settings = options.settings;

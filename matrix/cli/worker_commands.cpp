@@ -51,6 +51,15 @@ std::vector<std::string> add_installed(const std::set<std::string>& stacks, cons
 
 }  // namespace
 
+std::string any_installed_stack(const Project& project) {
+  const StackStore store = project.stack_store();
+  for (const auto& [name, spec] : project.stacks()) {
+    const InstalledStack stack = store.find(spec);
+    if (stack.complete && !stack.worker.empty()) return name;
+  }
+  throw UsageError("no stack is installed; run: reprobench stack install torch-2.8.0-cu128");
+}
+
 std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,
                                                      std::map<std::string, WorkerCommand> workers) {
   const std::vector<std::string> missing = add_installed(stacks, project, workers);

@@ -14,6 +14,9 @@ namespace reprobench {
 // "torch-2.9.0-cu128=/path/worker --flag": the worker and what follows `run REQUEST` on its command line.
 std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string>& options);
 
+// The first stack that is installed with its worker, for whoever names none. Throws UsageError where none is.
+std::string any_installed_stack(const Project& project);
+
 // `workers` and, for every stack that is not among them, its installed worker. Throws UsageError naming every stack
 // that is not installed.
 std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,

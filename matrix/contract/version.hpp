@@ -30,7 +30,8 @@
 // |         | `gradient_calls_apart`; in selftests what was explained; of a planned cell `max_repeat`; of weights |
 // |         | of the user's `weights_sha256` of a workload, `weights_file` and `weights_shards` of requests and |
 // |         | planned cells, `takes_weights` of a described workload, `weights` of a result, `weights_problems` of |
-// |         | predicted memory; in comparisons the `module` of sources whose sides take other operators |
+// |         | predicted memory; in comparisons the `module` of sources whose sides take other operators; the document |
+// |         | `batch_fit` |
 #pragma once
 
 #include <stdexcept>

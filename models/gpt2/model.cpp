@@ -216,11 +216,15 @@ class Gpt2 final : public Model {
     Extent x = pass.embedding(pass.field("input", {preset.context_length}), rows, "");
     x = pass.shown(pass.add(x, pass.parameter({"", {preset.context_length, width}})), "");
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-      Extent part = dense(pass.layer_norm(x, ""), 3 * width);
-      part.shape.back() = width;
-      x = pass.add(x, dense(pass.attention(part, part, part, "", {heads, heads, /*causal=*/true}), width));
-      x = pass.add(x, dense(pass.gelu(dense(pass.layer_norm(x, ""), 4 * width), ""), width));
-      pass.shown(x, "");
+      x = pass.block({x}, [&](const std::vector<Extent>& in) {
+        Extent part = dense(pass.layer_norm(in[0], ""), 3 * width);
+        part.shape.back() = width;
+        const Extent attended =
+            pass.add(in[0], dense(pass.attention(part, part, part, "", {heads, heads, /*causal=*/true}), width));
+        const Extent out =
+            pass.add(attended, dense(pass.gelu(dense(pass.layer_norm(attended, ""), 4 * width), ""), width));
+        return pass.shown(out, "");
+      });
     }
     const Extent logits = pass.product(pass.layer_norm(x, ""), rows, "");
     return with_cross_entropy(std::move(pass.tape), logits.id, logits.elements());

@@ -90,8 +90,13 @@ class Declaration {
 
   // What a training may compute a second time (StepContext::block); operations count once.
   template <class Compute>
-  Extent block(const std::vector<Extent>& inputs, const Compute& compute) const {
-    return compute(inputs);
+  Extent block(const std::vector<Extent>& inputs, const Compute& compute) {
+    std::vector<ActivationTape::Id> ids;
+    for (const Extent& input : inputs) ids.push_back(input.id);
+    tape.begin_block(ids);
+    const Extent out = compute(inputs);
+    tape.end_block();
+    return out;
   }
 
   // Of one step, by kFlopConvention. A product costs as much once more for the gradient of each factor that has one.

@@ -79,6 +79,10 @@ SAMPLES = {
         "leaked_processes": 0, "duration_ns": 1, "max_rss_bytes": 1, "user_ns": 1, "system_ns": 1, "stdout_bytes": 0,
         "stderr_bytes": 0,
     }],
+    "batch_fit": [{
+        **_head("batch_fit"), "stack": "torch-2.9.0-cu128", "model": "gpt2", "preset": "124m", "available_bytes": 4_000_000_000,
+        "available_source": "--memory", "asked": {"knobs": {}, "why_not": "a probe", "largest": None, "too_large": None}, "others": [],
+        "wished_batch": 0, "wished": None, "wished_fits": False, "ways": []}],
     "capability": [{
         **_head("capability"), "torch_version": "2.9.0", "devices": ["cpu"], "gpus": [], "gpu_problem": "no driver",
         "knobs": [{"name": "precision", "values": ["fp32"], "reason": "no bf16"}],

@@ -80,6 +80,49 @@ TEST_CASE("a step's tensors take what its model wrote down, within 15 %", "[work
   CHECK(measured > (is_convolution ? 0.6 : 0.85) * predicted);
 }
 
+// Of each the part that a step without the knob would take more, or less, is far more than 15 %.
+TEST_CASE("blocks computed again and micro-batches take what is said of them, within 15 %", "[worker][memory]") {
+  const auto [model, preset, batch] =
+      GENERATE(std::tuple("gpt2", "tiny", 96), std::tuple("llama", "tiny", 96), std::tuple("llama", "tiny-lora", 96),
+               std::tuple("clip", "tiny", 256), std::tuple("fusion", "tiny", 192), std::tuple("vlm", "tiny", 160));
+  const auto [again, micro_batches] = GENERATE(std::tuple("on", "1"), std::tuple("off", "2"), std::tuple("on", "4"));
+  CellRequest request = trains(model, preset, batch);
+  request.knobs["allocator"] = "mapped";
+  const std::int64_t plain_bytes = need_of(request).activation_bytes;
+  request.knobs["gradient_checkpointing"] = again;
+  request.knobs["accumulate"] = micro_batches;
+  const AttemptMemory need = need_of(request);
+  CAPTURE(model, preset, again, micro_batches, need.why_not, need.activation_bytes, need.gradient_bytes, plain_bytes);
+  REQUIRE(need.is_predicted());
+  CHECK(need.activation_bytes < plain_bytes * 3 / 4);
+  const double predicted = static_cast<double>(need.total() - need.hole_bytes - need.process_bytes);
+  const double measured = static_cast<double>(measured_peak(request));
+  CHECK(measured < 1.15 * predicted);
+  CHECK(measured > 0.85 * predicted);
+}
+
+TEST_CASE("of micro-batches a sum of gradients waits for every bit of their number", "[worker][memory]") {
+  CellRequest request = trains("llama", "3.1-8b", 16);
+  request.knobs["allocator"] = "mapped";
+  const Model& llama = **std::ranges::find(models(), "llama", &Model::name);
+  const auto presets = llama.presets();
+  const auto preset = std::ranges::find(presets, request.workload.preset, &ModelPreset::name);
+  const std::int64_t gradients = state_bytes(llama, *preset, 4).gradients;
+  const auto waiting = [&](const char* micro_batches, std::int64_t batch_size) {
+    request.workload.batch_size = 1;
+    request.knobs["accumulate"] = "1";
+    const std::int64_t alone = need_of(request).gradient_bytes;
+    request.workload.batch_size = batch_size;
+    request.knobs["accumulate"] = micro_batches;
+    return (need_of(request).gradient_bytes - alone) / gradients;
+  };
+  CHECK(waiting("2", 2) == 1);
+  CHECK(waiting("3", 3) == 1);
+  CHECK(waiting("4", 4) == 2);
+  CHECK(waiting("8", 8) == 3);
+  CHECK(waiting("9", 9) == 3);
+}
+
 TEST_CASE("in fp64 everything but the process takes twice as much", "[worker][memory]") {
   CellRequest request = trains("gpt2", "tiny", 8);
   const AttemptMemory fp32 = need_of(request);
@@ -132,9 +175,27 @@ TEST_CASE("what nobody has counted is not predicted, by name, and never no bytes
     request.knobs["recompute"] = "all";
     CHECK(why_not() == "recompute=all");
   }
-  SECTION("blocks that are computed again") {
+  SECTION("blocks computed again, of a model that has none") {
+    request.workload.model = "resnet";
+    request.knobs["allocator"] = "mapped";
     request.knobs["gradient_checkpointing"] = "on";
-    CHECK(why_not() == "gradient_checkpointing=on");
+    CHECK(why_not() == "gradient_checkpointing=on, and resnet has no blocks");
+  }
+  SECTION("a batch that its micro-batches do not divide") {
+    request.knobs["accumulate"] = "3";
+    CHECK(why_not() == "a batch of 4 in 3 micro-batches");
+  }
+  SECTION("micro-batches with every tensor on record") {
+    request.knobs["accumulate"] = "2";
+    request.trace = TraceLevel::tensor;
+    CHECK(why_not() == "micro-batches with every tensor on record");
+  }
+  SECTION("what a heap keeps of blocks computed again, and of micro-batches") {
+    request.knobs["gradient_checkpointing"] = "on";
+    CHECK(why_not() == "gradient_checkpointing=on without allocator=mapped");
+    request.knobs["gradient_checkpointing"] = "off";
+    request.knobs["accumulate"] = "2";
+    CHECK(why_not() == "accumulate without allocator=mapped");
   }
   SECTION("several ranks") {
     request.world_size = 2;
