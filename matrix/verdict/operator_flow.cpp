@@ -11,6 +11,9 @@ bool makes_values(const OperatorRecord& call) {
   return std::any_of(call.outputs.begin(), call.outputs.end(), has_content);
 }
 
+// A backward node cannot be called by itself, the operators that it calls can.
+bool is_operator(const OperatorRecord& call) { return call.name.starts_with("aten::"); }
+
 }  // namespace
 
 OperatorFlow::OperatorFlow(std::span<const OperatorRecord> of_side)
@@ -43,7 +46,10 @@ bool OperatorFlow::is_in_sight(std::size_t call) const {
 }
 
 std::size_t OperatorFlow::outermost_without_partner(std::size_t call) const {
-  while (parent[call] != kNoCall && partner[parent[call]] == kNoCall) call = parent[call];
+  const auto belongs_to_caller = [&](std::size_t caller) {
+    return caller != kNoCall && partner[caller] == kNoCall && is_operator(calls[caller]);
+  };
+  while (belongs_to_caller(parent[call])) call = parent[call];
   return call;
 }
 

@@ -26,6 +26,8 @@ class OperatorFlow {
   // Its place among its caller's calls can be told: every call above it has a partner.
   bool is_in_sight(std::size_t call) const;
 
+  // The operator without a partner that `call` is part of, be it itself. A backward node is none: of its operators
+  // each counts by itself.
   std::size_t outermost_without_partner(std::size_t call) const;
 
   // `call` is made by `caller`, or by one that is.

@@ -87,7 +87,8 @@ TEST_CASE("a call is in sight where every call above it has a partner", "[flow]"
 }
 
 TEST_CASE("of callers without a partner the outermost stands for a call, up to one that has a partner", "[flow]") {
-  const Tree tree;
+  Tree tree;
+  for (OperatorRecord& call : tree.calls) call.name = "aten::" + call.name;
   OperatorFlow flow = tree.flow();
   CHECK(flow.outermost_without_partner(kC) == kA);
   CHECK(flow.outermost_without_partner(kD) == kA);
@@ -101,6 +102,17 @@ TEST_CASE("of callers without a partner the outermost stands for a call, up to o
   flow.partner[kA] = kNoCall;
   CHECK(flow.outermost_without_partner(kC) == kC);
   CHECK(flow.outermost_without_partner(kB) == kA);
+}
+
+TEST_CASE("a backward node stands for none of the operators that it calls, each of which may stand for its own",
+          "[flow]") {
+  Tree tree;
+  for (OperatorRecord& call : tree.calls) call.name = "aten::" + call.name;
+  tree.calls[kA].name = "autograd::engine::evaluate_function: ABackward0";
+  const OperatorFlow flow = tree.flow();
+  CHECK(flow.outermost_without_partner(kC) == kB);
+  CHECK(flow.outermost_without_partner(kD) == kD);
+  CHECK(flow.outermost_without_partner(kA) == kA);
 }
 
 TEST_CASE("a value's maker is the one on record, or the last before the reader that returned the same bytes",

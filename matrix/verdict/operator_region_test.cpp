@@ -32,6 +32,29 @@ TEST_CASE("equal traces part nowhere", "[region]") {
   CHECK_FALSE(parting.region);
 }
 
+TEST_CASE("of backward nodes that one side alone has, the operators are named that they call", "[region]") {
+  // As LibTorch records them: a node has no outputs.
+  const auto node = [](Step& of, const std::string& name, const char* gradient, const char* call, const char* made) {
+    of.caller("autograd::engine::evaluate_function: " + name, {gradient}, {}, [&](Step& engine) {
+      engine.caller(name, {gradient}, {}, [&](Step& inner) { inner.call(call, {gradient}, {made}); });
+    });
+  };
+  const auto step = [&](bool is_fused) {
+    Step of;
+    of.call("aten::mm", {"x"}, {"y"}).in("backward", "act").call("aten::mm", {"y"}, {"g"});
+    if (is_fused) {
+      node(of, "GeluBackward0", "g", "aten::gelu_backward", "d'");
+      return of.call("aten::sum", {"d'"}, {"w'"});
+    }
+    node(of, "MulBackward0", "g", "aten::mul", "m");
+    node(of, "TanhBackward0", "m", "aten::tanh_backward", "d");
+    return of.call("aten::sum", {"d"}, {"w"});
+  };
+  const auto region = region_between(step(true), step(false));
+  CHECK(calls_of(region.measured) == Names{"aten::gelu_backward"});
+  CHECK(calls_of(region.expected) == Names{"aten::mul", "aten::tanh_backward"});
+}
+
 TEST_CASE("fused attention against attention written out: one call against the four that make the same", "[region]") {
   const Step fused = Step()
                          .call("aten::addmm", {"x", "w"}, {"qkv"})
