@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,14 @@ class DataSet {
   // Writes one field of a sample, row-major. 0 <= sample < size(); `field` is its place in fields(). Called from
   // several threads at once, and in any order: the bytes follow from sample and field alone.
   virtual void copy(std::int64_t sample, std::size_t field, std::byte* to) const = 0;
+
+  // Of samples that are sequences of tokens, whose every field has the sequence's length as its one extent: the same at
+  // another length, no longer than in fields(). It has a target wherever the whole sample has one.
+  virtual bool has_sequences() const { return false; }
+  virtual void copy_sequence(std::int64_t /*sample*/, std::size_t /*field*/, std::int64_t /*length*/,
+                             std::byte* /*to*/) const {
+    throw std::logic_error("samples of this data set are no sequences");
+  }
 
   // Of samples that are cut from records of a file.
   virtual std::optional<RecordCounts> record_counts() const { return std::nullopt; }

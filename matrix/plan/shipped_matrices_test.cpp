@@ -234,6 +234,18 @@ TEST_CASE("the matrix of flat states holds each against the same training of its
   }
 }
 
+TEST_CASE("the matrix of changing lengths holds batches made ahead against those a step makes itself", "[plan]") {
+  const auto cells = plan_of("bucketed.yaml", cpu_host());
+  CHECK(cells.size() == 2 * 2 * 3);
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    CHECK(knob_of(planned.cell, "sequence_lengths") == "bucketed");
+    CHECK(planned.cell.request.workload.resume_after > 0);
+    CHECK(planned.cell.reference_cell_id.has_value() == (knob_of(planned.cell, "loader_threads") != "0"));
+  }
+}
+
 TEST_CASE("the smoke matrix runs anywhere", "[plan]") {
   const auto cells = plan_of("smoke.yaml", cpu_host());
   CHECK(cells.size() == 32);

@@ -38,12 +38,19 @@ SampleOrder make_order(std::uint64_t seed, std::int64_t count, std::int64_t batc
 
 BatchMaker::BatchMaker(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
                        const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
-                       const Layout& layout, const std::optional<std::string>& own_data)
+                       const Layout& layout, const std::optional<std::string>& own_data, bool buckets_lengths)
     : data_(open_data(model, preset, rows, data_folder, own_data)),
       fields_(data_->fields()),
       layout_(layout),
       micro_batch_size_(batch_size / layout.micro_batches()),
-      order_(make_order(seed, data_->size(), batch_size)) {}
+      order_(make_order(seed, data_->size(), batch_size)) {
+  if (!buckets_lengths) return;
+  if (!data_->has_sequences()) {
+    throw RunFailure("unsupported", "`sequence_lengths: bucketed`: samples of `" + std::string(model.dataset()) +
+                                        "`, which " + std::string(model.name()) + " reads, are no sequences of tokens");
+  }
+  lengths_.emplace(seed, preset.context_length);
+}
 
 std::vector<std::int64_t> BatchMaker::samples(std::int64_t step) {
   const auto first = static_cast<std::size_t>(layout_.first() * micro_batch_size_);
@@ -62,15 +69,20 @@ Digest BatchMaker::order_digest(std::int64_t steps) {
   return digest;
 }
 
-std::size_t BatchMaker::sample_bytes(std::size_t field) const {
+std::size_t BatchMaker::sample_bytes(std::size_t field, std::int64_t length) const {
   std::size_t bytes = fields_[field].type == ElementType::float32 ? sizeof(float) : sizeof(std::int64_t);
+  if (length > 0) return bytes * static_cast<std::size_t>(length);
   for (const std::int64_t extent : fields_[field].shape) bytes *= static_cast<std::size_t>(extent);
   return bytes;
 }
 
-void BatchMaker::write(std::span<const std::int64_t> samples, std::size_t field, std::byte* to) const {
-  const std::size_t bytes = sample_bytes(field);
-  for (std::size_t row = 0; row < samples.size(); ++row) data_->copy(samples[row], field, to + row * bytes);
+void BatchMaker::write(std::span<const std::int64_t> samples, std::size_t field, std::int64_t length,
+                       std::byte* to) const {
+  const std::size_t bytes = sample_bytes(field, length);
+  for (std::size_t row = 0; row < samples.size(); ++row) {
+    std::byte* place = to + row * bytes;
+    length > 0 ? data_->copy_sequence(samples[row], field, length, place) : data_->copy(samples[row], field, place);
+  }
 }
 
 void BatchMaker::make(std::int64_t step, LoadedBatch& batch) {
@@ -78,8 +90,8 @@ void BatchMaker::make(std::int64_t step, LoadedBatch& batch) {
   batch.samples = samples(step);
   batch.fields.resize(fields_.size());
   for (std::size_t field = 0; field < fields_.size(); ++field) {
-    batch.fields[field].resize(batch.samples.size() * sample_bytes(field));
-    write(batch.samples, field, batch.fields[field].data());
+    batch.fields[field].resize(batch.samples.size() * sample_bytes(field, length(step)));
+    write(batch.samples, field, length(step), batch.fields[field].data());
   }
 }
 

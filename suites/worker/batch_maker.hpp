@@ -16,6 +16,7 @@
 #include "models/data_set.hpp"
 #include "models/model_spec.hpp"
 #include "models/sample_order.hpp"
+#include "models/sequence_lengths.hpp"
 #include "suites/worker/ranks/layout.hpp"
 
 namespace reprobench {
@@ -25,7 +26,8 @@ class BatchMaker {
   // Throws as BatchSource's constructor.
   BatchMaker(const Model& model, const ModelPreset& preset, std::span<const DataSetRow> rows,
              const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
-             const Layout& layout, const std::optional<std::string>& own_data = std::nullopt);
+             const Layout& layout, const std::optional<std::string>& own_data = std::nullopt,
+             bool buckets_lengths = false);
 
   const DataSet& data() const { return *data_; }
   const std::vector<FieldSpec>& fields() const { return fields_; }
@@ -35,10 +37,13 @@ class BatchMaker {
   std::vector<std::int64_t> samples(std::int64_t step);
   Digest order_digest(std::int64_t steps);  // of all ranks
 
-  // Writes one field of `samples`, one after the other.
-  void write(std::span<const std::int64_t> samples, std::size_t field, std::byte* to) const;
+  // Of the sequences of a step; 0: all samples are as fields() has them.
+  std::int64_t length(std::int64_t step) const { return lengths_ ? lengths_->of_step(step) : 0; }
+
+  // Writes one field of `samples` at that length, one after the other.
+  void write(std::span<const std::int64_t> samples, std::size_t field, std::int64_t length, std::byte* to) const;
   void make(std::int64_t step, LoadedBatch& batch);
-  std::size_t sample_bytes(std::size_t field) const;
+  std::size_t sample_bytes(std::size_t field, std::int64_t length) const;
 
   // For the fault `loader_slow`: from now on every batch takes 50 ms more to make.
   void slow_down() { is_slow_ = true; }
@@ -51,6 +56,7 @@ class BatchMaker {
   std::int64_t micro_batch_size_;
   std::mutex mutex_;  // of the order, which is shuffled anew every epoch
   SampleOrder order_;
+  std::optional<SequenceLengths> lengths_;
   std::atomic<bool> is_slow_ = false;
 };
 

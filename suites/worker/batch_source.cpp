@@ -39,7 +39,7 @@ LoaderSettings loader_settings_of(const KnobValues& resolved, std::int64_t last_
     throw RunFailure("bad_request", "`loader_prefetch: " + resolved.at("loader_prefetch") +
                                         "` is of threads that load ahead, and `loader_threads` is 0");
   }
-  return {threads, threads * prefetched, last_step};
+  return {threads, threads * prefetched, last_step, resolved.at("sequence_lengths") == "bucketed"};
 }
 
 // The tensor of one field of a batch. Samples are written in the data set's type and widened where the run computes in
@@ -57,10 +57,17 @@ class BatchTensor {
     batch_ = device.is_cpu() && !widens
                  ? samples_
                  : at::empty(shape_, at::TensorOptions(device).dtype(widens ? at::kDouble : type_));
+    if (device.is_cpu()) all_samples_ = samples_;
+    all_of_batch_ = batch_;
   }
 
-  void begin() {
+  // For samples as the data set has them (0), or for sequences of that length.
+  void begin(std::int64_t length) {
+    if (length > 0) shape_[1] = length;
     if (!device_.is_cpu()) make_samples();
+    if (length == 0) return;
+    if (device_.is_cpu()) samples_ = beginning_of(all_samples_);
+    batch_ = all_of_batch_.is_same(all_samples_) ? samples_ : beginning_of(all_of_batch_);
   }
   // Where the samples of the batch are written, one after the other; finish() once all are.
   std::byte* bytes() const { return static_cast<std::byte*>(samples_.data_ptr()); }
@@ -73,11 +80,17 @@ class BatchTensor {
  private:
   void make_samples() { samples_ = at::empty(shape_, at::TensorOptions(type_).pinned_memory(!device_.is_cpu())); }
 
+  at::Tensor beginning_of(const at::Tensor& all) const {
+    return all.flatten().narrow(0, 0, shape_[0] * shape_[1]).view(shape_);
+  }
+
   std::vector<std::int64_t> shape_;
   c10::Device device_;
   at::ScalarType type_ = at::kFloat;
   at::Tensor samples_;
   at::Tensor batch_;
+  at::Tensor all_samples_;  // room for the longest sequences
+  at::Tensor all_of_batch_;
 };
 
 // The tensors of one micro-batch, by field.
@@ -106,7 +119,10 @@ BatchSource::BatchSource(const Model& model, const ModelPreset& preset, std::spa
                          const std::filesystem::path& data_folder, std::uint64_t seed, std::int64_t batch_size,
                          Precision precision, const c10::Device& device, const Layout& layout,
                          const LoaderSettings& loading, const std::optional<std::string>& own_data)
-    : tensors_(new Tensors{{model, preset, rows, data_folder, seed, batch_size, layout, own_data}, layout, loading}) {
+    : tensors_(
+          new Tensors{{model, preset, rows, data_folder, seed, batch_size, layout, own_data, loading.buckets_lengths},
+                      layout,
+                      loading}) {
   const std::vector<FieldSpec>& all = tensors_->maker.fields();
   for (std::int64_t i = 0; i < layout.accumulated; ++i) {
     MicroBatch& micro_batch = tensors_->micro_batches.emplace_back();
@@ -130,7 +146,7 @@ void BatchSource::load(std::int64_t step) {
     }
     // A planted fault asks for other steps in between.
     if (t.loader != nullptr && t.loader->next() == step) {
-      take_loaded();
+      take_loaded(step);
     } else {
       load_here(step);
     }
@@ -152,15 +168,16 @@ void BatchSource::load_here(std::int64_t step) {
   for (std::size_t number = 0; number < t.micro_batches.size(); ++number) {
     std::vector<BatchTensor>& tensors = t.micro_batches[number].tensors;
     for (std::size_t field = 0; field < tensors.size(); ++field) {
-      tensors[field].begin();
-      t.maker.write(std::span(t.samples).subspan(number * size, size), field, tensors[field].bytes());
+      tensors[field].begin(t.maker.length(step));
+      t.maker.write(std::span(t.samples).subspan(number * size, size), field, t.maker.length(step),
+                    tensors[field].bytes());
       tensors[field].finish();
     }
   }
   t.waited_ns = nanoseconds_since(began);
 }
 
-void BatchSource::take_loaded() {
+void BatchSource::take_loaded(std::int64_t step) {
   Tensors& t = *tensors_;
   const auto began = std::chrono::steady_clock::now();
   const LoadedBatch& batch = t.loader->take();
@@ -170,8 +187,8 @@ void BatchSource::take_loaded() {
   for (std::size_t number = 0; number < t.micro_batches.size(); ++number) {
     std::vector<BatchTensor>& tensors = t.micro_batches[number].tensors;
     for (std::size_t field = 0; field < tensors.size(); ++field) {
-      const std::size_t bytes = size * t.maker.sample_bytes(field);
-      tensors[field].begin();
+      const std::size_t bytes = size * t.maker.sample_bytes(field, t.maker.length(step));
+      tensors[field].begin(t.maker.length(step));
       std::memcpy(tensors[field].bytes(), batch.fields[field].data() + number * bytes, bytes);
       tensors[field].finish();
     }
@@ -190,6 +207,7 @@ const Batch& BatchSource::micro_batch(std::int64_t number) const {
   return tensors_->micro_batches[static_cast<std::size_t>(number)];
 }
 
+std::int64_t BatchSource::length(std::int64_t step) const { return tensors_->maker.length(step); }
 std::int64_t BatchSource::micro_batch_size() const { return tensors_->maker.micro_batch_size(); }
 std::span<const std::int64_t> BatchSource::samples() const { return tensors_->samples; }
 

@@ -20,14 +20,15 @@
 
 namespace reprobench {
 
-// Who makes batches. No threads: whoever loads one.
+// Who makes batches, and of what lengths. No threads: whoever loads one.
 struct LoaderSettings {
   int threads = 0;
   int ahead = 0;  // batches that they make beside the one in hand
   std::int64_t last_step = 0;
+  bool buckets_lengths = false;  // sequences are as long as models/sequence_lengths.hpp says of their step
 };
 
-// By the knobs `loader_threads` and `loader_prefetch`. Throws RunFailure "bad_request".
+// By the knobs `loader_threads`, `loader_prefetch` and `sequence_lengths`. Throws RunFailure "bad_request".
 LoaderSettings loader_settings_of(const KnobValues& resolved, std::int64_t last_step);
 
 class BatchSource {
@@ -57,12 +58,14 @@ class BatchSource {
   const Layout& layout() const;
 
   // Of this rank's micro-batches, from 0: (B, ...) of the fields' layouts, in the data set's order; real numbers are
-  // float64 for fp64, else float32.
+  // float64 for fp64, else float32. Where lengths change, (B, length) of the step loaded last: another tensor each
+  // time, over the same memory.
   std::span<const FieldSpec> fields() const;
   const at::Tensor& tensor(std::size_t field, std::int64_t micro_batch = 0) const;
   const Batch& micro_batch(std::int64_t number) const;
 
   std::int64_t micro_batch_size() const;
+  std::int64_t length(std::int64_t step) const;   // of sequences; 0: they do not change
   std::span<const std::int64_t> samples() const;  // of the last load, this rank's
 
   // Of the whole data set as loaded and cut into samples, and of the order of the first `steps` batches of all ranks.
@@ -73,7 +76,7 @@ class BatchSource {
 
  private:
   void load_here(std::int64_t step);
-  void take_loaded();
+  void take_loaded(std::int64_t step);
 
   struct Tensors;
   std::unique_ptr<Tensors> tensors_;

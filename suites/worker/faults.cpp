@@ -259,6 +259,9 @@ void check_target(const FaultKind& kind, const FaultSite& site) {
   const std::string& tensor = site.injection.tensor;
   const std::int64_t element = site.injection.element;
   std::int64_t count = 0;
+  if (kind.apply == &sample_dropped && site.batches.length(1) > 0) {
+    refuse("with `sequence_lengths: bucketed` the next batch's samples have another length");
+  }
   if (kind.target == Target::none) return;
   if (kind.target == Target::epsilon) {
     if (!site.state.optimizer().has_epsilon()) refuse("the model's optimizer has no epsilon");

@@ -30,6 +30,7 @@ constexpr KnobRow kWorkloadRows[] = {
     {"optimizer_layout", &take_as_is, &support_everything},
     {"precision", &take_as_is, &support_everything},
     {"seed", &take_as_is, &support_everything},
+    {"sequence_lengths", &take_as_is, &support_everything},
     {"warmup_steps", &take_as_is, &support_everything},
     {"zero_stage", &take_as_is, &support_everything},
 };

@@ -211,6 +211,8 @@ TEST_CASE("what needs to see inside a step is refused with recorded steps", "[wo
   };
   CHECK(cause([](CellRequest&) {}).empty());
   CHECK(cause([](CellRequest& request) { request.trace = TraceLevel::tensor; }) == "unsupported");
+  CHECK(cause([](CellRequest& request) { request.knobs["sequence_lengths"] = "bucketed"; }) == "unsupported");
+  CHECK(cause([](CellRequest& request) { request.knobs["optimizer_layout"] = "flat"; }) == "unsupported");
   CHECK(cause([](CellRequest& request) {
           request.inject = Injection{"weight_ulp", 2, "fc1.weight", 0};
         }) == "unsupported");

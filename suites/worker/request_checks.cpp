@@ -54,6 +54,9 @@ void check_whole_steps(const CellRequest& request, const Layout& layout, const C
         "unsupported",
         "a recorded step waits for nothing, and `loss_scale: dynamic` waits for whether gradients are finite");
   }
+  if (device.records_steps() && resolved.at("sequence_lengths") != "fixed") {
+    throw RunFailure("unsupported", "a recorded step has one shape, and `sequence_lengths` changes it");
+  }
   if (layout.is_whole()) return;
   if (request.replay) throw RunFailure("unsupported", "a replay does steps of one micro-batch on one rank");
   if (device.records_steps()) throw RunFailure("unsupported", "a recorded step has one micro-batch on one rank");

@@ -86,6 +86,12 @@ Digest workload_digest(const Model& model, const ModelPreset& preset, const Work
   if (!batches.layout().is_whole()) {
     builder.append("micro-batches").append(static_cast<std::uint64_t>(batches.layout().micro_batches()));
   }
+  if (batches.length(1) > 0) {
+    builder.append("sequence_lengths bucketed");
+    for (std::int64_t step = 1; step <= request.steps; ++step) {
+      builder.append(static_cast<std::uint64_t>(batches.length(step)));
+    }
+  }
   builder.append(batches.data_digest()).append(batches.order_digest(request.steps));
   return builder.finish();
 }

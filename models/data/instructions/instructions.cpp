@@ -119,9 +119,18 @@ class InstructionSamples final : public DataSet {
   }
 
   void copy(std::int64_t index, std::size_t field, std::byte* to) const override {
+    copy_sequence(index, field, context_, to);
+  }
+
+  // Its last tokens before the padding, so that the end of the response is among them: a sample that fits is whole.
+  bool has_sequences() const override { return true; }
+  void copy_sequence(std::int64_t index, std::size_t field, std::int64_t length, std::byte* to) const override {
     const Sample& sample = samples_[static_cast<std::size_t>(index)];
-    for (std::size_t i = 0; i < static_cast<std::size_t>(context_); ++i) {
-      const std::int64_t token = field == 0 ? sample.tokens[i] : target_of(sample, i + 1);
+    const std::size_t last = std::min(sample.end, sample.tokens.size()) - 1;  // the last token that is a target
+    const auto count = static_cast<std::size_t>(length);
+    const std::size_t first = last > count ? last - count : 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t token = field == 0 ? sample.tokens[first + i] : target_of(sample, first + i + 1);
       std::memcpy(to + i * sizeof token, &token, sizeof token);
     }
   }

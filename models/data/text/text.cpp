@@ -29,8 +29,14 @@ class TextWindows final : public DataSet {
 
   // The target begins one byte after the input.
   void copy(std::int64_t sample, std::size_t field, std::byte* to) const override {
+    copy_sequence(sample, field, context_, to);
+  }
+
+  // Its first tokens.
+  bool has_sequences() const override { return true; }
+  void copy_sequence(std::int64_t sample, std::size_t field, std::int64_t length, std::byte* to) const override {
     const std::int64_t first = sample * context_ + static_cast<std::int64_t>(field);
-    for (std::int64_t i = 0; i < context_; ++i) {
+    for (std::int64_t i = 0; i < length; ++i) {
       const std::int64_t token = text_[static_cast<std::size_t>(first + i)];
       std::memcpy(to + i * std::int64_t{sizeof token}, &token, sizeof token);
     }
