@@ -13,6 +13,7 @@
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
 #include "matrix/inquiry/selftest.hpp"
+#include "matrix/plan/batch_fit.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/verdict/lockstep.hpp"
 #include "matrix/verdict/trajectory.hpp"
@@ -80,6 +81,23 @@ TEST_CASE("documents that need a stack, written for the schemas", "[.documents]"
   predictions.needs[0].parameter_bytes = 407'080;
   predictions.needs[1].why_not = "attention=flash";
   write("memory.json", to_json(predictions).dump());
+  BatchFit fit;
+  fit.available_bytes = 1'000'000'000;
+  fit.available_source = "--memory";
+  fit.wished_batch = 128;
+  const auto of_samples = [](const std::vector<BatchQuestion>& questions) {
+    std::vector<AttemptMemory> needs(questions.size());
+    for (std::size_t at = 0; at < needs.size(); ++at) {
+      const int micro_batches =
+          questions[at].knobs.contains("accumulate") ? std::stoi(questions[at].knobs.at("accumulate")) : 1;
+      needs[at].activation_bytes = 10'000'000 * questions[at].batch_size / micro_batches;
+    }
+    return needs;
+  };
+  fit = fitted(fit, of_samples);
+  REQUIRE(fit.wished);
+  REQUIRE_FALSE(fit.ways.empty());
+  write("batch_fit.json", written(fit).dump());
 }
 
 }  // namespace

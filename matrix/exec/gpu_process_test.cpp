@@ -215,7 +215,7 @@ TEST_CASE("F44: bits that say nothing against a measurement are recorded and do 
                                                               {0x10, "sync_boost"},
                                                               {0x100, "display_clocks"},
                                                               {0x4000, "0x4000"}}));
-  const auto attempts = scene.attempts_of("clock_events=" + std::to_string(bits));
+  const auto attempts = scene.attempts_of("paced=60,clock_events=" + std::to_string(bits));
   REQUIRE(attempts.at(0).telemetry);
   CHECK(attempts[0].telemetry->invalid_reason.empty());
   CHECK(attempts[0].telemetry->clock_events.count(word) == 1);
@@ -291,7 +291,7 @@ TEST_CASE("F45: garbage from NVML is no reading, and no reason to stop", "[exec]
 
 TEST_CASE("F46: a foreign process on the GPU makes the measurement contended", "[exec][process][gpu]") {
   GpuScene scene(machine_with({"GPU-a"}));
-  const auto attempts = scene.attempts_of("foreign_pid=1");  // init is nobody's child of ours
+  const auto attempts = scene.attempts_of("paced=60,foreign_pid=1");  // init is nobody's child of ours
   REQUIRE(attempts.at(0).telemetry);
   CHECK(attempts[0].end == AttemptEnd::completed);
   CHECK(attempts[0].telemetry->invalid_reason == "contended");
@@ -300,7 +300,7 @@ TEST_CASE("F46: a foreign process on the GPU makes the measurement contended", "
 
 TEST_CASE("F46: this run's own processes are no strangers", "[exec][process][gpu]") {
   GpuScene scene(machine_with({"GPU-a"}));
-  const auto attempts = scene.attempts_of("foreign_pid=" + std::to_string(getpid()));
+  const auto attempts = scene.attempts_of("paced=60,foreign_pid=" + std::to_string(getpid()));
   CHECK(attempts.at(0).telemetry->invalid_reason.empty());
   CHECK(attempts[0].telemetry->foreign_pids.empty());
 }
@@ -328,7 +328,7 @@ TEST_CASE("the memory of this run's processes is told apart from the device's", 
   json script = machine_with({"GPU-a"});
   script["gpus"][0]["process_memory_bytes"] = 123'456'789;
   GpuScene scene(script);
-  const auto attempts = scene.attempts_of("foreign_pid=" + std::to_string(getpid()));
+  const auto attempts = scene.attempts_of("paced=60,foreign_pid=" + std::to_string(getpid()));
   CHECK((*attempts.at(0).telemetry)[Quantity::process_memory_bytes]->most == 123'456'789);
   CHECK((*attempts[0].telemetry)[Quantity::memory_used_bytes]->most == 1'000'000'000);
 }
