@@ -35,6 +35,7 @@ constexpr Verb kVerbs[] = {
     {"merge",    "Make one run of the runs of a matrix on several hosts", "reprobench merge RUN gpu-a=RUN --out merged", &declare_merge},
     {"calibrate", "Measure how far one weight moved by 1 ulp takes a training on a stack", "reprobench calibrate torch-2.8.0-cu128 --model gpt2", &declare_calibrate},
     {"selftest", "Plant faults on a stack and see that each is found and named", "reprobench selftest --stack torch-2.8.0-cu128", &declare_selftest},
+    {"ingest",   "Check what nccl-tests wrote with -J", "reprobench ingest all_reduce.json", &declare_ingest},
     {"lint",     "Judge a DeepSpeed configuration: arithmetic, offload, memory, environment", "reprobench lint ds_config.json --params 7B --world-size 8 --gpu-memory 80GiB", &declare_lint},
     {"doctor",   "Check this host and its stacks, read-only", "reprobench doctor",                                        &declare_doctor},
     {"db",       "Rebuild or list the index over the runs of a store", "reprobench db rebuild",                           &declare_db},

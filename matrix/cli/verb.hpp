@@ -42,6 +42,7 @@ std::function<ExitCode()> declare_atlas(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_calibrate(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_merge(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_selftest(CLI::App& app, Context& context);
+std::function<ExitCode()> declare_ingest(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_lint(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_doctor(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_db(CLI::App& app, Context& context);

@@ -1,0 +1,57 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "matrix/cli/ingest_text.hpp"
+#include "matrix/cli/verb.hpp"
+#include "matrix/spec/input_text.hpp"
+#include "matrix/spec/json_reader.hpp"
+
+namespace reprobench {
+namespace {
+
+struct IngestOptions {
+  std::vector<std::string> files;
+};
+
+std::vector<NcclTestsFile> read_files(const std::vector<std::string>& paths) {
+  std::vector<NcclTestsFile> files;
+  for (const std::string& path : paths) {
+    files.push_back(read_nccl_tests(read_input_file(path, kMaxJsonBytes), path));
+  }
+  return files;
+}
+
+ExitCode exit_code_of(CheckStatus status) {
+  if (status == CheckStatus::failed) return ExitCode::failed;
+  return status == CheckStatus::passed ? ExitCode::passed : ExitCode::undecided;
+}
+
+// failed wins over inconclusive, and that over passed.
+CheckStatus worse(CheckStatus a, CheckStatus b) {
+  if (a == CheckStatus::failed || b == CheckStatus::failed) return CheckStatus::failed;
+  return a == CheckStatus::passed ? b : a;
+}
+
+ExitCode ingest_files(const IngestOptions& options, const Context& context) {
+  CheckStatus status = CheckStatus::passed;
+  for (const NcclTestsFile& file : read_files(options.files)) {
+    context.terminal.out(ingest_text(file, context.terminal));
+    status = worse(status, file.status());
+  }
+  return exit_code_of(status);
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_ingest(CLI::App& app, Context& context) {
+  auto options = std::make_shared<IngestOptions>();
+  app.add_option("files", options->files, "What nccl-tests wrote with -J")->type_name("NCCL_TESTS.json")->required();
+  app.footer(app.get_footer() +
+             "\nHere: 0 every row was checked and right, 1 a wrong result or a floor of nccl-tests' own missed, 2 no "
+             "such file,\nfigures that contradict each other or usage, 3 something was not checked, not measured or "
+             "is missing.");
+  return [options, &context] { return ingest_files(*options, context); };
+}
+
+}  // namespace reprobench
