@@ -31,6 +31,43 @@ TEST_CASE("the environment that nccl-tests writes into its file is not shown", "
   CHECK_THAT(ingest({sample("all_reduce_8_ranks")}).out, !Contains("do-not-show") && !Contains("API_TOKEN"));
 }
 
+TEST_CASE("one file a side is recorded, six a side are judged", "[cli]") {
+  const TemporaryFolder folder;
+  // Every figure of the sample with a time `scale` as long; the mean too.
+  const auto scaled = [&](const std::string& name, double scale) {
+    nlohmann::json document = nlohmann::json::parse(read_file(sample("all_reduce_8_ranks")));
+    for (nlohmann::json& row : document["results"]) {
+      for (const char* place : {"out_of_place", "in_place"}) {
+        nlohmann::json& timing = row[place];
+        // Bandwidths from the bytes: those of small sizes are written with few digits.
+        const double time_us = timing["time"].get<double>() * scale;
+        const double gb_per_s = row["size"].get<double>() / time_us / 1e3;
+        timing["time"] = time_us;
+        timing["alg_bw"] = gb_per_s;
+        timing["bus_bw"] = 1.75 * gb_per_s;
+      }
+    }
+    nlohmann::json& mean = document["average_bus_bandwidth"]["bandwidth"];
+    mean = mean.get<double>() / scale;
+    return written_file(folder.path / name, document.dump()).string();
+  };
+  const auto compared = [&](double factor, int count) {
+    std::vector<std::string> words;
+    for (int i = 0; i < count; ++i) words.push_back(scaled(fmt::format("a{}.json", i), factor * (1 + 0.001 * i)));
+    words.emplace_back("--against");
+    for (int i = 0; i < count; ++i) words.push_back(scaled(fmt::format("b{}.json", i), 1 + 0.0011 * i));
+    return ingest(words);
+  };
+  const Said one = compared(2, 1);
+  CHECK(one.code == ExitCode::undecided);
+  CHECK_THAT(one.out, Contains("time x 2.000: inconclusive") && Contains("an interval needs 6"));
+  CHECK_THAT(one.out, Contains("startup 14.00 us") && Contains("startup 28.00 us") && Contains("270.00 GB/s"));
+  CHECK(compared(1.02, 6).code == ExitCode::passed);
+  const Said slower = compared(1.2, 6);
+  CHECK(slower.code == ExitCode::failed);
+  CHECK_THAT(slower.out, Contains("comparison: failed"));
+}
+
 TEST_CASE("a file that is not there or cut off is no evidence", "[cli]") {
   const TemporaryFolder folder;
   CHECK_THROWS_AS(ingest({(folder.path / "none.json").string()}), SpecError);
