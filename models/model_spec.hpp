@@ -113,6 +113,14 @@ class StepContext {
   // that it needs is among `inputs`, and what it refers to else has been handed to keep().
   virtual at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) = 0;
 
+  // A drill has `module` computed by other calls than the model's own, as `kind` (matrix/contract/request.cpp) says:
+  // another decomposition, another constant. A module is named as it is tapped.
+  virtual bool plants(std::string_view kind, std::string_view module) {
+    static_cast<void>(kind);
+    static_cast<void>(module);
+    return false;
+  }
+
   // Lets `network` live until the backward pass is done.
   virtual void keep(std::shared_ptr<const void> network) = 0;
 };

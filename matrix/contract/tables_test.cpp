@@ -107,7 +107,8 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
         "adam_epsilon skip_update updates_stop update_halved batch_stuck targets_shifted loader_slow stale_batch "
         "wrong_batch sample_repeated sample_dropped reduction_order "
         "tf32 "
-        "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale order_and_decay ");
+        "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale order_and_decay "
+        "gelu_constant gelu_written_out attention_scale cast_inserted ");
   CHECK_FALSE(is_of_probe(fault_of("no_such_kind")));
   CHECK_FALSE(is_of_resuming(fault_of("no_such_kind")));
 }

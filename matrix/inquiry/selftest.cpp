@@ -100,6 +100,15 @@ class WorkloadTest {
 
   std::int64_t draw(std::int64_t below) { return std::uniform_int_distribution<std::int64_t>(0, below - 1)(random_); }
 
+  // Empty: none of that name, so it is every one that the fault can change.
+  std::string draw_module(std::string_view end) {
+    std::vector<std::string> names;
+    for (const TensorRecord& tensor : baseline_.attempt.lead().trace->tensors.front().tensors) {
+      if (tensor.role == TensorRole::forward_output && tensor.name.ends_with(end)) names.push_back(tensor.name);
+    }
+    return names.empty() ? "" : names[static_cast<std::size_t>(draw(std::ssize(names)))];
+  }
+
   // The clean request with one placement of the fault.
   CellRequest faulty(const SelftestFault& fault) {
     CellRequest request = clean_;
@@ -123,6 +132,8 @@ class WorkloadTest {
       if (fault.target == FaultTarget::bias) injection.step = 1;  // while biases are zero: only the sign changes
     } else if (fault.target == FaultTarget::sample) {
       injection.element = draw(clean_.workload.batch_size);
+    } else if (fault.target == FaultTarget::module) {
+      injection.tensor = draw_module(fault.module);
     } else if (fault.target == FaultTarget::product) {
       injection.element = draw(is_transformer_ ? 60 : 5);
     }

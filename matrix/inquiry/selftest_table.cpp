@@ -7,7 +7,7 @@ constexpr const char* kProducts = "aten::mm aten::bmm aten::addmm aten::baddbmm"
 
 // clang-format off
 constexpr SelftestFault kFaults[] = {
-    // fault                 target                 first difference at         by fp64     only gpt2  explained as, at
+    // fault                 target                 first difference at         by fp64     only gpt2  explained as, at, planted in
     {"weight_ulp",          FaultTarget::parameter, PlantedAt::parameter,       "rounding", false},
     {"gradient_ulp",        FaultTarget::parameter, PlantedAt::gradient,        "",         false},
     {"moment_ulp",          FaultTarget::parameter, PlantedAt::moment,          "",         false},
@@ -26,6 +26,10 @@ constexpr SelftestFault kFaults[] = {
     {"layer_norm_epsilon",  FaultTarget::none,      PlantedAt::operator_output, "defect",   true,      "wrong",    "aten::native_layer_norm"},
     {"gelu_scale",          FaultTarget::none,      PlantedAt::operator_output, "defect",   true,      "wrong",    "aten::gelu"},
     {"softmax_scale",       FaultTarget::none,      PlantedAt::operator_output, "any",      true},
+    {"gelu_constant",       FaultTarget::module,    PlantedAt::operator_output, "any",      true,      "wrong",    "aten::mul",   ".gelu"},
+    {"gelu_written_out",    FaultTarget::module,    PlantedAt::operator_output, "any",      true,      "rounding", "aten::mul",   ".gelu"},
+    {"attention_scale",     FaultTarget::module,    PlantedAt::operator_output, "any",      true,      "wrong",    "aten::mul",   ".scores"},
+    {"cast_inserted",       FaultTarget::module,    PlantedAt::operator_output, "defect",   true,      "wrong",    "aten::to",    ".ln_1"},
     {"seed=2",              FaultTarget::none,      PlantedAt::not_comparable,  "",         false},
     {"threads=2",           FaultTarget::none,      PlantedAt::anywhere,        "rounding", false,     "rounding", ""},
     {"attention=flash",     FaultTarget::none,      PlantedAt::anywhere,        "rounding", true,      "rounding", ""},

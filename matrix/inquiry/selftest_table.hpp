@@ -22,7 +22,7 @@ enum class PlantedAt {
   anywhere,         // a change that may or may not move bits
 };
 
-enum class FaultTarget { none, parameter, bias, sample, product };
+enum class FaultTarget { none, parameter, bias, sample, product, module };
 
 struct SelftestFault {
   std::string_view kind;  // of an injection; with `=` a knob: "threads=2"
@@ -34,6 +34,7 @@ struct SelftestFault {
   // not asked. And the operators of which it has to blame one, or the stretch that ends in one; none: any.
   std::string_view answer = {};
   std::string_view operators = {};
+  std::string_view module = {};  // how the names of those end of which one is drawn to be made by other calls
 };
 
 std::span<const SelftestFault> selftest_faults();

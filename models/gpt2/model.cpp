@@ -11,12 +11,12 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 
 #include "models/layers/attention.hpp"
 #include "models/layers/declaration.hpp"
+#include "models/layers/planted_forms.hpp"
 #include "models/layers/token_loss.hpp"
 #include "models/model_spec.hpp"
 
@@ -74,8 +74,7 @@ enum BlockParameter : std::size_t {
 // The forward pass of one step. B: batch, T: context, C: width, H: heads, D: C / H, V: vocabulary.
 class Gpt2Pass {
  public:
-  Gpt2Pass(const Decoder& size, StepContext& step)
-      : size_(size), step_(step), gelu_form_(step.knob("gelu") == "tanh" ? "tanh" : "none") {}
+  Gpt2Pass(const Decoder& size, StepContext& step) : size_(size), step_(step) {}
 
   // tokens (B, T) int64 -> logits (B, T, V)
   at::Tensor logits(const at::Tensor& tokens) {
@@ -122,7 +121,7 @@ class Gpt2Pass {
 
   at::Tensor perceptron(const at::Tensor& x, std::size_t first, const std::string& name) {
     const at::Tensor hidden = linear(x, first + kFcWeight, name + ".c_fc");  // (B, T, 4 C)
-    const at::Tensor active = tapped(at::gelu(hidden, gelu_form_), name + ".gelu");
+    const at::Tensor active = tapped(gelu_of(hidden, name + ".gelu", step_), name + ".gelu");
     return linear(active, first + kFcProjectionWeight, name + ".c_proj");
   }
 
@@ -132,9 +131,9 @@ class Gpt2Pass {
   }
 
   at::Tensor layer_norm(const at::Tensor& x, std::size_t weight, const std::string& name) {
-    return tapped(
-        at::layer_norm(x, {size_.width}, step_.parameter(weight), step_.parameter(weight + 1), kLayerNormEpsilon),
-        name);
+    return tapped(at::layer_norm(input_of_norm(x, name, step_), {size_.width}, step_.parameter(weight),
+                                 step_.parameter(weight + 1), kLayerNormEpsilon),
+                  name);
   }
 
   at::Tensor tapped(at::Tensor value, const std::string& name) {
@@ -144,8 +143,7 @@ class Gpt2Pass {
 
   const Decoder& size_;
   StepContext& step_;
-  const char* gelu_form_;  // as at::gelu names it: the published one by tanh, or "none", which is erf
-  at::Tensor future_;      // (T, T) bool: true where a position would look ahead
+  at::Tensor future_;  // (T, T) bool: true where a position would look ahead
 };
 
 // As `transformers` writes GPT2Model and GPT2LMHeadModel: its Conv1D keeps (in, out), older files its causal masks.

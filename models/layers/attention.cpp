@@ -30,7 +30,8 @@ at::Tensor fused([[maybe_unused]] const at::Tensor& query, [[maybe_unused]] cons
 
 at::Tensor written_out(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                        const at::Tensor& future, const std::string& name, StepContext& step) {
-  const double scale = 1 / std::sqrt(static_cast<double>(query.size(-1)));
+  double scale = 1 / std::sqrt(static_cast<double>(query.size(-1)));
+  if (step.plants("attention_scale", name + ".scores")) scale *= 1 + 0x1p-20;
   at::Tensor scores = at::matmul(query, key.transpose(-2, -1)) * scale;  // (B, H, T, S)
   step.tap(scores, name + ".scores");
   if (future.defined()) scores = scores.masked_fill(future, -std::numeric_limits<double>::infinity());

@@ -6,7 +6,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/embedding.h>
-#include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/matmul.h>
@@ -15,6 +14,7 @@
 #include <ATen/ops/silu.h>
 
 #include "models/layers/attention.hpp"
+#include "models/layers/planted_forms.hpp"
 
 namespace reprobench {
 namespace {
@@ -69,7 +69,8 @@ at::Tensor Pass::patches(const at::Tensor& image, const std::string& name, const
 
 at::Tensor Pass::layer_norm(const at::Tensor& x, const std::string& name) {
   const at::Tensor& weight = next_parameter();
-  return shown(at::layer_norm(x, {x.size(-1)}, weight, next_parameter(), kEpsilon), name);
+  const at::Tensor input = input_of_norm(x, name, step_);
+  return shown(at::layer_norm(input, {x.size(-1)}, weight, next_parameter(), kEpsilon), name);
 }
 
 // Written out: the operator came with LibTorch 2.4.
@@ -108,9 +109,7 @@ at::Tensor Pass::add(const at::Tensor& a, const at::Tensor& b, double times) {
 at::Tensor Pass::multiply(const at::Tensor& a, const at::Tensor& b) { return a * b; }
 at::Tensor Pass::times_exponential(const at::Tensor& x, const at::Tensor& exponent) { return x * exponent.exp(); }
 
-at::Tensor Pass::gelu(const at::Tensor& x, const std::string& name) {
-  return shown(at::gelu(x, step_.knob("gelu") == "tanh" ? "tanh" : "none"), name);
-}
+at::Tensor Pass::gelu(const at::Tensor& x, const std::string& name) { return shown(gelu_of(x, name, step_), name); }
 at::Tensor Pass::quick_gelu(const at::Tensor& x, const std::string& name) {
   return shown(x * at::sigmoid(x * 1.702), name);
 }

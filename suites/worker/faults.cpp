@@ -38,6 +38,9 @@ struct FaultKind {
   bool lasts = false;  // acts at every step from the injection's on
 };
 
+// What a model asks for when it computes a module (models/layers/).
+constexpr std::string_view kInModels[] = {"gelu_constant", "gelu_written_out", "attention_scale", "cast_inserted"};
+
 [[noreturn]] void refuse(const std::string& why) { throw RunFailure("bad_request", "inject: " + why); }
 
 template <class T, class Change>
@@ -298,12 +301,28 @@ Fault::Fault(const Injection& injection, const CellRequest& request, TrainState&
   if (const FaultKind* kind = find_kind(injection.kind)) {
     check_target(*kind, {injection_, state_, batches_});
   } else {
-    in_operators_ = OperatorFault::create(injection);
-    if (!in_operators_) refuse("there is no kind `" + injection.kind + "`");
+    is_in_model_ = std::ranges::find(kInModels, injection.kind) != std::end(kInModels);
+    if (!is_in_model_) in_operators_ = OperatorFault::create(injection);
+    if (!is_in_model_ && !in_operators_) refuse("there is no kind `" + injection.kind + "`");
   }
 }
 
+bool Fault::changes(std::string_view kind, std::string_view module) {
+  const bool is_meant = injection_.tensor.empty() || injection_.tensor == module;
+  if (!is_in_model_ || injection_.kind != kind || !is_meant || step_ < injection_.step) return false;
+  is_met_ = true;
+  return true;
+}
+
+void Fault::check_forward() const {
+  if (!is_in_model_ || is_met_ || step_ < injection_.step) return;
+  refuse(injection_.tensor.empty()
+             ? "as it is asked for, the model has no module that `" + injection_.kind + "` changes"
+             : "`" + injection_.tensor + "` is no module of the model that `" + injection_.kind + "` changes");
+}
+
 bool Fault::act(FaultPhase phase, std::int64_t step) {
+  step_ = step;
   if (phase == FaultPhase::before_step && in_operators_) in_operators_->begin_step(step);
   const FaultKind* kind = find_kind(injection_.kind);
   if (kind == nullptr || kind->phase != phase) return false;

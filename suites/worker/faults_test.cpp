@@ -1,6 +1,7 @@
 // Faults that last from their step to the end of the run, which spoil what is learnt and leave every step sound.
 #include "ci/catch.hpp"
 #include "matrix/contract/number.hpp"
+#include "suites/worker/run_failure.hpp"
 #include "suites/worker/training_fixture.hpp"
 
 namespace reprobench {
@@ -76,6 +77,45 @@ TEST_CASE("halved updates learn less, and the trace tells the rate that was aske
   const TrainingTrace halved = with_fault("update_halved", 1, 30, TraceLevel::step);
   CHECK(mean_of_last(halved, 5) > 1.15 * mean_of_last(clean, 5));
   CHECK(halved.steps.back().learning_rate == clean.steps.back().learning_rate);
+}
+
+TrainingTrace with_other_calls(const char* model, const char* kind, const char* module, std::int64_t step) {
+  CellRequest request = training_request(model_called(model), 2, TraceLevel::tensor);
+  request.inject = Injection{kind, step, module, 0};
+  return train(request);
+}
+
+// The first tap that is another than of a clean run, "1 h.0.ln_1" with its step; empty: none.
+std::string first_other_tap(const TrainingTrace& trace, const TrainingTrace& clean) {
+  for (std::size_t step = 1; step <= 2; ++step) {
+    for (const TensorRecord& tensor : trace.tensors.at(step - 1).tensors) {
+      if (tensor.role != TensorRole::forward_output) continue;
+      if (tensor.digest == digest_at(clean, step, tensor.role, tensor.name.c_str())) continue;
+      return std::to_string(step) + " " + tensor.name;
+    }
+  }
+  return "";
+}
+
+TEST_CASE("a model makes other calls in the module named, or in all that have it, from the step on",
+          "[worker][fault]") {
+  const TrainingTrace clean = train(training_request(model_called("gpt2"), 2, TraceLevel::tensor));
+  const auto first = [&](const char* kind, const char* module, std::int64_t step) {
+    return first_other_tap(with_other_calls("gpt2", kind, module, step), clean);
+  };
+  CHECK(first("gelu_constant", "h.2.mlp.gelu", 1) == "1 h.2.mlp.gelu");
+  CHECK(first("gelu_constant", "", 2) == "2 h.0.mlp.gelu");
+  CHECK(first("gelu_written_out", "h.1.mlp.gelu", 2) == "2 h.1.mlp.gelu");
+  CHECK(first("attention_scale", "h.3.attn.scores", 1) == "1 h.3.attn.scores");
+  CHECK(first("cast_inserted", "h.1.ln_2", 1) == "1 h.1.ln_2");
+}
+
+TEST_CASE("a drill that has nothing to change is refused from its step on", "[worker][fault]") {
+  CHECK_THROWS_WITH(with_other_calls("mlp", "gelu_constant", "", 1),
+                    "inject: as it is asked for, the model has no module that `gelu_constant` changes");
+  CHECK_THROWS_WITH(with_other_calls("gpt2", "cast_inserted", "h.9.ln_1", 2),
+                    "inject: `h.9.ln_1` is no module of the model that `cast_inserted` changes");
+  CHECK_THROWS_AS(with_other_calls("gpt2", "gelu_constant", "h.0.ln_1", 1), RunFailure);
 }
 
 }  // namespace

@@ -58,6 +58,10 @@ at::Tensor LoopContext::block(const std::vector<at::Tensor>& inputs, const Block
   return compute_and_forget(inputs, compute, again, run_.replay.makers());
 }
 
+bool LoopContext::plants(std::string_view kind, std::string_view module) {
+  return run_.fault != nullptr && run_.fault->changes(kind, module);
+}
+
 void LoopContext::check_blocks() const {
   if (!checkpoints_blocks_ || has_blocks_) return;
   throw RunFailure("unsupported", "`gradient_checkpointing`: " + std::string(run_.model.name()) +

@@ -25,6 +25,7 @@ class LoopContext final : public StepContext {
   void mask(const at::Tensor& mask, std::string_view event) override;
   void choice(const at::Tensor& scores, std::string_view event) override;
   at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) override;
+  bool plants(std::string_view kind, std::string_view module) override;
   void keep(std::shared_ptr<const void> network) override { network_ = std::move(network); }
 
   void enter_micro_batch(std::int64_t number) { micro_batch_ = number; }

@@ -45,6 +45,7 @@ void TrainingSteps::forward(StepOutcome& outcome) {
     outcome.outputs = run_.model.forward(context_.batch(), context_);
   });
   context_.check_blocks();
+  if (run_.fault != nullptr) run_.fault->check_forward();
   *outcome.loss = run_.model.loss(widened(outcome.outputs), context_.batch());
 }
 
