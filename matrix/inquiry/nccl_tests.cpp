@@ -105,7 +105,7 @@ class Reader {
     out_.nccl_version = static_cast<int>(integer_of(root_, "nccl_version", 1, 1'000'000'000));
   }
 
-  // One device a process is listed, whatever it drives: 2 processes of 4 GPUs are 2 devices and 8 ranks.
+  // One device a process may be listed, its first, whatever it drives: 2 processes of 4 GPUs as ranks 0 and 4.
   void read_config() {
     const JsonNode& config = member_of(root_, "config", Kind::object);
     const bool is_inside = config.find("devices") != nullptr;
@@ -114,18 +114,20 @@ class Reader {
     const std::int64_t threads = integer_of(config, "nthreads", 1, kMostRanks);
     is_one_thread_ = threads == 1;
     const std::int64_t local = threads * integer_of(config, "ngpus", 1, kMostRanks);
-    std::map<std::int64_t, std::int64_t> processes;  // of a group, which is a communicator
-    std::multiset<std::string> models;
+    std::map<std::int64_t, std::set<std::int64_t>> processes;  // of a group, which is a communicator
+    std::set<std::string> models;
     for (const JsonNode& device : devices.items) {
-      ++processes[integer_of(device, "group", 0, kMostRanks)];
+      const std::int64_t rank = integer_of(device, "rank", 0, kMostRanks);
+      processes[integer_of(device, "group", 0, kMostRanks)].insert(rank / local);
       models.insert(member_of(device, "device_info", Kind::text).text);
     }
-    const std::int64_t first = processes.begin()->second;
-    if (std::ranges::any_of(processes, [&](const auto& group) { return group.second != first; })) {
+    const std::size_t first = processes.begin()->second.size();
+    if (std::ranges::any_of(processes, [&](const auto& group) { return group.second.size() != first; })) {
       out_.undecided.emplace_back("its groups have different numbers of ranks: one of them gave the figures");
     }
-    if (local * first > kMostRanks) throw_spec_error(devices.mark, "RB021", "more than a million ranks");
-    out_.ranks = static_cast<int>(local * first);
+    const std::int64_t ranks = local * static_cast<std::int64_t>(first);
+    if (ranks > kMostRanks) throw_spec_error(devices.mark, "RB021", "more than a million ranks");
+    out_.ranks = static_cast<int>(ranks);
     for (const std::string& model : models) out_.devices += model + "; ";
     checks_ = integer_of(config, "validation", 0, kMostRanks);
     if (checks_ == 0) out_.undecided.emplace_back("it ran with -c 0: no result was checked");

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 #include "matrix/inquiry/nccl_tests_operation.hpp"
 #include "matrix/spec/input_text.hpp"
@@ -71,6 +73,12 @@ TEST_CASE("ranks are those of all processes, one device of which is listed", "[n
   const NcclTestsFile file = read(sample("all_gather_2_processes"));
   CHECK(file.ranks == 8);
   CHECK(file.status() == CheckStatus::passed);
+  // A list of all GPUs means the same.
+  std::string all;
+  for (int rank = 1; rank < 8; ++rank) {
+    all += fmt::format(R"(,{{"rank":{},"group":0,"device_info":"NVIDIA H100 80GB HBM3"}})", rank);
+  }
+  CHECK(read(edited(sample(), "]},\"results\"", all + "]},\"results\"")).status() == CheckStatus::passed);
   CHECK(read(sample("hypercube_8_ranks")).status() == CheckStatus::passed);
 }
 
@@ -185,7 +193,7 @@ TEST_CASE("a file that ends early is refused, and one whose program gave up is n
 }
 
 TEST_CASE("groups of different sizes leave open whose ranks the figures have", "[nccl_tests]") {
-  const std::string second = R"(,{"rank":0,"group":1,"device_info":"x"},{"rank":1,"group":1,"device_info":"x"}]},)";
+  const std::string second = R"(,{"rank":0,"group":1,"device_info":"x"},{"rank":8,"group":1,"device_info":"x"}]},)";
   check_undecided(edited(sample(), "]},\"results\"", second + "\"results\""), "different numbers of ranks");
 }
 
