@@ -8,6 +8,7 @@
 #include "matrix/contract/request.hpp"
 #include "matrix/contract/result.hpp"
 #include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/topology.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
 #include "matrix/inquiry/comparison_document.hpp"
@@ -74,6 +75,7 @@ constexpr DocumentSchema kSchemas[] = {
     {"snapshot_comparison", document_text<SnapshotComparison>},
     {"stacks", document_text<StacksDocument>},
     {"telemetry", telemetry_text},
+    {"topology", document_text<Topology>},
     {"trace", trace_text},
     {"turns", turns_text},
     {"verdict", document_text<RunVerdict>},

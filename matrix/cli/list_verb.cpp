@@ -6,6 +6,7 @@
 #include "matrix/cli/catalog_text.hpp"
 #include "matrix/cli/max_batch.hpp"
 #include "matrix/cli/printed_documents.hpp"
+#include "matrix/cli/topology_text.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/plan/batch_fit.hpp"
@@ -57,9 +58,19 @@ struct DescribeOptions {
   std::string kind;
   bool is_about_batches = false;
   MaxBatchOptions batches;  // its model is the name
+  std::string sysfs;
+  std::string nccl_log;
 };
 
 ExitCode describe(const DescribeOptions& options, const Context& context) {
+  if (options.kind == "topology") {
+    if (!options.batches.model.empty()) throw UsageError("this machine has one topology: it has no name");
+    return describe_topology({options.sysfs, options.nccl_log, options.batches.json}, context);
+  }
+  if (options.batches.model.empty()) throw UsageError(fmt::format("which {}? Name it", options.kind));
+  if (options.sysfs != "/sys" || !options.nccl_log.empty()) {
+    throw UsageError(fmt::format("--sysfs and --nccl-log are asked of the topology, not of a {}", options.kind));
+  }
   if (options.is_about_batches) {
     if (options.kind != "workload" && options.kind != "workloads") {
       throw UsageError(fmt::format("--max-batch is asked of a workload, not of a {}", options.kind));
@@ -75,8 +86,14 @@ ExitCode describe(const DescribeOptions& options, const Context& context) {
 std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
   auto options = std::make_shared<DescribeOptions>();
   MaxBatchOptions& batches = options->batches;
-  app.add_option("kind", options->kind, "What kind of thing")->required()->type_name(kinds_text());
-  app.add_option("name", batches.model, "Its name; `reprobench list` shows them")->required();
+  app.add_option("kind", options->kind, "What kind of thing")->required()->type_name(kinds_text() + "|topology");
+  app.add_option("name", batches.model, "Its name; `reprobench list` shows them; topology: this machine's, no name");
+  app.add_option("--sysfs", options->sysfs, "Of the topology: a copy of /sys to read instead; NVML is then not asked")
+      ->default_val("/sys")
+      ->check(CLI::ExistingDirectory);
+  app.add_option("--nccl-log", options->nccl_log,
+                 "Of the topology: a log of NCCL_DEBUG=INFO, which says by what ranks are connected")
+      ->check(CLI::ExistingFile);
   CLI::Option* asks = app.add_flag("--max-batch", options->is_about_batches,
                                    "Of a workload: the largest batch that fits into memory, as its worker predicts");
   app.add_option("--preset", batches.preset, "Of that workload; default: its first")->needs(asks);
@@ -94,7 +111,8 @@ std::function<ExitCode()> declare_describe(CLI::App& app, Context& context) {
       ->type_name("STACK=COMMAND")
       ->needs(asks);
   app.add_flag("--json", batches.json,
-               "One JSON document: the answer always is one (schema: description), but for --max-batch (batch_fit)");
+               "One JSON document: the answer always is one (schema: description), but for --max-batch (batch_fit) and "
+               "topology");
   app.footer(app.get_footer() +
              "\nOf --max-batch: 0 a batch fits, of one that was named that batch or a way to train it; 1 none does; 3 "
              "it is not predicted.");

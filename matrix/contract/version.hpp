@@ -31,7 +31,7 @@
 // |         | of the user's `weights_sha256` of a workload, `weights_file` and `weights_shards` of requests and |
 // |         | planned cells, `takes_weights` of a described workload, `weights` of a result, `weights_problems` of |
 // |         | predicted memory; in comparisons the `module` of sources whose sides take other operators; the document |
-// |         | `batch_fit` |
+// |         | `batch_fit`; the document `topology` |
 #pragma once
 
 #include <stdexcept>

@@ -9,6 +9,7 @@ namespace reprobench::nvml {
 
 using Return = int;
 inline constexpr Return kSuccess = 0;
+inline constexpr Return kInvalidArgument = 2;
 inline constexpr Return kNotSupported = 3;
 inline constexpr Return kInsufficientSize = 7;
 inline constexpr Return kDriverNotLoaded = 9;
@@ -33,6 +34,10 @@ inline constexpr unsigned kPolicyThermal = 1;
 inline constexpr Count kEventXid = 0x8;            // nvmlEventTypeXidCriticalError
 inline constexpr Count kNotAvailable = ~Count{0};  // NVML_VALUE_NOT_AVAILABLE
 inline constexpr unsigned kNvLinks = 18;           // NVML_NVLINK_MAX_LINKS
+inline constexpr unsigned kRemoteSwitch = 2;       // nvmlIntNvLinkDeviceType_t
+inline constexpr unsigned kP2pNvLink = 2;          // nvmlGpuP2PCapsIndex_t
+inline constexpr unsigned kFieldNvLinkSpeed = 90;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: of each active link
+inline constexpr unsigned kValueUnsigned = 1;      // nvmlValueType_t
 
 struct Memory {
   Count total;
@@ -81,6 +86,16 @@ struct Event {
   unsigned compute_instance;
 };
 
+struct FieldValue {
+  unsigned field;
+  unsigned scope;
+  long long timestamp_us;
+  long long latency_us;
+  unsigned type;
+  Return result;
+  Count number;  // a union; an unsigned int lies in its first bytes
+};
+
 // A null pointer: this driver's library has no such function. Only the first group is always there.
 struct Functions {
   Return (*init)() = nullptr;
@@ -117,6 +132,11 @@ struct Functions {
   Return (*max_pcie_generation)(Device device, unsigned* generation) = nullptr;
   Return (*max_pcie_width)(Device device, unsigned* lanes) = nullptr;
   Return (*nvlink_state)(Device device, unsigned link, unsigned* is_active) = nullptr;
+  Return (*nvlink_version)(Device device, unsigned link, unsigned* version) = nullptr;
+  Return (*nvlink_remote_type)(Device device, unsigned link, unsigned* type) = nullptr;
+  Return (*nvlink_remote_pci)(Device device, unsigned link, Pci* pci) = nullptr;
+  Return (*p2p_status)(Device from, Device to, unsigned what, unsigned* status) = nullptr;
+  Return (*field_values)(Device device, int count, FieldValue* values) = nullptr;
   Return (*event_set_create)(EventSet* set) = nullptr;
   Return (*event_set_free)(EventSet set) = nullptr;
   Return (*event_set_wait)(EventSet set, Event* event, unsigned timeout_ms) = nullptr;

@@ -13,8 +13,6 @@ using reprobench::fake_nvml::Gpu;
 using reprobench::fake_nvml::Machine;
 using reprobench::fake_nvml::PendingXid;
 
-constexpr Return kInvalidArgument = 2;
-
 Device handle_of(std::size_t index) { return reinterpret_cast<Device>(index + 1); }
 
 // Runs `answer` on the GPU unless the script has another end in store for this call.
@@ -193,6 +191,28 @@ Return nvmlDeviceGetNvLinkState(Device device, unsigned link, unsigned* is_activ
     *is_active = link < gpu.keys["nvlinks_active"].get<unsigned>() ? 1 : 0;
     return kSuccess;
   });
+}
+Return nvmlDeviceGetNvLinkVersion(Device device, unsigned, unsigned* version) {
+  return number("nvmlDeviceGetNvLinkVersion", device, "nvlink_version", version);
+}
+Return nvmlDeviceGetNvLinkRemoteDeviceType(Device device, unsigned, unsigned* type) {
+  return number("nvmlDeviceGetNvLinkRemoteDeviceType", device, "nvlink_remote_type", type);
+}
+Return nvmlDeviceGetNvLinkRemotePciInfo_v2(Device device, unsigned, Pci* pci) {
+  *pci = {};
+  return text("nvmlDeviceGetNvLinkRemotePciInfo_v2", device, "nvlink_remote_pci", pci->bus_id, sizeof pci->bus_id);
+}
+Return nvmlDeviceGetP2PStatus(Device device, Device, unsigned what, unsigned* status) {
+  if (what != kP2pNvLink) return kInvalidArgument;
+  return number("nvmlDeviceGetP2PStatus", device, "p2p_nvlink", status);
+}
+Return nvmlDeviceGetFieldValues(Device device, int count, FieldValue* values) {
+  if (count != 1 || values->field != kFieldNvLinkSpeed) return kInvalidArgument;
+  unsigned speed = 0;
+  values->result = number("nvmlDeviceGetFieldValues", device, "nvlink_mb_per_s", &speed);
+  values->type = kValueUnsigned;
+  values->number = 0xabcd'0000'0000ULL + speed;  // as a driver leaves it: only the first bytes are the value
+  return kSuccess;
 }
 Return nvmlEventSetCreate(EventSet* set) {
   *set = &Machine::instance();

@@ -1,0 +1,14 @@
+// What sysfs says of NUMA nodes, PCI devices and network ports.
+#pragma once
+
+#include <filesystem>
+
+#include "matrix/contract/topology.hpp"
+#include "matrix/host/gpu_links.hpp"
+
+namespace reprobench {
+
+// Nodes, devices and ports below `sysfs` (a copy of /sys is as good), and every pair of GPUs and of a GPU and a NIC.
+Topology read_topology(const std::filesystem::path& sysfs, const GpuLinkInventory& links);
+
+}  // namespace reprobench
