@@ -40,6 +40,7 @@ mkdir "$work/documents"
 "$reprobench" --store "$work/store" list metrics --json >"$work/documents/list.json"
 "$reprobench" --store "$work/store" describe stack torch-2.9.0-cu128 >"$work/documents/description.json"
 "$reprobench" --store "$work/store" stack list --json >"$work/documents/stacks.json"
+"$reprobench" --store "$work/store" describe topology --json >"$work/documents/topology.json"
 "$reprobench" --store "$work/store" doctor --json >"$work/documents/doctor.json" || [ $? -eq 1 ]
 "$reprobench" --store "$work/store" version --json >"$work/documents/version.json"
 "$reprobench" lint matrix/lint/testdata/two_devices.json --params 7B --world-size 8 --deepspeed 0.14.2 --json >"$work/documents/lint.json" || [ $? -eq 1 ]
