@@ -124,6 +124,21 @@ TEST_CASE("the scaling matrix does two micro-batches on one rank and on two, and
   }
 }
 
+TEST_CASE("the weak scaling matrix gives every rank as many samples, and one rank alone no more", "[plan]") {
+  const auto cells = plan_of("weak_scaling.yaml", cpu_host());
+  CHECK(cells.size() == 8);
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    CHECK(planned.cell.exclusive);
+    const CellRequest& request = planned.cell.request;
+    CHECK(micro_batches_of(request) == request.world_size);
+    CHECK(request.workload.batch_size == request.world_size * (request.workload.model == "mlp" ? 128 : 4));
+    CHECK(std::ranges::count(planned.cell.thresholds, "throughput.weak_scaling_efficiency", &CellThreshold::metric) ==
+          1);
+  }
+}
+
 TEST_CASE("the workloads matrix trains eight workloads from three seeds, and each has its band", "[plan]") {
   const auto cells = plan_of("workloads.yaml", cpu_host());
   CHECK(cells.size() == 96);

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include <fmt/format.h>
+
 #include "matrix/contract/reason.hpp"
 
 namespace reprobench {
@@ -9,7 +11,9 @@ namespace reprobench {
 CellFamilies::CellFamilies(const Plan& plan) {
   for (const PlannedCell& planned : plan.cells) {
     if (!planned.skip || planned.skip->rule != kDeselected) seeds_[apart_from_seed(planned.cell)].push_back(&planned);
-    if (planned.cell.request.world_size == 1) on_one_rank_.emplace(apart_from_layout(planned.cell), &planned);
+    if (planned.cell.request.world_size != 1) continue;
+    on_one_rank_.emplace(apart_from_layout(planned.cell), &planned);
+    of_one_share_.emplace(of_share(planned.cell), &planned);
   }
 }
 
@@ -40,10 +44,28 @@ CellFamilies::Key CellFamilies::apart_from_layout(const Cell& cell) {
   return key;
 }
 
+// A workload's name has its batch where a suite has the model twice, so what it is called by is left out.
+CellFamilies::Key CellFamilies::of_share(const Cell& cell) {
+  Key key = key_of(cell);
+  for (const char* name : {"world_size", "workload", "offload", "zero_stage"}) key.first.erase(name);
+  for (const char* layout : {"offload", "zero_stage"}) key.second.erase(layout);
+  const WorkloadRequest& workload = cell.request.workload;
+  const int ranks = cell.request.world_size;
+  key.second["share of a rank"] =  // no knob's name; a batch that cannot be shared out has a remainder no one rank has
+      fmt::format("{}/{}/{} steps, stopped after {}, {} samples, {} left", workload.name(), workload.preset,
+                  workload.steps, workload.resume_after, workload.batch_size / ranks, workload.batch_size % ranks);
+  return key;
+}
+
 const std::vector<const PlannedCell*>& CellFamilies::of_seeds(const Cell& cell) const {
   static const std::vector<const PlannedCell*> kNone;
   const auto found = seeds_.find(apart_from_seed(cell));
   return found == seeds_.end() ? kNone : found->second;
+}
+
+const PlannedCell* CellFamilies::of_one_share(const Cell& cell) const {
+  const auto found = of_one_share_.find(of_share(cell));
+  return found == of_one_share_.end() ? nullptr : found->second;
 }
 
 const PlannedCell* CellFamilies::on_one_rank(const Cell& cell) const {

@@ -22,15 +22,21 @@ class CellFamilies {
   // The first cell that does on one rank what the ranks of this one share; null: there is none.
   const PlannedCell* on_one_rank(const Cell& cell) const;
 
+  // The first cell that does on one rank what each rank of this one does, in as many micro-batches; null: there is
+  // none.
+  const PlannedCell* of_one_share(const Cell& cell) const;
+
  private:
   using Key = std::pair<Coordinates, KnobValues>;  // of what the cells of a family have in common
 
   static Key key_of(const Cell& cell);
   static Key apart_from_seed(const Cell& cell);
   static Key apart_from_layout(const Cell& cell);
+  static Key of_share(const Cell& cell);
 
   std::map<Key, std::vector<const PlannedCell*>> seeds_;
   std::map<Key, const PlannedCell*> on_one_rank_;
+  std::map<Key, const PlannedCell*> of_one_share_;
 };
 
 }  // namespace reprobench

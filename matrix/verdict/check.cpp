@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -261,11 +263,63 @@ void excuse_other_bits(CheckResult& check, const Metric& metric, const CellEvide
   }
 }
 
+// The values that keep a bound on a value.
+std::pair<double, double> kept_by(const Bound& bound) {
+  constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+  switch (bound.kind) {
+    case Bound::Kind::max:
+      return {-kUnbounded, bound.limit};
+    case Bound::Kind::min:
+      return {bound.limit, kUnbounded};
+    case Bound::Kind::equal:
+      return {bound.limit, bound.limit};
+    case Bound::Kind::band:
+      return {bound.low.value(), bound.limit};
+    case Bound::Kind::max_regression:
+      break;
+  }
+  throw std::logic_error("a regression bound is judged by ratio");
+}
+
+bool holds_throughout(const Bound& bound, const RatioInterval& interval) {
+  const auto [low, high] = kept_by(bound);
+  return interval.low >= low && interval.high <= high;
+}
+
+bool holds_nowhere(const Bound& bound, const RatioInterval& interval) {
+  const auto [low, high] = kept_by(bound);
+  return interval.high < low || interval.low > high;
+}
+
+// Of a value that each pair of repeats has: a bound that their interval reaches over is left to noise, as of a ratio.
+void evaluate_of_pairs(CheckResult& check, const Bound& bound, const CellEvidence& cell,
+                       const Measurement& measurement) {
+  const std::vector<double>& values = measurement.of_pairs;
+  check.samples = static_cast<int>(values.size());
+  const double confidence = confidence_of_each(cell.looks.size());
+  const auto interval = paired_ratio(values, std::vector<double>(values.size(), 1), confidence);
+  if (!interval) {
+    return leave_undecided(
+        check, "too_few_samples",
+        fmt::format("{}; {} pairs give no {:.3g} % interval of the efficiency; {} positive ones would",
+                    measurement.statement, values.size(), confidence * 100, fewest_pairs(confidence)));
+  }
+  check.noise_rel = robust_sd(values) / interval->ratio;
+  judge_absolute(check, bound, interval->ratio,
+                 fmt::format("{}: {:.1f} % [{:.1f}, {:.1f}] of the ideal", measurement.statement, interval->ratio * 100,
+                             interval->low * 100, interval->high * 100));
+  if (holds_throughout(bound, *interval) || holds_nowhere(bound, *interval)) return;
+  leave_undecided(check, "noise",
+                  fmt::format("{}; the interval of {} pairs reaches over the bound, {}", check.sentence,
+                              interval->pairs, check.bound));
+}
+
 void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bound, const CellEvidence& cell,
                       const CellEvidence* reference) {
   const Measurement measurement = metric.of_cell(cell, reference);
   check.samples = static_cast<int>(cell.repeats.size());
   check.divergence = measurement.divergence;
+  if (!measurement.of_pairs.empty()) return evaluate_of_pairs(check, bound, cell, measurement);
   if (!measurement.value) return leave_undecided(check, "missing_metric", measurement.missing);
   check.repeat = measurement.repeat;
   judge_absolute(check, bound, *measurement.value, measurement.statement);

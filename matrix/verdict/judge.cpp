@@ -193,6 +193,9 @@ class Judge {
             verdict.checks.push_back(evaluate(threshold, evidence, on_one_rank(cell, verdict.workload_digest)));
           }
           break;
+        case Against::one_share:
+          if (cell.request.world_size > 1) verdict.checks.push_back(evaluate(threshold, evidence, of_one_share(cell)));
+          break;
         case Against::seeds:
           if (const auto& cells = families_.of_seeds(cell); cells.size() > 1) {
             verdict.checks.push_back(evaluate(threshold, evidence, ends_of_seeds(cells)));
@@ -225,6 +228,19 @@ class Judge {
     }
     if (alone->skip) return {nullptr, "no_reference", fmt::format("{} was skipped", alone->cell.slug)};
     return evidence_of(*alone, workload_digest, one_rank_);
+  }
+
+  // Of another batch, and so of another workload digest: the metric holds the work of each rank against it.
+  ReferenceEvidence of_one_share(const Cell& cell) {
+    const PlannedCell* alone = families_.of_one_share(cell);
+    if (alone == nullptr) {
+      return {nullptr, "no_reference",
+              fmt::format("no cell of this plan trains on one rank the {} of {} samples that each of {} ranks does",
+                          cell.request.workload.batch_size / cell.request.world_size, cell.request.workload.batch_size,
+                          cell.request.world_size)};
+    }
+    if (alone->skip) return {nullptr, "no_reference", fmt::format("{} was skipped", alone->cell.slug)};
+    return evidence_of(*alone, std::nullopt, one_share_);
   }
 
   // The first repeat of each, of which the bits of its steps are dropped.
@@ -316,8 +332,9 @@ class Judge {
     return evidence_of(*planned->second, workload_digest, reference_);
   }
 
-  // A cell that another is held against, read into `kept`.
-  ReferenceEvidence evidence_of(const PlannedCell& planned, const std::string& workload_digest, CellEvidence& kept) {
+  // A cell that another is held against, read into `kept`. Without a digest it may be any, but that of all repeats.
+  ReferenceEvidence evidence_of(const PlannedCell& planned, const std::optional<std::string>& workload_digest,
+                                CellEvidence& kept) {
     const Cell& reference = planned.cell;
     const CellRecord* record = record_of(reference.request.cell_id);
     if (record == nullptr) return {nullptr, "no_reference", fmt::format("{} did not run", reference.slug)};
@@ -327,10 +344,10 @@ class Judge {
               fmt::format("its reference {} is {}: {}", reference.slug, to_string(early->outcome), early->sentence)};
     }
     const auto digest = common_workload_digest(repeats);
-    if (!digest || *digest != workload_digest) {
+    if (!digest || (workload_digest && *digest != *workload_digest)) {
       return {nullptr, "not_comparable",
               fmt::format("its reference {} ran another workload: workload_digest {} there, {} here", reference.slug,
-                          digest.value_or("differs between repeats"), workload_digest)};
+                          digest.value_or("differs between repeats"), workload_digest.value_or("another"))};
     }
     if (kept.slug != reference.slug) kept = load_evidence(reference, repeats);
     return {&kept, {}, ""};
@@ -353,6 +370,7 @@ class Judge {
   CellEvidence other_host_;
   CellEvidence seeds_;
   CellEvidence one_rank_;
+  CellEvidence one_share_;
 };
 
 }  // namespace

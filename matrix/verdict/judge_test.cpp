@@ -462,5 +462,55 @@ TEST_CASE("a layout is held against the cell that does its micro-batches on one 
   CHECK(candidate(judge(run)).checks.empty());
 }
 
+TEST_CASE("ranks with a batch each are held against the cell that has one such batch on one rank", "[verdict]") {
+  RunRecord run = sample::run(7, 1.0, {threshold("throughput.weak_scaling_efficiency", Bound::Kind::min, 0.5, false)});
+  Cell& shared = run.plan.cells[1].cell;
+  Cell& alone = run.plan.cells[0].cell;
+  shared.request.world_size = 2;
+  alone.request.stack = shared.request.stack;
+  alone.coordinates = shared.coordinates;
+  shared.request.workload.batch_size = 64;
+  alone.request.workload.batch_size = 32;
+  shared.coordinates["workload"] = "mlp.b64";
+  alone.coordinates["workload"] = "mlp.b32";
+  const auto check = [&] { return candidate(judge(run)).checks.at(0); };
+  // The digests differ, as they do where the batches do.
+  for (AttemptRecord& attempt : run.cells[0].attempts) attempt.lead().result->workload_digest = std::string(32, '1');
+  CHECK(check().status == CheckStatus::passed);
+  CHECK(check().sentence.starts_with("weak scaling: "));
+  run.cells[0].attempts[3].lead().result->workload_digest = std::string(32, '2');
+  CHECK(check().reason == "not_comparable");  // which of them was timed, nobody can say
+  run.cells[0].attempts[3].lead().result->workload_digest = std::string(32, '1');
+
+  const auto is_apart = [&](auto change) {
+    const Cell before = alone;
+    change(alone.request);
+    const CheckResult result = check();
+    alone = before;
+    return result.reason == "no_reference" && result.status == CheckStatus::inconclusive;
+  };
+  CHECK(is_apart([](CellRequest& request) { request.workload.batch_size = 64; }));
+  CHECK(is_apart([](CellRequest& request) { request.workload.batch_size = 33; }));
+  CHECK(is_apart([](CellRequest& request) { request.workload.model = "gpt2"; }));
+  CHECK(is_apart([](CellRequest& request) { request.workload.preset = "other"; }));
+  CHECK(is_apart([](CellRequest& request) { request.workload.steps += 1; }));
+  CHECK(is_apart([](CellRequest& request) { request.knobs["precision"] = "bf16"; }));
+  CHECK(is_apart([](CellRequest& request) { request.knobs["accumulate"] = "2"; }));  // other shapes of its calls
+  CHECK(is_apart([](CellRequest& request) { request.world_size = 2; }));
+  for (const char* axis : {"stack", "device"}) {
+    const Cell before = alone;
+    alone.coordinates[axis] = "another";
+    CHECK(check().reason == "no_reference");
+    alone = before;
+  }
+  shared.request.workload.batch_size = 65;
+  CHECK(check().sentence == "no cell of this plan trains on one rank the 32 of 65 samples that each of 2 ranks does");
+  shared.request.workload.batch_size = 64;
+  run.plan.cells[0].skip = Skip{"no-wheel", ""};
+  CHECK(check().sentence == alone.slug + " was skipped");
+  shared.request.world_size = 1;
+  CHECK(candidate(judge(run)).checks.empty());
+}
+
 }  // namespace
 }  // namespace reprobench

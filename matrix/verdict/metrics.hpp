@@ -26,10 +26,13 @@ struct CellEvidence {
 struct Measurement {
   std::optional<double> value;
   std::optional<CheckDivergence> divergence;
-  std::string missing;             // sentence; set if and only if `value` is not
+  std::string missing;             // sentence; set if and only if there is neither `value` nor `of_pairs`
   std::string finding = {};        // what was counted, for the check's sentence
   std::string statement = {};      // the whole of it in words, instead of "182 > 0"
   std::optional<int> repeat = {};  // the one that decided it
+  // Of each pair of repeats, all positive: `value` is then left out, for it is their median, and a bound holds or not
+  // only where their interval does not reach over it.
+  std::vector<double> of_pairs = {};
 };
 
 inline Measurement no_value(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
@@ -47,6 +50,7 @@ enum class Against {
   reference,
   other_host,    // the same cell on another host of a merged run; where there is none the metric does not apply
   one_rank,      // the same training with all its micro-batches on one rank; of one rank the metric does not apply
+  one_share,     // the same training of one rank's share of the batch on one rank; likewise
   seeds,         // this cell and those that differ from it in the seed alone; where there are none the metric does not
                  // apply
   construction,  // the cell of the run that stands for its workload, on whatever stack, device and host it ran

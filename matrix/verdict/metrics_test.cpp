@@ -264,15 +264,15 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
                            "device.changed_algorithms", "comm.reference_mismatches"}) {
     CHECK(compared(name) == Compared::with_reference);
   }
-  for (const char* name :
-       {"numerics.repeat_mismatches", "numerics.host_mismatches", "numerics.rank_mismatches",
-        "numerics.layout_mismatches", "numerics.by_construction_mismatches", "numerics.resume_mismatches",
-        "memory.optimizer_state_share", "memory.model_state_share", "throughput.scaling_efficiency",
-        "comm.repeat_mismatches", "numerics.alike_seeds", "numerics.seed_spread_rel"}) {
+  for (const char* name : {"numerics.repeat_mismatches", "numerics.host_mismatches", "numerics.rank_mismatches",
+                           "numerics.layout_mismatches", "numerics.by_construction_mismatches",
+                           "numerics.resume_mismatches", "memory.optimizer_state_share", "memory.model_state_share",
+                           "throughput.strong_scaling_efficiency", "throughput.weak_scaling_efficiency",
+                           "comm.repeat_mismatches", "numerics.alike_seeds", "numerics.seed_spread_rel"}) {
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 20);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 21);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -302,7 +302,8 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "numerics.loss_fall_rel rel higher numerics worst",
            "numerics.alike_seeds count lower numerics worst",
            "numerics.seed_spread_rel rel lower numerics worst",
-           "throughput.scaling_efficiency rel higher throughput worst",
+           "throughput.strong_scaling_efficiency rel higher throughput paired",
+           "throughput.weak_scaling_efficiency rel higher throughput paired",
            "memory.optimizer_state_share rel lower memory worst",
            "memory.model_state_share rel lower memory worst",
            "comm.step_share rel lower communication paired",

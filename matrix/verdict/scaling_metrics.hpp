@@ -1,14 +1,19 @@
-// How well a training on several ranks uses them: its speed beside one rank's that does all the micro-batches, and what
-// part of a step its gradients take to become one.
+// How well a training on several ranks uses them: its speed beside one rank's that does all of their work, or as much
+// as each of them, and what part of a step its gradients take to become one.
 #pragma once
 
 #include "matrix/verdict/metrics.hpp"
 
 namespace reprobench {
 
-// Strong scaling: the work of a step is the same in every layout, so N ranks would ideally take an Nth of one rank's
-// time. T(1) / (N T(N)), medians of the repeats' medians: 1 where they do, 1/N where they are no faster than one.
-Measurement scaling_efficiency(const CellEvidence& cell, const CellEvidence* alone);
+// Strong scaling: all ranks together do the work of a step that one rank does alone, and would ideally take an Nth of
+// its time. T(1) / (N T(N)) of each pair of repeats, by their median steps: 1 where they do, 1/N where they are no
+// faster than one.
+Measurement strong_scaling_efficiency(const CellEvidence& cell, const CellEvidence* alone);
+
+// Weak scaling: each rank does as much as the one that is alone, so a step would ideally take as long. T(1) / T(N) of
+// each pair of repeats: 1 where it does, 1/N where the ranks might as well go one after the other.
+Measurement weak_scaling_efficiency(const CellEvidence& cell, const CellEvidence* alone);
 
 // Time of the phase `communication` as a share of the time of all steps that count, each as its slowest rank had it.
 // The wait for the slowest rank is part of it. Nothing where no step has that phase.
