@@ -3,18 +3,24 @@
 //   reprobench-worker describe                        what this stack can do, as JSON on stdout
 //   reprobench-worker predict REQUESTS.json            the memory that each of these requests will take, as JSON
 //   reprobench-worker run REQUEST.json --data DIR     one attempt; writes trace.jsonl and result.json beside the
-//   request
+//                                                     request
+//   reprobench-worker telemetry-cost DEVICE --data DIR   what recording adds to a step (telemetry_cost.hpp), as JSON
 //
 // SIGTERM lets the step in hand finish; the result then says "interrupted".
 // Exit: 0 all steps done, 1 failed with a result that says why, 2 usage, 3 no result could be written.
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 
+#include <unistd.h>
+
+#include "matrix/contract/knob.hpp"
 #include "suites/worker/attempt.hpp"
 #include "suites/worker/describe.hpp"
 #include "suites/worker/memory_need.hpp"
+#include "suites/worker/telemetry_cost.hpp"
 #include "suites/worker/train_loop.hpp"
 
 namespace {
@@ -32,8 +38,29 @@ int describe() { return print(to_json(reprobench::describe_worker()).dump(2) + "
 
 int predict(const char* path) { return print(to_json(reprobench::predict_memory(path)).dump(2) + "\n"); }
 
+// An allocator and a thread pool read their variables when the process starts, so it starts again with those of a cell.
+void take_environment(char** argv) {
+  bool is_complete = true;
+  for (const auto& [name, value] : reprobench::knob_environment(reprobench::with_defaults({}))) {
+    const char* set = std::getenv(name.c_str());
+    is_complete = is_complete && set != nullptr && value == set;
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  if (is_complete) return;
+  execv("/proc/self/exe", argv);
+  std::perror("reprobench-worker: cannot start again with the environment of a cell");
+  std::exit(kNoResult);
+}
+
+int telemetry_cost(const char* device, const char* data) {
+  return print(reprobench::measure_recording_costs(device, data).dump() + "\n");
+}
+
 int usage() {
-  std::fputs("usage: reprobench-worker describe | predict REQUESTS.json | run REQUEST.json --data DIR\n", stderr);
+  std::fputs(
+      "usage: reprobench-worker describe | predict REQUESTS.json | run REQUEST.json --data DIR | telemetry-cost DEVICE "
+      "--data DIR\n",
+      stderr);
   return kUsage;
 }
 
@@ -44,6 +71,10 @@ int main(int argc, char** argv) {
   try {
     if (verb == "describe" && argc == 2) return describe();
     if (verb == "predict" && argc == 3) return predict(argv[2]);
+    if (verb == "telemetry-cost" && argc == 5 && std::string_view(argv[3]) == "--data") {
+      take_environment(argv);
+      return telemetry_cost(argv[2], argv[4]);
+    }
     std::signal(SIGTERM, [](int) { reprobench::request_stop(); });
     if (verb == "run" && argc == 5 && std::string_view(argv[3]) == "--data") {
       return reprobench::run_attempt(argv[2], argv[4]) ? 0 : kFailed;

@@ -12,7 +12,7 @@
 
 namespace reprobench {
 
-// Switched off only by worker_bench, to weigh what recording costs: no trace, no digests.
+// Switched off only to weigh what recording costs (telemetry_cost.hpp): no trace, no digests.
 enum class Telemetry { on, off };
 
 // Where models and data sets are found by name: among those CMake found, or a test's own.
