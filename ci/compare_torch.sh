@@ -4,13 +4,14 @@
 # Python step takes, the median of the pairs and their range.
 #
 #   ci/compare_torch.sh --stack NAME [--python PROGRAM] [--device cpu|sm_90] [--precision fp32|bf16] [--compile] [--pairs N]
-#                       [--reprobench PROGRAM]
+#                       [--reprobench PROGRAM] [--json FILE]
 #
-# PROGRAM is a Python that imports the stack's release of torch: `pip install torch==2.11.0` into an environment of its own.
+# PROGRAM is a Python that imports the stack's release of torch: `pip install torch==2.11.0` into an environment of its own. FILE, or
+# with `-` the last line printed, has the ratio of every pair as JSON.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-stack='' python=python3 device=cpu precision=fp32 compile=() pairs=5 reprobench=build/bin/reprobench
+stack='' python=python3 device=cpu precision=fp32 compile=() pairs=5 reprobench=build/bin/reprobench json=''
 while [ $# -gt 0 ]; do
   case $1 in
     --stack) stack=$2 ;;
@@ -19,6 +20,7 @@ while [ $# -gt 0 ]; do
     --precision) precision=$2 ;;
     --pairs) pairs=$2 ;;
     --reprobench) reprobench=$2 ;;
+    --json) json=$2 ;;
     --compile) compile=(--compile); shift; continue ;;
     *) sed -n '6,7s/^# *//p' "$0" >&2; exit 2 ;;
   esac
@@ -27,8 +29,9 @@ done
 [ -n "$stack" ] || { echo "compare_torch: --stack is missing" >&2; exit 2; }
 on=cuda
 [ "$device" = cpu ] && on=cpu
-release=${stack#torch-}
-"$python" -c 'import sys, torch; sys.exit(torch.__version__.split("+")[0] != sys.argv[1])' "${release%%-*}" 2>/dev/null ||
+# "2.11.0", of `components: {torch: "2.11.0+cu130", ...}`; an adopted stack is not named after it.
+release=$(sed -n 's/^components:.*[{ ]torch: "\([0-9.]*\).*/\1/p' "matrix/stacks/$stack.yaml")
+"$python" -c 'import sys, torch; sys.exit(torch.__version__.split("+")[0] != sys.argv[1])' "$release" 2>/dev/null ||
   { echo "compare_torch: $python imports another torch than $stack has, or none" >&2; exit 2; }
 
 work=$(mktemp -d)
@@ -56,7 +59,7 @@ for ((pair = 0; pair < pairs; ++pair)); do
   done
 done
 
-"$python" - "$work" "$pairs" <<'PYTHON'
+"$python" - "$work" "$pairs" "$precision" "$json" <<'PYTHON'
 import json, pathlib, statistics, sys
 
 work, pairs = pathlib.Path(sys.argv[1]), int(sys.argv[2])
@@ -72,10 +75,20 @@ def ours_ns(pair, model):
     sys.exit(f"compare_torch: the run has no trace of {model}")
 
 
+ratios_of = {}
 for model in ("mlp", "gpt2"):
     ours = [ours_ns(pair, model) for pair in range(pairs)]
-    theirs = [json.loads((work / f"{model}-{pair}.json").read_text())["step_time_ns"] for pair in range(pairs)]
+    peers = [json.loads((work / f"{model}-{pair}.json").read_text()) for pair in range(pairs)]
+    theirs = [peer["step_time_ns"] for peer in peers]
     ratios = sorted(b / a for a, b in zip(ours, theirs))
     print(f"{model}: Python {statistics.median(theirs) / 1e6:.3f} ms, here {statistics.median(ours) / 1e6:.3f} ms a step; "
           f"x{statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}] over {pairs} pairs")
+    ratios_of[model] = ratios
+if sys.argv[4]:
+    peer = {name: peers[0][name] for name in ("torch", "device_name")}
+    line = json.dumps({**peer, "precision": sys.argv[3], "ratios": ratios_of})
+    if sys.argv[4] == "-":
+        print(line)
+    else:
+        pathlib.Path(sys.argv[4]).write_text(line + "\n")
 PYTHON

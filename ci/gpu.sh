@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # One GPU runner's job, within eight minutes once the stack is there: device, determinism, throughput and memory suites on the
-# GPU that is here, and a negative control that must go red. Leaves a run directory with its report.
+# GPU that is here, and a negative control that must go red. Leaves a run directory with its report, and gpu.md: what was measured
+# against the goals, and what was not measured and why. What is measured beside the run for that page (recording's cost, CUB's sum
+# where nvcc is, the same steps in Python where --python has torch) gets what the run and the control leave of the budget.
 #
 #   ci/gpu.sh [--out DIR] [--stack NAME | --python PYTHON | --prefix DIR | --libtorch DIR] [--matrix FILE] [--budget SECONDS]
 #             [--reprobench PROGRAM]
@@ -15,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 usage() {
-  sed -n '5,6s/^# *//p' "$0" >&2
+  sed -n '/^#   ci.gpu.sh/,/^#  *\[--rep/s/^# *//p' "$0" >&2
   exit 2
 }
 out=gpu-run stack=torch-2.11.0-cu130 matrix=matrix/gpu.yaml budget=480 reprobench=
@@ -45,6 +47,10 @@ elif [ -z "$reprobench" ]; then
   reprobench=build/bin/reprobench
 fi
 store=$out/store
+# A page of an earlier job's files would pass for this one's.
+for earlier in run control gpu.md; do
+  [ ! -e "$out/$earlier" ] || { echo "gpu: $out has a job's $earlier already; name another --out" >&2; exit 2; }
+done
 mkdir -p "$out"
 run() { "$reprobench" --store "$store" "$@"; }
 is_runnable() { run plan --matrix "$1" --filter "$2" 2>/dev/null | grep '^runnable' >/dev/null; }
@@ -93,7 +99,16 @@ seconds=$((budget - reserve - (SECONDS - start)))
 status=0
 timeout --preserve-status --signal=INT --kill-after=60 "$seconds" "$reprobench" --store "$store" run --matrix "$here" \
   --out "$out/run" "${report[@]}" || status=$?
+
+# page: never changes how the job ends.
+page() {
+  local python=${REPROBENCH_PYTHON:-$(command -v /usr/bin/python3 || command -v python3)}
+  PYTHONPATH=reports PYTHONDONTWRITEBYTECODE=1 "$python" -m reprobench_report.gpu_page "$out" ||
+    echo "gpu: no page of goals; its rows are in $out/run/verdict.json" >&2
+}
 if [ "$on_gpu" = no ]; then
+  ci/gpu_beside.sh --out "$out" --stack "$stack" --reprobench "$reprobench" --seconds 0
+  page
   echo "gpu: run directory $out/run, exit code $status; on the CPU alone, there is no GPU here"
   exit "$status"
 fi
@@ -107,6 +122,12 @@ for repeat in 0 1 2; do
 done
 run run --matrix "$here" --out "$out/control" --no-report \
   --filter 'suite == determinism and workload == mlp and precision == fp32' "${faults[@]}" >/dev/null || control=$?
+
+with_python=()
+[ "${place[0]:-}" = --python ] && with_python=(--python "${place[1]}")
+ci/gpu_beside.sh --out "$out" --stack "$stack" --reprobench "$reprobench" --seconds $((budget - (SECONDS - start))) "${with_python[@]}" || true
+page
+
 if [ "$control" -ne 1 ]; then
   echo "gpu: sums by atomic operations were not found to differ (exit code $control)" >&2
   exit 1

@@ -170,7 +170,8 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(1)
     times_ns = train(arguments)[max(arguments.steps // 10, 3) :]
-    print(json.dumps({"torch": torch.__version__, "git": torch.version.git_version, "steps": len(times_ns),
+    name = torch.cuda.get_device_name() if arguments.device == "cuda" else "cpu"
+    print(json.dumps({"torch": torch.__version__, "git": torch.version.git_version, "device_name": name, "steps": len(times_ns),
                       "step_time_ns": statistics.median(times_ns)}))  # fmt: skip
 
 
