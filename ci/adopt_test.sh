@@ -1,19 +1,25 @@
 #!/usr/bin/env bash
-# A PyTorch that somebody else installed, taken as a stack: a Python environment with the wheel of a locked stack is adopted, its
-# cells give the bits of that stack, and a change of the environment is noticed before anything runs on it.
+# PyTorch that somebody else installed, taken as a stack and judged in one matrix beside stacks that are installed by lock: a virtual
+# environment made with pip, and Debian's libtorch. Their cells pass and have the bits of the same version by lock; a change of the
+# environment is noticed before anything runs on it.
 #
-#   ci/adopt_test.sh build-ci/bin/reprobench
+#   ci/adopt_test.sh PROGRAM [STACK [ROOT]]    # PROGRAM: build-ci/bin/reprobench; STACK: torch-2.9.0-cu128
+#
+# With ROOT, a folder that debootstrap made, the environment is put into that root and adopted from there (--prefix). By hand with
+# torch-2.8.0-cu128, and with a root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 reprobench=$(realpath "$1")
-stack=torch-2.9.0-cu128
+stack=${2:-torch-2.9.0-cu128}
+root=${3:-}
+debian="debian-torch-1.13.1"
 export REPROBENCH_STACKS=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
 python=$(command -v /usr/bin/python3 || command -v python3)
 work=$(mktemp -d)
-# At one place, so that a compiler cache knows the worker again.
-environment=$PWD/build-ci/adopted
-trap 'rm -rf "$work" matrix/stacks/adopted.yaml' EXIT
+environment=${root:-$PWD/build-ci}/adopted
+names=(adopted)
+trap 'rm -rf "$work" "$environment" matrix/stacks/adopted.yaml matrix/stacks/adopted-debian.yaml' EXIT
 
 fail() { echo "adopt: $1" >&2; exit 1; }
 field() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$1" "$2"; }
@@ -22,16 +28,28 @@ run() { "$reprobench" --store "$work/store" "$@"; }
 
 run stack install "$stack"
 installed=$(dirname "$(newest "$REPROBENCH_STACKS" -maxdepth 2 -path "*/$stack-*/stack.json")")
-site=$environment/lib/python3.12/site-packages
+
+# What users have: an environment of the machine's Python, filled by pip. Of the stack's wheels, those of its CPU part.
+release=${stack#torch-}
+grep "^torch==${release%%-*} " ci/adopt-requirements.txt >"$work/requirements.txt" || fail "no wheel of ${release%%-*} is hashed"
+for package in $(sed -n 's/^ *cpu_wheels: \[\(.*\)\]/\1/p' "matrix/stacks/$stack.yaml" | tr -d ,); do
+  [ "$package" = torch ] || grep "^$package==" "matrix/stacks/$stack.lock" >>"$work/requirements.txt"
+done
 rm -rf "$environment"
-mkdir -p "$site"
-cp -al "$installed/site/." "$site" 2>/dev/null || cp -a "$installed/site/." "$site"
-# The headers through a link: from the same files the compiler's cache knows the worker, whose libraries are still the environment's.
+"$python" -m venv "$environment"
+"$environment/bin/python" -m pip install --quiet --no-deps --require-hashes --find-links "$REPROBENCH_STACKS/downloads" \
+  -r "$work/requirements.txt" || fail "pip did not fill the environment"
+site=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+# The headers are those of the stack, and then taken through a link: from the same files a compiler's cache knows the worker, whose
+# libraries are still the environment's.
+diff -rq "$installed/site/torch/include" "$site/torch/include" >"$work/headers" || fail "pip's headers are other ones: $(head -n 1 "$work/headers")"
 rm -r "$site/torch/include"
 ln -s "$installed/site/torch/include" "$site/torch/include"
 
-run stack adopt --prefix "$environment" adopted >"$work/adopt.txt" || { cat "$work/adopt.txt" >&2; fail "the environment is not adopted"; }
-grep -q 'libcudart.so.12 .*/nvidia/cuda_runtime/lib$' "$work/adopt.txt" || fail "the CUDA runtime it would load is not named"
+place=(--python "$environment/bin/python")
+[ -z "$root" ] || place=(--prefix "$root")
+run stack adopt "${place[@]}" adopted >"$work/adopt.txt" || { cat "$work/adopt.txt" >&2; fail "the environment is not adopted"; }
+grep -q 'libcudart.so.1[0-9] .*/nvidia/cuda_runtime/lib$' "$work/adopt.txt" || fail "the CUDA runtime it would load is not named"
 run stack verify adopted
 worker=$(newest "$REPROBENCH_STACKS" -path '*/adopted-*/workers/*/reprobench-worker')
 built=$(stat -c %Y "$worker")
@@ -41,23 +59,56 @@ seconds=$("$python" -c "print($EPOCHREALTIME - $start)")
 [ "$(stat -c %Y "$worker")" = "$built" ] || fail "the same environment got another worker"
 "$python" -c "exit($seconds > 5)" || fail "adopting it again took $seconds s"
 
+# Debian's own, where the distribution has it.
+if [ "$(dpkg-query -W -f '${Version}' libtorch-dev 2>/dev/null)" = 1.13.1+dfsg-4 ]; then
+  run stack install "$debian"
+  run stack adopt --libtorch /usr/lib/x86_64-linux-gnu adopted-debian >"$work/debian.txt" ||
+    { cat "$work/debian.txt" >&2; fail "Debian's libtorch is not adopted"; }
+  names+=(adopted-debian)
+else
+  echo "adopt: this distribution has no libtorch-dev 1.13.1; its part is left out" >&2
+fi
+by_lock() { # NAME: the stack of the same version
+  if [ "$1" = adopted ]; then echo "$stack"; else echo "$debian"; fi
+}
+stacks=()
+for name in "${names[@]}"; do stacks+=("$name" "$(by_lock "$name")"); done
+
 cat >"$work/matrix.yaml" <<YAML
 schema: 1
 name: adopted
 suites: [smoke, determinism]
 axes:
-  stack: [adopted, $stack]
+  stack: [$(printf '%s\n' "${stacks[@]}" | paste -sd ,)]
   device: [cpu]
 exclude:
   - {workload: gpt2}
+  # Between releases bits may differ: the workloads that ask for two more stacks are few.
+  - {where: "stack in ($debian, adopted-debian) and workload != mlp"}
 reference: {stack: $stack}
 required:
   - {stack: adopted}
 YAML
+[ "${#names[@]}" -eq 2 ] || sed -i '/# Between releases/d; /adopted-debian/d' "$work/matrix.yaml"
 run run --matrix "$work/matrix.yaml" --out "$work/run" --no-report
 [ "$(field "$work/run/verdict.json" 'v["word"]')" = passed ] || fail "its cells do not pass"
-chains='sorted({c["slug"].replace("adopted", "S").replace("'$stack'", "S") + c["chain"] for c in v["cells"]}).__len__() * 2 - len(v["cells"])'
-[ "$(field "$work/run/verdict.json" "$chains")" = 0 ] || fail "its bits are not those of $stack"
+# same VERDICT ADOPTED BY_LOCK: every cell of one stack has a cell of the other at its place, both passed, and the same chain of digests.
+cat >"$work/same.py" <<'PYTHON'
+import json, sys
+verdict, adopted, by_lock = json.load(open(sys.argv[1])), *sys.argv[2:]
+def chains(stack):
+    cells = [cell for cell in verdict["cells"] if cell["coordinates"]["stack"] == stack]
+    return {(cell["coordinates"]["suite"], cell["coordinates"]["workload"]): (cell["outcome"], cell["chain"]) for cell in cells}
+mine, theirs = chains(adopted), chains(by_lock)
+if not mine or mine != theirs or any(outcome != "passed" or len(chain) != 32 for outcome, chain in mine.values()):
+    sys.exit(f"adopt: {adopted} and {by_lock} part: {sorted(set(mine.items()) ^ set(theirs.items()))}")
+print(len(mine), "places")
+PYTHON
+for name in "${names[@]}"; do "$python" "$work/same.py" "$work/run/verdict.json" "$name" "$(by_lock "$name")"; done
+# The same question about two stacks of other bits has another answer.
+if [ "${#names[@]}" -eq 2 ] && "$python" "$work/same.py" "$work/run/verdict.json" adopted adopted-debian >/dev/null 2>&1; then
+  fail "2.9.0 and 1.13.1 are taken for the same"
+fi
 
 # Another library under the same name: not the linked file itself, which is the installed stack's too.
 c10=$site/torch/lib/libc10.so
@@ -78,8 +129,8 @@ run run --matrix "$work/matrix.yaml" --out "$work/changed" --no-report --stack a
 [ "$status" -eq 3 ] || fail "a run on a changed environment ends with $status"
 rm "$c10"
 status=0
-run stack adopt --prefix "$environment" adopted >/dev/null 2>"$work/broken.txt" || status=$?
+run stack adopt "${place[@]}" adopted >/dev/null 2>"$work/broken.txt" || status=$?
 [ "$status" -eq 5 ] || fail "an environment without libc10.so ends with $status"
 grep -Eq 'libc10.so (is nowhere|would be taken from another PyTorch)' "$work/broken.txt" || fail "the missing libc10.so is not named"
 
-echo "adopt: an environment with the wheel of $stack gives its bits, in $seconds s without the build; a change of it is noticed"
+echo "adopt: ${names[*]} give the bits of $stack${names[1]:+ and $debian}; a pip environment in $seconds s without the build; a change of it is noticed"

@@ -23,9 +23,7 @@ trap 'rm -rf "$work"' EXIT
 root=$work/reprobench
 mkdir -p "$root"/bin "$root"/lib "$root"/third_party/include
 
-# Found beside the program before all others, also by the libraries themselves: that is DT_RPATH, not DT_RUNPATH.
-# shellcheck disable=SC2016
-cmake --preset "$preset" '-DCMAKE_BUILD_RPATH=$ORIGIN/../lib' -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags >/dev/null
+cmake --preset "$preset" >/dev/null
 cmake --build --preset "$preset" --target reprobench reprobench-shepherd >/dev/null
 build=build-$preset
 [ "$preset" = release ] && build=build

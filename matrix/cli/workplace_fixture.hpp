@@ -1,6 +1,7 @@
 // What tests of the whole coordinator share: a folder with a store and a matrix, and the built binary run in it.
 #pragma once
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -32,6 +33,7 @@ thresholds:
 class Workplace {
  public:
   Workplace() {
+    unsetenv("REPROBENCH_STACKS");  // what is installed on this machine has no part in these tests
     std::string name = (std::filesystem::temp_directory_path() / "reprobench-e2e-XXXXXX").string();
     REQUIRE(mkdtemp(name.data()) != nullptr);
     folder_ = name;
