@@ -145,6 +145,7 @@ else
   step "launching, telemetry and loading under the thread sanitizer" unit_tests tsan
   beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
   beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
+  beside "a runner's image" ci/image_test.sh ci
   together
   beside "one of everything, added" ci/examples_test.sh
   beside "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench

@@ -194,6 +194,10 @@ class Spoiled(unittest.TestCase):
         cell_named(run, "device_compute")["measurements"][1].update(status="wrong", finding="off", samples=[])
         self.assertEqual(words(page_of(run), "cuBLASLt to LibTorch's mm, bf16"), {NOT_MEASURED})
         self.assertEqual(words(page_of(run), "cuBLASLt to LibTorch's mm, fp16"), {MET})
+        again = gpu_samples.documents()
+        products = cell_named(again, "device_compute")["measurements"]
+        products.append({**products[1], "repeat": 1, "status": "wrong", "finding": "off"})
+        self.assertEqual(words(page_of(again), "cuBLASLt to LibTorch's mm, bf16"), {NOT_MEASURED})
 
     def test_what_a_run_says_is_no_markup(self):
         run = gpu_samples.documents()
@@ -208,6 +212,27 @@ class Goals(unittest.TestCase):
         run = gpu_samples.documents()
         cell_named(run, "device_memory")["checks"][0].update(status="failed", measured=0.9)
         self.assertEqual(rows_of(page_of(run))["device.bandwidth_share of triad to peak"][0], MISSED)
+
+    def test_a_slower_cublaslt_is_missed(self):
+        run = gpu_samples.documents()
+        cell_named(run, "device_compute")["measurements"][1]["samples"] = [680.0]
+        self.assertEqual(words(page_of(run), "cuBLASLt to LibTorch's mm, bf16"), {MISSED})
+
+    def test_a_class_that_is_not_here_has_no_row_beside_the_one_that_is_and_its_reason_where_none_is(self):
+        run = gpu_samples.documents()
+        cell = cell_named(run, "device_memory")
+        other = {**copy.deepcopy(cell), "cell_id": "f" * 12, "slug": "device_memory-sm_80", "outcome": "skipped", "checks": [],
+                 "reason": "no-such-gpu", "sentence": "no sm_80 here"}  # fmt: skip
+        other["coordinates"]["device"] = "sm_80"
+        run["verdict"]["cells"].append(other)
+        run["plan"]["cells"].append({**run["plan"]["cells"][0], "cell_id": other["cell_id"]})
+        run["verdict"]["totals"].update(planned=len(run["verdict"]["cells"]), skipped=1)
+        self.assertEqual(words(page_of(run), "to read_sum"), {MET})
+        self.assertNotIn("sm\\_80", page_of(run))
+        alone = without(run, lambda one: one["slug"] != "device_memory")
+        alone["verdict"]["totals"]["passed"] -= 1
+        row = rows_of(page_of(alone))["device.bandwidth_share of triad to peak"]
+        self.assertEqual((row[0], row[5]), (NOT_MEASURED, "device_memory-sm_80 skipped: no sm_80 here"))
 
     def test_each_goal_beside_the_run_can_be_missed(self):
         for name, change, part in (
@@ -238,7 +263,7 @@ class Goals(unittest.TestCase):
         self.assertEqual(words(page_of(beside=beside), "event telemetry of steps from 1 ms"), {NOT_MEASURED})
 
     def test_the_tax_is_judged_by_its_interval(self):
-        for ratios, word in (((0.96, 0.95, 0.97), MET), ((0.95, 0.90, 0.96), OPEN), ((0.8, 0.75, 0.85), MISSED)):
+        for ratios, word in (((0.96, 0.95, 0.97), MET), ((0.95, 0.90, 0.96), OPEN), ((0.88, 0.85, 0.92), OPEN), ((0.8, 0.75, 0.85), MISSED)):
             run = gpu_samples.documents()
             check = cell_named(run, "fast")["checks"][0]
             check.update(zip(("ratio", "ratio_low", "ratio_high"), ratios, strict=True))
@@ -249,8 +274,9 @@ class Goals(unittest.TestCase):
     def test_random_numbers_that_were_not_as_predicted_are_not_met(self):
         for status, word in (("wrong", MISSED), ("unsupported", NOT_MEASURED)):
             run = gpu_samples.documents()
-            cell_named(run, "device_smoke")["measurements"][0].update(status=status, samples=[], finding="element 3 differs")
-            self.assertEqual(words(page_of(run), "random numbers"), {word})
+            for samples in ([], [270336.0]):
+                cell_named(run, "device_smoke")["measurements"][0].update(status=status, samples=samples, finding="element 3 differs")
+                self.assertEqual(words(page_of(run), "random numbers"), {word})
 
     def test_the_control_is_met_only_by_a_planted_difference_on_a_gpu_that_was_found(self):
         def changed(change):
@@ -267,6 +293,7 @@ class Goals(unittest.TestCase):
             (lambda one: one.update(passed), MISSED),
             (lambda one: one.update(undecided), NOT_MEASURED),
             (lambda one: one["verdict"].pop("planted"), NOT_MEASURED),
+            (lambda one: one["verdict"].update(planted=["weight_ulp at step 2 in 1 cell"]), NOT_MEASURED),
             (lambda one: one["verdict"]["cells"][0]["coordinates"].update(device="cpu"), NOT_MEASURED),
         ):
             self.assertEqual(words(page_of(change=changed(change)), "atomic"), {word})
