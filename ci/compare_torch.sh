@@ -26,6 +26,7 @@ while [ $# -gt 0 ]; do
   esac
   shift 2
 done
+export REPROBENCH_STACKS=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
 [ -n "$stack" ] || { echo "compare_torch: --stack is missing" >&2; exit 2; }
 on=cuda
 [ "$device" = cpu ] && on=cpu
@@ -49,7 +50,7 @@ YAML
 workloads=("mlp/base 32 3000" "gpt2/tiny 4 40")
 for ((pair = 0; pair < pairs; ++pair)); do
   status=0
-  "$reprobench" run --matrix "$work/matrix.yaml" --repeat 1 --no-report --out "$work/run-$pair" >"$work/log" 2>&1 || status=$?
+  "$reprobench" --store "$work/store" run --matrix "$work/matrix.yaml" --repeat 1 --no-report --out "$work/run-$pair" >"$work/log" 2>&1 || status=$?
   # A stack that is its own reference decides nothing, which is no failure here.
   case $status in 0 | 3) ;; *) cat "$work/log" >&2; exit 1 ;; esac
   for workload in "${workloads[@]}"; do

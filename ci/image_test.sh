@@ -72,9 +72,9 @@ ways_in() {
   awk -F: '$2 !~ /^[*!]/ { print "account " $1 " can log in by password" }' "$root/etc/shadow"
   awk -F: '$2 != "x" { print "account " $1 " has its password in /etc/passwd" } $3 == 0 && $1 != "root" { print $1 " is root" }
     $3 == 10001 && $7 !~ /nologin$/ { print "account " $1 " has a shell" }' "$root/etc/passwd"
-  find "$root" -xdev \( -name sshd -o -name dropbear -o -name in.telnetd -o -name authorized_keys \) -printf 'way in: /%P\n'
+  find "$root" -xdev \( -name sshd -o -name dropbear -o -name in.telnetd -o -name authorized_keys \) -printf 'way in: %P\n'
   comm -13 <(echo "$known") <(setuid_files "$root") | sed 's/^/setuid or setgid: /'
-  [ ! -d "$root/opt" ] || find "$root/opt" -xdev \( ! -user root -o -perm -o+w ! -type l \) -printf 'not only root may change: /%P\n'
+  [ ! -d "$root/opt" ] || find "$root/opt" -xdev \( ! -user root -o -perm -o+w ! -type l \) -printf 'not only root may change: opt/%P\n'
 }
 root=$(b mount "$container")
 found=$(ways_in "$root")
@@ -92,7 +92,7 @@ chmod 4755 "$fault/opt/tool"
 chmod 666 "$fault/opt/open"
 ways_in "$fault" >"$work/ways"
 for words in 'account guest can log in' 'account secret can log in' 'other is root' 'open has its password' 'account shelled has a shell' \
-  'way in: usr/sbin/sshd' 'setuid or setgid: ./opt/tool' 'not only root may change: open'; do
+  'way in: usr/sbin/sshd' 'setuid or setgid: ./opt/tool' 'not only root may change: opt/open'; do
   grep -q "$words" "$work/ways" || fail "the planted fault is not found: $words"
 done
 [ "$(wc -l <"$work/ways")" -eq 8 ] || fail "eight planted faults are found as $(cat "$work/ways")"

@@ -18,7 +18,7 @@ namespace {
 constexpr int kPairs = 7;
 constexpr RecordedCase kCases[] = {
     {"mlp", "base", 32, 1000, Recorded::steps, "root digests"},
-    {"gpt2", "tiny", 4, 100, Recorded::steps, "root digests"},
+    {"gpt2", "tiny", 4, 40, Recorded::steps, "root digests"},
     {"gpt2", "tiny", 4, 40, Recorded::tensors, "every tensor"},
 };
 
