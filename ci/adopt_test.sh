@@ -53,11 +53,13 @@ grep -q 'libcudart.so.1[0-9] .*/nvidia/cuda_runtime/lib$' "$work/adopt.txt" || f
 run stack verify adopted
 worker=$(newest "$REPROBENCH_STACKS" -path '*/adopted-*/workers/*/reprobench-worker')
 built=$(stat -c %Y "$worker")
-start=$EPOCHREALTIME
-run stack adopt --libtorch "$site/torch" adopted >/dev/null
-seconds=$("$python" -c "print($EPOCHREALTIME - $start)")
+# Of CPU time: the tests beside this one are no cost of it.
+TIMEFORMAT='%U + %S'
+{ time run stack adopt --libtorch "$site/torch" adopted >/dev/null 2>"$work/again.txt"; } 2>"$work/cpu" ||
+  { cat "$work/again.txt" >&2; fail "it is not adopted a second time"; }
+seconds=$("$python" -c "print(round($(cat "$work/cpu"), 3))")
 [ "$(stat -c %Y "$worker")" = "$built" ] || fail "the same environment got another worker"
-"$python" -c "exit($seconds > 5)" || fail "adopting it again took $seconds s"
+"$python" -c "exit($seconds > 5)" || fail "adopting it again took $seconds s of CPU"
 
 # Debian's own, where the distribution has it.
 if [ "$(dpkg-query -W -f '${Version}' libtorch-dev 2>/dev/null)" = 1.13.1+dfsg-4 ]; then
@@ -133,4 +135,4 @@ run stack adopt "${place[@]}" adopted >/dev/null 2>"$work/broken.txt" || status=
 [ "$status" -eq 5 ] || fail "an environment without libc10.so ends with $status"
 grep -Eq 'libc10.so (is nowhere|would be taken from another PyTorch)' "$work/broken.txt" || fail "the missing libc10.so is not named"
 
-echo "adopt: ${names[*]} give the bits of $stack${names[1]:+ and $debian}; a pip environment in $seconds s without the build; a change of it is noticed"
+echo "adopt: ${names[*]} give the bits of $stack${names[1]:+ and $debian}; a pip environment in $seconds s of CPU without the build; a change of it is noticed"
