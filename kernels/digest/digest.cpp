@@ -162,4 +162,11 @@ Digest step_chain_digest(const Digest& previous, const Digest& root, std::string
   return DigestBuilder().append(previous).append(root).append(loss_bits).finish();
 }
 
+Digest chain_of_ranks(std::span<const Digest> ranks) {
+  if (ranks.size() == 1) return ranks.front();
+  DigestBuilder all;
+  for (const Digest& rank : ranks) all.append(rank);
+  return all.finish();
+}
+
 }  // namespace reprobench

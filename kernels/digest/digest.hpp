@@ -67,4 +67,8 @@ void append_tensor(DigestBuilder& root, std::string_view name, std::string_view 
 // (contract/number.hpp).
 Digest step_chain_digest(const Digest& previous, const Digest& root, std::string_view loss_bits);
 
+// The chains that the ranks of a training ended with, as one: of one rank its own, of several a hash over all, in their
+// order. What goes on from there on any number of ranks begins every rank's chain with it. `ranks` is not empty.
+Digest chain_of_ranks(std::span<const Digest> ranks);
+
 }  // namespace reprobench

@@ -1,7 +1,8 @@
 // Checkpoints of a training: when a worker writes them, whether it begins from one, and what it says of that.
 //
-// They lie in a folder as checkpoint-STEP.safetensors (suites/worker/checkpoint_file.hpp), each complete or not there
-// at all. Like a replay they belong to an attempt, never to the cell: with and without them the cell_id is the same.
+// All ranks of a training have one together. They lie in a folder as checkpoint-STEP.safetensors
+// (suites/worker/checkpoint_file.hpp), each complete or not there at all. Like a replay they belong to an attempt,
+// never to the cell: with and without them the cell_id is the same.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,13 @@ struct WrittenCheckpoint {
   std::string checksum;  // over everything in it but itself
 };
 
+// Weights alone, rounded to 16 bits, beside a checkpoint of the same step (knob `gathered_weights`).
+struct WrittenWeights {
+  std::int64_t step = 0;
+  std::string file;    // "weights-00000008.safetensors"
+  std::string sha256;  // of the file: what a workload begins with that takes it as `weights`
+};
+
 struct RefusedCheckpoint {
   std::string file;
   std::string reason;  // "changed: ...", "foreign: workload_digest ..., this run has ..."
@@ -59,14 +67,18 @@ struct ResumedFrom {
   std::string file;
   std::string checksum;
   std::string written_by;  // the nonce of the process that wrote it
-  std::string chain;       // of the steps until there
-  std::string state;       // root over parameters, optimizer state and buffers, as of the trace's final line
+  std::string chain;       // of the steps until there; of several ranks chain_of_ranks() (kernels/digest)
+  // Root over parameters, optimizer state, buffers and scaler state in the order of the trace's final line; where
+  // several ranks wrote or read it, by role and name. What ranks share out is taken whole: a rank's part from its
+  // memory, the others' from the file, so that the rank speaks for itself alone.
+  std::string state;
 };
 
 struct CheckpointsOfRun {
   std::vector<WrittenCheckpoint> written;  // and kept, oldest first
   std::vector<RefusedCheckpoint> refused;  // newest first: those passed over on the way to the one that was taken
   std::optional<ResumedFrom> resumed;      // nothing: from the start
+  std::vector<WrittenWeights> weights;     // and kept, oldest first
 };
 
 template <>
@@ -76,6 +88,16 @@ struct Description<WrittenCheckpoint> {
     field("step", written.step, rule::at_least(1));
     field("file", written.file, rule::not_empty);
     field("checksum", written.checksum, rule::digest.says("Over everything in the file but itself."));
+  }
+};
+
+template <>
+struct Description<WrittenWeights> {
+  static constexpr About about = About::part("written_weights");
+  static void fields(auto& field, WrittenWeights& written) {
+    field("step", written.step, rule::at_least(1));
+    field("file", written.file, rule::not_empty);
+    field("sha256", written.sha256, rule::hex(64).says("Of the file."));
   }
 };
 
@@ -109,6 +131,7 @@ struct Description<CheckpointsOfRun> {
     field("written", checkpoints.written, "And kept, oldest first.");
     field("refused", checkpoints.refused, "Passed over on the way to the one that was taken, newest first.");
     field.optional("resumed", checkpoints.resumed, "Absent: from the start.");
+    field.optional("weights", checkpoints.weights, "Rounded to 16 bits, of the checkpoints that are kept.");
   }
 };
 

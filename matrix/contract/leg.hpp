@@ -6,11 +6,15 @@
 //   r0a0.NONCE/stopped/rank-0/   steps 1 .. K, and beside it checkpoints/
 //   r0a0.NONCE/resumed/rank-0/   steps K+1 .. the last
 //
+// With `resume_world_size: M` the third has M ranks, which share out the same micro-batches among them: each does as
+// many as makes the same number of all, with the same stage of ZeRO and as many threads a rank.
+//
 // A leg's nonce is the attempt's followed by its name, so no leg's files pass for another's.
 #pragma once
 
 #include <array>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +34,12 @@ std::span<const Leg> legs_of(const CellRequest& attempt);
 
 // Where the rank folders of a leg are.
 std::filesystem::path leg_folder(const std::filesystem::path& attempt_folder, Leg leg);
+
+// Into how many micro-batches each rank of the resumed leg cuts its part; nothing where they cannot be shared out.
+std::optional<std::int64_t> resumed_accumulate(const CellRequest& attempt);
+
+// The most ranks that any leg of it has.
+int most_ranks_of(const CellRequest& attempt);
 
 // What a leg is asked for. Its checkpoints are in stopped/checkpoints of `attempt_folder`, an absolute path that only
 // whoever runs it needs.

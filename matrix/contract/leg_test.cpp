@@ -44,6 +44,48 @@ TEST_CASE("the two parts share the steps of the whole and one folder of checkpoi
   CHECK(to_json(resumed.workload) == to_json(whole.workload));
 }
 
+CellRequest elastic_request(int ranks, const char* accumulate, std::int64_t resumed_on) {
+  CellRequest request = stopping_request();
+  request.world_size = ranks;
+  request.knobs = with_defaults({{"accumulate", accumulate}, {"zero_stage", "2"}, {"threads", "4"}});
+  request.workload.resume_world_size = resumed_on;
+  return request;
+}
+
+TEST_CASE("on other ranks the same micro-batches are gone on with, in as many threads a rank") {
+  for (const int ranks : {1, 2, 4}) {
+    const CellRequest request = elastic_request(2, "2", ranks);
+    const CellRequest resumed = request_of_leg(request, Leg::resumed, "/run/r0");
+    CHECK(resumed.world_size == ranks);
+    CHECK(micro_batches_of(resumed) == 4);
+    CHECK(resumed.knobs.at("zero_stage") == "2");
+    CHECK(knobs_of_rank(resumed).at("threads") == "2");
+    for (const Leg leg : {Leg::whole, Leg::stopped}) {
+      CHECK(request_of_leg(request, leg, "/run/r0").world_size == 2);
+      CHECK(request_of_leg(request, leg, "/run/r0").knobs == request.knobs);
+    }
+    CHECK(most_ranks_of(request) == std::max(2, ranks));
+  }
+  // Four threads that three ranks share are one each, and so they stay.
+  CellRequest uneven = elastic_request(3, "2", 2);
+  CHECK(knobs_of_rank(request_of_leg(uneven, Leg::resumed)).at("threads") == "1");
+  CHECK(micro_batches_of(request_of_leg(uneven, Leg::resumed)) == 6);
+  uneven.workload.resume_world_size = 0;
+  CHECK(request_of_leg(uneven, Leg::resumed).world_size == 3);
+  CHECK(most_ranks_of(uneven) == 3);
+  uneven.workload.resume_world_size = 6;
+  uneven.replay = Replay{};  // has no legs
+  CHECK(most_ranks_of(uneven) == 3);
+}
+
+TEST_CASE("micro-batches that the ranks cannot share out evenly have no layout") {
+  CHECK(resumed_accumulate(elastic_request(2, "2", 4)) == 1);
+  CHECK(resumed_accumulate(elastic_request(2, "2", 1)) == 4);
+  CHECK(resumed_accumulate(elastic_request(2, "3", 0)) == 3);
+  CHECK_FALSE(resumed_accumulate(elastic_request(2, "2", 3)));
+  CHECK_FALSE(resumed_accumulate(elastic_request(2, "1", 4)));
+}
+
 TEST_CASE("no process of an attempt answers to another's nonce") {
   const CellRequest request = stopping_request();
   CHECK(request_of_leg(request, Leg::whole).nonce == request.nonce);
@@ -54,7 +96,7 @@ TEST_CASE("no process of an attempt answers to another's nonce") {
 TEST_CASE("a fault of going on is planted in the process that goes on, any other in all three") {
   CellRequest request = stopping_request();
   for (const char* kind : {"resume_from_step_0", "resume_without_optimizer_state", "resume_without_buffers",
-                           "resume_without_loss_scale", "resume_without_data_position"}) {
+                           "resume_without_loss_scale", "resume_without_data_position", "resume_shard_misplaced"}) {
     request.inject = Injection{kind, 9, "", 0, 0};
     CHECK_FALSE(request_of_leg(request, Leg::whole).inject);
     CHECK_FALSE(request_of_leg(request, Leg::stopped).inject);
@@ -72,7 +114,11 @@ TEST_CASE("a request with checkpoints is read as it was written, and none that s
   request.device = "cpu";
   request.knobs = with_defaults({});
   CHECK(to_json(request_from_json(to_json(request))) == to_json(request));
+  request.workload.resume_world_size = 4;
+  CHECK(to_json(request_from_json(to_json(request))) == to_json(request));
   request.workload.resume_after = 20;
+  CHECK_THROWS_AS(request_from_json(to_json(request)), ContractError);
+  request.workload.resume_after = 0;  // with ranks to go on, and nothing to go on with
   CHECK_THROWS_AS(request_from_json(to_json(request)), ContractError);
 }
 

@@ -84,6 +84,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"device-class",           ReasonOf::skip,    "this host has no usable GPU of the class"},
     {"world-size",             ReasonOf::skip,    "the host cannot run as many ranks on this device class"},
     {"micro-batches",          ReasonOf::skip,    "ranks and accumulation cannot cut the batch into equal parts"},
+    {"resumed-micro-batches",  ReasonOf::skip,    "the ranks that go on with a training cannot share out its micro-batches evenly"},
     {"driver-floor",           ReasonOf::skip,    "the driver is older than the stack's CUDA needs"},
     {"driver-branch-end",      ReasonOf::skip,    "the driver no longer knows this device class"},
     {"cpu-isa",                ReasonOf::skip,    "the CPU lacks the vector instructions that a knob asks for"},

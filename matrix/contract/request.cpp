@@ -49,7 +49,8 @@ constexpr InjectionKind kInjectionKinds[] = {{"weight_ulp", true},
                                              {"resume_without_optimizer_state", false, false, true},
                                              {"resume_without_buffers", false, false, true},
                                              {"resume_without_loss_scale", false, false, true},
-                                             {"resume_without_data_position", false, false, true}};
+                                             {"resume_without_data_position", false, false, true},
+                                             {"resume_shard_misplaced", false, false, true}};
 
 std::span<const InjectionKind> injection_kinds() { return kInjectionKinds; }
 

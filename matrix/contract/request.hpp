@@ -44,6 +44,8 @@ struct WorkloadRequest {
   std::int64_t memory_bytes = 0;
   // Of a training, > 0: done once more in two processes, the first of them stopped after so many steps (leg.hpp).
   std::int64_t resume_after = 0;
+  std::int64_t resume_world_size =
+      0;  // > 0: the second of them has so many ranks; each does more or fewer micro-batches
   // Of a training on files of the user's, in place of the model's own data or of drawn weights: what they hold, and
   // where they lie. The first is part of the work; the second is not, and stands in requests and plans beside the
   // workload. kOwnFiles has a row for each.
@@ -93,12 +95,16 @@ struct Description<WorkloadRequest> {
       field("preset", workload.preset);
       field.optional("resume_after", workload.resume_after,
                      rule::at_least(1).says("Once more in two processes: the first is stopped after so many steps."));
+      field.optional("resume_world_size", workload.resume_world_size,
+                     rule::at_least(1).says("The second of them has so many ranks; absent: as many as the first."));
       field("steps", workload.steps, rule::at_least(1));
       field.optional("weights_sha256", workload.weights_sha256,
                      rule::hex(64).says("What the file holds that training begins with; of an index and its shards "
                                         "that of what `sha256sum` prints of them."));
       field.hold(workload.resume_after == 0 || workload.resume_after < workload.steps,
                  "leaves no step to go on with: `resume_after` is not below `steps`");
+      field.hold(workload.resume_world_size == 0 || workload.resume_after > 0,
+                 "`resume_world_size` is of a training that is gone on with: `resume_after`");
     }
   }
 };

@@ -31,7 +31,8 @@
 // |         | of the user's `weights_sha256` of a workload, `weights_file` and `weights_shards` of requests and |
 // |         | planned cells, `takes_weights` of a described workload, `weights` of a result, `weights_problems` of |
 // |         | predicted memory; in comparisons the `module` of sources whose sides take other operators; the document |
-// |         | `batch_fit`; the document `topology` |
+// |         | `batch_fit`; the document `topology`; `resume_world_size` of a workload, `weights` of a result's |
+// |         | checkpoints |
 #pragma once
 
 #include <stdexcept>

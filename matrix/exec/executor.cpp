@@ -172,7 +172,7 @@ CellRequest Execution::request_of(const AttemptTask& task) const {
   request.poison_allocator = cell.poison_last_repeat && task.repeat == cell.repeat - 1;
   const auto injection = cell.injections.find(task.repeat);
   if (injection != cell.injections.end()) request.inject = injection->second;
-  if (request.world_size > 1) request.collective_timeout_ms = collective_timeout(cell.limits).count();
+  if (most_ranks_of(request) > 1) request.collective_timeout_ms = collective_timeout(cell.limits).count();
   return request;
 }
 

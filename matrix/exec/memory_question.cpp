@@ -60,6 +60,7 @@ CellRequest memory_question(const CellRequest& request) {
   question.workload = request.workload;
   question.workload.steps = 1;  // nor does it matter where it is stopped and gone on with
   question.workload.resume_after = 0;
+  question.workload.resume_world_size = 0;
   return question;
 }
 

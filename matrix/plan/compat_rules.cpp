@@ -7,6 +7,7 @@
 
 #include "matrix/contract/device_class.hpp"
 #include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/leg.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/plan/coverage.hpp"
 #include "matrix/plan/dotted_version.hpp"
@@ -207,7 +208,7 @@ Finding device_class_missing(const Situation& s) {
 }
 
 Finding world_size(const Situation& s) {
-  const int ranks = s.cell.request.world_size;
+  const int ranks = most_ranks_of(s.cell.request);
   const WorkloadRequest& workload = s.cell.request.workload;
   const ProbeInfo* probe = find_probe(workload.probe);
   const bool is_of_ranks = probe != nullptr && probe->of_ranks;
@@ -229,6 +230,17 @@ Finding micro_batches(const Situation& s) {
   if (request.workload.is_probe() || request.workload.batch_size % count == 0) return std::nullopt;
   return fmt::format("a batch of {} makes no {} equal micro-batches (world_size {}, accumulate {})",
                      request.workload.batch_size, count, request.world_size, count / request.world_size);
+}
+
+// A training that goes on with other ranks does the same micro-batches.
+Finding resumed_micro_batches(const Situation& s) {
+  const CellRequest& request = s.cell.request;
+  if (resumed_accumulate(request)) return std::nullopt;
+  const std::int64_t count = micro_batches_of(request);
+  return fmt::format(
+      "{} micro-batches (world_size {}, accumulate {}) are not to be shared out evenly among the {} ranks "
+      "that go on with them (resume_world_size)",
+      count, request.world_size, count / request.world_size, request.workload.resume_world_size);
 }
 
 Finding driver_floor(const Situation& s) {
@@ -309,6 +321,7 @@ constexpr CompatRule kRules[] = {
     {"device-class", &device_class_missing},
     {"world-size", &world_size},
     {"micro-batches", &micro_batches},
+    {"resumed-micro-batches", &resumed_micro_batches},
     {"driver-floor", &driver_floor},
     {"driver-branch-end", &driver_branch_end},
     {"cpu-isa", &cpu_isa},

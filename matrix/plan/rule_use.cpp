@@ -109,10 +109,13 @@ void RuleUse::apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec&
   for (std::size_t i = 0; i < matrix_.inject.size(); ++i) {
     const InjectRule& rule = matrix_.inject[i];
     const WorkloadRequest& workload = cell.request.workload;
+    const std::int64_t resumed_ranks = workload.resume_world_size;
+    const std::int64_t ranks =
+        is_of_resuming(rule.injection) && resumed_ranks > 0 ? resumed_ranks : cell.request.world_size;
     const bool happens = rule.repeat < cell.repeat && rule.injection.step <= workload.repetitions() &&
                          is_of_probe(rule.injection) == workload.is_probe() &&
                          (!is_of_resuming(rule.injection) || rule.injection.step == workload.resume_after + 1) &&
-                         rule.injection.rank < cell.request.world_size;
+                         rule.injection.rank < ranks;
     if (!happens || !rule.where.matches(coordinates)) continue;
     injected_[i] = true;
     cell.injections[rule.repeat] = rule.injection;

@@ -93,10 +93,11 @@ void write_new_file(const fs::path& path, const std::string& content) {
 
 // What the ranks of a leg are asked for, each in its folder.
 void make_rank_folders(const CellRequest& attempt, Leg leg, const fs::path& attempt_folder) {
-  for (int rank = 0; rank < attempt.world_size; ++rank) {
+  const CellRequest of_leg = request_of_leg(attempt, leg, attempt_folder);
+  for (int rank = 0; rank < of_leg.world_size; ++rank) {
     const fs::path folder = leg_folder(attempt_folder, leg) / rank_folder_name(rank);
     if (mkdir(folder.c_str(), 0700) != 0) fail("make folder", folder, errno);
-    const CellRequest request = request_of_rank(request_of_leg(attempt, leg, attempt_folder), rank);
+    const CellRequest request = request_of_rank(of_leg, rank);
     write_new_file(folder / "request.json", to_json(request).dump(1) + "\n");
   }
 }

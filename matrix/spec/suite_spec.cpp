@@ -132,6 +132,18 @@ void check_resume_after(const WorkloadRequest& workload, const YamlNode& map, Sc
                                       workload.resume_after, workload.steps));
 }
 
+void read_resume_world_size(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
+  assign(workload.resume_world_size, read_integer(entry.key, entry.value, scope, 1, kMaxWorldSize));
+}
+
+void check_resume_world_size(const WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
+  const YamlNode* given = map.find("resume_world_size");
+  if (given == nullptr || map.find("resume_after") != nullptr || workload.resume_world_size == 0) return;
+  scope.diagnostics.error(given->mark, "RB021",
+                          fmt::format("`resume_world_size` {} without `resume_after`: nothing is gone on with",
+                                      workload.resume_world_size));
+}
+
 constexpr Field<WorkloadRequest> kProbeFields[] = {
     {"probe", kRequired, "What is measured instead of a training: `reprobench list probes`.", &read_probe},
     {"preset", kRequired, "One of its sets of shapes.", &read_preset},
@@ -149,6 +161,9 @@ constexpr Field<WorkloadRequest> kWorkloadFields[] = {
     {"batch_size", kRequired, "Samples a step.", &read_count<&WorkloadRequest::batch_size>},
     {"resume_after", kOptional, "Trained once more in two processes: stopped after so many steps, and gone on with.",
      &read_count<&WorkloadRequest::resume_after>},
+    {"resume_world_size", kOptional,
+     "Of `resume_after`: so many ranks go on; `accumulate` follows, so that all ranks do as many micro-batches.",
+     &read_resume_world_size},
     {"data", kOptional,
      "Instructions of your own, a file below the suite's folder: records with `instruction`, `input`, `output` in JSON "
      "or JSON Lines.",
@@ -176,6 +191,7 @@ void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
       read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
       check_model_preset(workload, item, scope);
       check_resume_after(workload, item, scope);
+      check_resume_world_size(workload, item, scope);
       check_own_files(workload, item, scope);
     }
     draft.suite.workloads.push_back(std::move(workload));

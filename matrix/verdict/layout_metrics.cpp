@@ -1,7 +1,6 @@
 #include "matrix/verdict/layout_metrics.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <numeric>
 #include <set>
@@ -10,43 +9,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/verdict/rank_tensors.hpp"
+
 namespace reprobench {
 namespace {
 
 constexpr const char* kNeedsTensors = "digests of every tensor are needed: `trace: tensor`";
 
-// A worker writes `fc1#2` of what belongs to one of several micro-batches.
-bool is_of_one_micro_batch(const TensorRecord& tensor) { return tensor.name.find('#') != std::string::npos; }
-
-bool is_shared(const TensorRecord& tensor) {
-  const bool is_reduced = tensor.role == TensorRole::parameter || tensor.role == TensorRole::loss ||
-                          tensor.role == TensorRole::parameter_gradient || tensor.role == TensorRole::optimizer_state ||
-                          tensor.role == TensorRole::scaler_state;
-  return is_reduced && !is_of_one_micro_batch(tensor);
-}
-
-// What the ranks of a stage of ZeRO share out: those alone that hold some of such a tensor record it, put together.
-bool is_shared_out(const TensorRecord& tensor, int zero_stage) {
-  if (is_of_one_micro_batch(tensor)) return false;
-  return (zero_stage >= 1 && tensor.role == TensorRole::optimizer_state) ||
-         (zero_stage >= 2 && tensor.role == TensorRole::parameter_gradient) ||
-         (zero_stage >= 3 && tensor.role == TensorRole::parameter);
-}
-
-std::string place_of(const TensorsRecord& record) {
-  return record.is_final ? "the state after the last step" : fmt::format("step {}", record.step);
-}
-
-std::string knob_of(const AttemptRecord& attempt, const char* name) {
-  const KnobValues& knobs = attempt.lead().result->knobs_resolved;
-  const auto value = knobs.find(name);
-  return value == knobs.end() ? "" : value->second;
-}
-
-int zero_stage_of(const AttemptRecord& attempt) {
-  const std::string stage = knob_of(attempt, "zero_stage");
-  return stage.empty() ? 0 : stage.front() - '0';
-}
+int zero_stage_of(const AttemptRecord& attempt) { return reprobench::zero_stage_of(attempt.lead()); }
 
 // How many records differ, and the first of them.
 struct Differences {
@@ -117,7 +87,7 @@ std::vector<OfRanks> on_every_rank(const AttemptRecord& attempt, std::size_t num
   return of_ranks;
 }
 
-using Key = std::pair<TensorRole, std::string>;
+using Key = TensorKey;
 
 // The ranks that hold some of what is shared out, and each one's record of all of it.
 struct Held {
@@ -139,41 +109,17 @@ std::map<Key, Held> shared_out(const AttemptRecord& attempt, std::size_t number)
   return held;
 }
 
-std::set<std::string> trained_parameters(const AttemptRecord& attempt, std::size_t number) {
+// What no rank recorded although some rank has to hold it, or nothing. After the last step it is what was kept in that
+// step.
+std::string not_held(const AttemptRecord& attempt, std::size_t number, const std::map<Key, Held>& held) {
+  const bool is_final = attempt.lead().trace->tensors[number].is_final;
   std::set<std::string> trained;
   for (const RankRecord& rank : attempt.ranks) {
-    for (const TensorRecord& tensor : rank.trace->tensors[number].tensors) {
-      if (tensor.role != TensorRole::parameter_gradient) continue;
-      trained.insert(tensor.name.substr(0, tensor.name.find('#')));
-    }
+    add_trained_parameters(rank.trace->tensors[is_final ? number - 1 : number], trained);
   }
-  return trained;
-}
-
-// What no rank recorded although some rank has to hold it, or nothing. An optimizer keeps the same of every parameter
-// that has a gradient on record: `b.exp_avg` has to be there if `a.exp_avg` is. After the last step it is what was kept
-// in that step.
-std::string without_holder(const AttemptRecord& attempt, std::size_t number, const std::map<Key, Held>& held) {
-  if (zero_stage_of(attempt) == 0) return "";
-  std::set<std::string> kept;  // ".exp_avg"
-  for (const auto& [key, entry] : held) {
-    if (key.first == TensorRole::optimizer_state) kept.insert(key.second.substr(key.second.rfind('.')));
-  }
-  if (kept.empty()) return "no rank recorded any optimizer state";
-  const bool is_final = attempt.lead().trace->tensors[number].is_final;
-  for (const std::string& parameter : trained_parameters(attempt, is_final ? number - 1 : number)) {
-    if (!is_final && zero_stage_of(attempt) >= 2 && !held.contains({TensorRole::parameter_gradient, parameter})) {
-      return fmt::format("no rank recorded the gradient of `{}`", parameter);
-    }
-    if (zero_stage_of(attempt) >= 3 && !held.contains({TensorRole::parameter, parameter})) {
-      return fmt::format("no rank recorded `{}`", parameter);
-    }
-    for (const std::string& suffix : kept) {
-      if (held.contains({TensorRole::optimizer_state, parameter + suffix})) continue;
-      return fmt::format("no rank recorded `{}`", parameter + suffix);
-    }
-  }
-  return "";
+  std::set<Key> keys;
+  for (const auto& [key, _] : held) keys.insert(key);
+  return without_holder(keys, trained, zero_stage_of(attempt), is_final);
 }
 
 // Adds what the ranks' `number`-th records differ in. Returns what keeps them from being compared, or nothing.
@@ -204,7 +150,7 @@ std::string compare_ranks(const AttemptRecord& attempt, std::size_t number, Diff
     add_first(lead, of_ranks, all, found);
   }
   const std::map<Key, Held> held = shared_out(attempt, number);
-  if (const std::string missing = without_holder(attempt, number, held); !missing.empty()) {
+  if (const std::string missing = not_held(attempt, number, held); !missing.empty()) {
     return fmt::format("{} of {}", missing, place_of(lead));
   }
   // Each holder put the whole together, so that they differ says that something was lost on the way to one of them.
@@ -239,14 +185,7 @@ std::string incomplete(const AttemptRecord& attempt) {
 }
 
 // Of one rank: products of matrices may add up in another order with more of them.
-std::string threads_of(const AttemptRecord& attempt) { return knob_of(attempt, "threads"); }
-
-// What a rank adds up alone is a subtree of the whole sum, if its micro-batches are one, two, four ...
-bool adds_up_a_subtree(const AttemptRecord& attempt) {
-  const std::string accumulate = knob_of(attempt, "accumulate");
-  return std::ranges::any_of(std::array{"1", "2", "4", "8", "16", "32", "64", "128", "256", "512"},
-                             [&](const char* power) { return accumulate == power; });
-}
+std::string threads_of(const AttemptRecord& attempt) { return knob_of(attempt.lead(), "threads"); }
 
 std::map<Key, const TensorRecord*> by_name(const TensorsRecord& record) {
   std::map<Key, const TensorRecord*> tensors;
@@ -374,9 +313,9 @@ Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence
   if (const auto threads = threads_of(ours); threads.empty() || threads != threads_of(theirs)) {
     return no_value(fmt::format("a rank has `{}` threads, {} has `{}`", threads, alone->slug, threads_of(theirs)));
   }
-  if (!adds_up_a_subtree(ours)) {
+  if (!adds_up_a_subtree(ours.lead())) {
     return no_value(fmt::format("accumulate is `{}`: equal bits are promised for 1, 2, 4 and further powers of two",
-                                knob_of(ours, "accumulate")));
+                                knob_of(ours.lead(), "accumulate")));
   }
   for (const AttemptRecord* attempt : {&ours, &theirs}) {
     if (const std::string why = incomplete(*attempt); !why.empty()) return no_value(why);

@@ -4,74 +4,11 @@
 #include <functional>
 
 #include "ci/catch.hpp"
-#include "matrix/evidence/trace_chain.hpp"
 #include "matrix/verdict/judge.hpp"
-#include "matrix/verdict/sample_run.hpp"
+#include "matrix/verdict/resume_fixture.hpp"
 
-namespace reprobench {
+namespace reprobench::resume {
 namespace {
-
-constexpr std::int64_t kStepsOfWhole = 5;
-constexpr std::int64_t kStopsAfter = 2;
-
-TensorRecord tensor_at(TensorRole role, const std::string& name, std::int64_t step) {
-  return {name, role, "float32", {2}, name + " at " + std::to_string(step), std::nullopt};
-}
-
-// Each tensor has the number of the update that made it in its digest.
-TensorsRecord state_after(std::int64_t step) {
-  return {step,
-          true,
-          {tensor_at(TensorRole::parameter, "w", step), tensor_at(TensorRole::optimizer_state, "w.exp_avg", step),
-           tensor_at(TensorRole::buffer, "running_mean", step), tensor_at(TensorRole::scaler_state, "scale", step)}};
-}
-
-Trace trace_of_steps(std::int64_t first, std::int64_t last) {
-  Trace trace;
-  trace.header.level = TraceLevel::tensor;
-  trace.header.workload_digest = "workload";
-  for (std::int64_t step = first; step <= last; ++step) {
-    trace.tensors.push_back(
-        {step,
-         false,
-         {tensor_at(TensorRole::input, "input", step), tensor_at(TensorRole::parameter, "w", step - 1),
-          tensor_at(TensorRole::parameter_gradient, "w", step),
-          tensor_at(TensorRole::optimizer_state, "w.exp_avg", step),
-          tensor_at(TensorRole::buffer, "running_mean", step), tensor_at(TensorRole::scaler_state, "scale", step)}});
-    StepRecord line;
-    line.step = step;
-    line.root = "root of " + std::to_string(step);
-    line.chain = "chain of " + std::to_string(step);
-    trace.steps.push_back(line);
-  }
-  trace.tensors.push_back(state_after(last));
-  return trace;
-}
-
-RankRecord process_of(Trace trace, const std::string& nonce) {
-  RankRecord rank = sample::attempt(0, 1'000'000).ranks.front();
-  rank.trace = std::move(trace);
-  rank.trace->header.nonce = nonce;
-  return rank;
-}
-
-// Three processes that agree.
-CellEvidence stopped_and_resumed() {
-  AttemptRecord attempt = sample::attempt(0, 1'000'000);
-  attempt.ranks = {process_of(trace_of_steps(1, kStepsOfWhole), "n")};
-  RankRecord stopped = process_of(trace_of_steps(1, kStopsAfter), "n.stopped");
-  stopped.result->checkpoints = CheckpointsOfRun{{{kStopsAfter, "checkpoint-2", "checksum"}}, {}, {}};
-  RankRecord resumed = process_of(trace_of_steps(kStopsAfter + 1, kStepsOfWhole), "n.resumed");
-  resumed.trace->header.resumed = ResumedFrom{kStopsAfter, "checkpoint-2", "checksum",
-                                              "n.stopped", "chain of 2",   to_hex(root_of_tensors(state_after(2)))};
-  attempt.legs = {{Leg::stopped, {stopped}}, {Leg::resumed, {resumed}}};
-  return {"cell", "cpu", "", {attempt}};
-}
-
-AttemptRecord& attempt_of(CellEvidence& cell) { return cell.repeats.front(); }
-Trace& whole_trace(CellEvidence& cell) { return *attempt_of(cell).ranks[0].trace; }
-Trace& stopped_trace(CellEvidence& cell) { return *attempt_of(cell).legs[0].ranks[0].trace; }
-Trace& resumed_trace(CellEvidence& cell) { return *attempt_of(cell).legs[1].ranks[0].trace; }
 
 Measurement measured_with(const std::function<void(CellEvidence&)>& change) {
   CellEvidence cell = stopped_and_resumed();
@@ -230,8 +167,7 @@ TEST_CASE("of repeats that are as bad the first speaks, and of ranks the worst")
   cell.repeats[1].repeat = 1;
   CHECK(differing_after_resuming(cell, nullptr).repeat == 0);
   AttemptRecord& second = cell.repeats[1];
-  second.ranks.push_back(second.ranks[0]);
-  for (LegRecord& leg : second.legs) leg.ranks.push_back(leg.ranks[0]);
+  have_two_ranks(second);
   change_step(*second.legs[1].ranks[1].trace, 2, TensorRole::input);
   const Measurement worst = differing_after_resuming(cell, nullptr);
   CHECK(worst.value == 2);
@@ -257,4 +193,4 @@ TEST_CASE("all that differs is told in one sentence, and the first place of it n
 }
 
 }  // namespace
-}  // namespace reprobench
+}  // namespace reprobench::resume

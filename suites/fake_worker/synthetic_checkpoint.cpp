@@ -30,8 +30,13 @@ void write_synthetic_checkpoint(const CellRequest& request, const SyntheticTrain
   if (!request.checkpoint) return;
   if (!result.checkpoints) result.checkpoints.emplace();
   if (request.checkpoint->stop_after == 0) return;
+  if (request.rank > 0) return;  // the ranks have one together
   const std::int64_t step = training.step();
-  const nlohmann::json content{{"step", step}, {"chain", training.chain()}, {"written_by", request.nonce}};
+  // Every rank of a synthetic training has the same chain.
+  const std::vector<Digest> chains(static_cast<std::size_t>(request.world_size),
+                                   digest_from_hex(training.chain()).value());
+  const nlohmann::json content{
+      {"step", step}, {"chain", to_hex(chain_of_ranks(chains))}, {"written_by", request.nonce}};
   const std::filesystem::path folder = request.checkpoint->folder;
   std::filesystem::create_directories(folder);
   std::ofstream(folder / file_name(step)) << content.dump();

@@ -10,21 +10,23 @@
 #include <c10/core/GradMode.h>
 
 #include "matrix/contract/number.hpp"
-#include "suites/worker/host_tensor.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
+#include "suites/worker/train_state.hpp"
 
 namespace reprobench {
 namespace {
 
-constexpr const char* kCheckpointFormat = "reprobench/checkpoint 1";
+constexpr const char* kCheckpointFormat = "reprobench/checkpoint 2";
 constexpr const char* kChecksumKey = "checksum";
 constexpr std::string_view kNumberPrefix = "optimizer.";
 
-// Where memory comes from, when kernels are loaded and who makes batches: the same bits whatever they are. Every other
-// knob may change them.
-constexpr std::array<std::string_view, 5> kKnobsOfNoBit = {"allocator", "cuda_allocator", "cuda_module_loading",
-                                                           "loader_prefetch", "loader_threads"};
+// Where memory comes from, when kernels are loaded, who makes batches, what is written beside and how ranks share
+// the work out: the same bits whatever they are (of `accumulate` given as many micro-batches of all ranks, which the
+// workload's digest covers). Every other knob may change them.
+constexpr std::array<std::string_view, 8> kKnobsOfNoBit = {"accumulate",          "allocator",        "cuda_allocator",
+                                                           "cuda_module_loading", "gathered_weights", "loader_prefetch",
+                                                           "loader_threads",      "zero_stage"};
 
 std::string contract_text() {
   return std::to_string(kContractVersion.major) + "." + std::to_string(kContractVersion.minor);
@@ -36,8 +38,7 @@ SafetensorsMetadata owner_metadata(const CheckpointOwner& owner) {
                                {"contract", contract_text()},
                                {"model", owner.model},
                                {"preset", owner.preset},
-                               {"workload_digest", owner.workload_digest},
-                               {"world", owner.world}};
+                               {"workload_digest", owner.workload_digest}};
   for (const auto& [name, value] : owner.knobs) {
     if (std::ranges::find(kKnobsOfNoBit, name) == kKnobsOfNoBit.end()) metadata["knob." + name] = value;
   }
@@ -75,23 +76,22 @@ TensorFile read_whole(const std::filesystem::path& path) {
 
 }  // namespace
 
-Digest write_checkpoint(const std::filesystem::path& path, const TrainState& state, const CheckpointOwner& owner,
-                        const CheckpointPosition& position) {
-  std::map<std::string, at::Tensor> tensors;
-  for (const StateTensor& tensor : state.tensors()) tensors.emplace(tensor.name, on_host(*tensor.value));
+Digest write_checkpoint(const std::filesystem::path& path, const NamedTensors& tensors, const OptimizerNumbers& numbers,
+                        const CheckpointOwner& owner, const CheckpointPosition& position) {
   SafetensorsMetadata metadata = owner_metadata(owner);
   metadata["steps_done"] = std::to_string(position.steps_done);
   metadata["chain"] = to_hex(position.chain);
   metadata["written_by"] = position.written_by;
+  metadata["ranks"] = std::to_string(position.ranks);
   // Makes the checksum one that only a reader of this very file can know.
   metadata["written_monotonic_ns"] =
       std::to_string(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
-  for (const auto& [name, value] : state.optimizer().numbers()) {
+  for (const auto& [name, value] : numbers) {
     metadata[std::string(kNumberPrefix) + name] = hex64(std::bit_cast<std::uint64_t>(value));
   }
-  const Digest checksum = checksum_of(tensors, metadata);
+  const Digest checksum = checksum_of({tensors.begin(), tensors.end()}, metadata);
   metadata[kChecksumKey] = to_hex(checksum);
-  write_tensors(path, {tensors.begin(), tensors.end()}, metadata);
+  write_tensors(path, tensors, metadata);
   return checksum;
 }
 
@@ -130,25 +130,33 @@ void Checkpoint::check_owner(const CheckpointOwner& owner) const {
 }
 
 void Checkpoint::check_tensors(const TrainState& state) const {
-  for (const StateTensor& tensor : state.tensors()) {
+  const std::vector<WholeTensor> tensors = whole_tensors(state);
+  for (const WholeTensor& tensor : tensors) {
     const auto found = file_.tensors.find(tensor.name);
     if (found == file_.tensors.end()) refuse_checkpoint("foreign", "tensor `" + tensor.name + "` is missing");
-    if (found->second.sizes() != tensor.value->sizes() || found->second.scalar_type() != tensor.value->scalar_type()) {
+    if (found->second.sizes() != tensor.like->sizes() || found->second.scalar_type() != tensor.like->scalar_type()) {
       refuse_checkpoint("foreign", "tensor `" + tensor.name + "` has another shape or type");
     }
   }
-  if (file_.tensors.size() != state.tensors().size()) {
+  if (file_.tensors.size() != tensors.size()) {
     refuse_checkpoint("foreign", "it holds " + std::to_string(file_.tensors.size()) + " tensors, this run has " +
-                                     std::to_string(state.tensors().size()));
+                                     std::to_string(tensors.size()));
   }
 }
 
-void Checkpoint::read_position(const TrainState& state) {
-  const std::string& steps = metadata("steps_done");
-  const auto [end, error] = std::from_chars(steps.data(), steps.data() + steps.size(), position_.steps_done);
-  if (error != std::errc() || end != steps.data() + steps.size() || position_.steps_done < 1) {
-    refuse_checkpoint("foreign", "steps_done `" + steps + "` is no number of steps");
+std::int64_t Checkpoint::count_in(const std::string& key) const {
+  const std::string& text = metadata(key);
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1) {
+    refuse_checkpoint("foreign", key + " `" + text + "` is no number of them");
   }
+  return count;
+}
+
+void Checkpoint::read_position(const TrainState& state) {
+  position_.steps_done = count_in("steps_done");
+  position_.ranks = count_in("ranks");
   const auto chain = digest_from_hex(metadata("chain"));
   if (!chain) refuse_checkpoint("foreign", "its chain is no digest");
   position_.chain = *chain;
@@ -162,14 +170,16 @@ void Checkpoint::read_position(const TrainState& state) {
 
 void Checkpoint::restore(TrainState& state, const LeftOut& left_out) const {
   const c10::NoGradGuard no_grad;
-  for (const StateTensor& tensor : state.tensors()) {
+  for (const WholeTensor& tensor : whole_tensors(state)) {
     const bool is_left = (tensor.role == TensorRole::parameter && left_out.parameters) ||
                          (tensor.role == TensorRole::optimizer_state && left_out.optimizer) ||
                          (tensor.role == TensorRole::buffer && left_out.buffers) ||
                          (tensor.role == TensorRole::scaler_state && left_out.scaler);
-    if (is_left) continue;
-    at::Tensor target = *tensor.value;
-    target.copy_(file_.tensors.at(tensor.name));
+    if (is_left || tensor.here == nullptr) continue;
+    const at::Tensor& whole = file_.tensors.at(tensor.name);
+    const bool is_misplaced = left_out.places && tensor.is_shared_out;
+    at::Tensor target = *tensor.here;
+    target.copy_(own_part(tensor, is_misplaced ? whole.view({-1}).roll(1) : whole));
   }
   if (!left_out.optimizer) state.optimizer().set_numbers(numbers_);
 }

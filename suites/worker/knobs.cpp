@@ -19,6 +19,7 @@ std::string take_as_is(const std::string& value, const KnobValues&) { return val
 
 constexpr KnobRow kWorkloadRows[] = {
     {"accumulate", &take_as_is, &support_everything},
+    {"gathered_weights", &take_as_is, &support_everything},
     {"gradient_checkpointing", &take_as_is, &support_everything},
     {"loader_prefetch", &take_as_is, &support_everything},
     {"loader_threads", &take_as_is, &support_everything},

@@ -59,7 +59,7 @@ void keep_checkpoint(TrainingRun& run, std::int64_t step) {
 
 // After the step in hand, and with a checkpoint where the run has some.
 void stop_if_asked(TrainingRun& run, std::int64_t step) {
-  if (!take_stop_request()) return;
+  if (!run.checkpoints.stops_if(take_stop_request())) return;
   complete_steps(run, 0);
   if (run.checkpoints.are_written() && !run.checkpoints.is_due(step)) keep_checkpoint(run, step);
   throw RunFailure("interrupted", "asked to stop after step " + std::to_string(step));
@@ -155,16 +155,18 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
 
   const Digest workload = workload_digest(model, preset, request.workload, result.knobs_resolved, state, batches);
   result.workload_digest = to_hex(workload);
-  Checkpoints checkpoints(request, workload, state, *device, result);
+  std::optional<RankGroup> ranks;
+  if (layout.ranks > 1) ranks.emplace(request, folder);
+  std::optional<ZeroShards> shards;
+  if (state.sharding().is_on()) shards.emplace(*ranks, state);
+  Checkpoints checkpoints(request, workload,
+                          {model, preset, state, ranks ? &*ranks : nullptr, shards ? &*shards : nullptr, *device},
+                          result);
   TraceWriter trace(folder / "trace.jsonl");
   trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace,
                                 trace.monotonic_us(), request.rank, loaded_torch_version(), checkpoints.resumed()}));
   trace.write();
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
-  std::optional<RankGroup> ranks;
-  if (layout.ranks > 1) ranks.emplace(request, folder);
-  std::optional<ZeroShards> shards;
-  if (state.sharding().is_on()) shards.emplace(*ranks, state);
   GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, shards ? &*shards : nullptr, state);
   const Digest& chain_before = request.replay ? replay.chain_before() : checkpoints.chain_before();
   StepRecorder recorder(request.trace, request.workload.steps, chain_before, state, shards ? &*shards : nullptr,

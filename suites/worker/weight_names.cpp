@@ -37,6 +37,13 @@ class Matcher {
     }
   }
 
+  std::vector<WeightTarget> expected(std::int64_t& drawn) const {
+    drawn = result_.drawn;
+    std::vector<WeightTarget> targets;
+    for (const auto& [_, target] : wanted_) targets.push_back(target);
+    return targets;
+  }
+
   WeightNames match(std::span<const SafetensorsEntry> tensors) {
     std::vector<const SafetensorsEntry*> extra;
     for (const SafetensorsEntry& tensor : tensors) {
@@ -150,6 +157,10 @@ std::string fitting_preset(const Model& model, const ModelPreset& asked, std::sp
 }
 
 }  // namespace
+
+std::vector<WeightTarget> published_weights(const Model& model, const ModelPreset& preset, std::int64_t& drawn) {
+  return Matcher(model, preset).expected(drawn);
+}
 
 WeightNames match_weights(const Model& model, const ModelPreset& preset, std::span<const SafetensorsEntry> tensors) {
   return Matcher(model, preset).match(tensors);

@@ -29,6 +29,10 @@ struct WeightNames {
   std::vector<std::string> problems;
 };
 
+// Every tensor that a file of that preset's weights has, as match_weights() expects them, in the order of names; their
+// name in such a file is the model's own. `drawn` of them are adapters, which no file has.
+std::vector<WeightTarget> published_weights(const Model& model, const ModelPreset& preset, std::int64_t& drawn);
+
 WeightNames match_weights(const Model& model, const ModelPreset& preset, std::span<const SafetensorsEntry> tensors);
 
 // What a person is told of problems there are: whose weights they are not, and whose else among `all` they are, then

@@ -1,0 +1,55 @@
+// What the ranks of a training put on record of one step between them: which tensors every rank has to have recorded,
+// which only those do that hold some of it (ZeRO), and which belong to one micro-batch and so to one rank.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "matrix/evidence/run_record.hpp"
+
+namespace reprobench {
+
+using TensorKey = std::pair<TensorRole, std::string>;  // in the order in which a step computes
+
+// A worker writes `fc1#2` of what belongs to one of several micro-batches.
+bool is_of_one_micro_batch(const TensorRecord& tensor);
+
+// Of no micro-batch: what all ranks come to together.
+bool is_shared(const TensorRecord& tensor);
+
+// What the ranks of a stage of ZeRO share out: those alone that hold some of such a tensor record it, put together.
+bool is_shared_out(const TensorRecord& tensor, int zero_stage);
+
+// As the rank resolved it; empty: it has no such knob.
+std::string knob_of(const RankRecord& rank, const char* name);
+int zero_stage_of(const RankRecord& rank);
+
+// Whether what a rank adds up alone is a subtree of the sum over all micro-batches (ADR 23): it does one, two, four ...
+bool adds_up_a_subtree(const RankRecord& rank);
+
+// "step 3", or "the state after the last step".
+std::string place_of(const TensorsRecord& record);
+
+// The parameters whose gradients are in the record, added up or of one micro-batch.
+void add_trained_parameters(const TensorsRecord& record, std::set<std::string>& trained);
+
+// What is shared out and no rank recorded although some rank has to hold it: "no rank recorded `b.exp_avg`"; empty:
+// nothing. `held`: what is shared out and some rank recorded. An optimizer keeps the same of every trained parameter:
+// `b.exp_avg` has to be there if `a.exp_avg` is.
+std::string without_holder(const std::set<TensorKey>& held, const std::set<std::string>& trained, int zero_stage,
+                           bool is_final);
+
+// One place in the traces of several ranks, put together: by tensor the ranks that recorded it and how.
+struct Recorded {
+  std::vector<std::size_t> ranks{};
+  std::vector<const TensorRecord*> tensors{};
+};
+using RecordedTensors = std::map<TensorKey, Recorded>;
+
+// Of the records of all ranks, each of which is of the same place.
+RecordedTensors recorded_by(const std::vector<const TensorsRecord*>& ranks);
+
+}  // namespace reprobench
