@@ -1,6 +1,9 @@
 #include "matrix/contract/leg.hpp"
 
+#include <algorithm>
+
 #include "ci/catch.hpp"
+#include "matrix/contract/version.hpp"
 
 namespace reprobench {
 namespace {

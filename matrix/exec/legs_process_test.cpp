@@ -11,11 +11,17 @@ namespace {
 constexpr std::int64_t kStopAfter = 4;
 
 struct LegsScene : ProcessScene {
+  int ranks = 1;
+  int resumed_on = 0;
+
   AttemptRecord attempt_of(const std::string& behaviour) {
     Cell cell = sample_cell("cell", behaviour);
     cell.limits = limits;
     cell.request.workload.resume_after = kStopAfter;
     cell.request.trace = TraceLevel::tensor;
+    cell.request.world_size = ranks;
+    if (ranks > 1 || resumed_on > 0) cell.request.knobs = {{"accumulate", "2"}};
+    cell.request.workload.resume_world_size = resumed_on;
     workers.emplace(behaviour, WorkerCommand{{kFakeWorker}, {"--do", behaviour}, {}});
     RunDirectory directory = sample_run(store.path, sample_plan({cell}));
     folder = directory.folder();
@@ -56,6 +62,40 @@ TEST_CASE("an attempt that is stopped and gone on with is three processes, each 
   CHECK(resumed.header.resumed->written_by == attempt.nonce + ".stopped");
   CHECK(resumed.header.resumed->chain == stopped.steps.back().chain);
   CHECK(resumed.steps.back().chain == attempt.lead().trace->steps.back().chain);
+}
+
+TEST_CASE("the process that goes on may have more ranks or fewer, each with its own account", "[exec][process]") {
+  const auto [ranks, resumed_on] = GENERATE(table<int, int>({{2, 4}, {2, 1}, {1, 2}, {2, 0}}));
+  LegsScene scene;
+  scene.ranks = ranks;
+  scene.resumed_on = resumed_on;
+  AttemptRecord attempt = scene.attempt_of("ok");
+  INFO(attempt.detail);
+  REQUIRE(attempt.end == AttemptEnd::completed);
+  REQUIRE(attempt.legs.size() == 2);
+  CHECK(attempt.ranks.size() == static_cast<std::size_t>(ranks));
+  CHECK(attempt.legs[0].ranks.size() == static_cast<std::size_t>(ranks));
+  REQUIRE(attempt.legs[1].ranks.size() == static_cast<std::size_t>(resumed_on == 0 ? ranks : resumed_on));
+  for (const LegRecord& leg : attempt.legs) {
+    for (std::size_t rank = 0; rank < leg.ranks.size(); ++rank) {
+      REQUIRE(leg.ranks[rank].exit);
+      CHECK(leg.ranks[rank].folder.ends_with("/rank-" + std::to_string(rank)));
+      CHECK(leg.ranks[rank].result->knobs_resolved.at("accumulate") ==
+            std::to_string(2 * ranks / static_cast<int>(leg.ranks.size())));
+    }
+  }
+}
+
+TEST_CASE("a rank that only those have who go on is named when it ends badly", "[exec][process]") {
+  LegsScene scene;
+  scene.ranks = 2;
+  scene.resumed_on = 4;
+  const AttemptRecord attempt = scene.attempt_of("exit=3,leg=2,rank=3");
+  INFO(attempt.detail);
+  CHECK(attempt.end == AttemptEnd::nonzero);
+  CHECK(attempt.detail.starts_with("resumed: rank 3: exit code 3"));
+  CHECK(attempt.ended_by == 3);
+  CHECK(attempt.deciding().exit->exit_code == 3);
 }
 
 TEST_CASE("the checkpoint is evidence: changed after the attempt, nothing is judged of it", "[exec][process]") {

@@ -164,6 +164,29 @@ TEST_CASE("a stack without CUDA has no kernels for a GPU", "[plan]") {
   CHECK(outcome_of(c) == "no-kernel-image: s has no CUDA, so no kernels for sm_90");
 }
 
+TEST_CASE("micro-batches that the ranks which go on cannot share out are skipped, with the numbers", "[plan]") {
+  Case c;
+  c.world_size = 2;
+  c.knobs = {{"accumulate", "2"}};
+  c.workload.resume_after = 8;
+  for (const int ranks : {0, 1, 2, 4}) {
+    c.workload.resume_world_size = ranks;
+    CHECK(outcome_of(c) == "runs");
+  }
+  for (const int ranks : {3, 8}) {
+    c.workload.resume_world_size = ranks;
+    CHECK(outcome_of(c) ==
+          "resumed-micro-batches: 4 micro-batches (world_size 2, accumulate 2) are not to be shared out evenly among "
+          "the " +
+              std::to_string(ranks) + " ranks that go on with them (resume_world_size)");
+  }
+  c.device = "sm_90";
+  c.world_size = 1;
+  c.knobs = {{"accumulate", "4"}};
+  c.workload.resume_world_size = 4;
+  CHECK(outcome_of(c) != "runs");
+}
+
 TEST_CASE("a system stack the host cannot have is skipped with what was found", "[plan]") {
   Case c;
   c.availability.problem = "libtorch-dev 1.13.1 is not installed; found 2.1.2";

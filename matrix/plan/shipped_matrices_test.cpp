@@ -1,6 +1,8 @@
 // The files of the repository itself: they have to plan on a machine without a GPU.
 #include <filesystem>
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 #include "matrix/plan/plan_fixture.hpp"
 #include "matrix/plan/resolve.hpp"
@@ -176,6 +178,43 @@ TEST_CASE("the parallel matrix shares four micro-batches out in nine ways", "[pl
     CHECK(of_shards == (knob_of(planned.cell, "zero_stage") == "0" ? 0 : 1));
     CHECK(of_parameters == (knob_of(planned.cell, "zero_stage") == "3" ? 1 : 0));
   }
+}
+
+TEST_CASE("the elastic matrix goes on with four micro-batches on one rank and on four, at each stage of ZeRO",
+          "[plan]") {
+  const auto cells = plan_of("elastic.yaml", cpu_host());
+  CHECK(cells.size() == 3 * 4 * 2 * 4);
+  std::map<std::string, int> ways;
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    const CellRequest& request = planned.cell.request;
+    CHECK(request.world_size == 2);
+    CHECK(micro_batches_of(request) == 4);
+    ++ways[fmt::format("{} on {}", knob_of(planned.cell, "zero_stage"), request.workload.resume_world_size)];
+    CHECK(std::ranges::count(planned.cell.thresholds, "numerics.resume_mismatches", &CellThreshold::metric) == 1);
+  }
+  CHECK(ways.size() == 8);
+  for (const auto& [way, count] : ways) CHECK(count == 12);
+}
+
+TEST_CASE("a fault of going on may sit in a rank that only those have who go on", "[plan]") {
+  const auto planted_in = [](const char* rank) {
+    MatrixSpec matrix = load_matrix((kRoot / "matrix" / "elastic.yaml").string(), test_vocabulary());
+    matrix.inject = {parse_inject_option("kind=resume_from_step_0,step=6,rank=" + std::string(rank))};
+    StackCatalog catalog{load_stacks((kRoot / "matrix" / "stacks").string()), {}};
+    check_stacks(matrix, catalog);
+    const CompatFacts facts = load_compat_facts(kRoot / "matrix" / "facts" / "compat-facts.json");
+    int planted = 0;
+    for (const PlannedCell& planned : plan_cells(matrix, shipped_suites(), catalog, facts, cpu_host())) {
+      if (planned.cell.injections.empty()) continue;
+      ++planted;
+      CHECK(planned.cell.request.workload.resume_world_size > std::stoi(rank));
+    }
+    return planted;
+  };
+  CHECK(planted_in("0") == 24);  // mlp, on three stacks, at four stages, on one rank and on four
+  CHECK(planted_in("3") == 12);
 }
 
 TEST_CASE("the recompute matrix holds each training against its own stack's that keeps everything", "[plan]") {

@@ -138,6 +138,12 @@ TEST_CASE("a workload may be stopped and gone on with, after a step that leaves 
               " leaves none of the 20 steps to go on with");
   }
   CHECK(spec_error_of([&] { suite_of(", resume_after: 0"); }).find("error[RB021]") != std::string::npos);
+  CHECK(suite_of(", resume_after: 9").workloads.at(0).resume_world_size == 0);
+  CHECK(suite_of(", resume_after: 9, resume_world_size: 4").workloads.at(0).resume_world_size == 4);
+  CHECK(spec_error_of([&] { suite_of(", resume_world_size: 4"); }) ==
+        "s.yaml:4:81: error[RB021]: `resume_world_size` 4 without `resume_after`: nothing is gone on with");
+  CHECK(spec_error_of([&] { suite_of(", resume_after: 9, resume_world_size: 0"); }).find("error[RB021]") !=
+        std::string::npos);
 }
 
 TEST_CASE("a fault sits in the rank that is named, or in the first", "[spec]") {
