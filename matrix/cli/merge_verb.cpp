@@ -72,8 +72,8 @@ RunVerdict write_merged(const RunMerge& merge, const std::vector<MergeSource>& s
   for (const MergedAttempt& attempt : merge.attempts) {
     const fs::path source = fs::path(sources[attempt.source].run.folder) / attempt.record->folder;
     const AttemptRecord& record = *attempt.record;
-    const bool names_a_rank =
-        std::any_of(record.ranks.begin(), record.ranks.end(), [](const RankRecord& rank) { return !rank.end; });
+    const std::vector<RankRecord>& ranks = record.legs.empty() ? record.ranks : record.legs.back().ranks;
+    const bool names_a_rank = std::any_of(ranks.begin(), ranks.end(), [](const RankRecord& rank) { return !rank.end; });
     run.adopt_attempt(attempt.request, source, record.end, record.detail,
                       names_a_rank ? std::optional(record.ended_by) : std::nullopt);
   }

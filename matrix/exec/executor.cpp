@@ -346,7 +346,7 @@ void Execution::conclude(RunningGroup& group, std::size_t index) {
 // `ended_by`: the rank, where that was seen and is not to be read from the files.
 void Execution::record(RunningGroup& group, const AttemptTask& task, const CellRequest& request, AttemptRecord attempt,
                        std::optional<int> ended_by) {
-  run_.end_attempt(request, attempt.end, attempt.detail, request.world_size > 1 ? ended_by : std::nullopt);
+  run_.end_attempt(request, attempt.end, attempt.detail, most_ranks_of(request) > 1 ? ended_by : std::nullopt);
   if (side_of(attempt.end) == Side::product) {
     failed_cells_.insert(request.cell_id);
     group.has_product_end = true;

@@ -97,11 +97,11 @@ CheckpointOwner owner_of(const CellRequest& request, const Digest& workload, con
   return {request.workload.model, request.workload.preset, to_hex(workload), knobs};
 }
 
-Numbers numbers_of(const Digest& digest) {
+WholeNumbers numbers_of(const Digest& digest) {
   return {std::bit_cast<std::int64_t>(digest.low), std::bit_cast<std::int64_t>(digest.high)};
 }
 
-Digest digest_of_numbers(const Numbers& numbers) {
+Digest digest_of_numbers(const WholeNumbers& numbers) {
   return {std::bit_cast<std::uint64_t>(numbers[0]), std::bit_cast<std::uint64_t>(numbers[1])};
 }
 
@@ -180,12 +180,12 @@ std::unique_ptr<Checkpoint> Checkpoints::open(std::int64_t step, const std::stri
 // Why the ranks do not all take it, of those that are not this one; empty: they do. `checkpoint`: null if this one does
 // not.
 std::string Checkpoints::refused_elsewhere(const Checkpoint* checkpoint) const {
-  Numbers own{0, 0, 0};
+  WholeNumbers own{0, 0, 0};
   if (checkpoint != nullptr) {
     own = numbers_of(checkpoint->checksum());
     own.push_back(1);
   }
-  const std::vector<Numbers> all = said_by_all(own, ranks_);
+  const std::vector<WholeNumbers> all = said_by_all(own, ranks_);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == own) continue;
     const bool takes_it = all[rank].back() != 0;
@@ -230,13 +230,13 @@ bool Checkpoints::is_due(std::int64_t step) const {
 
 bool Checkpoints::stops_if(bool is_asked) const {
   if (!asked_) return is_asked;
-  const std::vector<Numbers> all = said_by_all({is_asked ? 1 : 0}, ranks_);
-  return std::ranges::any_of(all, [](const Numbers& said) { return said.front() != 0; });
+  const std::vector<WholeNumbers> all = said_by_all({is_asked ? 1 : 0}, ranks_);
+  return std::ranges::any_of(all, [](const WholeNumbers& said) { return said.front() != 0; });
 }
 
 Digest Checkpoints::chain_of_all(const Digest& chain) const {
   std::vector<Digest> chains;
-  for (const Numbers& said : said_by_all(numbers_of(chain), ranks_)) chains.push_back(digest_of_numbers(said));
+  for (const WholeNumbers& said : said_by_all(numbers_of(chain), ranks_)) chains.push_back(digest_of_numbers(said));
   return chain_of_ranks(chains);
 }
 
@@ -244,8 +244,8 @@ Digest Checkpoints::chain_of_all(const Digest& chain) const {
 void Checkpoints::check_buffers(std::int64_t step) const {
   for (const StateTensor& tensor : state_.tensors()) {
     if (ranks_ == nullptr || tensor.role != TensorRole::buffer) continue;
-    const std::vector<Numbers> all = said_by_all(numbers_of(device_.digest(*tensor.value)), ranks_);
-    if (std::ranges::all_of(all, [&](const Numbers& said) { return said == all.front(); })) continue;
+    const std::vector<WholeNumbers> all = said_by_all(numbers_of(device_.digest(*tensor.value)), ranks_);
+    if (std::ranges::all_of(all, [&](const WholeNumbers& said) { return said == all.front(); })) continue;
     throw RunFailure("unsupported", "a checkpoint of several ranks: each has a `" + tensor.name +
                                         "` of its own after step " + std::to_string(step));
   }

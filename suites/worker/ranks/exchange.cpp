@@ -15,7 +15,7 @@ std::int64_t* numbers_in(const at::Tensor& tensor) { return static_cast<std::int
 
 }  // namespace
 
-std::vector<Numbers> said_by_all(const Numbers& own, RankGroup* ranks) {
+std::vector<WholeNumbers> said_by_all(const WholeNumbers& own, RankGroup* ranks) {
   if (ranks == nullptr) return {own};
   const auto count = static_cast<std::int64_t>(own.size());
   at::Tensor sent = at::empty({count}, at::kLong);
@@ -23,7 +23,7 @@ std::vector<Numbers> said_by_all(const Numbers& own, RankGroup* ranks) {
   at::Tensor all = at::empty({ranks->size() * count}, at::kLong);
   ranks->call("all_gather", static_cast<std::int64_t>(all.nbytes()),
               [&](ProcessGroup& group) { group.all_gather(sent, all); });
-  std::vector<Numbers> said;
+  std::vector<WholeNumbers> said;
   for (int rank = 0; rank < ranks->size(); ++rank) {
     const std::int64_t* first = numbers_in(all) + rank * count;
     said.emplace_back(first, first + count);
@@ -31,7 +31,7 @@ std::vector<Numbers> said_by_all(const Numbers& own, RankGroup* ranks) {
   return said;
 }
 
-Numbers said_by_first(const Numbers& own, RankGroup* ranks) {
+WholeNumbers said_by_first(const WholeNumbers& own, RankGroup* ranks) {
   if (ranks == nullptr) return own;
   const std::int64_t count = said_by_all({static_cast<std::int64_t>(own.size())}, ranks).front().front();
   if (count == 0) return {};

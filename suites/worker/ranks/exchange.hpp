@@ -9,12 +9,12 @@ namespace reprobench {
 
 class RankGroup;
 
-using Numbers = std::vector<std::int64_t>;
+using WholeNumbers = std::vector<std::int64_t>;
 
 // What every rank says, in their order; each says as many numbers as the others. `ranks` may be null.
-std::vector<Numbers> said_by_all(const Numbers& own, RankGroup* ranks);
+std::vector<WholeNumbers> said_by_all(const WholeNumbers& own, RankGroup* ranks);
 
 // What rank 0 says, however many numbers those are. `ranks` may be null.
-Numbers said_by_first(const Numbers& own, RankGroup* ranks);
+WholeNumbers said_by_first(const WholeNumbers& own, RankGroup* ranks);
 
 }  // namespace reprobench

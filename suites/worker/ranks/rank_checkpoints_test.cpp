@@ -6,6 +6,8 @@
 #include <fstream>
 #include <set>
 
+#include <ATen/core/Tensor.h>
+
 #include "kernels/digest/digest.hpp"
 #include "suites/worker/tensor_file.hpp"
 
