@@ -90,7 +90,9 @@ struct CellResult {
   std::int64_t optimizer_state_bytes =
       -1;  // what this rank keeps of the optimizer's state, as allocated; -1: no training
   std::int64_t model_state_peak_bytes = -1;  // most of parameters, gradients and optimizer state here; -1: no training
-  std::int64_t start_to_first_step_ns = 0;   // from process start to the end of the first step
+  std::int64_t model_state_device_peak_bytes = -1;  // most of that where the training runs,
+  std::int64_t model_state_host_peak_bytes = -1;    // and of what `offload` keeps on the host
+  std::int64_t start_to_first_step_ns = 0;          // from process start to the end of the first step
   KnobValues knobs_resolved;  // what each knob came to; differs from the request where the stack could not
   Fingerprint fingerprint;
   std::vector<ProbeMeasurement> measurements;        // of a probe, in the order they were taken; a training has none
@@ -195,6 +197,11 @@ struct Description<CellResult> {
                 rule::at_least(-1).says("Of this rank, as allocated; -1: not measured."));
     field.since(4, "model_state_peak_bytes", result.model_state_peak_bytes,
                 rule::at_least(-1).says("Of this rank, parameters, gradients and optimizer state; -1: not measured."));
+    field.since(
+        4, "model_state_device_peak_bytes", result.model_state_device_peak_bytes,
+        rule::at_least(-1).says("Of model_state_peak_bytes what lies where the training runs; -1: not measured."));
+    field.since(4, "model_state_host_peak_bytes", result.model_state_host_peak_bytes,
+                rule::at_least(-1).says("Of it what `offload` keeps on the host; -1: not measured."));
     field("start_to_first_step_ns", result.start_to_first_step_ns, rule::at_least(0));
     field("knobs_resolved", result.knobs_resolved,
           "What each knob came to; differs from the request where the stack could not.");

@@ -93,7 +93,7 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
   CHECK(names([](const InjectionKind& kind) { return kind.names_parameter; }) ==
         "weight_ulp weight_nan weight_huge weight_sign gradient_ulp gradient_inf moment_ulp weight_stuck "
         "atomic_add "
-        "offload_device_mismatch ");
+        "offload_device_mismatch offload_stale_parameter ");
   const std::string of_probe =
       "result_bit result_wrong operation_slow rank_killed rank_stopped collective_skipped operand_bit ";
   const std::string of_resuming =
@@ -108,7 +108,8 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
         "wrong_batch sample_repeated sample_dropped reduction_order "
         "tf32 "
         "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale order_and_decay "
-        "gelu_constant gelu_written_out attention_scale cast_inserted ");
+        "gelu_constant gelu_written_out attention_scale cast_inserted parameters_kept_whole bucket_late "
+        "bucket_order ");
   CHECK_FALSE(is_of_probe(fault_of("no_such_kind")));
   CHECK_FALSE(is_of_resuming(fault_of("no_such_kind")));
 }

@@ -49,6 +49,10 @@ struct PhaseTimes {
   std::int64_t backward_ns = 0;
   std::int64_t optimizer_ns = 0;
   std::int64_t comm_ns = 0;  // gradients of several micro-batches become one, waiting for the other ranks included
+  // With overlap=on: how long exchanges of gradients ran, waits for other ranks included, and how much of that while
+  // the backward pass went on. They run beside the phases, so the phases' sum has no part of them.
+  std::optional<std::int64_t> exchange_ns{};
+  std::optional<std::int64_t> exchange_hidden_ns{};
   // Part of data_ns: how long the host had no samples, because it made them or waited for the thread that did. Nothing:
   // an older worker.
   std::optional<std::int64_t> data_wait_ns{};
@@ -154,6 +158,10 @@ struct Description<PhaseTimes> {
     field("optimizer_ns", phases.optimizer_ns, rule::at_least(0));
     field.optional("comm_ns", phases.comm_ns,
                    rule::at_least(1).says("Gradients of several micro-batches become one; absent where there is one."));
+    field.optional("exchange_ns", phases.exchange_ns,
+                   rule::at_least(0).says("With overlap=on, how long gradients were exchanged; beside the phases."));
+    field.optional("exchange_hidden_ns", phases.exchange_hidden_ns,
+                   rule::at_least(0).says("Part of exchange_ns: while the backward pass went on."));
     field.optional(
         "data_wait_ns", phases.data_wait_ns,
         rule::at_least(0).says("Part of data_ns: how long the host had no samples; absent from older files."));

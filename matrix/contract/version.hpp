@@ -32,7 +32,8 @@
 // |         | planned cells, `takes_weights` of a described workload, `weights` of a result, `weights_problems` of |
 // |         | predicted memory; in comparisons the `module` of sources whose sides take other operators; the document |
 // |         | `batch_fit`; the document `topology`; `resume_world_size` of a workload, `weights` of a result's |
-// |         | checkpoints |
+// |         | checkpoints; `model_state_device_peak_bytes` and |
+// |         | `model_state_host_peak_bytes` in results, `exchange_ns` and `exchange_hidden_ns` of a step's phases |
 #pragma once
 
 #include <stdexcept>

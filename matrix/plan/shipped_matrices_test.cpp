@@ -1,5 +1,6 @@
 // The files of the repository itself: they have to plan on a machine without a GPU.
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -159,9 +160,9 @@ TEST_CASE("the workloads matrix trains eight workloads from three seeds, and eac
   }
 }
 
-TEST_CASE("the parallel matrix shares four micro-batches out in nine ways", "[plan]") {
+TEST_CASE("the parallel matrix shares four micro-batches out in ten ways", "[plan]") {
   const auto cells = plan_of("parallel.yaml", cpu_host());
-  CHECK(cells.size() == 108);
+  CHECK(cells.size() == 120);
   for (const PlannedCell& planned : cells) {
     INFO(planned.cell.slug);
     CHECK_FALSE(planned.skip);
@@ -177,6 +178,8 @@ TEST_CASE("the parallel matrix shares four micro-batches out in nine ways", "[pl
     CHECK(of_ranks == (planned.cell.request.world_size > 1 ? 1 : 0));
     CHECK(of_shards == (knob_of(planned.cell, "zero_stage") == "0" ? 0 : 1));
     CHECK(of_parameters == (knob_of(planned.cell, "zero_stage") == "3" ? 1 : 0));
+    const auto of_overlap = std::ranges::count(planned.cell.thresholds, "comm.overlap_share", &CellThreshold::metric);
+    CHECK(of_overlap == (knob_of(planned.cell, "overlap") == "on" ? 1 : 0));
   }
 }
 
@@ -215,6 +218,37 @@ TEST_CASE("a fault of going on may sit in a rank that only those have who go on"
   };
   CHECK(planted_in("0") == 24);  // mlp, on three stacks, at four stages, on one rank and on four
   CHECK(planted_in("3") == 12);
+}
+
+TEST_CASE("the offload matrix holds every cell against one rank that keeps all of its state in one place", "[plan]") {
+  const auto cells = plan_of("offload.yaml", cpu_host());
+  CHECK(cells.size() == 3 * 4 * 14);
+  std::set<std::string> plain;  // workload, stack and micro-batches of the cells the others are held against
+  std::set<std::string> held;
+  std::set<std::string> layouts;
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    const CellRequest& request = planned.cell.request;
+    const std::string offload(knob_of(planned.cell, "offload"));
+    const std::string what =
+        request.workload.model + request.workload.preset + request.stack + std::to_string(micro_batches_of(request));
+    (request.world_size == 1 && offload == "none" ? plain : held).insert(what);
+    layouts.insert(std::to_string(request.world_size) + " " + std::string(knob_of(planned.cell, "zero_stage")) + " " +
+                   offload);
+    const auto armed = [&](const char* metric) {
+      return std::ranges::count_if(planned.cell.thresholds, [&](const CellThreshold& threshold) {
+        return threshold.metric == metric && threshold.gate == Gate::armed;
+      });
+    };
+    CHECK(armed("numerics.layout_mismatches") == 1);
+    CHECK(armed("memory.model_state_bound_share") == 1);
+    CHECK(armed("memory.device_state_bound_share") == (offload == "none" ? 0 : 1));
+  }
+  CHECK(plain == held);
+  CHECK(layouts == std::set<std::string>{"1 0 none", "1 0 optimizer", "2 1 optimizer", "2 2 optimizer", "2 3 none",
+                                         "2 3 optimizer", "2 3 optimizer_and_param", "4 1 optimizer", "4 2 optimizer",
+                                         "4 3 none", "4 3 optimizer", "4 3 optimizer_and_param"});
 }
 
 TEST_CASE("the recompute matrix holds each training against its own stack's that keeps everything", "[plan]") {

@@ -11,10 +11,15 @@ namespace reprobench {
 CellFamilies::CellFamilies(const Plan& plan) {
   for (const PlannedCell& planned : plan.cells) {
     if (!planned.skip || planned.skip->rule != kDeselected) seeds_[apart_from_seed(planned.cell)].push_back(&planned);
-    if (planned.cell.request.world_size != 1) continue;
+    if (is_another_layout(planned.cell)) continue;
     on_one_rank_.emplace(apart_from_layout(planned.cell), &planned);
     of_one_share_.emplace(of_share(planned.cell), &planned);
   }
+}
+
+bool CellFamilies::is_another_layout(const Cell& cell) {
+  const auto offload = cell.request.knobs.find("offload");
+  return cell.request.world_size != 1 || (offload != cell.request.knobs.end() && offload->second != "none");
 }
 
 // Of a merged run two cells may be called alike and train on other files of the user's.
@@ -36,7 +41,7 @@ CellFamilies::Key CellFamilies::apart_from_seed(const Cell& cell) {
 CellFamilies::Key CellFamilies::apart_from_layout(const Cell& cell) {
   Key key = key_of(cell);
   key.first.erase("world_size");
-  for (const char* layout : {"accumulate", "offload", "zero_stage"}) {
+  for (const char* layout : {"accumulate", "offload", "overlap", "zero_stage"}) {
     key.first.erase(layout);
     key.second.erase(layout);
   }
@@ -47,8 +52,8 @@ CellFamilies::Key CellFamilies::apart_from_layout(const Cell& cell) {
 // A workload's name has its batch where a suite has the model twice, so what it is called by is left out.
 CellFamilies::Key CellFamilies::of_share(const Cell& cell) {
   Key key = key_of(cell);
-  for (const char* name : {"world_size", "workload", "offload", "zero_stage"}) key.first.erase(name);
-  for (const char* layout : {"offload", "zero_stage"}) key.second.erase(layout);
+  for (const char* name : {"world_size", "workload", "offload", "overlap", "zero_stage"}) key.first.erase(name);
+  for (const char* layout : {"offload", "overlap", "zero_stage"}) key.second.erase(layout);
   const WorkloadRequest& workload = cell.request.workload;
   const int ranks = cell.request.world_size;
   key.second["share of a rank"] =  // no knob's name; a batch that cannot be shared out has a remainder no one rank has

@@ -189,7 +189,7 @@ class Judge {
           }
           break;
         case Against::one_rank:
-          if (cell.request.world_size > 1) {
+          if (CellFamilies::is_another_layout(cell)) {
             verdict.checks.push_back(evaluate(threshold, evidence, on_one_rank(cell, verdict.workload_digest)));
           }
           break;

@@ -458,8 +458,16 @@ TEST_CASE("a layout is held against the cell that does its micro-batches on one 
   }
   run.plan.cells[0].skip = Skip{"no-wheel", ""};
   CHECK(candidate(judge(run)).checks.at(0).sentence == other.slug + " was skipped");
-  shared.request.world_size = 1;
+  shared.request.world_size = 1;  // with offload its state lies in two places, which may not show
+  CHECK(candidate(judge(run)).checks.at(0).sentence == other.slug + " was skipped");
+  shared.request.knobs.erase("offload");
   CHECK(candidate(judge(run)).checks.empty());
+  shared.request.knobs["offload"] = "none";
+  CHECK(candidate(judge(run)).checks.empty());
+  run.plan.cells[0].skip.reset();
+  shared.request.world_size = 2;
+  other.request.knobs["offload"] = "optimizer";  // nobody is held against a cell that has to prove itself
+  CHECK(candidate(judge(run)).checks.at(0).reason == "no_reference");
 }
 
 TEST_CASE("ranks with a batch each are held against the cell that has one such batch on one rank", "[verdict]") {

@@ -17,6 +17,7 @@
 #include "matrix/verdict/resume_metrics.hpp"
 #include "matrix/verdict/scaling_metrics.hpp"
 #include "matrix/verdict/skipped_updates.hpp"
+#include "matrix/verdict/state_memory_metrics.hpp"
 
 namespace reprobench {
 namespace {
@@ -305,7 +306,7 @@ constexpr Metric kMetrics[] = {
     {{"numerics.reference_mismatches", "count", kLower,  numerics,   "steps whose digests differ from the reference's"},                       nullptr, &reference_mismatches, kWorst, Against::reference, true},
     {{"numerics.host_mismatches",      "count", kLower,  numerics,   "steps whose digests differ from the same cell's on another host"},       nullptr, &host_mismatches, kWorst, Against::other_host, true},
     {{"numerics.rank_mismatches",      "count", kLower,  numerics,   "steps after which the ranks of a training hold different bits"},         nullptr, &differing_ranks_of_training, kWorst},
-    {{"numerics.layout_mismatches",    "count", kLower,  numerics,   "steps of several ranks with other bits than one rank that does their micro-batches"}, nullptr, &differing_from_one_rank, kWorst, Against::one_rank},
+    {{"numerics.layout_mismatches",    "count", kLower,  numerics,   "steps of several ranks, or with offload, with other bits than one rank that does their micro-batches"}, nullptr, &differing_from_one_rank, kWorst, Against::one_rank},
     {{"numerics.resume_mismatches",    "count", kLower,  numerics,   "steps and states that differ once a training was stopped and gone on with in another process"}, nullptr, &differing_after_resuming, kWorst},
     {{"numerics.by_construction_mismatches", "count", kLower, numerics, "inputs and initial weights whose digests differ between devices, stacks or processes"}, nullptr, &by_construction_mismatches, kWorst, Against::construction},
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
@@ -332,6 +333,8 @@ constexpr Metric kMetrics[] = {
     {{"memory.device_peak",            "bytes", kLower,  memory,     "largest sum of the device allocator's live blocks"},                     &device_peak_bytes, nullptr, kWorst},
     {{"memory.optimizer_state_share",  "rel",   kLower,  memory,     "optimizer state of the fullest rank times the number of ranks, as a share of one rank's"}, nullptr, &optimizer_state_share, kWorst, Against::one_rank},
     {{"memory.model_state_share",      "rel",   kLower,  memory,     "parameters, gradients and optimizer state of the fullest rank as a share of one rank's"}, nullptr, &model_state_share, kWorst, Against::one_rank},
+    {{"memory.model_state_bound_share", "rel",  kLower,  memory,     "model state of the fullest rank, device and host, as a share of what zero_stage and offload declare"}, nullptr, &model_state_bound_share, kWorst, Against::one_rank},
+    {{"memory.device_state_bound_share", "rel", kLower,  memory,     "the same of model state on the training's device, where offload leaves no optimizer state"}, nullptr, &device_state_bound_share, kWorst, Against::one_rank},
     with_reasons({"device.utilisation",       "rel",     kHigher, throughput, "median share of the time in which the GPU's SMs computed while steps were timed"}, &utilisation, kPaired),
     // Of probes: those measurements that `of` names, among the operations of this unit; how a cell's attempts become one.
     with_reasons({"device.wrong_results",     "count",   kLower,  numerics,   "measurements of a probe whose result was wrong", "any"}, &wrong_results, kWorst),
@@ -354,6 +357,7 @@ constexpr Metric kMetrics[] = {
     with_reasons({"comm.algorithm_bandwidth", "GB/s",    kHigher, communication, "bytes of a call by its median time, as nccl-tests has it", "ns"}, &algorithm_bandwidth_gb_per_s, kWorst),
     with_reasons({"comm.bus_bandwidth",       "GB/s",    kHigher, communication, "algorithm bandwidth times the collective's factor, as nccl-tests has it", "ns"}, &bus_bandwidth_gb_per_s, kWorst),
     of_steps({"comm.step_share",       "rel",   kLower,  communication, "share of a training's step time in which the gradients of its micro-batches become one"}, &communication_share),
+    with_reasons({"comm.overlap_share",       "rel",     kHigher, communication, "with overlap=on, share of the time of exchanging gradients that the backward pass hides"}, &overlap_share, kPaired),
     with_reasons({"comm.startup_time",        "ns",      kLower,  communication, "time of a call without bytes, by a fit over an operation's sizes", "ns"}, &startup_ns, kWorst),
     with_reasons({"comm.fitted_bandwidth",    "GB/s",    kHigher, communication, "bandwidth of an operation by that fit", "ns"}, &fitted_bandwidth_gb_per_s, kWorst),
 };

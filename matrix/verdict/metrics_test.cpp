@@ -264,15 +264,16 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
                            "device.changed_algorithms", "comm.reference_mismatches"}) {
     CHECK(compared(name) == Compared::with_reference);
   }
-  for (const char* name : {"numerics.repeat_mismatches", "numerics.host_mismatches", "numerics.rank_mismatches",
-                           "numerics.layout_mismatches", "numerics.by_construction_mismatches",
-                           "numerics.resume_mismatches", "memory.optimizer_state_share", "memory.model_state_share",
-                           "throughput.strong_scaling_efficiency", "throughput.weak_scaling_efficiency",
-                           "comm.repeat_mismatches", "numerics.alike_seeds", "numerics.seed_spread_rel"}) {
+  for (const char* name :
+       {"numerics.repeat_mismatches", "numerics.host_mismatches", "numerics.rank_mismatches",
+        "numerics.layout_mismatches", "numerics.by_construction_mismatches", "numerics.resume_mismatches",
+        "memory.optimizer_state_share", "memory.model_state_share", "memory.model_state_bound_share",
+        "memory.device_state_bound_share", "throughput.strong_scaling_efficiency", "throughput.weak_scaling_efficiency",
+        "comm.repeat_mismatches", "numerics.alike_seeds", "numerics.seed_spread_rel"}) {
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 21);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 23);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -306,6 +307,9 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "throughput.weak_scaling_efficiency rel higher throughput paired",
            "memory.optimizer_state_share rel lower memory worst",
            "memory.model_state_share rel lower memory worst",
+           "memory.model_state_bound_share rel lower memory worst",
+           "memory.device_state_bound_share rel lower memory worst",
+           "comm.overlap_share rel higher communication paired",
            "comm.step_share rel lower communication paired",
            "comm.startup_time ns lower communication worst of ns",
            "comm.fitted_bandwidth GB/s higher communication worst of ns",

@@ -102,4 +102,32 @@ std::optional<double> communication_share(const AttemptRecord& attempt) {
   return communication_ns > 0 ? std::optional(communication_ns / all_ns) : std::nullopt;
 }
 
+Measurement overlap_share(const AttemptRecord& attempt, const MeasurementSelection&) {
+  const auto none = [&](const std::string& why) { return no_value(fmt::format("repeat {} {}", attempt.repeat, why)); };
+  const KnobValues& knobs = attempt.lead().result->knobs_resolved;
+  if (const auto overlap = knobs.find("overlap"); overlap == knobs.end() || overlap->second != "on") {
+    return none("exchanged its gradients after the backward pass (overlap=off)");
+  }
+  Measurement least;
+  const auto timed = timed_steps(attempt);
+  if (timed.empty()) return none("has no step that counts");
+  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+    const auto& steps = attempt.ranks[rank].trace->steps;
+    double exchange_ns = 0;
+    double hidden_ns = 0;
+    for (const StepRecord* one : timed) {
+      const StepRecord& step = steps.at(static_cast<std::size_t>(one->step - steps.front().step));
+      const std::int64_t took_ns = step.phases.exchange_ns.value_or(0);
+      const std::int64_t hid_ns = step.phases.exchange_hidden_ns.value_or(-1);
+      if (took_ns <= 0 || hid_ns < 0 || hid_ns > took_ns) {
+        return none(fmt::format("has no time of an exchange in step {} of rank {}", step.step, rank));
+      }
+      exchange_ns += static_cast<double>(took_ns);
+      hidden_ns += static_cast<double>(hid_ns);
+    }
+    if (!least.value || hidden_ns / exchange_ns < *least.value) least.value = hidden_ns / exchange_ns;
+  }
+  return least;
+}
+
 }  // namespace reprobench

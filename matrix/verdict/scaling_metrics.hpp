@@ -19,4 +19,8 @@ Measurement weak_scaling_efficiency(const CellEvidence& cell, const CellEvidence
 // The wait for the slowest rank is part of it. Nothing where no step has that phase.
 std::optional<double> communication_share(const AttemptRecord& attempt);
 
+// Of a training with `overlap: on`: of the time in which a rank exchanged gradients, in the steps that count, the share
+// before the end of its backward pass, waits for other ranks included; of the rank with the least.
+Measurement overlap_share(const AttemptRecord& attempt, const MeasurementSelection& unused);
+
 }  // namespace reprobench

@@ -212,5 +212,39 @@ TEST_CASE("communication is a share of the steps' time, and none where there is 
   CHECK(check.dimension == Dimension::communication);
 }
 
+TEST_CASE("the share of exchanges that the backward pass hides is that of the rank with the least", "[verdict]") {
+  CellEvidence cell = on_ranks(2, {1'000'000});
+  const auto exchange = [&](std::size_t rank, std::size_t step) -> PhaseTimes& {
+    return cell.repeats[0].ranks[rank].trace->steps[step].phases;
+  };
+  const auto share = [&] { return overlap_share(cell.repeats[0], {}); };
+  CHECK(share().missing == "repeat 0 exchanged its gradients after the backward pass (overlap=off)");
+  for (RankRecord& rank : cell.repeats[0].ranks) {
+    rank.result->knobs_resolved["overlap"] = "on";
+    for (StepRecord& step : rank.trace->steps) {
+      step.phases.exchange_ns = 100'000;
+      step.phases.exchange_hidden_ns = 25'000;
+    }
+  }
+  exchange(0, 0).exchange_hidden_ns = 0;  // a step of the warm-up
+  CHECK(share().value == 0.25);
+  exchange(1, 19).exchange_hidden_ns = 75'000;
+  CHECK(share().value == 0.25);
+  exchange(0, 19).exchange_hidden_ns = 100'000;  // all of it; ten of twenty steps count
+  CHECK(*share().value == Approx((9 * 25'000.0 + 75'000) / 1e6));
+  exchange(0, 19).exchange_hidden_ns = 100'001;
+  CHECK(share().missing == "repeat 0 has no time of an exchange in step 20 of rank 0");
+  exchange(0, 19).exchange_hidden_ns = 100'000;
+  exchange(1, 19).exchange_ns = 0;
+  CHECK(share().missing == "repeat 0 has no time of an exchange in step 20 of rank 1");
+  exchange(1, 19).exchange_ns.reset();
+  CHECK(share().missing == "repeat 0 has no time of an exchange in step 20 of rank 1");
+  exchange(1, 19).exchange_ns = 100'000;
+  exchange(1, 19).exchange_hidden_ns.reset();
+  CHECK(share().missing == "repeat 0 has no time of an exchange in step 20 of rank 1");
+  cell.repeats[0].lead().result->knobs_resolved["overlap"] = "off";
+  CHECK(share().missing == "repeat 0 exchanged its gradients after the backward pass (overlap=off)");
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -72,7 +72,8 @@ SAMPLES = {
         **_head("result"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "rank": 1,
         "failure": {"cause": "exception", "detail": "no such preset", "step": 0}, "workload_digest": "", "steps_completed": 0,
         "chain": "", "trace_lines": 1, "peak_rss_bytes": 1, "peak_anonymous_bytes": 1, "peak_allocated_bytes": -1, "peak_reserved_bytes": -1,
-        "optimizer_state_bytes": 8, "model_state_peak_bytes": 24, "start_to_first_step_ns": 0, "knobs_resolved": {}, "fingerprint": FINGERPRINT, "measurements": [MEASUREMENT],
+        "optimizer_state_bytes": 8, "model_state_peak_bytes": 24, "model_state_device_peak_bytes": 8, "model_state_host_peak_bytes": 16,
+        "start_to_first_step_ns": 0, "knobs_resolved": {}, "fingerprint": FINGERPRINT, "measurements": [MEASUREMENT],
     }],
     "exit": [{
         **_head("exit"), "nonce": "00112233aabbccdd", "rank": 1, "exit_code": None, "signal": 11, "launch_error": "", "stopped_by": "runner",

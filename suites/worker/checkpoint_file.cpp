@@ -181,6 +181,7 @@ void Checkpoint::restore(TrainState& state, const LeftOut& left_out) const {
     at::Tensor target = *tensor.here;
     target.copy_(own_part(tensor, is_misplaced ? whole.view({-1}).roll(1) : whole));
   }
+  state.parameters_were_written();
   if (!left_out.optimizer) state.optimizer().set_numbers(numbers_);
 }
 

@@ -77,6 +77,7 @@ void change_parameter(const FaultSite& site, Change change) {
   } else {
     change_element(site.state.parameter(index), site.injection.element, change);
   }
+  site.state.parameter_was_written(index);
 }
 
 constexpr auto kNextUp = [](auto value) {
@@ -113,6 +114,17 @@ void offload_device_mismatch(const FaultSite& site) {
   at::Tensor& kept = site.state.kept(*site.state.index_of(site.injection.tensor)).front();
   kept = at::empty_like(kept, kept.options().device(at::kMeta));
 }
+
+// Updated on the host and not brought back: the device goes on with what it had.
+void offload_stale_parameter(const FaultSite& site) {
+  site.state.forget_to_return(*site.state.index_of(site.injection.tensor));
+}
+
+// Whole parameters are dropped when the pass has ended, and not when the next one is read.
+void parameters_kept_whole(const FaultSite& site) { site.state.keep_whole(); }
+
+// Planted in ranks/overlapped_exchange.hpp, which asks the request.
+void in_exchange(const FaultSite&) {}
 
 // What a product that overflows leaves behind. Of ZeRO 3 a gradient may be in shards already.
 void gradient_inf(const FaultSite& site) {
@@ -224,6 +236,10 @@ constexpr FaultKind kKinds[] = {
     {"gradient_inf",    FaultPhase::after_backward,    Target::own_gradient, &gradient_inf},
     {"atomic_add",      FaultPhase::after_backward,    Target::trained,   &atomic_add},
     {"offload_device_mismatch", FaultPhase::before_update, Target::kept, &offload_device_mismatch},
+    {"offload_stale_parameter", FaultPhase::before_update, Target::kept, &offload_stale_parameter},
+    {"parameters_kept_whole", FaultPhase::before_step, Target::none,     &parameters_kept_whole},
+    {"bucket_late",     FaultPhase::before_step,       Target::none,      &in_exchange},
+    {"bucket_order",    FaultPhase::before_step,       Target::none,      &in_exchange},
     {"skip_update",     FaultPhase::instead_of_update, Target::none,      &skip_update},
     {"updates_stop",    FaultPhase::instead_of_update, Target::none,      &skip_update, true},
     {"update_halved",   FaultPhase::before_step,       Target::none,      &update_halved},
@@ -256,6 +272,21 @@ void check_shared_out(Target target, const FaultSite& site, std::size_t index) {
   if (!sharding.shares_parameters()) return;
   if (target == Target::parameter || target == Target::own_gradient) check_own(site, index, "elements ");
   if (target == Target::trained) refuse("with `zero_stage: 3` no rank has a whole gradient");
+}
+
+// That the settings have what the fault spoils.
+void check_settings(const FaultKind& kind, const FaultSite& site, const CellRequest& request) {
+  const TrainState& state = site.state;
+  if (kind.apply == &offload_stale_parameter && (!state.has_offload() || state.has_parameters_on_host())) {
+    refuse("only with `offload: optimizer` are updated parameters brought back");
+  }
+  if (kind.apply == &parameters_kept_whole && !state.sharding().shares_parameters()) {
+    refuse("only with `zero_stage: 3` on several ranks are whole parameters dropped");
+  }
+  const auto overlap = request.knobs.find("overlap");
+  if (kind.apply == &in_exchange && (overlap == request.knobs.end() || overlap->second != "on")) {
+    refuse("only with `overlap: on` are gradients exchanged in buckets while the backward pass goes on");
+  }
 }
 
 void check_target(const FaultKind& kind, const FaultSite& site) {
@@ -299,6 +330,7 @@ Fault::Fault(const Injection& injection, const CellRequest& request, TrainState&
            " steps");
   }
   if (const FaultKind* kind = find_kind(injection.kind)) {
+    check_settings(*kind, {injection_, state_, batches_}, request);
     check_target(*kind, {injection_, state_, batches_});
   } else {
     is_in_model_ = std::ranges::find(kInModels, injection.kind) != std::end(kInModels);

@@ -29,6 +29,7 @@ constexpr KnobRow kWorkloadRows[] = {
     {"max_grad_norm", &take_as_is, &support_everything},
     {"offload", &take_as_is, &support_everything},
     {"optimizer_layout", &take_as_is, &support_everything},
+    {"overlap", &take_as_is, &support_everything},
     {"precision", &take_as_is, &support_everything},
     {"seed", &take_as_is, &support_everything},
     {"sequence_lengths", &take_as_is, &support_everything},

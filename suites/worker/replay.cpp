@@ -148,6 +148,7 @@ void ReplayRecorder::add_updates(std::int64_t step, NamedTensors& tensors) const
     if (is_trained) tensors.emplace_back("update/" + tensor.name, *tensor.value - before[i]);
     tensor.value->copy_(before[i]);
   }
+  state_.parameters_were_written();
   state_.optimizer().set_numbers(numbers);
 }
 

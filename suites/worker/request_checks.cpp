@@ -31,9 +31,6 @@ void check_request(const CellRequest& request) {
   if (request.world_size > 1 && request.device != "cpu") {
     throw RunFailure("unsupported", "this worker knows no collectives between GPUs");
   }
-  if (request.device != "cpu" && request.knobs.contains("offload") && request.knobs.at("offload") != "none") {
-    throw RunFailure("unsupported", "`offload`: updates on the host of what a GPU trains are not built");
-  }
   if (request.replay && request.checkpoint) throw RunFailure("unsupported", "a replay has no checkpoints");
   if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
     throw RunFailure("bad_request", "`poison_allocator` is asked for, but MALLOC_PERTURB_ is not set");
@@ -72,6 +69,28 @@ OptimizerLayout optimizer_layout_of(const KnobValues& resolved, const Layout& la
   if (records_steps) refuse("its update is no operator of LibTorch, which a recorded step is made of");
   if (sharding_of(layout, resolved).is_on()) refuse("with `zero_stage` no rank has a buffer of all parameters");
   return OptimizerLayout::flat;
+}
+
+Offload offload_of(const KnobValues& resolved, const Layout& layout, OptimizerLayout optimizer_layout,
+                   bool records_steps) {
+  const std::string& value = resolved.at("offload");
+  if (value == "none") return Offload::none;
+  const auto refuse = [&](const char* why) { throw RunFailure("unsupported", "`offload: " + value + "`: " + why); };
+  if (optimizer_layout == OptimizerLayout::flat) refuse("`optimizer_layout: flat` updates its buffers where they lie");
+  if (records_steps) refuse("a recorded step is work of the device alone, and the host would update");
+  if (value == "optimizer") return Offload::optimizer;
+  if (!sharding_of(layout, resolved).shares_parameters()) {
+    refuse("parameters are gathered from the host with `zero_stage: 3` on several ranks alone");
+  }
+  return Offload::optimizer_and_param;
+}
+
+bool overlaps(const KnobValues& resolved, const Layout& layout) {
+  if (resolved.at("overlap") == "off" || layout.ranks == 1) return false;
+  const auto refuse = [](const char* why) { throw RunFailure("unsupported", std::string("`overlap: on`: ") + why); };
+  if (sharding_of(layout, resolved).is_on()) refuse("with `zero_stage` gradients and parameters pass in other ways");
+  if (layout.accumulated > 1) refuse("with `accumulate` a rank's own gradients are added up first");
+  return true;
 }
 
 void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device) {

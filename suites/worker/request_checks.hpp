@@ -28,6 +28,15 @@ void check_whole_steps(const CellRequest& request, const Layout& layout, const C
 OptimizerLayout optimizer_layout_of(const KnobValues& resolved, const Layout& layout, const c10::Device& where,
                                     bool records_steps);
 
+// What `offload` asks for: parameters lie on the host only where ranks share them out, and what a flat state or a
+// recorded step is made of never leaves the device.
+Offload offload_of(const KnobValues& resolved, const Layout& layout, OptimizerLayout optimizer_layout,
+                   bool records_steps);
+
+// Whether `overlap` has gradients exchanged while they come: data-parallel ranks of one micro-batch each can. One rank
+// has nobody to exchange with.
+bool overlaps(const KnobValues& resolved, const Layout& layout);
+
 // A state that cannot fit is refused before any of it is allocated: the kernel would kill the process, or swap.
 void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device);
 

@@ -66,6 +66,7 @@ Digest read_snapshot(const std::filesystem::path& path, TrainState& state, const
   if (field(path, file, "seed") != std::to_string(expected.seed)) refuse(path, "has another seed");
   if (file.tensors.size() != state.tensors().size()) refuse(path, "holds the tensors of another model");
   for (const StateTensor& tensor : state.tensors()) restore(path, file, tensor.name, *tensor.value);
+  state.parameters_were_written();
   OptimizerNumbers numbers = state.optimizer().numbers();
   for (auto& [name, value] : numbers) value = std::bit_cast<double>(hex_field(path, file, name));
   state.optimizer().set_numbers(numbers);

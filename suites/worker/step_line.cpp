@@ -82,6 +82,8 @@ void append_step_line(std::string& text, const StepMeasurement& step, std::int64
   append_field(text, ",\"backward_ns\":", step.phases.backward_ns);
   append_field(text, ",\"optimizer_ns\":", step.phases.optimizer_ns);
   if (step.phases.comm_ns > 0) append_field(text, ",\"comm_ns\":", step.phases.comm_ns);
+  if (step.phases.exchange_ns) append_field(text, ",\"exchange_ns\":", *step.phases.exchange_ns);
+  if (step.phases.exchange_hidden_ns) append_field(text, ",\"exchange_hidden_ns\":", *step.phases.exchange_hidden_ns);
   if (step.phases.data_wait_ns) append_field(text, ",\"data_wait_ns\":", *step.phases.data_wait_ns);
   append_field(text, "},\"rss_bytes\":", step.rss_bytes);
   append_field(text, ",\"anonymous_bytes\":", step.anonymous_bytes);

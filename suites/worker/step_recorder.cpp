@@ -137,9 +137,11 @@ StepMeasurement StepRecorder::complete_oldest() {
   StepMeasurement& measured = captured.measured;
   const StepTimes times = captured.timer->take();
   measured.step_time_ns = times.total_ns;
-  const auto data_wait_ns = measured.phases.data_wait_ns;  // the host's
+  const PhaseTimes of_host = measured.phases;
   measured.phases = times.phases;
-  measured.phases.data_wait_ns = data_wait_ns;
+  measured.phases.data_wait_ns = of_host.data_wait_ns;
+  measured.phases.exchange_ns = of_host.exchange_ns;
+  measured.phases.exchange_hidden_ns = of_host.exchange_hidden_ns;
   measured.ended_ns = trace_.age_ns(times.ended);
   const Readback readback = captured.readback->take();
   measured.loss = readback.scalar;

@@ -1,8 +1,5 @@
 #include "suites/worker/tensor_guard.hpp"
 
-#include <optional>
-#include <string>
-
 #include <ATen/core/Tensor.h>
 
 #include "suites/worker/knobs.hpp"
@@ -10,19 +7,18 @@
 
 namespace reprobench {
 
-// What has to hold of a tensor, each with the setting that makes it so.
-struct TensorGuard::Declaration {
-  c10::Device device;
-  at::ScalarType type;
-  std::string device_setting;
-  std::string type_setting;
+struct TensorGuard::Declarations {
+  Placement parameters;  // and gradients, where the training runs
+  Placement shards;      // of ZeRO 3
+  Placement kept;        // by the optimizer, and what it updates
+  Placement scalars;
 };
 
 namespace {
 
 // "before the phase `clip`"
 std::string text_of(PhaseSide side, StatePhase phase) {
-  constexpr const char* kPhases[] = {"gradients", "clip", "optimizer", "gather"};
+  constexpr const char* kPhases[] = {"gradients", "unscale", "clip", "optimizer", "gather", "checkpoint"};
   return std::string(side == PhaseSide::before ? "before" : "after") + " the phase `" +
          kPhases[static_cast<std::size_t>(phase)] + "`";
 }
@@ -33,55 +29,59 @@ std::string setting(const char* name, const KnobValues& resolved) {
 
 std::string type_word(at::ScalarType type) { return at::toString(type); }
 
-// What is wrong with a tensor: "on device meta, expected cpu by `offload: optimizer`".
-template <class Declaration>
-std::optional<std::string> problem_of(const at::Tensor& tensor, const Declaration& expected) {
+}  // namespace
+
+std::optional<std::string> misplaced(const at::Tensor& tensor, const Placement& expected) {
   if (tensor.device() != expected.device) {
     return "on device " + tensor.device().str() + ", expected " + expected.device.str() + " by " +
            expected.device_setting;
   }
-  if (tensor.scalar_type() != expected.type) {
-    return "of type " + type_word(tensor.scalar_type()) + ", expected " + type_word(expected.type) + " by " +
+  if (expected.type && tensor.scalar_type() != *expected.type) {
+    return "of type " + type_word(tensor.scalar_type()) + ", expected " + type_word(*expected.type) + " by " +
            expected.type_setting;
   }
   if (tensor.layout() != at::kStrided) {
     return tensor.is_sparse() ? "sparse, expected strided" : "of a layout other than strided";
   }
+  if (expected.is_pinned && !tensor.is_pinned())
+    return "in pageable memory, expected pinned by " + expected.device_setting;
   return std::nullopt;
 }
-
-}  // namespace
 
 TensorGuard::TensorGuard(const TrainState& state, const c10::Device& where, const KnobValues& resolved)
     : state_(state) {
   const at::ScalarType type = precision_of(resolved) == Precision::fp64 ? at::kDouble : at::kFloat;
   const std::string precision = setting("precision", resolved);
-  parameters_ = std::make_unique<Declaration>(Declaration{where, type, "`device: " + where.str() + "`", precision});
-  const std::string offload = setting("offload", resolved);
   const c10::Device host(c10::DeviceType::CPU);
-  kept_ = std::make_unique<Declaration>(
-      Declaration{resolved.at("offload") == "optimizer" ? host : where, type, offload, precision});
+  const Placement here{where, "`device: " + where.str() + "`", type, precision};
+  const Placement kept_here{where, setting("offload", resolved), type, precision};
+  const Placement on_host{host, setting("offload", resolved), type, precision, where.is_cuda()};
+  const bool offloads = resolved.at("offload") != "none";
+  declared_ = std::make_unique<Declarations>(
+      Declarations{here, resolved.at("offload") == "optimizer_and_param" ? on_host : here,
+                   offloads ? on_host : kept_here, Placement{host, setting("loss_scale", resolved), std::nullopt, ""}});
 }
 
 TensorGuard::~TensorGuard() = default;
 
 void TensorGuard::check(PhaseSide side, StatePhase phase) const {
-  const auto hold = [&](const at::Tensor& tensor, const Declaration& expected, TensorRole role,
-                        const std::string& name) {
+  const auto hold = [&](const at::Tensor& tensor, const Placement& expected, TensorRole role, const std::string& name) {
     if (!tensor.defined()) return;
-    if (const auto problem = problem_of(tensor, expected)) {
+    if (const auto problem = misplaced(tensor, expected)) {
       throw RunFailure("device_consistency",
                        text_of(side, phase) + ": `" + name + "` (" + std::string(to_string(role)) + ") is " + *problem);
     }
   };
   for (std::size_t i = 0; i < state_.size(); ++i) {
-    hold(state_.parameter(i), *parameters_, TensorRole::parameter, state_.name(i));
-    hold(state_.gradient(i), *parameters_, TensorRole::parameter_gradient, state_.name(i));
-    hold(state_.shard(i), *parameters_, TensorRole::parameter, state_.name(i));
-    hold(state_.shard_gradient(i), *parameters_, TensorRole::parameter_gradient, state_.name(i));
+    hold(state_.parameter(i), declared_->parameters, TensorRole::parameter, state_.name(i));
+    hold(state_.gradient(i), declared_->parameters, TensorRole::parameter_gradient, state_.name(i));
+    hold(state_.shard(i), declared_->shards, TensorRole::parameter, state_.name(i));
+    hold(state_.shard_gradient(i), declared_->parameters, TensorRole::parameter_gradient, state_.name(i));
+    hold(state_.copy_on_host(i), declared_->kept, TensorRole::parameter, state_.name(i) + " (copy on the host)");
   }
   for (const StateTensor& tensor : state_.tensors()) {
-    if (tensor.role == TensorRole::optimizer_state) hold(*tensor.value, *kept_, tensor.role, tensor.name);
+    if (tensor.role == TensorRole::optimizer_state) hold(*tensor.value, declared_->kept, tensor.role, tensor.name);
+    if (tensor.role == TensorRole::scaler_state) hold(*tensor.value, declared_->scalars, tensor.role, tensor.name);
   }
 }
 

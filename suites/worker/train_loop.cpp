@@ -44,6 +44,10 @@ void record_step(TrainingRun& run, std::int64_t step, StepOutcome& outcome) {
   measured.grad_norm = outcome.grad_norm;
   if (outcome.grad_norm) measured.events["clipped"] = outcome.is_clipped ? 1 : 0;
   measured.phases.data_wait_ns = outcome.data_wait_ns;
+  if (outcome.exchanged) {
+    measured.phases.exchange_ns = outcome.exchanged->exchange_ns;
+    measured.phases.exchange_hidden_ns = outcome.exchanged->hidden_ns;
+  }
   measured.loss_scale = outcome.loss_scale;
   if (outcome.loss_scale) measured.events["skipped"] = outcome.is_skipped ? 1 : 0;
   measured.samples = run.batches.micro_batch_size() * run.layout().accumulated;
@@ -54,7 +58,7 @@ void record_step(TrainingRun& run, std::int64_t step, StepOutcome& outcome) {
 
 void keep_checkpoint(TrainingRun& run, std::int64_t step) {
   complete_steps(run, 0);  // the chain up to here is part of it
-  run.checkpoints.write(step, run.recorder.chain());
+  run.guard.around(StatePhase::checkpoint, [&] { run.checkpoints.write(step, run.recorder.chain()); });
 }
 
 // After the step in hand, and with a checkpoint where the run has some.
@@ -107,10 +111,13 @@ std::optional<DataUse> data_use_of(const BatchSource& batches) {
 }
 
 // What is known of a run however it ended.
-void close_record(const StepRecorder& recorder, const TrainState& state, const ComputeDevice& device,
-                  TraceWriter& trace, CellResult& result) {
+void close_record(const StepRecorder& recorder, TrainState& state, const ComputeDevice& device, TraceWriter& trace,
+                  CellResult& result) {
   result.optimizer_state_bytes = state.optimizer_state_bytes();
-  note_model_state(state, nullptr, result);
+  state.note_model_state();
+  result.model_state_peak_bytes = state.model_state_peak().all;
+  result.model_state_device_peak_bytes = state.model_state_peak().on_device;
+  result.model_state_host_peak_bytes = state.model_state_peak().on_host;
   const DeviceMemory memory = device.memory();
   result.peak_allocated_bytes = memory.peak_allocated_bytes;
   result.peak_reserved_bytes = memory.peak_reserved_bytes;
@@ -138,12 +145,14 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   const OptimizerLayout optimizer_layout =
       optimizer_layout_of(result.knobs_resolved, layout, device->where(), device->records_steps());
+  const Offload offload = offload_of(result.knobs_resolved, layout, optimizer_layout, device->records_steps());
   check_memory(model, preset, precision, *device);
   const std::optional<std::string> own_data = own_data_of(request.workload);
   std::optional<OwnWeights> own_weights = own_weights_of(request.workload, model, preset, tables.models);
   if (own_weights) result.weights = own_weights->use();
   TrainState state(model, preset, request.workload.steps, seed, precision, device->where(),
-                   sharding_of(layout, result.knobs_resolved), own_weights ? &*own_weights : nullptr, optimizer_layout);
+                   sharding_of(layout, result.knobs_resolved), own_weights ? &*own_weights : nullptr, optimizer_layout,
+                   offload);
   if (device->records_steps()) state.keep_step_numbers_on_device();
   LossScaler scaler(request, result.knobs_resolved, precision, state);
   BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,
@@ -167,7 +176,10 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                                 trace.monotonic_us(), request.rank, loaded_torch_version(), checkpoints.resumed()}));
   trace.write();
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
-  GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, shards ? &*shards : nullptr, state);
+  std::optional<OverlappedExchange> overlapped;
+  if (overlaps(result.knobs_resolved, layout)) overlapped.emplace(*ranks, state, request.inject);
+  GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, shards ? &*shards : nullptr,
+                        overlapped ? &*overlapped : nullptr, state);
   const Digest& chain_before = request.replay ? replay.chain_before() : checkpoints.chain_before();
   StepRecorder recorder(request.trace, request.workload.steps, chain_before, state, shards ? &*shards : nullptr,
                         batches, *device, trace);
@@ -193,6 +205,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                   gradients,
                   shards ? &*shards : nullptr,
                   gathered ? &*gathered : nullptr,
+                  overlapped ? &*overlapped : nullptr,
                   ranks ? &*ranks : nullptr,
                   scaler,
                   guard,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <stdexcept>
 
 #include <ATen/TensorOperators.h>
@@ -16,21 +15,9 @@
 #include "models/learning_rate.hpp"
 #include "suites/worker/own_weights.hpp"
 #include "suites/worker/tensor_record.hpp"
+#include "suites/worker/train_state_slot.hpp"
 
 namespace reprobench {
-
-struct TrainState::Slot {
-  std::string name;
-  at::Tensor parameter;
-  at::Tensor detached;           // the same memory, without autograd
-  at::Tensor flat;               // of a sharded state: the same as one dimension,
-  at::Tensor shard;              // and what this rank keeps or updates of it
-  std::vector<at::Tensor> kept;  // by the optimizer
-  at::Tensor scratch;            // of the optimizer, so that a step allocates nothing here
-  bool is_frozen;
-  bool decays;
-  Digest initial;
-};
 
 struct TrainState::Buffer {
   std::string name;
@@ -101,13 +88,11 @@ at::Tensor unwatched(const at::Tensor& tensor) {
   return flat;
 }
 
-c10::StorageImpl& memory_of(const at::Tensor& tensor) { return *tensor.storage().unsafeGetStorageImpl(); }
-
 }  // namespace
 
 TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed,
                        Precision precision, const c10::Device& device, const Sharding& sharding,
-                       OwnWeights* own_weights, OptimizerLayout layout)
+                       OwnWeights* own_weights, OptimizerLayout layout, Offload offload)
     : preset_(preset),
       steps_(steps),
       optimizer_(make_optimizer(preset.optimizer)),
@@ -115,8 +100,14 @@ TrainState::TrainState(const Model& model, const ModelPreset& preset, std::int64
       sharding_(sharding) {
   const std::vector<ParameterSpec> specs = model.parameters(preset);
   if (sharding_.is_on()) partition_ = partition_of(specs, sharding_);
+  if (offload != Offload::none) offloaded_ = std::make_unique<OffloadedUpdate>(offload, device);
+  if (has_parameters_on_host() && !sharding_.shares_parameters()) {
+    throw std::logic_error("parameters on the host are shards of ZeRO 3");
+  }
   if (layout == OptimizerLayout::flat) {
-    if (sharding_.is_on() || !device.is_cpu()) throw std::logic_error("a flat state is whole, and on the CPU");
+    if (sharding_.is_on() || has_offload() || !device.is_cpu()) {
+      throw std::logic_error("a flat state is whole, and on the CPU");
+    }
     flat_ = std::make_unique<FlatState>(specs, *optimizer_, precision == Precision::fp64);
   }
   for (const ParameterSpec& spec : specs) {
@@ -151,7 +142,8 @@ void TrainState::cut_shard(std::size_t index) {
   slot.flat = sharding_.shares_parameters() ? unwatched(slot.detached) : slot.detached.view({-1});
   if (shard.size() > 0) slot.shard = slot.flat.narrow(0, shard.begin, shard.size());
   if (!sharding_.shares_parameters()) return;
-  if (slot.shard.defined()) slot.shard = slot.shard.clone();
+  if (slot.shard.defined())
+    slot.shard = has_parameters_on_host() ? offloaded_->copy_of(slot.shard) : slot.shard.clone();
   drop_whole(index);
 }
 
@@ -160,6 +152,12 @@ void TrainState::keep(std::size_t index) {
   Slot& slot = slots_[index];
   const at::Tensor& updated = sharding_.is_on() ? slot.shard : slot.detached;
   if (slot.is_frozen || !updated.defined()) return;
+  if (offloaded_ != nullptr) {
+    offloaded_->add(index, updated);
+    for (std::size_t i = 0; i < optimizer_->keeps().size(); ++i) slot.kept.push_back(offloaded_->zeros_like(updated));
+    slot.scratch = offloaded_->zeros_like(updated);
+    return;
+  }
   for (std::size_t i = 0; i < optimizer_->keeps().size(); ++i) {
     slot.kept.push_back(flat_ == nullptr ? at::zeros_like(updated) : flat_->kept(index, i));
   }
@@ -214,52 +212,21 @@ const at::Tensor& TrainState::shard_gradient(std::size_t index) const {
 const at::Tensor& TrainState::flat_parameter(std::size_t index) const { return slots_[index].flat; }
 void TrainState::drop_gradient(std::size_t index) { slots_[index].parameter.mutable_grad() = at::Tensor(); }
 
-// Of a view that would be all of what it looks into; of a flat state each buffer once.
-std::int64_t TrainState::optimizer_state_bytes() const {
-  std::set<const c10::StorageImpl*> seen;
-  std::int64_t bytes = 0;
-  for (const Slot& slot : slots_) {
-    for (const at::Tensor& kept : slot.kept) {
-      if (seen.insert(&memory_of(kept)).second) bytes += static_cast<std::int64_t>(kept.storage().nbytes());
-    }
-  }
-  return bytes;
+const at::Tensor& TrainState::copy_on_host(std::size_t index) const {
+  static const at::Tensor kNone;
+  return offloaded_ == nullptr ? kNone : offloaded_->copy(index);
 }
 
-std::int64_t TrainState::model_state_bytes() const {
-  std::set<const c10::StorageImpl*> seen;  // shards may lie in what they are cut from
-  std::int64_t bytes = 0;
-  const auto add = [&](const at::Tensor& tensor) {
-    if (tensor.defined() && seen.insert(&memory_of(tensor)).second) {
-      bytes += static_cast<std::int64_t>(memory_of(tensor).nbytes());
-    }
-  };
-  for (const Slot& slot : slots_) {
-    add(slot.parameter);
-    add(slot.parameter.grad());
-    add(slot.shard);
-    if (slot.shard.defined()) add(slot.shard.grad());
-    for (const at::Tensor& kept : slot.kept) add(kept);
-  }
-  return bytes;
+void TrainState::parameter_was_written(std::size_t index) {
+  if (offloaded_ != nullptr) offloaded_->take(index, updated(index));
 }
 
-bool TrainState::has_room(std::size_t index) const { return memory_of(slots_[index].parameter).data() != nullptr; }
-
-void TrainState::make_room(std::size_t index) {
-  const Slot& slot = slots_[index];
-  const std::size_t bytes =
-      static_cast<std::size_t>(slot.parameter.numel()) * static_cast<std::size_t>(slot.parameter.element_size());
-  c10::StorageImpl& memory = memory_of(slot.parameter);
-  memory.set_data_ptr_noswap(memory.allocator()->allocate(bytes));
-  memory.set_nbytes(bytes);
+void TrainState::parameters_were_written() {
+  for (std::size_t i = 0; i < slots_.size(); ++i) parameter_was_written(i);
 }
 
-// Whoever reads it before there is room again gets LibTorch's error "its data is not allocated yet".
-void TrainState::drop_whole(std::size_t index) {
-  c10::StorageImpl& memory = memory_of(slots_[index].parameter);
-  memory.set_data_ptr_noswap(at::DataPtr(nullptr, slots_[index].parameter.device()));
-  memory.set_nbytes(0);
+at::Tensor& TrainState::updated(std::size_t index) {
+  return sharding_.is_on() ? slots_[index].shard : slots_[index].parameter;
 }
 
 void TrainState::clear_gradients() {
@@ -315,6 +282,16 @@ void TrainState::update_flat() {
 void TrainState::apply_update() {
   const c10::NoGradGuard no_grad;
   if (flat_ != nullptr) return update_flat();
+  if (offloaded_ != nullptr) return update_on_host();
+  for (const std::size_t i : with_gradient()) {
+    Slot& slot = slots_[i];
+    optimizer_->step({updated(i), slot.kept, slot.scratch, slot.decays}, numbers_->if_defined());
+  }
+}
+
+// The parameters that this rank updates now, each with the gradient of what it updates.
+std::vector<std::size_t> TrainState::with_gradient() {
+  std::vector<std::size_t> found;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (i == held_) continue;
     Slot& slot = slots_[i];
@@ -322,10 +299,19 @@ void TrainState::apply_update() {
       const Shard shard = partition_.of(sharding_.rank, i);
       slot.shard.mutable_grad() = slot.parameter.grad().flatten().narrow(0, shard.begin, shard.size());
     }
-    at::Tensor& updated = sharding_.is_on() ? slot.shard : slot.parameter;
-    if (!updated.defined() || !updated.grad().defined()) continue;
-    optimizer_->step({updated, slot.kept, slot.scratch, slot.decays}, numbers_->if_defined());
+    if (updated(i).defined() && updated(i).grad().defined()) found.push_back(i);
   }
+  return found;
+}
+
+void TrainState::update_on_host() {
+  std::vector<OffloadedTensors> all;
+  for (const std::size_t i : with_gradient()) {
+    Slot& slot = slots_[i];
+    all.push_back({i, updated(i), updated(i).grad(), slot.kept, slot.scratch, slot.decays});
+  }
+  offloaded_->run(all, *optimizer_);
+  note_model_state();
 }
 
 void TrainState::keep_step_numbers_on_device() {

@@ -12,6 +12,7 @@
 #include "matrix/contract/trace.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/flat_state.hpp"
+#include "suites/worker/offloaded_update.hpp"
 #include "suites/worker/optimizer.hpp"
 #include "suites/worker/ranks/partition.hpp"
 
@@ -32,15 +33,22 @@ struct StateTensor {
   const at::Tensor* value = nullptr;  // detached
 };
 
+// Memory of parameters, gradients and the optimizer's state, each piece once.
+struct ModelStateBytes {
+  std::int64_t all = -1;
+  std::int64_t on_device = -1;  // where the training runs
+  std::int64_t on_host = -1;    // what offload keeps there
+};
+
 class TrainState {
  public:
   // For a run of `steps`. Initial values are drawn on the host in fp32 and, for fp64, converted; bf16 and fp16 keep
   // fp32 parameters. A sharded state keeps of the optimizer's state this rank's shards alone; of ZeRO 3 of the
   // parameters as well, and whole ones are without memory until somebody makes room for them. What `own_weights` has
-  // begins as that has it; nothing of it is left afterwards. A flat state is on the CPU and is not sharded.
+  // begins as that has it; nothing of it is left afterwards. A flat state is on the CPU, not sharded and not offloaded.
   TrainState(const Model& model, const ModelPreset& preset, std::int64_t steps, std::uint64_t seed, Precision precision,
              const c10::Device& device, const Sharding& sharding = {}, OwnWeights* own_weights = nullptr,
-             OptimizerLayout layout = OptimizerLayout::per_tensor);
+             OptimizerLayout layout = OptimizerLayout::per_tensor, Offload offload = Offload::none);
   ~TrainState();
   TrainState(const TrainState&) = delete;
   TrainState& operator=(const TrainState&) = delete;
@@ -70,8 +78,19 @@ class TrainState {
   // Bytes of memory that the optimizer's state takes here, by what was allocated for it.
   std::int64_t optimizer_state_bytes() const;
 
-  // Bytes of memory that parameters, gradients and the optimizer's state take here at this moment.
-  std::int64_t model_state_bytes() const;
+  // At this moment, and the most of each that was noted so far.
+  ModelStateBytes model_state_bytes() const;
+  void note_model_state();
+  const ModelStateBytes& model_state_peak() const { return peak_; }
+
+  // Of an offloaded state what the host updates of a parameter; undefined if that is nothing.
+  const at::Tensor& copy_on_host(std::size_t index) const;
+  bool has_offload() const { return offloaded_ != nullptr; }
+  bool has_parameters_on_host() const { return offloaded_ != nullptr && offloaded_->has_parameters(); }
+
+  // After somebody has written parameters, or that one: an offloaded state has a second place for them.
+  void parameters_were_written();
+  void parameter_was_written(std::size_t index);
 
   // Of a sharded state: what this rank updates of a parameter, as one dimension of the parameter's own memory (of ZeRO
   // 3 of memory apart; undefined if that is nothing), its gradient, and all of the parameter as one dimension.
@@ -113,6 +132,11 @@ class TrainState {
   void scale_learning_rate(double share) { learning_rate_share_ = share; }
   void hold(std::size_t index) { held_ = index; }
 
+  // For faults: that parameter's next update stays on the host; parameters stay whole until the pass has ended.
+  void forget_to_return(std::size_t index) { offloaded_->forget_to_return(index); }
+  void keep_whole() { keeps_whole_ = true; }
+  bool keeps_whole() const { return keeps_whole_; }
+
   Optimizer& optimizer() { return *optimizer_; }
   const Optimizer& optimizer() const { return *optimizer_; }
 
@@ -125,13 +149,17 @@ class TrainState {
   void cut_shard(std::size_t index);
   void keep(std::size_t index);
   void update_flat();
+  std::vector<std::size_t> with_gradient();
+  void update_on_host();
+  at::Tensor& updated(std::size_t index);
   void list_tensors();
 
   const ModelPreset& preset_;
   std::int64_t steps_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<StepNumbers> numbers_;
-  std::unique_ptr<FlatState> flat_;  // null: every tensor has memory of its own
+  std::unique_ptr<FlatState> flat_;             // null: every tensor has memory of its own
+  std::unique_ptr<OffloadedUpdate> offloaded_;  // null: all of it lies where the training runs
   std::vector<Slot> slots_;
   std::vector<Buffer> buffers_;
   std::vector<std::unique_ptr<at::Tensor>> added_;
@@ -140,6 +168,8 @@ class TrainState {
   Partition partition_;  // of a sharded state
   double learning_rate_share_ = 1;
   std::optional<std::size_t> held_;
+  bool keeps_whole_ = false;
+  ModelStateBytes peak_;
 };
 
 }  // namespace reprobench

@@ -11,6 +11,7 @@
 #include "suites/worker/loss_scaler.hpp"
 #include "suites/worker/ranks/gathered_parameters.hpp"
 #include "suites/worker/ranks/gradient_sum.hpp"
+#include "suites/worker/ranks/overlapped_exchange.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
 #include "suites/worker/replay.hpp"
 #include "suites/worker/step_recorder.hpp"
@@ -32,9 +33,10 @@ struct TrainingRun {
   ReplayRecorder& replay;
   Checkpoints& checkpoints;
   GradientSum& gradients;
-  ZeroShards* shards;            // null: every rank has all of the state
-  GatheredParameters* gathered;  // null: every rank has all parameters whole
-  RankGroup* ranks;              // null: there is one
+  ZeroShards* shards;              // null: every rank has all of the state
+  GatheredParameters* gathered;    // null: every rank has all parameters whole
+  OverlappedExchange* overlapped;  // null: gradients are exchanged after the backward pass
+  RankGroup* ranks;                // null: there is one
   LossScaler& scaler;
   const TensorGuard& guard;
   double max_grad_norm;  // 0: any
@@ -47,6 +49,11 @@ struct TrainingRun {
   template <class Pass>
   void pass(Pass work) const {
     gathered == nullptr ? work() : gathered->during(work);
+  }
+  // The second of them; gradients that are exchanged meanwhile are those of the loss times 1 / `unscale`.
+  template <class Pass>
+  void backward_pass(std::int64_t step, double unscale, Pass work) const {
+    overlapped == nullptr ? pass(work) : overlapped->during(step, unscale, work);
   }
   bool fault_acts(FaultPhase phase, std::int64_t step) const { return fault != nullptr && fault->act(phase, step); }
 };

@@ -49,12 +49,13 @@ void TrainingSteps::forward(StepOutcome& outcome) {
   *outcome.loss = run_.model.loss(widened(outcome.outputs), context_.batch());
 }
 
-void TrainingSteps::backward(StepOutcome& outcome) {
-  if (!run_.scaler.scales()) return run_.pass([&] { outcome.loss->backward(); });
-  const double scale = run_.scaler.scale();
-  run_.pass([&] { outcome.loss->mul(scale).backward(); });
+void TrainingSteps::backward(std::int64_t step, StepOutcome& outcome) {
+  const double scale = run_.scaler.scales() ? run_.scaler.scale() : 1;
+  run_.backward_pass(step, 1 / scale,
+                     [&] { run_.scaler.scales() ? outcome.loss->mul(scale).backward() : outcome.loss->backward(); });
+  if (!run_.scaler.scales()) return;
   const bool was_unscaled = run_.gathered != nullptr && run_.gathered->reduces_at_once();
-  if (!was_unscaled) run_.state.scale_gradients(1 / scale);
+  if (!was_unscaled) run_.guard.around(StatePhase::unscale, [&] { run_.state.scale_gradients(1 / scale); });
 }
 
 // All ranks come to the same, so that they go on from equal parameters.
@@ -106,17 +107,18 @@ StepOutcome TrainingSteps::run_operators(std::int64_t step) {
     forward(outcome);
     timer.mark(StepMark::forwarded);
     run_.replay.enter_pass("backward");
-    backward(outcome);
+    backward(step, outcome);
     if (number == 0) run_.fault_acts(FaultPhase::after_backward, step);
     timer.mark(StepMark::differentiated);
     if (run_.layout().is_whole()) break;
-    note_model_state(run_.state, run_.gathered, run_.result);
+    run_.state.note_model_state();
     run_.recorder.micro_batch_gradients(number);
     run_.gradients.add(*outcome.loss);
     timer.mark(StepMark::reduced);
   }
   if (!run_.layout().is_whole()) {
     *outcome.loss = run_.gradients.finish();
+    outcome.exchanged = run_.gradients.overlapped();
     timer.mark(StepMark::reduced);
   }
   update(step, outcome);
@@ -133,10 +135,10 @@ StepOutcome TrainingSteps::launch_recorded(std::int64_t step) {
   run_.state.begin_update(step);
   outcome.timer->mark(StepMark::loaded);
   if (work_ == nullptr) {
-    work_ = run_.device.record([this] {
+    work_ = run_.device.record([this, step] {
       run_.state.clear_gradients();
       forward(recorded_);
-      backward(recorded_);
+      backward(step, recorded_);
       run_.state.apply_update();
     });
   }
@@ -147,12 +149,6 @@ StepOutcome TrainingSteps::launch_recorded(std::int64_t step) {
   outcome.outputs = recorded_.outputs;
   *outcome.loss = *recorded_.loss;
   return outcome;
-}
-
-void note_model_state(const TrainState& state, const GatheredParameters* gathered, CellResult& result) {
-  std::int64_t& peak_bytes = result.model_state_peak_bytes;
-  peak_bytes = std::max(peak_bytes, state.model_state_bytes());
-  if (gathered != nullptr) peak_bytes = std::max(peak_bytes, gathered->peak_bytes());
 }
 
 }  // namespace reprobench

@@ -18,8 +18,9 @@ struct StepOutcome {
   std::int64_t data_wait_ns = 0;
   std::optional<double> grad_norm = {};  // before clipping, where the step clips
   bool is_clipped = false;
-  std::optional<double> loss_scale = {};  // where that is dynamic
-  bool is_skipped = false;                // nothing was updated, because a gradient is not finite
+  std::optional<double> loss_scale = {};        // where that is dynamic
+  std::optional<ExchangeTimes> exchanged = {};  // where that goes on beside the backward pass
+  bool is_skipped = false;                      // nothing was updated, because a gradient is not finite
   std::unique_ptr<StepTimer> timer;
 
   StepOutcome();
@@ -40,7 +41,7 @@ class TrainingSteps {
   StepOutcome run_operators(std::int64_t step);
   StepOutcome launch_recorded(std::int64_t step);
   void forward(StepOutcome& outcome);
-  void backward(StepOutcome& outcome);
+  void backward(std::int64_t step, StepOutcome& outcome);
   void judge_gradients(StepOutcome& outcome);
   void update(std::int64_t step, StepOutcome& outcome);
 
@@ -50,9 +51,5 @@ class TrainingSteps {
   StepOutcome recorded_;  // what a recording writes into
   std::unique_ptr<RecordedWork> work_;
 };
-
-// The most that parameters, gradients and optimizer state took, as far as that is seen: with all gradients of a pass
-// there, and wherever parameters were gathered.
-void note_model_state(const TrainState& state, const GatheredParameters* gathered, CellResult& result);
 
 }  // namespace reprobench

@@ -98,8 +98,11 @@ std::unique_ptr<PendingReadback> ReadbackQueue::begin(std::span<const at::Tensor
   slot->headers.clear();
   std::vector<DeviceBytes> bytes;
   for (const at::Tensor& tensor : tensors) {
+    // What offload keeps on the host, and the numbers of a loss scale, come here first: a kernel reads no pageable
+    // memory.
+    const at::Tensor here = tensor.is_cuda() ? tensor : tensor.to(scalar.device(), tensor.scalar_type());
     // A dense copy that goes out of scope is used again only by work queued after what reads it here.
-    const at::Tensor dense = tensor.detach().contiguous();
+    const at::Tensor dense = here.detach().contiguous();
     slot->headers.push_back({dtype_name(dense), {dense.sizes().begin(), dense.sizes().end()}});
     bytes.push_back({DevicePointer<const unsigned char>::of(dense.data_ptr()), dense.nbytes()});
   }

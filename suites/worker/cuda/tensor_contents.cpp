@@ -28,6 +28,7 @@ std::pair<at::ScalarType, SketchType> sketched_as(const at::Tensor& tensor) {
 }  // namespace
 
 Digest TensorContents::digest(const at::Tensor& tensor) {
+  if (tensor.device().is_cpu()) return digest_of(tensor);  // kept there by offload
   const at::Tensor dense = tensor.detach().contiguous();
   const DeviceBytes bytes{DevicePointer<const unsigned char>::of(dense.data_ptr()), dense.nbytes()};
   digest_.enqueue({&bytes, 1}, current_stream());
@@ -36,6 +37,7 @@ Digest TensorContents::digest(const at::Tensor& tensor) {
 }
 
 Sketch TensorContents::sketch(const at::Tensor& tensor) {
+  if (tensor.device().is_cpu()) return sketch_of(tensor);
   const auto [type, sketch_type] = sketched_as(tensor);
   const at::Tensor dense = tensor.detach().to(type).contiguous();
   const SketchTensor content{sketch_type, DevicePointer<const unsigned char>::of(dense.data_ptr()),

@@ -86,7 +86,7 @@ void GatheredParameters::before_operator(const std::vector<std::size_t>& paramet
     whole_.push_back(i);
     ++gathered_;
   }
-  peak_bytes_ = std::max(peak_bytes_, state_.model_state_bytes());
+  state_.note_model_state();
 }
 
 // A gradient comes a little before autograd has put it where the state finds it.
@@ -97,7 +97,7 @@ void GatheredParameters::reduce_pending() {
       waiting.push_back(i);
       continue;
     }
-    peak_bytes_ = std::max(peak_bytes_, state_.model_state_bytes());
+    state_.note_model_state();
     seen_(i);
     std::vector<at::Tensor> own(state_.size());
     own[i] = state_.gradient(i);
@@ -107,6 +107,7 @@ void GatheredParameters::reduce_pending() {
 }
 
 void GatheredParameters::drop_all_but(const std::vector<std::size_t>& kept) {
+  if (!kept.empty() && state_.keeps_whole()) return;  // a fault
   std::erase_if(whole_, [&](std::size_t i) {
     if (std::ranges::find(kept, i) != kept.end()) return false;
     state_.drop_whole(i);

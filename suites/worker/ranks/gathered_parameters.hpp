@@ -51,8 +51,7 @@ class GatheredParameters {
   // Whether the gradients of a pass are the sums over all ranks when it has ended.
   bool reduces_at_once() const { return share_ != 0; }
 
-  std::int64_t gathered() const { return gathered_; }      // parameters so far, each as often as it was
-  std::int64_t peak_bytes() const { return peak_bytes_; }  // most of TrainState::model_state_bytes() at any gathering
+  std::int64_t gathered() const { return gathered_; }  // parameters so far, each as often as it was
 
  private:
   struct Watch;
@@ -71,7 +70,6 @@ class GatheredParameters {
   bool is_busy_ = false;              // gathering: its own operators are not looked at
   std::exception_ptr failure_;        // LibTorch swallows what a callback throws
   std::int64_t gathered_ = 0;
-  std::int64_t peak_bytes_ = 0;
 };
 
 }  // namespace reprobench

@@ -62,8 +62,9 @@ void PairwiseSum::add_last_two() {
   left.terms += right.terms;
 }
 
-GradientSum::GradientSum(const Layout& layout, RankGroup* ranks, ZeroShards* shards, TrainState& state)
-    : layout_(layout), ranks_(ranks), shards_(shards), state_(state) {}
+GradientSum::GradientSum(const Layout& layout, RankGroup* ranks, ZeroShards* shards, OverlappedExchange* overlapped,
+                         TrainState& state)
+    : layout_(layout), ranks_(ranks), shards_(shards), overlapped_(overlapped), state_(state) {}
 
 void GradientSum::add(const at::Tensor& loss) {
   const c10::NoGradGuard no_grad;
@@ -80,6 +81,10 @@ at::Tensor GradientSum::finish() {
   // A loss is the mean over its micro-batch, and these are equal.
   const double share = 1.0 / static_cast<double>(layout_.micro_batches());
   if (shards_ != nullptr && shards_->sharding().shares_gradients()) return finish_shards(std::move(sums), share);
+  if (overlapped_ != nullptr) {  // which has every gradient of the one micro-batch
+    times_ = overlapped_->finish(share);
+    return gathered({sums.front()}).front().mul(share);
+  }
   if (ranks_ != nullptr) add_over_ranks(sums);
   std::size_t next = 1;
   for (std::size_t i = 0; i < state_.size(); ++i) {

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "suites/worker/ranks/layout.hpp"
+#include "suites/worker/ranks/overlapped_exchange.hpp"
 #include "suites/worker/train_state.hpp"
 
 namespace at {
@@ -38,8 +40,10 @@ class PairwiseSum {
 
 class GradientSum {
  public:
-  // `ranks` may be null: then there is one; `shards`: every rank has all of the state. All must outlive this.
-  GradientSum(const Layout& layout, RankGroup* ranks, ZeroShards* shards, TrainState& state);
+  // `ranks` may be null: then there is one; `shards`: every rank has all of the state; `overlapped`: gradients are
+  // exchanged here. All must outlive this.
+  GradientSum(const Layout& layout, RankGroup* ranks, ZeroShards* shards, OverlappedExchange* overlapped,
+              TrainState& state);
 
   // Takes in the gradients of the micro-batch that has just been differentiated.
   void add(const at::Tensor& loss);
@@ -47,6 +51,9 @@ class GradientSum {
   // The mean over all micro-batches of all ranks: gradients into the state, the loss comes back. Every rank has the
   // same bits, or (ZeRO 2) its shard of them.
   at::Tensor finish();
+
+  // Of the last finish(); nothing where gradients were exchanged here.
+  const std::optional<ExchangeTimes>& overlapped() const { return times_; }
 
  private:
   at::Tensor finish_shards(std::vector<at::Tensor> sums, double share);
@@ -56,8 +63,10 @@ class GradientSum {
   const Layout& layout_;
   RankGroup* ranks_;
   ZeroShards* shards_;
+  OverlappedExchange* overlapped_;
   TrainState& state_;
   PairwiseSum own_;
+  std::optional<ExchangeTimes> times_;
 };
 
 }  // namespace reprobench

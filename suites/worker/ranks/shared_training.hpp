@@ -31,6 +31,8 @@ struct RankTrace {
   std::vector<StepRecord> steps;
   std::int64_t optimizer_state_bytes = -1;
   std::int64_t model_state_peak_bytes = -1;
+  std::int64_t on_device_peak_bytes = -1;
+  std::int64_t on_host_peak_bytes = -1;
 };
 
 inline RankTrace rank_trace_from(const std::filesystem::path& folder) {
@@ -83,6 +85,8 @@ inline std::vector<RankTrace> train_on(int ranks, int accumulate, const SharedTr
     traces[static_cast<std::size_t>(rank)].workload_digest = result.workload_digest;
     traces[static_cast<std::size_t>(rank)].optimizer_state_bytes = result.optimizer_state_bytes;
     traces[static_cast<std::size_t>(rank)].model_state_peak_bytes = result.model_state_peak_bytes;
+    traces[static_cast<std::size_t>(rank)].on_device_peak_bytes = result.model_state_device_peak_bytes;
+    traces[static_cast<std::size_t>(rank)].on_host_peak_bytes = result.model_state_host_peak_bytes;
   });
   return traces;
 }

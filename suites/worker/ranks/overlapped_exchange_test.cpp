@@ -1,0 +1,89 @@
+// Gradients exchanged beside the backward pass: a fixed plan, equal bits, and what is hidden of it.
+#include "suites/worker/ranks/overlapped_exchange.hpp"
+
+#include <algorithm>
+
+#include <torch/version.h>
+
+#include "ci/catch.hpp"
+#include "suites/worker/ranks/shared_training.hpp"
+#include "suites/worker/run_failure.hpp"
+
+namespace reprobench {
+namespace {
+
+const KnobValues kOverlap{{"overlap", "on"}};
+const SharedTraining kSharedLlama{"llama", "tiny", 4};
+const SharedTraining kSharedLora{"llama", "tiny-lora", 4};
+
+TEST_CASE("buckets hold the trained parameters from the model's end, as many as fit", "[ranks]") {
+  using Plan = std::vector<std::vector<std::size_t>>;
+  CHECK(bucket_plan({100, 10, 0, 50, 40}, 100) == Plan{{4, 3, 1}, {0}});
+  CHECK(bucket_plan({100, 11, 0, 50, 40}, 100) == Plan{{4, 3}, {1}, {0}});
+  CHECK(bucket_plan({1, 200, 1}, 100) == Plan{{2}, {1}, {0}});
+  CHECK(bucket_plan({0, 0}, 100).empty());
+}
+
+TEST_CASE("an exchange beside the backward pass makes the bits of one rank", "[ranks]") {
+  for (const SharedTraining& training : {kSharedMlp, kSharedLlama, kSharedLora}) {
+    for (const int ranks : {2, 4}) {
+      INFO(training.model << "/" << training.preset << " on " << ranks);
+      const RankTrace alone = train_on(1, ranks, training).front();
+      const std::vector<RankTrace> shared = train_on(ranks, 1, training, {}, kOverlap);
+      CHECK(differences(shared, alone).empty());
+      CHECK(shared.front().workload_digest == alone.workload_digest);
+    }
+  }
+}
+
+TEST_CASE("gradients of a scaled loss are sent unscaled", "[ranks]") {
+  KnobValues knobs{{"precision", "bf16"}, {"max_grad_norm", "0.5"}};
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+  knobs["precision"] = "fp16";
+#endif
+  const RankTrace alone = train_on(1, 2, kSharedMlp, {}, knobs).front();
+  knobs["overlap"] = "on";
+  CHECK(differences(train_on(2, 1, kSharedMlp, {}, knobs), alone).empty());
+}
+
+TEST_CASE("every step says how long its exchanges ran and what of that the backward pass hid", "[ranks]") {
+  for (const RankTrace& rank : train_on(2, 1, kSharedLlama, {}, kOverlap)) {
+    for (const StepRecord& step : rank.steps) {
+      CHECK(step.phases.exchange_ns.value() > 0);
+      CHECK(step.phases.exchange_hidden_ns.value() > 0);  // the last layers' buckets go first
+      CHECK(*step.phases.exchange_hidden_ns <= *step.phases.exchange_ns);
+    }
+  }
+  for (const RankTrace& rank : train_on(2, 1, kSharedLlama)) {
+    CHECK_FALSE(rank.steps[0].phases.exchange_ns);
+    CHECK_FALSE(rank.steps[0].phases.exchange_hidden_ns);
+  }
+}
+
+TEST_CASE("a first bucket that waits for the end hides nothing on its rank, and changes no bit", "[ranks]") {
+  const Injection fault{"bucket_late", 2, "", 0};  // on the last rank
+  const std::vector<RankTrace> late = train_on(2, 1, kSharedLlama, fault, kOverlap);
+  CHECK(late[1].steps[0].phases.exchange_hidden_ns.value() > 0);
+  CHECK(late[1].steps[1].phases.exchange_hidden_ns == 0);
+  CHECK(late[1].steps[2].phases.exchange_hidden_ns == 0);
+  CHECK(differences(late, train_on(1, 2, kSharedLlama).front()).empty());
+}
+
+TEST_CASE("overlap where gradients become one in another way is refused", "[ranks]") {
+  const auto why_not = [](int ranks, int accumulate, KnobValues knobs) -> std::string {
+    knobs["overlap"] = "on";
+    try {
+      train_on(ranks, accumulate, kSharedMlp, {}, knobs);
+    } catch (const RunFailure& failure) {
+      return failure.cause() + ": " + failure.what();
+    }
+    return "";
+  };
+  CHECK(why_not(2, 2, {}) == "unsupported: `overlap: on`: with `accumulate` a rank's own gradients are added up first");
+  CHECK(why_not(2, 1, {{"zero_stage", "1"}}) ==
+        "unsupported: `overlap: on`: with `zero_stage` gradients and parameters pass in other ways");
+  CHECK(why_not(1, 2, {}).empty());  // one rank has nobody to exchange with
+}
+
+}  // namespace
+}  // namespace reprobench
