@@ -24,6 +24,7 @@
 #include "suites/worker/request_checks.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
+#include "suites/worker/state_memory.hpp"
 #include "suites/worker/tensor_record.hpp"
 #include "suites/worker/train_state.hpp"
 #include "suites/worker/training_fixture.hpp"
@@ -265,7 +266,7 @@ TEST_CASE("trained parameters and each of the optimizer's states lie in a buffer
   }
   CHECK(trained > 10);
   for (const auto& buffer : buffers) CHECK(buffer.size() == 1);
-  CHECK(state.optimizer_state_bytes() == 2 * static_cast<std::int64_t>(state.parameter(0).storage().nbytes()));
+  CHECK(optimizer_state_bytes(state) == 2 * static_cast<std::int64_t>(state.parameter(0).storage().nbytes()));
 }
 
 class Calls final : public OperatorListener {

@@ -12,6 +12,7 @@
 #include "ci/catch.hpp"
 #include "suites/worker/ranks/shared_training.hpp"
 #include "suites/worker/run_failure.hpp"
+#include "suites/worker/state_memory.hpp"
 #include "suites/worker/tensor_record.hpp"
 
 namespace reprobench {
@@ -63,21 +64,21 @@ TEST_CASE("shards on the host are updated there and are no part of the whole par
 }
 
 TEST_CASE("bytes are counted where they lie", "[worker]") {
-  const auto kept = [](const TrainState& state) { return state.optimizer_state_bytes(); };
+  const auto kept = [](const TrainState& state) { return optimizer_state_bytes(state); };
   const TrainState whole = state_of(Offload::none);
   const TrainState offloaded = state_of(Offload::optimizer);
   const std::int64_t parameters = kept(whole) / 2;  // Adam keeps two numbers of each
-  CHECK(whole.model_state_bytes().on_device == parameters + kept(whole));
-  CHECK(whole.model_state_bytes().on_host == 0);
-  const ModelStateBytes bytes = offloaded.model_state_bytes();
+  CHECK(model_state_bytes(whole).on_device == parameters + kept(whole));
+  CHECK(model_state_bytes(whole).on_host == 0);
+  const ModelStateBytes bytes = model_state_bytes(offloaded);
   const auto largest = static_cast<std::int64_t>(offloaded.parameter(0).nbytes());
   CHECK(bytes.on_device == parameters);
   CHECK(bytes.on_host == kept(offloaded) + parameters + largest);  // and a gradient on its way
   CHECK(bytes.all == bytes.on_device + bytes.on_host);
   const TrainState shared = state_of(Offload::optimizer_and_param, {3, 0, 2});
-  CHECK(shared.model_state_bytes().on_device == 0);
+  CHECK(model_state_bytes(shared).on_device == 0);
   const auto shard = static_cast<std::int64_t>(shared.shard(0).nbytes());
-  CHECK(shared.model_state_bytes().on_host == kept(shared) / 2 * 3 + shard);
+  CHECK(model_state_bytes(shared).on_host == kept(shared) / 2 * 3 + shard);
 }
 
 TEST_CASE("an update on the host makes the bits of one where the training runs, in groups of any size", "[worker]") {

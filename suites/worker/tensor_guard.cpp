@@ -1,5 +1,8 @@
 #include "suites/worker/tensor_guard.hpp"
 
+#include <optional>
+#include <string>
+
 #include <ATen/core/Tensor.h>
 
 #include "suites/worker/knobs.hpp"
@@ -7,14 +10,16 @@
 
 namespace reprobench {
 
-struct TensorGuard::Declarations {
-  Placement parameters;  // and gradients, where the training runs
-  Placement shards;      // of ZeRO 3
-  Placement kept;        // by the optimizer, and what it updates
-  Placement scalars;
-};
-
 namespace {
+
+// What has to hold of a tensor, each with the setting that makes it so; all are strided.
+struct Placement {
+  c10::Device device;
+  std::string device_setting;          // "`offload: optimizer`"
+  std::optional<at::ScalarType> type;  // nothing: any
+  std::string type_setting;
+  bool is_pinned = false;  // of host memory; what need not be pinned may be
+};
 
 // "before the phase `clip`"
 std::string text_of(PhaseSide side, StatePhase phase) {
@@ -29,8 +34,7 @@ std::string setting(const char* name, const KnobValues& resolved) {
 
 std::string type_word(at::ScalarType type) { return at::toString(type); }
 
-}  // namespace
-
+// What is wrong with a tensor: "on device meta, expected cpu by `offload: optimizer`".
 std::optional<std::string> misplaced(const at::Tensor& tensor, const Placement& expected) {
   if (tensor.device() != expected.device) {
     return "on device " + tensor.device().str() + ", expected " + expected.device.str() + " by " +
@@ -48,18 +52,29 @@ std::optional<std::string> misplaced(const at::Tensor& tensor, const Placement& 
   return std::nullopt;
 }
 
-TensorGuard::TensorGuard(const TrainState& state, const c10::Device& where, const KnobValues& resolved)
+}  // namespace
+
+struct TensorGuard::Declarations {
+  Placement parameters;  // and gradients, where the training runs
+  Placement shards;      // of ZeRO 3
+  Placement kept;        // by the optimizer, and what it updates
+  Placement scalars;
+};
+
+TensorGuard::TensorGuard(const TrainState& state, const c10::Device& where, const KnobValues& resolved,
+                         std::optional<bool> is_pinned)
     : state_(state) {
   const at::ScalarType type = precision_of(resolved) == Precision::fp64 ? at::kDouble : at::kFloat;
   const std::string precision = setting("precision", resolved);
+  const std::string offload = setting("offload", resolved);
   const c10::Device host(c10::DeviceType::CPU);
   const Placement here{where, "`device: " + where.str() + "`", type, precision};
-  const Placement kept_here{where, setting("offload", resolved), type, precision};
-  const Placement on_host{host, setting("offload", resolved), type, precision, where.is_cuda()};
+  const Placement kept_here{where, offload, type, precision};
+  const Placement on_host{host, offload, type, precision, is_pinned.value_or(where.is_cuda())};
   const bool offloads = resolved.at("offload") != "none";
   declared_ = std::make_unique<Declarations>(
       Declarations{here, resolved.at("offload") == "optimizer_and_param" ? on_host : here,
-                   offloads ? on_host : kept_here, Placement{host, setting("loss_scale", resolved), std::nullopt, ""}});
+                   offloads ? on_host : kept_here, Placement{host, setting("loss_scale", resolved), {}, ""}});
 }
 
 TensorGuard::~TensorGuard() = default;

@@ -6,10 +6,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
-
-#include <c10/core/Device.h>
-#include <c10/core/ScalarType.h>
 
 #include "matrix/contract/knob.hpp"
 #include "suites/worker/train_state.hpp"
@@ -20,22 +16,12 @@ namespace reprobench {
 enum class StatePhase { gradients, unscale, clip, optimizer, gather, checkpoint };
 enum class PhaseSide { before, after };
 
-// What has to hold of a tensor, each with the setting that makes it so; all are strided.
-struct Placement {
-  c10::Device device;
-  std::string device_setting;           // "`offload: optimizer`"
-  std::optional<c10::ScalarType> type;  // nothing: any
-  std::string type_setting;
-  bool is_pinned = false;  // of host memory; what need not be pinned may be
-};
-
-// What is wrong with a tensor: "on device meta, expected cpu by `offload: optimizer`".
-std::optional<std::string> misplaced(const at::Tensor& tensor, const Placement& expected);
-
 class TensorGuard {
  public:
-  // Of tensors on `where`; `state` must outlive this.
-  TensorGuard(const TrainState& state, const c10::Device& where, const KnobValues& resolved);
+  // Of tensors on `where`; `state` must outlive this. What offload keeps on the host has to be pinned where a GPU
+  // trains; `is_pinned` says otherwise.
+  TensorGuard(const TrainState& state, const c10::Device& where, const KnobValues& resolved,
+              std::optional<bool> is_pinned = {});
   ~TensorGuard();
 
   // Throws RunFailure "device_consistency", for example "before the phase `optimizer`: `fc1.weight.exp_avg`

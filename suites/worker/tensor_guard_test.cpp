@@ -88,12 +88,27 @@ TEST_CASE("a state of another element type or layout is named", "[worker]") {
         "before the phase `optimizer`: `fc2.weight.exp_avg_sq` (optimizer_state) is sparse, expected strided");
 }
 
+Guarded offloaded_state() {
+  return {{guarded_model(),
+           guarded_model().presets()[1],
+           1,
+           1,
+           Precision::fp32,
+           kHost,
+           {},
+           nullptr,
+           OptimizerLayout::per_tensor,
+           Offload::optimizer}};
+}
+
 TEST_CASE("host memory that has to be pinned and is not is named with the setting", "[worker]") {
-  const at::Tensor pageable = at::empty({4}, at::kFloat);
-  Placement expected{kHost, "`offload: optimizer`", at::kFloat, "`precision: fp32`", true};
-  CHECK(misplaced(pageable, expected) == "in pageable memory, expected pinned by `offload: optimizer`");
-  expected.is_pinned = false;
-  CHECK_FALSE(misplaced(pageable, expected));
+  const Guarded guarded = offloaded_state();
+  const KnobValues knobs = with_defaults({{"offload", "optimizer"}});
+  const TensorGuard guard(guarded.state, kHost, knobs, true);  // as where a GPU trains
+  CHECK_THROWS_WITH(guard.check(PhaseSide::before, StatePhase::optimizer),
+                    "before the phase `optimizer`: `fc1.weight (copy on the host)` (parameter) is in pageable memory, "
+                    "expected pinned by `offload: optimizer`");
+  TensorGuard(guarded.state, kHost, knobs, false).check(PhaseSide::before, StatePhase::optimizer);
 }
 
 TEST_CASE("the copy that the host updates, and numbers of the loss scale, have a place too", "[worker]") {

@@ -16,6 +16,7 @@
 #include "suites/worker/request_checks.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
+#include "suites/worker/state_memory.hpp"
 #include "suites/worker/training_step.hpp"
 #include "suites/worker/workload_digest.hpp"
 
@@ -113,7 +114,7 @@ std::optional<DataUse> data_use_of(const BatchSource& batches) {
 // What is known of a run however it ended.
 void close_record(const StepRecorder& recorder, TrainState& state, const ComputeDevice& device, TraceWriter& trace,
                   CellResult& result) {
-  result.optimizer_state_bytes = state.optimizer_state_bytes();
+  result.optimizer_state_bytes = optimizer_state_bytes(state);
   state.note_model_state();
   result.model_state_peak_bytes = state.model_state_peak().all;
   result.model_state_device_peak_bytes = state.model_state_peak().on_device;

@@ -14,10 +14,23 @@
 #include "models/initial_values.hpp"
 #include "models/learning_rate.hpp"
 #include "suites/worker/own_weights.hpp"
+#include "suites/worker/state_memory.hpp"
 #include "suites/worker/tensor_record.hpp"
-#include "suites/worker/train_state_slot.hpp"
 
 namespace reprobench {
+
+struct TrainState::Slot {
+  std::string name;
+  at::Tensor parameter;
+  at::Tensor detached;           // the same memory, without autograd
+  at::Tensor flat;               // of a sharded state: the same as one dimension,
+  at::Tensor shard;              // and what this rank keeps or updates of it
+  std::vector<at::Tensor> kept;  // by the optimizer
+  at::Tensor scratch;            // of the optimizer, so that a step allocates nothing here
+  bool is_frozen;
+  bool decays;
+  Digest initial;
+};
 
 struct TrainState::Buffer {
   std::string name;
@@ -87,6 +100,8 @@ at::Tensor unwatched(const at::Tensor& tensor) {
   flat.set_(tensor.storage(), 0, {tensor.numel()}, {1});
   return flat;
 }
+
+c10::StorageImpl& memory_of(const at::Tensor& tensor) { return *tensor.storage().unsafeGetStorageImpl(); }
 
 }  // namespace
 
@@ -212,6 +227,12 @@ const at::Tensor& TrainState::shard_gradient(std::size_t index) const {
 const at::Tensor& TrainState::flat_parameter(std::size_t index) const { return slots_[index].flat; }
 void TrainState::drop_gradient(std::size_t index) { slots_[index].parameter.mutable_grad() = at::Tensor(); }
 
+void TrainState::note_model_state() {
+  const ModelStateBytes now = model_state_bytes(*this);
+  peak_ = {std::max(peak_.all, now.all), std::max(peak_.on_device, now.on_device),
+           std::max(peak_.on_host, now.on_host)};
+}
+
 const at::Tensor& TrainState::copy_on_host(std::size_t index) const {
   static const at::Tensor kNone;
   return offloaded_ == nullptr ? kNone : offloaded_->copy(index);
@@ -227,6 +248,24 @@ void TrainState::parameters_were_written() {
 
 at::Tensor& TrainState::updated(std::size_t index) {
   return sharding_.is_on() ? slots_[index].shard : slots_[index].parameter;
+}
+
+bool TrainState::has_room(std::size_t index) const { return memory_of(slots_[index].parameter).data() != nullptr; }
+
+void TrainState::make_room(std::size_t index) {
+  const Slot& slot = slots_[index];
+  const std::size_t bytes =
+      static_cast<std::size_t>(slot.parameter.numel()) * static_cast<std::size_t>(slot.parameter.element_size());
+  c10::StorageImpl& memory = memory_of(slot.parameter);
+  memory.set_data_ptr_noswap(memory.allocator()->allocate(bytes));
+  memory.set_nbytes(bytes);
+}
+
+// Whoever reads it before there is room again gets LibTorch's error "its data is not allocated yet".
+void TrainState::drop_whole(std::size_t index) {
+  c10::StorageImpl& memory = memory_of(slots_[index].parameter);
+  memory.set_data_ptr_noswap(at::DataPtr(nullptr, slots_[index].parameter.device()));
+  memory.set_nbytes(0);
 }
 
 void TrainState::clear_gradients() {

@@ -24,6 +24,13 @@ namespace reprobench {
 
 class OwnWeights;
 
+// Memory of parameters, gradients and the optimizer's state, each piece once.
+struct ModelStateBytes {
+  std::int64_t all = -1;
+  std::int64_t on_device = -1;  // where the training runs
+  std::int64_t on_host = -1;    // what offload keeps there
+};
+
 enum class Precision { fp32, bf16, fp16, fp64 };
 
 // One tensor of the state; role parameter, optimizer_state, buffer or scaler_state. It lives as long as its TrainState.
@@ -31,13 +38,6 @@ struct StateTensor {
   std::string name;  // "fc1.weight", "fc1.weight.exp_avg", "bn1.running_mean"; of a shard "fc1.weight.exp_avg[0:512]"
   TensorRole role = TensorRole::parameter;
   const at::Tensor* value = nullptr;  // detached
-};
-
-// Memory of parameters, gradients and the optimizer's state, each piece once.
-struct ModelStateBytes {
-  std::int64_t all = -1;
-  std::int64_t on_device = -1;  // where the training runs
-  std::int64_t on_host = -1;    // what offload keeps there
 };
 
 class TrainState {
@@ -75,16 +75,13 @@ class TrainState {
   std::span<const at::Tensor> kept(std::size_t index) const;
   std::span<at::Tensor> kept(std::size_t index);
 
-  // Bytes of memory that the optimizer's state takes here, by what was allocated for it.
-  std::int64_t optimizer_state_bytes() const;
-
-  // At this moment, and the most of each that was noted so far.
-  ModelStateBytes model_state_bytes() const;
+  // The most of what model_state_bytes() (state_memory.hpp) was, each time this was noted.
   void note_model_state();
   const ModelStateBytes& model_state_peak() const { return peak_; }
 
   // Of an offloaded state what the host updates of a parameter; undefined if that is nothing.
   const at::Tensor& copy_on_host(std::size_t index) const;
+  std::int64_t staging_bytes() const { return offloaded_ == nullptr ? 0 : offloaded_->staging_bytes(); }
   bool has_offload() const { return offloaded_ != nullptr; }
   bool has_parameters_on_host() const { return offloaded_ != nullptr && offloaded_->has_parameters(); }
 
