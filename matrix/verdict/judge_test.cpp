@@ -458,6 +458,7 @@ TEST_CASE("a layout is held against the cell that does its micro-batches on one 
   }
   run.plan.cells[0].skip = Skip{"no-wheel", ""};
   CHECK(candidate(judge(run)).checks.at(0).sentence == other.slug + " was skipped");
+  shared.request.knobs["accumulate"] = "2";
   shared.request.world_size = 1;  // with offload its state lies in two places, which may not show
   CHECK(candidate(judge(run)).checks.at(0).sentence == other.slug + " was skipped");
   shared.request.knobs.erase("offload");
@@ -466,6 +467,7 @@ TEST_CASE("a layout is held against the cell that does its micro-batches on one 
   CHECK(candidate(judge(run)).checks.empty());
   run.plan.cells[0].skip.reset();
   shared.request.world_size = 2;
+  shared.request.knobs.erase("accumulate");
   other.request.knobs["offload"] = "optimizer";  // nobody is held against a cell that has to prove itself
   CHECK(candidate(judge(run)).checks.at(0).reason == "no_reference");
 }

@@ -19,7 +19,6 @@ namespace reprobench {
 namespace {
 
 const c10::Device kHost(c10::DeviceType::CPU);
-const SharedTraining kSharedLora{"llama", "tiny-lora", 4};
 
 TrainState state_of(Offload offload, const Sharding& sharding = {}) {
   return TrainState(mlp(), mlp().presets()[1], 1, 1, Precision::fp32, kHost, sharding, nullptr,

@@ -13,8 +13,6 @@ namespace reprobench {
 namespace {
 
 const KnobValues kOverlap{{"overlap", "on"}};
-const SharedTraining kSharedLlama{"llama", "tiny", 4};
-const SharedTraining kSharedLora{"llama", "tiny-lora", 4};
 
 TEST_CASE("buckets hold the trained parameters from the model's end, as many as fit", "[ranks]") {
   using Plan = std::vector<std::vector<std::size_t>>;
@@ -47,13 +45,15 @@ TEST_CASE("gradients of a scaled loss are sent unscaled", "[ranks]") {
 }
 
 TEST_CASE("every step says how long its exchanges ran and what of that the backward pass hid", "[ranks]") {
+  std::int64_t hidden_ns = 0;
   for (const RankTrace& rank : train_on(2, 1, kSharedLlama, {}, kOverlap)) {
     for (const StepRecord& step : rank.steps) {
       CHECK(step.phases.exchange_ns.value() > 0);
-      CHECK(step.phases.exchange_hidden_ns.value() > 0);  // the last layers' buckets go first
       CHECK(*step.phases.exchange_hidden_ns <= *step.phases.exchange_ns);
+      hidden_ns += step.phases.exchange_hidden_ns.value();
     }
   }
+  CHECK(hidden_ns > 0);  // the last layers' buckets go first; of a single step a busy machine may hide none
   for (const RankTrace& rank : train_on(2, 1, kSharedLlama)) {
     CHECK_FALSE(rank.steps[0].phases.exchange_ns);
     CHECK_FALSE(rank.steps[0].phases.exchange_hidden_ns);
@@ -63,7 +63,6 @@ TEST_CASE("every step says how long its exchanges ran and what of that the backw
 TEST_CASE("a first bucket that waits for the end hides nothing on its rank, and changes no bit", "[ranks]") {
   const Injection fault{"bucket_late", 2, "", 0};  // on the last rank
   const std::vector<RankTrace> late = train_on(2, 1, kSharedLlama, fault, kOverlap);
-  CHECK(late[1].steps[0].phases.exchange_hidden_ns.value() > 0);
   CHECK(late[1].steps[1].phases.exchange_hidden_ns == 0);
   CHECK(late[1].steps[2].phases.exchange_hidden_ns == 0);
   CHECK(differences(late, train_on(1, 2, kSharedLlama).front()).empty());

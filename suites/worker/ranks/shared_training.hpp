@@ -107,6 +107,8 @@ inline std::vector<std::string> differences(const std::vector<RankTrace>& ranks,
 }
 
 inline const SharedTraining kSharedMlp{"mlp", "base", 32};
+inline const SharedTraining kSharedLlama{"llama", "tiny", 4};
+inline const SharedTraining kSharedLora{"llama", "tiny-lora", 4};
 
 // Why the second of two ranks does not plant a fault: it throws before it meets the other one.
 inline std::string why_not_planted(const Injection& fault, const KnobValues& knobs) {

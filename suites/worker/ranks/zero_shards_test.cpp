@@ -73,8 +73,6 @@ TEST_CASE("a window on a rank's run names what lies in it, each part once", "[ra
   CHECK(parts_of(shards, 580, 100).empty());
 }
 
-const SharedTraining kSharedLora{"llama", "tiny-lora", 4};
-
 KnobValues stage(const char* value) { return {{"zero_stage", value}}; }
 
 // Names of a role that some rank recorded of a step.
