@@ -124,8 +124,8 @@ class Comparer {
   SidePair fresh_pair(Replays& replays) const {
     const StackStore store = project_.stack_store();
     const Capability capability = store.describe(store.find(specs_.at(options_.expected)));
-    terminal_.log(fmt::format("running {} on both stacks\n", options_.workload.model));
-    return sides_of_stacks(options_.measured, options_.expected, options_.workload, capability, replays);
+    return sides_of_stacks(options_.measured, options_.expected, options_.workload, capability, replays,
+                           [&] { terminal_.log(fmt::format("running {} on both stacks\n", options_.workload.model)); });
   }
 
   // Where cells record every tensor, only these are replayed: the others train the same workloads.

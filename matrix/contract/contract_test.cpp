@@ -48,6 +48,36 @@ TEST_CASE("what only several ranks need is written for them alone", "[contract]"
   CHECK(read.inject->rank == 3);
 }
 
+TEST_CASE("matrix products are timed after a training of one rank that nobody replays", "[contract]") {
+  CellRequest request = some_request();
+  CHECK_FALSE(measures_gemm_peak(request));
+  CHECK_FALSE(to_json(request).contains("gemm_peak_samples"));
+  request.gemm_peak_samples = 5;
+  CHECK(measures_gemm_peak(request));
+  CHECK(request_from_json(to_json(request)).gemm_peak_samples == 5);
+  SECTION("several ranks would time each other") { request.world_size = 2; }
+  SECTION("a replay is not timed") { request.replay.emplace(); }
+  SECTION("a probe times what it is for") { request.workload.probe = "device_smoke"; }
+  CHECK_FALSE(measures_gemm_peak(request));
+}
+
+TEST_CASE("the operations of a step are a number or have a reason, never both or neither", "[contract]") {
+  CellResult result;
+  result.cell_id = "3f9c1e0a7b52";
+  result.nonce = "0123456789abcdef";
+  CHECK_FALSE(to_json(result).contains("model_flops"));
+  result.model_flops = ModelFlops{13'090'816, "", 32, "matrix products, PaLM appendix B", "fp32"};
+  const CellResult read = result_from_json(to_json(result));
+  CHECK(read.model_flops->flops_per_step == 13'090'816);
+  CHECK(read.model_flops->convention == "matrix products, PaLM appendix B");
+  nlohmann::json spoilt = to_json(result);
+  SECTION("both") { spoilt["model_flops"]["missing"] = "why"; }
+  SECTION("neither") { spoilt["model_flops"]["flops_per_step"] = 0; }
+  SECTION("no convention") { spoilt["model_flops"]["convention"] = ""; }
+  SECTION("of no samples") { spoilt["model_flops"]["samples"] = 0; }
+  CHECK_THROWS_AS(result_from_json(spoilt), ContractError);
+}
+
 TEST_CASE("ranks share the threads of their attempt, and each has one", "[contract]") {
   CellRequest request = some_request();
   const auto threads = [&](const char* asked, int ranks) {
@@ -72,6 +102,7 @@ TEST_CASE("what belongs to an attempt is no part of the canonical request", "[co
   other.attempt = 1;
   other.poison_allocator = true;
   other.collective_timeout_ms = 5;
+  other.gemm_peak_samples = 5;
   other.inject.reset();
   CHECK(canonical_request(other) == canonical_request(some_request()));
   other.knobs["threads"] = "2";

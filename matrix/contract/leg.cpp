@@ -50,6 +50,7 @@ CellRequest request_of_leg(const CellRequest& attempt, Leg leg, const std::files
   if (leg == Leg::whole) return request;
   request.nonce += "." + std::string(to_string(leg));
   request.turn_steps = 0;  // nobody times it
+  request.gemm_peak_samples = 0;
   Checkpointing& checkpoint = request.checkpoint.emplace();
   checkpoint.folder = leg_folder(attempt_folder, Leg::stopped) / "checkpoints";
   if (leg == Leg::stopped) checkpoint.stop_after = attempt.workload.resume_after;

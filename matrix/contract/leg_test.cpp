@@ -13,6 +13,7 @@ CellRequest stopping_request() {
   request.nonce = "0123456789abcdef";
   request.workload = {"mlp", "base", 20, 32};
   request.workload.resume_after = 8;
+  request.gemm_peak_samples = 5;
   return request;
 }
 
@@ -37,6 +38,9 @@ TEST_CASE("the two parts share the steps of the whole and one folder of checkpoi
   CHECK(first_step_of(stopped) == 1);
   CHECK(last_step_of(stopped) == 8);
   CHECK(first_step_of(resumed) == 9);
+  CHECK(whole.gemm_peak_samples == 5);
+  CHECK(stopped.gemm_peak_samples == 0);  // nobody times it
+  CHECK(resumed.gemm_peak_samples == 0);
   CHECK(last_step_of(resumed) == 20);
   CHECK_FALSE(stopped.checkpoint->resume);
   CHECK(resumed.checkpoint->resume);

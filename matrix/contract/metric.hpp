@@ -34,4 +34,10 @@ struct MetricInfo {
   Compared compared = Compared::not_yet;
 };
 
+// What a training's speed is a share of: a threshold of one of these has matrix products timed after it.
+inline constexpr std::array<std::string_view, 2> kSharesOfGemmPeak = {"throughput.gemm_peak_share", "throughput.mfu"};
+
+// A threshold of it has the worker measure it, which takes as long as drawing the initial values.
+inline constexpr std::string_view kWeightChange = "numerics.weight_change_rel";
+
 }  // namespace reprobench

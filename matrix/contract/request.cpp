@@ -92,6 +92,10 @@ std::int64_t micro_batches_of(const CellRequest& request) {
   return request.world_size * (accumulate == request.knobs.end() ? 1 : std::stoll(accumulate->second));
 }
 
+bool measures_gemm_peak(const CellRequest& request) {
+  return request.gemm_peak_samples > 0 && !request.workload.is_probe() && !request.replay && request.world_size == 1;
+}
+
 std::optional<std::int64_t> block_of(const CellRequest& request, std::int64_t step) {
   if (request.turn_steps <= 0) return std::nullopt;
   return (step - first_step_of(request)) / request.turn_steps;

@@ -164,6 +164,8 @@ struct CellRequest {
   TraceLevel trace = TraceLevel::step;
   std::int64_t turn_steps = 0;             // > 0: resident; does so many steps a turn, each when it is told (turns.hpp)
   std::int64_t collective_timeout_ms = 0;  // > 0: how long a rank waits for the others in one collective
+  std::int64_t gemm_peak_samples = 0;      // > 0: of a training: matrix products are timed too, so often each
+  bool weight_change = false;     // of a training: how far its weights have come from their initial values is measured
   bool poison_allocator = false;  // freshly allocated memory is filled with a pattern, so a read before write shows
   std::optional<Injection> inject;
   std::optional<Replay> replay;
@@ -199,6 +201,14 @@ void file_fields(auto& field, WorkloadRequest& workload) {
              "`weights_file` and `weights_sha256` go together");
 }
 
+// In no hash either: this is measured once the training is over, which is the same with and without.
+void afterwards_fields(auto& field, CellRequest& request) {
+  field.optional("gemm_peak_samples", request.gemm_peak_samples,
+                 rule::at_least(1).says("Of a training: matrix products are timed after it, so often each."));
+  field.optional("weight_change", request.weight_change,
+                 "Of a training: how far its weights have come from their initial values is measured.");
+}
+
 template <>
 struct Description<CellRequest> {
   static constexpr About about =
@@ -217,6 +227,7 @@ struct Description<CellRequest> {
                    rule::at_least(1).says("Of a resident worker: steps a turn, each done when turns.jsonl says so."));
     field.optional("collective_timeout_ms", request.collective_timeout_ms,
                    rule::at_least(1).says("Of several ranks: how long one waits for the others in a collective."));
+    afterwards_fields(field, request);
     field.optional("replay", request.replay);
     field.optional("checkpoint", request.checkpoint);
     field.optional("peaks", request.peaks);
@@ -232,6 +243,10 @@ std::int64_t last_step_of(const CellRequest& request);
 
 // Into how many equal micro-batches all ranks together cut a step's batch: `world_size` times the knob `accumulate`.
 std::int64_t micro_batches_of(const CellRequest& request);
+
+// Whether matrix products are timed once this training is over: what its speed is a share of. A replay is not timed,
+// and ranks that share a host would time each other.
+bool measures_gemm_peak(const CellRequest& request);
 
 // Which turn of a resident worker a step belongs to, from 0; nothing for a worker without turns.
 std::optional<std::int64_t> block_of(const CellRequest& request, std::int64_t step);

@@ -74,6 +74,16 @@ struct WeightsUse {
   std::int64_t passed_over = 0;  // tensors of the file that are constants of another implementation
 };
 
+// The floating-point operations of a step by the model's formula, and what they are of, so that nobody divides those of
+// one batch by the time of another.
+struct ModelFlops {
+  std::int64_t flops_per_step = 0;  // of all ranks; 0: see `missing`
+  std::string missing = {};         // sentence: why there is no such number
+  std::int64_t samples = 0;         // of all ranks, in a step
+  std::string convention;           // "matrix products, PaLM appendix B"
+  std::string dtype;                // that the products are done in: "fp32", "tf32", "bf16", "fp16", "fp64"
+};
+
 struct CellResult {
   std::string cell_id;
   std::string nonce;
@@ -95,10 +105,15 @@ struct CellResult {
   std::int64_t start_to_first_step_ns = 0;          // from process start to the end of the first step
   KnobValues knobs_resolved;  // what each knob came to; differs from the request where the stack could not
   Fingerprint fingerprint;
-  std::vector<ProbeMeasurement> measurements;        // of a probe, in the order they were taken; a training has none
+  // Of a probe, in the order they were taken; of a training the matrix products that measures_gemm_peak() asks for.
+  std::vector<ProbeMeasurement> measurements;
   std::optional<CheckpointsOfRun> checkpoints = {};  // where the request asks for some
   std::optional<DataUse> data = {};                  // of a training on a file of the user's
   std::optional<WeightsUse> weights = {};            // of one that begins with a file of the user's
+  // Of a training that was asked for it, and knows its initial values: L2 distance of all trained weights from them, as
+  // a share of their L2 norm.
+  std::optional<double> weight_change_rel = {};
+  std::optional<ModelFlops> model_flops = {};  // of a training; nothing: an older worker, or the failure came first
 };
 
 template <>
@@ -176,6 +191,20 @@ struct Description<WeightsUse> {
 };
 
 template <>
+struct Description<ModelFlops> {
+  static constexpr About about = About::part("model_flops", "Floating-point operations of a step, by a formula.");
+  static void fields(auto& field, ModelFlops& flops) {
+    field("flops_per_step", flops.flops_per_step, rule::at_least(0).says("Of all ranks; 0: `missing` says why."));
+    field("missing", flops.missing);
+    field("samples", flops.samples, rule::at_least(1).says("Of all ranks, in a step."));
+    field("convention", flops.convention, rule::not_empty);
+    field("dtype", flops.dtype, rule::not_empty);
+    field.hold((flops.flops_per_step == 0) == !flops.missing.empty(),
+               "needs either `flops_per_step` or why it is `missing`");
+  }
+};
+
+template <>
 struct Description<CellResult> {
   static constexpr About about = About::document("result", "result.json: the worker's last word on one attempt");
   static void fields(auto& field, CellResult& result) {
@@ -207,10 +236,13 @@ struct Description<CellResult> {
           "What each knob came to; differs from the request where the stack could not.");
     field("fingerprint", result.fingerprint);
     field.optional("measurements", result.measurements,
-                   rule::not_empty_list.says("Of a probe; absent for a training."));
+                   rule::not_empty_list.says("Of a probe, or of the products timed after a training."));
     field.optional("checkpoints", result.checkpoints);
     field.optional("data", result.data);
     field.optional("weights", result.weights);
+    field.optional("model_flops", result.model_flops);
+    field.optional("weight_change_rel", result.weight_change_rel,
+                   "L2 distance of all trained weights from their initial values, as a share of their L2 norm.");
   }
 };
 

@@ -33,7 +33,9 @@
 // |         | predicted memory; in comparisons the `module` of sources whose sides take other operators; the document |
 // |         | `batch_fit`; the document `topology`; `resume_world_size` of a workload, `weights` of a result's |
 // |         | checkpoints; `model_state_device_peak_bytes` and |
-// |         | `model_state_host_peak_bytes` in results, `exchange_ns` and `exchange_hidden_ns` of a step's phases |
+// |         | `model_state_host_peak_bytes` in results, `exchange_ns` and `exchange_hidden_ns` of a step's phases; |
+// |         | `gemm_peak_samples` and `weight_change` of requests and planned cells, `model_flops` and |
+// |         | `weight_change_rel` of results |
 #pragma once
 
 #include <stdexcept>

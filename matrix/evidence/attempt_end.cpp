@@ -106,7 +106,16 @@ std::string unmeasured(const std::vector<ProbeMeasurement>& measurements, const 
   return "";
 }
 
-// A probe's measurements stand in the trace as they arose and in the result; a training has none.
+// What else than matrix products a training measured, or "" ; it is asked for nothing else.
+std::string unasked(const std::vector<ProbeMeasurement>& measurements, const CellRequest& request) {
+  for (const ProbeMeasurement& measurement : measurements) {
+    if (!measures_gemm_peak(request) || measurement.operation != "gemm") return measurement.operation;
+  }
+  return "";
+}
+
+// Measurements stand in the trace as they arose and in the result. A probe has some; a training that was asked for
+// matrix products and has none gets no share of them (verdict/compute_share.cpp).
 std::string measurement_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
   const auto texts = [](const std::vector<ProbeMeasurement>& measurements) {
     std::vector<std::string> lines;
@@ -117,10 +126,11 @@ std::string measurement_gap(const CellResult& result, const Trace& trace, const 
     return fmt::format("result.json: its {} measurements are not the {} of the trace", result.measurements.size(),
                        trace.measurements.size());
   }
-  if (request.workload.is_probe() != !trace.measurements.empty()) {
-    return request.workload.is_probe() ? "trace.jsonl: the probe recorded no measurement"
-                                       : "trace.jsonl: measurements of a probe in a training";
+  if (!request.workload.is_probe()) {
+    const std::string other = unasked(trace.measurements, request);
+    return other.empty() ? "" : fmt::format("trace.jsonl: a measurement of `{}` in a training", other);
   }
+  if (trace.measurements.empty()) return "trace.jsonl: the probe recorded no measurement";
   const std::string missing = unmeasured(trace.measurements, request.workload);
   return missing.empty() ? "" : fmt::format("trace.jsonl: no measurement in its place of {}", missing);
 }

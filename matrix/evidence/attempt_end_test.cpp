@@ -246,7 +246,26 @@ TEST_CASE("a training that records measurements breaks the contract", "[evidence
   scene.sample.lines.insert(scene.sample.lines.begin() + 1, probe.lines[1]);
   scene.sample.result.trace_lines += 1;
   scene.sample.result.measurements = probe.result.measurements;
-  CHECK(scene.load().detail == "trace.jsonl: measurements of a probe in a training");
+  CHECK(scene.load().detail == "trace.jsonl: a measurement of `triad` in a training");
+  scene.sample.request.gemm_peak_samples = 5;
+  CHECK(scene.load().detail == "trace.jsonl: a measurement of `triad` in a training");
+}
+
+TEST_CASE("a training may have timed matrix products if it was asked to, and those of its trace alone", "[evidence]") {
+  AttemptFolder scene;
+  ProbeMeasurement gemm;
+  gemm.operation = "gemm";
+  gemm.unit = "TFLOP/s";
+  gemm.status = MeasurementStatus::measured;
+  gemm.samples = {0.05};
+  scene.sample.lines.push_back(measurement_line(gemm));
+  scene.sample.result.trace_lines += 1;
+  scene.sample.result.measurements = {gemm};
+  CHECK(scene.load().detail == "trace.jsonl: a measurement of `gemm` in a training");
+  scene.sample.request.gemm_peak_samples = 5;
+  CHECK(scene.load().end == AttemptEnd::completed);
+  scene.sample.result.measurements[0].samples = {0.5};
+  CHECK(scene.load().detail == "result.json: its 1 measurements are not the 1 of the trace");
 }
 
 TEST_CASE("without a valid exit record of this attempt it is lost", "[evidence]") {

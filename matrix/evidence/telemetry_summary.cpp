@@ -266,6 +266,11 @@ TelemetrySummary summarise_telemetry(const TelemetryRecord& record, const Trace*
   for (std::size_t i = 0; i < kQuantities; ++i) summary.ranges[i] = range_of(training, static_cast<Quantity>(i));
   if (spans) {
     leave_steps_out(summary, record, *trace, *spans, training);
+    if (!trace->measurements.empty() && !measured) summary.measurements_invalid = Reason("no_telemetry");
+    if (measured) {
+      const InvalidPeriods invalid = invalid_periods(all_readings(record), training, record.header.period_ns);
+      summary.measurements_invalid = reason_within(invalid, *measured);
+    }
   } else if (measured) {
     say_why_invalid(summary, training, contended_samples,
                     clock_drift_within_rel(*measured, training, summary.gpus.size()), "a measurement");

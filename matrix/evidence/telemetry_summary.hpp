@@ -64,7 +64,8 @@ struct TelemetrySummary {
   std::int64_t timed_steps = 0;        // after the warm-up, those left out included; 0: it is not known when steps ran
   std::vector<LeftOutSteps> left_out;  // ascending
   std::string left_out_sentence;       // empty: none was
-  std::string problem;                 // empty: complete; else why the telemetry is absent or has holes
+  std::string measurements_invalid;  // reason code: products timed beside steps, while the GPU was held back; empty: no
+  std::string problem;               // empty: complete; else why the telemetry is absent or has holes
   std::vector<TelemetryPoint> series;
 
   std::optional<TelemetryRange> operator[](Quantity quantity) const {

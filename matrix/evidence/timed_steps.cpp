@@ -89,6 +89,13 @@ std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& t
   return left_out;
 }
 
+Reason reason_within(const InvalidPeriods& invalid, const std::vector<Period>& spans) {
+  for (const Period& span : spans) {
+    if (const Reason reason = reason_against(invalid, span); !reason.empty()) return reason;
+  }
+  return {};
+}
+
 std::vector<const StepRecord*> timed_steps(const AttemptRecord& attempt) {
   static const std::vector<LeftOutSteps> kNone;
   const auto& left_out = attempt.telemetry ? attempt.telemetry->left_out : kNone;

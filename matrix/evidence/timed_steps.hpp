@@ -25,6 +25,9 @@ std::optional<std::vector<Period>> spans_of_measurements(const Trace& trace, con
 // contended, clock.
 std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& trace, const std::vector<Period>& spans);
 
+// The first of those reasons that touches one of `spans`; empty: none does.
+Reason reason_within(const InvalidPeriods& invalid, const std::vector<Period>& spans);
+
 // The steps that count, each as the rank recorded it that was slowest in it: its phases add up to its time.
 std::vector<const StepRecord*> timed_steps(const AttemptRecord& attempt);
 

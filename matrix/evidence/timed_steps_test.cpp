@@ -295,6 +295,24 @@ TEST_CASE("a probe is throttled by readings of its measurements, not by those be
   CHECK(attempt.summary().invalid_reason == "throttled");
 }
 
+TEST_CASE("products timed after the steps are judged by the readings beside them", "[evidence][gpu]") {
+  Attempt attempt;
+  ProbeMeasurement gemm;
+  gemm.unit = "TFLOP/s";
+  gemm.samples = {1};
+  gemm.timed_from_ns = 2'100'000'000;  // the trace begins at 0.3 s, its steps end at 2.3 s: from 2.4 s to 2.45 s
+  gemm.timed_to_ns = 2'150'000'000;
+  attempt.record.lead().trace->measurements = {gemm};
+  CHECK(attempt.summary().measurements_invalid.empty());
+  attempt.throttle(5, 5);
+  CHECK(attempt.summary().measurements_invalid.empty());
+  attempt.throttle(25, 25);
+  CHECK(attempt.summary().measurements_invalid == "throttled");
+  CHECK(attempt.summary().invalid_reason.empty());
+  attempt.record.lead().trace->measurements[0].timed_to_ns = 9'000'000'000;  // nobody watched that long
+  CHECK(attempt.summary().measurements_invalid == "no_telemetry");
+}
+
 TEST_CASE("without time stamps, or with those of another clock, the whole attempt is invalid", "[evidence][gpu]") {
   Attempt attempt;
   attempt.throttle(12, 12);

@@ -87,10 +87,11 @@ void read_trace_of(ComparedSide& side) {
 }
 
 SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,
-                         const Capability& capability, Replays& replays) {
-  auto sides = run_requests({request_of(a, choice, choice.measured_knobs, capability),
-                             request_of(b, choice, choice.expected_knobs, capability)},
-                            state_bytes_of(choice, capability), replays);
+                         const Capability& capability, Replays& replays, const std::function<void()>& begin) {
+  const std::vector<CellRequest> requests = {request_of(a, choice, choice.measured_knobs, capability),
+                                             request_of(b, choice, choice.expected_knobs, capability)};
+  begin();
+  auto sides = run_requests(requests, state_bytes_of(choice, capability), replays);
   return {std::move(sides[0]), std::move(sides[1])};
 }
 

@@ -1,6 +1,7 @@
 // The two sides of a comparison: cells of stored runs, or stacks on which a workload is run now.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,8 +57,11 @@ void take_differing_repeats(SidePair& pair);
 void read_trace_of(ComparedSide& side);
 
 // Runs the workload on both stacks with every tensor digested. `capability` of a stack says what presets there are.
-SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,
-                         const Capability& capability, Replays& replays);
+// `begin` is called once nothing speaks against the choice, before anything is run. Throws UsageError for a choice that
+// the capability has not.
+SidePair sides_of_stacks(
+    const std::string& a, const std::string& b, const WorkloadChoice& choice, const Capability& capability,
+    Replays& replays, const std::function<void()>& begin = [] {});
 
 // The same for one stack, with the expected side's knobs.
 ComparedSide side_of_stack(const std::string& stack, const WorkloadChoice& choice, const Capability& capability,

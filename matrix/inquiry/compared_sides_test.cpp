@@ -350,6 +350,23 @@ TEST_CASE("stacks train the workload that was chosen, each with its own knobs an
   CHECK(one.request.knobs.at("seed") == "1");
 }
 
+TEST_CASE("a workload is said to begin once nothing speaks against it, and before it runs", "[compared_sides]") {
+  ScriptedReplays replays;
+  WorkloadChoice choice;
+  choice.steps = 3;
+  std::vector<std::size_t> calls_before;
+  const auto compare = [&] {
+    sides_of_stacks("stack-b", "stack-a", choice, workloads(), replays,
+                    [&] { calls_before.push_back(replays.calls.size()); });
+  };
+  choice.preset = "unheard-of";
+  CHECK_THROWS_AS(compare(), UsageError);
+  CHECK(calls_before.empty());
+  choice.preset = "base";
+  compare();
+  CHECK(calls_before == std::vector<std::size_t>{0});
+}
+
 TEST_CASE("a stack whose loss is not finite is a side, one that crashes is not", "[compared_sides]") {
   ScriptedReplays replays;
   WorkloadChoice choice;

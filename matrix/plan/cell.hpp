@@ -114,6 +114,7 @@ struct Description<PlannedCell> {
         "turn_steps", cell.request.turn_steps,
         rule::at_least(1).says("Its workers stay up beside those of its group and do so many steps a turn."));
     field.optional("peaks", cell.request.peaks);
+    afterwards_fields(field, cell.request);
     field("reference_cell_id", cell.reference_cell_id, rule::not_empty);
     field("required", cell.required);
     field("repeat", cell.repeat, rule::at_least(1));

@@ -1,8 +1,11 @@
 #include "matrix/plan/resolve.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "matrix/contract/device_class.hpp"
+#include "matrix/contract/metric.hpp"
 #include "matrix/plan/compat_rules.hpp"
 #include "matrix/spec/diagnostics.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -38,9 +41,22 @@ void apply_rules(const Situation& situation, PlannedCell& planned) {
   }
 }
 
-// The data sheet of the GPU a probe will find: of the host's first one of the class.
+// So that a peak is found in a neighbour's pause: each sample is a block of at least 2 ms.
+constexpr std::int64_t kGemmPeakSamples = 5;
+
+// What a threshold needs and takes time, and so is measured for it alone.
+void ask_for_what_is_judged(Cell& cell) {
+  if (cell.request.workload.is_probe()) return;
+  for (const CellThreshold& threshold : cell.thresholds) {
+    const bool is_share = std::ranges::find(kSharesOfGemmPeak, threshold.metric) != kSharesOfGemmPeak.end();
+    if (is_share) cell.request.gemm_peak_samples = kGemmPeakSamples;
+    if (threshold.metric == kWeightChange) cell.request.weight_change = true;
+  }
+}
+
+// The data sheet of the GPU that is measured, by a probe or by products: of the host's first one of the class.
 void attach_peaks(Cell& cell, const CompatFacts& facts, const HostFacts& host) {
-  if (!cell.request.workload.is_probe()) return;
+  if (!cell.request.workload.is_probe() && cell.request.gemm_peak_samples == 0) return;
   for (const GpuFacts& gpu : host.gpus) {
     if (DeviceClass::of_capability(gpu.compute_capability) != DeviceClass::parse(cell.request.device)) continue;
     const DevicePeaks* peaks = facts.find_peaks(gpu.name);
@@ -93,6 +109,7 @@ void resolve(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const
   for (PlannedCell& planned : cells) {
     const StackSituation& of_stack = situations.at(planned.cell.request.stack);
     apply_rules({planned.cell, of_stack.stack, of_stack.availability, of_stack.wheel, facts, host}, planned);
+    ask_for_what_is_judged(planned.cell);
     attach_peaks(planned.cell, facts, host);
   }
 }

@@ -31,6 +31,7 @@ struct Case {
   TraceLevel trace = TraceLevel::step;
   WorkloadRequest workload = {"mlp", "base", 20, 32};
   StackAvailability availability;
+  std::vector<CellThreshold> thresholds;
 };
 
 PlannedCell resolve_one(const Case& c) {
@@ -41,6 +42,7 @@ PlannedCell resolve_one(const Case& c) {
   cell.request.knobs = c.knobs;
   cell.request.trace = c.trace;
   cell.request.workload = c.workload;
+  cell.thresholds = c.thresholds;
   const StackCatalog catalog{{{c.stack.name, c.stack}}, {{c.stack.name, c.availability}}};
   std::vector<PlannedCell> cells = {{cell, std::nullopt, {}}};
   resolve(cells, catalog, shipped_facts(), c.host);
@@ -391,4 +393,31 @@ TEST_CASE("facts of another shape are refused by field", "[plan]") {
                     "compat-facts: `schema` is not reprobench-compat-facts/1");
   CHECK_THROWS_WITH(compat_facts_from_json({{"schema", "reprobench-compat-facts/1"}}),
                     "compat-facts: `torch_wheels` is missing");
+}
+
+TEST_CASE("matrix products are asked for where a threshold is a share of them, with the card's data sheet", "[plan]") {
+  CellThreshold share;
+  share.metric = "throughput.gemm_peak_share";
+  Case c;
+  CHECK(resolve_one(c).cell.request.gemm_peak_samples == 0);
+  c.thresholds = {share};
+  CHECK(resolve_one(c).cell.request.gemm_peak_samples == 5);
+  c.thresholds[0].gate = Gate::record_only;
+  CHECK(resolve_one(c).cell.request.gemm_peak_samples == 5);
+  c.thresholds[0].metric = "throughput.mfu";
+  c.host = gpu_host("NVIDIA H100 80GB HBM3", "9.0", "570.124.06");
+  c.device = "sm_90";
+  REQUIRE(resolve_one(c).cell.request.peaks);
+  CHECK(resolve_one(c).cell.request.peaks->gpu == "H100 SXM");
+  CHECK(resolve_one(c).cell.request.gemm_peak_samples == 5);
+  c.thresholds[0].metric = "throughput.samples";
+  CHECK_FALSE(resolve_one(c).cell.request.peaks);
+  CHECK_FALSE(resolve_one(c).cell.request.weight_change);
+  c.thresholds[0].metric = "numerics.weight_change_rel";
+  CHECK(resolve_one(c).cell.request.weight_change);
+  CHECK(resolve_one(c).cell.request.gemm_peak_samples == 0);
+  c.thresholds.push_back(share);
+  c.workload = {"", "base", 0, 0, "device_smoke", 2};
+  CHECK(resolve_one(c).cell.request.gemm_peak_samples == 0);
+  CHECK_FALSE(resolve_one(c).cell.request.weight_change);
 }

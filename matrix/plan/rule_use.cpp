@@ -40,7 +40,8 @@ bool apply_rule(const ThresholdRule& rule, std::vector<CellThreshold>& threshold
 }
 
 // How far a training gets is measured on data and from drawn weights: what a suite says of it holds for its own.
-constexpr std::array<std::string_view, 2> kLearningMetrics = {"numerics.end_loss", "numerics.loss_fall_rel"};
+constexpr std::array<std::string_view, 3> kLearningMetrics = {"numerics.end_loss", "numerics.loss_fall_rel",
+                                                              kWeightChange};
 
 void disarm_learning(const Mark& why, std::vector<CellThreshold>& thresholds) {
   for (CellThreshold& threshold : thresholds) {

@@ -160,6 +160,17 @@ TEST_CASE("the workloads matrix trains eight workloads from three seeds, and eac
   }
 }
 
+TEST_CASE("the limits matrix holds every small training against matrix products", "[plan]") {
+  const auto cells = plan_of("limits.yaml", cpu_host());
+  CHECK(cells.size() == 8);
+  for (const PlannedCell& planned : cells) {
+    INFO(planned.cell.slug);
+    CHECK_FALSE(planned.skip);
+    CHECK(planned.cell.request.gemm_peak_samples > 0);
+    CHECK(planned.cell.exclusive);
+  }
+}
+
 TEST_CASE("the parallel matrix shares four micro-batches out in ten ways", "[plan]") {
   const auto cells = plan_of("parallel.yaml", cpu_host());
   CHECK(cells.size() == 120);

@@ -116,6 +116,20 @@ Measurement loss_fall_rel(const AttemptRecord& attempt, const MeasurementSelecti
   return least;
 }
 
+Measurement weight_change_rel(const AttemptRecord& attempt, const MeasurementSelection&) {
+  Measurement change;
+  for (const RankRecord& rank : attempt.ranks) {
+    const std::optional<double> one = rank.result->weight_change_rel;
+    if (!one)
+      return no_value(missing_in(attempt, "did not measure how far its weights came from their initial values"));
+    if (change.value && *change.value != *one) {
+      return no_value(missing_in(attempt, "has ranks whose weights came differently far"));
+    }
+    change.value = one;
+  }
+  return change;
+}
+
 Measurement alike_seeds(const CellEvidence& cell, const CellEvidence* seeds) {
   const AttemptRecord& own = cell.repeats.front();
   std::string alike;

@@ -31,4 +31,8 @@ Measurement alike_seeds(const CellEvidence& cell, const CellEvidence* seeds);
 // "numerics.seed_spread_rel": from the least to the largest of their end losses, as a share of the mean.
 Measurement seed_spread_rel(const CellEvidence& cell, const CellEvidence* seeds);
 
+// How far a training's weights have come from where they began, as its worker measured it; a rate that is half of what
+// it should be leaves half of the way, whatever the loss has come to. No value where the ranks do not agree.
+Measurement weight_change_rel(const AttemptRecord& attempt, const MeasurementSelection& of);
+
 }  // namespace reprobench

@@ -72,6 +72,21 @@ TEST_CASE("a loss falls by the share of its beginning that is gone at the end, a
   CHECK(fall(-2, -3).missing == "repeat 3 begins at a loss of -2, of which there is no share");
 }
 
+TEST_CASE("how far weights came is what all ranks say, and nothing where one says nothing or another number",
+          "[verdict]") {
+  AttemptRecord attempt = with_curve(two_levels(4, 2));
+  CHECK(weight_change_rel(attempt, {}).missing ==
+        "repeat 3 did not measure how far its weights came from their initial values");
+  attempt.lead().result->weight_change_rel = 0.125;
+  CHECK(*weight_change_rel(attempt, {}).value == 0.125);
+  attempt.ranks.push_back(attempt.lead());
+  CHECK(*weight_change_rel(attempt, {}).value == 0.125);
+  attempt.ranks[1].result->weight_change_rel = 0.0625;
+  CHECK(weight_change_rel(attempt, {}).missing == "repeat 3 has ranks whose weights came differently far");
+  attempt.ranks[1].result->weight_change_rel.reset();
+  CHECK_FALSE(weight_change_rel(attempt, {}).value);
+}
+
 TEST_CASE("a run that is too short or lacks a loss has no end", "[verdict]") {
   CHECK(end_loss(with_curve(std::vector<double>(9, 1.0)), {}).missing ==
         "repeat 3 has 9 steps, too few for a beginning and an end");

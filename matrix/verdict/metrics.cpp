@@ -10,6 +10,7 @@
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/collective_metrics.hpp"
+#include "matrix/verdict/compute_share.hpp"
 #include "matrix/verdict/divergence.hpp"
 #include "matrix/verdict/layout_metrics.hpp"
 #include "matrix/verdict/learning_metrics.hpp"
@@ -285,6 +286,11 @@ constexpr Metric with_reasons(const MetricInfo& info,
   return metric;
 }
 
+constexpr Metric over_steps(Metric metric) {
+  metric.is_of_steps = true;
+  return metric;
+}
+
 constexpr Metric of_phases(Metric metric) {
   metric.has_phases = true;
   return metric;
@@ -314,6 +320,7 @@ constexpr Metric kMetrics[] = {
     {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst},
     with_reasons({"numerics.end_loss", "loss",   kLower,  numerics,   "mean loss of the last tenth of the steps, at least five"}, &end_loss, kWorst),
     with_reasons({"numerics.loss_fall_rel", "rel", kHigher, numerics, "share of the first tenth's loss that is gone in the last tenth"}, &loss_fall_rel, kWorst),
+    with_reasons({kWeightChange, "rel", kLower,      numerics,   "L2 distance of the trained weights from their initial values, as a share of their norm"}, &weight_change_rel, kWorst),
     {{"numerics.alike_seeds",          "count", kLower,  numerics,   "other seeds that train the same work, or the same bits"},                nullptr, &alike_seeds, kWorst, Against::seeds},
     {{"numerics.seed_spread_rel",      "rel",   kLower,  numerics,   "from the least to the largest end loss of all seeds, as a share of their mean"}, nullptr, &seed_spread_rel, kWorst, Against::seeds},
     with_reasons({"numerics.skipped_updates", "rel", kLower, numerics, "share of the steps whose update a dynamic loss scale skipped"}, &skipped_updates, kWorst),
@@ -324,6 +331,8 @@ constexpr Metric kMetrics[] = {
     {{"throughput.strong_scaling_efficiency", "rel", kHigher, throughput, "speed of several ranks as a share of as many times one rank's that does all their micro-batches"}, nullptr, &strong_scaling_efficiency, kPaired, Against::one_rank},
     {{"throughput.weak_scaling_efficiency", "rel", kHigher, throughput, "step time of one rank alone as a share of that of several ranks which each do as much as it does"}, nullptr, &weak_scaling_efficiency, kPaired, Against::one_share},
     {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},
+    over_steps(with_reasons({"throughput.gemm_peak_share", "rel", kHigher, throughput, "floating-point operations a second of the median step as a share of the fastest matrix product of the same process"}, &gemm_peak_share, kPaired)),
+    over_steps(with_reasons({"throughput.mfu", "rel", kHigher, throughput, "floating-point operations a second of the median step as a share of the GPU's dense peak by its data sheet"}, &model_flop_utilisation, kPaired)),
     of_steps({"data.wait_share",       "rel",   kLower,  throughput, "share of the time of all steps after warm-up in which there were no samples to compute with"}, &data_wait_share),
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
     {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &growth_bytes<&StepRecord::rss_bytes>, nullptr, kWorst},

@@ -20,6 +20,7 @@ from .changes import changes_of, dimensions_of, workloads_of
 from .environment import component_names, differences, witnesses
 from .heatmap import grid_of, letters
 from .hosts import hosts_of, shared_cells
+from .limits import limit_rows
 from .load import OUTCOMES, Run
 from .measurements import check_name, measured_cells
 from .overview import (
@@ -131,6 +132,7 @@ def report_html(run: Run) -> str:
         "witnesses": witnesses,
         "letters": letters,
         "measured": measured_cells(run),
+        "limits": limit_rows(run),
         "check_name": check_name,
         "in_order": in_order,
         "anchor": lambda cell: anchors[id(cell)],

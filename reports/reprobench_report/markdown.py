@@ -13,6 +13,7 @@ from .changes import Change, changes_of, dimensions_of, workloads_of
 from .escape import markdown as text
 from .escape import markdown_code as code
 from .hosts import SharedCell, hosts_of, shared_cells
+from .limits import LimitRow, limit_rows
 from .load import OUTCOMES, Run
 from .measurements import Row, check_name, measured_cells
 from .overview import comparisons, dimension_counts, dimension_lines, disarmed_by, recorded_over, skip_groups
@@ -137,6 +138,10 @@ def _measurement_row(cell: dict[str, Any], row: Row) -> str:
     )
 
 
+def _limit_row(row: LimitRow) -> str:
+    return f"| {text(row.cell['slug'])} | {row.limit} | {row.value} | {text(row.sentence)} |\n"
+
+
 def _side(side: Side, other: Side) -> str:
     return text(" ".join([side.stack, *(() if side.knobs == other.knobs else side.knobs)]))
 
@@ -231,6 +236,7 @@ def summary_md(run: Run) -> str:
     over = recorded_over(run.cells)
     over_rows = budget.take(_over_row(cell, check) for cell, check in over)
     check_rows = budget.take(_check_row(cell, check) for cell in findings for check in cell["checks"])
+    limit_lines = budget.take(_limit_row(row) for row in limit_rows(run))
     measurement_rows = budget.take(_measurement_row(cell, row) for cell, rows in measured_cells(run) for row in rows)
     passed_rows = budget.take(_passed_row(cell) for cell in passed)
     recorded_rows = budget.take(_passed_row(cell) for cell in recorded)
@@ -260,6 +266,8 @@ def summary_md(run: Run) -> str:
         table = "\n".join(_table(header, [])[:2])
         out += f"### Where the stacks part\n\n{table}\n{''.join(pair_rows)}\n{''.join(operator_lines)}"
     out += "".join(problem)
+    if limit_lines:
+        out += _folded("Against what the machine can do", "| Cell | Of | Share | From |", limit_lines)
     if measurement_rows:
         header = "| Cell | Operation | Median | Least to most | Of peak | Result |"
         out += _folded("What the device gave", header, measurement_rows)

@@ -61,6 +61,7 @@ SAMPLES = {
         **_head("request"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "rank": 0, "repeat": 0, "attempt": 0, "suite": "smoke",
         "workload": {"model": "mlp", "preset": "digits", "steps": 10, "batch_size": 32}, "stack": "system", "device": "cpu",
         "world_size": 1, "knobs": {"precision": "fp32"}, "trace": "step", "turn_steps": 5, "poison_allocator": False,
+        "gemm_peak_samples": 5, "weight_change": True,
         "inject": {"kind": "weight_ulp", "step": 2, "tensor": "fc1.weight", "element": 5},
     }, {
         **_head("request"), "cell_id": "3f9c1e0a7b52", "nonce": "00112233aabbccdd", "rank": 0, "repeat": 0, "attempt": 0, "suite": "device_memory",
@@ -74,6 +75,9 @@ SAMPLES = {
         "chain": "", "trace_lines": 1, "peak_rss_bytes": 1, "peak_anonymous_bytes": 1, "peak_allocated_bytes": -1, "peak_reserved_bytes": -1,
         "optimizer_state_bytes": 8, "model_state_peak_bytes": 24, "model_state_device_peak_bytes": 8, "model_state_host_peak_bytes": 16,
         "start_to_first_step_ns": 0, "knobs_resolved": {}, "fingerprint": FINGERPRINT, "measurements": [MEASUREMENT],
+        "weight_change_rel": 0.25, "model_flops": {
+            "flops_per_step": 13_090_816, "missing": "", "samples": 32, "convention": "matrix products, PaLM appendix B", "dtype": "fp32",
+        },
     }],
     "exit": [{
         **_head("exit"), "nonce": "00112233aabbccdd", "rank": 1, "exit_code": None, "signal": 11, "launch_error": "", "stopped_by": "runner",

@@ -77,9 +77,11 @@ bool run_attempt(const std::filesystem::path& request_path, const std::filesyste
     const std::string cause = cuda_failure_cause(error.what());
     fail(cause.empty() ? "exception" : cause, error.what());
   }
-  const ResidentMemory peak = peak_resident_memory();
-  result.peak_rss_bytes = peak.all_bytes;
-  result.peak_anonymous_bytes = peak.anonymous_bytes;
+  if (result.peak_rss_bytes == 0) {  // a training noted it when its steps were over
+    const ResidentMemory peak = peak_resident_memory();
+    result.peak_rss_bytes = peak.all_bytes;
+    result.peak_anonymous_bytes = peak.anonymous_bytes;
+  }
   Fingerprint fingerprint = probe_stack();
   fingerprint.device_name = result.fingerprint.device_name;
   fingerprint.device = result.fingerprint.device;

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "matrix/contract/number.hpp"
+#include "suites/worker/gemm_peak.hpp"
 #include "suites/worker/knobs.hpp"
 #include "suites/worker/own_file.hpp"
 #include "suites/worker/own_weights.hpp"
@@ -18,6 +19,7 @@
 #include "suites/worker/stack_probe.hpp"
 #include "suites/worker/state_memory.hpp"
 #include "suites/worker/training_step.hpp"
+#include "suites/worker/weight_change.hpp"
 #include "suites/worker/workload_digest.hpp"
 
 namespace reprobench {
@@ -111,17 +113,23 @@ std::optional<DataUse> data_use_of(const BatchSource& batches) {
   return DataUse{counts->records, counts->samples, counts->cut};
 }
 
+// The most that the training took, before anything else takes memory.
+void note_peak_memory(const ComputeDevice& device, CellResult& result) {
+  const DeviceMemory memory = device.memory();
+  result.peak_allocated_bytes = memory.peak_allocated_bytes;
+  result.peak_reserved_bytes = memory.peak_reserved_bytes;
+  const ResidentMemory resident = peak_resident_memory();
+  result.peak_rss_bytes = resident.all_bytes;
+  result.peak_anonymous_bytes = resident.anonymous_bytes;
+}
+
 // What is known of a run however it ended.
-void close_record(const StepRecorder& recorder, TrainState& state, const ComputeDevice& device, TraceWriter& trace,
-                  CellResult& result) {
+void close_record(const StepRecorder& recorder, TrainState& state, TraceWriter& trace, CellResult& result) {
   result.optimizer_state_bytes = optimizer_state_bytes(state);
   state.note_model_state();
   result.model_state_peak_bytes = state.model_state_peak().all;
   result.model_state_device_peak_bytes = state.model_state_peak().on_device;
   result.model_state_host_peak_bytes = state.model_state_peak().on_host;
-  const DeviceMemory memory = device.memory();
-  result.peak_allocated_bytes = memory.peak_allocated_bytes;
-  result.peak_reserved_bytes = memory.peak_reserved_bytes;
   trace.write();
   result.chain = to_hex(recorder.chain());
   result.trace_lines = trace.lines();
@@ -214,13 +222,18 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                   fault ? &*fault : nullptr,
                   trace,
                   result};
+  result.model_flops = model_flops_of(run);
   try {
     run_steps(run, telemetry);
+    note_peak_memory(*device, result);
+    if (request.weight_change && !own_weights) result.weight_change_rel = weight_change_rel(model, preset, seed, state);
+    if (measures_gemm_peak(request)) measure_gemm_peak(run, folder, seed);
   } catch (...) {
-    close_record(recorder, state, *device, trace, result);
+    if (result.peak_rss_bytes == 0) note_peak_memory(*device, result);
+    close_record(recorder, state, trace, result);
     throw;
   }
-  close_record(recorder, state, *device, trace, result);
+  close_record(recorder, state, trace, result);
 }
 
 void request_stop() { stop_requested = 1; }

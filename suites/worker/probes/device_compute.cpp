@@ -4,19 +4,16 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/conv2d.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/mm.h>
 #include <torch/version.h>
 #if TORCH_VERSION_MAJOR >= 2
 #include <ATen/ops/scaled_dot_product_attention.h>
 #endif
 
-#include "suites/worker/cuda_backend.hpp"
-#include "suites/worker/float32_precision.hpp"
 #include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/exact_attention.hpp"
 #include "suites/worker/probes/exact_product.hpp"
 #include "suites/worker/probes/fp8_product.hpp"
+#include "suites/worker/probes/matrix_products.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 
@@ -24,6 +21,7 @@ namespace reprobench {
 namespace {
 
 constexpr bool kShowsAlgorithm = true;
+constexpr bool kThroughLibraries = true;
 
 // A reference is computed where something is held against it.
 template <class Compute>
@@ -31,93 +29,10 @@ at::Tensor reference(const ProbeRun& run, const Compute& compute) {
   return run.watching() ? at::Tensor() : compute();
 }
 
-struct Dtype {
-  const char* name;
-  at::ScalarType type;
-  bool tf32;  // the operands are fp32 and the product may round them
-};
-constexpr Dtype kDtypes[] = {{"fp64", at::kDouble, false},
-                             {"fp32", at::kFloat, false},
-                             {"tf32", at::kFloat, true},
-                             {"bf16", at::kBFloat16, false},
-                             {"fp16", at::kHalf, false}};
-
-struct ProductShape {
-  std::int64_t rows;
-  std::int64_t columns;
-  std::int64_t depth;
-};
-
 // Square, and the thin ones of a small batch.
 std::vector<ProductShape> product_shapes(const ProbeRun& run) {
   if (run.on_cpu()) return {{64, 64, 64}, {256, 256, 256}, {16, 512, 1024}};
   return {{1024, 1024, 1024}, {4096, 4096, 4096}, {8192, 8192, 8192}, {16, 8192, 8192}};
-}
-
-std::string shape_text(std::initializer_list<std::int64_t> extents) {
-  std::string text;
-  for (const std::int64_t extent : extents) text += (text.empty() ? "" : "x") + std::to_string(extent);
-  return text;
-}
-
-// TF32 for the one dtype that means it, IEEE again afterwards.
-class Tf32Scope {
- public:
-  explicit Tf32Scope(bool on) { set_tf32(on); }
-  ~Tf32Scope() { set_tf32(false); }
-  Tf32Scope(const Tf32Scope&) = delete;
-  Tf32Scope& operator=(const Tf32Scope&) = delete;
-};
-
-struct Operands {
-  at::Tensor a;
-  at::Tensor b;
-  bool tf32;
-};
-
-// The same product without LibTorch between: what remains of a difference is the library's.
-void measure_cublaslt(ProbeRun& run, Labels labels, double flop, const Operands& operands,
-                      const std::function<Correctness(const at::Tensor&)>& check) {
-  if (run.on_cpu()) return;
-  labels["library"] = "cublaslt";
-  const CublasLtProduct product = cublaslt_product(operands.a, operands.b, operands.tf32);
-  if (!product.multiply) return run.cannot("gemm", labels, product.algorithm);
-  run.measure({"gemm", labels, flop, product.multiply,
-               [&](const at::Tensor& result) {
-                 Correctness correctness = check(result);
-                 if (correctness.right) correctness.finding = product.algorithm;
-                 return correctness;
-               },
-               kShowsAlgorithm});
-}
-
-void measure_products(ProbeRun& run, const ProductShape& shape) {
-  const std::string text = shape_text({shape.rows, shape.columns, shape.depth});
-  const at::Tensor a = run.random_normal("gemm.a." + text, {shape.rows, shape.depth});
-  const at::Tensor b = run.random_normal("gemm.b." + text, {shape.depth, shape.columns});
-  const at::Tensor exact = reference(run, [&] { return exact_product(a, b); });
-  const double flop = 2.0 * static_cast<double>(shape.rows) * static_cast<double>(shape.columns * shape.depth);
-  for (const Dtype& dtype : kDtypes) {
-    const Labels labels = {{"dtype", dtype.name}, {"shape", text}};
-    if (dtype.tf32 && run.on_cpu()) {
-      run.cannot("gemm", labels, "a CPU has no TF32");
-      continue;
-    }
-    const Tf32Scope precision(dtype.tf32);
-    const at::Tensor x = a.to(dtype.type);
-    const at::Tensor y = b.to(dtype.type);
-    at::Tensor product = at::empty({shape.rows, shape.columns}, x.options());
-    const double bound = product_error_bound_rel(dtype.name, shape.depth);
-    const auto check = [&](const at::Tensor& result) {
-      const Correctness correctness = close_to(result, exact, bound);
-      if (dtype.type != at::kDouble || !correctness.right) return correctness;
-      // The reference is an fp64 product of the same library: fp64 also answers to long double, at elements.
-      const double error = worst_element_error_rel(result, a, b, 256);
-      return Correctness{error <= bound, error <= bound ? "" : "off from long double", error, bound};
-    };
-    run.measure({"gemm", labels, flop, [&] { return at::mm_out(product, x, y); }, check, kShowsAlgorithm});
-    measure_cublaslt(run, labels, flop, {x, y, dtype.tf32}, check);
-  }
 }
 
 void measure_fp8_product(ProbeRun& run, const ProductShape& shape) {
@@ -144,7 +59,7 @@ void measure_convolutions(ProbeRun& run) {
   const at::Tensor exact = reference(run, [&] { return convolve(input.to(at::kDouble), filters.to(at::kDouble)); });
   const std::int64_t depth = channels * 9;
   const double flop = 2.0 * static_cast<double>(images * side * side) * static_cast<double>(channels * depth);
-  for (const Dtype& dtype : kDtypes) {
+  for (const ProductDtype& dtype : product_dtypes()) {
     if (dtype.type == at::kDouble) continue;  // it is the reference
     const Labels labels = {{"dtype", dtype.name}, {"shape", shape_text({images, channels, side, side})}};
     if (dtype.tf32 && run.on_cpu()) {
@@ -180,7 +95,7 @@ void measure_attention(ProbeRun& run) {
   const at::Tensor v = run.random_normal("attention.v", shape);
   const at::Tensor exact = reference(run, [&] { return exact_attention(q, k, v); });
   const double flop = 4.0 * static_cast<double>(batch * heads) * static_cast<double>(tokens * tokens * width);
-  for (const Dtype& dtype : kDtypes) {
+  for (const ProductDtype& dtype : product_dtypes()) {
     if (dtype.type == at::kDouble) continue;  // it is the reference
     const Labels labels = {{"dtype", dtype.name}, {"shape", shape_text({batch, heads, tokens, width})}};
     if (dtype.tf32 && run.on_cpu()) {
@@ -200,7 +115,7 @@ void measure_attention(ProbeRun& run) {
 void probe_device_compute(ProbeRun& run) {
   run.measure_then_watch([&] {
     for (const ProductShape& shape : product_shapes(run)) {
-      measure_products(run, shape);
+      measure_products(run, shape, product_dtypes(), kThroughLibraries);
       measure_fp8_product(run, shape);
     }
     measure_convolutions(run);

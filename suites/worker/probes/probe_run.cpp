@@ -259,7 +259,8 @@ void ProbeRun::add(ProbeMeasurement measurement) {
   } else {
     progress(measurement);
   }
-  if (result_.measurements.empty()) result_.start_to_first_step_ns = since_process_start_ns();
+  // Of a training its first step was long ago.
+  if (result_.start_to_first_step_ns == 0) result_.start_to_first_step_ns = since_process_start_ns();
   result_.measurements.push_back(std::move(measurement));
   if (take_stop_request())
     throw RunFailure("interrupted", "asked to stop after " + result_.measurements.back().operation);

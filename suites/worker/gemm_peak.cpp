@@ -1,0 +1,67 @@
+#include "suites/worker/gemm_peak.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include "suites/worker/probes/matrix_products.hpp"
+#include "suites/worker/probes/probe_run.hpp"
+
+namespace reprobench {
+namespace {
+
+// The smallest fills no card, the largest takes seconds on a core without an optimised BLAS, which is found out first.
+constexpr std::int64_t kSidesOnCpu[] = {128, 256, 512, 1024};
+constexpr std::int64_t kSidesOnGpu[] = {2048, 4096, 8192};
+constexpr double kLongestCallNs = 2e8;
+constexpr std::int64_t kBytesAnElement = 64;  // operands and result in fp32, fp64 and the type, and what checks need
+
+// What products are done in: the autocast type where there is one.
+std::string product_dtype_of(const TrainingRun& run) {
+  const std::string& precision = run.result.knobs_resolved.at("precision");
+  const bool is_tf32 =
+      precision == "fp32" && run.request.device != "cpu" && run.result.knobs_resolved.at("tf32") == "on";
+  return is_tf32 ? "tf32" : precision;
+}
+
+// How long a product of this side would take at the best rate so far; 0 before the first.
+double expected_ns(const CellResult& result, const ProductShape& shape) {
+  double best_tflop_per_s = 0;
+  for (const ProbeMeasurement& measurement : result.measurements) {
+    for (const double sample : measurement.samples) best_tflop_per_s = std::max(best_tflop_per_s, sample);
+  }
+  return best_tflop_per_s > 0 ? shape.flop() / (best_tflop_per_s * 1e3) : 0;
+}
+
+}  // namespace
+
+ModelFlops model_flops_of(const TrainingRun& run) {
+  ModelFlops flops;
+  flops.samples = run.batches.micro_batch_size() * run.layout().micro_batches();
+  flops.convention = kFlopConvention;
+  flops.dtype = product_dtype_of(run);
+  if (run.result.knobs_resolved.at("sequence_lengths") != "fixed") {
+    flops.missing = "the length of sequences changes with the step, and the operations with it";
+    return flops;
+  }
+  flops.flops_per_step =
+      run.layout().micro_batches() * run.model.flops_per_step(run.preset, run.batches.micro_batch_size());
+  if (flops.flops_per_step == 0) flops.missing = "the model has no formula for its operations";
+  return flops;
+}
+
+void measure_gemm_peak(const TrainingRun& run, const std::filesystem::path& folder, std::uint64_t seed) {
+  const auto dtypes = product_dtypes();
+  const auto dtype = std::ranges::find(dtypes, run.result.model_flops.value().dtype, &ProductDtype::name);
+  CellRequest request = run.request;
+  request.workload.samples = request.gemm_peak_samples;
+  ProbeRun probe(request, folder, seed, run.device, run.trace, run.result);
+  const auto sides = probe.on_cpu() ? std::span<const std::int64_t>(kSidesOnCpu) : kSidesOnGpu;
+  for (const std::int64_t side : sides) {
+    const ProductShape shape{side, side, side};
+    if (expected_ns(run.result, shape) > kLongestCallNs) return;
+    if (run.device.free_bytes() < side * side * kBytesAnElement) return;
+    measure_products(probe, shape, {dtype, 1}, /*through_libraries=*/false);
+  }
+}
+
+}  // namespace reprobench
