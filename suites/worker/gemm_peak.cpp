@@ -9,10 +9,11 @@
 namespace reprobench {
 namespace {
 
-// The smallest fills no card, the largest takes seconds on a core without an optimised BLAS, which is found out first.
-constexpr std::int64_t kSidesOnCpu[] = {128, 256, 512, 1024};
+// One core is at its peak from a side of about 256 on, many cores and cards later; those have done it in less than the
+// longest call by then. On a core without an optimised BLAS the second one would take longer already.
+constexpr std::int64_t kSidesOnCpu[] = {128, 256, 512, 1024, 2048, 4096};
 constexpr std::int64_t kSidesOnGpu[] = {2048, 4096, 8192};
-constexpr double kLongestCallNs = 2e8;
+constexpr double kLongestCallNs = 2e7;
 constexpr std::int64_t kBytesAnElement = 64;  // operands and result in fp32, fp64 and the type, and what checks need
 
 // What products are done in: the autocast type where there is one.
