@@ -151,6 +151,7 @@ std::string cell_text(const CellVerdict& cell) {
     text += fmt::format("  repeat {} attempt {}  {}{}  chain {}{}\n", attempt.repeat, attempt.attempt,
                         to_string(attempt.end), attempt.detail.empty() ? "" : ": " + attempt.detail, attempt.chain,
                         attempt.injected.empty() ? "" : "  planted: " + attempt.injected);
+    for (const std::string& link : attempt.links) text += fmt::format("    link       {}\n", link);
   }
   for (const CheckResult& check : cell.checks) text += check_text(check);
   if (!cell.measurements.empty()) text += "measurements\n";

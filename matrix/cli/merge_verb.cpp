@@ -7,6 +7,7 @@
 #include "matrix/cli/merged_comparisons.hpp"
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/stored_runs.hpp"
+#include "matrix/cli/topology_text.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/cli/verdict_text.hpp"
@@ -115,7 +116,7 @@ std::string hosts_text(const Plan& plan) {
                         host.runs.size() == 1 ? "" : "s", fmt::join(host.runs, ", "), devices,
                         host.facts.driver.empty() ? "" : "; driver " + host.facts.driver);
   }
-  return text;
+  return text + links_text(plan.hosts);
 }
 
 ExitCode merge(const MergeOptions& options, Context& context) {

@@ -1,6 +1,7 @@
 #include "matrix/cli/topology_text.hpp"
 
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/host/nccl_log.hpp"
 #include "matrix/host/sysfs_topology.hpp"
+#include "matrix/verdict/link_notes.hpp"
 
 namespace reprobench {
 namespace {
@@ -59,6 +61,19 @@ std::string topology_text(const Topology& topology) {
                         used.transport.empty() ? "unknown" : used.transport, used.via, used.channels);
   }
   for (const std::string& problem : topology.problems) text += "unknown  " + problem + "\n";
+  return text;
+}
+
+std::string links_text(const std::vector<PlanHost>& hosts) {
+  std::string text;
+  std::set<std::vector<std::string>> kinds;
+  for (const PlanHost& host : hosts) {
+    const std::vector<std::string> links = links_of(host.facts);
+    if (links.empty()) continue;
+    kinds.insert(links);
+    text += fmt::format("links         {}: {}\n", host.label, fmt::join(links, "; "));
+  }
+  if (kinds.size() > 1) text += "links         differ: what passes between GPUs is not that of one machine\n";
   return text;
 }
 

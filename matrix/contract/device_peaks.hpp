@@ -1,5 +1,6 @@
-// The data sheet of the GPU a cell was planned for: the denominators of "share of peak". Taken from
-// matrix/facts/compat-facts.json by the coordinator and handed to the worker, which knows no facts of its own.
+// The data sheet of the GPU a cell was planned for, and the link between GPUs: the denominators of "share of peak".
+// Taken from matrix/facts/compat-facts.json by the coordinator and handed to the worker, which knows no facts of its
+// own.
 #pragma once
 
 #include <map>
@@ -30,6 +31,23 @@ struct Description<DevicePeaks> {
     field("tflop_per_s", peaks.tflop_per_s, rule::at_least(0));
     field.optional("nvlink_gb_per_s", peaks.nvlink_gb_per_s, rule::at_least(0).says("One direction."));
     field.optional("host_link_gb_per_s", peaks.host_link_gb_per_s, rule::at_least(0).says("One direction."));
+  }
+};
+
+// What the links between the GPUs that an attempt was given can carry at most, as the host's topology tells: of several
+// pairs the slowest. Unlike a data sheet's it is of these GPUs, in these slots.
+struct LinkPeak {
+  double gb_per_s = 0;  // 1 GB = 1e9 bytes, one direction
+  std::string formula;  // "18 NVLinks x 25000 MB/s, from NVML"
+};
+
+template <>
+struct Description<LinkPeak> {
+  static constexpr About about = About::part(
+      "link_peak", "Of the slowest pair of the attempt's GPUs, by the host's topology; absent where it is not known.");
+  static void fields(auto& field, LinkPeak& peak) {
+    field("gb_per_s", peak.gb_per_s, rule::at_least(0).says("One direction."));
+    field("formula", peak.formula, rule::not_empty);
   }
 };
 

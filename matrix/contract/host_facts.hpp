@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "matrix/contract/gpu_facts.hpp"
+#include "matrix/contract/topology.hpp"
 
 namespace reprobench {
 
@@ -24,6 +26,7 @@ struct HostFacts {
   std::string driver;       // "570.124.06"; empty without an NVIDIA driver
   std::string driver_cuda;  // "12.8": the newest CUDA that driver knows
   std::vector<GpuFacts> gpus;
+  std::optional<Topology> topology;  // nothing: of a build that did not ask
 };
 
 template <>
@@ -42,6 +45,7 @@ struct Description<HostFacts> {
     field("driver", host.driver, "Empty without an NVIDIA driver.");
     field.since(1, "driver_cuda", host.driver_cuda, "The newest CUDA that driver knows.");
     field("gpus", host.gpus);
+    field.optional("topology", host.topology, "How its devices hang together; absent: made before that was asked.");
   }
 };
 

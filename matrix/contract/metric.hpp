@@ -23,7 +23,7 @@ enum class Compared { not_yet, with_reference, with_others };
 
 struct MetricInfo {
   std::string_view name;  // "throughput.step_time"
-  std::string_view unit;  // "ns", "bytes", "1/s", "rel" (a ratio), "count", "step", "GB/s", "TFLOP/s"
+  std::string_view unit;  // "ns", "bytes", "1/s", "rel" (a ratio), "count", "step", "GB/s", "TFLOP/s", "J"
   Better better = Better::lower;
   Dimension dimension = Dimension::numerics;
   std::string_view summary;

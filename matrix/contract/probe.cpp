@@ -33,11 +33,17 @@ constexpr ProbeOperation kMemory[] = {
     {"digest", "GB/s", "the digests of a's blocks, which every device must find alike: one stream read"},
     {"host_to_device", "GB/s", "a transfer from the host's memory"},
     {"device_to_host", "GB/s", "a transfer to the host's memory"},
-    {"peer", "GB/s", "a transfer to another device"},
     {"unified", "GB/s", "a triad in memory that host and device share, never more of it than is free"},
     {"pointer_chase", "ns", "a load whose address is the result of the load before"},
     {"capacity", "bytes",
      "memory that was allocated, filled with its own addresses and their complement, and read back"},
+};
+
+constexpr ProbeOperation kPeer[] = {
+    {"peer_access", "count", "whether one device may reach the other's memory without the host: 1, or 0"},
+    {"peer_copy", "GB/s", "a copy from one device to the other"},
+    {"peer_exchange", "GB/s", "copies both ways at once, their bytes added up"},
+    {"peer_latency", "ns", "a copy of a few bytes, one after the other"},
 };
 
 constexpr ProbeOperation kCompute[] = {
@@ -69,6 +75,8 @@ constexpr ProbeOperation kOperators[] = {
 constexpr ProbeInfo kProbes[] = {
     {"device_smoke", "is the device there, does it compute, and at the precision asked for?", kBase, kSmoke},
     {"device_memory", "bandwidth in every direction, latency, capacity", kBase, kMemory},
+    {"device_peer", "what passes between two devices of one process: access, bandwidth both ways, latency", kBase,
+     kPeer, false, 2},
     {"device_compute", "products, convolutions and attention against fp64, and how fast", kBase, kCompute},
     {"device_stress", "the same product again and again: are all results equal, bit for bit?", kBaseAndLong, kStress},
     {"collectives",
@@ -77,7 +85,7 @@ constexpr ProbeInfo kProbes[] = {
     {"operators", "single operator calls of a list: digests, and how far each is from fp64", kBase, kOperators},
 };
 
-constexpr std::string_view kLabels[] = {"dtype", "shape", "size", "memory", "library", "call"};
+constexpr std::string_view kLabels[] = {"dtype", "shape", "size", "memory", "library", "call", "direction"};
 
 }  // namespace
 

@@ -22,6 +22,7 @@ struct ProbeInfo {
   std::span<const std::string_view> presets;
   std::span<const ProbeOperation> operations;
   bool of_ranks = false;  // what is measured is between the processes of an attempt: it takes two or more
+  int devices = 1;        // that one process sees; two or more where what is measured is between them
 };
 
 // The probe whose work is a list of operator calls: it runs `calls` of its request.
@@ -42,6 +43,7 @@ std::vector<std::string> probe_operation_names();
 //   size    "64MiB": of one array, of the memory a pointer wanders through, or of one call of a collective
 //   memory  "pinned", "pageable": of the host's side of a transfer
 //   library "cublaslt", "reprobench", "gloo": where an operation does not go through LibTorch
+//   direction "0-1", "1-0": from which of two devices to which; "both"
 //   call    "relu(f32[64, 128])": an operator call as declared_call.hpp writes it
 std::span<const std::string_view> measurement_labels();
 

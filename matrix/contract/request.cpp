@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "matrix/contract/document/reader.hpp"
+#include "matrix/contract/probe.hpp"
 
 namespace reprobench {
 
@@ -95,6 +96,14 @@ std::int64_t micro_batches_of(const CellRequest& request) {
 bool measures_gemm_peak(const CellRequest& request) {
   return request.gemm_peak_samples > 0 && !request.workload.is_probe() && !request.replay && request.world_size == 1;
 }
+
+int gpus_of_rank(const CellRequest& request) {
+  if (request.device == "cpu") return 0;
+  const ProbeInfo* probe = find_probe(request.workload.probe);
+  return probe == nullptr ? 1 : probe->devices;
+}
+
+int gpus_of(const CellRequest& request) { return request.world_size * gpus_of_rank(request); }
 
 std::optional<std::int64_t> block_of(const CellRequest& request, std::int64_t step) {
   if (request.turn_steps <= 0) return std::nullopt;

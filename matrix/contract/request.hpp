@@ -170,7 +170,8 @@ struct CellRequest {
   std::optional<Injection> inject;
   std::optional<Replay> replay;
   std::optional<Checkpointing> checkpoint;
-  std::optional<DevicePeaks> peaks;  // of the GPU the cell was planned for; nothing for a CPU or an unknown GPU
+  std::optional<DevicePeaks> peaks;   // of the GPU the cell was planned for; nothing for a CPU or an unknown GPU
+  std::optional<LinkPeak> link_peak;  // between the GPUs the attempt was given; nothing for one GPU or unknown links
 };
 
 // The part of a request that says what the cell is: no nonce, rank, repeat, attempt, turns, fault or path. In the order
@@ -231,11 +232,16 @@ struct Description<CellRequest> {
     field.optional("replay", request.replay);
     field.optional("checkpoint", request.checkpoint);
     field.optional("peaks", request.peaks);
+    field.optional("link_peak", request.link_peak);
   }
 };
 
 // What holds inside one rank: `threads` are the whole attempt's and its ranks share them, each with one at least.
 KnobValues knobs_of_rank(const CellRequest& request);
+
+// How many GPUs one of its processes sees, and how many all of them: of a cell of the CPU none.
+int gpus_of_rank(const CellRequest& request);
+int gpus_of(const CellRequest& request);
 
 // The steps a process does: the replay's, those between two checkpoints, or all of the workload's.
 std::int64_t first_step_of(const CellRequest& request);

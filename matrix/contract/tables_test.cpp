@@ -62,7 +62,7 @@ TEST_CASE("a reading is garbage beyond the bound of its quantity", "[contract]")
         "utilisation_percent=100 memory_used_bytes=1125899906842624 power_violation_ns=4611686018427387904 "
         "thermal_violation_ns=4611686018427387904 ecc_uncorrected=4611686018427387904 "
         "ecc_uncorrected_ever=4611686018427387904 pcie_generation=16 pcie_lanes=64 "
-        "process_memory_bytes=1125899906842624 clock_events=4611686018427387904 ");
+        "process_memory_bytes=1125899906842624 energy_mj=4611686018427387904 clock_events=4611686018427387904 ");
 }
 
 TEST_CASE("every end of an attempt is on the side of who did it", "[contract]") {
@@ -139,16 +139,17 @@ TEST_CASE("each probe has its operations and presets, and only collectives take 
     }
   }
   CHECK(table ==
-        "device_smoke: base 9; device_memory: base 14; device_compute: base 3; device_stress: base long 1; "
+        "device_smoke: base 9; device_memory: base 13; device_peer: base 4; device_compute: base 3; "
+        "device_stress: base long 1; "
         "collectives of ranks: base sweep 8; operators: base 1; ");
   CHECK(find_probe("device") == nullptr);
   CHECK(find_probe_operation("device")->unit == "count");
   CHECK(find_probe_operation("pointer_chase")->unit == "ns");
   CHECK(find_probe_operation("attention")->unit == "TFLOP/s");
   CHECK(find_probe_operation("no_such") == nullptr);
-  CHECK(probe_names().size() == 6);
-  CHECK(probe_operation_names().size() == 36);
-  CHECK(measurement_labels().size() == 6);
+  CHECK(probe_names().size() == 7);
+  CHECK(probe_operation_names().size() == 39);
+  CHECK(measurement_labels().size() == 7);
 }
 
 TEST_CASE("what is no JSON object is no document", "[contract]") {

@@ -24,6 +24,7 @@ constexpr std::array<QuantityInfo, kQuantities> kQuantityInfos = {{{"sm_clock_mh
                                                                    {"pcie_generation", 16},
                                                                    {"pcie_lanes", 64},
                                                                    {"process_memory_bytes", std::int64_t{1} << 50},
+                                                                   {"energy_mj", kNoBound, true},
                                                                    {"clock_events", kNoBound}}};
 
 }  // namespace

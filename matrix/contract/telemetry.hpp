@@ -54,13 +54,15 @@ enum class Quantity {
   pcie_generation,
   pcie_lanes,
   process_memory_bytes,  // of this run's processes
+  energy_mj,             // drawn since the driver was loaded
   clock_events,          // bits (clock_event.hpp)
 };
 inline constexpr std::size_t kQuantities = static_cast<std::size_t>(Quantity::clock_events) + 1;
 
 struct QuantityInfo {
   std::string_view word;
-  std::int64_t largest;  // a reading beyond it is garbage and counts as absent
+  std::int64_t largest;   // a reading beyond it is garbage and counts as absent
+  bool is_later = false;  // asked for since 1.4: a file may lack it, and lacks it where the driver does not say
 };
 const QuantityInfo& info_of(Quantity quantity);
 
@@ -134,8 +136,14 @@ struct Description<TelemetrySample> {
     field("gpu", sample.gpu, rule::between(0, 1024).says("Index into the header's."));
     field("trace_bytes", sample.trace_bytes, rule::at_least(0).says("Length of trace.jsonl at that moment."));
     for (std::size_t i = 0; i < kQuantities; ++i) {
-      field(info_of(static_cast<Quantity>(i)).word.data(), sample.values[i],
-            rule::at_least(0).says("null: the driver does not say, or says what cannot be."));
+      const QuantityInfo& info = info_of(static_cast<Quantity>(i));
+      if (info.is_later) {
+        field.optional(info.word.data(), sample.values[i],
+                       rule::at_least(0).says("Absent: the driver does not say, or nobody asked."));
+      } else {
+        field(info.word.data(), sample.values[i],
+              rule::at_least(0).says("null: the driver does not say, or says what cannot be."));
+      }
     }
     field("own_pids", sample.own_pids, rule::at_least(0));
     field("foreign_pids", sample.foreign_pids, rule::at_least(0));

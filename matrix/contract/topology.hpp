@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "matrix/contract/device_peaks.hpp"
 #include "matrix/contract/document/description.hpp"
 
 namespace reprobench {
@@ -143,5 +145,16 @@ struct Description<Topology> {
     field("problems", topology.problems);
   }
 };
+
+// "0000:3b:00.0" of NVML's "00000000:3B:00.0": as the kernel, and so a topology, names the device. Empty for what is no
+// such address.
+std::string pci_address(const std::string& nvml_bus_id);
+
+// The pair of two devices, in either order; null where the topology has none.
+const DevicePair* pair_between(const Topology& topology, std::string_view a, std::string_view b);
+
+// Of all pairs among these devices, by their PCI addresses, the one with the least expected peak. Nothing of fewer than
+// two, and where the peak of any pair is not known: it may be the slowest.
+std::optional<LinkPeak> slowest_link(const Topology& topology, std::span<const std::string> addresses);
 
 }  // namespace reprobench

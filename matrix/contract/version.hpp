@@ -35,7 +35,8 @@
 // |         | checkpoints; `model_state_device_peak_bytes` and |
 // |         | `model_state_host_peak_bytes` in results, `exchange_ns` and `exchange_hidden_ns` of a step's phases; |
 // |         | `gemm_peak_samples` and `weight_change` of requests and planned cells, `model_flops` and |
-// |         | `weight_change_rel` of results |
+// |         | `weight_change_rel` of results; the topology of a host in plans, `link_peak` of a |
+// |         | request, `energy_mj` of a reading of a GPU |
 #pragma once
 
 #include <stdexcept>

@@ -9,6 +9,7 @@
 #include "matrix/contract/clock_event.hpp"
 #include "matrix/contract/xid.hpp"
 #include "matrix/evidence/invalid_readings.hpp"
+#include "matrix/evidence/step_energy.hpp"
 #include "matrix/evidence/timed_steps.hpp"
 
 namespace reprobench {
@@ -62,7 +63,8 @@ Readings near(const std::vector<Period>& spans, const TelemetryRecord& record) {
 }
 
 bool is_counter(Quantity quantity) {
-  return quantity == Quantity::power_violation_ns || quantity == Quantity::thermal_violation_ns;
+  return quantity == Quantity::power_violation_ns || quantity == Quantity::thermal_violation_ns ||
+         quantity == Quantity::energy_mj;
 }
 
 std::optional<TelemetryRange> range_of(const Readings& samples, Quantity quantity) {
@@ -123,6 +125,16 @@ std::string hole_in(const TelemetryRecord& record) {
       return fmt::format("no reading for {:.1f} s", static_cast<double>(gap_ns) / 1e9);
     }
     last->second = sample.at_ns;
+  }
+  const std::int64_t end_ns = record.samples.back().at_ns;
+  for (std::size_t gpu = 0; gpu < record.header.gpus.size(); ++gpu) {
+    const auto last = last_of_gpu.find(static_cast<int>(gpu));
+    const std::string& uuid = record.header.gpus[gpu].uuid;
+    if (last == last_of_gpu.end()) return fmt::format("no reading of {} was taken", uuid);
+    const std::int64_t silent_ns = end_ns - last->second;
+    if (silent_ns > kLongestGapPeriods * record.header.period_ns) {
+      return fmt::format("no reading of {} in the last {:.1f} s", uuid, static_cast<double>(silent_ns) / 1e9);
+    }
   }
   return "";
 }
@@ -278,6 +290,9 @@ TelemetrySummary summarise_telemetry(const TelemetryRecord& record, const Trace*
     say_why_invalid(summary, training, contended_samples, clock_drift_rel(training, summary.gpus.size()),
                     "the training");
   }
+  const StepEnergy energy = step_energy(record, spans, summary);
+  summary.step_energy_j = energy.energy_j;
+  summary.step_energy_missing = energy.missing;
   summary.series = series_of(record, invalidated);
   return summary;
 }

@@ -65,7 +65,9 @@ struct TelemetrySummary {
   std::vector<LeftOutSteps> left_out;  // ascending
   std::string left_out_sentence;       // empty: none was
   std::string measurements_invalid;  // reason code: products timed beside steps, while the GPU was held back; empty: no
-  std::string problem;               // empty: complete; else why the telemetry is absent or has holes
+  std::optional<double> step_energy_j;  // of all GPUs together (step_energy.hpp)
+  std::string step_energy_missing;      // why there is none
+  std::string problem;                  // empty: complete; else why the telemetry is absent or has holes
   std::vector<TelemetryPoint> series;
 
   std::optional<TelemetryRange> operator[](Quantity quantity) const {

@@ -36,6 +36,22 @@ TEST_CASE("readings count from the trace's first byte to its last", "[evidence][
   CHECK_FALSE(summary[Quantity::power_mw]);
 }
 
+TEST_CASE("a GPU that no reading is of, or that falls silent, is a hole", "[evidence][gpu]") {
+  TelemetryRecord record = recorded();
+  record.header.gpus.push_back({"GPU-b", "00000000:5E:00.0", "NVIDIA H100"});
+  CHECK(summarise_telemetry(record).problem == "no reading of GPU-b was taken");
+  TelemetrySample of_second = record.samples.front();
+  of_second.gpu = 1;
+  record.samples.insert(record.samples.begin() + 1, of_second);
+  CHECK(summarise_telemetry(record).problem == "no reading of GPU-b in the last 2.3 s");
+  of_second.at_ns = 13 * kPeriod_ns;
+  of_second.trace_bytes = record.samples[14].trace_bytes;
+  record.samples.insert(record.samples.begin() + 15, of_second);
+  CHECK(summarise_telemetry(record).problem == "no reading for 1.3 s");
+  record.samples.erase(record.samples.begin() + 1);
+  CHECK(summarise_telemetry(record).problem.empty());
+}
+
 TEST_CASE("throttling before and after the training is recorded and does not count", "[evidence][gpu]") {
   TelemetryRecord record = recorded();
   set(record.samples.front(), Quantity::clock_events, 8);

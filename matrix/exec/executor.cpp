@@ -206,6 +206,7 @@ void Execution::launch(TaskGroup tasks, GpuLease lease) {
 void Execution::launch(const AttemptTask& task, std::size_t member, RunningGroup& group) {
   const Cell& cell = cell_of(task);
   CellRequest request = request_of(task);
+  request.link_peak = placement_.link_peak(group.lease);
   const std::filesystem::path folder = run_.begin_attempt(request);
   const LaunchRequest launch = launch_request(request_of_leg(request, Leg::whole), folder, workers_.at(request.stack),
                                               group.lease.gpus(), cell.limits.grace);

@@ -67,13 +67,20 @@ GpuPool::GpuPool(std::vector<GpuFacts> gpus, fs::path lock_folder) : lock_folder
 }
 
 std::optional<GpuLease> GpuPool::try_lease(const std::string& wanted_class, int count, bool exclusive) {
+  std::vector<Entry*> candidates;
+  for (Entry& entry : entries_) {
+    const bool is_free = !entry.is_leased && entry.quarantined_because.empty();
+    if (is_free && device_class(entry.gpu.compute_capability) == wanted_class && unusable_because(entry.gpu).empty()) {
+      candidates.push_back(&entry);
+    }
+  }
+  // No lock is waited for, and all are asked for in one order; who can no longer have as many as it wants asks for no
+  // further one, so that of two runners that want the same GPUs the one with the first of them gets the rest.
   GpuLease lease;
   std::vector<Entry*> taken;
-  for (Entry& entry : entries_) {
-    if (static_cast<int>(taken.size()) == count) break;
-    const bool is_free = !entry.is_leased && entry.quarantined_because.empty();
-    if (!is_free || device_class(entry.gpu.compute_capability) != wanted_class || !unusable_because(entry.gpu).empty())
-      continue;
+  for (std::size_t i = 0; i < candidates.size() && static_cast<int>(taken.size()) < count; ++i) {
+    if (taken.size() + (candidates.size() - i) < static_cast<std::size_t>(count)) return std::nullopt;
+    Entry& entry = *candidates[i];
     FileDescriptor lock = try_lock(lock_folder_, file_name_of(entry.gpu), exclusive);
     if (!lock.is_open()) continue;
     taken.push_back(&entry);

@@ -1,7 +1,11 @@
 // Which GPUs an attempt gets, and who else may have them: on cards that are only facts.
 #include "matrix/exec/gpu_pool.hpp"
 
+#include <array>
+#include <atomic>
+#include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <sys/stat.h>
 
@@ -73,6 +77,42 @@ TEST_CASE("a GPU that another runner holds is passed over for the next one", "[e
   GpuPool pool({card("A"), card("B")}, locks.path);
   GpuPool of_another_runner({card("A")}, locks.path);
   const auto held = of_another_runner.try_lease("sm_90", 1, true);
+  CHECK(cards_of(pool.try_lease("sm_90", 1, true)) == "B");
+}
+
+// Each holds what it got for a moment and asks again, as runners do.
+TEST_CASE("runners that want overlapping sets of GPUs all get theirs, and never one GPU at once", "[exec][gpu]") {
+  const TemporaryFolder locks;
+  std::array<std::atomic<int>, 4> users{};
+  std::atomic<int> clashes{0};
+  const auto run = [&](int count) {
+    GpuPool pool({card("0"), card("1"), card("2"), card("3")}, locks.path);
+    for (int held = 0; held < 50;) {
+      auto lease = pool.try_lease("sm_90", count, true);
+      if (!lease) {
+        std::this_thread::yield();
+        continue;
+      }
+      if (static_cast<int>(lease->gpus().size()) != count) ++clashes;
+      for (const GpuFacts& gpu : lease->gpus()) clashes += ++users[static_cast<std::size_t>(std::stoi(gpu.uuid))] > 1;
+      for (const GpuFacts& gpu : lease->gpus()) --users[static_cast<std::size_t>(std::stoi(gpu.uuid))];
+      pool.give_back(*lease);
+      ++held;
+    }
+  };
+  std::vector<std::thread> runners;
+  for (const int count : {4, 3, 2, 3}) runners.emplace_back(run, count);
+  for (std::thread& runner : runners) runner.join();
+  CHECK(clashes == 0);
+}
+
+TEST_CASE("who cannot have as many GPUs as it wants locks none of those that are left", "[exec][gpu]") {
+  const TemporaryFolder locks;
+  GpuPool pool({card("A"), card("B")}, locks.path);
+  GpuPool of_another_runner({card("A")}, locks.path);
+  const auto held = of_another_runner.try_lease("sm_90", 1, true);
+  CHECK(cards_of(pool.try_lease("sm_90", 2, true)) == "none");
+  CHECK_FALSE(std::filesystem::exists(locks.path / "reprobench-B.lock"));
   CHECK(cards_of(pool.try_lease("sm_90", 1, true)) == "B");
 }
 

@@ -104,6 +104,83 @@ TEST_CASE("a healthy attempt gets one GPU by its UUID, and its telemetry is comp
   CHECK(telemetry.left_out.empty());
 }
 
+json machine_of_two() {
+  json script = machine_with({"GPU-a", "GPU-b"});
+  script["gpus"][1]["pci_bus_id"] = "00000000:5E:00.0";
+  return script;
+}
+
+TEST_CASE("two ranks get a GPU each, both are watched, and each sees its own", "[exec][process][gpu][ranks]") {
+  GpuScene scene(machine_of_two());
+  Cell cell = scene.cell("aaa", "paced=60");
+  cell.request.world_size = 2;
+  const AttemptRecord attempt = scene.run({cell}).at(0).attempts.at(0);
+  CHECK(attempt.end == AttemptEnd::completed);
+  REQUIRE(attempt.telemetry);
+  REQUIRE(attempt.telemetry->gpus.size() == 2);
+  CHECK(attempt.telemetry->gpus[1].uuid == "GPU-b");
+  CHECK(attempt.telemetry->problem.empty());
+  CHECK(attempt.telemetry->timed_steps == 3);
+  const auto record = read_telemetry(scene.folder / attempt.folder / "telemetry.jsonl", attempt.nonce);
+  REQUIRE(record);
+  const auto of_second = [](const TelemetrySample& sample) { return sample.gpu == 1; };
+  CHECK(std::ranges::count_if(record->samples, of_second) == std::ssize(record->samples) / 2);
+  CHECK(record->samples.back().trace_bytes > 0);  // of rank 0
+}
+
+TEST_CASE("throttling of the second rank's GPU alone costs steps of the attempt", "[exec][process][gpu][ranks]") {
+  GpuScene scene(machine_of_two());
+  Cell cell = scene.cell("aaa", "lockstep,paced=60,clock_events=8,rank=1");
+  cell.request.world_size = 2;
+  const AttemptRecord attempt = scene.run({cell}).at(0).attempts.at(0);
+  CHECK(attempt.end == AttemptEnd::completed);
+  CHECK(attempt.telemetry.value().invalid_reason == "throttled");
+}
+
+TEST_CASE("a device fault of one rank's GPU ends the attempt, and that GPU alone goes out of service",
+          "[exec][process][gpu][ranks]") {
+  json script = machine_with({"GPU-a", "GPU-b", "GPU-c"});
+  for (std::size_t i = 0; i < 3; ++i) script["gpus"][i]["pci_bus_id"] = "00000000:" + std::to_string(30 + i) + ":00.0";
+  GpuScene scene(script);
+  Cell cell = scene.cell("aaa", "xid=79,once,rank=1");
+  cell.request.world_size = 2;
+  const auto attempts = scene.run({cell}).at(0).attempts;
+  REQUIRE(attempts.size() == 2);
+  CHECK(attempts[0].end == AttemptEnd::gpu_hw);
+  CHECK(says(attempts[0].detail, "Xid 79 (GPU has fallen off the bus) on GPU-b"));
+  CHECK(attempts[1].end == AttemptEnd::completed);
+  CHECK(attempts[1].telemetry->gpus.at(0).uuid == "GPU-a");
+  CHECK(attempts[1].telemetry->gpus.at(1).uuid == "GPU-c");
+}
+
+TEST_CASE("where a device fault leaves too few GPUs for the ranks, the cell is given up with the numbers",
+          "[exec][process][gpu][ranks]") {
+  GpuScene scene(machine_of_two());
+  Cell cell = scene.cell("aaa", "xid=79,rank=1");
+  cell.request.world_size = 2;
+  cell.repeat = 2;
+  const auto attempts = scene.run({cell}).at(0).attempts;
+  REQUIRE(attempts.size() == 2);
+  CHECK(attempts[0].end == AttemptEnd::gpu_hw);
+  CHECK(says(attempts[1].detail, "2 GPU of class sm_90 wanted, 1 left; GPU-b is quarantined"));
+}
+
+TEST_CASE("the energy of a step comes from the cards' own counters", "[exec][process][gpu]") {
+  const bool has_counter = GENERATE(true, false);
+  json script = machine_with({"GPU-a"});
+  if (!has_counter) script["gpus"][0].erase("energy_mj");
+  GpuScene scene(script);
+  Cell cell = scene.cell("aaa", "paced=60");
+  cell.request.workload.steps = 60;
+  const TelemetrySummary telemetry = scene.run({cell}).at(0).attempts.at(0).telemetry.value();
+  CHECK(telemetry.step_energy_j.has_value() == has_counter);
+  if (has_counter) {
+    CHECK(*telemetry.step_energy_j > 0.35 * 60 * 0.8);  // 350 W for 60 ms at the least
+  } else {
+    CHECK(telemetry.step_energy_missing == "GPU-a does not say how much energy it drew");
+  }
+}
+
 TEST_CASE("a cell of the CPU has no telemetry and is told of no GPU", "[exec][process][gpu]") {
   GpuScene scene(machine_with({"GPU-a"}));
   Cell cell = scene.cell("aaa", "ok");
@@ -339,7 +416,8 @@ TEST_CASE("the last reading is taken after the attempt has ended, also where one
   script["failing"] = {{"nvmlEventSetCreate", 3}};  // so that only readings enter the library
   const FakeNvmlScene machine(script);
   const TemporaryFolder folder;
-  std::ofstream trace(folder.path / "trace.jsonl");
+  std::filesystem::create_directory(folder.path / "rank-0");
+  std::ofstream trace(folder.path / "rank-0" / "trace.jsonl");
   TelemetrySettings settings;
   settings.library = FakeNvmlScene::library();
   settings.kernel_log = "/dev/null";

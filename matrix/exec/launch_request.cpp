@@ -1,6 +1,8 @@
 #include "matrix/exec/launch_request.hpp"
 
 #include <cerrno>
+#include <span>
+#include <stdexcept>
 #include <system_error>
 
 #include <arpa/inet.h>
@@ -46,14 +48,17 @@ RankLaunch rank_launch(const CellRequest& request, const std::filesystem::path& 
 LaunchRequest launch_request(const CellRequest& request, const std::filesystem::path& attempt_folder,
                              const WorkerCommand& worker, const std::vector<GpuFacts>& gpus,
                              std::chrono::milliseconds grace) {
+  if (!gpus.empty() && static_cast<int>(gpus.size()) != gpus_of(request)) {
+    throw std::invalid_argument("an attempt is launched with another number of GPUs than its ranks take");
+  }
   LaunchRequest launch;
   launch.grace = grace;
   const int port = request.world_size > 1 ? free_port() : 0;
+  const auto each = gpus.empty() ? 0 : static_cast<std::size_t>(gpus_of_rank(request));
   for (int rank = 0; rank < request.world_size; ++rank) {
-    std::vector<GpuFacts> own;
-    if (!gpus.empty()) own.push_back(gpus.at(static_cast<std::size_t>(rank)));
-    launch.ranks.push_back(
-        rank_launch(request_of_rank(request, rank), attempt_folder / rank_folder_name(rank), worker, own, port));
+    const auto own = std::span(gpus).subspan(static_cast<std::size_t>(rank) * each, each);
+    launch.ranks.push_back(rank_launch(request_of_rank(request, rank), attempt_folder / rank_folder_name(rank), worker,
+                                       {own.begin(), own.end()}, port));
   }
   return launch;
 }

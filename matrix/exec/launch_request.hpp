@@ -9,7 +9,7 @@
 
 namespace reprobench {
 
-// `gpus`: as many as ranks, each of which sees one; or none.
+// `gpus`: gpus_of(request), of which each rank sees its own, in their order; or none.
 LaunchRequest launch_request(const CellRequest& request, const std::filesystem::path& attempt_folder,
                              const WorkerCommand& worker, const std::vector<GpuFacts>& gpus,
                              std::chrono::milliseconds grace);

@@ -39,6 +39,7 @@ TEST_CASE("a rank's command is the worker's, its own request and the worker's ar
 
 TEST_CASE("each rank sees its own GPU and meets the others at one port", "[exec][ranks]") {
   CellRequest request = sample_cell("aaa", "stack-a").request;
+  request.device = "sm_90";
   request.world_size = 3;
   request.inject = Injection{"weight_ulp", 2, "fc1.weight", 5, 1};
   const LaunchRequest launch = launch_request(request, "/run/attempt", kLaunchedWorker,
@@ -57,6 +58,29 @@ TEST_CASE("each rank sees its own GPU and meets the others at one port", "[exec]
     CHECK(own.environment.at("LOCAL_WORLD_SIZE") == "3");
     CHECK(own.environment.at("MASTER_PORT") == launch.ranks[0].environment.at("MASTER_PORT"));
   }
+}
+
+TEST_CASE("one process of a probe of what is between GPUs sees all of them, in their order", "[exec][gpu]") {
+  CellRequest request = sample_cell("aaa", "stack-a").request;
+  request.device = "sm_90";
+  request.workload = {"", "base", 0, 0, "device_peer", 5};
+  const LaunchRequest launch =
+      launch_request(request, "/run/attempt", kLaunchedWorker, {numbered_gpu(8), numbered_gpu(7)}, milliseconds(1));
+  REQUIRE(launch.ranks.size() == 1);
+  CHECK(launch.ranks[0].environment.at("CUDA_VISIBLE_DEVICES") == "GPU-8,GPU-7");
+}
+
+TEST_CASE("as many GPUs as the ranks take, or none, are launched with and no others", "[exec][gpu]") {
+  CellRequest request = sample_cell("aaa", "stack-a").request;
+  request.device = "sm_90";
+  request.world_size = 2;
+  const auto launch = [&](const std::vector<GpuFacts>& gpus) {
+    return launch_request(request, "/run/attempt", kLaunchedWorker, gpus, milliseconds(1)).ranks.size();
+  };
+  CHECK(launch({}) == 2);
+  CHECK(launch({numbered_gpu(1), numbered_gpu(2)}) == 2);
+  CHECK_THROWS_AS(launch({numbered_gpu(1)}), std::invalid_argument);
+  CHECK_THROWS_AS(launch({numbered_gpu(1), numbered_gpu(2), numbered_gpu(3)}), std::invalid_argument);
 }
 
 TEST_CASE("variables of ranks are those of torchrun, and none for a process that is alone", "[exec][ranks]") {

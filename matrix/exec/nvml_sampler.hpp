@@ -8,13 +8,16 @@
 
 #include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/telemetry_file.hpp"
+#include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
 
 // One attempt under watch.
 struct WatchedGpus {
   WatchedGpus(TelemetryHeader about, const std::filesystem::path& folder)
-      : header(std::move(about)), trace_path(folder / "trace.jsonl"), file(folder / "telemetry.jsonl", header) {}
+      : header(std::move(about)),
+        trace_path(folder / rank_folder_name(0) / "trace.jsonl"),
+        file(folder / "telemetry.jsonl", header) {}
 
   TelemetryHeader header;
   std::filesystem::path trace_path;

@@ -15,7 +15,7 @@ bool needs_gpu(const Cell& cell) { return DeviceClass::parse(cell.request.device
 
 std::optional<GpuLease> Placement::try_take(const Cell& cell) {
   if (!needs_gpu(cell)) return GpuLease{};
-  return pool_.try_lease(cell.request.device, cell.request.world_size, cell.exclusive);
+  return pool_.try_lease(cell.request.device, gpus_of(cell.request), cell.exclusive);
 }
 
 std::optional<Hopeless> Placement::hopeless_because(const Cell& cell) const {
@@ -24,9 +24,16 @@ std::optional<Hopeless> Placement::hopeless_because(const Cell& cell) const {
                     fmt::format("nothing can be timed on this host any more: {}", host_disturbed_by_)};
   }
   if (!needs_gpu(cell)) return std::nullopt;
-  std::string reason = pool_.hopeless_because(cell.request.device, cell.request.world_size);
+  std::string reason = pool_.hopeless_because(cell.request.device, gpus_of(cell.request));
   if (reason.empty()) return std::nullopt;
   return Hopeless{AttemptEnd::gpu_hw, std::move(reason)};
+}
+
+std::optional<LinkPeak> Placement::link_peak(const GpuLease& lease) const {
+  if (!topology_) return std::nullopt;
+  std::vector<std::string> addresses;
+  for (const GpuFacts& gpu : lease.gpus()) addresses.push_back(pci_address(gpu.pci_bus_id));
+  return slowest_link(*topology_, addresses);
 }
 
 std::unique_ptr<TelemetryRecording> Placement::watch(const GpuLease& lease, const CellRequest& request,

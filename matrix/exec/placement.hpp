@@ -22,13 +22,17 @@ struct Hopeless {
 class Placement {
  public:
   // `telemetry` may be null: nothing is watched then.
-  Placement(const HostFacts& host, Telemetry* telemetry) : pool_(host.gpus, gpu_lock_folder()), telemetry_(telemetry) {}
+  Placement(const HostFacts& host, Telemetry* telemetry)
+      : pool_(host.gpus, gpu_lock_folder()), topology_(host.topology), telemetry_(telemetry) {}
 
   // What the cell needs, now; nothing if that is in use. A cell of the CPU needs no GPU and gets an empty lease.
   std::optional<GpuLease> try_take(const Cell& cell);
   void give_back(const GpuLease& lease) { pool_.give_back(lease); }
 
   std::optional<Hopeless> hopeless_because(const Cell& cell) const;
+
+  // Of the slowest pair among these GPUs; nothing of one GPU, and where the topology does not tell of every pair.
+  std::optional<LinkPeak> link_peak(const GpuLease& lease) const;
 
   // Begins to watch an attempt's GPUs, before its workers start; null if it has none. Destroying it ends that.
   std::unique_ptr<TelemetryRecording> watch(const GpuLease& lease, const CellRequest& request,
@@ -47,6 +51,7 @@ class Placement {
 
  private:
   GpuPool pool_;
+  std::optional<Topology> topology_;
   std::string host_disturbed_by_;  // empty: timed cells may run
   Telemetry* telemetry_;
   RepeatedFaults faults_;

@@ -87,6 +87,49 @@ TEST_CASE("a cell of the CPU has its place at once, one of GPUs as many as it ha
   CHECK(hopeless->reason == "3 GPU of class sm_90 wanted, 2 left");
 }
 
+TEST_CASE("a probe of what is between GPUs takes them for its one process", "[exec][gpu]") {
+  PlacementScene scene(2);
+  Cell cell = cell_for("sm_90", true);
+  cell.request.workload = {"", "base", 0, 0, "device_peer", 5};
+  CHECK(scene.placement.try_take(cell)->gpus().size() == 2);
+  PlacementScene alone(1);
+  CHECK_FALSE(alone.placement.try_take(cell));
+  CHECK(alone.placement.hopeless_because(cell)->reason == "2 GPU of class sm_90 wanted, 1 left");
+}
+
+TEST_CASE("what connects the GPUs of an attempt is looked up by where they are plugged in", "[exec][gpu]") {
+  const TemporaryFolder locks;
+  HostFacts host = PlacementScene::host_of(3, locks.path);
+  host.gpus[0].pci_bus_id = "00000000:3B:00.0";
+  host.gpus[1].pci_bus_id = "00000000:5E:00.0";
+  host.gpus[2].pci_bus_id = "00000000:AF:00.0";
+  const Cell pair = cell_for("sm_90", true, 2);
+  {
+    Placement placement(host, nullptr);
+    CHECK_FALSE(placement.link_peak(*placement.try_take(pair)));  // nobody asked for the topology
+  }
+  host.topology.emplace();
+  host.topology->pairs = {
+      {"0000:3b:00.0", "0000:5e:00.0", "PIX", 12, "", 300'000'000'000, "12 NVLinks x 25000 MB/s, from NVML", ""}};
+  Placement placement(host, nullptr);
+  {
+    const auto lease = placement.try_take(pair);
+    const auto peak = placement.link_peak(*lease);
+    REQUIRE(peak);
+    CHECK(peak->gb_per_s == 300);
+    CHECK(peak->formula == "12 NVLinks x 25000 MB/s, from NVML");
+    placement.give_back(*lease);
+  }
+  {
+    const auto lease = placement.try_take(cell_for("sm_90", true, 3));  // two of its pairs are not told
+    CHECK_FALSE(placement.link_peak(*lease));
+    placement.give_back(*lease);
+  }
+  CHECK_FALSE(placement.link_peak(*placement.try_take(cell_for("sm_90", true))));
+  CHECK_FALSE(placement.link_peak(GpuLease{}));
+  unsetenv("REPROBENCH_LOCK_DIR");
+}
+
 TEST_CASE("only GPUs are watched, ten times a second, under the attempt's name", "[exec][gpu]") {
   PlacementScene scene(2);
   CellRequest request = cell_for("sm_90").request;

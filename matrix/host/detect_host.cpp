@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "matrix/host/host_text.hpp"
+#include "matrix/host/sysfs_topology.hpp"
 
 namespace reprobench {
 namespace {
@@ -30,7 +31,7 @@ int usable_cores() {
 
 HostFacts detect_host() { return detect_host(detect_gpus()); }
 
-HostFacts detect_host(const GpuInventory& gpus) {
+HostFacts detect_host(const GpuInventory& gpus, const std::filesystem::path& sysfs) {
   HostFacts host;
   utsname system{};
   if (uname(&system) == 0) {
@@ -48,6 +49,7 @@ HostFacts detect_host(const GpuInventory& gpus) {
   host.driver = gpus.driver;
   host.driver_cuda = gpus.driver_cuda;
   host.gpus = gpus.gpus;
+  host.topology = read_topology(sysfs, gpus.links);
   return host;
 }
 

@@ -101,6 +101,18 @@ TEST_CASE("a driver is named though it has no GPU", "[host]") {
   CHECK(host.driver_cuda == "12.8");
 }
 
+TEST_CASE("how the devices of this machine hang together is a fact of it", "[host]") {
+  const HostFacts here = detect_host({});
+  REQUIRE(here.topology);
+  CHECK(host_facts_from_json(to_json(here)).topology->numa_nodes.size() == here.topology->numa_nodes.size());
+  const HostFacts nowhere = detect_host({}, "/no/such/sysfs");
+  REQUIRE(nowhere.topology);
+  CHECK(nowhere.topology->devices.empty());
+  nlohmann::json older = to_json(here);
+  older.erase("topology");  // a plan made before it was asked
+  CHECK_FALSE(host_facts_from_json(older).topology);
+}
+
 TEST_CASE("the CPU's instruction sets are those ATen would use", "[host]") {
   const std::string head = "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\nflags\t\t: fpu sse2 ";
   CHECK(cpu_text(head + "avx2 fma\n").model == "Some CPU @ 2.0GHz");

@@ -29,6 +29,8 @@ inline nlohmann::json fake_gpu(const std::string& uuid) {
           {"temperature_c", 45},
           {"power_mw", 350'000},
           {"power_limit_mw", 700'000},
+          {"energy_mj", 5'000'000},
+          {"energy_mw", 350'000},
           {"utilisation_percent", 97},
           {"clock_events", 0},
           {"power_violation_ns", 5},

@@ -6,21 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/topology.hpp"
 #include "matrix/host/detached_thread.hpp"
 #include "matrix/host/gpu_reading.hpp"
-#include "matrix/host/kernel_log.hpp"
 
 namespace reprobench {
 namespace {
 
 using nvml::Device;
 using nvml::Functions;
-
-// "0000:3b:00.0" of "00000000:3B:00.0": as sysfs names the device, with its function.
-std::string sysfs_address(const std::string& nvml_bus_id) {
-  const std::size_t dot = nvml_bus_id.rfind('.');
-  return dot == std::string::npos ? "" : kernel_pci(nvml_bus_id) + nvml_bus_id.substr(dot);
-}
 
 std::optional<std::int64_t> common_speed(const Functions& library, Device device) {
   nvml::FieldValue value{};
@@ -43,14 +37,14 @@ NvLink link_of(const Functions& library, Device device, unsigned index) {
   nvml::Pci remote{};
   if (library.nvlink_remote_pci != nullptr && library.nvlink_remote_pci(device, index, &remote) == nvml::kSuccess) {
     link.remote_pci =
-        sysfs_address({remote.bus_id, std::find(remote.bus_id, remote.bus_id + sizeof remote.bus_id, '\0')});
+        pci_address({remote.bus_id, std::find(remote.bus_id, remote.bus_id + sizeof remote.bus_id, '\0')});
   }
   return link;
 }
 
 GpuLinks links_of(const Functions& library, Device device) {
   GpuLinks gpu;
-  gpu.pci = sysfs_address(pci_bus_id(library, device));
+  gpu.pci = pci_address(pci_bus_id(library, device));
   if (library.nvlink_state == nullptr) gpu.problem = "this driver's NVML has no nvmlDeviceGetNvLinkState";
   for (unsigned index = 0; gpu.problem.empty() && index < nvml::kNvLinks; ++index) {
     unsigned is_active = 0;
@@ -113,11 +107,10 @@ GpuLinkInventory detect_gpu_links(const std::string& library_path, std::chrono::
   auto answer = promise->get_future();
   start_detached([promise, library_path] {
     const auto library = NvmlLibrary::open(library_path);
-    promise->set_value(library ? read_gpu_links(library->functions())
-                               : GpuLinkInventory{"NVML cannot be opened: no NVIDIA driver", {}, {}});
+    promise->set_value(library ? read_gpu_links(library->functions()) : GpuLinkInventory{kNoDriver, {}, {}});
   });
   if (answer.wait_for(patience) == std::future_status::ready) return answer.get();
-  return {"NVML does not answer", {}, {}};
+  return {kNoAnswer, {}, {}};
 }
 
 }  // namespace reprobench

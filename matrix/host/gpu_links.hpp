@@ -12,6 +12,9 @@
 
 namespace reprobench {
 
+inline constexpr const char* kNoDriver = "NVML cannot be opened: no NVIDIA driver";
+inline constexpr const char* kNoAnswer = "NVML does not answer";
+
 struct NvLink {
   std::optional<unsigned> version;
   std::string remote_pci;  // as the kernel writes it; empty where the driver does not tell

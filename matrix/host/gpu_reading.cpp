@@ -76,6 +76,7 @@ constexpr Query kQueries[] = {
     {Quantity::temperature_c,        [](const Functions& n, Device d) { return ask(n.temperature, d, nvml::kSensorGpu); }},
     {Quantity::power_mw,             [](const Functions& n, Device d) { return ask(n.power, d); }},
     {Quantity::power_limit_mw,       [](const Functions& n, Device d) { return ask(n.power_limit, d); }},
+    {Quantity::energy_mj,            [](const Functions& n, Device d) { return ask(n.energy, d); }},
     {Quantity::utilisation_percent,  &utilisation},
     {Quantity::memory_used_bytes,    &used_bytes},
     {Quantity::power_violation_ns,   [](const Functions& n, Device d) { return violation_ns(n, d, nvml::kPolicyPower); }},
@@ -222,13 +223,20 @@ GpuInventory detect_gpus(const std::string& library_path, std::chrono::milliseco
   auto answer = promise->get_future();
   start_detached([promise, library_path] {
     const auto library = NvmlLibrary::open(library_path);
-    if (!library) return promise->set_value({});
+    if (!library) {
+      GpuInventory none;
+      none.links.problem = kNoDriver;
+      return promise->set_value(std::move(none));
+    }
     GpuInventory inventory = read_gpus(library->functions());
     inventory.absent = library->absent();
+    inventory.links = read_gpu_links(library->functions());
     promise->set_value(std::move(inventory));
   });
-  if (answer.wait_for(patience) != std::future_status::ready) return {};
-  return answer.get();
+  if (answer.wait_for(patience) == std::future_status::ready) return answer.get();
+  GpuInventory none;
+  none.links.problem = kNoAnswer;
+  return none;
 }
 
 }  // namespace reprobench

@@ -8,6 +8,7 @@
 
 #include "matrix/contract/gpu_facts.hpp"
 #include "matrix/contract/telemetry.hpp"
+#include "matrix/host/gpu_links.hpp"
 #include "matrix/host/nvml_library.hpp"
 
 namespace reprobench {
@@ -34,6 +35,7 @@ struct GpuInventory {
   std::vector<Quantities> now;
   std::vector<std::vector<std::int64_t>> pids;
   std::vector<std::string> absent;  // NVML functions this driver does not have
+  GpuLinkInventory links{"NVML was not asked", {}, {}};
 };
 
 // A GPU that does not answer a query without which nothing works is left out: nothing could run on it.

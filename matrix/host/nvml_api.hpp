@@ -117,6 +117,7 @@ struct Functions {
   Return (*temperature)(Device device, unsigned sensor, unsigned* celsius) = nullptr;
   Return (*power)(Device device, unsigned* milliwatts) = nullptr;
   Return (*power_limit)(Device device, unsigned* milliwatts) = nullptr;
+  Return (*energy)(Device device, Count* millijoules) = nullptr;  // since the driver was loaded
   Return (*utilisation)(Device device, Utilisation* utilisation) = nullptr;
   Return (*processes)(Device device, unsigned* count, Process* processes) = nullptr;
   Return (*processes_v1)(Device device, unsigned* count, ProcessV1* processes) = nullptr;

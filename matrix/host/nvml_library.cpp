@@ -44,6 +44,7 @@ const Binding kBindings[] = {
     {Need::optional, {"nvmlDeviceGetTemperature"}, &assign<&F::temperature>},
     {Need::optional, {"nvmlDeviceGetPowerUsage"}, &assign<&F::power>},
     {Need::optional, {"nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit"}, &assign<&F::power_limit>},
+    {Need::optional, {"nvmlDeviceGetTotalEnergyConsumption"}, &assign<&F::energy>},
     {Need::optional, {"nvmlDeviceGetUtilizationRates"}, &assign<&F::utilisation>},
     {Need::optional, {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"}, &assign<&F::processes>},
     {Need::optional, {"nvmlDeviceGetComputeRunningProcesses"}, &assign<&F::processes_v1>},

@@ -207,6 +207,26 @@ Finding device_class_missing(const Situation& s) {
   return fmt::format("needs a GPU of class {}, this host has {}", s.cell.request.device, fmt::join(present, ", "));
 }
 
+// Each process has GPUs of its own: ranks one each, a probe of what is between GPUs all of them.
+Finding too_few_devices(const Situation& s) {
+  const CellRequest& request = s.cell.request;
+  const int wanted = gpus_of(request);
+  const int present = on_cpu(s) ? 0 : gpus_of_class(s);
+  if (present == 0 || present >= wanted) return std::nullopt;
+  const std::string whose = request.world_size > 1
+                                ? fmt::format("{} for each of {} ranks", gpus_of_rank(request), request.world_size)
+                                : fmt::format("{} measures between them", request.workload.name());
+  return fmt::format("needs {} GPUs of class {} ({}), and of those that this host has {} may be used", wanted,
+                     request.device, whose, present);
+}
+
+Finding no_peer(const Situation& s) {
+  const ProbeInfo* probe = find_probe(s.cell.request.workload.probe);
+  if (probe == nullptr || probe->devices <= 1 || !on_cpu(s)) return std::nullopt;
+  return fmt::format("{} measures between {} devices of one process, and a CPU has no peer",
+                     s.cell.request.workload.name(), probe->devices);
+}
+
 Finding world_size(const Situation& s) {
   const int ranks = most_ranks_of(s.cell.request);
   const WorkloadRequest& workload = s.cell.request.workload;
@@ -219,7 +239,6 @@ Finding world_size(const Situation& s) {
   if (workload.is_probe() && !is_of_ranks) {
     return fmt::format("{} has one rank, and world_size is {}", workload.probe, ranks);
   }
-  if (!on_cpu(s)) return fmt::format("{} knows no collectives between GPUs yet", workload.name());
   return std::nullopt;
 }
 
@@ -318,7 +337,9 @@ constexpr CompatRule kRules[] = {
     {"fused-attention", &fused_attention},
     {"graph-needs-step-trace", &graph_needs_step_trace},
     {"graph-needs-device-memory", &graph_needs_device_memory},
+    {"no-peer", &no_peer},
     {"device-class", &device_class_missing},
+    {"device-count", &too_few_devices},
     {"world-size", &world_size},
     {"micro-batches", &micro_batches},
     {"resumed-micro-batches", &resumed_micro_batches},

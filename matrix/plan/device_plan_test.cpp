@@ -16,7 +16,7 @@ CompatFacts facts() { return load_compat_facts(kCheckout / "matrix" / "facts" / 
 
 std::vector<PlannedCell> device_plan(const HostFacts& host) {
   std::map<std::string, SuiteSpec> suites;
-  for (const char* name : {"device_smoke", "device_memory", "device_compute", "device_stress"}) {
+  for (const char* name : {"device_smoke", "device_memory", "device_compute", "device_stress", "device_peer"}) {
     suites.emplace(name,
                    load_suite((kCheckout / "suites" / "definitions" / name).string() + ".yaml", test_vocabulary()));
   }

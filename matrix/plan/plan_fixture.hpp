@@ -56,6 +56,7 @@ inline Vocabulary test_vocabulary() {
       {"device.wrong_results", "count", Better::lower, Dimension::numerics, "", "any"},
       {"device.stress_mismatches", "count", Better::lower, Dimension::numerics, "", "any"},
       {"device.bandwidth", "GB/s", Better::higher, Dimension::memory, "", "GB/s"},
+      {"device.step_energy", "J", Better::lower, Dimension::throughput, ""},
       {"device.utilisation", "rel", Better::higher, Dimension::throughput, ""},
       {"device.bandwidth_share", "rel", Better::higher, Dimension::memory, "", "GB/s", true},
       {"device.flop_rate", "TFLOP/s", Better::higher, Dimension::throughput, "", "TFLOP/s"},

@@ -208,7 +208,11 @@ TEST_CASE("a training takes several ranks on the CPU, if its batch is cut evenly
   c.knobs = {};
   c.device = "sm_90";
   c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
-  CHECK(outcome_of(c) == "world-size: mlp knows no collectives between GPUs yet");
+  CHECK(outcome_of(c) == "runs");
+  c.world_size = 4;
+  CHECK(outcome_of(c) ==
+        "device-count: needs 4 GPUs of class sm_90 (1 for each of 4 ranks), and of those that this host has 2 may be "
+        "used");
 }
 
 TEST_CASE("what a stack's worker said it cannot do is a note, as the worker has the last word", "[plan]") {
@@ -227,7 +231,7 @@ TEST_CASE("what a stack's worker said it cannot do is a note, as the worker has 
   CHECK(resolve_one(c).notes.empty());
 }
 
-TEST_CASE("collectives take several ranks, on the CPU for now, and a probe of the device one", "[plan]") {
+TEST_CASE("collectives take several ranks, each with a GPU of its own, and a probe of the device one", "[plan]") {
   Case c;
   c.workload = {"", "base", 0, 0, "collectives", 5};
   CHECK(outcome_of(c) == "world-size: collectives measures what passes between ranks, and world_size is 1");
@@ -235,11 +239,33 @@ TEST_CASE("collectives take several ranks, on the CPU for now, and a probe of th
   CHECK(outcome_of(c) == "runs");
   c.device = "sm_90";
   c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
-  CHECK(outcome_of(c) == "world-size: collectives knows no collectives between GPUs yet");
+  CHECK(outcome_of(c) == "runs");
   Case device;
   device.workload = {"", "base", 0, 0, "device_smoke", 5};
   device.world_size = 2;
   CHECK(outcome_of(device) == "world-size: device_smoke has one rank, and world_size is 2");
+}
+
+TEST_CASE("a probe of what is between GPUs takes two of them in one process", "[plan]") {
+  Case c;
+  c.workload = {"", "base", 0, 0, "device_peer", 5};
+  CHECK(outcome_of(c) == "no-peer: device_peer measures between 2 devices of one process, and a CPU has no peer");
+  c.device = "sm_90";
+  CHECK(outcome_of(c) == "device-class: needs a GPU of class sm_90, this host has none");
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
+  CHECK(outcome_of(c) ==
+        "device-count: needs 2 GPUs of class sm_90 (device_peer measures between them), and of those that this host "
+        "has 1 may be used");
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
+  CHECK(outcome_of(c) == "runs");
+  c.host.gpus[1].compute_mode = "prohibited";
+  CHECK(outcome_of(c).starts_with("device-count: "));
+  c.host.gpus[1] = c.host.gpus[0];
+  c.host.gpus[1].compute_capability = "8.0";
+  CHECK(outcome_of(c).starts_with("device-count: "));
+  c.host = gpu_host(kH100, "9.0", "570.124.06", 4);
+  c.world_size = 2;
+  CHECK(outcome_of(c) == "world-size: device_peer has one rank, and world_size is 2");
 }
 
 TEST_CASE("instructions the CPU lacks are refused", "[plan]") {

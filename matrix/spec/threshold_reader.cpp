@@ -40,6 +40,10 @@ std::optional<double> flop_rate(std::string_view suffix) {
   if (suffix == "GFLOP/s") return 0.001;
   return suffix == "TFLOP/s" ? std::optional(1.0) : std::nullopt;
 }
+std::optional<double> energy(std::string_view suffix) {
+  if (suffix == "mJ") return 0.001;
+  return suffix == "J" ? std::optional(1.0) : std::nullopt;
+}
 std::optional<double> percent(std::string_view suffix) { return suffix == "%" ? std::optional(0.01) : std::nullopt; }
 
 constexpr LimitNotation kNotations[] = {
@@ -52,6 +56,7 @@ constexpr LimitNotation kNotations[] = {
     {"loss", "2.5", &no_suffix, true},
     {"GB/s", "300GB/s", &bandwidth, false},
     {"TFLOP/s", "100TFLOP/s", &flop_rate, false},
+    {"J", "20J", &energy, false},
 };
 constexpr LimitNotation kRegressionNotation = {"", "5%", &percent, false};
 

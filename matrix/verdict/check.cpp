@@ -236,11 +236,21 @@ void evaluate_of_attempts(CheckResult& check, const Metric& metric, const CellTh
   judge_regression(check, metric, bound, *interval);
 }
 
+// Of several GPUs: no speed over one link says anything about that over another.
+bool over_other_links(const CellEvidence& cell, const CellEvidence& expected) {
+  if (cell.links.empty() || expected.links.empty()) return false;
+  return cell.links != expected.links || cell.links.size() > 1;
+}
+
 // Speed of another device or machine judges no stack, nor does the memory of another device.
 std::string other_machine(Dimension dimension, const CellEvidence& cell, const CellEvidence& expected) {
   const bool other_device = cell.device != expected.device;
   const bool other_host = cell.host != expected.host;
   const bool is_speed = dimension == Dimension::throughput || dimension == Dimension::communication;
+  if (is_speed && !other_device && !other_host && over_other_links(cell, expected)) {
+    return fmt::format("their GPUs were not connected alike: the speed over {} says nothing about that over {}",
+                       fmt::join(*expected.links.begin(), "; "), fmt::join(*cell.links.rbegin(), "; "));
+  }
   if (!(is_speed && (other_device || other_host)) && !(dimension == Dimension::memory && other_device)) return "";
   const auto place = [&](const CellEvidence& side) {
     return other_host ? fmt::format("{} of host {}", side.device, side.host) : side.device;

@@ -54,6 +54,52 @@ TEST_CASE("times measured on a healthy, watched GPU are judged", "[verdict][gpu]
   CHECK(candidate(verdict).outcome == Outcome::passed);
 }
 
+// Both cells on two GPUs of three: A and B over NVLinks, A and C over the sockets.
+RunRecord run_of_pairs() {
+  RunRecord run = gpu_run();
+  run.plan.host.topology.emplace();
+  run.plan.host.topology->pairs = {
+      {"0000:3b:00.0", "0000:5e:00.0", "PIX", 12, "", 300'000'000'000, "12 NVLinks", ""},
+      {"0000:3b:00.0", "0000:af:00.0", "SYS", 0, "no active NVLink", 31'000'000'000, "PCIe", ""}};
+  for (CellRecord& cell : run.cells) {
+    for (AttemptRecord& attempt : cell.attempts) {
+      attempt.telemetry->gpus.push_back({"GPU-b", "00000000:5E:00.0", "NVIDIA H100 80GB HBM3"});
+    }
+  }
+  return run;
+}
+
+TEST_CASE("over like links speed is judged, and the verdict says what they are", "[verdict][gpu][links]") {
+  const RunVerdict verdict = judge(run_of_pairs());
+  CHECK(speed(verdict).status == CheckStatus::passed);
+  CHECK(candidate(verdict).notes.empty());
+  CHECK(candidate(verdict).attempts.at(0).links ==
+        std::vector<std::string>{"0000:3b:00.0 and 0000:5e:00.0: PIX, 12 NVLinks: 300.0 GB/s one way"});
+  CHECK(judge(gpu_run()).cells.at(1).attempts.at(0).links.empty());
+}
+
+TEST_CASE("a speed over other links than the reference's, or of some repeats, is not comparable; bits are",
+          "[verdict][gpu][links]") {
+  const auto [cell, repeats] = GENERATE(table<std::size_t, std::size_t>({{0, 7}, {1, 7}, {0, 1}, {1, 1}}));
+  RunRecord run = run_of_pairs();
+  for (std::size_t i = 0; i < repeats; ++i) {
+    run.cells[cell].attempts[i].telemetry->gpus[1] = {"GPU-c", "00000000:AF:00.0", "NVIDIA H100 80GB HBM3"};
+  }
+  const RunVerdict verdict = judge(run);
+  CHECK(speed(verdict).status == CheckStatus::inconclusive);
+  CHECK(speed(verdict).reason == "not_comparable");
+  CHECK(speed(verdict).sentence.find("their GPUs were not connected alike") != std::string::npos);
+  CHECK(bits(verdict).status == CheckStatus::passed);
+  CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+  CHECK_FALSE(candidate(verdict).notes.empty());
+}
+
+TEST_CASE("a cell of several GPUs is compared with one of a single GPU as before", "[verdict][gpu][links]") {
+  RunRecord run = run_of_pairs();
+  for (AttemptRecord& attempt : run.cells[0].attempts) attempt.telemetry->gpus.resize(1);
+  CHECK(speed(judge(run)).status == CheckStatus::passed);
+}
+
 TEST_CASE("one invalid repeat makes the speed inconclusive with its reason and leaves the numerics alone",
           "[verdict][gpu]") {
   const auto reason = GENERATE(std::string("throttled"), std::string("contended"), std::string("clock"));

@@ -15,6 +15,7 @@
 #include "matrix/verdict/cell_families.hpp"
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
+#include "matrix/verdict/link_notes.hpp"
 #include "matrix/verdict/next_step.hpp"
 #include "matrix/verdict/own_file_notes.hpp"
 #include "matrix/verdict/skipped_updates.hpp"
@@ -78,6 +79,7 @@ class Judge {
       return conclude(verdict, {Outcome::unfinished, "not_started", "the run has no record of this cell"});
     }
     summarise_attempts(planned.cell, *record, verdict);
+    note_links(planned.cell, verdict);
     const auto repeats = last_attempts(planned.cell, *record);
     note_own_files(planned.cell, repeats, verdict);
     const auto early = ended_early(planned.cell, repeats, stack_and_driver(planned.cell), faults_);
@@ -116,16 +118,17 @@ class Judge {
   }
 
  private:
-  // Under which a device fault on two GPUs is no accident; in a merged run drivers may differ.
-  std::string stack_and_driver(const Cell& cell) const {
+  // In a merged run that of the cell's label.
+  const HostFacts& host_of(const Cell& cell) const {
     const auto label = cell.coordinates.find("host");
     for (const PlanHost& host : run_.plan.hosts) {
-      if (label != cell.coordinates.end() && host.label == label->second) {
-        return cell.request.stack + " " + host.facts.driver;
-      }
+      if (label != cell.coordinates.end() && host.label == label->second) return host.facts;
     }
-    return cell.request.stack + " " + run_.plan.host.driver;
+    return run_.plan.host;
   }
+
+  // Under which a device fault on two GPUs is no accident; in a merged run drivers may differ.
+  std::string stack_and_driver(const Cell& cell) const { return cell.request.stack + " " + host_of(cell).driver; }
 
   const CellRecord* record_of(const std::string& cell_id) const {
     const auto found = records_.find(cell_id);
@@ -165,13 +168,34 @@ class Judge {
     for (std::string& note : own_file_notes(cell.request.workload, result)) verdict.notes.push_back(std::move(note));
   }
 
-  static void summarise_attempts(const Cell& cell, const CellRecord& record, CellVerdict& verdict) {
+  std::vector<std::string> links_of(const Cell& cell, const AttemptRecord& attempt) const {
+    return attempt.telemetry ? links_between(host_of(cell), attempt.telemetry->gpus) : std::vector<std::string>{};
+  }
+
+  void summarise_attempts(const Cell& cell, const CellRecord& record, CellVerdict& verdict) const {
     for (const AttemptRecord& attempt : record.attempts) {
-      verdict.attempts.push_back(
-          {attempt.repeat, attempt.attempt, attempt.end, attempt.detail, attempt.folder,
-           attempt.lead().result ? attempt.lead().result->chain : "", injected_text(cell, attempt.repeat),
-           attempt.telemetry ? std::optional(report_of(*attempt.telemetry)) : std::nullopt, duration_of(attempt)});
+      verdict.attempts.push_back({attempt.repeat, attempt.attempt, attempt.end, attempt.detail, attempt.folder,
+                                  attempt.lead().result ? attempt.lead().result->chain : "",
+                                  injected_text(cell, attempt.repeat),
+                                  attempt.telemetry ? std::optional(report_of(*attempt.telemetry)) : std::nullopt,
+                                  duration_of(attempt), links_of(cell, attempt)});
     }
+  }
+
+  void note_links(const Cell& cell, CellVerdict& verdict) const {
+    std::vector<NamedLinks> all;
+    for (const AttemptSummary& attempt : verdict.attempts) {
+      all.push_back({fmt::format("repeat {}", attempt.repeat), attempt.links});
+    }
+    const std::string reference_id = cell.reference_cell_id.value_or("");
+    const auto planned = planned_.find(reference_id);
+    if (const CellRecord* record = record_of(reference_id); record != nullptr && planned != planned_.end()) {
+      for (const AttemptRecord& attempt : record->attempts) {
+        all.push_back(
+            {fmt::format("the reference's repeat {}", attempt.repeat), links_of(planned->second->cell, attempt)});
+      }
+    }
+    for (std::string& note : link_notes(all)) verdict.notes.push_back(std::move(note));
   }
 
   void evaluate_checks(const Cell& cell, const CellEvidence& evidence, CellVerdict& verdict) {
@@ -315,6 +339,7 @@ class Judge {
     for (const AttemptRecord* attempt : repeats) {
       evidence.repeats.push_back(*attempt);
       load_traces(evidence.repeats.back(), run_.folder, cell.request);
+      if (auto kinds = link_kinds(links_of(cell, *attempt)); !kinds.empty()) evidence.links.insert(std::move(kinds));
     }
     return evidence;
   }

@@ -270,6 +270,13 @@ Measurement utilisation(const AttemptRecord& attempt, const MeasurementSelection
   return {static_cast<double>(percent->median) / 100, std::nullopt, ""};
 }
 
+Measurement step_energy_j(const AttemptRecord& attempt, const MeasurementSelection&) {
+  const auto none = [&](const std::string& why) { return no_value(fmt::format("repeat {}: {}", attempt.repeat, why)); };
+  if (!attempt.telemetry) return none("it had no GPU to read");
+  if (!attempt.telemetry->step_energy_j) return none(attempt.telemetry->step_energy_missing);
+  return {*attempt.telemetry->step_energy_j, std::nullopt, ""};
+}
+
 using enum Dimension;
 constexpr auto kLower = Better::lower;
 constexpr auto kHigher = Better::higher;
@@ -345,6 +352,7 @@ constexpr Metric kMetrics[] = {
     {{"memory.model_state_bound_share", "rel",  kLower,  memory,     "model state of the fullest rank, device and host, as a share of what zero_stage and offload declare"}, nullptr, &model_state_bound_share, kWorst, Against::one_rank},
     {{"memory.device_state_bound_share", "rel", kLower,  memory,     "the same of model state on the training's device, where offload leaves no optimizer state"}, nullptr, &device_state_bound_share, kWorst, Against::one_rank},
     with_reasons({"device.utilisation",       "rel",     kHigher, throughput, "median share of the time in which the GPU's SMs computed while steps were timed"}, &utilisation, kPaired),
+    with_reasons({"device.step_energy",       "J",       kLower,  throughput, "energy that all GPUs of a training drew for a step, by their own counters"}, &step_energy_j, kPaired),
     // Of probes: those measurements that `of` names, among the operations of this unit; how a cell's attempts become one.
     with_reasons({"device.wrong_results",     "count",   kLower,  numerics,   "measurements of a probe whose result was wrong", "any"}, &wrong_results, kWorst),
     with_reasons({"device.stress_mismatches", "count",   kLower,  numerics,   "repetitions whose result was not that of the first, bit for bit", "any"}, &differing_results, kWorst),

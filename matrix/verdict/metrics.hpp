@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +20,8 @@ struct CellEvidence {
   std::string device;  // "cpu", "sm_90"
   std::string host;    // in a merged run
   std::vector<AttemptRecord> repeats;
-  std::vector<int> looks{};  // planned_looks() of the cell
+  std::vector<int> looks{};                    // planned_looks() of the cell
+  std::set<std::vector<std::string>> links{};  // link_kinds() of the repeats that had several GPUs, each once
 };
 
 // A metric of a whole cell, or the reason why it has none.

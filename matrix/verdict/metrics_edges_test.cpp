@@ -149,5 +149,20 @@ TEST_CASE("algorithms are compared by operation and labels, and where both sides
   CHECK_FALSE(changed_algorithms_between(result("conv", "1MiB", ""), ours).value);
 }
 
+TEST_CASE("a step's energy is the telemetry's, and where it has none the reason is", "[verdict][gpu]") {
+  const Metric* energy = find_metric("device.step_energy");
+  REQUIRE(energy != nullptr);
+  CHECK(energy->info.unit == "J");
+  CHECK(energy->info.better == Better::lower);
+  AttemptRecord attempt;
+  attempt.repeat = 2;
+  CHECK(energy->of_measurements(attempt, {}).missing == "repeat 2: it had no GPU to read");
+  attempt.telemetry = TelemetrySummary{};
+  attempt.telemetry->step_energy_missing = "the energy counter of GPU-a went backwards";
+  CHECK(energy->of_measurements(attempt, {}).missing == "repeat 2: the energy counter of GPU-a went backwards");
+  attempt.telemetry->step_energy_j = 3.5;
+  CHECK(energy->of_measurements(attempt, {}).value == 3.5);
+}
+
 }  // namespace
 }  // namespace reprobench

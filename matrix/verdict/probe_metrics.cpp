@@ -96,6 +96,9 @@ Measurement best_share(const AttemptRecord& attempt, const MeasurementSelection&
     if (whole && *whole > 0) best = std::max(best.value_or(0), value_of(*measurement) / *whole);
   }
   if (best) return value(*best);
+  if (of.share_of == kDataSheetPeak && measured.front()->operation.starts_with("peer_")) {
+    return no_value(fmt::format("the host's topology tells no peak of {}", what_of(of)));
+  }
   if (of.share_of == kDataSheetPeak) {
     const auto& device = attempt.lead().result->fingerprint.device;
     return no_value(

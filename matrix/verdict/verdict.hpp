@@ -85,6 +85,7 @@ struct AttemptSummary {
   std::string injected;                      // the planted fault, "weight_ulp at step 20, fc1.weight[5]"; empty: none
   std::optional<TelemetryReport> telemetry;  // of its GPUs; nothing: it had none
   std::optional<std::int64_t> duration_ns;   // of its longest process; nothing: none left an exit record
+  std::vector<std::string> links;            // between its GPUs, of which it had several (link_notes.hpp)
 };
 
 struct RepeatedMeasurement {
@@ -239,6 +240,8 @@ struct Description<AttemptSummary> {
     field.since(1, "telemetry", attempt.telemetry, "Of its GPUs; null: it had none.");
     field.optional("duration_ns", attempt.duration_ns,
                    rule::at_least(0).says("Of its longest process; absent: none left an exit record."));
+    field.optional("links", attempt.links,
+                   rule::not_empty_list.says("Of several GPUs: what connects each pair, and its expected peak."));
   }
 };
 

@@ -15,7 +15,7 @@ from . import escape
 from .load import Run
 from .quantity import as_float, human, percent
 
-_LABELS = ("dtype", "shape", "size", "memory", "library")
+_LABELS = ("dtype", "shape", "size", "direction", "memory", "library")
 
 
 @dataclass(frozen=True)

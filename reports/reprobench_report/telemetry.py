@@ -54,7 +54,8 @@ class TelemetryRow:
 
     @property
     def gpus(self) -> str:
-        return ", ".join(f"{gpu['name']} {gpu['uuid']}" for gpu in self.telemetry["gpus"])
+        named = ", ".join(f"{gpu['name']} {gpu['uuid']}" for gpu in self.telemetry["gpus"])
+        return "; ".join([named, *self.attempt.get("links", [])])
 
     def of(self, quantity: str, scale: float = 1.0) -> str:
         """ "1410–1980, median 1950"; one number where it never moved; a dash where the driver says nothing."""

@@ -32,6 +32,26 @@ class Telemetry(unittest.TestCase):
     def test_a_cell_of_the_cpu_beside_one_with_a_gpu_has_no_row(self):
         self.assertEqual(len(telemetry_rows(_run_with(telemetry_samples.HEALTHY, None))), 1)
 
+    def test_what_connects_several_gpus_stands_beside_them(self):
+        documents = golden_run.documents()
+        attempt = documents["verdict"]["cells"][0]["attempts"][0]
+        attempt["telemetry"] = telemetry_samples.HEALTHY
+        attempt["links"] = ["0000:3b:00.0 and 0000:5e:00.0: PIX, 12 NVLinks: 300.0 GB/s one way"]
+        pair = {"first": "0000:3b:00.0", "second": HOSTILE, "relation": "PIX", "nvlinks": 12, "nvlink_problem": ""}
+        known = pair | {"bytes_per_s": 300_000_000_000, "formula": "12 NVLinks x 25000 MB/s, from NVML", "problem": ""}
+        unknown = pair | {"bytes_per_s": None, "formula": "", "problem": "NVML does not tell the speed of a link"}
+        head = {"schema": "reprobench/topology", "version": documents["plan"]["version"]}
+        nothing = head | {"numa_nodes": [], "devices": [], "ports": [], "transports": [], "problems": []}
+        documents["plan"]["host"]["topology"] = nothing | {"pairs": [known, unknown]}
+        run = golden_run.loaded(documents)
+        page = Page(report_html(run))
+        text = " ".join(page.text)
+        self.assertEqual((page.problems, page.open), ([], []))
+        self.assertIn("12 NVLinks: 300.0 GB/s one way", text)
+        self.assertIn("PIX, 12 NVLinks x 25000 MB/s, from NVML: ", text)
+        self.assertIn("peak not known: NVML does not tell the speed of a link", text)
+        self.assertIn(r"12 NVLinks: 300\.0 GB/s one way", summary_md(run))
+
     def test_what_speaks_against_a_measurement_comes_first(self):
         run = _run_with(
             telemetry_samples.HEALTHY, telemetry_samples.absent(), telemetry_samples.throttled(), telemetry_samples.faulty()

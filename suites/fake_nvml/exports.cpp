@@ -147,6 +147,18 @@ Return nvmlDeviceGetTemperature(Device device, unsigned, unsigned* celsius) {
 Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
   return number("nvmlDeviceGetPowerUsage", device, "power_mw", milliwatts);
 }
+// A counter: from `energy_mj` on, by `energy_mw` as long as the script is in use.
+Return nvmlDeviceGetTotalEnergyConsumption(Device device, Count* millijoules) {
+  Count grown_mj = 0;
+  const Return result = query("nvmlDeviceGetTotalEnergyConsumption", device, [&](const Gpu& gpu) {
+    grown_mj = static_cast<Count>(gpu.keys.value("energy_mw", 0.0) * Machine::instance().age_s());
+    return kSuccess;
+  });
+  if (result != kSuccess) return result;
+  const Return counted = number("nvmlDeviceGetTotalEnergyConsumption", device, "energy_mj", millijoules);
+  if (counted == kSuccess) *millijoules += grown_mj;
+  return counted;
+}
 Return nvmlDeviceGetUtilizationRates(Device device, Utilisation* utilisation) {
   utilisation->memory = 0;
   return number("nvmlDeviceGetUtilizationRates", device, "utilisation_percent", &utilisation->gpu);

@@ -48,6 +48,7 @@ class Machine {
   const std::string& driver() const { return driver_; }
   int cuda() const { return cuda_; }
   std::vector<Gpu>& gpus() { return gpus_; }
+  double age_s() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count(); }
   std::mutex& mutex() { return mutex_; }
 
   // The next Xid nobody has taken yet, or an error of the event channel; neither within the time: 10 (timeout).

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "suites/worker/device.hpp"
+#include "suites/worker/peer_link.hpp"
 
 namespace at {
 class Tensor;
@@ -15,6 +16,10 @@ namespace reprobench {
 
 // The first GPU this process sees, which must be of class `name`. Throws RunFailure.
 std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOptions& options);
+
+// The first two GPUs this process sees, each of class `name`, and what passes between them. Throws RunFailure,
+// "no_device" where it sees fewer.
+std::unique_ptr<PeerLink> open_peer_link(const std::string& name);
 
 // The cause, in the words of a result, behind the text of an exception that LibTorch threw because CUDA failed; empty
 // if CUDA has nothing to do with it.

@@ -56,6 +56,19 @@ TEST_CASE("a failed call names itself and the runtime's reason", "[cuda]") {
   }
 }
 
+TEST_CASE("between two GPUs nothing is measured where fewer are seen, and the number is said", "[cuda]") {
+  std::string problem;
+  const std::size_t seen = visible_devices(problem).size();
+  if (seen >= 2) return;  // the test below
+  try {
+    open_peer_link("sm_90");
+    FAIL("no throw");
+  } catch (const RunFailure& failure) {
+    CHECK(failure.cause() == "no_device");
+    CHECK(std::string(failure.what()).find("this process sees " + std::to_string(seen)) != std::string::npos);
+  }
+}
+
 // LibTorch does not say it without a GPU, so ci/cuda_worker_test.sh runs this where one is.
 TEST_CASE("the stack's own libraries have kernels for Ampere, Hopper and Blackwell, and none for Kepler", "[.gpu]") {
   const std::string built_for = cuda_build_text();

@@ -21,6 +21,7 @@ constexpr ProbeRow kProbeRows[] = {
     {"device_smoke", &probe_device_smoke},     {"device_memory", &probe_device_memory},
     {"device_compute", &probe_device_compute}, {"device_stress", &probe_device_stress},
     {"collectives", &probe_collectives},       {"operators", &probe_operators},
+    {"device_peer", &probe_device_peer},
 };
 
 // Changes whenever a probe does other work for the same request.
@@ -48,6 +49,10 @@ void check_probe_request(const CellRequest& request) {
   }
   if (is_of_ranks && request.device != "cpu") {
     throw RunFailure("unsupported", "this worker knows no collectives between GPUs");
+  }
+  if (info != nullptr && info->devices > 1 && request.device == "cpu") {
+    throw RunFailure("unsupported",
+                     "`" + request.workload.probe + "` measures between devices of one process, and a CPU has no peer");
   }
   if (request.replay) throw RunFailure("bad_request", "a probe has no steps to replay");
   if (request.inject && !is_of_probe(*request.inject)) {

@@ -9,15 +9,20 @@
 
 namespace reprobench {
 
+class PeerLink;
 class ProbeRun;
 
 // One file each.
 void probe_device_smoke(ProbeRun& run);
 void probe_device_memory(ProbeRun& run);
+void probe_device_peer(ProbeRun& run);
 void probe_device_compute(ProbeRun& run);
 void probe_device_stress(ProbeRun& run);
 void probe_collectives(ProbeRun& run);
 void probe_operators(ProbeRun& run);
+
+// What the probe `device_peer` measures, between whatever devices.
+void measure_peer_link(ProbeRun& run, PeerLink& link);
 
 // Runs the request's probe and fills in `result` as it goes; writes FOLDER/trace.jsonl. Throws RunFailure with its
 // cause, or whatever LibTorch throws.

@@ -43,6 +43,15 @@ void spoil(at::Tensor& result, std::int64_t element) {
   flat[element % flat.numel()].add_(1'000'000);  // whole, so that it fits tensors of integers too
 }
 
+bool is_between_devices(std::string_view operation) { return operation.starts_with("peer_"); }
+
+// Both ways at once a link carries as much each way.
+std::optional<double> peak_of_link(const LinkPeak& peak, std::string_view operation) {
+  if (operation == "peer_copy") return peak.gb_per_s;
+  if (operation == "peer_exchange") return 2 * peak.gb_per_s;
+  return std::nullopt;
+}
+
 }  // namespace
 
 double in_unit(const std::string& unit, double amount, double time_ns) {
@@ -63,7 +72,7 @@ std::optional<double> data_sheet_peak(const DevicePeaks& peaks, const ProbeMeasu
   if (measurement.operation == "host_to_device" || measurement.operation == "device_to_host") {
     return peaks.host_link_gb_per_s;
   }
-  if (measurement.operation == "peer") return peaks.nvlink_gb_per_s;
+  if (is_between_devices(measurement.operation)) return std::nullopt;  // these two may have no NVLink
   return peaks.memory_gb_per_s;
 }
 
@@ -146,6 +155,10 @@ ProbeMeasurement ProbeRun::blank(const std::string& operation, const Labels& lab
   measurement.unit = row->unit;
   if (peaks_) measurement.peak = data_sheet_peak(*peaks_, measurement);
   if (measurement.peak) measurement.peak_source = peaks_->gpu;
+  if (request_.link_peak && is_between_devices(operation)) {
+    measurement.peak = peak_of_link(*request_.link_peak, operation);
+    if (measurement.peak) measurement.peak_source = request_.link_peak->formula;
+  }
   return measurement;
 }
 
@@ -210,6 +223,7 @@ void ProbeRun::measure_then_watch(const std::function<void()>& operations) {
 
 void ProbeRun::take_samples(const Operation& operation, ProbeMeasurement& measurement) {
   const auto time = [&](std::int64_t calls) {
+    if (operation.time) return std::max(1.0, operation.time(calls));
     return std::max(1.0, operation.until_seen ? host_time_ns(operation.work, calls) : time_ns(operation.work, calls));
   };
   const double once_ns = time(1);  // the call of the check has warmed everything

@@ -14,6 +14,8 @@ std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOp
   throw RunFailure("unsupported", "cannot train on `" + name + "`: " + kProblem);
 }
 
+std::unique_ptr<PeerLink> open_peer_link(const std::string&) { throw RunFailure("unsupported", kProblem); }
+
 std::vector<DeviceFacts> visible_devices(std::string& problem) {
   problem = kProblem;
   return {};
