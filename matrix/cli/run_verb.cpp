@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,11 +18,15 @@
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/cli/verdict_text.hpp"
 #include "matrix/cli/worker_commands.hpp"
+#include "matrix/contract/usage_error.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/interrupt.hpp"
+#include "matrix/exec/joined_launcher.hpp"
 #include "matrix/exec/local_launcher.hpp"
+#include "matrix/exec/outer_launcher.hpp"
+#include "matrix/exec/rank_meeting.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/record/run_identity.hpp"
 #include "matrix/verdict/judge.hpp"
@@ -27,15 +34,24 @@
 namespace reprobench {
 namespace {
 
+const std::map<std::string, OuterLauncher> kOuterLaunchers = {
+    {"any", OuterLauncher::either}, {"torchrun", OuterLauncher::torchrun}, {"slurm", OuterLauncher::slurm}};
+
 struct RunOptions {
   SelectionOptions selection;
   ExecutionOptions execution;
   std::vector<std::string> workers;  // STACK=COMMAND
   std::string out;
+  std::string join;  // an outer launcher whose processes are the ranks; empty: we start them
+  double join_wait_s = 60;
   bool dry_run = false;
   bool json = false;
   bool no_report = false;
 };
+
+std::chrono::milliseconds patience(const RunOptions& options) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(options.join_wait_s * 1e3));
+}
 
 // Shows the cells that fail now, whose attempts did not show it already; gives their ids.
 std::vector<std::string> report_failed(EarlyJudge& judge, const CellRecord& ended, RunProgress& progress) {
@@ -67,7 +83,20 @@ void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& 
   }
 }
 
-ExitCode run_matrix(const RunOptions& options, Context& context) {
+// Nothing: every cell that is to run has as many ranks as the outer launcher started processes.
+void require_ranks(const Plan& plan, int ranks) {
+  for (const PlannedCell& planned : plan.cells) {
+    const CellRequest& request = planned.cell.request;
+    if (planned.skip || request.world_size == ranks) continue;
+    throw UsageError(
+        fmt::format("--join: {} has world_size {}, and the outer launcher started {} ranks; choose cells "
+                    "with --cell or --filter (what they are compared with runs too)",
+                    planned.cell.slug, request.world_size, ranks));
+  }
+}
+
+// `meeting`: of the ranks that an outer launcher started; null: we start them.
+ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* meeting, const MeetingPoint& point) {
   const Terminal& terminal = context.terminal;
   const Project project(context.store);
   SelectedPlan selected = make_plan(project, options.selection);
@@ -84,6 +113,10 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   for (const std::string& worker : options.workers) request.overrides.push_back("--worker " + shell_word(worker));
   const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
   const HostMemory memory = fit_into_host_memory(selected.plan, workers);
+  if (meeting != nullptr) {
+    require_ranks(selected.plan, meeting->ranks());
+    meeting->gather(patience(options));
+  }
 
   RunInfo info;
   info.run_id = new_run_id();
@@ -105,10 +138,14 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   execution.available_bytes = memory.available_bytes;
   NvmlTelemetry telemetry;
   execution.telemetry = &telemetry;
+  execution.meeting = point;
   const auto recorded =
       terminal.has_status_line() ? recorded_durations(project.store(), selected.plan) : AttemptDurations{};
   RunProgress progress(selected.plan, recorded, terminal);
-  LocalLauncher launcher(project.shepherd());
+  LocalLauncher local(project.shepherd());
+  std::optional<JoinedLauncher> joined;
+  if (meeting != nullptr) joined.emplace(local, *meeting);
+  Launcher& launcher = joined ? static_cast<Launcher&>(*joined) : local;
   const MonotonicClock clock;
   const auto started = clock.now();
   RunRecord record{info, selected.plan, {}, run.folder()};
@@ -153,6 +190,38 @@ ExitCode run_matrix(const RunOptions& options, Context& context) {
   return verdict.exit_code;
 }
 
+// This process is one of the ranks of an outer launcher: the first runs and judges, the others do what it asks. All of
+// them leave with the exit code of the run.
+ExitCode run_joined(const RunOptions& options, Context& context) {
+  const OuterRank outer =
+      outer_rank(kOuterLaunchers.at(options.join), [](const char* name) { return std::getenv(name); });
+  if (options.execution.jobs > 1) throw UsageError("--join: attempts run one after the other; leave out --jobs");
+  if (outer.rank > 0) {
+    const Project project(context.store);
+    const InterruptHandler interrupts;
+    LocalLauncher own(project.shepherd());
+    const ServedEnd end = serve_rank(outer, own, patience(options), interrupts.count());
+    if (!end.why.empty()) context.terminal.error(fmt::format("reprobench: rank {}: {}\n", outer.rank, end.why));
+    return end.code;
+  }
+  RankMeeting meeting(outer);
+  const auto refuse = [&](ExitCode code, const std::exception& error) { meeting.finish(code, error.what()); };
+  try {
+    const ExitCode code = run_matrix(options, context, &meeting, outer.meeting);
+    meeting.finish(code, "");
+    return code;
+  } catch (const SpecError& error) {
+    refuse(ExitCode::usage, error);
+    throw;
+  } catch (const UsageError& error) {
+    refuse(ExitCode::usage, error);
+    throw;
+  } catch (const std::exception& error) {
+    refuse(ExitCode::store, error);
+    throw;
+  }
+}
+
 }  // namespace
 
 std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
@@ -173,7 +242,18 @@ std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
   app.add_flag("--no-report", options->no_report,
                "Leave report.html, summary.md and checks.csv to `reprobench report`");
   app.add_flag("--json", options->json, "The verdict as one JSON document (schema: verdict)");
-  return [options, &context] { return run_matrix(*options, context); };
+  app.add_option("--join", options->join,
+                 "Run the ranks as the processes that torchrun or srun started, which all run this command")
+      ->expected(0, 1)
+      ->default_str("any")
+      ->type_name("LAUNCHER")
+      ->check(CLI::IsMember({"any", "torchrun", "slurm"}));
+  app.add_option("--join-wait", options->join_wait_s, "How many seconds ranks wait for each other to come")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
+  return [options, &context] {
+    return options->join.empty() ? run_matrix(*options, context, nullptr, {}) : run_joined(*options, context);
+  };
 }
 
 }  // namespace reprobench

@@ -28,14 +28,16 @@ std::map<std::string, std::string> attempt_environment(const CellRequest& reques
   return environment;
 }
 
-std::map<std::string, std::string> rank_environment(const CellRequest& request, int port) {
+std::map<std::string, std::string> rank_environment(const CellRequest& request, const MeetingPoint& meeting) {
   if (request.world_size <= 1) return {};
-  return {{"RANK", std::to_string(request.rank)},
-          {"LOCAL_RANK", std::to_string(request.rank)},
-          {"WORLD_SIZE", std::to_string(request.world_size)},
-          {"LOCAL_WORLD_SIZE", std::to_string(request.world_size)},
-          {"MASTER_ADDR", "127.0.0.1"},
-          {"MASTER_PORT", std::to_string(port)}};
+  std::map<std::string, std::string> environment = {{"RANK", std::to_string(request.rank)},
+                                                    {"LOCAL_RANK", std::to_string(request.rank)},
+                                                    {"WORLD_SIZE", std::to_string(request.world_size)},
+                                                    {"LOCAL_WORLD_SIZE", std::to_string(request.world_size)},
+                                                    {"MASTER_ADDR", meeting.address},
+                                                    {"MASTER_PORT", std::to_string(meeting.port)}};
+  if (meeting.is_open_already) environment["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  return environment;
 }
 
 }  // namespace reprobench

@@ -10,6 +10,7 @@
 
 #include "matrix/contract/gpu_facts.hpp"
 #include "matrix/contract/request.hpp"
+#include "matrix/exec/meeting_point.hpp"
 
 namespace reprobench {
 
@@ -20,6 +21,6 @@ std::map<std::string, std::string> attempt_environment(const CellRequest& reques
                                                        const std::vector<GpuFacts>& gpus);
 
 // What torchrun tells a process of several: its rank, how many there are and where the first one is. Empty for one.
-std::map<std::string, std::string> rank_environment(const CellRequest& request, int port);
+std::map<std::string, std::string> rank_environment(const CellRequest& request, const MeetingPoint& meeting);
 
 }  // namespace reprobench

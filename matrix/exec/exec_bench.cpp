@@ -2,6 +2,8 @@
 //
 //   process_floor    the shepherd and the worker started, watched and reaped, and nothing else
 //   whole_attempt    execute(): folder, request, journal, timers, and the judgement of all files
+//   ranks_floor      the shepherd and worker of each of four ranks, as process_floor
+//   whole_ranks      execute(): attempts of those four ranks
 // `rss_growth_bytes`: how much this process grew per attempt over the benchmark.
 #include <fstream>
 
@@ -11,6 +13,7 @@
 
 #include "matrix/exec/attempt_environment.hpp"
 #include "matrix/exec/executor.hpp"
+#include "matrix/exec/launch_request.hpp"
 #include "matrix/exec/local_launcher.hpp"
 #include "matrix/exec/sample_plan.hpp"
 
@@ -20,6 +23,8 @@ namespace {
 const std::filesystem::path kShepherd = std::filesystem::path(REPROBENCH_BINARY_DIR) / "reprobench-shepherd";
 const std::string kFakeWorker = std::string(REPROBENCH_BINARY_DIR) + "/reprobench-fake-worker";
 constexpr int kCells = 1'000;
+constexpr int kRanks = 4;
+constexpr int kAttemptsOfRanks = 50;
 
 std::int64_t rss_bytes() {
   std::ifstream file("/proc/self/statm");
@@ -59,10 +64,10 @@ std::vector<LaunchRequest> prepared_launches(const std::filesystem::path& store)
   return launches;
 }
 
-void wait_for_end(Launcher& launcher) {
-  for (;;) {
+void wait_for_end(Launcher& launcher, int ranks = 1) {
+  while (ranks > 0) {
     for (const LaunchEvent& event : launcher.wait(std::chrono::seconds(1))) {
-      if (event.kind == LaunchEvent::Kind::ended) return;
+      if (event.kind == LaunchEvent::Kind::ended) --ranks;
     }
   }
 }
@@ -116,6 +121,71 @@ void whole_attempt(benchmark::State& state) {
       static_cast<double>(growth) / static_cast<double>(state.iterations() * (kCells - kCells / 10));
 }
 BENCHMARK(whole_attempt)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+Plan plan_of_ranks() {
+  Plan plan = bench_plan();
+  plan.cells.resize(kAttemptsOfRanks);
+  for (PlannedCell& planned : plan.cells) planned.cell.request.world_size = kRanks;
+  return plan;
+}
+
+// Four ranks of an attempt each, folders and requests there before the clock starts.
+std::vector<LaunchRequest> prepared_ranks(const std::filesystem::path& store) {
+  std::vector<LaunchRequest> launches;
+  const WorkerCommand worker{{kFakeWorker}, {}, {}};
+  for (const PlannedCell& planned : plan_of_ranks().cells) {
+    CellRequest request = planned.cell.request;
+    request.nonce = "0123456789abcdef";
+    LaunchRequest launch = launch_request(request, store / request.cell_id, worker, {}, std::chrono::seconds(10));
+    for (const RankLaunch& rank : launch.ranks) {
+      std::filesystem::create_directories(rank.folder);
+      std::ofstream(rank.folder / "request.json") << to_json(rank.request).dump();
+    }
+    launches.push_back(std::move(launch));
+  }
+  return launches;
+}
+
+void ranks_floor(benchmark::State& state) {
+  for (auto _ : state) {
+    state.PauseTiming();
+    const TemporaryFolder store;
+    const auto launches = prepared_ranks(store.path);
+    LocalLauncher launcher(kShepherd);
+    state.ResumeTiming();
+    for (const LaunchRequest& launch : launches) {
+      launcher.start(launch);
+      wait_for_end(launcher, kRanks);
+    }
+    state.PauseTiming();
+    for (const RankLaunch& rank : launches.back().ranks) {
+      if (!std::filesystem::exists(rank.folder / "exit.json")) state.SkipWithError("no exit record");
+    }
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations() * kAttemptsOfRanks);
+}
+BENCHMARK(ranks_floor)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+void whole_ranks(benchmark::State& state) {
+  const std::map<std::string, WorkerCommand> workers = {{"stack-a", {{kFakeWorker}, {}, {}}}};
+  const Plan plan = plan_of_ranks();
+  for (auto _ : state) {
+    state.PauseTiming();
+    const TemporaryFolder store;
+    RunDirectory run = sample_run(store.path, plan);
+    LocalLauncher launcher(kShepherd);
+    state.ResumeTiming();
+    const auto records = execute(plan, workers, launcher, MonotonicClock(), run, {}, {});
+    state.PauseTiming();
+    for (const CellRecord& cell : records) {
+      if (cell.attempts.at(0).end != AttemptEnd::completed) state.SkipWithError("an attempt was not completed");
+    }
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations() * kAttemptsOfRanks);
+}
+BENCHMARK(whole_ranks)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace reprobench

@@ -209,7 +209,7 @@ void Execution::launch(const AttemptTask& task, std::size_t member, RunningGroup
   request.link_peak = placement_.link_peak(group.lease);
   const std::filesystem::path folder = run_.begin_attempt(request);
   const LaunchRequest launch = launch_request(request_of_leg(request, Leg::whole), folder, workers_.at(request.stack),
-                                              group.lease.gpus(), cell.limits.grace);
+                                              group.lease.gpus(), cell.limits.grace, options_.meeting);
   RunningAttempt attempt{task,
                          std::move(request),
                          folder.lexically_relative(run_.folder()).string(),
@@ -292,8 +292,8 @@ bool Execution::begin_next_leg(const RunningGroup& group, RunningAttempt& attemp
   const CellRequest request = request_of_leg(attempt.request, attempt.leg, run_.folder() / attempt.folder);
   attempt.watch = AttemptWatch(cell.limits, request.world_size, clock_.now(), options_.queue_limit);
   try {
-    attempt.handle = launcher_.start(
-        launch_request(request, folder, workers_.at(request.stack), group.lease.gpus(), cell.limits.grace));
+    attempt.handle = launcher_.start(launch_request(request, folder, workers_.at(request.stack), group.lease.gpus(),
+                                                    cell.limits.grace, options_.meeting));
   } catch (const std::system_error& error) {
     attempt.watch.stop(AttemptEnd::launch, error.what(), clock_.now());
     return false;

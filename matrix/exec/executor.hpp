@@ -16,6 +16,7 @@
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/exec/gpu_telemetry.hpp"
 #include "matrix/exec/launcher.hpp"
+#include "matrix/exec/meeting_point.hpp"
 #include "matrix/exec/repeats_left.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -45,6 +46,7 @@ struct ExecutionOptions {
   // Free memory of this host: attempts run side by side if their cells' predicted needs fit into it; 0: unknown.
   std::int64_t available_bytes = 0;
   const std::atomic<int>* interrupt = nullptr;
+  MeetingPoint meeting{};          // of ranks that meet at a TCP store
   Telemetry* telemetry = nullptr;  // watches the GPUs of every attempt that has some; null: nobody does
 };
 

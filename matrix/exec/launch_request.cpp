@@ -16,7 +16,8 @@
 namespace reprobench {
 namespace {
 
-// A port of this host that nobody listens on now. Libraries that meet at MASTER_PORT take it; ours meet in a file.
+// A port of this host that nobody listens on now. Who meets at MASTER_PORT takes it (knob `rendezvous`, or a library);
+// if somebody else was faster, the attempt ends as `launch` and the next one is given another.
 int free_port() {
   const FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -31,7 +32,7 @@ int free_port() {
 }
 
 RankLaunch rank_launch(const CellRequest& request, const std::filesystem::path& folder, const WorkerCommand& worker,
-                       const std::vector<GpuFacts>& gpus, int port) {
+                       const std::vector<GpuFacts>& gpus, const MeetingPoint& meeting) {
   RankLaunch rank;
   rank.request = request;
   rank.folder = folder;
@@ -39,7 +40,7 @@ RankLaunch rank_launch(const CellRequest& request, const std::filesystem::path& 
   rank.command.insert(rank.command.end(), {"run", (folder / "request.json").string()});
   rank.command.insert(rank.command.end(), worker.arguments.begin(), worker.arguments.end());
   rank.environment = attempt_environment(request, folder, worker.environment, gpus);
-  rank.environment.merge(rank_environment(request, port));
+  rank.environment.merge(rank_environment(request, meeting));
   return rank;
 }
 
@@ -47,18 +48,19 @@ RankLaunch rank_launch(const CellRequest& request, const std::filesystem::path& 
 
 LaunchRequest launch_request(const CellRequest& request, const std::filesystem::path& attempt_folder,
                              const WorkerCommand& worker, const std::vector<GpuFacts>& gpus,
-                             std::chrono::milliseconds grace) {
-  if (!gpus.empty() && static_cast<int>(gpus.size()) != gpus_of(request)) {
-    throw std::invalid_argument("an attempt is launched with another number of GPUs than its ranks take");
+                             std::chrono::milliseconds grace, const MeetingPoint& meeting) {
+  const auto each = gpus.empty() ? 0 : static_cast<std::size_t>(gpus_of_rank(request));
+  if (gpus.size() < each * static_cast<std::size_t>(request.world_size)) {
+    throw std::invalid_argument("an attempt is launched with fewer GPUs than its ranks take");
   }
   LaunchRequest launch;
   launch.grace = grace;
-  const int port = request.world_size > 1 ? free_port() : 0;
-  const auto each = gpus.empty() ? 0 : static_cast<std::size_t>(gpus_of_rank(request));
+  MeetingPoint point = meeting;
+  if (request.world_size > 1 && point.port == 0) point.port = free_port();
   for (int rank = 0; rank < request.world_size; ++rank) {
     const auto own = std::span(gpus).subspan(static_cast<std::size_t>(rank) * each, each);
     launch.ranks.push_back(rank_launch(request_of_rank(request, rank), attempt_folder / rank_folder_name(rank), worker,
-                                       {own.begin(), own.end()}, port));
+                                       {own.begin(), own.end()}, point));
   }
   return launch;
 }

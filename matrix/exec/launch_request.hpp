@@ -9,9 +9,10 @@
 
 namespace reprobench {
 
-// `gpus`: gpus_of(request), of which each rank sees its own, in their order; or none.
+// `gpus`: gpus_of(attempt), of which each rank sees its own, in their order; or none. A leg of fewer ranks leaves the
+// last ones alone. `meeting`: where ranks may open a store.
 LaunchRequest launch_request(const CellRequest& request, const std::filesystem::path& attempt_folder,
                              const WorkerCommand& worker, const std::vector<GpuFacts>& gpus,
-                             std::chrono::milliseconds grace);
+                             std::chrono::milliseconds grace, const MeetingPoint& meeting = {});
 
 }  // namespace reprobench

@@ -85,15 +85,34 @@ TEST_CASE("as many GPUs as the ranks take, or none, are launched with and no oth
 
 TEST_CASE("variables of ranks are those of torchrun, and none for a process that is alone", "[exec][ranks]") {
   CellRequest request = sample_cell("aaa", "stack-a").request;
-  CHECK(rank_environment(request, 1'234).empty());
+  CHECK(rank_environment(request, {"127.0.0.1", 1'234}).empty());
   request.world_size = 2;
   request.rank = 1;
-  CHECK(rank_environment(request, 1'234) == std::map<std::string, std::string>{{"RANK", "1"},
-                                                                               {"LOCAL_RANK", "1"},
-                                                                               {"WORLD_SIZE", "2"},
-                                                                               {"LOCAL_WORLD_SIZE", "2"},
-                                                                               {"MASTER_ADDR", "127.0.0.1"},
-                                                                               {"MASTER_PORT", "1234"}});
+  CHECK(rank_environment(request, {"127.0.0.1", 1'234}) ==
+        std::map<std::string, std::string>{{"RANK", "1"},
+                                           {"LOCAL_RANK", "1"},
+                                           {"WORLD_SIZE", "2"},
+                                           {"LOCAL_WORLD_SIZE", "2"},
+                                           {"MASTER_ADDR", "127.0.0.1"},
+                                           {"MASTER_PORT", "1234"}});
+  const auto joined = rank_environment(request, {"example", 29'500, true});
+  CHECK(joined.at("MASTER_ADDR") == "example");
+  CHECK(joined.at("MASTER_PORT") == "29500");
+  CHECK(joined.at("TORCHELASTIC_USE_AGENT_STORE") == "True");
+}
+
+TEST_CASE("a meeting point of an outer launcher is every rank's, else a free port of this attempt", "[exec][ranks]") {
+  CellRequest request = sample_cell("aaa", "stack-a").request;
+  request.world_size = 2;
+  const LaunchRequest given =
+      launch_request(request, "/run/attempt", kLaunchedWorker, {}, milliseconds(1), {"example", 29'500});
+  for (const RankLaunch& rank : given.ranks) {
+    CHECK(rank.environment.at("MASTER_ADDR") == "example");
+    CHECK(rank.environment.at("MASTER_PORT") == "29500");
+  }
+  const LaunchRequest chosen = launch_request(request, "/run/attempt", kLaunchedWorker, {}, milliseconds(1));
+  CHECK(chosen.ranks[0].environment.at("MASTER_ADDR") == "127.0.0.1");
+  CHECK(std::stoi(chosen.ranks[0].environment.at("MASTER_PORT")) > 0);
 }
 
 }  // namespace
