@@ -6,7 +6,7 @@ namespace reprobench {
 namespace {
 
 constexpr std::string_view kBase[] = {"base"};
-constexpr std::string_view kBaseAndSweep[] = {"base", "sweep"};
+constexpr std::string_view kBaseSweepAndFull[] = {"base", "sweep", "full"};
 constexpr std::string_view kBaseAndLong[] = {"base", "long"};
 
 constexpr ProbeOperation kSmoke[] = {
@@ -81,11 +81,12 @@ constexpr ProbeInfo kProbes[] = {
     {"device_stress", "the same product again and again: are all results equal, bit for bit?", kBaseAndLong, kStress},
     {"collectives",
      "what ranks do together: the right result of every call, how fast, and in which order of summation?",
-     kBaseAndSweep, kCollectives, true},
+     kBaseSweepAndFull, kCollectives, true},
     {"operators", "single operator calls of a list: digests, and how far each is from fp64", kBase, kOperators},
 };
 
-constexpr std::string_view kLabels[] = {"dtype", "shape", "size", "memory", "library", "call", "direction"};
+constexpr std::string_view kLabels[] = {"dtype",     "shape",   "size", "memory",
+                                        "placement", "library", "call", "direction"};
 
 }  // namespace
 

@@ -38,10 +38,11 @@ std::vector<std::string> probe_names();
 std::vector<std::string> probe_operation_names();
 
 // What a measurement may be labelled with beside its operation.
-//   dtype   "fp64", "fp32", "tf32", "bf16", "fp16", "fp8"; of its operands
+//   dtype   "fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int32", "int64"; of its operands
 //   shape   "1024x1024x1024": rows, columns and depth of a product; see each probe
 //   size    "64MiB": of one array, of the memory a pointer wanders through, or of one call of a collective
 //   memory  "pinned", "pageable": of the host's side of a transfer
+//   placement "in_place", "out_of_place": whether a collective's result replaces what the rank brought
 //   library "cublaslt", "reprobench", "gloo": where an operation does not go through LibTorch
 //   direction "0-1", "1-0": from which of two devices to which; "both"
 //   call    "relu(f32[64, 128])": an operator call as declared_call.hpp writes it

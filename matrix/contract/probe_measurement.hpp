@@ -67,7 +67,7 @@ struct Description<ProbeMeasurement> {
   static constexpr About about = About::part("measurement", "What a probe recorded of one operation.");
   static void fields(auto& field, ProbeMeasurement& measurement) {
     field("operation", measurement.operation, rule::not_empty);
-    field("labels", measurement.labels, "dtype, shape, size, memory, library, call: those that apply.");
+    field("labels", measurement.labels, "dtype, shape, size, memory, placement, library, call: those that apply.");
     field("unit", measurement.unit, rule::not_empty);
     field("status", measurement.status);
     field("finding", measurement.finding);

@@ -8,13 +8,15 @@
 #include <cmath>
 #include <csignal>
 #include <thread>
+#include <utility>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/equal.h>
 
 #include "kernels/digest/digest.hpp"
+#include "matrix/contract/available_memory.hpp"
 #include "matrix/contract/collective.hpp"
+#include "suites/worker/probes/collective_case.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/size_text.hpp"
@@ -28,22 +30,16 @@
 namespace reprobench {
 namespace {
 
-constexpr std::int64_t kElementBytes = 4;
 constexpr std::int64_t kMostBlockBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMostCallsPerBlock = 20;
 constexpr std::int64_t kOrderedCalls = 10;
+constexpr std::int64_t kOrderedCallsOfLarge = 3;
+constexpr std::int64_t kLarge = std::int64_t{64} << 20;
+constexpr double kLargestShareOfMemory = 0.8;
 constexpr std::chrono::milliseconds kPlantedDelay{100};
 constexpr double kLatenessWorthSaying_ns = 1e6;
 
-// Powers of two apart, as nccl-tests takes them; `base` in a few seconds.
-std::vector<std::int64_t> sizes_of(const ProbeRun& run) {
-  if (run.request().workload.preset == "base") return {8, 4 << 10, 256 << 10, 1 << 20};
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t bytes = 8; bytes <= std::int64_t{64} << 20; bytes *= 4) sizes.push_back(bytes);
-  return sizes;
-}
-
-// How a row of contract/collective.cpp is done: into `output`, which is `input` itself where it is done in place.
+// How a row of contract/collective.cpp is done: into `output`, which is `input` itself where it is replaced.
 void carry_out(std::string_view name, ProcessGroup& group, const at::Tensor& input, at::Tensor& output) {
   if (name == "all_reduce") return group.all_reduce(output);
   if (name == "reduce") return group.reduce(output, 0);
@@ -55,30 +51,46 @@ void carry_out(std::string_view name, ProcessGroup& group, const at::Tensor& inp
   throw std::invalid_argument("no collective `" + std::string(name) + "`");
 }
 
-bool is_in_place(std::string_view name) { return name == "all_reduce" || name == "reduce" || name == "broadcast"; }
-
 // One call with its numbers, ready to be made.
 struct PreparedCall {
   CraftedCall crafted;
   at::Tensor input;
   at::Tensor output;
+  std::string_view dtype;  // as the ranks tell each other
+  std::int64_t bytes = 0;
 };
 
 class MeasuredCollective {
  public:
-  MeasuredCollective(ProbeRun& run, RankGroup& ranks, const Collective& collective, std::int64_t size_bytes)
-      : run_(run),
-        ranks_(ranks),
-        collective_(collective),
-        measurement_(run.blank(
-            std::string(collective.name),
-            {{"dtype", "fp32"}, {"size", size_text(size_bytes)}, {"library", std::string(ranks.library())}})) {
+  MeasuredCollective(ProbeRun& run, RankGroup& ranks, const Collective& collective, const CollectiveCase& one)
+      : run_(run), ranks_(ranks), collective_(collective), case_(one) {
+    Labels labels = {{"dtype", std::string(one.dtype)},
+                     {"size", size_text(one.size_bytes)},
+                     {"library", std::string(ranks.library())}};
+    if (one.names_placement) labels["placement"] = to_string(one.placement);
+    measurement_ = run.blank(std::string(collective.name), labels);
     const std::int64_t holders = collective.is_of_all_ranks ? ranks.size() : 1;
-    own_elements_ = std::max<std::int64_t>(1, size_bytes / kElementBytes / holders);
-    measurement_.bytes = own_elements_ * holders * kElementBytes;
+    own_elements_ = std::max<std::int64_t>(1, one.size_bytes / element_bytes(one.dtype) / holders);
+    measurement_.bytes = own_elements_ * holders * element_bytes(one.dtype);
   }
 
-  void run() {
+  // `available_bytes`: what all ranks may take together, alike on all of them.
+  void run(std::int64_t available_bytes) {
+    const auto need = static_cast<double>(needed_bytes(case_, ranks_.size()));
+    if (const std::string_view why = lacks(case_); !why.empty()) {
+      measurement_.finding = why;
+    } else if (need > kLargestShareOfMemory * static_cast<double>(available_bytes)) {
+      measurement_.finding = "not done: its ranks would need about " +
+                             std::to_string(needed_bytes(case_, ranks_.size())) + " bytes together, and of the " +
+                             std::to_string(available_bytes) + " that this host had left four fifths are less";
+    } else {
+      measure();
+    }
+    run_.add(std::move(measurement_));
+  }
+
+ private:
+  void measure() {
     try {
       PreparedCall first = prepared(0);
       make(first);
@@ -87,25 +99,34 @@ class MeasuredCollective {
     } catch (const UnsupportedCollective& refusal) {
       measurement_.finding = refusal.what();
     }
-    run_.add(std::move(measurement_));
   }
 
- private:
   PreparedCall prepared(std::int64_t number) const {
-    PreparedCall call{{collective_.name, ranks_.size(), own_elements_, number}, {}, {}};
-    call.input = crafted_input(call.crafted, ranks_.rank());
-    if (is_in_place(collective_.name)) {
-      call.output = call.input;
+    const CraftedCall crafted{collective_.name, ranks_.size(), own_elements_, number, case_.dtype};
+    return placed(crafted, crafted_input(crafted, ranks_.rank()), case_.placement);
+  }
+
+  // The call with that input, where the placement wants it. In place a rank's own part lies in the whole.
+  PreparedCall placed(const CraftedCall& crafted, at::Tensor input, Placement placement) const {
+    PreparedCall call{crafted, std::move(input), {}, case_.dtype, measurement_.bytes};
+    const std::int64_t own = crafted.own_elements;
+    const bool is_whole = collective_.name == "all_gather" || collective_.name == "all_to_all";
+    if (placement == Placement::out_of_place) {
+      call.output = empty_values(case_.dtype, is_whole ? own * ranks_.size() : own);
+    } else if (collective_.name == "all_gather") {
+      call.output = empty_values(case_.dtype, own * ranks_.size());
+      const at::Tensor part = call.output.narrow(0, own * ranks_.rank(), own);
+      call.input = part.copy_(call.input);
     } else {
-      const bool is_whole = collective_.name == "all_gather" || collective_.name == "all_to_all";
-      call.output = at::empty({is_whole ? own_elements_ * ranks_.size() : own_elements_});
+      call.output = collective_.name == "reduce_scatter" ? call.input.narrow(0, own * ranks_.rank(), own) : call.input;
     }
     return call;
   }
 
   void make(PreparedCall& call) {
-    ranks_.call(collective_.name, measurement_.bytes,
-                [&](ProcessGroup& group) { carry_out(collective_.name, group, call.input, call.output); });
+    ranks_.call(
+        collective_.name, call.bytes,
+        [&](ProcessGroup& group) { carry_out(collective_.name, group, call.input, call.output); }, call.dtype);
   }
 
   void time_calls() {
@@ -134,11 +155,11 @@ class MeasuredCollective {
     std::vector<PreparedCall> calls;
     for (std::int64_t number = first; number <= last; ++number) calls.push_back(prepared(number));
     PreparedCall untimed = prepared(0);
-    ranks_.barrier();
+    if (!std::exchange(has_come_before_, false)) ranks_.barrier();
     make(untimed);  // after it all ranks have left the barrier
     for (PreparedCall& call : calls) {
       const auto began = std::chrono::steady_clock::now();
-      if (!upset(call.crafted.number)) make(call);
+      if (!upset(call)) make(call);
       const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
       measurement_.samples.push_back(took.count());
       entered_ns.push_back(std::chrono::duration<double, std::nano>(entered_.time_since_epoch()).count());
@@ -152,18 +173,40 @@ class MeasuredCollective {
   }
 
   // The faults of this call; true if it is not to be made at all. Notes when the call begins.
-  bool upset(std::int64_t number) {
+  bool upset(PreparedCall& call) {
+    const std::int64_t number = call.crafted.number;
     if (is_planted("rank_killed", number)) std::raise(SIGKILL);
     if (is_planted("rank_stopped", number)) std::raise(SIGSTOP);
     if (run_.planted("operation_slow", measurement_.operation) != nullptr) std::this_thread::sleep_for(kPlantedDelay);
+    if (is_planted("collective_shape", number)) change_shape(call);
+    if (is_planted("collective_dtype", number)) change_dtype(call);
+    if (is_planted("collective_order", number)) {
+      ranks_.barrier();  // which the others come to after this block
+      has_come_before_ = true;
+    }
     entered_ = std::chrono::steady_clock::now();
     return is_planted("collective_skipped", number);
+  }
+
+  // Twice as many elements, as of a rank that was given another batch.
+  void change_shape(PreparedCall& call) const {
+    CraftedCall crafted = call.crafted;
+    crafted.own_elements *= 2;
+    call = placed(crafted, crafted_input(crafted, ranks_.rank()), case_.placement);
+    call.bytes *= 2;
+  }
+
+  // As many bytes of another type, which Gloo cannot tell.
+  static void change_dtype(PreparedCall& call) {
+    call.input = call.input.view(call.input.element_size() == 4 ? at::kInt : at::kByte);
+    call.output = call.output.view(call.output.element_size() == 4 ? at::kInt : at::kByte);
+    call.dtype = "another type";
   }
 
   void verify(PreparedCall& call) {
     if (is_planted("result_wrong", call.crafted.number)) {
       const std::int64_t element = run_.planted("result_wrong", measurement_.operation)->element;
-      call.output.data_ptr<float>()[element % call.output.numel()] += 1'000'000;
+      call.output.narrow(0, element % call.output.numel(), 1).add_(1'000'000);
     }
     const at::Tensor expected = crafted_output(call.crafted, ranks_.rank());
     if (!expected.defined() || measurement_.status == MeasurementStatus::wrong) return;
@@ -179,7 +222,8 @@ class MeasuredCollective {
     at::Tensor own = at::empty({calls}, at::kDouble);
     std::copy(entered_ns.begin(), entered_ns.end(), own.data_ptr<double>());
     at::Tensor all = at::empty({calls * ranks_.size()}, at::kDouble);
-    ranks_.call("all_gather", all.numel() * 8, [&](ProcessGroup& group) { group.all_gather(own, all); });
+    ranks_.call(
+        "all_gather", all.numel() * 8, [&](ProcessGroup& group) { group.all_gather(own, all); }, "fp64");
     const LateRank late = latest_rank({all.data_ptr<double>(), static_cast<std::size_t>(all.numel())}, ranks_.size());
     if (late.median_ns < kLatenessWorthSaying_ns) return "";
     return "rank " + std::to_string(late.rank) + " comes last, " + std::to_string(std::llround(late.median_ns / 1e3)) +
@@ -189,13 +233,14 @@ class MeasuredCollective {
   // The same numbers again and again. What a rank holds that gets no result is not looked at.
   void add_in_order() {
     const std::int64_t elements = collective_.name == "reduce_scatter" ? own_elements_ * ranks_.size() : own_elements_;
-    const at::Tensor values = order_sensitive_values(run_.seed(), ranks_.rank(), elements);
+    at::Tensor values = empty_values(case_.dtype, elements);
+    values.copy_(order_sensitive_values(run_.seed(), ranks_.rank(), elements));
     const bool gets_result = collective_.name != "reduce" || ranks_.rank() == 0;
+    const CraftedCall crafted{collective_.name, ranks_.size(), own_elements_, 0, case_.dtype};
     at::Tensor first;
-    for (std::int64_t number = 1; number <= kOrderedCalls; ++number) {
-      PreparedCall call = prepared(number);
-      call.input = values.clone();
-      if (is_in_place(collective_.name)) call.output = call.input;
+    const std::int64_t calls = measurement_.bytes > kLarge ? kOrderedCallsOfLarge : kOrderedCalls;
+    for (std::int64_t number = 1; number <= calls; ++number) {
+      PreparedCall call = placed(crafted, values.clone(), case_.placement);
       make(call);
       if (is_planted("result_bit", number)) flip_bit(call.output);
       if (number == 1) {
@@ -203,23 +248,34 @@ class MeasuredCollective {
         continue;
       }
       ++measurement_.results_compared;
-      if (gets_result && !at::equal(call.output.view(at::kInt), first.view(at::kInt))) ++measurement_.results_differing;
+      if (gets_result && !has_same_bits(call.output, first)) ++measurement_.results_differing;
     }
     if (gets_result) measurement_.digest = to_hex(digest_of(first));
   }
 
   void flip_bit(at::Tensor& result) const {
-    const std::int64_t element = run_.planted("result_bit", measurement_.operation)->element;
-    result.view(at::kInt).data_ptr<std::int32_t>()[element % result.numel()] ^= 1;
+    const std::int64_t element = run_.planted("result_bit", measurement_.operation)->element % result.numel();
+    static_cast<char*>(result.data_ptr())[element * static_cast<std::int64_t>(result.element_size())] ^= 1;
   }
 
   ProbeRun& run_;
   RankGroup& ranks_;
   const Collective& collective_;
+  CollectiveCase case_;
   ProbeMeasurement measurement_;
   std::int64_t own_elements_ = 1;
   std::chrono::steady_clock::time_point entered_;
+  bool has_come_before_ = false;  // to the next barrier, by a fault
 };
+
+// What this host has left, as the first rank sees it: all ranks refuse the same sizes.
+std::int64_t agreed_memory_bytes(RankGroup& ranks) {
+  at::Tensor bytes = at::empty({1}, at::kLong);
+  *bytes.data_ptr<std::int64_t>() = available_memory_bytes();
+  ranks.call(
+      "broadcast", 8, [&](ProcessGroup& group) { group.broadcast(bytes, 0); }, "int64");
+  return *bytes.data_ptr<std::int64_t>();
+}
 
 void measure_barrier(ProbeRun& run, RankGroup& ranks) {
   ProbeMeasurement measurement = run.blank("barrier", {{"library", std::string(ranks.library())}});
@@ -240,9 +296,10 @@ void measure_barrier(ProbeRun& run, RankGroup& ranks) {
 
 void probe_collectives(ProbeRun& run) {
   RankGroup ranks(run.request(), run.folder());
+  const std::int64_t available_bytes = agreed_memory_bytes(ranks);
   for (const Collective& collective : collectives()) {
-    for (const std::int64_t bytes : sizes_of(run)) {
-      MeasuredCollective(run, ranks, collective, bytes).run();
+    for (const CollectiveCase& one : collective_cases(collective.name, run.request().workload.preset)) {
+      MeasuredCollective(run, ranks, collective, one).run(available_bytes);
     }
   }
   measure_barrier(run, ranks);

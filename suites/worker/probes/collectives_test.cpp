@@ -5,7 +5,9 @@
 #include "ci/catch.hpp"
 #include "matrix/contract/collective.hpp"
 #include "matrix/contract/probe.hpp"
+#include "suites/worker/probes/collective_case.hpp"
 #include "suites/worker/probes/probe.hpp"
+#include "suites/worker/ranks/crafted_values.hpp"
 #include "suites/worker/ranks/in_threads.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"
@@ -147,6 +149,58 @@ TEST_CASE("a rank that leaves one out is found by the call that the other cannot
     CHECK_THAT(failure.what(),
                Catch::Contains("all_reduce of 8 bytes, failed after 1.") && Catch::Contains("rank 1 does call"));
   }
+}
+
+TEST_CASE("of three ranks the one with another shape, type or order is named by all", "[probe][ranks]") {
+  const std::string kind = GENERATE("collective_shape", "collective_dtype", "collective_order");
+  CellRequest request = request_of_ranks(3);
+  request.collective_timeout_ms = 3'000;
+  request.inject = Injection{kind, 2, "all_reduce", 0, 1};
+  try {
+    results_of(request);
+    FAIL("nothing was found");
+  } catch (const RunFailure& failure) {
+    INFO(kind << ": " << failure.what());
+    CHECK(failure.cause() == "collective");
+    CHECK(failure.waited_for() == 1);
+  }
+}
+
+TEST_CASE("a rank that looks for the others elsewhere is named with the place", "[probe][ranks]") {
+  CellRequest request = request_of_ranks(3);
+  request.collective_timeout_ms = 1'000;
+  request.inject = Injection{"rendezvous_lost", 1, "all_reduce", 0, 1};
+  try {
+    results_of(request);
+    FAIL("they met");
+  } catch (const RunFailure& failure) {
+    CHECK(failure.waited_for() == 1);
+    CHECK_THAT(failure.what(), Catch::Contains("meeting (rendezvous.lost)"));
+  }
+}
+
+TEST_CASE("the preset `full` has every size, type and placement, or says why not", "[probe][ranks]") {
+  const auto cases = collective_cases("all_gather", "full");
+  const auto count = [&](auto has) { return std::ranges::count_if(cases, has); };
+  CHECK(count([](const CollectiveCase& one) { return one.dtype == "fp32"; }) == 2 * 28);
+  CHECK(count([](const CollectiveCase& one) { return one.size_bytes == std::int64_t{1} << 30; }) == 2);
+  for (const std::string_view dtype : collective_dtypes()) {
+    CHECK(count([&](const CollectiveCase& one) {
+            return one.dtype == dtype && one.size_bytes == 4096 && one.placement == Placement::in_place;
+          }) == 1);
+  }
+  CHECK(lacks({"all_reduce", 8, "fp32", Placement::out_of_place}) ==
+        "not supported: LibTorch's process groups have it in place alone");
+  CHECK(lacks({"send_recv", 8, "fp32", Placement::in_place}) ==
+        "not supported: what is received may not lie where it is sent from");
+  for (const Collective& collective : collectives()) {
+    const bool none = !lacks({collective.name, 8, "fp32", Placement::in_place}).empty() &&
+                      !lacks({collective.name, 8, "fp32", Placement::out_of_place}).empty();
+    CHECK_FALSE(none);
+    for (const CollectiveCase& one : collective_cases(collective.name, "base")) CHECK(lacks(one).empty());
+    for (const CollectiveCase& one : collective_cases(collective.name, "sweep")) CHECK(lacks(one).empty());
+  }
+  CHECK(needed_bytes({"all_reduce", 1000}, 4) == 28'000);
 }
 
 TEST_CASE("collectives need several ranks, and other probes one", "[probe][ranks]") {
