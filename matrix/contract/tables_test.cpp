@@ -95,7 +95,8 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
         "atomic_add "
         "offload_device_mismatch offload_stale_parameter ");
   const std::string of_probe =
-      "result_bit result_wrong operation_slow rank_killed rank_stopped collective_skipped operand_bit ";
+      "result_bit result_wrong operation_slow rank_killed rank_stopped collective_skipped collective_shape "
+      "collective_dtype collective_order rendezvous_lost operand_bit ";
   const std::string of_resuming =
       "resume_from_step_0 resume_without_optimizer_state resume_without_buffers resume_without_loss_scale "
       "resume_without_data_position ";
@@ -104,7 +105,8 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
   CHECK(names([](const InjectionKind& kind) { return is_of_probe(fault_of(kind.name)); }) == of_probe);
   CHECK(names([](const InjectionKind& kind) { return is_of_resuming(fault_of(kind.name)); }) == of_resuming);
   CHECK(names([](const InjectionKind& kind) { return !kind.names_parameter && !kind.of_probe && !kind.of_resuming; }) ==
-        "adam_epsilon skip_update updates_stop update_halved batch_stuck targets_shifted loader_slow stale_batch "
+        "adam_epsilon skip_update updates_stop update_halved batch_stuck targets_shifted loader_slow process_killed "
+        "process_stopped stale_batch "
         "wrong_batch sample_repeated sample_dropped reduction_order "
         "tf32 "
         "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale order_and_decay "

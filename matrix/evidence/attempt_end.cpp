@@ -38,13 +38,12 @@ struct FailureEnd {
   AttemptEnd end;
 };
 
-// Causes that say more than that the worker caught something. A host without the GPU that the plan saw could not launch
+// Causes that say more than that the worker caught something. A port that another program took is that program's doing,
+// and the next attempt gets another. A host without the GPU that the plan saw could not launch
 // the cell; whoever took the GPU away, the stack did not.
-constexpr FailureEnd kFailureEnds[] = {{"cuda_oom", AttemptEnd::cuda_oom},
-                                       {"host_oom", AttemptEnd::host_oom},
-                                       {"device_lost", AttemptEnd::gpu_hw},
-                                       {"no_driver", AttemptEnd::launch},
-                                       {"no_device", AttemptEnd::launch}};
+constexpr FailureEnd kFailureEnds[] = {{"cuda_oom", AttemptEnd::cuda_oom},  {"host_oom", AttemptEnd::host_oom},
+                                       {"device_lost", AttemptEnd::gpu_hw}, {"port_in_use", AttemptEnd::launch},
+                                       {"no_driver", AttemptEnd::launch},   {"no_device", AttemptEnd::launch}};
 
 AttemptEnd end_of_failure(const std::string& cause) {
   for (const FailureEnd& row : kFailureEnds) {

@@ -310,6 +310,7 @@ TEST_CASE("a worker's own account of its failure decides its class", "[evidence]
                                                                      {"no_kernel_image", AttemptEnd::worker_error},
                                                                      {"device_lost", AttemptEnd::gpu_hw},
                                                                      {"no_driver", AttemptEnd::launch},
+                                                                     {"port_in_use", AttemptEnd::launch},
                                                                      {"no_device", AttemptEnd::launch},
                                                                      {"host_oom", AttemptEnd::host_oom}}));
   const auto exit_code = GENERATE(0, 1);

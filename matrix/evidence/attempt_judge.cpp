@@ -78,8 +78,26 @@ bool gave_up(const RankFiles& rank) {
   return rank.result.value && rank.result.value->failure && rank.result.value->failure->cause == "collective";
 }
 
+// The rank that most of those name that gave up, itself among them: one that calls another collective than the others
+// gives up like them, and perhaps later. Nothing if no more than half name one.
+std::optional<std::size_t> named_by_most(const AttemptFiles& files) {
+  std::map<int, std::size_t> votes;
+  std::size_t voters = 0;
+  for (const RankFiles& rank : files.ranks) {
+    if (!gave_up(rank)) continue;
+    ++voters;
+    if (const auto& named = rank.result.value->failure->waited_for) ++votes[*named];
+  }
+  for (const auto& [rank, count] : votes) {
+    const bool is_rank = rank >= 0 && static_cast<std::size_t>(rank) < files.ranks.size();
+    if (is_rank && count > 1 && 2 * count > voters) return static_cast<std::size_t>(rank);
+  }
+  return std::nullopt;
+}
+
 // Who is behind the end of a rank that gave up in a collective: the first to end badly in another way, else the one
-// that it says it waited for. Nothing if that one gave up as well, or is done: then `rank` speaks for itself.
+// that most name, else the one that it says it waited for. Nothing if that one gave up as well, or is done: then `rank`
+// speaks for itself.
 std::optional<std::size_t> missed_by(const AttemptFiles& files, const std::vector<JudgedEnd>& ranks, std::size_t rank) {
   if (!gave_up(files.ranks[rank])) return std::nullopt;
   std::vector<JudgedEnd> others = ranks;
@@ -87,6 +105,7 @@ std::optional<std::size_t> missed_by(const AttemptFiles& files, const std::vecto
     if (gave_up(files.ranks[i]) || was_stopped(files.ranks[i])) others[i].end = AttemptEnd::completed;
   }
   if (const auto first = first_to_fail(files, others)) return first;
+  if (const auto most = named_by_most(files); most && gave_up(files.ranks[*most])) return most;
   const std::optional<int> named = files.ranks[rank].result.value->failure->waited_for;
   if (!named || static_cast<std::size_t>(*named) >= ranks.size()) return std::nullopt;
   const auto other = static_cast<std::size_t>(*named);

@@ -119,6 +119,30 @@ TEST_CASE("a rank that died is the cause, though one that lost it was seen to en
   CHECK(attempt.detail == "rank 2: SIGSEGV; last step 3");
 }
 
+TEST_CASE("a rank that calls another collective is named by most, though another one gave up first",
+          "[evidence][ranks]") {
+  RanksOnDisk scene(3);
+  scene.give_up(0, 1, 400);
+  scene.give_up(1, 1, 500);  // it says so of itself
+  scene.give_up(2, 0, 600);  // the first to leave, which it lost
+  const AttemptRecord attempt = scene.load({std::nullopt, 0});
+  CHECK(attempt.end == AttemptEnd::worker_error);
+  CHECK(attempt.ended_by == 1);
+  CHECK(attempt.detail == "rank 1: collective: call 7, all_reduce");
+  // One vote of three, or two of four, decide nothing.
+  RanksOnDisk split(4);
+  split.give_up(0, 1, 400);
+  split.give_up(1, 1, 500);
+  split.give_up(2, 3, 600);
+  split.give_up(3, 2, 700);
+  CHECK(split.load({std::nullopt, 2}).ended_by == 2);
+  RanksOnDisk beyond(3);
+  beyond.give_up(0, 9, 400);
+  beyond.give_up(1, 9, 500);
+  beyond.give_up(2, -1, 600);
+  CHECK(beyond.load({std::nullopt, 2}).ended_by == 2);
+}
+
 TEST_CASE("ranks that wait for each other, or for one that is done, speak for themselves", "[evidence][ranks]") {
   RanksOnDisk each_other(2);
   each_other.give_up(0, 1, 400);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <limits>
 #include <string_view>
 
@@ -162,6 +163,10 @@ void adam_epsilon(const FaultSite& site) { site.state.optimizer().set_epsilon(1e
 
 void skip_update(const FaultSite&) {}
 
+// What the kernel does to a process when memory runs out, and a debugger that attaches to it.
+void process_killed(const FaultSite&) { std::raise(SIGKILL); }
+void process_stopped(const FaultSite&) { std::raise(SIGSTOP); }
+
 void loader_slow(const FaultSite& site) { site.batches.slow_down(); }
 
 void stale_batch(const FaultSite& site) { site.batches.load(std::max<std::int64_t>(site.injection.step - 1, 1)); }
@@ -228,6 +233,8 @@ constexpr FaultKind kKinds[] = {
     {"moment_ulp",      FaultPhase::after_update,      Target::kept,      &moment_ulp},
     {"adam_epsilon",    FaultPhase::before_step,       Target::epsilon,   &adam_epsilon},
     {"loader_slow",     FaultPhase::before_step,       Target::none,      &loader_slow},
+    {"process_killed",  FaultPhase::before_step,       Target::none,      &process_killed},
+    {"process_stopped", FaultPhase::before_step,       Target::none,      &process_stopped},
     {"stale_batch",     FaultPhase::after_load,        Target::none,      &stale_batch},
     {"wrong_batch",     FaultPhase::after_load,        Target::none,      &wrong_batch},
     {"sample_repeated", FaultPhase::after_load,        Target::sample,    &sample_repeated},

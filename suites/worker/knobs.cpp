@@ -14,7 +14,7 @@
 namespace reprobench {
 namespace {
 
-// Layout, TrainState, BatchSource, AutocastScope and the train loop act on it.
+// Layout, TrainState, BatchSource, AutocastScope, RankGroup and the train loop act on it.
 std::string take_as_is(const std::string& value, const KnobValues&) { return value; }
 
 constexpr KnobRow kWorkloadRows[] = {
@@ -31,6 +31,7 @@ constexpr KnobRow kWorkloadRows[] = {
     {"optimizer_layout", &take_as_is, &support_everything},
     {"overlap", &take_as_is, &support_everything},
     {"precision", &take_as_is, &support_everything},
+    {"rendezvous", &take_as_is, &support_everything},
     {"seed", &take_as_is, &support_everything},
     {"sequence_lengths", &take_as_is, &support_everything},
     {"warmup_steps", &take_as_is, &support_everything},

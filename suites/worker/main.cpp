@@ -76,6 +76,9 @@ int main(int argc, char** argv) {
       return telemetry_cost(argv[2], argv[4]);
     }
     std::signal(SIGTERM, [](int) { reprobench::request_stop(); });
+    // Gloo writes to a rank that is gone as to any other: that is an error of one write, which names the rank, not the
+    // end of this process. Seen in 2 of 100 trials of ci/rank_faults.sh.
+    std::signal(SIGPIPE, SIG_IGN);
     if (verb == "run" && argc == 5 && std::string_view(argv[3]) == "--data") {
       return reprobench::run_attempt(argv[2], argv[4]) ? 0 : kFailed;
     }

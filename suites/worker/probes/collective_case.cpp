@@ -69,8 +69,8 @@ std::string_view lacks(const CollectiveCase& one) {
   return "";
 }
 
-// Counted, not measured: a call's numbers and those of one that is not timed, each in and out, what is expected, and two
-// copies that the library may make.
+// Counted, not measured: a call's numbers and those of one that is not timed, each in and out, what is expected, and
+// two copies that the library may make.
 std::int64_t needed_bytes(const CollectiveCase& one, int ranks) {
   constexpr std::int64_t kCopies = 7;
   return kCopies * one.size_bytes * ranks;

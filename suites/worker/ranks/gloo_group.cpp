@@ -1,6 +1,7 @@
 // LibTorch's own process group over Gloo, taken from C++. Gloo's code is inside libtorch_cpu; its headers are not among
 // the stack's and come from the distribution (libgloo-dev), which is good for every release tried: nothing of Gloo's
 // own is touched here but a pointer to its device.
+#include "suites/worker/ranks/meeting.hpp"
 #include "suites/worker/ranks/process_group.hpp"
 #include "suites/worker/run_failure.hpp"
 
@@ -9,7 +10,9 @@
 #define USE_C10D_GLOO
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 namespace reprobench {
 namespace {
@@ -82,9 +85,34 @@ class GlooGroup final : public ProcessGroup {
   static constexpr int kTag = 0;
 
   static c10::intrusive_ptr<c10d::Store> store_of(const Meeting& meeting) {
-    auto store = c10::make_intrusive<c10d::FileStore>(meeting.file.string(), meeting.ranks);
+    c10::intrusive_ptr<c10d::Store> store;
+    if (meeting.is_at_store()) {
+      store = tcp_store(meeting);
+    } else {
+      store = c10::make_intrusive<c10d::FileStore>(meeting.file.string(), meeting.ranks);
+    }
     store->setTimeout(meeting.timeout);
-    return store;
+    return c10::make_intrusive<c10d::PrefixStore>(meeting.prefix, std::move(store));
+  }
+
+  // Nobody waits for the others here: LibTorch counts them under a key without our prefix, which another attempt may
+  // have counted up.
+  static c10::intrusive_ptr<c10d::Store> tcp_store(const Meeting& meeting) {
+    c10d::TCPStoreOptions options;
+    options.port = static_cast<std::uint16_t>(meeting.port);
+    options.isServer = meeting.rank == 0 && !meeting.is_open_already;
+    options.waitWorkers = false;
+    options.timeout = meeting.timeout;
+    try {
+      return c10::make_intrusive<c10d::TCPStore>(meeting.address, options);
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      const bool is_taken = text.find("EADDRINUSE") != std::string::npos ||
+                            text.find("Address already in use") != std::string::npos ||
+                            text.find("address already in use") != std::string::npos;
+      if (!options.isServer || !is_taken) throw;
+      throw RunFailure("port_in_use", "rank 0 was to open a store at " + meeting.place() + ", and that port is in use");
+    }
   }
 
   static c10::intrusive_ptr<c10d::ProcessGroupGloo::Options> options_of(const Meeting& meeting) {
@@ -98,9 +126,11 @@ class GlooGroup final : public ProcessGroup {
   void finish(Start start) {
     try {
       start()->wait();
-    } catch (const c10::Error& error) {
-      const std::string text = error.what_without_backtrace();
-      if (text.find("not support") != std::string::npos) throw UnsupportedCollective(text.substr(0, text.find('\n')));
+    } catch (const std::exception& error) {
+      const std::string text = error.what();
+      const bool is_refusal = text.find("not support") != std::string::npos ||
+                              text.find("Invalid scalar type") != std::string::npos;  // before anything was sent
+      if (is_refusal) throw UnsupportedCollective(text.substr(0, text.find('\n')));
       throw;
     }
   }

@@ -2,8 +2,6 @@
 // same order; each returns when this rank's result is there.
 #pragma once
 
-#include <chrono>
-#include <filesystem>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
@@ -37,15 +35,10 @@ class ProcessGroup {
   virtual void barrier() = 0;
 };
 
-// Where and as whom a process meets the others.
-struct Meeting {
-  std::filesystem::path file;  // of this attempt alone: one left by another could be joined by mistake
-  int rank = 0;
-  int ranks = 1;
-  std::chrono::milliseconds timeout{};  // of the meeting, and of each collective
-};
+struct Meeting;  // meeting.hpp
 
-// Over Gloo, on this host. Throws RunFailure "unsupported" where this worker was built without its headers.
+// Over Gloo, on this host. Throws RunFailure "unsupported" where this worker was built without its headers, and
+// "port_in_use" where rank 0 was to open the store at a port that is not free.
 std::unique_ptr<ProcessGroup> join_gloo(const Meeting& meeting);
 
 }  // namespace reprobench

@@ -1,57 +1,87 @@
 #include "suites/worker/ranks/rank_group.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <thread>
 
+#include "suites/worker/ranks/meeting.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
 namespace {
 
-constexpr const char* kMeetingFile = "rendezvous";
+using Steady = std::chrono::steady_clock;
+
 constexpr const char* kPositionFile = "position";
-constexpr std::chrono::milliseconds kUsualTimeout{30'000};
+// A rank that loses its peers at once may find some of them a moment before the call in which it was lost.
+constexpr std::chrono::milliseconds kMomentForOthers{500};
+constexpr std::chrono::milliseconds kBetweenLooks{5};
 
 std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-std::string seconds_since(std::chrono::steady_clock::time_point began) {
+std::string seconds_since(Steady::time_point began) {
   char text[32];
-  const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - began;
+  const std::chrono::duration<double> waited = Steady::now() - began;
   std::snprintf(text, sizeof text, "%.1f s", waited.count());
   return text;
-}
-
-Meeting meeting_of(const CellRequest& request, const std::filesystem::path& attempt_folder) {
-  const std::chrono::milliseconds asked(request.collective_timeout_ms);
-  return {attempt_folder / kMeetingFile, request.rank, request.world_size, asked.count() > 0 ? asked : kUsualTimeout};
 }
 
 std::string state_of(const Position& position) {
   return position.text() + (position.left < position.entered ? ", which it has not left" : ", done");
 }
 
-}  // namespace
+std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 
-Holdup holdup_of(const Position& own, int rank, const std::vector<std::optional<Position>>& others) {
-  Holdup holdup;
+// The rank that came least far, if it has not entered the call.
+std::optional<Holdup> absent_rank(const Position& own, int rank, const std::vector<std::optional<Position>>& others) {
+  std::optional<Holdup> absent;
   std::int64_t least = own.entered;
   for (std::size_t i = 0; i < others.size(); ++i) {
     const int other = static_cast<int>(i);
-    if (other == rank) continue;
-    const std::string name = "rank " + std::to_string(other);
     const std::int64_t entered = others[i] ? others[i]->entered : -1;
-    if (entered < least) {
-      least = entered;
-      holdup = {other, !others[i]     ? name + " never began"
-                       : entered == 0 ? name + " never entered it, nor any other"
-                                      : name + " never entered it: its last is " + state_of(*others[i])};
-    } else if (!holdup.rank && entered == own.entered &&
-               (others[i]->name != own.name || others[i]->bytes != own.bytes)) {
-      holdup = {other, name + " does " + others[i]->text()};
-    }
+    if (other == rank || entered >= least) continue;
+    least = entered;
+    absent = Holdup{other, !others[i]     ? name_of(other) + " never began"
+                           : entered == 0 ? name_of(other) + " never entered it, nor any other"
+                                          : name_of(other) + " never entered it: its last is " + state_of(*others[i])};
   }
-  if (!holdup.rank) holdup.text = "all ranks entered it";
-  return holdup;
+  return absent;
+}
+
+// Of calls with one number the one that fewest ranks make.
+std::optional<Holdup> odd_rank(const Position& own, int rank, const std::vector<std::optional<Position>>& others) {
+  const CollectiveCall* const ours = own.call(own.entered);
+  std::vector<std::pair<int, const CollectiveCall*>> calls;
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const int other = static_cast<int>(i);
+    const CollectiveCall* const its = other == rank ? ours : others[i] ? others[i]->call(own.entered) : nullptr;
+    if (its != nullptr) calls.emplace_back(other, its);
+  }
+  const auto makers = [&](const CollectiveCall& call) {
+    return std::ranges::count_if(calls, [&](const auto& one) { return *one.second == call; });
+  };
+  const auto does = [&](const CollectiveCall& call) {
+    return " does call " + std::to_string(own.entered) + ", " + call.text();
+  };
+  std::optional<Holdup> odd;
+  std::ptrdiff_t fewest = static_cast<std::ptrdiff_t>(calls.size()) + 1;
+  for (const auto& [other, call] : calls) {
+    if (other == rank || *call == *ours || makers(*call) >= fewest) continue;
+    fewest = makers(*call);
+    odd = Holdup{other, name_of(other) + does(*call)};
+    if (makers(*ours) < fewest)
+      odd = Holdup{rank, "this rank alone" + does(*ours) + ", where others do " + call->text()};
+  }
+  return odd;
+}
+
+}  // namespace
+
+Holdup holdup_of(const Position& own, int rank, const std::vector<std::optional<Position>>& others) {
+  if (const auto absent = absent_rank(own, rank, others)) return *absent;
+  if (const auto odd = odd_rank(own, rank, others)) return *odd;
+  return {std::nullopt, "all ranks entered it"};
 }
 
 RankGroup::RankGroup(const CellRequest& request, const std::filesystem::path& rank_folder)
@@ -59,16 +89,55 @@ RankGroup::RankGroup(const CellRequest& request, const std::filesystem::path& ra
       size_(request.world_size),
       attempt_folder_(rank_folder.parent_path()),
       position_(rank_folder / kPositionFile) {
-  guarded("meeting", 0, [&] { group_ = join_gloo(meeting_of(request, attempt_folder_)); });
+  const Meeting meeting = meeting_of(request, attempt_folder_);
+  guarded({"meeting", 0, meeting.place()}, [&] {
+    group_ = join_gloo(meeting);
+    watch_others();
+  });
 }
 
-void RankGroup::call(std::string_view name, std::int64_t bytes, const std::function<void(ProcessGroup&)>& collective) {
-  guarded(name, bytes, [&] { collective(*group_); });
+void RankGroup::watch_others() {
+  for (int other = 0; other < size_; ++other) {
+    if (other == rank_) continue;
+    others_.push_back(PositionFile::of_other(attempt_folder_ / ("rank-" + std::to_string(other)) / kPositionFile));
+  }
 }
 
-void RankGroup::guarded(std::string_view name, std::int64_t bytes, const std::function<void()>& work) {
-  position_.enter(name, bytes);
-  const auto began = std::chrono::steady_clock::now();
+void RankGroup::call(std::string_view name, std::int64_t bytes, const std::function<void(ProcessGroup&)>& collective,
+                     std::string_view dtype) {
+  guarded({std::string(name), bytes, std::string(dtype)}, [&] { collective(*group_); });
+}
+
+std::vector<std::optional<Position>> RankGroup::positions_of_others(bool all_in_it) const {
+  const auto deadline = Steady::now() + kMomentForOthers;
+  for (;;) {
+    std::vector<std::optional<Position>> others(static_cast<std::size_t>(size_));
+    bool are_in_it = true;
+    for (int other = 0; other < size_; ++other) {
+      if (other == rank_) continue;
+      auto& position = others[static_cast<std::size_t>(other)];
+      position = read_position(attempt_folder_ / ("rank-" + std::to_string(other)) / kPositionFile);
+      are_in_it = are_in_it && position && position->entered >= position_.now().entered;
+    }
+    if (!all_in_it || are_in_it || Steady::now() >= deadline) return others;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+void RankGroup::give_up(Steady::time_point began, const std::string& why) const {
+  const std::string waited = seconds_since(began);
+  const Holdup holdup = holdup_of(position_.now(), rank_, positions_of_others(true));
+  throw RunFailure(
+      "collective",
+      position_.now().text() + ", failed after " + waited + ": " + holdup.text + " (" + first_line_of(why) + ")",
+      holdup.rank);
+}
+
+// Libraries do not compare what ranks call: Gloo adds up int32 and fp32 of equal size without a word, and what comes of
+// two different collectives may be a result, a lost connection or silence. So every call is held against the others'.
+void RankGroup::guarded(const CollectiveCall& call, const std::function<void()>& work) {
+  position_.enter(call.name, call.bytes, call.detail);
+  const auto began = Steady::now();
   try {
     work();
   } catch (const RunFailure&) {
@@ -77,18 +146,11 @@ void RankGroup::guarded(std::string_view name, std::int64_t bytes, const std::fu
     position_.leave();
     throw;
   } catch (const std::exception& error) {
-    std::vector<std::optional<Position>> others(static_cast<std::size_t>(size_));
-    for (int other = 0; other < size_; ++other) {
-      if (other == rank_) continue;
-      const std::filesystem::path folder = attempt_folder_ / ("rank-" + std::to_string(other));
-      others[static_cast<std::size_t>(other)] = read_position(folder / kPositionFile);
-    }
-    const Holdup holdup = holdup_of(position_.now(), rank_, others);
-    throw RunFailure("collective",
-                     position_.now().text() + ", failed after " + seconds_since(began) + ": " + holdup.text + " (" +
-                         first_line_of(error.what()) + ")",
-                     holdup.rank);
+    give_up(began, error.what());
   }
+  const bool is_alike =
+      std::ranges::none_of(others_, [&](const PositionFile& other) { return position_.differs_from(other); });
+  if (!is_alike) give_up(began, "ranks call different collectives");
   position_.leave();
 }
 

@@ -1,4 +1,5 @@
-// The ranks of one attempt, joined: counts this rank's collectives and, when one fails, says which rank is to be asked.
+// The ranks of one attempt, joined: counts this rank's collectives, sees that all ranks call the same ones, and says
+// which rank is to be asked when one fails.
 #pragma once
 
 #include <filesystem>
@@ -15,35 +16,43 @@ namespace reprobench {
 
 // Who holds up a collective, told from where the others were.
 struct Holdup {
-  std::optional<int> rank = {};  // nothing: all of them are in it
+  std::optional<int> rank = {};  // nothing: all of them are in it, and it is the same
   std::string text;              // "rank 1 never entered it: its last is call 36, all_reduce of 4096 bytes, done"
 };
 
-// `others` has nothing at this rank's own place, and where a rank left no position.
+// `others` has nothing at this rank's own place, and where a rank left no position. Of ranks that call different ones
+// the one that is alone is named, be it this; of two that differ the other one, since nobody knows which is right.
 Holdup holdup_of(const Position& own, int rank, const std::vector<std::optional<Position>>& others);
 
 class RankGroup {
  public:
-  // Meets the other ranks in the attempt's folder, which holds `rank_folder`. Throws RunFailure.
+  // Meets the other ranks in the attempt's folder, which holds `rank_folder`, or with `rendezvous: tcp` at
+  // MASTER_ADDR:MASTER_PORT. Throws RunFailure: "collective", "port_in_use", "unsupported".
   RankGroup(const CellRequest& request, const std::filesystem::path& rank_folder);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   std::string_view library() const { return group_->library(); }
 
-  // One collective. Throws UnsupportedCollective, and RunFailure "collective" with the rank that it waited for.
-  void call(std::string_view name, std::int64_t bytes, const std::function<void(ProcessGroup&)>& collective);
+  // One collective; `dtype` of its tensors, "fp32". Throws UnsupportedCollective, and RunFailure "collective" with the
+  // rank that it waited for, or that called another one at the same time.
+  void call(std::string_view name, std::int64_t bytes, const std::function<void(ProcessGroup&)>& collective,
+            std::string_view dtype = {});
   void barrier() {
     call("barrier", 0, [](ProcessGroup& group) { group.barrier(); });
   }
 
  private:
-  void guarded(std::string_view name, std::int64_t bytes, const std::function<void()>& work);
+  void guarded(const CollectiveCall& call, const std::function<void()>& work);
+  void watch_others();
+  std::vector<std::optional<Position>> positions_of_others(bool all_in_it) const;
+  [[noreturn]] void give_up(std::chrono::steady_clock::time_point began, const std::string& why) const;
 
   int rank_;
   int size_;
   std::filesystem::path attempt_folder_;
   PositionFile position_;
+  std::vector<PositionFile> others_;  // once all have met
   std::unique_ptr<ProcessGroup> group_;
 };
 

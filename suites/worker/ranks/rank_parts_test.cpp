@@ -30,12 +30,16 @@ TEST_CASE("a position is read by others as it stands, and outlives its process",
     CHECK(file.now().entered == 2);
     file.enter("a name that is longer than there is room for", 0);
   }
-  CHECK(read_position(path)->text() == "call 3, a name that is longer than there is roo");
+  CHECK(read_position(path)->text() == "call 3, a name that is longer than ther");
+  CHECK(read_position(path)->call(2)->text() == "all_reduce of 4096 bytes");
+  CHECK(read_position(path)->call(4) == nullptr);
+  std::filesystem::resize_file(path, 64);  // as another version of the worker would leave it
+  CHECK_FALSE(read_position(path));
 }
 
 Position at_call(std::int64_t entered, std::int64_t left, const std::string& name = "all_reduce",
                  std::int64_t bytes = 4096) {
-  return {entered, left, bytes, name};
+  return {entered, left, {{name, bytes, ""}}};
 }
 
 TEST_CASE("who never entered a collective holds it up, and of several the one furthest behind", "[ranks]") {
@@ -55,6 +59,44 @@ TEST_CASE("who does something else at the same place is named with it", "[ranks]
   CHECK(holdup_of(at_call(7, 6), 0, {{}, at_call(7, 6, "all_reduce", 8)}).rank == 1);
   // One that is not there at all comes before it.
   CHECK(holdup_of(at_call(7, 6), 0, {{}, at_call(7, 6, "all_gather"), at_call(6, 6)}).rank == 2);
+}
+
+TEST_CASE("of three ranks the one that is alone with its call is named, also by itself", "[ranks]") {
+  const Position odd = at_call(7, 6, "all_gather");
+  CHECK(holdup_of(at_call(7, 6), 0, {{}, at_call(7, 6), odd}).rank == 2);
+  CHECK(holdup_of(at_call(7, 6), 1, {at_call(7, 6), {}, odd}).text == "rank 2 does call 7, all_gather of 4096 bytes");
+  const Holdup itself = holdup_of(odd, 2, {at_call(7, 6), at_call(7, 6), {}});
+  CHECK(itself.rank == 2);
+  CHECK(itself.text ==
+        "this rank alone does call 7, all_gather of 4096 bytes, where others do all_reduce of 4096 bytes");
+  // Of three that all differ, the first other one: nobody is alone with it.
+  CHECK(holdup_of(odd, 2, {at_call(7, 6), at_call(7, 6, "reduce"), {}}).rank == 0);
+}
+
+TEST_CASE("calls differ by name, bytes or type, at the same number alone", "[ranks]") {
+  const TemporaryFolder folder;
+  PositionFile own(folder.path() / "own");
+  PositionFile its(folder.path() / "its");
+  const PositionFile read = PositionFile::of_other(folder.path() / "its");
+  own.enter("all_reduce", 8, "fp32");
+  CHECK_FALSE(own.differs_from(read));  // it is not there yet
+  its.enter("all_reduce", 8, "fp32");
+  CHECK_FALSE(own.differs_from(read));
+  its.enter("barrier", 0);  // one ahead
+  CHECK_FALSE(own.differs_from(read));
+  own.enter("barrier", 0);
+  CHECK_FALSE(own.differs_from(read));
+  const auto differ = [&](std::string_view name, std::int64_t bytes, std::string_view detail) {
+    own.enter("all_reduce", 8, "fp32");
+    its.enter(name, bytes, detail);
+    return own.differs_from(read);
+  };
+  CHECK(differ("all_gather", 8, "fp32"));
+  CHECK(differ("all_reduce", 16, "fp32"));
+  CHECK(differ("all_reduce", 8, "int32"));
+  CHECK_FALSE(differ("all_reduce", 8, "fp32"));
+  for (int call = 0; call < 40; ++call) its.enter("barrier", 0);  // so far ahead that it is written over
+  CHECK_FALSE(own.differs_from(read));
 }
 
 TEST_CASE("where all are in it, nobody is named", "[ranks]") {
@@ -93,6 +135,46 @@ TEST_CASE("crafted numbers by hand, with two ranks of two elements", "[ranks]") 
   CHECK(output("reduce_scatter", 1) == Values{-203, -201});
   CHECK(output("all_to_all", 0) == Values{-110, -109, -97, -96});
   CHECK(output("all_to_all", 1) == Values{-108, -107, -95, -94});
+}
+
+TEST_CASE("crafted numbers and their sums are exact in every type, whatever the number of ranks", "[ranks]") {
+  CHECK(largest_crafted("fp32", 2) == 125);
+  CHECK(largest_crafted("bf16", 2) == 125);
+  CHECK(largest_crafted("bf16", 3) == 85);
+  CHECK(largest_crafted("fp16", 16) == 125);
+  CHECK(largest_crafted("fp16", 32) == 64);
+  CHECK(largest_crafted("bf16", 1000) == 1);
+  for (const std::string_view dtype : collective_dtypes()) {
+    for (const int ranks : {2, 3, 8}) {
+      CAPTURE(dtype, ranks);
+      const CraftedCall call{"all_reduce", ranks, 600, 3, dtype};
+      at::Tensor sum = crafted_input(call, 0).to(at::kDouble);
+      at::Tensor in_type = crafted_input(call, 0);
+      for (int rank = 1; rank < ranks; ++rank) {
+        sum.add_(crafted_input(call, rank).to(at::kDouble));
+        in_type = in_type.add(crafted_input(call, rank));
+      }
+      CHECK(at::equal(crafted_output(call, 0).to(at::kDouble), sum));
+      CHECK(wrong_elements(in_type, crafted_output(call, 0)).empty());
+    }
+  }
+  CHECK_THROWS_AS(empty_values("fp8", 1), std::invalid_argument);
+}
+
+TEST_CASE("a wrong element of another type is named with its own bits", "[ranks]") {
+  const auto wrong = [](std::string_view dtype) {
+    const at::Tensor expected = crafted_output({"broadcast", 2, 2, 0, dtype}, 1);  // -125, -124
+    at::Tensor result = expected.clone();
+    result.narrow(0, 1, 1).fill_(1);
+    return wrong_elements(result, expected);
+  };
+  CHECK(wrong("bf16") == "element 1 is 1 (0x3f80) instead of -124 (0xc2f8); 1 of 2 elements are wrong");
+  CHECK(wrong("fp16") == "element 1 is 1 (0x3c00) instead of -124 (0xd7c0); 1 of 2 elements are wrong");
+  CHECK(wrong("int64") ==
+        "element 1 is 1 (0x0000000000000001) instead of -124 (0xffffffffffffff84); 1 of 2 elements "
+        "are wrong");
+  CHECK(wrong_elements(crafted_output({"broadcast", 2, 2, 0, "int32"}, 1),
+                       crafted_output({"broadcast", 2, 2, 0, "fp32"}, 1)) == "its elements are of another type");
 }
 
 TEST_CASE("no call's numbers are those of the call before", "[ranks]") {
