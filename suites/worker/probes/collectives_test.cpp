@@ -147,7 +147,7 @@ TEST_CASE("a rank that leaves one out is found by the call that the other cannot
     CHECK(failure.cause() == "collective");
     CHECK(failure.waited_for() == 1);
     CHECK_THAT(failure.what(),
-               Catch::Contains("all_reduce of 8 bytes, failed after 1.") && Catch::Contains("rank 1 does call"));
+               Catch::Contains("all_reduce of 8 bytes (fp32), failed after 1.") && Catch::Contains("rank 1 does call"));
   }
 }
 

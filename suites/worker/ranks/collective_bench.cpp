@@ -91,7 +91,8 @@ class Bench {
         ranks_(ranks),
         pairs_(pairs),
         ours_(request(), folder / ("rank-" + std::to_string(rank))),
-        direct_(store(folder), rank, ranks, options()) {}
+        direct_(store(folder, "direct"), rank, ranks, options()),
+        meeting_(store(folder, "meeting"), rank, ranks, options()) {}
 
   void run() {
     for (const Case& one : kCases) {
@@ -107,8 +108,8 @@ class Bench {
     request.nonce = "0123456789abcdef";
     return request;
   }
-  c10::intrusive_ptr<c10d::Store> store(const std::filesystem::path& folder) const {
-    return c10::make_intrusive<c10d::FileStore>((folder / "direct").string(), ranks_);
+  c10::intrusive_ptr<c10d::Store> store(const std::filesystem::path& folder, const char* name) const {
+    return c10::make_intrusive<c10d::FileStore>((folder / name).string(), ranks_);
   }
   static c10::intrusive_ptr<c10d::ProcessGroupGloo::Options> options() {
     auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(60));
@@ -118,7 +119,7 @@ class Bench {
   }
 
   double time_ns(const Case& one, bool is_ours, at::Tensor& own, at::Tensor& all) {
-    direct_.barrier(c10d::BarrierOptions())->wait();
+    meeting_.barrier(c10d::BarrierOptions())->wait();  // of neither side
     const auto began = std::chrono::steady_clock::now();
     if (is_ours) {
       ours_.call(
@@ -162,6 +163,7 @@ class Bench {
   int pairs_;
   RankGroup ours_;
   c10d::ProcessGroupGloo direct_;
+  c10d::ProcessGroupGloo meeting_;
 };
 
 int run_ranks(const std::filesystem::path& folder, int ranks, int pairs) {
