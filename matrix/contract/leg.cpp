@@ -44,6 +44,8 @@ int most_ranks_of(const CellRequest& attempt) {
   return std::max(attempt.world_size, is_resumed ? static_cast<int>(attempt.workload.resume_world_size) : 0);
 }
 
+int gpus_of(const CellRequest& attempt) { return most_ranks_of(attempt) * gpus_of_rank(attempt); }
+
 CellRequest request_of_leg(const CellRequest& attempt, Leg leg, const std::filesystem::path& attempt_folder) {
   CellRequest request = attempt;
   if (request.inject && is_of_resuming(*request.inject) && leg != Leg::resumed) request.inject.reset();

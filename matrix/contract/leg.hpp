@@ -41,6 +41,9 @@ std::optional<std::int64_t> resumed_accumulate(const CellRequest& attempt);
 // The most ranks that any leg of it has.
 int most_ranks_of(const CellRequest& attempt);
 
+// The GPUs that an attempt takes from its beginning to its end: those of the leg that has most. Of the CPU none.
+int gpus_of(const CellRequest& attempt);
+
 // What a leg is asked for. Its checkpoints are in stopped/checkpoints of `attempt_folder`, an absolute path that only
 // whoever runs it needs.
 CellRequest request_of_leg(const CellRequest& attempt, Leg leg, const std::filesystem::path& attempt_folder = {});

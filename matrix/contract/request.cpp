@@ -109,8 +109,6 @@ int gpus_of_rank(const CellRequest& request) {
   return probe == nullptr ? 1 : probe->devices;
 }
 
-int gpus_of(const CellRequest& request) { return request.world_size * gpus_of_rank(request); }
-
 std::optional<std::int64_t> block_of(const CellRequest& request, std::int64_t step) {
   if (request.turn_steps <= 0) return std::nullopt;
   return (step - first_step_of(request)) / request.turn_steps;

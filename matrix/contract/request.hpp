@@ -239,9 +239,8 @@ struct Description<CellRequest> {
 // What holds inside one rank: `threads` are the whole attempt's and its ranks share them, each with one at least.
 KnobValues knobs_of_rank(const CellRequest& request);
 
-// How many GPUs one of its processes sees, and how many all of them: of a cell of the CPU none.
+// How many GPUs one of its processes sees: of a cell of the CPU none.
 int gpus_of_rank(const CellRequest& request);
-int gpus_of(const CellRequest& request);
 
 // The steps a process does: the replay's, those between two checkpoints, or all of the workload's.
 std::int64_t first_step_of(const CellRequest& request);

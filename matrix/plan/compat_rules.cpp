@@ -213,9 +213,9 @@ Finding too_few_devices(const Situation& s) {
   const int wanted = gpus_of(request);
   const int present = on_cpu(s) ? 0 : gpus_of_class(s);
   if (present == 0 || present >= wanted) return std::nullopt;
-  const std::string whose = request.world_size > 1
-                                ? fmt::format("{} for each of {} ranks", gpus_of_rank(request), request.world_size)
-                                : fmt::format("{} measures between them", request.workload.name());
+  const int ranks = most_ranks_of(request);
+  const std::string whose = ranks > 1 ? fmt::format("{} for each of {} ranks", gpus_of_rank(request), ranks)
+                                      : fmt::format("{} measures between them", request.workload.name());
   return fmt::format("needs {} GPUs of class {} ({}), and of those that this host has {} may be used", wanted,
                      request.device, whose, present);
 }
