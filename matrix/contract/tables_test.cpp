@@ -99,7 +99,7 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
       "collective_dtype collective_order rendezvous_lost operand_bit ";
   const std::string of_resuming =
       "resume_from_step_0 resume_without_optimizer_state resume_without_buffers resume_without_loss_scale "
-      "resume_without_data_position ";
+      "resume_without_data_position resume_shard_misplaced ";
   CHECK(names([](const InjectionKind& kind) { return kind.of_probe; }) == of_probe);
   CHECK(names([](const InjectionKind& kind) { return kind.of_resuming; }) == of_resuming);
   CHECK(names([](const InjectionKind& kind) { return is_of_probe(fault_of(kind.name)); }) == of_probe);

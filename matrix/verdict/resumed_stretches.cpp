@@ -92,7 +92,7 @@ std::string cannot_compare(const Place& part, const Place& whole, const std::set
 }
 
 // What a rank had of its own is named before what it got from others.
-using Order = std::tuple<TensorRole, bool, std::size_t>;
+using PlaceInStep = std::tuple<TensorRole, bool, std::size_t>;
 
 std::string holders_text(const Place& part, const Recorded& recorded, std::size_t rank) {
   if (part.ranks->size() == 1) return "";
@@ -105,7 +105,7 @@ std::string holders_text(const Place& part, const Recorded& recorded, std::size_
 
 // Whether any rank's record differs; the first that does becomes the first of all, unless there is one.
 bool differs(const Place& part, const Place& whole, std::int64_t step, Differing& differing) {
-  std::optional<Order> earliest;
+  std::optional<PlaceInStep> earliest;
   std::optional<Divergence> first;
   std::string where;
   for (const auto& [key, expected] : whole.tensors) {
@@ -113,7 +113,7 @@ bool differs(const Place& part, const Place& whole, std::int64_t step, Differing
     const std::string& digest = expected.tensors.front()->digest;
     for (std::size_t i = 0; i < recorded.tensors.size(); ++i) {
       const TensorRecord& tensor = *recorded.tensors[i];
-      const Order order{tensor.role, !is_of_one_micro_batch(tensor), recorded.ranks[i]};
+      const PlaceInStep order{tensor.role, !is_of_one_micro_batch(tensor), recorded.ranks[i]};
       if (tensor.digest == digest || (earliest && *earliest <= order)) continue;
       earliest = order;
       first = Divergence{step, tensor.name, std::string(to_string(tensor.role)), tensor.digest, digest};
