@@ -16,7 +16,6 @@ std::string why_not_at_all(const std::optional<std::vector<Period>>& spans, cons
   if (!spans) return "it is not known when its steps ran";
   if (!summary.invalid_reason.empty()) return fmt::format("its times do not count: {}", summary.invalid_sentence);
   if (!summary.left_out.empty()) return summary.left_out_sentence;
-  if (!summary.foreign_pids.empty()) return "another process computed on the GPU";
   return "";
 }
 

@@ -120,11 +120,6 @@ TEST_CASE("steps that were left out, or times that do not count, leave no energy
     samples[12].foreign_pids = {1};
     CHECK(attempt.missing() == "22 of 180 steps left out: 22 contended (pid 1)");
   }
-  SECTION("another process beside the last steps of the warm-up") {
-    attempt.add_steps(200, 9'800'000);  // so that the reading of 0.4 s is out of a period's reach of those that count
-    samples[4].foreign_pids = {1};
-    CHECK(attempt.missing() == "another process computed on the GPU");
-  }
   SECTION("throttled from beginning to end") {
     for (TelemetrySample& sample : samples) set(sample, Quantity::clock_events, 8);
     CHECK(attempt.missing().starts_with("its times do not count: too few steps remain"));
@@ -150,7 +145,7 @@ TEST_CASE("without whole telemetry, without times of steps and of too short a tr
     CHECK(attempt.missing() == "it trained too briefly: 10 readings of GPU-a, 11 would say something");
   }
   SECTION("eleven readings") {
-    attempt.add_steps(111, kDrawnStep_ns);
+    attempt.add_steps(121, kDrawnStep_ns);  // from 0.42 s to 1.51 s
     CHECK(*attempt.summary().step_energy_j == Approx(3.5));
   }
 }
