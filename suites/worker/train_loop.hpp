@@ -29,7 +29,8 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                   const std::filesystem::path& data_folder, CellResult& result, Telemetry telemetry = Telemetry::on,
                   OpenDevice open = &open_device, const WorkloadTables& tables = {});
 
-// Asks the running loop to end after its step, with checkpoints after the same one on all ranks; it then throws RunFailure "interrupted". Safe in a signal handler.
+// Asks the running loop to end after its step, with checkpoints after the same one on all ranks; it then throws
+// RunFailure "interrupted". Safe in a signal handler.
 void request_stop();
 
 // Whether that was asked since the last call.
