@@ -32,7 +32,8 @@ struct OffloadedUpdate::Memory {
 
   c10::Device where;
   std::map<std::size_t, at::Tensor> copies;
-  at::Tensor staging;  // as large as the largest copy: how much is under way at once
+  std::int64_t largest = 0;  // elements of the largest copy: how much is under way at once
+  at::Tensor staging;        // only while an update runs: beside a whole module there is no room for it
   at::Tensor none;
 };
 
@@ -54,9 +55,7 @@ void OffloadedUpdate::add(std::size_t index, const at::Tensor& trained) {
   const at::Tensor detached = trained.detach();
   const at::Tensor& copy =
       memory_->copies.emplace(index, has_parameters() ? detached : copy_of(detached)).first->second;
-  at::Tensor& staging = memory_->staging;
-  if (staging.defined() && staging.numel() >= room_of(copy)) return;
-  staging = at::empty({room_of(copy)}, at::TensorOptions(copy.scalar_type()).pinned_memory(memory_->where.is_cuda()));
+  memory_->largest = std::max(memory_->largest, room_of(copy));
 }
 
 const at::Tensor& OffloadedUpdate::copy(std::size_t index) const {
@@ -88,6 +87,9 @@ std::size_t OffloadedUpdate::bring(std::span<OffloadedTensors> waiting, std::vec
 // A copy that is on its way back is read until the next wait, and nothing writes it before that.
 void OffloadedUpdate::run(std::span<OffloadedTensors> all, const Optimizer& optimizer) {
   const c10::NoGradGuard no_grad;
+  if (all.empty()) return;
+  const at::TensorOptions options(all.front().gradient.scalar_type());
+  memory_->staging = at::empty({memory_->largest}, options.pinned_memory(memory_->where.is_cuda()));
   std::vector<at::Tensor> brought;
   while (!all.empty()) {
     const std::size_t count = bring(all, brought);
@@ -103,6 +105,8 @@ void OffloadedUpdate::run(std::span<OffloadedTensors> all, const Optimizer& opti
   }
   forgotten_.reset();
 }
+
+void OffloadedUpdate::release_staging() { memory_->staging = at::Tensor(); }
 
 std::int64_t OffloadedUpdate::staging_bytes() const {
   return memory_->staging.defined() ? static_cast<std::int64_t>(memory_->staging.nbytes()) : 0;

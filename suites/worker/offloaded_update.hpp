@@ -66,8 +66,9 @@ class OffloadedUpdate {
   // For a fault: the next update of that parameter stays on the host.
   void forget_to_return(std::size_t index) { forgotten_ = index; }
 
-  // Memory that gradients are brought into.
+  // Memory that gradients are brought into, from run() until it is released.
   std::int64_t staging_bytes() const;
+  void release_staging();
 
  private:
   struct Memory;

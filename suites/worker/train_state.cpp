@@ -351,6 +351,7 @@ void TrainState::update_on_host() {
   }
   offloaded_->run(all, *optimizer_);
   note_model_state();
+  offloaded_->release_staging();
 }
 
 void TrainState::keep_step_numbers_on_device() {
