@@ -31,12 +31,12 @@
 // |         | of the user's `weights_sha256` of a workload, `weights_file` and `weights_shards` of requests and |
 // |         | planned cells, `takes_weights` of a described workload, `weights` of a result, `weights_problems` of |
 // |         | predicted memory; in comparisons the `module` of sources whose sides take other operators; the document |
-// |         | `batch_fit`; the document `topology`; `resume_world_size` of a workload, `weights` of a result's |
-// |         | checkpoints; `model_state_device_peak_bytes` and |
+// |         | `batch_fit`; the document `topology`, also as a host's in plans; `resume_world_size` of a workload, |
+// |         | `weights` of a result's checkpoints; `model_state_device_peak_bytes` and |
 // |         | `model_state_host_peak_bytes` in results, `exchange_ns` and `exchange_hidden_ns` of a step's phases; |
 // |         | `gemm_peak_samples` and `weight_change` of requests and planned cells, `model_flops` and |
-// |         | `weight_change_rel` of results; the topology of a host in plans, `link_peak` of a |
-// |         | request, `energy_mj` of a reading of a GPU |
+// |         | `weight_change_rel` of results; `link_peak` of a request; `energy_mj` of a reading of a GPU; in verdicts |
+// |         | the `links` of an attempt |
 #pragma once
 
 #include <stdexcept>
