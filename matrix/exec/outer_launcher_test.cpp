@@ -10,7 +10,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-OuterRank read(const Variables& variables, OuterLauncher launcher = OuterLauncher::either) {
+OuterRank read_outer(const Variables& variables, OuterLauncher launcher = OuterLauncher::either) {
   return outer_rank(launcher, [&](const char* name) {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
@@ -35,19 +35,19 @@ const Variables kSlurm = {{"SLURM_PROCID", "3"},         {"SLURM_LOCALID", "3"},
                           {"SLURM_NTASKS", "8"}};  // of the job, of which this step has half
 
 TEST_CASE("torchrun's variables say rank, number of ranks, launch and meeting point", "[exec]") {
-  const OuterRank outer = read(kTorchrun);
+  const OuterRank outer = read_outer(kTorchrun);
   CHECK(outer.launcher == "torchrun");
   CHECK(outer.rank == 2);
   CHECK(outer.local_rank == 2);
   CHECK(outer.ranks == 4);
   CHECK(outer.launch == "torchrun job 7 localhost:29500 1");
   CHECK(outer.meeting == MeetingPoint{"localhost", 29'500, false});
-  CHECK(read(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})).meeting.is_open_already);
-  CHECK_FALSE(read(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).meeting.is_open_already);
+  CHECK(read_outer(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})).meeting.is_open_already);
+  CHECK_FALSE(read_outer(with(kTorchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).meeting.is_open_already);
 }
 
 TEST_CASE("srun's variables are those of the step, not of the job", "[exec]") {
-  const OuterRank outer = read(kSlurm);
+  const OuterRank outer = read_outer(kSlurm);
   CHECK(outer.launcher == "slurm");
   CHECK(outer.rank == 3);
   CHECK(outer.ranks == 4);
@@ -57,16 +57,16 @@ TEST_CASE("srun's variables are those of the step, not of the job", "[exec]") {
 
 TEST_CASE("a launch has another name in another job, step, restart or at another port", "[exec]") {
   const auto launch = [](const Variables& base, const char* name, const char* value) {
-    return read(with(base, {{name, value}})).launch;
+    return read_outer(with(base, {{name, value}})).launch;
   };
   for (const char* name : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_PORT", "MASTER_ADDR"}) {
-    CHECK(launch(kTorchrun, name, "9") != read(kTorchrun).launch);
+    CHECK(launch(kTorchrun, name, "9") != read_outer(kTorchrun).launch);
   }
   for (const char* name : {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT", "SLURM_WORKING_CLUSTER"}) {
-    CHECK(launch(kSlurm, name, "9") != read(kSlurm).launch);
+    CHECK(launch(kSlurm, name, "9") != read_outer(kSlurm).launch);
   }
-  CHECK(launch(kTorchrun, "RANK", "1") == read(kTorchrun).launch);
-  CHECK(launch(kSlurm, "SLURM_PROCID", "1") == read(kSlurm).launch);
+  CHECK(launch(kTorchrun, "RANK", "1") == read_outer(kTorchrun).launch);
+  CHECK(launch(kSlurm, "SLURM_PROCID", "1") == read_outer(kSlurm).launch);
 }
 
 TEST_CASE("variables that are missing, no numbers or out of range are refused by name", "[exec]") {
@@ -86,29 +86,30 @@ TEST_CASE("variables that are missing, no numbers or out of range are refused by
       {kSlurm, "SLURM_PROCID", "4", "--join slurm: SLURM_PROCID=`4` is no whole number from 0 to 3"},
       {kSlurm, "SLURM_JOB_ID", "", "--join slurm: SLURM_JOB_ID is not set, so this process was not started by it"},
   }));
-  CHECK_THROWS_AS(read(with(base, {{name, value}})), UsageError);
-  CHECK_THROWS_WITH(read(with(base, {{name, value}})), words);
+  CHECK_THROWS_AS(read_outer(with(base, {{name, value}})), UsageError);
+  CHECK_THROWS_WITH(read_outer(with(base, {{name, value}})), words);
 }
 
 TEST_CASE("without a launcher, and in a batch script that srun did not start, there is nothing to join", "[exec]") {
-  CHECK_THROWS_WITH(read({}), Catch::Contains("has started this process"));
+  CHECK_THROWS_WITH(read_outer({}), Catch::Contains("has started this process"));
   Variables batch = kSlurm;
   batch.erase("SLURM_STEP_ID");
-  CHECK_THROWS_WITH(read(batch), Catch::Contains("has started this process"));
-  CHECK_THROWS_WITH(read(batch, OuterLauncher::slurm), Catch::StartsWith("--join slurm: SLURM_STEP_ID is not set"));
+  CHECK_THROWS_WITH(read_outer(batch), Catch::Contains("has started this process"));
+  CHECK_THROWS_WITH(read_outer(batch, OuterLauncher::slurm),
+                    Catch::StartsWith("--join slurm: SLURM_STEP_ID is not set"));
 }
 
 TEST_CASE("two launchers that disagree are refused until one is chosen", "[exec]") {
   Variables both = with(kTorchrun, kSlurm);
-  CHECK_THROWS_WITH(read(both),
+  CHECK_THROWS_WITH(read_outer(both),
                     "--join: RANK=2 of WORLD_SIZE=4 says torchrun, SLURM_PROCID=3 of SLURM_STEP_NUM_TASKS=4 says "
                     "Slurm; choose with `--join torchrun` or `--join slurm`");
-  CHECK(read(both, OuterLauncher::torchrun).rank == 2);
-  CHECK(read(both, OuterLauncher::slurm).rank == 3);
+  CHECK(read_outer(both, OuterLauncher::torchrun).rank == 2);
+  CHECK(read_outer(both, OuterLauncher::slurm).rank == 3);
   both["SLURM_PROCID"] = "2";
-  CHECK(read(both).launcher == "torchrun");
+  CHECK(read_outer(both).launcher == "torchrun");
   both["SLURM_STEP_NUM_TASKS"] = "5";
-  CHECK_THROWS_WITH(read(both), Catch::Contains("SLURM_PROCID=2 of SLURM_STEP_NUM_TASKS=5"));
+  CHECK_THROWS_WITH(read_outer(both), Catch::Contains("SLURM_PROCID=2 of SLURM_STEP_NUM_TASKS=5"));
 }
 
 }  // namespace

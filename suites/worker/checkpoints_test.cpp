@@ -227,6 +227,7 @@ TEST_CASE("a knob that changes no bit does not make a checkpoint foreign", "[wor
   train(stopping(mlp_training(), folder.path(), 2));
   CellRequest request = resuming(mlp_training(), folder.path());
   request.knobs["allocator"] = "system";
+  request.knobs["rendezvous"] = "tcp";
   request.knobs["zero_stage"] = "1";  // of one rank, which has nobody to share with
   CHECK(train(request).header.resumed);
 }
