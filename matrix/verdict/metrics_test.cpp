@@ -330,6 +330,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "memory.anonymous_growth bytes lower memory worst",
            "memory.device_peak bytes lower memory worst",
            "device.utilisation rel higher throughput paired",
+           "device.step_energy J lower throughput paired",
            "device.wrong_results count lower numerics worst of any",
            "device.stress_mismatches count lower numerics worst of any",
            "device.changed_algorithms count lower numerics worst",
