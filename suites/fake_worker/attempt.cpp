@@ -138,7 +138,8 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   header.resumed = resume_synthetic(request, behaviour, training, result);
   trace.append(to_json(header));
   TurnWait turns(request, folder);
-  const std::int64_t middle = (request.workload.steps + 1) / 2;
+  // Of the training; of a process that goes on behind it, its first step.
+  const std::int64_t middle = std::max(first_step_of(request), (request.workload.steps + 1) / 2);
   const std::int64_t last = behaviour.does("never_stop") ? request.workload.steps : last_step_of(request);
   for (std::int64_t step = first_step_of(request); step <= last || behaviour.does("trickle"); ++step) {
     if (request.turn_steps > 0) turns.until_allowed(step);
