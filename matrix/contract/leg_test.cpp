@@ -61,7 +61,7 @@ CellRequest elastic_request(int ranks, const char* accumulate, std::int64_t resu
 
 TEST_CASE("on other ranks the same micro-batches are gone on with, in as many threads a rank") {
   for (const int ranks : {1, 2, 4}) {
-    const CellRequest request = elastic_request(2, "2", ranks);
+    CellRequest request = elastic_request(2, "2", ranks);
     const CellRequest resumed = request_of_leg(request, Leg::resumed, "/run/r0");
     CHECK(resumed.world_size == ranks);
     CHECK(micro_batches_of(resumed) == 4);
