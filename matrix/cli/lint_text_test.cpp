@@ -1,6 +1,8 @@
 // What the linter found, as text.
 #include "matrix/cli/lint_text.hpp"
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 
 namespace reprobench {
