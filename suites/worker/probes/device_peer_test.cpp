@@ -127,7 +127,7 @@ TEST_CASE("a planted wrong element is found in the operation it is planted in, w
   }
 }
 
-TEST_CASE("an operation made ten times slower shows it", "[probe][peer]") {
+TEST_CASE("an operation between devices made ten times slower shows it", "[probe][peer]") {
   HostLink link;
   CellRequest request = peer_request();
   request.workload.samples = 5;
