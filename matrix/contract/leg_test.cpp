@@ -72,6 +72,7 @@ TEST_CASE("on other ranks the same micro-batches are gone on with, in as many th
       CHECK(request_of_leg(request, leg, "/run/r0").knobs == request.knobs);
     }
     CHECK(most_ranks_of(request) == std::max(2, ranks));
+    request.device = "cpu";
     CHECK(gpus_of(request) == 0);
     request.device = "sm_90";
     CHECK(gpus_of(request) == std::max(2, ranks));

@@ -21,8 +21,9 @@ class TraceBuilder {
       const auto& kind = body.at("kind").get_ref<const std::string&>();
       if (kind == "header") return accept_header(body);
       if (!has_header_) return "`" + kind + "` comes before the header";
-      // A training may time products once it is over.
-      if (has_final_ && kind != "measurement") return "`" + kind + "` comes after the final state";
+      if (has_final_ && kind != "measurement" && kind != "progress") {
+        return "`" + kind + "` comes after the final state";
+      }
       if (kind == "step") return accept_step(body);
       if (kind == "tensors" || kind == "final") return accept_tensors(body);
       if (kind == "measurement") return accept_measurement(body);
@@ -74,17 +75,20 @@ class TraceBuilder {
   }
 
   std::string accept_measurement(const json& body) {
-    if (!trace_.steps.empty()) return "a measurement among the steps of a training";
+    if (is_among_steps()) return "a measurement among the steps of a training";
     trace_.measurements.push_back(measurement_from_line(body));
     return "";
   }
 
   std::string accept_progress(const json& body) {
-    if (!trace_.steps.empty()) return "a measurement's progress among the steps of a training";
+    if (is_among_steps()) return "a measurement's progress among the steps of a training";
     read_document<ProbeProgress>(body);
     ++trace_.progress_lines;
     return "";
   }
+
+  // A training may time products once it is over.
+  bool is_among_steps() const { return !trace_.steps.empty() && !has_final_; }
 
   std::int64_t next_step() const { return static_cast<std::int64_t>(trace_.steps.size()) + first_step_; }
 
