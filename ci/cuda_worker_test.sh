@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The worker with CUDA, on a machine that needs no GPU: compiled and linked against the whole of one stack, its parts
+# The worker with CUDA, on a machine that needs no GPU: compiled and linked against the whole of one stack, NCCL too, its parts
 # compiled against the headers of an older CUDA, neither with a header of another CUDA that this machine may have, its tests
 # run, and a cell for a GPU that is not there refused by name.
 #
@@ -19,15 +19,18 @@ fail() { echo "cuda worker: $1" >&2; exit 1; }
 # Of several installations, by earlier locks or of earlier sources, the last is the one just asked for.
 newest() { find "$@" -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-; }
 folder_of() { newest "$REPROBENCH_STACKS" -maxdepth 1 -type d -name "$1-*"; }
-configure() { # STACK BUILD EXTRA-INCLUDE-FOLDER...
+configure() { # STACK BUILD FOLDER-OF-FURTHER-LIBRARIES...
   local site build=$2 include libraries
   site=$(folder_of "$1")/site
   include="$site/torch/include;$site/torch/include/torch/csrc/api/include"
   libraries=$site/torch/lib
-  for part in "$site"/nvidia/*/include "${@:3}"; do [ -d "$part" ] && include="$include;$part"; done
-  for part in "$site"/nvidia/*/lib; do libraries="$libraries;$part"; done
+  for library in "$site"/nvidia/* "${@:3}"; do
+    [ -d "$library/include" ] && include="$include;$library/include"
+    [ -d "$library/lib" ] && libraries="$libraries;$library/lib"
+  done
   cmake -S suites/worker -B "$build" -G Ninja -DREPROBENCH_WITH_CUDA=ON -DREPROBENCH_BUILD_TESTS=ON \
     "-DREPROBENCH_TORCH_INCLUDE_DIRS=$include" "-DREPROBENCH_TORCH_LIBRARY_DIRS=$libraries" >/dev/null
+  grep -q -e -DREPROBENCH_HAS_NCCL "$build/build.ninja" || fail "$1 is compiled without NCCL, so its process group is not"
 }
 
 "$reprobench" stack install "$stack" --with-gpu >/dev/null
@@ -36,19 +39,20 @@ cmake --build "build-ci/worker-$stack" --target backend_test
 ci/foreign_headers.sh "build-ci/worker-$stack" "$(folder_of "$stack")"
 "build-ci/worker-$stack/bin/backend_test"
 
-# Of the older stack's GPU part the headers of runtime, compiler and CCCL are enough; a lock file is a list of pip requirements.
+# Of the older stack's GPU part the headers of runtime, compiler, CCCL and NCCL are enough; a lock file is a list of pip
+# requirements. What calls NCCL is compiled where its library is too, which comes with its headers.
 "$reprobench" stack install "$older" >/dev/null
 headers=build-ci/headers/$older
-if [ ! -e "$headers/complete" ]; then
+if [ ! -e "$headers/complete" ] || [ ! -d "$headers/nvidia/nccl" ]; then
   rm -rf "$headers"
   mkdir -p "$headers"
-  grep -E '^nvidia-cuda-(runtime|nvcc|cccl)-cu12==' "matrix/stacks/$older.lock" >"$headers/requirements.txt"
+  grep -E '^nvidia-(cuda-(runtime|nvcc|cccl)|nccl)-cu12==' "matrix/stacks/$older.lock" >"$headers/requirements.txt"
   "$python" -m pip download --quiet --require-hashes --no-deps --dest "$headers" --requirement "$headers/requirements.txt"
   for wheel in "$headers"/*.whl; do "$python" -m zipfile -e "$wheel" "$headers"; done
   rm -r "$headers"/*.whl "$headers"/nvidia/cuda_nvcc/{bin,nvvm}
   touch "$headers/complete"
 fi
-configure "$older" "build-ci/worker-$older-cuda" "$PWD/$headers"/nvidia/*/include
+configure "$older" "build-ci/worker-$older-cuda" "$PWD/$headers"/nvidia/*
 cmake --build "build-ci/worker-$older-cuda" --target worker_backend
 ci/foreign_headers.sh "build-ci/worker-$older-cuda" "$(folder_of "$older")" "$headers"
 

@@ -1,7 +1,9 @@
 // The whole coordinator as its users meet it: the built binary, real processes, real files; only the training is made
 // up.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include <nlohmann/json.hpp>
 
@@ -39,6 +41,39 @@ TEST_CASE("probes run from suite to verdict, and what is wrong with a device fai
       call({kBinary, "--store", place / "store", "explain", cell.at("slug").get<std::string>()});
   CHECK(explained.exit_code == 0);
   CHECK_THAT(explained.out, Catch::Contains("measurements") && Catch::Contains("samples"));
+}
+
+TEST_CASE("a slow or wrong rank turns the collectives of the v2.9 matrix red, and its fourth dimension", "[e2e]") {
+  struct Row {
+    const char* candidate;
+    int exit_code;
+    const char* reason;
+    const char* dimension;
+  };
+  const Row row = GENERATE(Row{"ok", 0, "all_checks_passed", "passed"},
+                           Row{"rank=1,wrong_result", 1, "comm.wrong_results", "failed"},
+                           Row{"rank=1,slow_collective=1e5", 1, "comm.latency_p50", "failed"});
+  CAPTURE(row.candidate);
+  const Workplace place;
+  std::vector<std::string> command = place.run_command("comm", row.candidate);
+  *std::next(std::ranges::find(command, "--matrix")) = REPROBENCH_SOURCE_ROOT "/matrix/v2.9.yaml";
+  for (const char* more :
+       {"--filter", "suite == comm and device == cpu and stack in (torch-2.9.0-cu128, torch-2.8.0-cu128)"}) {
+    command.emplace_back(more);
+  }
+  CHECK(call(command).exit_code == row.exit_code);
+  const json verdict = place.verdict();
+  CHECK(verdict.at("totals").at("planned") == 517);
+  for (const json& cell : verdict.at("cells")) {
+    const bool is_candidates = cell.at("coordinates").at("stack") == "torch-2.9.0-cu128";
+    if (cell.at("outcome") == "skipped") continue;
+    CHECK(cell.at("suite") == "comm");
+    CHECK(cell.at("reason") == (is_candidates ? row.reason : "all_checks_passed"));
+  }
+  const auto communication = std::ranges::find_if(
+      verdict.at("dimensions"), [](const json& one) { return one.at("dimension") == "communication"; });
+  REQUIRE(communication != verdict.at("dimensions").end());
+  CHECK(communication->at("word") == row.dimension);
 }
 
 TEST_CASE("a run in which everything holds ends with 0 and writes verdict, JUnit and index", "[e2e]") {

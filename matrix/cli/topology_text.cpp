@@ -8,8 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/nccl_log.hpp"
 #include "matrix/contract/usage_error.hpp"
-#include "matrix/host/nccl_log.hpp"
 #include "matrix/host/sysfs_topology.hpp"
 #include "matrix/verdict/link_notes.hpp"
 

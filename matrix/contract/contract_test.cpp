@@ -164,6 +164,25 @@ TEST_CASE("results, exit records and capabilities survive their documents", "[co
   CHECK(to_json(capability_from_json(to_json(capability))) == to_json(capability));
 }
 
+TEST_CASE("what NCCL told is part of the result of ranks on GPUs, or why it told nothing", "[contract]") {
+  CellResult result;
+  result.cell_id = "3f9c1e0a7b52";
+  result.nonce = "0123456789abcdef";
+  CHECK_FALSE(to_json(result).contains("nccl"));
+  result.nccl = NcclFacts{{{0, 1, "P2P/CUMEM", "peer", 24}}, "not available", ""};
+  const CellResult read = result_from_json(to_json(result));
+  REQUIRE(read.nccl);
+  CHECK(read.nccl->nvls == "not available");
+  REQUIRE(read.nccl->transports.size() == 1);
+  CHECK(read.nccl->transports[0].channels == 24);
+  result.nccl->problem = "NCCL wrote no log";
+  CHECK_THROWS_AS(result_from_json(to_json(result)), ContractError);
+  result.nccl = NcclFacts{{}, "", "NCCL wrote no log"};
+  CHECK(result_from_json(to_json(result)).nccl->problem == "NCCL wrote no log");
+  result.nccl->nvls = "perhaps";
+  CHECK_THROWS_AS(result_from_json(to_json(result)), ContractError);
+}
+
 TEST_CASE("every outcome, end and dimension is found by its word", "[contract]") {
   for (int i = 0; i <= static_cast<int>(Outcome::unfinished); ++i) {
     CHECK(from_word<Outcome>(to_string(static_cast<Outcome>(i))) == static_cast<Outcome>(i));

@@ -49,6 +49,9 @@ struct ProbeMeasurement {
   // numbers whose sum depends on the order of summation.
   std::int64_t bytes = 0;
   std::string digest = {};
+  // Of a collective between GPUs that reach each other directly: what the host's topology says of their slowest link,
+  // else the data sheet of their NVLinks; 1e9 bytes a second in one direction.
+  std::optional<double> link_gb_per_s = {};
   // The data sheet's, in `unit`; nothing if it is unknown.
   std::optional<double> peak;
   std::string peak_source;  // "H100 SXM, fp32"
@@ -85,11 +88,15 @@ struct Description<ProbeMeasurement> {
     field.optional("bytes", measurement.bytes, rule::at_least(1).says("Of a collective: what its bandwidths are of."));
     field.optional("digest", measurement.digest,
                    rule::hex(32, true).says("Of a collective's result of numbers whose sum depends on the order."));
+    field.optional(
+        "link_gb_per_s", measurement.link_gb_per_s,
+        "Of a collective: the slowest link between its GPUs, or their data sheet's NVLinks; absent where not peers.");
     field("peak", measurement.peak, "The data sheet's; null if it is unknown.");
     field("peak_source", measurement.peak_source);
     field("algorithm", measurement.algorithm);
     field("kernels", measurement.kernels);
     field.optional("call", measurement.call);
+    field.hold(!measurement.link_gb_per_s || *measurement.link_gb_per_s > 0, "has a `link_gb_per_s` of zero or less");
     const bool is_measured = measurement.status == MeasurementStatus::measured;
     field.hold(!measurement.call || measurement.labels.contains("call"), "has a `call` without its text as a label");
     field.hold(!is_measured || !measurement.samples.empty(), "has no samples, though its status is `measured`");

@@ -31,6 +31,16 @@ TEST_CASE("a measurement comes back from JSON as it was, samples and infinities 
   CHECK(probe_measurement_from_json(nlohmann::json::parse(to_json(triad()).dump())) == triad());
 }
 
+TEST_CASE("the link between ranks is written where it is known, and is more than nothing", "[contract]") {
+  ProbeMeasurement measurement = triad();
+  CHECK_FALSE(to_json(measurement).contains("link_gb_per_s"));
+  measurement.link_gb_per_s = 450;
+  CHECK(probe_measurement_from_json(to_json(measurement)) == measurement);
+  measurement.link_gb_per_s = 0;
+  CHECK_THROWS_WITH(probe_measurement_from_json(to_json(measurement)),
+                    "measurement: the document has a `link_gb_per_s` of zero or less");
+}
+
 TEST_CASE("a call without its text is refused", "[contract]") {
   ProbeMeasurement measurement = triad();
   measurement.call = CallRecord{CallEnd::absent, "", true, {}};

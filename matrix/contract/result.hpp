@@ -13,6 +13,7 @@
 #include "matrix/contract/checkpoint.hpp"
 #include "matrix/contract/device_facts.hpp"
 #include "matrix/contract/knob.hpp"
+#include "matrix/contract/nccl_facts.hpp"
 #include "matrix/contract/probe_measurement.hpp"
 
 namespace reprobench {
@@ -22,7 +23,8 @@ struct WorkerFailure {
   // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom", "bad_request", "interrupted",
   // "data_loader" (a batch could not be made), "input_changed" (a file of the user's is not the one that was planned),
   // "input_refused" (it is, and holds no weights of the model);
-  // of several ranks "collective"; of a GPU "no_driver", "driver_too_old", "no_device", "device_lost",
+  // of several ranks "collective" (another rank is missing or the call did not end), "collective_error" (this rank's
+  // library failed); of a GPU "no_driver", "driver_too_old", "no_device", "device_lost",
   // "no_kernel_image", "kernel_rejected", "illegal_address", "launch_failed", "device_assert", "cuda_error"
   std::string cause;
   std::string detail;                  // the exception's text, one line
@@ -114,6 +116,7 @@ struct CellResult {
   // a share of their L2 norm.
   std::optional<double> weight_change_rel = {};
   std::optional<ModelFlops> model_flops = {};  // of a training; nothing: an older worker, or the failure came first
+  std::optional<NcclFacts> nccl = {};          // of several ranks on GPUs
 };
 
 template <>
@@ -243,6 +246,7 @@ struct Description<CellResult> {
     field.optional("model_flops", result.model_flops);
     field.optional("weight_change_rel", result.weight_change_rel,
                    "L2 distance of all trained weights from their initial values, as a share of their L2 norm.");
+    field.optional("nccl", result.nccl);
   }
 };
 

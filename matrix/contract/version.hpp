@@ -35,8 +35,9 @@
 // |         | `weights` of a result's checkpoints; `model_state_device_peak_bytes` and |
 // |         | `model_state_host_peak_bytes` in results, `exchange_ns` and `exchange_hidden_ns` of a step's phases; |
 // |         | `gemm_peak_samples` and `weight_change` of requests and planned cells, `model_flops` and |
-// |         | `weight_change_rel` of results; `link_peak` of a request; `energy_mj` of a reading of a GPU; in verdicts |
-// |         | the `links` of an attempt |
+// |         | `weight_change_rel` of results; `link_peak` of a request; `energy_mj` of a reading of a GPU; in |
+// |         | verdicts the `links` of an attempt; of ranks on GPUs `nccl` of a result, and `link_gb_per_s` of a |
+// |         | measurement |
 #pragma once
 
 #include <stdexcept>

@@ -77,6 +77,7 @@ inline Vocabulary test_vocabulary() {
       {"comm.latency_p50", "ns", Better::lower, Dimension::communication, "", "ns"},
       {"comm.latency_p99", "ns", Better::lower, Dimension::communication, "", "ns"},
       {"comm.bus_bandwidth", "GB/s", Better::higher, Dimension::communication, "", "ns"},
+      {"comm.bus_bandwidth_share", "rel", Better::higher, Dimension::communication, "", "ns"},
       {"comm.startup_time", "ns", Better::lower, Dimension::communication, "", "ns"},
       {"comm.fitted_bandwidth", "GB/s", Better::higher, Dimension::communication, "", "ns"},
   };

@@ -67,6 +67,41 @@ TEST_CASE("required in the v2.9 matrix are the candidate's CPU cells", "[plan]")
   }
 }
 
+TEST_CASE("collectives of v2.9 have two ranks on every device, armed thresholds, and a reason where no such GPU is",
+          "[plan]") {
+  const auto gate_of = [](const PlannedCell& planned, const std::string& metric, const std::string& of = "") {
+    std::string gates;
+    for (const CellThreshold& threshold : planned.cell.thresholds) {
+      if (threshold.metric != metric || threshold.of.text() != of) continue;
+      gates += to_string(threshold.gate);
+      if (!of.empty()) gates += " " + threshold.bound.text;
+    }
+    return gates;
+  };
+  int cells = 0;
+  for (const PlannedCell& planned : plan_of("v2.9.yaml", cpu_host())) {
+    if (planned.cell.request.suite != "comm") continue;
+    INFO(planned.cell.slug);
+    ++cells;
+    const bool on_cpu = planned.cell.request.device == "cpu";
+    CHECK(planned.cell.request.world_size == 2);
+    const bool has_cuda = planned.cell.request.stack != "debian-torch-1.13.1";
+    const std::string reason = on_cpu ? "runs" : has_cuda ? "device-class" : "no-kernel-image";
+    CHECK((planned.skip ? planned.skip->rule : "runs") == reason);
+    for (const char* metric :
+         {"comm.wrong_results", "comm.call_mismatches", "comm.rank_mismatches", "comm.repeat_mismatches"}) {
+      CHECK(gate_of(planned, metric) == "armed");
+    }
+    const std::string latency = on_cpu ? "armed max: 50ms" : "armed max: 5ms";
+    CHECK(gate_of(planned, "comm.latency_p50", "all_reduce size=8B") == latency);
+    CHECK(gate_of(planned, "comm.bus_bandwidth", "all_reduce size=1MiB") == "armed min: 0.02GB/s");
+    CHECK(gate_of(planned, "comm.bus_bandwidth", "all_reduce size=64MiB") == (on_cpu ? "" : "armed min: 1GB/s"));
+    CHECK(gate_of(planned, "comm.bus_bandwidth_share", "all_reduce size=256MiB") ==
+          (on_cpu ? "" : "record_only min: 70%"));
+  }
+  CHECK(cells == 15);
+}
+
 TEST_CASE("the cpu matrix runs on the CPU alone, each cell beside one reference point of its precision", "[plan]") {
   const auto cells = plan_of("cpu.yaml", cpu_host());
   CHECK(cells.size() == 280);

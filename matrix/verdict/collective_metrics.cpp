@@ -172,6 +172,7 @@ Measurement worst_of(const AttemptRecord& attempt, const MeasurementSelection& o
     ++several;
     if (worst.value && (better == Better::lower ? *value <= *worst.value : *value >= *worst.value)) continue;
     worst = {value, std::nullopt, "", name_of(*ranks.front())};
+    if (!ranks.front()->algorithm.empty()) worst.finding += " by " + ranks.front()->algorithm;
     if (!ranks.front()->finding.empty()) worst.finding += ", " + ranks.front()->finding;
   }
   if (!worst.value) return no_value(fmt::format("{} moves no bytes", name_of(*selection.all.front().front())));
@@ -188,6 +189,27 @@ std::optional<double> bus_bandwidth(const OnRanks& ranks) {
   const std::optional<double> bandwidth = algorithm_bandwidth(ranks);
   if (!bandwidth) return std::nullopt;
   return *bandwidth * find_collective(ranks.front()->operation)->bus_factor(static_cast<int>(ranks.size()));
+}
+
+// Which rank's link is unknown; empty if none's is.
+std::string unlinked(const SelectedOnRanks& selection) {
+  for (const OnRanks& ranks : selection.all) {
+    if (find_collective(ranks.front()->operation) == nullptr) continue;
+    const auto without =
+        std::ranges::find_if_not(ranks, [](const auto* one) { return one->link_gb_per_s.has_value(); });
+    if (without == ranks.end()) continue;
+    return fmt::format("rank {} names no direct link to the other ranks for {}", without - ranks.begin(),
+                       name_of(**without));
+  }
+  return "";
+}
+
+std::optional<double> link_share(const OnRanks& ranks) {
+  const std::optional<double> bandwidth = bus_bandwidth(ranks);
+  if (!bandwidth) return std::nullopt;
+  double slowest_link = *ranks.front()->link_gb_per_s;
+  for (const ProbeMeasurement* one : ranks) slowest_link = std::min(slowest_link, *one->link_gb_per_s);
+  return *bandwidth / slowest_link;
 }
 
 // Every size of an operation, with its time on the slowest rank.
@@ -319,6 +341,12 @@ Measurement algorithm_bandwidth_gb_per_s(const AttemptRecord& attempt, const Mea
 
 Measurement bus_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of) {
   return worst_of(attempt, of, Better::higher, &bus_bandwidth);
+}
+
+Measurement bus_bandwidth_share(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  const SelectedOnRanks selection = selected(attempt, of);
+  if (const std::string why = unlinked(selection); selection.gap.empty() && !why.empty()) return no_value(why);
+  return worst_of(attempt, of, Better::higher, &link_share);
 }
 
 Measurement startup_ns(const AttemptRecord& attempt, const MeasurementSelection& of) {

@@ -20,6 +20,10 @@ Measurement latency_p99_ns(const AttemptRecord& attempt, const MeasurementSelect
 Measurement algorithm_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
 Measurement bus_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
 
+// As a share of the slowest link between the attempt's GPUs, or of the data sheet's NVLinks. No value where a rank of a
+// collective that moves bytes does not say that it reaches the others directly.
+Measurement bus_bandwidth_share(const AttemptRecord& attempt, const MeasurementSelection& of);
+
 // Startup time and bandwidth of an operation over all its sizes (stats/transfer_fit.hpp), from what its fastest tenth
 // of calls took. No value where a measured time is more than twice, or less than half, what the fit says.
 Measurement startup_ns(const AttemptRecord& attempt, const MeasurementSelection& of);

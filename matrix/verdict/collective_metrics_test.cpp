@@ -113,6 +113,32 @@ TEST_CASE("bandwidths are nccl-tests' for the number of ranks", "[verdict][ranks
   CHECK(*bus_bandwidth_gb_per_s(attempt_of(4), scattered).value == Approx(20.97152 * 0.75));
 }
 
+TEST_CASE("a share of the link is that of the bus bandwidth, and says how the call was done", "[verdict][ranks]") {
+  AttemptRecord attempt = attempt_of(4);
+  CHECK(bus_bandwidth_share(attempt, kSmall).missing ==
+        "rank 0 names no direct link to the other ranks for all_reduce of 4KiB");
+  for (RankRecord& rank : attempt.ranks) {
+    for (ProbeMeasurement& one : rank.result->measurements) one.link_gb_per_s = 450;
+  }
+  for (const std::size_t rank : {0, 1, 2, 3}) of_rank(attempt, rank, 0).bytes = 300'000;
+  of_rank(attempt, 0, 0).algorithm = "NVLS SIMPLE, 24 channels";
+  // 300 GB/s by the algorithm, times 1.5 on the bus. With NVLS the bus bandwidth may exceed the link.
+  CHECK(*bus_bandwidth_share(attempt, kSmall).value == Approx(1));
+  CHECK(bus_bandwidth_share(attempt, kSmall).finding == "all_reduce of 4KiB by NVLS SIMPLE, 24 channels");
+  of_rank(attempt, 2, 0).link_gb_per_s = 225;
+  CHECK(*bus_bandwidth_share(attempt, kSmall).value == Approx(2));
+  of_rank(attempt, 3, 0).link_gb_per_s.reset();  // this rank goes another way
+  CHECK(bus_bandwidth_share(attempt, kSmall).missing ==
+        "rank 3 names no direct link to the other ranks for all_reduce of 4KiB");
+  CHECK(bus_bandwidth_share(attempt, kAllReduce).missing ==
+        "rank 3 names no direct link to the other ranks for all_reduce of 4KiB");
+  for (RankRecord& rank : attempt.ranks) rank.result->measurements[0].operation = "barrier";
+  CHECK(bus_bandwidth_share(attempt, {"barrier", {}, ""}).missing == "barrier of 4KiB moves no bytes");
+  CHECK(bus_bandwidth_share(attempt, {"broadcast", {}, ""}).missing == "the probe measured no broadcast");
+  spoil(of_rank(attempt, 1, 1), MeasurementStatus::unsupported, "none");
+  CHECK(bus_bandwidth_share(attempt, kAllReduce).missing == "all_reduce of 1MiB was not timed: rank 1: none");
+}
+
 TEST_CASE("what moves no bytes has no bandwidth", "[verdict][ranks]") {
   AttemptRecord attempt = attempt_of(2);
   for (std::size_t rank = 0; rank < 2; ++rank) of_rank(attempt, rank, 0).bytes = 0;

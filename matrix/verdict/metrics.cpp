@@ -373,6 +373,7 @@ constexpr Metric kMetrics[] = {
     with_reasons({"comm.latency_p99",         "ns",      kLower,  communication, "99th percentile of the time of a call on the slowest rank", "ns"}, &latency_p99_ns, kWorst),
     with_reasons({"comm.algorithm_bandwidth", "GB/s",    kHigher, communication, "bytes of a call by its median time, as nccl-tests has it", "ns"}, &algorithm_bandwidth_gb_per_s, kWorst),
     with_reasons({"comm.bus_bandwidth",       "GB/s",    kHigher, communication, "algorithm bandwidth times the collective's factor, as nccl-tests has it", "ns"}, &bus_bandwidth_gb_per_s, kWorst),
+    with_reasons({"comm.bus_bandwidth_share", "rel",     kHigher, communication, "bus bandwidth between GPUs as a share of the slowest link between them, one direction", "ns"}, &bus_bandwidth_share, kWorst),
     of_steps({"comm.step_share",       "rel",   kLower,  communication, "share of a training's step time in which the gradients of its micro-batches become one"}, &communication_share),
     with_reasons({"comm.overlap_share",       "rel",     kHigher, communication, "with overlap=on, share of the time of exchanging gradients that the backward pass hides"}, &overlap_share, kPaired),
     with_reasons({"comm.startup_time",        "ns",      kLower,  communication, "time of a call without bytes, by a fit over an operation's sizes", "ns"}, &startup_ns, kWorst),

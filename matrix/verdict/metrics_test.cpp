@@ -349,6 +349,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "comm.latency_p99 ns lower communication worst of ns",
            "comm.algorithm_bandwidth GB/s higher communication worst of ns",
            "comm.bus_bandwidth GB/s higher communication worst of ns",
+           "comm.bus_bandwidth_share rel higher communication worst of ns",
        }) {
     CAPTURE(row);
     CHECK(rows.erase(row) == 1);

@@ -7,6 +7,7 @@
 
 #include "suites/worker/device.hpp"
 #include "suites/worker/peer_link.hpp"
+#include "suites/worker/ranks/process_group.hpp"
 
 namespace at {
 class Tensor;
@@ -49,5 +50,9 @@ CublasLtProduct cublaslt_product(const at::Tensor& a, const at::Tensor& b, bool 
 // kernel of its own where a plain sum of one rank would be a copy. Throws RunFailure "collective_error" with NCCL's
 // words, "unsupported" where this worker has no NCCL.
 at::Tensor doubled_by_collective(const at::Tensor& values);
+
+// Over the stack's NCCL, each rank with the one GPU that its process sees. Throws RunFailure: "unsupported" where this
+// worker has no NCCL, what open_cuda throws without a GPU; else std::runtime_error and CollectiveError of the library.
+std::unique_ptr<ProcessGroup> join_nccl(const Meeting& meeting);
 
 }  // namespace reprobench

@@ -6,7 +6,6 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/isfinite.h>
 #include <c10/core/GradMode.h>
@@ -106,12 +105,8 @@ bool are_gradients_finite(const TrainState& state) {
 
 bool some_rank_says(bool here, RankGroup* ranks) {
   if (ranks == nullptr) return here;
-  at::Tensor own = at::full({1}, here ? 1.0 : 0.0, at::kFloat);
-  at::Tensor all = at::empty({ranks->size()}, at::kFloat);
-  ranks->call("all_gather", static_cast<std::int64_t>(all.nbytes()),
-              [&](ProcessGroup& group) { group.all_gather(own, all); });
-  const auto* votes = static_cast<const float*>(all.data_ptr());
-  return std::any_of(votes, votes + ranks->size(), [](float vote) { return vote != 0; });
+  const std::vector<double> votes = ranks->all_numbers({here ? 1.0 : 0.0});
+  return std::ranges::any_of(votes, [](double vote) { return vote != 0; });
 }
 
 }  // namespace reprobench

@@ -26,11 +26,44 @@ const ModelPreset& preset_named(const Model& model, const std::string& name) {
   throw RunFailure("bad_request", "model `" + std::string(model.name()) + "` has no preset `" + name + "`");
 }
 
+namespace {
+
+// What ranks on GPUs cannot share out yet.
+void check_ranks_on_gpus(const CellRequest& request) {
+  if (request.world_size < 2 || request.device == "cpu") return;
+  const auto number = [&](const char* knob) {
+    const auto found = request.knobs.find(knob);
+    return found == request.knobs.end() ? 0.0 : std::stod(found->second);
+  };
+  if (number("zero_stage") > 2) {
+    throw RunFailure("unsupported",
+                     "`zero_stage: 3` on GPUs: parameters are gathered in operators of one thread, and a GPU's "
+                     "backward pass runs on another");
+  }
+  if (number("zero_stage") > 1 && number("max_grad_norm") > 0) {
+    throw RunFailure("unsupported",
+                     "`max_grad_norm` with `zero_stage: 2` on GPUs: shards add up the norm by blocks, on the host, "
+                     "and one GPU adds it up otherwise");
+  }
+  const auto asks = [&](const char* knob, const char* rest) {
+    const auto found = request.knobs.find(knob);
+    return found != request.knobs.end() && found->second != rest;
+  };
+  if (asks("overlap", "off")) {
+    throw RunFailure("unsupported",
+                     "`overlap: on` on GPUs: the thread that sends gradients does not wait for the device's queue, in "
+                     "which the backward pass still makes them");
+  }
+  if (asks("offload", "none")) {
+    throw RunFailure("unsupported", "`offload` of several ranks on GPUs: shards on the host are not exchanged by NCCL");
+  }
+}
+
+}  // namespace
+
 void check_request(const CellRequest& request) {
   if (request.workload.steps < 1) throw RunFailure("bad_request", "`steps` is not positive");
-  if (request.world_size > 1 && request.device != "cpu") {
-    throw RunFailure("unsupported", "this worker knows no collectives between GPUs");
-  }
+  check_ranks_on_gpus(request);
   if (request.replay && request.checkpoint) throw RunFailure("unsupported", "a replay has no checkpoints");
   if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
     throw RunFailure("bad_request", "`poison_allocator` is asked for, but MALLOC_PERTURB_ is not set");

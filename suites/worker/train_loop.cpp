@@ -124,7 +124,12 @@ void note_peak_memory(const ComputeDevice& device, CellResult& result) {
 }
 
 // What is known of a run however it ended.
-void close_record(const StepRecorder& recorder, TrainState& state, TraceWriter& trace, CellResult& result) {
+void close_record(const StepRecorder& recorder, TrainState& state, RankGroup* ranks, TraceWriter& trace,
+                  CellResult& result) {
+  if (ranks != nullptr && ranks->library() == "nccl") {
+    ranks->take_log();
+    result.nccl = nccl_facts_in(ranks->log());
+  }
   result.optimizer_state_bytes = optimizer_state_bytes(state);
   state.note_model_state();
   result.model_state_peak_bytes = state.model_state_peak().all;
@@ -230,10 +235,10 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
     if (measures_gemm_peak(request)) measure_gemm_peak(run, folder, seed);
   } catch (...) {
     if (result.peak_rss_bytes == 0) note_peak_memory(*device, result);
-    close_record(recorder, state, trace, result);
+    close_record(recorder, state, ranks ? &*ranks : nullptr, trace, result);
     throw;
   }
-  close_record(recorder, state, trace, result);
+  close_record(recorder, state, ranks ? &*ranks : nullptr, trace, result);
 }
 
 void request_stop() { stop_requested = 1; }

@@ -168,21 +168,15 @@ class Cuda final : public ComputeDevice {
 }  // namespace
 
 std::unique_ptr<ComputeDevice> open_cuda(const std::string& name, const DeviceOptions& options) {
-  std::string problem;
-  const std::vector<DeviceFacts> devices = visible_devices(problem);
-  if (devices.empty()) {
-    const auto colon = problem.find(": ");
-    throw RunFailure(problem.substr(0, colon), problem.substr(colon + 2));
-  }
-  const std::string found = device_class(devices.front().compute_capability);
+  const DeviceFacts device = first_device();
+  const std::string found = device_class(device.compute_capability);
   if (found != name) {
     throw RunFailure("no_device", "this process sees a GPU of class " + found + ", not " + name);
   }
-  if (devices.front().compute == Coverage::none) {
-    throw RunFailure("no_kernel_image",
-                     "this LibTorch has no kernels for " + devices.front().name + " (" + found + ")");
+  if (device.compute == Coverage::none) {
+    throw RunFailure("no_kernel_image", "this LibTorch has no kernels for " + device.name + " (" + found + ")");
   }
-  return std::make_unique<Cuda>(devices.front(), options);
+  return std::make_unique<Cuda>(device, options);
 }
 
 }  // namespace reprobench

@@ -91,4 +91,12 @@ std::vector<DeviceFacts> visible_devices(std::string& problem) {
   return devices;
 }
 
+DeviceFacts first_device() {
+  std::string problem;
+  std::vector<DeviceFacts> devices = visible_devices(problem);
+  if (!devices.empty()) return std::move(devices.front());
+  const auto colon = problem.find(": ");
+  throw RunFailure(problem.substr(0, colon), problem.substr(colon + 2));
+}
+
 }  // namespace reprobench

@@ -8,9 +8,10 @@
 namespace reprobench {
 namespace {
 
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
 constexpr std::int64_t kSmallest = 8;
-constexpr std::int64_t kLargestOfSweep = std::int64_t{64} << 20;
-constexpr std::int64_t kLargestOfFull = std::int64_t{1} << 30;
+constexpr std::int64_t kLargestOfSweep = 64 * kMebibyte;
+constexpr std::int64_t kLargestOfFull = 1024 * kMebibyte;
 
 // How LibTorch's process group is called: these replace what they are given, the others write beside it. all_gather and
 // reduce_scatter can be given memory that overlaps as nccl-tests has it in place: a rank's own part of the whole.
@@ -29,17 +30,29 @@ std::vector<std::int64_t> sizes(std::int64_t factor, std::int64_t largest) {
   return all;
 }
 
+// `base` in a few seconds.
+std::vector<std::int64_t> few_sizes(bool between_gpus) {
+  std::vector<std::int64_t> few = {8, 4 << 10, 256 << 10, kMebibyte};
+  if (between_gpus) few.insert(few.end(), {64 * kMebibyte, 256 * kMebibyte});
+  return few;
+}
+
+std::vector<std::int64_t> sweep_sizes(bool between_gpus) {
+  std::vector<std::int64_t> all = sizes(4, between_gpus ? kLargestOfFull : kLargestOfSweep);
+  if (between_gpus) all.push_back(kLargestOfFull);  // no power of four times the smallest
+  return all;
+}
+
 }  // namespace
 
 std::string_view to_string(Placement placement) {
   return placement == Placement::in_place ? "in_place" : "out_of_place";
 }
 
-std::vector<CollectiveCase> collective_cases(std::string_view collective, std::string_view preset) {
+std::vector<CollectiveCase> collective_cases(std::string_view collective, std::string_view preset, bool between_gpus) {
   std::vector<CollectiveCase> cases;
   if (preset != "full") {
-    const std::vector<std::int64_t> few = {8, 4 << 10, 256 << 10, 1 << 20};
-    for (const std::int64_t bytes : preset == "base" ? few : sizes(4, kLargestOfSweep)) {
+    for (const std::int64_t bytes : preset == "base" ? few_sizes(between_gpus) : sweep_sizes(between_gpus)) {
       cases.push_back({collective, bytes, "fp32", usual_placement(collective), false});
     }
     return cases;
@@ -61,7 +74,7 @@ std::vector<CollectiveCase> collective_cases(std::string_view collective, std::s
 
 std::string_view lacks(const CollectiveCase& one) {
   if (one.placement == Placement::out_of_place && is_one_of(one.collective, kReplaces)) {
-    return "not supported: LibTorch's process groups have it in place alone";
+    return "not supported: process groups have it in place alone";
   }
   if (one.placement == Placement::in_place && is_one_of(one.collective, kCannotReplace)) {
     return "not supported: what is received may not lie where it is sent from";
@@ -69,10 +82,10 @@ std::string_view lacks(const CollectiveCase& one) {
   return "";
 }
 
-// Counted, not measured: a call's numbers and those of one that is not timed, each in and out, what is expected, and
-// two copies that the library may make.
+// Counted, not measured: a call's numbers and those of one that is not timed, each in and out, the sequence they come
+// from, what is expected and its sum before it has its type, and two copies that the library may make.
 std::int64_t needed_bytes(const CollectiveCase& one, int ranks) {
-  constexpr std::int64_t kCopies = 7;
+  constexpr std::int64_t kCopies = 9;
   return kCopies * one.size_bytes * ranks;
 }
 

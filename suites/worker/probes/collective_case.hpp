@@ -21,9 +21,11 @@ struct CollectiveCase {
   bool names_placement = false;  // as a label: where a preset has both
 };
 
-std::vector<CollectiveCase> collective_cases(std::string_view collective, std::string_view preset);
+// Larger sizes between GPUs: their links are filled by some tens of megabytes, a host's loopback by one.
+std::vector<CollectiveCase> collective_cases(std::string_view collective, std::string_view preset,
+                                             bool between_gpus = false);
 
-// Why LibTorch has no such call; empty: it has.
+// Why there is no such call; empty: there is.
 std::string_view lacks(const CollectiveCase& one);
 
 // An estimate of what all ranks together hold at most while it is measured.

@@ -3,6 +3,9 @@
 // that counts is the time of a right result, and no checking falls between calls. Then numbers whose sum depends on the
 // order of summation are added again and again: an order that changes between calls, ranks, processes or stacks shows
 // in bits.
+//
+// Tensors lie where the group's do. A call of a device is timed by the device's clock, one of the host by the host's;
+// either time is that of one call alone, which has ended before the next begins.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -11,16 +14,16 @@
 #include <utility>
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 
 #include "kernels/digest/digest.hpp"
-#include "matrix/contract/available_memory.hpp"
 #include "matrix/contract/collective.hpp"
+#include "matrix/contract/nccl_log.hpp"
 #include "suites/worker/probes/collective_case.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/size_text.hpp"
 #include "suites/worker/ranks/crafted_values.hpp"
+#include "suites/worker/ranks/exchange.hpp"
 #include "suites/worker/ranks/late_rank.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -38,6 +41,14 @@ constexpr std::int64_t kLarge = std::int64_t{64} << 20;
 constexpr double kLargestShareOfMemory = 0.8;
 constexpr std::chrono::milliseconds kPlantedDelay{100};
 constexpr double kLatenessWorthSaying_ns = 1e6;
+
+// Whether all that this rank is connected by goes from GPU to GPU, as far as its library says.
+bool reaches_others_directly(const std::string& log) {
+  const std::vector<UsedTransport> used = transports_in(log);
+  return !used.empty() && std::ranges::all_of(used, [](const UsedTransport& one) {
+    return one.transport == "peer" || one.transport == "nvls";
+  });
+}
 
 // How a row of contract/collective.cpp is done: into `output`, which is `input` itself where it is replaced.
 void carry_out(std::string_view name, ProcessGroup& group, const at::Tensor& input, at::Tensor& output) {
@@ -82,7 +93,7 @@ class MeasuredCollective {
     } else if (need > kLargestShareOfMemory * static_cast<double>(available_bytes)) {
       measurement_.finding = "not done: its ranks would need about " +
                              std::to_string(needed_bytes(case_, ranks_.size())) + " bytes together, and of the " +
-                             std::to_string(available_bytes) + " that this host had left four fifths are less";
+                             std::to_string(available_bytes) + " that they had left four fifths are less";
     } else {
       measure();
     }
@@ -92,8 +103,12 @@ class MeasuredCollective {
  private:
   void measure() {
     try {
+      values_.emplace(case_.dtype, ranks_.size(), largest_tensor(crafted(0)), ranks_.where());
+      ranks_.take_log();  // what came before
       PreparedCall first = prepared(0);
       make(first);
+      measurement_.algorithm = nccl_algorithm(ranks_.take_log(), collective_.name);
+      if (reaches_others_directly(ranks_.log())) measurement_.link_gb_per_s = run_.link_gb_per_s();
       time_calls();
       if (collective_.adds_up) add_in_order();
     } catch (const UnsupportedCollective& refusal) {
@@ -101,9 +116,13 @@ class MeasuredCollective {
     }
   }
 
+  CraftedCall crafted(std::int64_t number) const {
+    return {collective_.name, ranks_.size(), own_elements_, number, case_.dtype};
+  }
+
   PreparedCall prepared(std::int64_t number) const {
-    const CraftedCall crafted{collective_.name, ranks_.size(), own_elements_, number, case_.dtype};
-    return placed(crafted, crafted_input(crafted, ranks_.rank()), case_.placement);
+    const CraftedCall one = crafted(number);
+    return placed(one, values_->input(one, ranks_.rank()), case_.placement);
   }
 
   // The call with that input, where the placement wants it. In place a rank's own part lies in the whole.
@@ -112,9 +131,9 @@ class MeasuredCollective {
     const std::int64_t own = crafted.own_elements;
     const bool is_whole = collective_.name == "all_gather" || collective_.name == "all_to_all";
     if (placement == Placement::out_of_place) {
-      call.output = empty_values(case_.dtype, is_whole ? own * ranks_.size() : own);
+      call.output = empty_values(case_.dtype, is_whole ? own * ranks_.size() : own, ranks_.where());
     } else if (collective_.name == "all_gather") {
-      call.output = empty_values(case_.dtype, own * ranks_.size());
+      call.output = empty_values(case_.dtype, own * ranks_.size(), ranks_.where());
       const at::Tensor part = call.output.narrow(0, own * ranks_.rank(), own);
       call.input = part.copy_(call.input);
     } else {
@@ -159,9 +178,12 @@ class MeasuredCollective {
     make(untimed);  // after it all ranks have left the barrier
     for (PreparedCall& call : calls) {
       const auto began = std::chrono::steady_clock::now();
-      if (!upset(call)) make(call);
+      const bool is_left_out = upset(call);
+      if (!is_left_out) make(call);
       const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - began;
-      measurement_.samples.push_back(took.count());
+      const auto on_device = is_left_out ? std::nullopt : ranks_.device_time_ns();
+      // A device's clock may be too coarse for its smallest calls.
+      measurement_.samples.push_back(on_device ? std::max(1.0, static_cast<double>(*on_device)) : took.count());
       entered_ns.push_back(std::chrono::duration<double, std::nano>(entered_.time_since_epoch()).count());
     }
     for (PreparedCall& call : calls) verify(call);
@@ -192,7 +214,8 @@ class MeasuredCollective {
   void change_shape(PreparedCall& call) const {
     CraftedCall crafted = call.crafted;
     crafted.own_elements *= 2;
-    call = placed(crafted, crafted_input(crafted, ranks_.rank()), case_.placement);
+    const CraftedValues longer(crafted.dtype, crafted.ranks, largest_tensor(crafted), ranks_.where());
+    call = placed(crafted, longer.input(crafted, ranks_.rank()), case_.placement);
     call.bytes *= 2;
   }
 
@@ -208,7 +231,7 @@ class MeasuredCollective {
       const std::int64_t element = run_.planted("result_wrong", measurement_.operation)->element;
       call.output.narrow(0, element % call.output.numel(), 1).add_(1'000'000);
     }
-    const at::Tensor expected = crafted_output(call.crafted, ranks_.rank());
+    const at::Tensor expected = values_->output(call.crafted, ranks_.rank());
     if (!expected.defined() || measurement_.status == MeasurementStatus::wrong) return;
     const std::string wrong = wrong_elements(call.output, expected);
     if (wrong.empty()) return;
@@ -218,23 +241,17 @@ class MeasuredCollective {
 
   // Which rank the others wait for. Ranks share this host and so its monotonic clock.
   std::string lateness(const std::vector<double>& entered_ns) {
-    const auto calls = static_cast<std::int64_t>(entered_ns.size());
-    at::Tensor own = at::empty({calls}, at::kDouble);
-    std::copy(entered_ns.begin(), entered_ns.end(), own.data_ptr<double>());
-    at::Tensor all = at::empty({calls * ranks_.size()}, at::kDouble);
-    ranks_.call(
-        "all_gather", all.numel() * 8, [&](ProcessGroup& group) { group.all_gather(own, all); }, "fp64");
-    const LateRank late = latest_rank({all.data_ptr<double>(), static_cast<std::size_t>(all.numel())}, ranks_.size());
+    const LateRank late = latest_rank(ranks_.all_numbers(entered_ns), ranks_.size());
     if (late.median_ns < kLatenessWorthSaying_ns) return "";
     return "rank " + std::to_string(late.rank) + " comes last, " + std::to_string(std::llround(late.median_ns / 1e3)) +
-           " us after the first, median of " + std::to_string(calls) + " calls";
+           " us after the first, median of " + std::to_string(entered_ns.size()) + " calls";
   }
 
   // The same numbers again and again. What a rank holds that gets no result is not looked at.
   void add_in_order() {
     const std::int64_t elements = collective_.name == "reduce_scatter" ? own_elements_ * ranks_.size() : own_elements_;
-    at::Tensor values = empty_values(case_.dtype, elements);
-    values.copy_(order_sensitive_values(run_.seed(), ranks_.rank(), elements));
+    const at::Tensor values = empty_values(case_.dtype, elements, ranks_.where())
+                                  .copy_(order_sensitive_values(run_.seed(), ranks_.rank(), elements));
     const bool gets_result = collective_.name != "reduce" || ranks_.rank() == 0;
     const CraftedCall crafted{collective_.name, ranks_.size(), own_elements_, 0, case_.dtype};
     at::Tensor first;
@@ -250,12 +267,13 @@ class MeasuredCollective {
       ++measurement_.results_compared;
       if (gets_result && !has_same_bits(call.output, first)) ++measurement_.results_differing;
     }
-    if (gets_result) measurement_.digest = to_hex(digest_of(first));
+    if (gets_result) measurement_.digest = to_hex(digest_of(first.cpu()));
   }
 
   void flip_bit(at::Tensor& result) const {
     const std::int64_t element = run_.planted("result_bit", measurement_.operation)->element % result.numel();
-    static_cast<char*>(result.data_ptr())[element * static_cast<std::int64_t>(result.element_size())] ^= 1;
+    at::Tensor bytes = result.view(at::kByte);
+    bytes.narrow(0, element * static_cast<std::int64_t>(result.element_size()), 1).bitwise_xor_(1);
   }
 
   ProbeRun& run_;
@@ -264,17 +282,17 @@ class MeasuredCollective {
   CollectiveCase case_;
   ProbeMeasurement measurement_;
   std::int64_t own_elements_ = 1;
+  std::optional<CraftedValues> values_;
   std::chrono::steady_clock::time_point entered_;
   bool has_come_before_ = false;  // to the next barrier, by a fault
 };
 
-// What this host has left, as the first rank sees it: all ranks refuse the same sizes.
-std::int64_t agreed_memory_bytes(RankGroup& ranks) {
-  at::Tensor bytes = at::empty({1}, at::kLong);
-  *bytes.data_ptr<std::int64_t>() = available_memory_bytes();
-  ranks.call(
-      "broadcast", 8, [&](ProcessGroup& group) { group.broadcast(bytes, 0); }, "int64");
-  return *bytes.data_ptr<std::int64_t>();
+// What all ranks have left together, told by the one with least: all refuse the same sizes. On the CPU they share a
+// host's memory; a GPU's is its rank's alone.
+std::int64_t agreed_memory_bytes(const ProbeRun& run, RankGroup& ranks) {
+  const auto said = said_by_all({run.compute().free_bytes()}, &ranks);
+  const std::int64_t least = std::ranges::min_element(said)->front();
+  return run.on_cpu() ? least : least * ranks.size();
 }
 
 void measure_barrier(ProbeRun& run, RankGroup& ranks) {
@@ -294,15 +312,21 @@ void measure_barrier(ProbeRun& run, RankGroup& ranks) {
 
 }  // namespace
 
-void probe_collectives(ProbeRun& run) {
-  RankGroup ranks(run.request(), run.folder());
-  const std::int64_t available_bytes = agreed_memory_bytes(ranks);
+void measure_collectives(ProbeRun& run, RankGroup& ranks) {
+  const std::int64_t available_bytes = agreed_memory_bytes(run, ranks);
   for (const Collective& collective : collectives()) {
-    for (const CollectiveCase& one : collective_cases(collective.name, run.request().workload.preset)) {
+    for (const CollectiveCase& one : collective_cases(collective.name, run.request().workload.preset, !run.on_cpu())) {
       MeasuredCollective(run, ranks, collective, one).run(available_bytes);
     }
   }
   measure_barrier(run, ranks);
+  ranks.take_log();
+  if (ranks.library() == "nccl") run.note(nccl_facts_in(ranks.log()));
+}
+
+void probe_collectives(ProbeRun& run) {
+  RankGroup ranks(run.request(), run.folder());
+  measure_collectives(run, ranks);
 }
 
 }  // namespace reprobench

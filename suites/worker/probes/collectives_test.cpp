@@ -6,48 +6,14 @@
 #include "matrix/contract/collective.hpp"
 #include "matrix/contract/probe.hpp"
 #include "suites/worker/probes/collective_case.hpp"
+#include "suites/worker/probes/collectives_fixture.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/ranks/crafted_values.hpp"
-#include "suites/worker/ranks/in_threads.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"
 
 namespace reprobench {
 namespace {
-
-CellRequest request_of_ranks(int ranks) {
-  CellRequest request;
-  request.cell_id = "3f9c1e0a7b52";
-  request.nonce = "0123456789abcdef";
-  request.workload = {"", "base", 0, 0, "collectives", 4};
-  request.device = "cpu";
-  request.knobs = with_defaults({});
-  request.world_size = ranks;
-  request.collective_timeout_ms = 10'000;
-  return request;
-}
-
-std::vector<CellResult> results_of(const CellRequest& request) {
-  const TemporaryFolder folder;
-  std::vector<CellResult> results(static_cast<std::size_t>(request.world_size));
-  in_threads(request.world_size, [&](int rank) {
-    CellRequest own = request;
-    own.rank = rank;
-    if (own.inject && own.inject->rank != rank) own.inject.reset();
-    const auto rank_folder = folder.path() / ("rank-" + std::to_string(rank));
-    std::filesystem::create_directory(rank_folder);
-    run_probe(own, rank_folder, results[static_cast<std::size_t>(rank)]);
-  });
-  return results;
-}
-
-const ProbeMeasurement& measured(const CellResult& result, const std::string& operation, const std::string& size) {
-  const auto found = std::ranges::find_if(result.measurements, [&](const ProbeMeasurement& one) {
-    return one.operation == operation && one.labels.at("size") == size;
-  });
-  if (found == result.measurements.end()) throw std::runtime_error("no " + operation + " of " + size);
-  return *found;
-}
 
 TEST_CASE("every collective is right on every rank, and timed call by call", "[probe][ranks]") {
   const int ranks = GENERATE(2, 3);
@@ -190,7 +156,7 @@ TEST_CASE("the preset `full` has every size, type and placement, or says why not
           }) == 1);
   }
   CHECK(lacks({"all_reduce", 8, "fp32", Placement::out_of_place}) ==
-        "not supported: LibTorch's process groups have it in place alone");
+        "not supported: process groups have it in place alone");
   CHECK(lacks({"send_recv", 8, "fp32", Placement::in_place}) ==
         "not supported: what is received may not lie where it is sent from");
   for (const Collective& collective : collectives()) {
@@ -200,7 +166,24 @@ TEST_CASE("the preset `full` has every size, type and placement, or says why not
     for (const CollectiveCase& one : collective_cases(collective.name, "base")) CHECK(lacks(one).empty());
     for (const CollectiveCase& one : collective_cases(collective.name, "sweep")) CHECK(lacks(one).empty());
   }
-  CHECK(needed_bytes({"all_reduce", 1000}, 4) == 28'000);
+  CHECK(needed_bytes({"all_reduce", 1000}, 4) == 36'000);
+}
+
+TEST_CASE("between GPUs sizes go on to what fills their links, in the same few places", "[probe][ranks]") {
+  const auto sizes = [](const char* preset, bool between_gpus) {
+    std::vector<std::int64_t> bytes;
+    for (const CollectiveCase& one : collective_cases("all_reduce", preset, between_gpus)) {
+      bytes.push_back(one.size_bytes);
+    }
+    return bytes;
+  };
+  constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+  CHECK(sizes("base", false) == std::vector<std::int64_t>{8, 4096, 262'144, kMiB});
+  CHECK(sizes("base", true) == std::vector<std::int64_t>{8, 4096, 262'144, kMiB, 64 * kMiB, 256 * kMiB});
+  CHECK(sizes("sweep", false).back() == 32 * kMiB);
+  CHECK(sizes("sweep", true).size() == sizes("sweep", false).size() + 3);
+  CHECK(sizes("sweep", true).back() == 1024 * kMiB);
+  CHECK(sizes("full", true) == sizes("full", false));
 }
 
 TEST_CASE("collectives need several ranks, and other probes one", "[probe][ranks]") {
@@ -212,7 +195,8 @@ TEST_CASE("collectives need several ranks, and other probes one", "[probe][ranks
   CHECK_THROWS_WITH(run_probe(request, folder.path(), result), "`device_smoke` has one rank");
   request = request_of_ranks(2);
   request.device = "sm_90";
-  CHECK_THROWS_WITH(run_probe(request, folder.path(), result), "this worker knows no collectives between GPUs");
+  CHECK_THROWS_WITH(run_probe(request, folder.path(), result),
+                    Catch::StartsWith("cannot train on `sm_90`: this worker was built without CUDA"));
 }
 
 }  // namespace

@@ -47,9 +47,6 @@ void check_probe_request(const CellRequest& request) {
     throw RunFailure("unsupported",
                      "`" + request.workload.probe + (is_of_ranks ? "` needs several ranks" : "` has one rank"));
   }
-  if (is_of_ranks && request.device != "cpu") {
-    throw RunFailure("unsupported", "this worker knows no collectives between GPUs");
-  }
   if (info != nullptr && info->devices > 1 && request.device == "cpu") {
     throw RunFailure("unsupported",
                      "`" + request.workload.probe + "` measures between devices of one process, and a CPU has no peer");

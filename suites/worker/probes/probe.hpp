@@ -11,6 +11,7 @@ namespace reprobench {
 
 class PeerLink;
 class ProbeRun;
+class RankGroup;
 
 // One file each.
 void probe_device_smoke(ProbeRun& run);
@@ -23,6 +24,8 @@ void probe_operators(ProbeRun& run);
 
 // What the probe `device_peer` measures, between whatever devices.
 void measure_peer_link(ProbeRun& run, PeerLink& link);
+// `collectives` between ranks that have met; what each does follows from where their group's tensors lie.
+void measure_collectives(ProbeRun& run, RankGroup& ranks);
 
 // Runs the request's probe and fills in `result` as it goes; writes FOLDER/trace.jsonl. Throws RunFailure with its
 // cause, or whatever LibTorch throws.

@@ -104,6 +104,16 @@ class ProbeRun {
 
   void add(ProbeMeasurement measurement);
 
+  // What NCCL told of its work between the ranks.
+  void note(NcclFacts facts) { result_.nccl = std::move(facts); }
+
+  // Of the links between the attempt's GPUs, one direction: the slowest by the host's topology, else the data sheet's
+  // NVLinks of the device in use. Nothing where neither is known.
+  std::optional<double> link_gb_per_s() const {
+    if (request_.link_peak && request_.link_peak->gb_per_s > 0) return request_.link_peak->gb_per_s;
+    return peaks_ ? peaks_->nvlink_gb_per_s : std::nullopt;
+  }
+
   // A line that shows that a long measurement goes on, with its samples so far.
   void progress(const ProbeMeasurement& so_far);
 

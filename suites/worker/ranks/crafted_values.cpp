@@ -7,7 +7,9 @@
 #include <stdexcept>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 
 #include "models/initial_values.hpp"
 
@@ -58,37 +60,27 @@ void with_type(at::ScalarType type, Work work) {
   }
 }
 
-// What `rank` sends from element `first` on.
-struct Sequence {
-  std::int64_t period;
-  std::int64_t at;
+bool is_whole(std::string_view collective) { return collective == "all_gather" || collective == "all_to_all"; }
+bool has_parts(std::string_view collective) { return collective == "reduce_scatter" || collective == "all_to_all"; }
 
-  Sequence(const CraftedCall& call, int rank, std::int64_t first)
-      : period(2 * largest_crafted(call.dtype, call.ranks) + 1), at((first + 13 * rank + 5 * call.number) % period) {}
-  std::int64_t next() {
-    const std::int64_t value = at - period / 2;
-    if (++at == period) at = 0;
-    return value;
-  }
-};
-
-// Of some ranks the sum of what they send from element `first` on, in whole numbers: no arithmetic of the type's own
-// goes into what is expected.
-void put_sum(const CraftedCall& call, int first_rank, int ranks, std::int64_t first, at::Tensor& to, std::int64_t begin,
-             std::int64_t count) {
-  std::vector<Sequence> sequences;
-  for (int rank = first_rank; rank < first_rank + ranks; ++rank) sequences.emplace_back(call, rank, first);
-  with_type(to.scalar_type(), [&](auto* type) {
-    auto* const place = static_cast<decltype(type)>(to.data_ptr()) + begin;
-    for (std::int64_t i = 0; i < count; ++i) {
-      std::int64_t sum = 0;
-      for (Sequence& sequence : sequences) sum += sequence.next();
-      place[i] = static_cast<std::remove_pointer_t<decltype(type)>>(static_cast<float>(sum));
-    }
-  });
+// A copy of its own.
+at::Tensor in_type_of(const CraftedCall& call, const at::Tensor& values) {
+  return values.to(dtype_named(call.dtype).type, /*non_blocking=*/false, /*copy=*/true);
 }
 
-bool has_parts(std::string_view collective) { return collective == "reduce_scatter" || collective == "all_to_all"; }
+// The same memory as whole numbers, of which a zero has one form and nothing is unequal to itself.
+at::Tensor as_bits(const at::Tensor& values) {
+  switch (values.element_size()) {
+    case 8:
+      return values.view(at::kLong);
+    case 4:
+      return values.view(at::kInt);
+    case 2:
+      return values.view(at::kShort);
+    default:
+      return values.view(at::kByte);
+  }
+}
 
 // "5 (0x40a00000)"
 std::string text_of(const at::Tensor& values, std::int64_t element) {
@@ -108,8 +100,8 @@ std::string text_of(const at::Tensor& values, std::int64_t element) {
 
 std::span<const std::string_view> collective_dtypes() { return kNames; }
 
-at::Tensor empty_values(std::string_view dtype, std::int64_t elements) {
-  return at::empty({elements}, dtype_named(dtype).type);
+at::Tensor empty_values(std::string_view dtype, std::int64_t elements, const c10::Device& where) {
+  return at::empty({elements}, at::TensorOptions(where).dtype(dtype_named(dtype).type));
 }
 
 std::int64_t element_bytes(std::string_view dtype) {
@@ -120,41 +112,70 @@ std::int64_t largest_crafted(std::string_view dtype, int ranks) {
   return std::max<std::int64_t>(1, std::min(kLargest, dtype_named(dtype).exact_to / ranks));
 }
 
-at::Tensor crafted_input(const CraftedCall& call, int rank) {
-  const std::int64_t elements = has_parts(call.collective) ? call.ranks * call.own_elements : call.own_elements;
-  at::Tensor input = empty_values(call.dtype, elements);
-  put_sum(call, rank, 1, 0, input, 0, elements);
-  return input;
+std::int64_t largest_tensor(const CraftedCall& call) {
+  const bool is_of_all = is_whole(call.collective) || has_parts(call.collective);
+  return is_of_all ? call.ranks * call.own_elements : call.own_elements;
 }
 
-at::Tensor crafted_output(const CraftedCall& call, int rank) {
-  const std::int64_t own = call.own_elements;
-  if (call.collective == "reduce" && rank != 0) return {};
-  const bool is_whole = call.collective == "all_gather" || call.collective == "all_to_all";
-  at::Tensor output = empty_values(call.dtype, is_whole ? call.ranks * own : own);
-  if (call.collective == "broadcast") put_sum(call, 0, 1, 0, output, 0, own);
-  if (call.collective == "send_recv") put_sum(call, (rank + call.ranks - 1) % call.ranks, 1, 0, output, 0, own);
-  if (call.collective == "all_reduce" || call.collective == "reduce") put_sum(call, 0, call.ranks, 0, output, 0, own);
-  if (call.collective == "reduce_scatter") put_sum(call, 0, call.ranks, rank * own, output, 0, own);
-  for (int other = 0; is_whole && other < call.ranks; ++other) {
-    put_sum(call, other, 1, call.collective == "all_gather" ? 0 : rank * own, output, other * own, own);
+CraftedValues::CraftedValues(std::string_view dtype, int ranks, std::int64_t most_elements, const c10::Device& where)
+    : largest_(largest_crafted(dtype, ranks)) {
+  const std::int64_t period = 2 * largest_ + 1;
+  at::Tensor sequence = at::empty({most_elements + period - 1});
+  auto* const to = sequence.data_ptr<float>();
+  for (std::int64_t i = 0; i < sequence.numel(); ++i) to[i] = static_cast<float>(i % period - largest_);
+  sequence_ = std::make_unique<at::Tensor>(sequence.to(where));
+}
+
+CraftedValues::~CraftedValues() = default;
+
+at::Tensor CraftedValues::sent(const CraftedCall& call, int rank, std::int64_t first, std::int64_t count) const {
+  if (largest_crafted(call.dtype, call.ranks) != largest_) {
+    throw std::invalid_argument("numbers that were crafted for other ranks, or another type");
   }
-  return output;
+  return sequence_->narrow(0, (first + 13 * rank + 5 * call.number) % (2 * largest_ + 1), count);
+}
+
+at::Tensor CraftedValues::input(const CraftedCall& call, int rank) const {
+  const std::int64_t elements = has_parts(call.collective) ? call.ranks * call.own_elements : call.own_elements;
+  return in_type_of(call, sent(call, rank, 0, elements));
+}
+
+at::Tensor CraftedValues::output(const CraftedCall& call, int rank) const {
+  const std::int64_t own = call.own_elements;
+  const auto sum_from = [&](std::int64_t first) {
+    at::Tensor sum = sent(call, 0, first, own).clone();
+    for (int other = 1; other < call.ranks; ++other) sum.add_(sent(call, other, first, own));
+    return sum.to(dtype_named(call.dtype).type);
+  };
+  if (call.collective == "all_reduce") return sum_from(0);
+  if (call.collective == "reduce_scatter") return sum_from(rank * own);
+  if (call.collective == "reduce") return rank == 0 ? sum_from(0) : at::Tensor();
+  if (call.collective == "broadcast") return in_type_of(call, sent(call, 0, 0, own));
+  if (call.collective == "send_recv") return in_type_of(call, sent(call, (rank + call.ranks - 1) % call.ranks, 0, own));
+  std::vector<at::Tensor> parts;
+  for (int other = 0; other < call.ranks; ++other) {
+    parts.push_back(sent(call, other, call.collective == "all_gather" ? 0 : rank * own, own));
+  }
+  return at::cat(parts).to(dtype_named(call.dtype).type);
 }
 
 bool has_same_bits(const at::Tensor& one, const at::Tensor& other) {
-  return one.nbytes() == other.nbytes() && std::memcmp(one.data_ptr(), other.data_ptr(), one.nbytes()) == 0;
+  if (one.nbytes() != other.nbytes()) return false;
+  if (one.is_cpu() && other.is_cpu()) return std::memcmp(one.data_ptr(), other.data_ptr(), one.nbytes()) == 0;
+  return one.element_size() == other.element_size() && at::equal(as_bits(one), as_bits(other));
 }
 
 std::string wrong_elements(const at::Tensor& result, const at::Tensor& expected) {
   const std::int64_t count = expected.numel();
   if (result.numel() != count)
     return "it has " + std::to_string(result.numel()) + " elements instead of " + std::to_string(count);
-  if (has_same_bits(result, expected)) return "";
+  if (has_same_bits(result, expected)) return "";  // found where they lie
   if (result.scalar_type() != expected.scalar_type()) return "its elements are of another type";
+  const at::Tensor result_here = result.cpu();
+  const at::Tensor expected_here = expected.cpu();
   const auto bytes = static_cast<std::size_t>(expected.element_size());
-  const auto* const got = static_cast<const char*>(result.data_ptr());
-  const auto* const wanted = static_cast<const char*>(expected.data_ptr());
+  const auto* const got = static_cast<const char*>(result_here.data_ptr());
+  const auto* const wanted = static_cast<const char*>(expected_here.data_ptr());
   std::int64_t wrong = 0;
   std::int64_t first = -1;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -162,8 +183,8 @@ std::string wrong_elements(const at::Tensor& result, const at::Tensor& expected)
     if (std::memcmp(got + place, wanted + place, bytes) == 0) continue;
     if (wrong++ == 0) first = i;
   }
-  return "element " + std::to_string(first) + " is " + text_of(result, first) + " instead of " +
-         text_of(expected, first) + "; " + std::to_string(wrong) + " of " + std::to_string(count) +
+  return "element " + std::to_string(first) + " is " + text_of(result_here, first) + " instead of " +
+         text_of(expected_here, first) + "; " + std::to_string(wrong) + " of " + std::to_string(count) +
          " elements are wrong";
 }
 

@@ -30,6 +30,7 @@ class GlooGroup final : public ProcessGroup {
         group_(store_of(meeting), meeting.rank, meeting.ranks, options_of(meeting)) {}
 
   std::string_view library() const override { return "gloo"; }
+  c10::Device where() const override { return at::kCPU; }
 
   void all_reduce(at::Tensor& values) override {
     Tensors tensors{values};

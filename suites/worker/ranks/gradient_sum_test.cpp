@@ -101,7 +101,25 @@ TEST_CASE("what does a step in one piece takes no micro-batches", "[ranks]") {
   CellResult result;
   const TemporaryFolder folder;
   const auto train = [&] { run_training(request, folder.path(), {}, result); };
-  CHECK_THROWS_WITH(train(), "this worker knows no collectives between GPUs");
+  // Of ranks on GPUs these are refused before a GPU is looked for, which everything else comes to.
+  request.knobs["zero_stage"] = "3";
+  CHECK_THROWS_WITH(train(), Catch::StartsWith("`zero_stage: 3` on GPUs"));
+  request.knobs["zero_stage"] = "2";
+  request.knobs["max_grad_norm"] = "1";
+  CHECK_THROWS_WITH(train(), Catch::StartsWith("`max_grad_norm` with `zero_stage: 2` on GPUs"));
+  request.knobs = with_defaults({});
+  request.knobs["overlap"] = "on";
+  CHECK_THROWS_WITH(train(), Catch::StartsWith("`overlap: on` on GPUs"));
+  request.knobs = with_defaults({});
+  request.knobs["offload"] = "optimizer";
+  CHECK_THROWS_WITH(train(), Catch::StartsWith("`offload` of several ranks on GPUs"));
+  request.knobs = with_defaults({});
+  request.knobs["zero_stage"] = "1";
+  CHECK_THROWS_WITH(train(), Catch::StartsWith("cannot train on `sm_90`: this worker was built without CUDA"));
+  request.knobs["zero_stage"] = "2";
+  request.knobs["max_grad_norm"] = "0";
+  CHECK_THROWS_WITH(train(), Catch::StartsWith("cannot train on `sm_90`: this worker was built without CUDA"));
+  request.knobs = with_defaults({});
   request.device = "cpu";
   request.world_size = 1;
   request.knobs["accumulate"] = "2";

@@ -19,6 +19,8 @@ struct Meeting {
   int rank = 0;
   int ranks = 1;
   std::chrono::milliseconds timeout{};  // of the meeting, and of each collective
+  std::filesystem::path log = {};       // where NCCL is to write of its work; empty: nowhere
+  std::string log_subjects = {};        // and of what, "INIT,TUNING"
 
   bool is_at_store() const { return !address.empty(); }
   std::string place() const;  // "rendezvous", "127.0.0.1:29500"

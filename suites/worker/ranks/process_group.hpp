@@ -2,12 +2,18 @@
 // same order; each returns when this rank's result is there.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace at {
 class Tensor;
+}
+namespace c10 {
+struct Device;
 }
 
 namespace reprobench {
@@ -18,12 +24,27 @@ class UnsupportedCollective : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Tensors are contiguous. A failure is whatever the library throws (rank_group.hpp puts it into words).
+// This rank's library or device failed in a collective: no other rank is to be asked for it.
+class CollectiveError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Tensors are contiguous and lie on `where()`. A failure that may be another rank's is whatever the library throws
+// (rank_group.hpp puts it into words).
 class ProcessGroup {
  public:
   virtual ~ProcessGroup() = default;
 
-  virtual std::string_view library() const = 0;  // "gloo"
+  virtual std::string_view library() const = 0;  // "gloo", "nccl"
+  virtual c10::Device where() const = 0;
+
+  // What the device took for the last call, by its own clock: from the place in its queue before the call to the one
+  // after it. Nothing where the call was made by the host, whose clock is the one to ask.
+  virtual std::optional<std::int64_t> device_time_ns() { return std::nullopt; }
+
+  // What the library wrote of its work since it was last asked; empty where it writes nothing.
+  virtual std::string take_log() { return {}; }
 
   virtual void all_reduce(at::Tensor& values) = 0;        // sum, in place
   virtual void reduce(at::Tensor& values, int root) = 0;  // sum, in place at the root; of no meaning elsewhere
@@ -36,6 +57,9 @@ class ProcessGroup {
 };
 
 struct Meeting;  // meeting.hpp
+
+// Joins the ranks of a meeting, or throws what became of it.
+using JoinGroup = std::unique_ptr<ProcessGroup> (*)(const Meeting& meeting);
 
 // Over Gloo, on this host. Throws RunFailure "unsupported" where this worker was built without its headers, and
 // "port_in_use" where rank 0 was to open the store at a port that is not free.

@@ -5,6 +5,12 @@
 #include <cstdio>
 #include <thread>
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include "matrix/contract/device_class.hpp"
+#include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/ranks/meeting.hpp"
 #include "suites/worker/run_failure.hpp"
 
@@ -14,6 +20,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr const char* kPositionFile = "position";
+constexpr const char* kLogFile = "nccl.log";
 // A rank that loses its peers at once may find some of them a moment before the call in which it was lost.
 constexpr std::chrono::milliseconds kMomentForOthers{500};
 constexpr std::chrono::milliseconds kBetweenLooks{5};
@@ -25,6 +32,14 @@ std::string seconds_since(Steady::time_point began) {
   const std::chrono::duration<double> waited = Steady::now() - began;
   std::snprintf(text, sizeof text, "%.1f s", waited.count());
   return text;
+}
+
+Meeting logged_meeting_of(const CellRequest& request, const std::filesystem::path& rank_folder) {
+  Meeting meeting = meeting_of(request, rank_folder.parent_path());
+  meeting.log = rank_folder / kLogFile;
+  // TUNING is a line for every call, on rank 0: how each is done is what a probe asks, and no training.
+  meeting.log_subjects = request.workload.is_probe() ? "INIT,TUNING" : "INIT";
+  return meeting;
 }
 
 std::string state_of(const Position& position) {
@@ -84,16 +99,45 @@ Holdup holdup_of(const Position& own, int rank, const std::vector<std::optional<
   return {std::nullopt, "all ranks entered it"};
 }
 
-RankGroup::RankGroup(const CellRequest& request, const std::filesystem::path& rank_folder)
+JoinGroup join_of(const CellRequest& request) {
+  const auto device = DeviceClass::parse(request.device);
+  return device && device->is_gpu() ? &join_nccl : &join_gloo;
+}
+
+RankGroup::RankGroup(const CellRequest& request, const std::filesystem::path& rank_folder, JoinGroup join)
     : rank_(request.rank),
       size_(request.world_size),
       attempt_folder_(rank_folder.parent_path()),
       position_(rank_folder / kPositionFile) {
-  const Meeting meeting = meeting_of(request, attempt_folder_);
+  const Meeting meeting = logged_meeting_of(request, rank_folder);
+  if (meeting.is_at_store() && join != &join_gloo) {
+    throw RunFailure("unsupported", "`rendezvous: tcp` is of ranks on the CPU: those on GPUs meet in a file");
+  }
   guarded({"meeting", 0, meeting.place()}, [&] {
-    group_ = join_gloo(meeting);
+    group_ = join(meeting);
     watch_others();
   });
+}
+
+c10::Device RankGroup::where() const { return group_->where(); }
+
+std::string RankGroup::take_log() {
+  std::string text = group_->take_log();
+  log_ += text;
+  return text;
+}
+
+std::vector<double> RankGroup::all_numbers(const std::vector<double>& own) {
+  const auto count = static_cast<std::int64_t>(own.size());
+  // from_blob takes no const memory; nothing writes to it.
+  const at::Tensor sent = at::from_blob(const_cast<double*>(own.data()), {count}, at::kDouble).clone().to(where());
+  at::Tensor all = at::empty({count * size_}, sent.options());
+  call(
+      "all_gather", static_cast<std::int64_t>(all.nbytes()), [&](ProcessGroup& group) { group.all_gather(sent, all); },
+      "fp64");
+  const at::Tensor here = all.cpu();
+  const auto* numbers = static_cast<const double*>(here.data_ptr());
+  return {numbers, numbers + here.numel()};
 }
 
 void RankGroup::watch_others() {
@@ -145,6 +189,8 @@ void RankGroup::guarded(const CollectiveCall& call, const std::function<void()>&
   } catch (const UnsupportedCollective&) {
     position_.leave();
     throw;
+  } catch (const CollectiveError& error) {
+    throw RunFailure("collective_error", position_.now().text() + ": " + first_line_of(error.what()));
   } catch (const std::exception& error) {
     give_up(began, error.what());
   }

@@ -117,6 +117,14 @@ std::vector<float> values_of(const at::Tensor& tensor) {
   return {tensor.data_ptr<float>(), tensor.data_ptr<float>() + tensor.numel()};
 }
 
+at::Tensor crafted_input(const CraftedCall& call, int rank) {
+  return CraftedValues(call.dtype, call.ranks, largest_tensor(call), at::kCPU).input(call, rank);
+}
+
+at::Tensor crafted_output(const CraftedCall& call, int rank) {
+  return CraftedValues(call.dtype, call.ranks, largest_tensor(call), at::kCPU).output(call, rank);
+}
+
 TEST_CASE("crafted numbers by hand, with two ranks of two elements", "[ranks]") {
   // Element i of rank r in call c is (i + 13 r + 5 c) mod 251 - 125.
   const auto input = [](const char* name, int rank) { return values_of(crafted_input({name, 2, 2, 3}, rank)); };
@@ -158,7 +166,7 @@ TEST_CASE("crafted numbers and their sums are exact in every type, whatever the 
       CHECK(wrong_elements(in_type, crafted_output(call, 0)).empty());
     }
   }
-  CHECK_THROWS_AS(empty_values("fp8", 1), std::invalid_argument);
+  CHECK_THROWS_AS(empty_values("fp8", 1, at::kCPU), std::invalid_argument);
 }
 
 TEST_CASE("a wrong element of another type is named with its own bits", "[ranks]") {
@@ -175,6 +183,20 @@ TEST_CASE("a wrong element of another type is named with its own bits", "[ranks]
         "are wrong");
   CHECK(wrong_elements(crafted_output({"broadcast", 2, 2, 0, "int32"}, 1),
                        crafted_output({"broadcast", 2, 2, 0, "fp32"}, 1)) == "its elements are of another type");
+}
+
+TEST_CASE("crafted numbers are the same out of a longer stretch, and begin anew after 251", "[ranks]") {
+  const CraftedValues longer("fp32", 3, 100'000, at::kCPU);
+  for (const std::int64_t number : {0, 49, 50, 1000}) {
+    const CraftedCall call{"all_to_all", 3, 700, number};
+    CHECK(at::equal(longer.input(call, 2), crafted_input(call, 2)));
+    CHECK(at::equal(longer.output(call, 1), crafted_output(call, 1)));
+    const std::vector<float> values = values_of(longer.input(call, 2));
+    CHECK(values.size() == 2100);
+    CHECK(values[0] == static_cast<float>((26 + 5 * number) % 251 - 125));
+    CHECK(values[2099] == static_cast<float>((2099 + 26 + 5 * number) % 251 - 125));
+  }
+  CHECK_THROWS_AS(longer.input({"all_reduce", 3, 2, 0, "bf16"}, 0), std::invalid_argument);
 }
 
 TEST_CASE("no call's numbers are those of the call before", "[ranks]") {

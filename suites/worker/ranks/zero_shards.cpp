@@ -122,13 +122,13 @@ at::Tensor ZeroShards::whole(std::size_t parameter, const at::Tensor& piece) {
 }
 
 std::vector<double> ZeroShards::all_numbers(const std::vector<double>& own, const std::vector<std::int64_t>& counts) {
-  const std::int64_t longest = *std::max_element(counts.begin(), counts.end());
-  at::Tensor sent = at::zeros({longest}, at::kDouble);
-  std::copy(own.begin(), own.end(), static_cast<double*>(sent.data_ptr()));
-  const at::Tensor all = gathered(sent);
+  const auto longest = static_cast<std::size_t>(*std::max_element(counts.begin(), counts.end()));
+  std::vector<double> sent = own;
+  sent.resize(longest);
+  const std::vector<double> all = ranks_.all_numbers(sent);
   std::vector<double> numbers;
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
-    const double* first = static_cast<const double*>(all.data_ptr()) + static_cast<std::int64_t>(rank) * longest;
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(rank * longest);
     numbers.insert(numbers.end(), first, first + counts[rank]);
   }
   return numbers;

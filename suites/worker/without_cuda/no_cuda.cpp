@@ -33,4 +33,6 @@ CublasLtProduct cublaslt_product(const at::Tensor&, const at::Tensor&, bool) { r
 
 at::Tensor doubled_by_collective(const at::Tensor&) { throw RunFailure("unsupported", kProblem); }
 
+std::unique_ptr<ProcessGroup> join_nccl(const Meeting&) { throw RunFailure("unsupported", kProblem); }
+
 }  // namespace reprobench

@@ -1,0 +1,36 @@
+// What NCCL told of its work between the ranks of an attempt, as one of them saw it. Its version stands in the
+// fingerprint, how it did a collective beside the measurement (`algorithm`).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/contract/document/description.hpp"
+#include "matrix/contract/topology.hpp"
+
+namespace reprobench {
+
+struct NcclFacts {
+  std::vector<UsedTransport> transports;  // this rank's; both ends tell of a network
+  std::string nvls;                       // kNvlsWords; empty: it did not say
+  std::string problem;                    // why nothing of it is known; empty if something is
+};
+inline constexpr std::string_view kNvlsWords[] = {"", "available", "not available"};
+
+template <>
+struct Description<NcclFacts> {
+  static constexpr About about = About::part("nccl", "What NCCL told in its log of its work between the ranks.");
+  static void fields(auto& field, NcclFacts& facts) {
+    field("transports", facts.transports, "As this rank saw them.");
+    field("nvls", facts.nvls, rule::one_of(kNvlsWords).says("NVLink SHARP; empty: it did not say."));
+    field("problem", facts.problem, "Why nothing is known.");
+    field.hold(facts.problem.empty() || (facts.transports.empty() && facts.nvls.empty()),
+               "has something of NCCL's and a reason for having nothing");
+  }
+};
+
+// Of a whole log; one that says nothing of either is a problem.
+NcclFacts nccl_facts_in(std::string_view log);
+
+}  // namespace reprobench
