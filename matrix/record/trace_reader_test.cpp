@@ -113,6 +113,16 @@ TEST_CASE("a probe's trace holds measurements and their progress, a training's n
         "trace.jsonl:3: a measurement among the steps of a training; 2 complete lines kept");
   CHECK(scene.problem_of_lines({lines[0], lines[1], progress}) ==
         "trace.jsonl:3: a measurement's progress among the steps of a training; 2 complete lines kept");
+  // Behind the last step, as a training that times products does; and nothing else may come there.
+  auto behind = lines;
+  behind.insert(behind.end(), {progress, measurement});
+  scene.sample.lines = behind;
+  const Trace training = scene.read(scene.sample.trace_text());
+  CHECK(training.problem.empty());
+  CHECK(training.measurements.size() == 1);
+  CHECK(training.progress_lines == 1);
+  behind.push_back(lines[1]);
+  CHECK(scene.problem_of_lines(behind) == "trace.jsonl:8: `step` comes after the final state; 7 complete lines kept");
 }
 
 TEST_CASE("a trace that stops at a line's end is not taken for whole", "[record]") {
