@@ -181,7 +181,8 @@ TEST_CASE("model FLOP utilisation is of the data sheet's peak of the type that i
 
 TEST_CASE("a share that has no value leaves its check undecided, an armed one its cell too", "[verdict]") {
   RunRecord run = sample::run(2, 1, {sample::threshold("throughput.gemm_peak_share", Bound::Kind::min, 0.1, false)});
-  const CellVerdict& without = sample::candidate(judge(run));
+  const RunVerdict verdict = judge(run);
+  const CellVerdict& without = sample::candidate(verdict);
   CHECK(without.outcome == Outcome::inconclusive);
   CHECK(without.checks.at(0).reason == "missing_metric");
 }

@@ -76,8 +76,11 @@ std::string without_holder(const std::set<TensorKey>& held, const std::set<std::
 RecordedTensors recorded_by(const std::vector<const TensorsRecord*>& ranks) {
   RecordedTensors tensors;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    std::size_t place = 0;
     for (const TensorRecord& tensor : ranks[rank]->tensors) {
       Recorded& recorded = tensors[{tensor.role, tensor.name}];
+      if (recorded.ranks.empty()) recorded.place = place;
+      ++place;
       recorded.ranks.push_back(rank);
       recorded.tensors.push_back(&tensor);
     }

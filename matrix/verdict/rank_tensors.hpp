@@ -46,6 +46,7 @@ std::string without_holder(const std::set<TensorKey>& held, const std::set<std::
 struct Recorded {
   std::vector<std::size_t> ranks{};
   std::vector<const TensorRecord*> tensors{};
+  std::size_t place = 0;  // in the record of the first of those ranks: models list tensors in their own order
 };
 using RecordedTensors = std::map<TensorKey, Recorded>;
 

@@ -91,8 +91,9 @@ std::string cannot_compare(const Place& part, const Place& whole, const std::set
   return "";
 }
 
-// What a rank had of its own is named before what it got from others.
-using PlaceInStep = std::tuple<TensorRole, bool, std::size_t>;
+// What a rank had of its own is named before what it got from others, and tensors in the order of the whole training:
+// role, whether it is shared, place in that record, rank.
+using PlaceInStep = std::tuple<TensorRole, bool, std::size_t, std::size_t>;
 
 std::string holders_text(const Place& part, const Recorded& recorded, std::size_t rank) {
   if (part.ranks->size() == 1) return "";
@@ -113,7 +114,7 @@ bool differs(const Place& part, const Place& whole, std::int64_t step, Differing
     const std::string& digest = expected.tensors.front()->digest;
     for (std::size_t i = 0; i < recorded.tensors.size(); ++i) {
       const TensorRecord& tensor = *recorded.tensors[i];
-      const PlaceInStep order{tensor.role, !is_of_one_micro_batch(tensor), recorded.ranks[i]};
+      const PlaceInStep order{tensor.role, !is_of_one_micro_batch(tensor), expected.place, recorded.ranks[i]};
       if (tensor.digest == digest || (earliest && *earliest <= order)) continue;
       earliest = order;
       first = Divergence{step, tensor.name, std::string(to_string(tensor.role)), tensor.digest, digest};

@@ -276,6 +276,7 @@ TEST_CASE("a fault that names no element of the model is a bad request", "[worke
 
 TEST_CASE("every kind of fault a request may name can be planted", "[worker]") {
   for (const InjectionKind& kind : injection_kinds()) {
+    if (kind.name == "process_killed" || kind.name == "process_stopped") continue;  // they end or stop this process
     INFO(kind.name);
     // Other calls are made where a model has such a module: an mlp has neither a GELU nor attention nor a norm.
     const std::string_view of_modules[] = {"gelu_constant", "gelu_written_out", "attention_scale", "cast_inserted"};
