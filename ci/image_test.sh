@@ -97,15 +97,16 @@ for words in 'account guest can log in' 'account secret can log in' 'other is ro
 done
 [ "$(wc -l <"$work/ways")" -eq 8 ] || fail "eight planted faults are found as $(cat "$work/ways")"
 
-# inside COMMAND...: as the image's user, with the volumes of a runner.
-mkdir "$work/store" "$work/stacks"
+# inside COMMAND...: as the image's user, with the stacks' volume of a runner. buildah lays a volume that the image declares over one
+# that is asked for at the same path, so what goes in and comes out has a folder of its own, and /store is the image's.
+mkdir "$work/files" "$work/stacks"
 installed=$(find "$stacks" -maxdepth 2 -path "*/$stack-*/stack.json" -printf '%T@ %h\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
 [ -n "$installed" ] || fail "the stack $stack is not installed in $stacks"
 cp -al "$installed" "$work/stacks/" 2>/dev/null || cp -a "$installed" "$work/stacks/"
-find "$work/store" "$work/stacks" -type d -exec chown 10001:10001 {} +
+find "$work/files" "$work/stacks" -type d -exec chown 10001:10001 {} +
 chmod 755 "$work"
 inside() {
-  b run --isolation chroot -v "$work/store:/store" -v "$work/stacks:$stacks" --env "REPROBENCH_STACKS=$stacks" "$container" -- "$@"
+  b run --isolation chroot -v "$work/files:/files" -v "$work/stacks:$stacks" --env "REPROBENCH_STACKS=$stacks" "$container" -- "$@"
 }
 [ "$(inside id -u)" = 10001 ] || fail "it runs as $(inside id -u)"
 
@@ -122,7 +123,7 @@ mapfile -t entry < <(config '{{range .Docker.Config.Entrypoint}}{{println .}}{{e
 inside "${entry[@]}" doctor >"$work/doctor.txt" || { cat "$work/doctor.txt" >&2; fail "doctor ends with an error"; }
 grep -q '^OK' "$work/doctor.txt" || fail "doctor says nothing"
 if grep '^FAIL' "$work/doctor.txt" >&2; then fail "doctor finds that"; fi
-cat >"$work/store/matrix.yaml" <<YAML
+cat >"$work/files/matrix.yaml" <<YAML
 schema: 1
 name: image
 suites: [smoke]
@@ -131,13 +132,13 @@ exclude:
   - {where: "workload not in (mlp, gpt2)"}
 reference: {stack: $stack}
 YAML
-inside "${entry[@]}" run --matrix /store/matrix.yaml --out /store/run >"$work/run.txt" 2>&1 || { cat "$work/run.txt" >&2; fail "the run does not pass"; }
-"$python" - "$work/store/run/verdict.json" <<'PYTHON'
+inside "${entry[@]}" run --matrix /files/matrix.yaml --out /files/run >"$work/run.txt" 2>&1 || { cat "$work/run.txt" >&2; fail "the run does not pass"; }
+"$python" - "$work/files/run/verdict.json" <<'PYTHON'
 import json, sys
 verdict = json.load(open(sys.argv[1]))
 if verdict["word"] != "passed" or [cell["outcome"] for cell in verdict["cells"]] != ["passed"] * 2:
     sys.exit(f"image: the run inside is {verdict['word']}: {verdict['sentence']}")
 PYTHON
-[ -s "$work/store/run/report/report.html" ] || fail "the run inside left no report"
-[ "$(stat -c %u "$work/store/run/verdict.json")" = 10001 ] || fail "somebody else wrote the verdict"
+[ -s "$work/files/run/report/report.html" ] || fail "the run inside left no report"
+[ "$(stat -c %u "$work/files/run/verdict.json")" = 10001 ] || fail "somebody else wrote the verdict"
 echo "image: runner of $stack: no way in, health check, doctor and two trainings as user 10001; $SECONDS s"
