@@ -40,11 +40,10 @@ collective_dtype     kind=collective_dtype,step=3,tensor=all_reduce,rank=1   fil
 collective_order     kind=collective_order,step=3,tensor=all_reduce,rank=1   file  worker_error  rank 1: collective
 collective_skipped   kind=collective_skipped,step=3,tensor=all_reduce,rank=1 file  worker_error  rank 1: collective
 rendezvous_lost      kind=rendezvous_lost,step=1,tensor=all_reduce,rank=1    file  worker_error  rank 1: collective
-rendezvous_lost_tcp  kind=rendezvous_lost,step=1,tensor=all_reduce,rank=1    tcp   worker_error,hang  rank 1:
+rendezvous_lost_tcp  kind=rendezvous_lost,step=1,tensor=all_reduce,rank=1    tcp   worker_error  rank 1: collective
 store_lost           kind=rank_killed,step=3,tensor=all_reduce,rank=0        tcp   crash         rank 0: SIGKILL
 '
 
-# A rank at another port may be still connecting when the others have given up: they name it either way.
 start_s=30 gap_s=8 grace_s=2
 matrix() { # RENDEZVOUS
   cat <<YAML
