@@ -44,6 +44,24 @@ TEST_CASE("a step with other bits counts wherever it is, and its first tensor is
   CHECK(measured_with([](CellEvidence& c) { change_step(resumed_trace(c), 2, TensorRole::input); }).value == 1);
 }
 
+TEST_CASE("of tensors of one role the first in the model's order is named, whatever they are called") {
+  const Measurement measured = measured_with([](CellEvidence& c) {
+    for (Trace* trace : {&whole_trace(c), &stopped_trace(c), &resumed_trace(c)}) {
+      for (TensorsRecord& record : trace->tensors) {
+        if (record.is_final) continue;
+        for (const char* name : {"z", "a"}) {
+          record.tensors.push_back(tensor_at(TensorRole::forward_output, name, record.step));
+        }
+      }
+    }
+    for (TensorRecord& tensor : resumed_trace(c).tensors[0].tensors) {
+      if (tensor.role == TensorRole::forward_output && (tensor.name == "z" || tensor.name == "a")) tensor.digest += "!";
+    }
+  });
+  REQUIRE(measured.divergence);
+  CHECK(measured.divergence->tensor == "z");
+}
+
 TEST_CASE("the states count beside the steps: stopped in, loaded, and last") {
   for (std::size_t tensor = 0; tensor < 4; ++tensor) {
     const Measurement stopped = measured_with([&](CellEvidence& c) {
