@@ -34,8 +34,8 @@ Address address_of(const std::string& launch) {
   return address;
 }
 
-FileDescriptor new_socket() {
-  FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+FileDescriptor new_socket(int flags = 0) {
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0));
   if (!socket.is_open()) throw std::system_error(errno, std::generic_category(), "socket");
   return socket;
 }
@@ -59,8 +59,19 @@ bool RankChannel::send(const RankMessage& message) {
   const std::string text = written(message).dump();
   const bool fits = text.size() <= kLargestMessageBytes;
   if (fits && ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
-  socket_.reset();
+  const bool may_have_left_word = fits && errno == EPIPE;
+  if (!may_have_left_word) socket_.reset();
   return false;
+}
+
+void RankChannel::send_last(const RankMessage& message) {
+  send(message);
+  if (!is_open()) return;
+  shutdown(socket_.get(), SHUT_RD);
+  char unread = 0;
+  while (recv(socket_.get(), &unread, sizeof unread, MSG_DONTWAIT) > 0) {
+  }
+  socket_.reset();
 }
 
 std::optional<RankMessage> RankChannel::receive() {
@@ -86,7 +97,7 @@ std::optional<RankMessage> RankChannel::receive() {
 
 FileDescriptor listen_for_ranks(const std::string& launch) {
   const Address address = address_of(launch);
-  FileDescriptor socket = new_socket();
+  FileDescriptor socket = new_socket(SOCK_NONBLOCK);
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address.name), address.length) != 0) {
     if (errno == EADDRINUSE) throw UsageError("--join: another process is rank 0 of this launch (" + launch + ")");
     throw std::system_error(errno, std::generic_category(), "bind");
@@ -104,9 +115,11 @@ std::optional<RankChannel> connect_to_rank_0(const std::string& launch) {
 }
 
 std::optional<RankChannel> accept_rank(const FileDescriptor& listener) {
-  FileDescriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!socket.is_open() || !is_ours(socket.get())) return std::nullopt;
-  return RankChannel(std::move(socket));
+  for (;;) {
+    FileDescriptor socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket.is_open()) return std::nullopt;
+    if (is_ours(socket.get())) return RankChannel(std::move(socket));
+  }
 }
 
 }  // namespace reprobench

@@ -81,8 +81,12 @@ class RankChannel {
   int descriptor() const { return socket_.get(); }
   pid_t peer() const;  // the process at the other end, as the kernel knows it
 
-  // False, and closed, if the other end is gone or does not read.
+  // False if the other end does not read, and closed; or is gone, and open until receive() has given its last words.
   bool send(const RankMessage& message);
+
+  // And closes. What the other end still says is thrown away first: closed with something unread, the kernel would give
+  // it an error in place of this message.
+  void send_last(const RankMessage& message);
 
   // What has come, without waiting; nothing if nothing has. Closed if the other end is gone or says what is no message.
   std::optional<RankMessage> receive();
@@ -95,7 +99,7 @@ class RankChannel {
 // Throws UsageError if another process does.
 FileDescriptor listen_for_ranks(const std::string& launch);
 
-// Nothing if nobody listens there, or another user does. With `listener`: somebody who has come, else nothing.
+// Nothing if nobody listens there, or another user does. With `listener`: somebody who has come, else nothing at once.
 std::optional<RankChannel> connect_to_rank_0(const std::string& launch);
 std::optional<RankChannel> accept_rank(const FileDescriptor& listener);
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/contract/version.hpp"
@@ -40,7 +41,7 @@ bool RankMeeting::is_complete() const {
 
 void RankMeeting::take(RankChannel newcomer, const RankMessage& join) {
   const auto refuse = [&](const std::string& why) {
-    newcomer.send(leave(ExitCode::usage, why));
+    newcomer.send_last(leave(ExitCode::usage, why));
     throw UsageError(why);
   };
   const pid_t pid = newcomer.peer();
@@ -63,13 +64,13 @@ void RankMeeting::come_together(Steady::time_point deadline) {
     std::vector<pollfd> polled{{listener_.get(), POLLIN, 0}};
     for (const RankChannel& unnamed : unnamed_) polled.push_back({unnamed.descriptor(), POLLIN, 0});
     wait_for(polled);
-    pollfd knock{listener_.get(), POLLIN, 0};
-    while (poll(&knock, 1, 0) > 0) {
-      if (auto newcomer = accept_rank(listener_)) unnamed_.push_back(std::move(*newcomer));
-    }
-    for (std::size_t i = unnamed_.size(); i-- > 0;) {
+    while (auto newcomer = accept_rank(listener_)) unnamed_.push_back(std::move(*newcomer));
+    for (std::size_t i = 0; i < unnamed_.size();) {
       const auto said = unnamed_[i].receive();
-      if (unnamed_[i].is_open() && !said) continue;
+      if (unnamed_[i].is_open() && !said) {
+        ++i;
+        continue;
+      }
       RankChannel newcomer = std::move(unnamed_[i]);
       unnamed_.erase(unnamed_.begin() + static_cast<std::ptrdiff_t>(i));
       if (said) take(std::move(newcomer), *said);
@@ -78,9 +79,10 @@ void RankMeeting::come_together(Steady::time_point deadline) {
 }
 
 void RankMeeting::gather(milliseconds patience) {
-  has_waited_ = true;
-  come_together(Steady::now() + patience);
-  if (is_complete()) return;
+  gathered_until_ = Steady::now() + patience;
+  come_together(*gathered_until_);
+  has_gathered_ = is_complete();
+  if (has_gathered_) return;
   std::string missing;
   for (int rank = 1; rank < ranks(); ++rank) {
     if (!other(rank).is_open()) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
@@ -90,23 +92,32 @@ void RankMeeting::gather(milliseconds patience) {
 }
 
 void RankMeeting::refuse_latecomers() {
-  pollfd knock{listener_.get(), POLLIN, 0};
-  while (poll(&knock, 1, 0) > 0) {
-    if (auto newcomer = accept_rank(listener_)) {
-      newcomer->send(leave(ExitCode::usage, "--join: all ranks of this launch are there already"));
+  while (auto newcomer = accept_rank(listener_)) {
+    newcomer->send_last(leave(ExitCode::usage, "--join: all ranks of this launch are there already"));
+  }
+}
+
+void RankMeeting::wait_for_those_to_tell() {
+  const auto moment = Steady::now() + kMomentToBeTold;
+  const auto deadline = gathered_until_ ? std::min(*gathered_until_, moment) : moment;
+  for (;;) {
+    try {
+      return come_together(deadline);
+    } catch (const UsageError&) {  // that one has been told, others are still to come
     }
   }
 }
 
 void RankMeeting::finish(ExitCode code, const std::string& why) {
-  if (!has_waited_) {
-    try {
-      come_together(Steady::now() + kMomentToBeTold);
-    } catch (const UsageError&) {  // it has been told
-    }
-  }
-  for (RankChannel& other : others_) other.send(leave(code, why));
-  for (RankChannel& unnamed : unnamed_) unnamed.send(leave(code, why));
+  const bool was_complete = has_gathered_;
+  if (!was_complete) wait_for_those_to_tell();
+  // Nobody gets through the door any more, and whoever stands in it is told too: closed unheard, it would take this
+  // process for one that has died.
+  shutdown(listener_.get(), SHUT_RD);
+  if (was_complete) refuse_latecomers();
+  while (auto newcomer = accept_rank(listener_)) unnamed_.push_back(std::move(*newcomer));
+  for (RankChannel& other : others_) other.send_last(leave(code, why));
+  for (RankChannel& unnamed : unnamed_) unnamed.send_last(leave(code, why));
 }
 
 }  // namespace reprobench

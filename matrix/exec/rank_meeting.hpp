@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,18 +29,21 @@ class RankMeeting {
   // Whoever comes once all are there is told to leave with exit code 2.
   void refuse_latecomers();
 
-  // Tells all to leave, also those that come within a moment where gather() was not begun.
+  // Tells all to leave. Where they have not all come, also those that do within a moment, so that one mistake of one
+  // rank is the answer of every rank.
   void finish(ExitCode code, const std::string& why);
 
  private:
   void take(RankChannel newcomer, const RankMessage& join);
   void come_together(std::chrono::steady_clock::time_point deadline);
+  void wait_for_those_to_tell();
   bool is_complete() const;
 
   FileDescriptor listener_;
-  std::vector<RankChannel> others_;   // rank N at [N - 1]
-  std::vector<RankChannel> unnamed_;  // have come, and not said who they are
-  bool has_waited_ = false;
+  std::vector<RankChannel> others_;                                      // rank N at [N - 1]
+  std::vector<RankChannel> unnamed_;                                     // have come, and not said who they are
+  std::optional<std::chrono::steady_clock::time_point> gathered_until_;  // of the gather() that was begun
+  bool has_gathered_ = false;
 };
 
 // What the other ranks do: each its rank of whatever attempt rank 0 asks for, with a launcher of its own, until it is
