@@ -44,7 +44,8 @@ rendezvous_lost_tcp  kind=rendezvous_lost,step=1,tensor=all_reduce,rank=1    tcp
 store_lost           kind=rank_killed,step=3,tensor=all_reduce,rank=0        tcp   crash         rank 0: SIGKILL
 '
 
-start_s=30 gap_s=8 grace_s=2
+# Twelve processes at a time on two cores: half the gap must still be a while.
+start_s=30 gap_s=12 grace_s=2
 matrix() { # RENDEZVOUS
   cat <<YAML
 schema: 1

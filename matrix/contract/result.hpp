@@ -30,6 +30,7 @@ struct WorkerFailure {
   std::string detail;                  // the exception's text, one line
   std::int64_t step = 0;               // 0 before the first step
   std::optional<int> waited_for = {};  // of a collective that did not end: the rank that it waited for
+  bool calls_differ = false;           // that rank makes another call than the others; false: it is not known to
 };
 
 // One part of the stack, by three witnesses; a disagreement between them is a finding.
@@ -128,6 +129,8 @@ struct Description<WorkerFailure> {
     field("step", failure.step, rule::at_least(0));
     field.optional("waited_for", failure.waited_for,
                    rule::at_least(0).says("Of a collective that did not end: the rank that it waited for."));
+    field.optional("calls_differ", failure.calls_differ,
+                   "That rank makes another call than the others do; false or not there: it is not known to.");
   }
 };
 

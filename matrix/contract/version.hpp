@@ -37,7 +37,7 @@
 // |         | `gemm_peak_samples` and `weight_change` of requests and planned cells, `model_flops` and |
 // |         | `weight_change_rel` of results; `link_peak` of a request; `energy_mj` of a reading of a GPU; in |
 // |         | verdicts the `links` of an attempt; of ranks on GPUs `nccl` of a result, and `link_gb_per_s` of a |
-// |         | measurement |
+// |         | measurement; `calls_differ` of a failure |
 #pragma once
 
 #include <stdexcept>

@@ -79,20 +79,30 @@ bool gave_up(const RankFiles& rank) {
 }
 
 // The rank that most of those name that gave up, itself among them: one that calls another collective than the others
-// gives up like them, and perhaps later. Nothing if no more than half name one.
-std::optional<std::size_t> named_by_most(const AttemptFiles& files) {
+// gives up like them, and perhaps later. Nothing if no more than half name one. `only_differing`: who merely waits for
+// a rank does not name it.
+std::optional<std::size_t> named_by_most(const AttemptFiles& files, bool only_differing = false) {
   std::map<int, std::size_t> votes;
   std::size_t voters = 0;
   for (const RankFiles& rank : files.ranks) {
     if (!gave_up(rank)) continue;
     ++voters;
-    if (const auto& named = rank.result.value->failure->waited_for) ++votes[*named];
+    const WorkerFailure& failure = *rank.result.value->failure;
+    if (failure.waited_for && (failure.calls_differ || !only_differing)) ++votes[*failure.waited_for];
   }
   for (const auto& [rank, count] : votes) {
     const bool is_rank = rank >= 0 && static_cast<std::size_t>(rank) < files.ranks.size();
     if (is_rank && count > 1 && 2 * count > voters) return static_cast<std::size_t>(rank);
   }
   return std::nullopt;
+}
+
+// A rank whose call is another one than the others' made whatever came of it, even the death of a rank that it sent
+// something too large to: Gloo ends the receiver's process.
+std::optional<std::size_t> alone_in_its_call(const AttemptFiles& files) {
+  const auto named = named_by_most(files, true);
+  if (!named || !gave_up(files.ranks[*named]) || was_stopped(files.ranks[*named])) return std::nullopt;
+  return named;
 }
 
 // Who is behind the end of a rank that gave up in a collective: the first to end badly in another way, else the one
@@ -139,7 +149,9 @@ JudgedAttempt judge_attempt(const AttemptFiles& files, const std::optional<Telem
   const bool has_several = ranks.size() > 1;
   const bool is_named = guilty && ranks[*guilty].end != AttemptEnd::completed;
   if (!is_named && !known.end) guilty = first_to_fail(files, ranks);
-  const auto absent = guilty && !known.end ? missed_by(files, ranks, *guilty) : std::nullopt;
+  const auto alone = known.end ? std::nullopt : alone_in_its_call(files);
+  if (alone) guilty = alone;
+  const auto absent = guilty && !alone && !known.end ? missed_by(files, ranks, *guilty) : std::nullopt;
   if (absent) {
     // It did not end by itself: nobody knows more of it than who waited.
     if (was_stopped(files.ranks[*absent])) {

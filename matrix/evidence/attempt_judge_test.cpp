@@ -43,10 +43,10 @@ struct RanksOnDisk {
     samples[rank].exit.signal = SIGSEGV;
     samples[rank].exit.duration_ns = after_ns;
   }
-  void give_up(std::size_t rank, std::optional<int> waited_for, std::int64_t after_ns) {
+  void give_up(std::size_t rank, std::optional<int> waited_for, std::int64_t after_ns, bool calls_differ = false) {
     samples[rank].exit.exit_code = 1;
     samples[rank].exit.duration_ns = after_ns;
-    samples[rank].result.failure = WorkerFailure{"collective", "call 7, all_reduce", 0, waited_for};
+    samples[rank].result.failure = WorkerFailure{"collective", "call 7, all_reduce", 0, waited_for, calls_differ};
   }
   void stop(std::size_t rank) {
     samples[rank].exit.exit_code.reset();
@@ -117,6 +117,41 @@ TEST_CASE("a rank that died is the cause, though one that lost it was seen to en
   CHECK(attempt.end == AttemptEnd::crash);
   CHECK(attempt.ended_by == 2);
   CHECK(attempt.detail == "rank 2: SIGSEGV; last step 3");
+}
+
+TEST_CASE("a rank that calls another collective is the cause, though another rank died of it", "[evidence][ranks]") {
+  RanksOnDisk scene(4);
+  scene.crash(3, 300);
+  scene.give_up(0, 2, 400, true);
+  scene.give_up(1, 2, 500, true);
+  scene.give_up(2, 2, 600, true);
+  const AttemptRecord attempt = scene.load({std::nullopt, 3});
+  CHECK(attempt.ended_by == 2);
+  CHECK(attempt.end == AttemptEnd::worker_error);
+  CHECK(attempt.detail == "rank 2: collective: call 7, all_reduce");
+  CHECK(scene.load().ended_by == 2);
+  CHECK(attempt.ranks[3].end == AttemptEnd::crash);
+}
+
+TEST_CASE("a rank that died is the cause where others only wait for a third, or one alone sees another call",
+          "[evidence][ranks]") {
+  RanksOnDisk waiting(4);
+  waiting.crash(3, 300);
+  for (const std::size_t rank : {0, 1, 2}) waiting.give_up(rank, 2, 400);
+  CHECK(waiting.load({std::nullopt, 3}).ended_by == 3);
+  RanksOnDisk alone(4);
+  alone.crash(3, 300);
+  alone.give_up(0, 2, 400, true);
+  alone.give_up(1, 3, 500);
+  alone.give_up(2, 3, 600);
+  CHECK(alone.load({std::nullopt, 3}).ended_by == 3);
+  // What is named has to say so itself: of one that was stopped nobody knows what it would have said.
+  RanksOnDisk stopped(4);
+  stopped.crash(3, 300);
+  stopped.give_up(0, 2, 400, true);
+  stopped.give_up(1, 2, 500, true);
+  stopped.stop(2);
+  CHECK(stopped.load({std::nullopt, 3}).ended_by == 3);
 }
 
 TEST_CASE("a rank that calls another collective is named by most, though another one gave up first",

@@ -35,7 +35,7 @@ struct Layout {
   const char* lib;
   const char* include;
 };
-constexpr std::array<Layout, 16> kLayouts = {{
+constexpr std::array<Layout, 18> kLayouts = {{
     {"lib/python3*/site-packages/torch/lib", "../include"},
     {"lib64/python3*/site-packages/torch/lib", "../include"},
     {"usr/lib/python3*/site-packages/torch/lib", "../include"},
@@ -45,6 +45,8 @@ constexpr std::array<Layout, 16> kLayouts = {{
     {"usr/local/lib/python3*/dist-packages/torch/lib", "../include"},
     {"opt/*/lib/python3*/site-packages/torch/lib", "../include"},
     {"opt/*/envs/*/lib/python3*/site-packages/torch/lib", "../include"},
+    {"*/lib/python3*/site-packages/torch/lib", "../include"},        // /venv, as images have it
+    {"*/.venv/lib/python3*/site-packages/torch/lib", "../include"},  // /app/.venv
     {"opt/libtorch/lib", "../include"},
     {"usr/local/libtorch/lib", "../include"},
     {"libtorch/lib", "../include"},

@@ -74,6 +74,16 @@ TEST_CASE("below a prefix there must be one PyTorch", "[provision]") {
   CHECK(torch_in_folder(root.path() / "usr/lib/x86_64-linux-gnu").lib == debian.lib);
 }
 
+TEST_CASE("a virtual environment of an image is found where images have it", "[provision]") {
+  const std::string torch =
+      GENERATE("venv/lib/python3.11/site-packages/torch/lib", "app/.venv/lib/python3.12/site-packages/torch/lib");
+  const TemporaryFolder root;
+  write_file(root.path() / torch / "libtorch_cpu.so", "");
+  const TorchPlace place = torch_below(root.path());
+  CHECK(place.lib == (root.path() / torch).string());
+  CHECK(place.include == (root.path() / torch).parent_path() / "include");
+}
+
 TEST_CASE("a folder is LibTorch's if it has the library", "[provision]") {
   const TemporaryFolder folder;
   CHECK_THAT(message_of<ProvisionError>([&] { torch_in_folder(folder.path()); }),

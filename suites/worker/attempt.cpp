@@ -67,6 +67,7 @@ bool run_attempt(const std::filesystem::path& request_path, const std::filesyste
   } catch (const RunFailure& failure) {
     fail(failure.cause(), failure.what());
     result.failure->waited_for = failure.waited_for();
+    result.failure->calls_differ = failure.calls_differ();
   } catch (const ContractError& error) {
     fail("bad_request", error.what());
   } catch (const DeviceError& error) {

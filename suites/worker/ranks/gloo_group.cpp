@@ -3,6 +3,7 @@
 // own is touched here but a pointer to its device.
 #include "suites/worker/ranks/meeting.hpp"
 #include "suites/worker/ranks/process_group.hpp"
+#include "suites/worker/ranks/store_address.hpp"
 #include "suites/worker/run_failure.hpp"
 
 #ifdef REPROBENCH_HAS_GLOO
@@ -104,6 +105,7 @@ class GlooGroup final : public ProcessGroup {
     options.isServer = meeting.rank == 0 && !meeting.is_open_already;
     options.waitWorkers = false;
     options.timeout = meeting.timeout;
+    if (!options.isServer) await_listener(meeting.address, meeting.port, meeting.timeout);
     try {
       return c10::make_intrusive<c10d::TCPStore>(meeting.address, options);
     } catch (const std::exception& error) {

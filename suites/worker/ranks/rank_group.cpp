@@ -84,9 +84,9 @@ std::optional<Holdup> odd_rank(const Position& own, int rank, const std::vector<
   for (const auto& [other, call] : calls) {
     if (other == rank || *call == *ours || makers(*call) >= fewest) continue;
     fewest = makers(*call);
-    odd = Holdup{other, name_of(other) + does(*call)};
+    odd = Holdup{other, name_of(other) + does(*call), true};
     if (makers(*ours) < fewest)
-      odd = Holdup{rank, "this rank alone" + does(*ours) + ", where others do " + call->text()};
+      odd = Holdup{rank, "this rank alone" + does(*ours) + ", where others do " + call->text(), true};
   }
   return odd;
 }
@@ -174,7 +174,7 @@ void RankGroup::give_up(Steady::time_point began, const std::string& why) const 
   throw RunFailure(
       "collective",
       position_.now().text() + ", failed after " + waited + ": " + holdup.text + " (" + first_line_of(why) + ")",
-      holdup.rank);
+      holdup.rank, holdup.calls_differ);
 }
 
 // Libraries do not compare what ranks call: Gloo adds up int32 and fp32 of equal size without a word, and what comes of

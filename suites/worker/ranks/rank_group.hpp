@@ -19,6 +19,7 @@ namespace reprobench {
 struct Holdup {
   std::optional<int> rank = {};  // nothing: all of them are in it, and it is the same
   std::string text;              // "rank 1 never entered it: its last is call 36, all_reduce of 4096 bytes, done"
+  bool calls_differ = false;     // that rank is in another call
 };
 
 // `others` has nothing at this rank's own place, and where a rank left no position. Of ranks that call different ones

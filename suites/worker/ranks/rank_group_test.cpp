@@ -85,6 +85,7 @@ TEST_CASE("a rank that does not come to a collective is named by the one that wa
   });
   CHECK(failure.cause() == "collective");
   CHECK(failure.waited_for() == 1);
+  CHECK_FALSE(failure.calls_differ());
   CHECK_THAT(failure.what(), Catch::StartsWith("call 3, all_reduce of 8 bytes, failed after 1.") &&
                                  Catch::Contains("rank 1 never entered it: its last is call 2, all_reduce of 8 bytes, "
                                                  "done ("));
@@ -98,6 +99,7 @@ TEST_CASE("a rank that does another collective, or one of another size, is named
     group.call("all_gather", 16, [&](ProcessGroup& members) { members.all_gather(at::zeros({2}), all); });
   });
   CHECK(failure.waited_for() == 1);
+  CHECK(failure.calls_differ());
   CHECK_THAT(failure.what(), Catch::Contains("rank 1 does call 2, all_gather of 16 bytes"));
 }
 
