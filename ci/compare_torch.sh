@@ -5,14 +5,16 @@
 # the median of the pairs and their range.
 #
 #   ci/compare_torch.sh --stack NAME [--python PROGRAM] [--device cpu|sm_90] [--precision fp32|bf16] [--compile] [--pairs N]
-#                       [--reprobench PROGRAM] [--json FILE]
+#                       [--workload NAME]... [--reprobench PROGRAM] [--json FILE]
 #
-# PROGRAM is a Python that imports the stack's release of torch: `pip install torch==2.11.0` into an environment of its own. FILE, or
-# with `-` the last line printed, has the ratio of every pair as JSON.
+# NAME is one of the workloads below, such as mlp/mid; without one all of them. PROGRAM is a Python that imports the stack's
+# release of torch: `pip install torch==2.11.0` into an environment of its own. FILE, or with `-` the last line printed, has the
+# ratio of every pair as JSON.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 stack='' python=python3 device=cpu precision=fp32 compile=() pairs=5 reprobench=build/bin/reprobench json=''
+wanted=()
 while [ $# -gt 0 ]; do
   case $1 in
     --stack) stack=$2 ;;
@@ -20,6 +22,7 @@ while [ $# -gt 0 ]; do
     --device) device=$2 ;;
     --precision) precision=$2 ;;
     --pairs) pairs=$2 ;;
+    --workload) wanted+=("$2") ;;
     --reprobench) reprobench=$2 ;;
     --json) json=$2 ;;
     --compile) compile=(--compile); shift; continue ;;
@@ -51,12 +54,19 @@ export MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=2147483648 MALLO
 export OMP_NUM_THREADS=1
 
 # workload, batch size and steps, as the suite trains them
-workloads=("mlp/base 32 2000" "gpt2/tiny 4 40" "resnet/tiny 32 200" "llama/tiny 4 60")
+workloads=("mlp/base 32 2000" "mlp/sgd 32 2000" "mlp/adamw 32 2000" "mlp/mid 32 500" "gpt2/tiny 4 40" "resnet/tiny 32 200" "llama/tiny 4 60")
+if [ "${#wanted[@]}" -gt 0 ]; then
+  every=("${workloads[@]}")
+  workloads=()
+  for name in "${wanted[@]}"; do
+    found=''
+    for workload in "${every[@]}"; do [ "${workload%% *}" = "$name" ] && found=$workload; done
+    [ -n "$found" ] || { echo "compare_torch: $name is none of $(printf '%s, ' "${every[@]%% *}" | sed 's/, $//')" >&2; exit 2; }
+    workloads+=("$found")
+  done
+fi
 filter=() updates=(loop foreach fused)
-for workload in "${workloads[@]}"; do
-  name=${workload%% *}
-  filter+=(--workload "${name%%/*}")
-done
+for workload in "${workloads[@]}"; do filter+=(--workload "${workload%%/*}"); done
 for ((pair = 0; pair < pairs; ++pair)); do
   status=0
   "$reprobench" --store "$work/store" run --matrix "$work/matrix.yaml" --repeat 1 "${filter[@]}" --no-report --out "$work/run-$pair" \
@@ -67,12 +77,12 @@ for ((pair = 0; pair < pairs; ++pair)); do
     read -r name batch steps <<<"$workload"
     for update in "${updates[@]}"; do
       "$python" ci/peers/torch_step.py "$name" --batch-size "$batch" --steps "$steps" --device "$on" --precision "$precision" \
-        --update "$update" ${compile[@]+"${compile[@]}"} >"$work/${name%%/*}-$update-$pair.json"
+        --update "$update" ${compile[@]+"${compile[@]}"} >"$work/${name/\//-}-$update-$pair.json"
     done
   done
 done
 
-"$python" - "$work" "$pairs" "$precision" "$json" <<'PYTHON'
+"$python" - "$work" "$pairs" "$precision" "$json" "${workloads[@]%% *}" <<'PYTHON'
 import json, pathlib, statistics, sys
 
 work, pairs = pathlib.Path(sys.argv[1]), int(sys.argv[2])
@@ -94,11 +104,11 @@ def ours_ns(pair, name):
 
 
 def theirs(pair, name, update):
-    return json.loads((work / f"{name.split('/')[0]}-{update}-{pair}.json").read_text())
+    return json.loads((work / f"{name.replace('/', '-')}-{update}-{pair}.json").read_text())
 
 
 ratios_of = {}
-for name in ("mlp/base", "gpt2/tiny", "resnet/tiny", "llama/tiny"):
+for name in sys.argv[5:]:
     ours = [ours_ns(pair, name) for pair in range(pairs)]
     peers = {update: [theirs(pair, name, update) for pair in range(pairs)] for update in UPDATES}
     times = {update: [peer["step_time_ns"] for peer in peers[update]] for update in UPDATES}
@@ -106,7 +116,7 @@ for name in ("mlp/base", "gpt2/tiny", "resnet/tiny", "llama/tiny"):
     ratios = sorted(b / a for a, b in zip(ours, times[best]))
     print(f"{name}: Python {statistics.median(times[best]) / 1e6:.3f} ms ({best}), here {statistics.median(ours) / 1e6:.3f} ms a step; "
           f"x{statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}] over {pairs} pairs")
-    ratios_of[name.split("/")[0]] = ratios
+    ratios_of[name] = ratios
 if sys.argv[4]:
     peer = {key: peers[best][0][key] for key in ("torch", "device_name")}
     line = json.dumps({**peer, "precision": sys.argv[3], "ratios": ratios_of})

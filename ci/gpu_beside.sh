@@ -74,7 +74,7 @@ in_python() {
     without "$1" "no Python that has torch was named (--python)"
   else
     measure "$1" ci/compare_torch.sh --stack "$stack" --python "$python" --device "$device" --precision bf16 --pairs 2 \
-      --reprobench "$reprobench" --json - "${@:2}"
+      --workload mlp/base --workload gpt2/tiny --reprobench "$reprobench" --json - "${@:2}"
   fi
 }
 in_python python_eager

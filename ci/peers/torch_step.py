@@ -21,13 +21,16 @@ from torch.nn import functional
 
 
 class Mlp(nn.Module):
-    def __init__(self, hidden: int) -> None:
+    def __init__(self, hidden: int, hidden_layers: int = 1) -> None:
         super().__init__()
-        self.fc1 = nn.Linear(784, hidden)
-        self.fc2 = nn.Linear(hidden, 10)
+        widths = [784] + [hidden] * hidden_layers + [10]
+        self.layers = nn.ModuleList(nn.Linear(reads, makes) for reads, makes in zip(widths, widths[1:]))
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
-        return self.fc2(functional.relu(self.fc1(images)))
+        x = images
+        for layer in self.layers[:-1]:
+            x = functional.relu(layer(x))
+        return self.layers[-1](x)
 
 
 class Block(nn.Module):
@@ -175,6 +178,9 @@ def sgd(rate: float):
 WORKLOADS = {
     "mlp/base": (lambda: Mlp(128), adam(1e-3)),
     "mlp/small": (lambda: Mlp(16), adam(1e-3)),
+    "mlp/sgd": (lambda: Mlp(128), sgd(0.1)),
+    "mlp/adamw": (lambda: Mlp(128), adamw(1e-3, (0.9, 0.999), 0.01)),
+    "mlp/mid": (lambda: Mlp(512, 3), adamw(1e-3, (0.9, 0.999), 0.01)),
     "gpt2/tiny": (lambda: Gpt2(4, 128, 4, 64, 256), adam(1e-3)),
     "gpt2/124m": (lambda: Gpt2(12, 768, 12, 1024, 50257), adam(6e-4, (0.9, 0.95))),
     "llama/tiny": (lambda: Llama(2, 64, 4, 2, 176, 128, 260), adamw(3e-3, (0.9, 0.95), 0.1)),

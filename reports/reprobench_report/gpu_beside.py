@@ -23,7 +23,7 @@ BLOCK_SPREAD_AT_MOST = 0.005
 _FEWEST_PAIRS = 5
 # Python's step over ours.
 PYTHON_AT_LEAST = {
-    ("mlp", "eager"): 1.3, ("gpt2", "eager"): 1.0, ("gpt2", "compiled"): 0.85,
+    ("mlp/base", "eager"): 1.3, ("gpt2/tiny", "eager"): 1.0, ("gpt2/tiny", "compiled"): 0.85,
 }  # fmt: skip
 
 _BESIDE = "beside the run"
@@ -145,13 +145,13 @@ def _python_rows(folder: Path, run: Run | None, how: str) -> Iterator[Row]:
     name = f"python_{how}"
     document = read_beside(folder, name)
     _is_of_card(run, document.get("device_name"))
-    for (model, mode), least in PYTHON_AT_LEAST.items():
+    for (workload, mode), least in PYTHON_AT_LEAST.items():
         if mode != how:
             continue
-        ratios = sorted(_numbers(document["ratios"][model], 1))
+        ratios = sorted(_numbers(document["ratios"][workload], 1))
         ratio = statistics.median(ratios)
         value = f"x{significant(ratio)} [{significant(ratios[0])}, {significant(ratios[-1])}]"
-        what = f"a step in Python, {how}, to one here, {model}, {document['precision']}"
+        what = f"a step in Python, {how}, to one here, {workload}, {document['precision']}"
         word = OPEN if len(ratios) < 2 or ratios[0] < least <= ratios[-1] else MET if ratio >= least else MISSED
         why = f"torch {document['torch']}, {len(ratios)} pair{'s' if len(ratios) > 1 else '; one decides nothing'}"
         yield Row(_BESIDE, what, f"≥ x{least:.2f}", PROJECT, value, f"{name}.json", word, why)
@@ -184,9 +184,9 @@ Part = Callable[[Path, Run | None], Iterator[Row]]
 _PARTS: tuple[tuple[str, str, str, Part], ...] = (
     ("fixed-order sum to cub::DeviceReduce::Sum", f"≥ {percent(CUB_SHARE_AT_LEAST)}", "cub_reduce.json", _cub_rows),
     ("event telemetry; A/A noise in one process", f"≤ {percent(TELEMETRY_AT_MOST)} each", "telemetry_cost.json", _telemetry_rows),
-    ("a step in Python, eager, to one here", "≥ x1.30 mlp, ≥ x1.00 gpt2", "python_eager.json",
+    ("a step in Python, eager, to one here", "≥ x1.30 mlp/base, ≥ x1.00 gpt2/tiny", "python_eager.json",
      lambda folder, run: _python_rows(folder, run, "eager")),
-    ("a step in Python, compiled, to one here", "≥ x0.85 gpt2", "python_compiled.json",
+    ("a step in Python, compiled, to one here", "≥ x0.85 gpt2/tiny", "python_compiled.json",
      lambda folder, run: _python_rows(folder, run, "compiled")),
     ("sums by atomic operations", "found to differ", "control/verdict.json", _control_rows),
 )  # fmt: skip

@@ -129,8 +129,8 @@ BESIDE: dict[str, dict[str, Any]] = {
              "step_off_ns": [2e6] * 7, "step_on_ns": [2.4e6] * 7},
         ],
     },
-    "python_eager": {"device_name": CARD, "torch": "2.9.0", "precision": "bf16", "ratios": {"mlp": [1.5, 1.6], "gpt2": [1.1, 1.2]}},
-    "python_compiled": {"device_name": CARD, "torch": "2.9.0", "precision": "bf16", "ratios": {"mlp": [0.9, 0.9], "gpt2": [0.9, 0.92]}},
+    "python_eager": {"device_name": CARD, "torch": "2.9.0", "precision": "bf16", "ratios": {"mlp/base": [1.5, 1.6], "gpt2/tiny": [1.1, 1.2]}},
+    "python_compiled": {"device_name": CARD, "torch": "2.9.0", "precision": "bf16", "ratios": {"mlp/base": [0.9, 0.9], "gpt2/tiny": [0.9, 0.92]}},
 }  # fmt: skip
 
 

@@ -19,12 +19,14 @@ if [ "$1" = ci/peers/torch_step.py ]; then
 fi
 exec PYTHON "$@\""""
 _COORDINATOR = """while [ $# -gt 0 ]; do [ "$1" = --out ] && out=$2; shift; done
-for model in mlp/base gpt2/tiny resnet/tiny llama/tiny; do
+for model in mlp/base mlp/sgd mlp/adamw mlp/mid gpt2/tiny resnet/tiny llama/tiny; do
   mkdir -p "$out/$model"
   echo '{"workload": {"model": "'${model%/*}'", "preset": "'${model#*/}'"}}' >"$out/$model/request.json"
   for step in 1 2 3 4 5; do echo '{"step_time_ns": 1000000}'; done >"$out/$model/trace.jsonl"
 done
 exit ${ENDS:-0}"""
+
+_WORKLOADS = ("mlp/base", "mlp/sgd", "mlp/adamw", "mlp/mid", "gpt2/tiny", "resnet/tiny", "llama/tiny")
 
 
 class Compared(unittest.TestCase):
@@ -47,12 +49,19 @@ class Compared(unittest.TestCase):
 
     def test_the_line_of_json_is_the_last_that_is_printed_or_lies_in_the_file(self):
         printed = json.loads(self.compare("--json", "-", "--precision", "bf16").stdout.splitlines()[-1])
-        self.assertEqual(printed["ratios"], {model: [2.0, 2.0] for model in ("mlp", "gpt2", "resnet", "llama")})
+        self.assertEqual(printed["ratios"], {name: [2.0, 2.0] for name in _WORKLOADS})
         self.assertEqual((printed["torch"], printed["precision"]), ("2.9.0+cu128", "bf16"))
         self.assertIn("--precision bf16", printed["device_name"])
         path = self.folder / "ratios.json"
         self.compare("--json", str(path))
         self.assertEqual(json.loads(path.read_text("utf-8"))["precision"], "fp32")
+
+    def test_only_the_workloads_that_are_named_are_compared(self):
+        printed = json.loads(self.compare("--workload", "mlp/mid", "--workload", "llama/tiny", "--json", "-").stdout.splitlines()[-1])
+        self.assertEqual(list(printed["ratios"]), ["mlp/mid", "llama/tiny"])
+        unknown = self.compare("--workload", "mlp/huge")
+        self.assertEqual(unknown.returncode, 2)
+        self.assertIn("mlp/huge is none of mlp/base, mlp/sgd,", unknown.stderr)
 
     def test_another_torch_and_a_run_that_failed_are_refused(self):
         other = self.compare(TORCH="2.8.0")
@@ -76,7 +85,7 @@ class Compared(unittest.TestCase):
         )  # fmt: skip
         for name, ratio in (("python_eager", 2.0), ("python_compiled", 0.5)):
             line = json.loads((self.folder / f"{name}.json").read_text("utf-8"))
-            self.assertEqual(line["ratios"]["gpt2"], [ratio, ratio])
+            self.assertEqual(line["ratios"], {"mlp/base": [ratio, ratio], "gpt2/tiny": [ratio, ratio]})
             self.assertIn("--device cuda --precision bf16", line["device_name"])
 
 

@@ -179,7 +179,7 @@ class Spoiled(unittest.TestCase):
             ("telemetry_cost", lambda one: one["cases"][1].update(step_on_ns=[2e6] * 4)),
             ("telemetry_cost", lambda one: one["cases"][1].update(step_on_ns=["fast"] * 7)),
             ("telemetry_cost", lambda one: one.pop("cases")),
-            ("python_eager", lambda one: one["ratios"].pop("gpt2")),
+            ("python_eager", lambda one: one["ratios"].pop("gpt2/tiny")),
         ):
             rows = rows_of(page_of(beside=broken(name, change)))
             found = [row for row in rows.values() if row[4] == f"{name}.json"]
@@ -240,9 +240,9 @@ class Goals(unittest.TestCase):
             ("telemetry_cost", lambda one: one["cases"][1].update(step_on_ns=[2.0101e6] * 7), "event telemetry, root digests, gpt2"),
             ("telemetry_cost", lambda one: one["cases"][0].update(step_off_ns=[2e5, 2.02e5, 1.98e5, 2.03e5, 2e5, 1.97e5, 2e5]),
              "A/A noise of blocks of 1000 steps in one process, mlp"),
-            ("python_eager", lambda one: one["ratios"].update(mlp=[1.2, 1.29]), "eager, to one here, mlp"),
-            ("python_eager", lambda one: one["ratios"].update(gpt2=[0.98, 0.99]), "eager, to one here, gpt2"),
-            ("python_compiled", lambda one: one["ratios"].update(gpt2=[0.8, 0.84]), "compiled, to one here, gpt2"),
+            ("python_eager", lambda one: one["ratios"].update({"mlp/base": [1.2, 1.29]}), "eager, to one here, mlp"),
+            ("python_eager", lambda one: one["ratios"].update({"gpt2/tiny": [0.98, 0.99]}), "eager, to one here, gpt2"),
+            ("python_compiled", lambda one: one["ratios"].update({"gpt2/tiny": [0.8, 0.84]}), "compiled, to one here, gpt2"),
         ):  # fmt: skip
             beside = copy.deepcopy(gpu_samples.BESIDE)
             change(beside[name])
@@ -251,7 +251,7 @@ class Goals(unittest.TestCase):
     def test_pairs_on_both_sides_of_a_goal_and_a_single_pair_decide_nothing(self):
         for ratios in ([1.2, 1.6], [1.6]):
             beside = copy.deepcopy(gpu_samples.BESIDE)
-            beside["python_eager"]["ratios"]["mlp"] = ratios
+            beside["python_eager"]["ratios"]["mlp/base"] = ratios
             self.assertEqual(words(page_of(beside=beside), "eager, to one here, mlp"), {OPEN})
 
     def test_short_steps_and_tensor_digests_are_recorded_and_the_goal_of_long_steps_stays_open_to_see(self):

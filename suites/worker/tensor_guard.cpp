@@ -10,16 +10,16 @@
 
 namespace reprobench {
 
-namespace {
-
 // What has to hold of a tensor, each with the setting that makes it so; all are strided.
-struct Placement {
+struct TensorPlacement {
   c10::Device device;
   std::string device_setting;          // "`offload: optimizer`"
   std::optional<at::ScalarType> type;  // nothing: any
   std::string type_setting;
   bool is_pinned = false;  // of host memory; what need not be pinned may be
 };
+
+namespace {
 
 // "before the phase `clip`"
 std::string text_of(PhaseSide side, StatePhase phase) {
@@ -35,7 +35,7 @@ std::string setting(const char* name, const KnobValues& resolved) {
 std::string type_word(at::ScalarType type) { return at::toString(type); }
 
 // What is wrong with a tensor: "on device meta, expected cpu by `offload: optimizer`".
-std::optional<std::string> misplaced(const at::Tensor& tensor, const Placement& expected) {
+std::optional<std::string> misplaced(const at::Tensor& tensor, const TensorPlacement& expected) {
   if (tensor.device() != expected.device) {
     return "on device " + tensor.device().str() + ", expected " + expected.device.str() + " by " +
            expected.device_setting;
@@ -55,10 +55,10 @@ std::optional<std::string> misplaced(const at::Tensor& tensor, const Placement& 
 }  // namespace
 
 struct TensorGuard::Declarations {
-  Placement parameters;  // and gradients, where the training runs
-  Placement shards;      // of ZeRO 3
-  Placement kept;        // by the optimizer, and what it updates
-  Placement scalars;
+  TensorPlacement parameters;  // and gradients, where the training runs
+  TensorPlacement shards;      // of ZeRO 3
+  TensorPlacement kept;        // by the optimizer, and what it updates
+  TensorPlacement scalars;
 };
 
 TensorGuard::TensorGuard(const TrainState& state, const c10::Device& where, const KnobValues& resolved,
@@ -68,19 +68,20 @@ TensorGuard::TensorGuard(const TrainState& state, const c10::Device& where, cons
   const std::string precision = setting("precision", resolved);
   const std::string offload = setting("offload", resolved);
   const c10::Device host(c10::DeviceType::CPU);
-  const Placement here{where, "`device: " + where.str() + "`", type, precision};
-  const Placement kept_here{where, offload, type, precision};
-  const Placement on_host{host, offload, type, precision, is_pinned.value_or(where.is_cuda())};
+  const TensorPlacement here{where, "`device: " + where.str() + "`", type, precision};
+  const TensorPlacement kept_here{where, offload, type, precision};
+  const TensorPlacement on_host{host, offload, type, precision, is_pinned.value_or(where.is_cuda())};
   const bool offloads = resolved.at("offload") != "none";
   declared_ = std::make_unique<Declarations>(
       Declarations{here, resolved.at("offload") == "optimizer_and_param" ? on_host : here,
-                   offloads ? on_host : kept_here, Placement{host, setting("loss_scale", resolved), {}, ""}});
+                   offloads ? on_host : kept_here, TensorPlacement{host, setting("loss_scale", resolved), {}, ""}});
 }
 
 TensorGuard::~TensorGuard() = default;
 
 void TensorGuard::check(PhaseSide side, StatePhase phase) const {
-  const auto hold = [&](const at::Tensor& tensor, const Placement& expected, TensorRole role, const std::string& name) {
+  const auto hold = [&](const at::Tensor& tensor, const TensorPlacement& expected, TensorRole role,
+                        const std::string& name) {
     if (!tensor.defined()) return;
     if (const auto problem = misplaced(tensor, expected)) {
       throw RunFailure("device_consistency",

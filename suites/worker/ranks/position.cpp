@@ -21,14 +21,6 @@ constexpr std::size_t kNameBytes = 32;
 constexpr std::size_t kDetailBytes = 40;
 constexpr std::int64_t kSlots = 32;  // a rank is never so many calls ahead of another that it waits for in each
 
-// A call as it lies in the file.
-struct Slot {
-  std::atomic<std::int64_t> number;  // written last; 0 while the rest is
-  std::int64_t bytes;
-  char name[kNameBytes];
-  char detail[kDetailBytes];
-};
-
 void put(char* to, std::size_t capacity, std::string_view text) {
   const std::size_t length = std::min(text.size(), capacity - 1);
   std::memcpy(to, text.data(), length);
@@ -38,6 +30,14 @@ void put(char* to, std::size_t capacity, std::string_view text) {
 }  // namespace
 
 struct PositionFile::Words {
+  // A call as it lies in the file.
+  struct Slot {
+    std::atomic<std::int64_t> number;  // written last; 0 while the rest is
+    std::int64_t bytes;
+    char name[kNameBytes];
+    char detail[kDetailBytes];
+  };
+
   std::atomic<std::int64_t> entered;
   std::atomic<std::int64_t> left;
   Slot slots[kSlots];
@@ -95,7 +95,7 @@ PositionFile::~PositionFile() {
 
 void PositionFile::enter(std::string_view name, std::int64_t bytes, std::string_view detail) {
   const std::int64_t number = words_->entered.load(std::memory_order_relaxed) + 1;
-  Slot& slot = words_->slot(number);
+  Words::Slot& slot = words_->slot(number);
   slot.number.store(0, std::memory_order_release);
   slot.bytes = bytes;
   put(slot.name, kNameBytes, name);
@@ -113,7 +113,7 @@ Position PositionFile::now() const {
   // Backwards, until one that is being written over or never was.
   for (std::int64_t number = position.entered; number > std::max<std::int64_t>(position.entered - kSlots, 0);
        --number) {
-    const Slot& slot = words_->slot(number);
+    const Words::Slot& slot = words_->slot(number);
     if (slot.number.load(std::memory_order_acquire) != number) break;
     CollectiveCall call{std::string(slot.name, strnlen(slot.name, kNameBytes)), slot.bytes,
                         std::string(slot.detail, strnlen(slot.detail, kDetailBytes))};
@@ -126,8 +126,8 @@ Position PositionFile::now() const {
 
 bool PositionFile::differs_from(const PositionFile& other) const {
   const std::int64_t number = words_->entered.load(std::memory_order_relaxed);
-  const Slot& own = words_->slot(number);
-  const Slot& its = other.words_->slot(number);
+  const Words::Slot& own = words_->slot(number);
+  const Words::Slot& its = other.words_->slot(number);
   if (its.number.load(std::memory_order_acquire) != number) return false;
   const bool differs = own.bytes != its.bytes || std::memcmp(own.name, its.name, kNameBytes) != 0 ||
                        std::memcmp(own.detail, its.detail, kDetailBytes) != 0;
