@@ -90,6 +90,9 @@ TEST_CASE("ranks share the threads of their attempt, and each has one", "[contra
   CHECK(threads("5", 2) == "2");
   CHECK(threads("1", 2) == "1");
   CHECK(request.knobs.at("threads") == "1");
+  request.knobs["replicas"] = "2";
+  CHECK(threads("4", 1) == "2");  // as many as one of two ranks has
+  CHECK(threads("1", 1) == "1");
 }
 
 TEST_CASE("what belongs to an attempt is no part of the canonical request", "[contract]") {

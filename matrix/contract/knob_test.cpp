@@ -22,7 +22,8 @@ TEST_CASE("the default of every knob is the one that cells were named with", "[c
         "loader_threads=0 "
         "loss_scale=constant loss_scale_growth_interval=2000 "
         "lr_schedule=preset max_grad_norm=0 mkl_cbwr=native offload=none onednn=on onednn_isa=cpu_isa "
-        "optimizer_layout=per_tensor overlap=off precision=fp32 reduced_reduction=preset rendezvous=file seed=1 "
+        "optimizer_layout=per_tensor overlap=off precision=fp32 reduced_reduction=preset rendezvous=file replicas=1 "
+        "seed=1 "
         "sequence_lengths=fixed "
         "tf32=off threads=1 "
         "warmup_steps=5 zero_stage=0");
@@ -63,7 +64,7 @@ TEST_CASE("a knob takes its values, a whole number from 1 or from 0 on, or an am
         "lr_schedule: preset constant warmup_cosine;max_grad_norm: amount;"
         "mkl_cbwr: native compatible avx2 avx512;offload: none optimizer optimizer_and_param;onednn: on off;"
         "onednn_isa: cpu_isa sse41 avx2 avx512;optimizer_layout: per_tensor flat;overlap: off on;"
-        "precision: fp32 bf16 fp16 fp64;reduced_reduction: preset off on;rendezvous: file tcp;seed:;"
+        "precision: fp32 bf16 fp16 fp64;reduced_reduction: preset off on;rendezvous: file tcp;replicas:;seed:;"
         "sequence_lengths: fixed bucketed;tf32: off on;threads:;warmup_steps:;zero_stage: 0 1 2 3;");
   const Knob& number = *find_knob("threads");
   for (const char* taken : {"1", "9", "10", "123456789"}) CHECK(accepts(number, taken));

@@ -4,6 +4,7 @@
 
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/probe.hpp"
+#include "matrix/contract/replicas.hpp"
 
 namespace reprobench {
 
@@ -45,6 +46,8 @@ constexpr InjectionKind kInjectionKinds[] = {{"weight_ulp", true},
                                              {"parameters_kept_whole", false},
                                              {"bucket_late", false},
                                              {"bucket_order", false},
+                                             {"replica_stale", false},
+                                             {"replica_gradient_lost", false},
                                              {"result_bit", false, true},
                                              {"result_wrong", false, true},
                                              {"operation_slow", false, true},
@@ -78,8 +81,9 @@ bool is_of_resuming(const Injection& injection) {
 KnobValues knobs_of_rank(const CellRequest& request) {
   KnobValues knobs = request.knobs;
   const auto threads = knobs.find("threads");
-  if (request.world_size <= 1 || threads == knobs.end()) return knobs;
-  threads->second = std::to_string(std::max(1, std::stoi(threads->second) / request.world_size));
+  const std::int64_t sharers = request.world_size * replicas_of(knobs);
+  if (sharers <= 1 || threads == knobs.end()) return knobs;
+  threads->second = std::to_string(std::max<std::int64_t>(1, std::stoll(threads->second) / sharers));
   return knobs;
 }
 
@@ -96,11 +100,13 @@ std::int64_t last_step_of(const CellRequest& request) {
 
 std::int64_t micro_batches_of(const CellRequest& request) {
   const auto accumulate = request.knobs.find("accumulate");
-  return request.world_size * (accumulate == request.knobs.end() ? 1 : std::stoll(accumulate->second));
+  return request.world_size * replicas_of(request.knobs) *
+         (accumulate == request.knobs.end() ? 1 : std::stoll(accumulate->second));
 }
 
 bool measures_gemm_peak(const CellRequest& request) {
-  return request.gemm_peak_samples > 0 && !request.workload.is_probe() && !request.replay && request.world_size == 1;
+  return request.gemm_peak_samples > 0 && !request.workload.is_probe() && !request.replay && request.world_size == 1 &&
+         replicas_of(request.knobs) == 1;
 }
 
 int gpus_of_rank(const CellRequest& request) {

@@ -236,7 +236,7 @@ struct Description<CellRequest> {
   }
 };
 
-// What holds inside one rank: `threads` are the whole attempt's and its ranks share them, each with one at least.
+// What holds inside one rank: `threads` are the whole attempt's; its ranks, or replicas, share them, each with one.
 KnobValues knobs_of_rank(const CellRequest& request);
 
 // How many GPUs one of its processes sees: of a cell of the CPU none.
@@ -246,11 +246,11 @@ int gpus_of_rank(const CellRequest& request);
 std::int64_t first_step_of(const CellRequest& request);
 std::int64_t last_step_of(const CellRequest& request);
 
-// Into how many equal micro-batches all ranks together cut a step's batch: `world_size` times the knob `accumulate`.
+// Into how many equal micro-batches a step's batch is cut: `world_size` times the knobs `replicas` and `accumulate`.
 std::int64_t micro_batches_of(const CellRequest& request);
 
 // Whether matrix products are timed once this training is over: what its speed is a share of. A replay is not timed,
-// and ranks that share a host would time each other.
+// and ranks or replicas that share a host would time each other.
 bool measures_gemm_peak(const CellRequest& request);
 
 // Which turn of a resident worker a step belongs to, from 0; nothing for a worker without turns.

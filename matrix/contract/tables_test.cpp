@@ -111,7 +111,7 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
         "tf32 "
         "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale order_and_decay "
         "gelu_constant gelu_written_out attention_scale cast_inserted parameters_kept_whole bucket_late "
-        "bucket_order ");
+        "bucket_order replica_stale replica_gradient_lost ");
   CHECK_FALSE(is_of_probe(fault_of("no_such_kind")));
   CHECK_FALSE(is_of_resuming(fault_of("no_such_kind")));
 }
@@ -123,6 +123,9 @@ TEST_CASE("ranks and accumulation make micro-batches together", "[contract]") {
   CHECK(micro_batches_of(request) == 3);
   request.knobs["accumulate"] = "4";
   CHECK(micro_batches_of(request) == 12);
+  request.world_size = 1;
+  request.knobs["replicas"] = "2";
+  CHECK(micro_batches_of(request) == 8);
 }
 
 TEST_CASE("each probe has its operations and presets, and only collectives take several ranks", "[contract]") {

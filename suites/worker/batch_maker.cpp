@@ -54,7 +54,7 @@ BatchMaker::BatchMaker(const Model& model, const ModelPreset& preset, std::span<
 
 std::vector<std::int64_t> BatchMaker::samples(std::int64_t step) {
   const auto first = static_cast<std::size_t>(layout_.first() * micro_batch_size_);
-  const auto count = static_cast<std::size_t>(layout_.accumulated * micro_batch_size_);
+  const auto count = static_cast<std::size_t>(layout_.of_rank() * micro_batch_size_);
   const std::lock_guard lock(mutex_);
   const auto own = order_.batch(step).subspan(first, count);
   return {own.begin(), own.end()};

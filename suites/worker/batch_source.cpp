@@ -124,7 +124,7 @@ BatchSource::BatchSource(const Model& model, const ModelPreset& preset, std::spa
                       layout,
                       loading}) {
   const std::vector<FieldSpec>& all = tensors_->maker.fields();
-  for (std::int64_t i = 0; i < layout.accumulated; ++i) {
+  for (std::int64_t i = 0; i < layout.of_rank(); ++i) {
     MicroBatch& micro_batch = tensors_->micro_batches.emplace_back();
     micro_batch.fields = all;
     for (const FieldSpec& field : all) {

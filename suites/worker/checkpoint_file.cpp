@@ -21,12 +21,12 @@ constexpr const char* kCheckpointFormat = "reprobench/checkpoint 2";
 constexpr const char* kChecksumKey = "checksum";
 constexpr std::string_view kNumberPrefix = "optimizer.";
 
-// Where memory comes from, when kernels are loaded, who makes batches, what is written beside and how ranks share
-// the work out: the same bits whatever they are (of `accumulate` given as many micro-batches of all ranks, which the
-// workload's digest covers). Every other knob may change them.
-constexpr std::array<std::string_view, 10> kKnobsOfNoBit = {
-    "accumulate",      "allocator",      "cuda_allocator", "cuda_module_loading", "gathered_weights",
-    "loader_prefetch", "loader_threads", "overlap",        "rendezvous",          "zero_stage"};
+// Where memory comes from, when kernels are loaded, who makes batches, what is written beside and how ranks or replicas
+// share the work out: the same bits whatever they are (of `accumulate` and `replicas` given as many micro-batches of
+// all ranks, which the workload's digest covers). Every other knob may change them.
+constexpr std::array<std::string_view, 11> kKnobsOfNoBit = {
+    "accumulate",     "allocator", "cuda_allocator", "cuda_module_loading", "gathered_weights", "loader_prefetch",
+    "loader_threads", "overlap",   "replicas",       "rendezvous",          "zero_stage"};
 
 std::string contract_text() {
   return std::to_string(kContractVersion.major) + "." + std::to_string(kContractVersion.minor);

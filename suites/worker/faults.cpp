@@ -127,6 +127,9 @@ void parameters_kept_whole(const FaultSite& site) { site.state.keep_whole(); }
 // Planted in ranks/overlapped_exchange.hpp, which asks the request.
 void in_exchange(const FaultSite&) {}
 
+// Planted in replicas.hpp, which asks the request.
+void in_replicas(const FaultSite&) {}
+
 // What a product that overflows leaves behind. Of ZeRO 3 a gradient may be in shards already.
 void gradient_inf(const FaultSite& site) {
   const std::size_t index = *site.state.index_of(site.injection.tensor);
@@ -189,7 +192,7 @@ void targets_shifted(const FaultSite& site) {
   const bool has_target = std::ranges::count(fields, "target", &FieldSpec::name) > 0;
   for (std::size_t field = 1; field < fields.size(); ++field) {
     if (has_target && fields[field].name != "target") continue;
-    for (std::int64_t number = 0; number < site.batches.layout().accumulated; ++number) {
+    for (std::int64_t number = 0; number < site.batches.layout().of_rank(); ++number) {
       const at::Tensor& answers = site.batches.tensor(field, number);
       answers.copy_(answers.roll({1}, {0}));
     }
@@ -247,6 +250,8 @@ constexpr FaultKind kKinds[] = {
     {"parameters_kept_whole", FaultPhase::before_step, Target::none,     &parameters_kept_whole},
     {"bucket_late",     FaultPhase::before_step,       Target::none,      &in_exchange},
     {"bucket_order",    FaultPhase::before_step,       Target::none,      &in_exchange},
+    {"replica_stale",   FaultPhase::before_step,       Target::none,      &in_replicas},
+    {"replica_gradient_lost", FaultPhase::before_step, Target::none,      &in_replicas},
     {"skip_update",     FaultPhase::instead_of_update, Target::none,      &skip_update},
     {"updates_stop",    FaultPhase::instead_of_update, Target::none,      &skip_update, true},
     {"update_halved",   FaultPhase::before_step,       Target::none,      &update_halved},
@@ -293,6 +298,9 @@ void check_settings(const FaultKind& kind, const FaultSite& site, const CellRequ
   const auto overlap = request.knobs.find("overlap");
   if (kind.apply == &in_exchange && (overlap == request.knobs.end() || overlap->second != "on")) {
     refuse("only with `overlap: on` are gradients exchanged in buckets while the backward pass goes on");
+  }
+  if (kind.apply == &in_replicas && site.batches.layout().replicas == 1) {
+    refuse("only with `replicas: 2` or more is there a replica that gets weights and gives gradients");
   }
 }
 

@@ -32,6 +32,7 @@ constexpr KnobRow kWorkloadRows[] = {
     {"overlap", &take_as_is, &support_everything},
     {"precision", &take_as_is, &support_everything},
     {"rendezvous", &take_as_is, &support_everything},
+    {"replicas", &take_as_is, &support_everything},
     {"seed", &take_as_is, &support_everything},
     {"sequence_lengths", &take_as_is, &support_everything},
     {"warmup_steps", &take_as_is, &support_everything},
@@ -169,8 +170,8 @@ ModelPreset with_schedule(ModelPreset preset, const KnobValues& values) {
   return preset;
 }
 
-AutocastScope::AutocastScope(Precision precision, const c10::Device& device)
-    : precision_(precision), on_cpu_(device.is_cpu()) {
+AutocastScope::AutocastScope(Precision precision, const c10::Device& device, Casts casts)
+    : precision_(precision), on_cpu_(device.is_cpu()), casts_(casts) {
   if (!active()) return;
   check_autocast(precision_, on_cpu_);
   switch_autocast(on_cpu_ ? at::kCPU : at::kCUDA, narrow_type(precision_), true);
@@ -179,8 +180,10 @@ AutocastScope::AutocastScope(Precision precision, const c10::Device& device)
 AutocastScope::~AutocastScope() {
   if (!active()) return;
   switch_autocast(on_cpu_ ? at::kCPU : at::kCUDA, narrow_type(precision_), false);
-  at::autocast::clear_cache();  // its 16-bit copies of the weights are those of this step
+  if (casts_ == Casts::dropped) drop_casts();
 }
+
+void AutocastScope::drop_casts() { at::autocast::clear_cache(); }
 
 bool AutocastScope::active() const { return precision_ == Precision::bf16 || precision_ == Precision::fp16; }
 

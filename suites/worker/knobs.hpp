@@ -23,20 +23,28 @@ Precision precision_of(const KnobValues& values);
 // `preset` with the schedule that `lr_schedule` asks for. Throws RunFailure "bad_request" for a warm-up without one.
 ModelPreset with_schedule(ModelPreset preset, const KnobValues& values);
 
-// While it lives, the device's operations run in bf16 or fp16 over fp32 weights; nothing for other precisions. Throws
-// RunFailure "unsupported" where the stack cannot.
+// While it lives, the thread's operations on the device run in bf16 or fp16 over fp32 weights; nothing for other
+// precisions. Throws RunFailure "unsupported" where the stack cannot.
 class AutocastScope {
  public:
-  AutocastScope(Precision precision, const c10::Device& device);
+  // LibTorch keeps 16-bit copies of the weights, so that one that is read twice is cast once. They are those of this
+  // step, and dropped at the end. In some releases all threads share them: where several are in a scope, none may drop
+  // what another still reads (which would change the order in which its gradient is added up), and each calls
+  // drop_casts() once all have left theirs.
+  enum class Casts { dropped, kept };
+  AutocastScope(Precision precision, const c10::Device& device, Casts casts = Casts::dropped);
   ~AutocastScope();
   AutocastScope(const AutocastScope&) = delete;
   AutocastScope& operator=(const AutocastScope&) = delete;
+
+  static void drop_casts();
 
  private:
   bool active() const;
 
   Precision precision_;
   bool on_cpu_;
+  Casts casts_;
 };
 
 }  // namespace reprobench

@@ -23,8 +23,19 @@ class LoopContext::Within {
   InBlock before_;
 };
 
-LoopContext::LoopContext(const TrainingRun& run)
-    : run_(run), checkpoints_blocks_(run.result.knobs_resolved.at("gradient_checkpointing") == "on") {}
+LoopContext::LoopContext(const TrainingRun& run, int replica)
+    : run_(run),
+      replica_(replica),
+      checkpoints_blocks_(run.result.knobs_resolved.at("gradient_checkpointing") == "on"),
+      micro_batch_(run.layout().number(replica, 0)) {}
+
+const at::Tensor& LoopContext::parameter(std::size_t index) const {
+  return replica_ == 0 ? run_.state.parameter(index) : run_.replicas->parameter(replica_, index);
+}
+
+const at::Tensor& LoopContext::buffer(std::size_t index) const {
+  return replica_ == 0 ? run_.state.buffer(index) : run_.replicas->buffer(replica_, index);
+}
 
 std::string_view LoopContext::knob(std::string_view name) const {
   return run_.result.knobs_resolved.at(std::string(name));
@@ -32,16 +43,16 @@ std::string_view LoopContext::knob(std::string_view name) const {
 
 void LoopContext::tap(const at::Tensor& value, std::string_view name) {
   if (in_block_ == InBlock::again) return;
-  run_.replay.end_module(name);
-  run_.recorder.tap(value, named(name));
+  if (replica_ == 0) run_.replay.end_module(name);
+  run_.recorder.tap(value, named(name), replica_);
 }
 
 void LoopContext::mask(const at::Tensor& mask, std::string_view event) {
-  if (in_block_ != InBlock::again) run_.recorder.mask(mask, named(event));
+  if (in_block_ != InBlock::again) run_.recorder.mask(mask, named(event), replica_);
 }
 
 void LoopContext::choice(const at::Tensor& scores, std::string_view event) {
-  if (in_block_ != InBlock::again) run_.recorder.choice(scores, named(event));
+  if (in_block_ != InBlock::again) run_.recorder.choice(scores, named(event), replica_);
 }
 
 // A block within a block is part of it.
@@ -59,7 +70,7 @@ at::Tensor LoopContext::block(const std::vector<at::Tensor>& inputs, const Block
 }
 
 bool LoopContext::plants(std::string_view kind, std::string_view module) {
-  return run_.fault != nullptr && run_.fault->changes(kind, module);
+  return replica_ == 0 && run_.fault != nullptr && run_.fault->changes(kind, module);
 }
 
 void LoopContext::check_blocks() const {

@@ -15,12 +15,13 @@ namespace reprobench {
 
 class LoopContext final : public StepContext {
  public:
-  explicit LoopContext(const TrainingRun& run);
+  // Of that replica; one context serves one thread.
+  explicit LoopContext(const TrainingRun& run, int replica = 0);
 
   const ModelPreset& preset() const override { return run_.preset; }
   std::string_view knob(std::string_view name) const override;
-  const at::Tensor& parameter(std::size_t index) const override { return run_.state.parameter(index); }
-  const at::Tensor& buffer(std::size_t index) const override { return run_.state.buffer(index); }
+  const at::Tensor& parameter(std::size_t index) const override;
+  const at::Tensor& buffer(std::size_t index) const override;
   void tap(const at::Tensor& value, std::string_view name) override;
   void mask(const at::Tensor& mask, std::string_view event) override;
   void choice(const at::Tensor& scores, std::string_view event) override;
@@ -28,7 +29,7 @@ class LoopContext final : public StepContext {
   bool plants(std::string_view kind, std::string_view module) override;
   void keep(std::shared_ptr<const void> network) override { network_ = std::move(network); }
 
-  void enter_micro_batch(std::int64_t number) { micro_batch_ = number; }
+  void enter_round(std::int64_t round) { micro_batch_ = run_.layout().number(replica_, round); }
   const Batch& batch() const { return run_.batches.micro_batch(micro_batch_); }
 
   // After a forward pass. Throws RunFailure "unsupported" where blocks were to be computed again and there were none.
@@ -41,6 +42,7 @@ class LoopContext final : public StepContext {
   std::string named(std::string_view name) const { return run_.layout().named(name, micro_batch_); }
 
   const TrainingRun& run_;
+  int replica_;
   bool checkpoints_blocks_;
   bool has_blocks_ = false;
   InBlock in_block_ = InBlock::no;

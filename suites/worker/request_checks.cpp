@@ -7,6 +7,7 @@
 #include <c10/core/Device.h>
 
 #include "matrix/contract/available_memory.hpp"
+#include "matrix/contract/replicas.hpp"
 #include "models/state_bytes.hpp"
 #include "suites/worker/run_failure.hpp"
 
@@ -64,6 +65,7 @@ void check_ranks_on_gpus(const CellRequest& request) {
 void check_request(const CellRequest& request) {
   if (request.workload.steps < 1) throw RunFailure("bad_request", "`steps` is not positive");
   check_ranks_on_gpus(request);
+  if (const auto why = why_no_replicas(request, request.world_size)) throw RunFailure("unsupported", *why);
   if (request.replay && request.checkpoint) throw RunFailure("unsupported", "a replay has no checkpoints");
   if (request.poison_allocator && std::getenv("MALLOC_PERTURB_") == nullptr) {
     throw RunFailure("bad_request", "`poison_allocator` is asked for, but MALLOC_PERTURB_ is not set");
@@ -126,9 +128,13 @@ bool overlaps(const KnobValues& resolved, const Layout& layout) {
   return true;
 }
 
-void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device) {
+void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device,
+                  int replicas) {
   if (!device.where().is_cpu()) return;
-  const StateBytes bytes = state_bytes(model, preset, precision == Precision::fp64 ? 8 : 4);
+  StateBytes bytes = state_bytes(model, preset, precision == Precision::fp64 ? 8 : 4);
+  for (std::int64_t StateBytes::*each : {&StateBytes::parameters, &StateBytes::gradients, &StateBytes::buffers}) {
+    bytes.*each *= replicas;
+  }
   const std::int64_t available_bytes = available_memory_bytes();
   if (bytes.total() <= available_bytes) return;
   std::array<char, 64> have{};

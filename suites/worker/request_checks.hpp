@@ -37,7 +37,9 @@ Offload offload_of(const KnobValues& resolved, const Layout& layout, OptimizerLa
 // has nobody to exchange with.
 bool overlaps(const KnobValues& resolved, const Layout& layout);
 
-// A state that cannot fit is refused before any of it is allocated: the kernel would kill the process, or swap.
-void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device);
+// A state that cannot fit, with the weights and gradients of that many replicas, is refused before any of it is
+// allocated: the kernel would kill the process, or swap.
+void check_memory(const Model& model, const ModelPreset& preset, Precision precision, const ComputeDevice& device,
+                  int replicas);
 
 }  // namespace reprobench

@@ -27,6 +27,17 @@ struct StepRecorder::Gradient {
   at::Tensor value;
 };
 
+// What a replica's passes showed, in their order.
+struct StepRecorder::Shown {
+  std::vector<Tapped> taps;
+  std::vector<Gradient> gradients;
+
+  void clear() {
+    taps.clear();
+    gradients.clear();
+  }
+};
+
 namespace {
 
 std::vector<std::int64_t> positions_of_ones(const at::Tensor& mask) {
@@ -50,15 +61,18 @@ bool is_log_spaced(std::int64_t step) {
 }
 
 StepRecorder::StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
-                           ZeroShards* shards, const BatchSource& batches, ComputeDevice& device, TraceWriter& trace)
+                           ZeroShards* shards, const Replicas* replicas, const BatchSource& batches,
+                           ComputeDevice& device, TraceWriter& trace)
     : level_(level),
       steps_(steps),
       state_(state),
       shards_(shards),
+      replicas_(replicas),
       batches_(batches),
       device_(device),
       trace_(trace),
-      chain_(workload) {}
+      chain_(workload),
+      shown_(static_cast<std::size_t>(batches.layout().replicas)) {}
 
 StepRecorder::~StepRecorder() = default;
 
@@ -66,38 +80,48 @@ void StepRecorder::before_step(std::int64_t step) {
   if (level_ == TraceLevel::step) return;
   with_sketches_ = is_log_spaced(step) || step == steps_;
   tensors_ = {step, false, {}};
-  taps_.clear();
-  gradients_.clear();
+  for (Shown& shown : shown_) shown.clear();
   of_micro_batches_.clear();
   add_state(TensorRole::parameter);
+  add_replicas();
 }
 
-void StepRecorder::tap(const at::Tensor& value, std::string_view name) {
+void StepRecorder::tap(const at::Tensor& value, std::string_view name, int replica) {
   if (level_ == TraceLevel::step) return;
   const OperatorPause pause;
-  taps_.push_back({std::string(name), value.detach(), TensorRole::forward_output});
+  Shown& shown = shown_[static_cast<std::size_t>(replica)];
+  shown.taps.push_back({std::string(name), value.detach(), TensorRole::forward_output});
   if (!value.requires_grad()) return;  // made of frozen parameters alone
-  value.register_hook([this, name = std::string(name)](const at::Tensor& gradient) {
+  value.register_hook([&shown, name = std::string(name)](const at::Tensor& gradient) {
     const OperatorPause in_hook;
-    gradients_.push_back({name, gradient.detach()});
+    shown.gradients.push_back({name, gradient.detach()});
   });
 }
 
-void StepRecorder::mask(const at::Tensor& mask, std::string_view event) {
+void StepRecorder::mask(const at::Tensor& mask, std::string_view event, int replica) {
   if (level_ == TraceLevel::step) return;
   const OperatorPause pause;
-  taps_.push_back({std::string(event), mask.detach(), TensorRole::mask});
+  shown_[static_cast<std::size_t>(replica)].taps.push_back({std::string(event), mask.detach(), TensorRole::mask});
 }
 
-void StepRecorder::choice(const at::Tensor& scores, std::string_view event) {
+void StepRecorder::choice(const at::Tensor& scores, std::string_view event, int replica) {
   if (level_ == TraceLevel::step) return;
   const OperatorPause pause;
-  taps_.push_back({std::string(event), scores.detach(), TensorRole::choice});
+  shown_[static_cast<std::size_t>(replica)].taps.push_back({std::string(event), scores.detach(), TensorRole::choice});
 }
 
-void StepRecorder::micro_batch_gradients(std::int64_t number) {
+void StepRecorder::micro_batch_gradients(std::int64_t round) {
+  if (level_ == TraceLevel::step) return;
+  const Layout& layout = batches_.layout();
   for (std::size_t i = 0; i < state_.size(); ++i) {
-    if (state_.gradient(i).defined()) micro_batch_gradient(i, number);
+    if (state_.gradient(i).defined()) micro_batch_gradient(i, layout.number(0, round));
+  }
+  for (int replica = 1; replica < layout.replicas; ++replica) {
+    for (std::size_t i = 0; i < state_.size(); ++i) {
+      const at::Tensor& gradient = replicas_->gradient(replica, i);
+      if (!gradient.defined()) continue;
+      of_micro_batches_.push_back({layout.named(state_.name(i), layout.number(replica, round)), gradient});
+    }
   }
 }
 
@@ -186,22 +210,28 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
   // The parameters that entered the step are in the list already; the batch goes before them.
   std::vector<TensorRecord> parameters = std::move(tensors_.tensors);
   tensors_.tensors.clear();
-  for (std::int64_t number = 0; number < batches_.layout().accumulated; ++number) {
+  for (std::int64_t number = 0; number < batches_.layout().of_rank(); ++number) {
     for (std::size_t i = 0; i < batches_.fields().size(); ++i) {
       add_tensor(batches_.layout().named(batches_.fields()[i].name, number), TensorRole::input,
                  batches_.tensor(i, number));
     }
   }
   for (TensorRecord& parameter : parameters) tensors_.tensors.push_back(std::move(parameter));
-  for (const Tapped& tapped : taps_) {
-    if (tapped.role == TensorRole::forward_output) {
-      add_tensor(tapped.name, tapped.role, tapped.value);
-    } else {
-      add_event(tapped, measured);
+  for (const Shown& shown : shown_) {
+    for (const Tapped& tapped : shown.taps) {
+      if (tapped.role == TensorRole::forward_output) {
+        add_tensor(tapped.name, tapped.role, tapped.value);
+      } else {
+        add_event(tapped, measured);
+      }
     }
   }
   add_tensor("loss", TensorRole::loss, loss);
-  for (const Gradient& gradient : gradients_) add_tensor(gradient.name, TensorRole::grad_output, gradient.value);
+  for (const Shown& shown : shown_) {
+    for (const Gradient& gradient : shown.gradients) {
+      add_tensor(gradient.name, TensorRole::grad_output, gradient.value);
+    }
+  }
   for (const Gradient& gradient : of_micro_batches_) {
     add_tensor(gradient.name, TensorRole::parameter_gradient, gradient.value);
   }
@@ -209,8 +239,7 @@ void StepRecorder::collect_tensors(StepMeasurement& measured, const at::Tensor& 
   add_state(TensorRole::optimizer_state);
   add_state(TensorRole::buffer);
   add_state(TensorRole::scaler_state);
-  taps_.clear();
-  gradients_.clear();
+  for (Shown& shown : shown_) shown.clear();
   of_micro_batches_.clear();
 }
 
@@ -285,12 +314,22 @@ void StepRecorder::add_state(TensorRole role) {
   }
 }
 
+// What every replica but the first computes with.
+void StepRecorder::add_replicas() {
+  for (int replica = 1; replica < batches_.layout().replicas; ++replica) {
+    for (std::size_t i = 0; i < state_.size(); ++i) {
+      add_tensor(name_in_replica(state_.name(i), replica), TensorRole::parameter, replicas_->parameter(replica, i));
+    }
+  }
+}
+
 void StepRecorder::finish() {
   with_sketches_ = true;
   tensors_ = {steps_done_, true, {}};
   for (const TensorRole role :
        {TensorRole::parameter, TensorRole::optimizer_state, TensorRole::buffer, TensorRole::scaler_state}) {
     add_state(role);
+    if (role == TensorRole::parameter) add_replicas();
   }
   trace_.add(tensors_);
   trace_.write();

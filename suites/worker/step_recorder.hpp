@@ -9,7 +9,8 @@
 // gradient norm and the resident set. Level `tensor`: a root over every tensor of the step, in the order the step meets
 // them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last. What belongs to one of several micro-batches
 // has its number in its name (Layout::named); losses and gradients without are the means over all of them, on every
-// rank the same.
+// rank the same. Of several replicas in one process the first one's state is recorded, and beside its parameters each
+// other's, whose names say whose they are (replicas.hpp).
 //
 // What ranks share out (ZeRO) is put together for the trace of level `tensor` and recorded whole, so that layouts can
 // be compared, by those ranks alone that hold some of it.
@@ -27,6 +28,7 @@
 #include "suites/worker/batch_source.hpp"
 #include "suites/worker/device.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
+#include "suites/worker/replicas.hpp"
 #include "suites/worker/trace_writer.hpp"
 #include "suites/worker/train_state.hpp"
 
@@ -37,21 +39,23 @@ bool is_log_spaced(std::int64_t step);
 
 class StepRecorder {
  public:
-  // The chain starts from the workload's digest; `shards` is null unless the state is sharded. All references must
-  // outlive the recorder.
+  // The chain starts from the workload's digest; `shards` is null unless the state is sharded, `replicas` unless there
+  // are several. All references must outlive the recorder.
   StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
-               ZeroShards* shards, const BatchSource& batches, ComputeDevice& device, TraceWriter& trace);
+               ZeroShards* shards, const Replicas* replicas, const BatchSource& batches, ComputeDevice& device,
+               TraceWriter& trace);
   ~StepRecorder();
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;
 
   void before_step(std::int64_t step);
-  void tap(const at::Tensor& value, std::string_view name);
-  void mask(const at::Tensor& mask, std::string_view event);
-  void choice(const at::Tensor& scores, std::string_view event);
+  // Each replica's thread may show its own, and the backward pass its gradients, while others do.
+  void tap(const at::Tensor& value, std::string_view name, int replica = 0);
+  void mask(const at::Tensor& mask, std::string_view event, int replica = 0);
+  void choice(const at::Tensor& scores, std::string_view event, int replica = 0);
 
-  // The gradients of a micro-batch that are about to be added to those of others.
-  void micro_batch_gradients(std::int64_t number);
+  // The gradients of each replica's micro-batch of that round, which are about to be added to those of others.
+  void micro_batch_gradients(std::int64_t round);
   void micro_batch_gradient(std::size_t parameter, std::int64_t number);  // of one that is about to be shared out
 
   // `measured` comes with step, learning rate and samples; the rest is filled in here or when the step is completed.
@@ -70,6 +74,7 @@ class StepRecorder {
  private:
   struct Tapped;
   struct Gradient;
+  struct Shown;
   struct Captured {
     StepMeasurement measured;
     std::unique_ptr<StepTimer> timer;
@@ -85,6 +90,7 @@ class StepRecorder {
   void add_gradients();
   void add_shared_parameters();
   void add_shared_optimizer_state();
+  void add_replicas();
   bool measures_state(std::int64_t step) const;
   std::vector<at::Tensor> step_tensors(std::int64_t step, std::span<const at::Tensor> outputs,
                                        const at::Tensor& loss) const;
@@ -96,13 +102,13 @@ class StepRecorder {
   std::int64_t steps_done_ = 0;
   const TrainState& state_;
   ZeroShards* shards_;
+  const Replicas* replicas_;
   const BatchSource& batches_;
   ComputeDevice& device_;
   TraceWriter& trace_;
   Digest chain_;
   std::deque<Captured> captured_;
-  std::vector<Tapped> taps_;
-  std::vector<Gradient> gradients_;
+  std::vector<Shown> shown_;  // by each replica
   std::vector<Gradient> of_micro_batches_;
   bool with_sketches_ = false;
   TensorsRecord tensors_;

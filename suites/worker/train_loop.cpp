@@ -53,7 +53,7 @@ void record_step(TrainingRun& run, std::int64_t step, StepOutcome& outcome) {
   }
   measured.loss_scale = outcome.loss_scale;
   if (outcome.loss_scale) measured.events["skipped"] = outcome.is_skipped ? 1 : 0;
-  measured.samples = run.batches.micro_batch_size() * run.layout().accumulated;
+  measured.samples = run.batches.micro_batch_size() * run.layout().of_rank();
   run.recorder.capture(std::move(measured), std::move(outcome.timer), outcome.outputs, *outcome.loss);
   // A replay writes the chain into its states, so it waits for each step.
   complete_steps(run, run.request.replay ? 1 : run.device.steps_in_flight());
@@ -160,7 +160,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   const OptimizerLayout optimizer_layout =
       optimizer_layout_of(result.knobs_resolved, layout, device->where(), device->records_steps());
   const Offload offload = offload_of(result.knobs_resolved, layout, optimizer_layout, device->records_steps());
-  check_memory(model, preset, precision, *device);
+  check_memory(model, preset, precision, *device, layout.replicas);
   const std::optional<std::string> own_data = own_data_of(request.workload);
   std::optional<OwnWeights> own_weights = own_weights_of(request.workload, model, preset, tables.models);
   if (own_weights) result.weights = own_weights->use();
@@ -192,11 +192,13 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
   std::optional<OverlappedExchange> overlapped;
   if (overlaps(result.knobs_resolved, layout)) overlapped.emplace(*ranks, state, request.inject);
-  GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, shards ? &*shards : nullptr,
-                        overlapped ? &*overlapped : nullptr, state);
+  std::optional<Replicas> replicas;  // of what a checkpoint may have put back
+  if (layout.replicas > 1) replicas.emplace(layout.replicas, state, request.inject);
+  GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, replicas ? &*replicas : nullptr,
+                        shards ? &*shards : nullptr, overlapped ? &*overlapped : nullptr, state);
   const Digest& chain_before = request.replay ? replay.chain_before() : checkpoints.chain_before();
   StepRecorder recorder(request.trace, request.workload.steps, chain_before, state, shards ? &*shards : nullptr,
-                        batches, *device, trace);
+                        replicas ? &*replicas : nullptr, batches, *device, trace);
   std::optional<GatheredParameters> gathered;
   if (state.sharding().shares_parameters()) {
     const double share = layout.accumulated == 1 ? 1.0 / layout.ranks : 0;  // else gradients are added up first
@@ -221,6 +223,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                   gathered ? &*gathered : nullptr,
                   overlapped ? &*overlapped : nullptr,
                   ranks ? &*ranks : nullptr,
+                  replicas ? &*replicas : nullptr,
                   scaler,
                   guard,
                   max_grad_norm,

@@ -284,8 +284,9 @@ TEST_CASE("every kind of fault a request may name can be planted", "[worker]") {
     const Model& model = is_of_module ? model_called("gpt2") : mlp();
     CellRequest request = training_request(model, 2, TraceLevel::tensor);
     request.inject = Injection{std::string(kind.name), 2, kind.names_parameter ? "fc2.bias" : "", 1};
-    const std::string_view of_settings[] = {"offload_stale_parameter", "parameters_kept_whole", "bucket_late",
-                                            "bucket_order"};
+    const std::string_view of_settings[] = {
+        "offload_stale_parameter", "parameters_kept_whole", "bucket_late", "bucket_order",
+        "replica_stale",           "replica_gradient_lost"};
     const bool needs_setting = std::ranges::find(of_settings, kind.name) != std::end(of_settings);
     try {
       train(request);

@@ -227,8 +227,10 @@ const at::Tensor& TrainState::shard_gradient(std::size_t index) const {
 const at::Tensor& TrainState::flat_parameter(std::size_t index) const { return slots_[index].flat; }
 void TrainState::drop_gradient(std::size_t index) { slots_[index].parameter.mutable_grad() = at::Tensor(); }
 
-void TrainState::note_model_state() {
-  const ModelStateBytes now = model_state_bytes(*this);
+void TrainState::note_model_state(std::int64_t beside_bytes) {
+  ModelStateBytes now = model_state_bytes(*this);
+  now.all += beside_bytes;
+  now.on_device += beside_bytes;
   peak_ = {std::max(peak_.all, now.all), std::max(peak_.on_device, now.on_device),
            std::max(peak_.on_host, now.on_host)};
 }

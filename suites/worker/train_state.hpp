@@ -75,8 +75,9 @@ class TrainState {
   std::span<const at::Tensor> kept(std::size_t index) const;
   std::span<at::Tensor> kept(std::size_t index);
 
-  // The most of what model_state_bytes() (state_memory.hpp) was, each time this was noted.
-  void note_model_state();
+  // The most of what model_state_bytes() (state_memory.hpp) was, each time this was noted; `beside_bytes`: and of what
+  // other replicas of the model had on the device then.
+  void note_model_state(std::int64_t beside_bytes = 0);
   const ModelStateBytes& model_state_peak() const { return peak_; }
 
   // Of an offloaded state what the host updates of a parameter; undefined if that is nothing.

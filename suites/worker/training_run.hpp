@@ -14,6 +14,7 @@
 #include "suites/worker/ranks/overlapped_exchange.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
 #include "suites/worker/replay.hpp"
+#include "suites/worker/replicas.hpp"
 #include "suites/worker/step_recorder.hpp"
 #include "suites/worker/tensor_guard.hpp"
 #include "suites/worker/trace_writer.hpp"
@@ -37,6 +38,7 @@ struct TrainingRun {
   GatheredParameters* gathered;    // null: every rank has all parameters whole
   OverlappedExchange* overlapped;  // null: gradients are exchanged after the backward pass
   RankGroup* ranks;                // null: there is one
+  Replicas* replicas;              // null: the state is the only one
   LossScaler& scaler;
   const TensorGuard& guard;
   double max_grad_norm;  // 0: any
@@ -54,6 +56,10 @@ struct TrainingRun {
   template <class Pass>
   void backward_pass(std::int64_t step, double unscale, Pass work) const {
     overlapped == nullptr ? pass(work) : overlapped->during(step, unscale, work);
+  }
+  // Once for each replica, at the same time.
+  void at_once(const std::function<void(int replica)>& work) const {
+    replicas == nullptr ? work(0) : replicas->at_once(work);
   }
   bool fault_acts(FaultPhase phase, std::int64_t step) const { return fault != nullptr && fault->act(phase, step); }
 };

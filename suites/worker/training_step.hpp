@@ -1,11 +1,13 @@
 // One step of a training: forward and backward pass of each micro-batch, one gradient out of all of them, whether it is
-// finite, clipping, the update. Phases are timed as they end. On a device that records, the fourth step is recorded and
-// later ones launch it.
+// finite, clipping, the update. Replicas of the model do as many micro-batches at the same time as there are replicas,
+// all forward passes and then all backward passes. Phases are timed as they end. On a device that records, the fourth
+// step is recorded and later ones launch it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "suites/worker/loop_context.hpp"
 #include "suites/worker/training_run.hpp"
@@ -40,15 +42,23 @@ class TrainingSteps {
  private:
   StepOutcome run_operators(std::int64_t step);
   StepOutcome launch_recorded(std::int64_t step);
+  struct OtherReplica;
+
+  void clear_gradients();
+  void enter_round(std::int64_t round);
   void forward(StepOutcome& outcome);
+  void forward_of(LoopContext& context, Outputs& outputs, at::Tensor& loss);
   void backward(std::int64_t step, StepOutcome& outcome);
+  void backward_of(const at::Tensor& loss) const;
+  void add_gradients(const StepOutcome& outcome);
   void judge_gradients(StepOutcome& outcome);
   void update(std::int64_t step, StepOutcome& outcome);
 
   const TrainingRun& run_;
   std::int64_t first_step_;
   LoopContext context_;
-  StepOutcome recorded_;  // what a recording writes into
+  std::vector<std::unique_ptr<OtherReplica>> others_;  // of replica 1 and so on
+  StepOutcome recorded_;                               // what a recording writes into
   std::unique_ptr<RecordedWork> work_;
 };
 

@@ -7,10 +7,12 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 
 #include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
+#include "suites/worker/replicas.hpp"
 
 namespace reprobench {
 namespace {
@@ -62,22 +64,36 @@ void PairwiseSum::add_last_two() {
   left.terms += right.terms;
 }
 
-GradientSum::GradientSum(const Layout& layout, RankGroup* ranks, ZeroShards* shards, OverlappedExchange* overlapped,
-                         TrainState& state)
-    : layout_(layout), ranks_(ranks), shards_(shards), overlapped_(overlapped), state_(state) {}
+GradientSum::GradientSum(const Layout& layout, RankGroup* ranks, const Replicas* replicas, ZeroShards* shards,
+                         OverlappedExchange* overlapped, TrainState& state)
+    : layout_(layout),
+      ranks_(ranks),
+      replicas_(replicas),
+      shards_(shards),
+      overlapped_(overlapped),
+      state_(state),
+      own_(static_cast<std::size_t>(layout.replicas)) {}
 
-void GradientSum::add(const at::Tensor& loss) {
+const at::Tensor& GradientSum::gradient(int replica, std::size_t parameter) const {
+  return replica == 0 ? state_.gradient(parameter) : replicas_->gradient(replica, parameter);
+}
+
+void GradientSum::add(const at::Tensor& loss, int replica) {
   const c10::NoGradGuard no_grad;
+  const bool are_lost = replicas_ != nullptr && replicas_->loses_gradients(replica);
   Tensors terms{loss.detach()};
   for (std::size_t i = 0; i < state_.size(); ++i) {
-    if (state_.gradient(i).defined()) terms.push_back(state_.gradient(i));
+    const at::Tensor& own = gradient(replica, i);
+    if (own.defined()) terms.push_back(are_lost ? at::zeros_like(own) : own);
   }
-  own_.add(std::move(terms));
+  own_[static_cast<std::size_t>(replica)].add(std::move(terms));
 }
 
 at::Tensor GradientSum::finish() {
   const c10::NoGradGuard no_grad;
-  Tensors sums = own_.take();
+  PairwiseSum over_replicas;
+  for (PairwiseSum& own : own_) over_replicas.add(own.take());
+  Tensors sums = over_replicas.take();
   // A loss is the mean over its micro-batch, and these are equal.
   const double share = 1.0 / static_cast<double>(layout_.micro_batches());
   if (shards_ != nullptr && shards_->sharding().shares_gradients()) return finish_shards(std::move(sums), share);

@@ -1,6 +1,7 @@
-// How the batch of a step is shared out: over ranks, and on each of them over micro-batches that are done one after the
-// other. Micro-batches are equal runs of the batch, numbered from 0 in its order: rank 0 has the first ones. So the
-// same micro-batches are done whether two ranks do two each or one rank does all four.
+// How the batch of a step is shared out: over ranks, or over the replicas of one process, and for each of them over
+// micro-batches that are done one after the other. Micro-batches are equal runs of the batch, numbered from 0 in its
+// order: rank 0, or replica 0, has the first ones. So the same micro-batches are done whether two ranks do two each or
+// one rank does all four.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +16,15 @@ namespace reprobench {
 struct Layout {
   int rank = 0;
   int ranks = 1;
-  std::int64_t accumulated = 1;  // micro-batches that each rank does in a step
+  std::int64_t accumulated = 1;  // micro-batches that each rank, or each of its replicas, does one after the other
+  int replicas = 1;              // of one rank
 
-  std::int64_t micro_batches() const { return ranks * accumulated; }  // of all ranks
+  std::int64_t of_rank() const { return replicas * accumulated; }   // micro-batches of each rank
+  std::int64_t micro_batches() const { return ranks * of_rank(); }  // of all ranks
   bool is_whole() const { return micro_batches() == 1; }
-  std::int64_t first() const { return rank * accumulated; }  // of this rank's micro-batches
+  std::int64_t first() const { return rank * of_rank(); }  // of this rank's micro-batches
+  // Of this rank's micro-batches the one that a replica does in that round.
+  std::int64_t number(int replica, std::int64_t round) const { return replica * accumulated + round; }
 
   // What a trace calls something of this rank's `number`-th micro-batch: "fc1#2" if it is the step's third, "fc1" if
   // there is but one.
