@@ -9,6 +9,7 @@
 #include "matrix/contract/device_facts.hpp"
 #include "matrix/contract/leg.hpp"
 #include "matrix/contract/probe.hpp"
+#include "matrix/contract/replicas.hpp"
 #include "matrix/plan/coverage.hpp"
 #include "matrix/plan/dotted_version.hpp"
 
@@ -242,13 +243,18 @@ Finding world_size(const Situation& s) {
   return std::nullopt;
 }
 
-// Ranks and accumulation cut a batch into equal micro-batches.
+// What one process with several models cannot have beside them.
+Finding replicas(const Situation& s) { return why_no_replicas(s.cell.request, most_ranks_of(s.cell.request)); }
+
+// Ranks or replicas, and accumulation, cut a batch into equal micro-batches.
 Finding micro_batches(const Situation& s) {
   const CellRequest& request = s.cell.request;
   const std::int64_t count = micro_batches_of(request);
   if (request.workload.is_probe() || request.workload.batch_size % count == 0) return std::nullopt;
-  return fmt::format("a batch of {} makes no {} equal micro-batches (world_size {}, accumulate {})",
-                     request.workload.batch_size, count, request.world_size, count / request.world_size);
+  const std::int64_t replicas = replicas_of(request.knobs);
+  return fmt::format("a batch of {} makes no {} equal micro-batches (world_size {}, {}accumulate {})",
+                     request.workload.batch_size, count, request.world_size,
+                     replicas == 1 ? "" : fmt::format("replicas {}, ", replicas), knob_of(s.cell, "accumulate"));
 }
 
 // A training that goes on with other ranks does the same micro-batches.
@@ -341,6 +347,7 @@ constexpr CompatRule kRules[] = {
     {"device-class", &device_class_missing},
     {"device-count", &too_few_devices},
     {"world-size", &world_size},
+    {"replicas", &replicas},
     {"micro-batches", &micro_batches},
     {"resumed-micro-batches", &resumed_micro_batches},
     {"driver-floor", &driver_floor},

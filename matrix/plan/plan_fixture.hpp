@@ -25,6 +25,8 @@ inline Vocabulary test_vocabulary() {
        Compared::with_others},
       {"numerics.rank_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"numerics.layout_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
+      {"numerics.replica_mismatches", "count", Better::lower, Dimension::numerics, "", "", false,
+       Compared::with_others},
       {"numerics.skipped_updates", "rel", Better::lower, Dimension::numerics, ""},
       {"data.wait_share", "rel", Better::lower, Dimension::throughput, ""},
       {"memory.model_state_share", "rel", Better::lower, Dimension::memory, "", "", false, Compared::with_others},

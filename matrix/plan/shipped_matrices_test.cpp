@@ -206,13 +206,18 @@ TEST_CASE("the limits matrix holds every small training against matrix products"
   }
 }
 
-TEST_CASE("the parallel matrix shares four micro-batches out in ten ways", "[plan]") {
+TEST_CASE("the parallel matrix shares four micro-batches out in twelve ways", "[plan]") {
   const auto cells = plan_of("parallel.yaml", cpu_host());
-  CHECK(cells.size() == 120);
+  CHECK(cells.size() == 144);
   for (const PlannedCell& planned : cells) {
     INFO(planned.cell.slug);
     CHECK_FALSE(planned.skip);
     CHECK(micro_batches_of(planned.cell.request) == 4);
+    const auto armed = [&](const char* metric) {
+      return std::ranges::count(planned.cell.thresholds, metric, &CellThreshold::metric);
+    };
+    CHECK(armed("numerics.layout_mismatches") == 1);
+    CHECK(armed("numerics.replica_mismatches") == (knob_of(planned.cell, "replicas") == "1" ? 0 : 1));
     int of_ranks = 0;
     int of_shards = 0;
     int of_parameters = 0;

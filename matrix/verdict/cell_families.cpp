@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/reason.hpp"
+#include "matrix/contract/replicas.hpp"
 
 namespace reprobench {
 
@@ -19,7 +20,8 @@ CellFamilies::CellFamilies(const Plan& plan) {
 
 bool CellFamilies::is_another_layout(const Cell& cell) {
   const auto offload = cell.request.knobs.find("offload");
-  return cell.request.world_size != 1 || (offload != cell.request.knobs.end() && offload->second != "none");
+  return cell.request.world_size != 1 || replicas_of(cell.request.knobs) != 1 ||
+         (offload != cell.request.knobs.end() && offload->second != "none");
 }
 
 // Of a merged run two cells may be called alike and train on other files of the user's.
@@ -41,7 +43,7 @@ CellFamilies::Key CellFamilies::apart_from_seed(const Cell& cell) {
 CellFamilies::Key CellFamilies::apart_from_layout(const Cell& cell) {
   Key key = key_of(cell);
   key.first.erase("world_size");
-  for (const char* layout : {"accumulate", "offload", "overlap", "zero_stage"}) {
+  for (const char* layout : {"accumulate", "offload", "overlap", "replicas", "zero_stage"}) {
     key.first.erase(layout);
     key.second.erase(layout);
   }

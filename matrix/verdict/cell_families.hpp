@@ -19,7 +19,8 @@ class CellFamilies {
   // selection left out; with those that were skipped for any other reason.
   const std::vector<const PlannedCell*>& of_seeds(const Cell& cell) const;
 
-  // Whether it is to have the bits of a cell on one rank: several ranks, or one whose state does not lie in one place.
+  // Whether it is to have the bits of a cell on one rank: several ranks, or one with several replicas of the model, or
+  // whose state does not lie in one place.
   static bool is_another_layout(const Cell& cell);
 
   // The first cell that does on one rank, without offload, what the ranks of this one share; null: there is none.

@@ -463,6 +463,11 @@ TEST_CASE("a layout is held against the cell that does its micro-batches on one 
   CHECK(candidate(judge(run)).checks.at(0).sentence == other.slug + " was skipped");
   shared.request.knobs.erase("offload");
   CHECK(candidate(judge(run)).checks.empty());
+  shared.request.knobs["replicas"] = "2";  // of one process, as two ranks are of two
+  shared.request.knobs.erase("accumulate");
+  CHECK(candidate(judge(run)).checks.at(0).sentence == other.slug + " was skipped");
+  shared.request.knobs.erase("replicas");
+  shared.request.knobs["accumulate"] = "2";
   shared.request.knobs["offload"] = "none";
   CHECK(candidate(judge(run)).checks.empty());
   run.plan.cells[0].skip.reset();

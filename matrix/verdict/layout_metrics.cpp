@@ -14,8 +14,6 @@
 namespace reprobench {
 namespace {
 
-constexpr const char* kNeedsTensors = "digests of every tensor are needed: `trace: tensor`";
-
 int zero_stage_of(const AttemptRecord& attempt) { return reprobench::zero_stage_of(attempt.lead()); }
 
 // How many records differ, and the first of them.
@@ -172,25 +170,18 @@ std::string agreement_of(const AttemptRecord& attempt, std::size_t steps) {
   return fmt::format("{} ranks {} in all {} steps", attempt.ranks.size(), what, steps);
 }
 
-// Why an attempt's traces cannot show every tensor of every step, or nothing.
-std::string incomplete(const AttemptRecord& attempt) {
-  const std::size_t steps = attempt.lead().trace->steps.size();
-  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
-    const Trace& trace = *attempt.ranks[rank].trace;
-    if (trace.header.level != TraceLevel::tensor) return kNeedsTensors;
-    if (trace.steps.size() == steps && trace.tensors.size() == steps + 1) continue;
-    return fmt::format("rank {} has tensors of {} of {} steps", rank, trace.tensors.size(), steps);
-  }
-  return "";
-}
-
 // Of one rank: products of matrices may add up in another order with more of them.
 std::string threads_of(const AttemptRecord& attempt) { return knob_of(attempt.lead(), "threads"); }
+
+// Running statistics are each rank's own; what other replicas hold is replica_metrics.hpp's.
+bool has_counterpart(const TensorRecord& tensor) {
+  return tensor.role != TensorRole::buffer && replica_of(tensor).empty();
+}
 
 std::map<Key, const TensorRecord*> by_name(const TensorsRecord& record) {
   std::map<Key, const TensorRecord*> tensors;
   for (const TensorRecord& tensor : record.tensors) {
-    if (tensor.role != TensorRole::buffer) tensors.emplace(Key{tensor.role, tensor.name}, &tensor);
+    if (has_counterpart(tensor)) tensors.emplace(Key{tensor.role, tensor.name}, &tensor);
   }
   return tensors;
 }
@@ -220,7 +211,7 @@ std::string compare_with(const TensorsRecord& alone, const std::string& slug, co
     }
     for (std::size_t i = 0; i < record.tensors.size(); ++i) {
       const TensorRecord& tensor = record.tensors[i];
-      if (tensor.role == TensorRole::buffer) continue;
+      if (!has_counterpart(tensor)) continue;
       const auto same = expected.find({tensor.role, tensor.name});
       if (same == expected.end() || record.step != alone.step || record.is_final != alone.is_final) {
         return fmt::format("{} recorded no `{}` of {}", slug, tensor.name, place_of(record));

@@ -10,10 +10,10 @@ namespace reprobench {
 // loss. The rank that parts from the most others is named, with the first step and tensor.
 Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvidence* unused);
 
-// Steps in which some rank's tensor is not that of `alone`, the same training on one rank. Named is the first in the
-// order in which a step computes: what a rank had of its own, be it a batch, an activation or its part of a gradient,
-// before what it got from others. So a difference is followed through the reduction to the rank that sent it. Running
-// statistics are each rank's own and left out.
+// Steps in which some rank's tensor, or replica 0's, is not that of `alone`, the same training on one rank. Named is
+// the first in the order in which a step computes: what a rank had of its own, be it a batch, an activation or its part
+// of a gradient, before what it got from others. So a difference is followed through the reduction to the rank that
+// sent it. Running statistics are each rank's own and left out.
 Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence* alone);
 
 // Bytes of optimizer state on the rank with most, as a share of what one rank keeps alone and times the number of

@@ -15,6 +15,7 @@
 #include "matrix/verdict/layout_metrics.hpp"
 #include "matrix/verdict/learning_metrics.hpp"
 #include "matrix/verdict/probe_metrics.hpp"
+#include "matrix/verdict/replica_metrics.hpp"
 #include "matrix/verdict/resume_metrics.hpp"
 #include "matrix/verdict/scaling_metrics.hpp"
 #include "matrix/verdict/skipped_updates.hpp"
@@ -319,7 +320,8 @@ constexpr Metric kMetrics[] = {
     {{"numerics.reference_mismatches", "count", kLower,  numerics,   "steps whose digests differ from the reference's"},                       nullptr, &reference_mismatches, kWorst, Against::reference, true},
     {{"numerics.host_mismatches",      "count", kLower,  numerics,   "steps whose digests differ from the same cell's on another host"},       nullptr, &host_mismatches, kWorst, Against::other_host, true},
     {{"numerics.rank_mismatches",      "count", kLower,  numerics,   "steps after which the ranks of a training hold different bits"},         nullptr, &differing_ranks_of_training, kWorst},
-    {{"numerics.layout_mismatches",    "count", kLower,  numerics,   "steps of several ranks, or with offload, with other bits than one rank that does their micro-batches"}, nullptr, &differing_from_one_rank, kWorst, Against::one_rank},
+    {{"numerics.layout_mismatches",    "count", kLower,  numerics,   "steps of several ranks, of several replicas or with offload, with other bits than one rank that does their micro-batches"}, nullptr, &differing_from_one_rank, kWorst, Against::one_rank},
+    {{"numerics.replica_mismatches",   "count", kLower,  numerics,   "steps that the replicas of one process begin, or a state that they end in, with other weights than replica 0"}, nullptr, &differing_replicas, kWorst},
     {{"numerics.resume_mismatches",    "count", kLower,  numerics,   "steps and states that differ once a training was stopped and gone on with in another process"}, nullptr, &differing_after_resuming, kWorst},
     {{"numerics.by_construction_mismatches", "count", kLower, numerics, "inputs and initial weights whose digests differ between devices, stacks or processes"}, nullptr, &by_construction_mismatches, kWorst, Against::construction},
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},

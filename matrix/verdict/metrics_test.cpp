@@ -267,13 +267,14 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
   for (const char* name :
        {"numerics.repeat_mismatches", "numerics.host_mismatches", "numerics.rank_mismatches",
         "numerics.layout_mismatches", "numerics.by_construction_mismatches", "numerics.resume_mismatches",
-        "memory.optimizer_state_share", "memory.model_state_share", "memory.model_state_bound_share",
-        "memory.device_state_bound_share", "throughput.strong_scaling_efficiency", "throughput.weak_scaling_efficiency",
-        "comm.repeat_mismatches", "numerics.alike_seeds", "numerics.seed_spread_rel"}) {
+        "numerics.replica_mismatches", "memory.optimizer_state_share", "memory.model_state_share",
+        "memory.model_state_bound_share", "memory.device_state_bound_share", "throughput.strong_scaling_efficiency",
+        "throughput.weak_scaling_efficiency", "comm.repeat_mismatches", "numerics.alike_seeds",
+        "numerics.seed_spread_rel"}) {
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 23);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 24);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -294,6 +295,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "numerics.host_mismatches count lower numerics worst",
            "numerics.rank_mismatches count lower numerics worst",
            "numerics.layout_mismatches count lower numerics worst",
+           "numerics.replica_mismatches count lower numerics worst",
            "numerics.by_construction_mismatches count lower numerics worst",
            "numerics.resume_mismatches count lower numerics worst",
            "numerics.first_gradient_rel rel lower numerics worst",

@@ -9,6 +9,11 @@ namespace reprobench {
 
 bool is_of_one_micro_batch(const TensorRecord& tensor) { return tensor.name.find('#') != std::string::npos; }
 
+std::string replica_of(const TensorRecord& tensor) {
+  const std::size_t at = tensor.role == TensorRole::parameter ? tensor.name.find('@') : std::string::npos;
+  return at == std::string::npos ? "" : tensor.name.substr(at + 1);
+}
+
 bool is_shared(const TensorRecord& tensor) {
   const bool is_reduced = tensor.role == TensorRole::parameter || tensor.role == TensorRole::loss ||
                           tensor.role == TensorRole::parameter_gradient || tensor.role == TensorRole::optimizer_state ||
@@ -38,6 +43,17 @@ bool adds_up_a_subtree(const RankRecord& rank) {
   const std::string accumulate = knob_of(rank, "accumulate");
   return std::ranges::any_of(std::array{"1", "2", "4", "8", "16", "32", "64", "128", "256", "512"},
                              [&](const char* power) { return accumulate == power; });
+}
+
+std::string incomplete(const AttemptRecord& attempt) {
+  const std::size_t steps = attempt.lead().trace->steps.size();
+  for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+    const Trace& trace = *attempt.ranks[rank].trace;
+    if (trace.header.level != TraceLevel::tensor) return "digests of every tensor are needed: `trace: tensor`";
+    if (trace.steps.size() == steps && trace.tensors.size() == steps + 1) continue;
+    return fmt::format("rank {} has tensors of {} of {} steps", rank, trace.tensors.size(), steps);
+  }
+  return "";
 }
 
 std::string place_of(const TensorsRecord& record) {

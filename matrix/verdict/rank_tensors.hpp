@@ -17,6 +17,10 @@ using TensorKey = std::pair<TensorRole, std::string>;  // in the order in which 
 // A worker writes `fc1#2` of what belongs to one of several micro-batches.
 bool is_of_one_micro_batch(const TensorRecord& tensor);
 
+// A worker writes `fc1.weight@2` of replica 2's copy of a parameter, where one process has several (ADR 51): of this
+// one "2", else empty.
+std::string replica_of(const TensorRecord& tensor);
+
 // Of no micro-batch: what all ranks come to together.
 bool is_shared(const TensorRecord& tensor);
 
@@ -29,6 +33,9 @@ int zero_stage_of(const RankRecord& rank);
 
 // Whether what a rank adds up alone is a subtree of the sum over all micro-batches (ADR 23): it does one, two, four ...
 bool adds_up_a_subtree(const RankRecord& rank);
+
+// Why an attempt's traces cannot show every tensor of every step, or nothing.
+std::string incomplete(const AttemptRecord& attempt);
 
 // "step 3", or "the state after the last step".
 std::string place_of(const TensorsRecord& record);

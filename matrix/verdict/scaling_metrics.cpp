@@ -77,6 +77,7 @@ std::string other_work(const CellEvidence& cell, const CellEvidence& alone) {
 }  // namespace
 
 Measurement strong_scaling_efficiency(const CellEvidence& cell, const CellEvidence* alone) {
+  if (cell.repeats.front().ranks.size() == 1) return no_value("needs several ranks, the cell has 1");
   const StepTimes times = step_times(cell, *alone);
   if (!times.missing.empty()) return no_value(times.missing);
   const std::size_t ranks = cell.repeats.front().ranks.size();

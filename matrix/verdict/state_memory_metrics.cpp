@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/replicas.hpp"
 #include "matrix/contract/safetensors.hpp"
 
 namespace reprobench {
@@ -33,6 +34,7 @@ struct DeclaredLayout {
   std::string offload;
   bool adds_up = false;  // micro-batches of its own
   std::int64_t ranks = 1;
+  std::int64_t replicas = 1;
 };
 
 std::int64_t tensor_bytes(const TensorRecord& tensor, const SafetensorsDtype& type) {
@@ -89,6 +91,7 @@ DeclaredLayout declared_layout(const AttemptRecord& attempt) {
   DeclaredLayout layout;
   layout.offload = value("offload", "none");
   layout.adds_up = value("accumulate", "1") != "1";
+  layout.replicas = replicas_of(knobs);
   layout.ranks = static_cast<std::int64_t>(attempt.ranks.size());
   layout.zero_stage = layout.ranks > 1 ? value("zero_stage", "0").front() - '0' : 0;
   return layout;
@@ -117,7 +120,7 @@ std::int64_t declared_bytes(const ModelBytes& model, const DeclaredLayout& layou
   const std::int64_t n = layout.ranks;
   switch (layout.zero_stage) {
     case 0:
-      return model.parameters + model.gradients + states + on_its_way;
+      return layout.replicas * (model.parameters + model.gradients) + states + on_its_way;
     case 1:
       return model.parameters + model.gradients + nth_of(states, n) + blocks + on_its_way;
     case 2:

@@ -6,8 +6,10 @@
 //   C         copies of the trained parameters on the host, which `offload: optimizer` updates
 //   N         ranks;  L  parameters and gradients of the largest module, whole;  B  a rank's share is cut at blocks
 //
+//   R         replicas of the model in one process, each with parameters and gradients of its own (zero_stage 0 alone)
+//
 //   zero_stage  on the device and on the host together
-//   0           P + G + S + C
+//   0           R (P + G) + S + C
 //   1           P + G + (S + C)/N + B
 //   2           P + G + (G + S + C)/N + B
 //   3           (P + G + S + C)/N + B + L, and G where a rank adds up micro-batches of its own

@@ -90,6 +90,7 @@ TEST_CASE("a rank may hold its share of what its stage shares out, and the large
   CHECK(allowed(1, settings("0", "optimizer")) == kP + kG + kS + kC + kL);
   CHECK(allowed(4, settings("3", "optimizer")) == (kP + kG + kS + kC) / 4 + 6 * kBlock + kL);
   CHECK(allowed(4, settings("3", "optimizer_and_param")) == (kP + kG + kS) / 4 + 5 * kBlock + kL);
+  CHECK(allowed(1, {{"replicas", "4"}}) == 4 * (kP + kG) + kS);  // one optimizer for all
 }
 
 TEST_CASE("with offload no optimizer state may lie on the device, nor parameters that it sends away",
