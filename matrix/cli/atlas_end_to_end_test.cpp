@@ -1,6 +1,8 @@
 // Runs of operator calls by the whole coordinator, on the fake worker.
 #include "ci/catch.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
+#include "matrix/contract/sha256.hpp"
+#include "matrix/spec/weights_fixture.hpp"
 
 namespace reprobench {
 namespace {
@@ -60,6 +62,33 @@ TEST_CASE("calls for a matrix that makes none, and an atlas of such a run, are r
   const auto atlas = ask(place, {"atlas"});
   CHECK(atlas.exit_code == 2);
   CHECK_THAT(atlas.err, Contains("made no operator calls"));
+}
+
+TEST_CASE("calls on tensors of a file are planned and run with what it holds, or refused where they name it", "[e2e]") {
+  const Workplace place;
+  const WeightsScene files;
+  files.write_tensors("t.safetensors", {{"x", {2, 8}, std::vector<float>(16, 1)}});
+  const auto with = [&](const std::string& text) {
+    std::vector<std::string> command = place.run_command("operators", "ok");
+    const std::string list = "schema: 1\nname: mine\ntensors: t.safetensors\ncalls:\n  - call: ";
+    command.insert(command.end(), {"--calls", files.write("mine.yaml", list + text + "\n")});
+    return call(command);
+  };
+  const auto refused = with("exp(f32[2, 8] from 'y')");
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, Contains("mine.yaml:5:11: error[RB044]: t.safetensors: there is no tensor `y`"));
+  CHECK_FALSE(std::filesystem::exists(place / "store/runs"));
+  const auto ran = with("exp(f32[2, 8] from 'x')");
+  INFO(ran.err << ran.out);
+  CHECK(ran.exit_code == 3);  // its checks are recorded: this matrix arms none
+  const std::filesystem::path run = place.run_folder();
+  const auto plan = nlohmann::json::parse(read_file(run / "plan.json"));
+  const std::string sha256 = sha256_of_text(files.text("t.safetensors"));
+  for (const auto& cell : plan.at("cells")) {
+    CHECK(cell.at("request").at("workload").at("tensors_sha256") == sha256);
+    CHECK(cell.at("tensors_file") == files.path("t.safetensors"));
+  }
+  CHECK_THAT(read_file(run / "verdict.json"), Contains("tensors: ") && Contains(sha256));
 }
 
 }  // namespace

@@ -170,8 +170,7 @@ void replace_calls(const std::string& file, const MatrixSpec& matrix, std::map<s
     const bool is_run = std::find(matrix.suites.begin(), matrix.suites.end(), name) != matrix.suites.end();
     for (WorkloadRequest& workload : suite.workloads) {
       if (!is_run || workload.probe != kOperatorsProbe) continue;
-      workload.calls = list.calls;
-      workload.memory_bytes = list.memory_bytes;
+      give_calls(list, workload);
       is_taken = true;
     }
   }

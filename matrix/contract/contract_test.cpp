@@ -112,6 +112,32 @@ TEST_CASE("what belongs to an attempt is no part of the canonical request", "[co
   CHECK(canonical_request(other) != canonical_request(some_request()));
 }
 
+TEST_CASE("what calls take of a file is part of a request, and where the file lies is not", "[contract]") {
+  CellRequest request = some_request();
+  request.inject.reset();
+  request.turn_steps = 0;
+  request.trace = TraceLevel::step;
+  request.workload = {"", "base", 0, 0, "operators", 2};
+  request.workload.calls = {"relu(f32[2] from 'x')"};
+  const nlohmann::json without = canonical_request(request);
+  CHECK(without.dump().find("tensors") == std::string::npos);
+  request.workload.tensors_sha256 = std::string(64, 'a');
+  request.workload.tensors_file = "/mine/t.safetensors";
+  const CellRequest read = request_from_json(to_json(request));
+  CHECK(read.workload.tensors_sha256 == request.workload.tensors_sha256);
+  CHECK(read.workload.tensors_file == request.workload.tensors_file);
+  CHECK(canonical_request(request) != without);
+  CellRequest moved = request;
+  moved.workload.tensors_file = "/elsewhere/t.safetensors";
+  CHECK(canonical_request(moved) == canonical_request(request));
+  request.workload.tensors_file.clear();
+  CHECK_THROWS_WITH(request_from_json(to_json(request)),
+                    "request: the document `tensors_file` and `tensors_sha256` go together");
+  request.workload.tensors_file = moved.workload.tensors_file;
+  request.workload.calls.clear();
+  CHECK_THROWS_AS(request_from_json(to_json(request)), ContractError);
+}
+
 TEST_CASE("a request with a field of the wrong type or missing names the field", "[contract]") {
   nlohmann::json request = to_json(some_request());
   request["repeat"] = "one";

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 #include "matrix/contract/version.hpp"
 
@@ -86,6 +87,21 @@ std::string joined(const std::vector<Token>& tokens) {
     }
   }
   return text;
+}
+
+// Whether two elements may lie at one place: some dimension steps over no more than the smaller steps reach.
+bool overlaps(const DeclaredTensor& tensor) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> steps;  // stride, extent
+  for (std::size_t i = 0; i < tensor.strides.size(); ++i) {
+    if (tensor.shape[i] > 1) steps.emplace_back(tensor.strides[i], tensor.shape[i]);
+  }
+  std::sort(steps.begin(), steps.end());
+  double reached = 0;  // 2^40 times 2^40 is beyond 64 bits
+  for (const auto& [stride, extent] : steps) {
+    if (static_cast<double>(stride) <= reached) return true;
+    reached += static_cast<double>(stride) * static_cast<double>(extent - 1);
+  }
+  return false;
 }
 
 class CallParser {
@@ -227,7 +243,11 @@ class CallParser {
     tensor.dtype = word("the dtype");
     tensor.shape = integers(0);
     while (peek().kind == Token::Kind::word) attribute(tensor);
-    if (tensor.dtype == "i64" && tensor.below == 0) fail("whole numbers need `below N`");
+    if (!tensor.from.empty() && (tensor.below > 0 || tensor.is_positive)) {
+      fail("what a file holds is not drawn: `from` goes with neither `positive` nor `below`");
+    }
+    if (!tensor.from.empty() && overlaps(tensor)) fail("a file's elements need a place each, and its strides overlap");
+    if (tensor.dtype == "i64" && tensor.below == 0 && tensor.from.empty()) fail("whole numbers need `below N`");
     // One extent at a time, so that no product overflows.
     std::int64_t count = 1;
     for (const std::int64_t extent : tensor.shape) {
@@ -248,9 +268,18 @@ class CallParser {
       tensor.is_positive = true;
     } else if (takes("below") && tensor.dtype == "i64") {
       tensor.below = integer(1);
+    } else if (takes("from")) {
+      tensor.from = quoted("a tensor's name in quotes, from 'NAME',");
     } else {
-      fail("`" + peek().text + "` is no attribute of such a tensor: strides, constant, positive, below");
+      fail("`" + peek().text + "` is no attribute of such a tensor: strides, constant, positive, below, from");
     }
+  }
+
+  std::string quoted(const std::string& what) {
+    const std::string& text = peek().text;
+    if (peek().kind != Token::Kind::text || text.size() < 3) fail(what + " is missing");
+    ++at_;
+    return text.substr(1, text.size() - 2);
   }
 
   std::vector<Token> tokens_;
@@ -295,6 +324,12 @@ std::int64_t dtype_bytes(const std::string& dtype) {
   if (dtype == "bool") return 1;
   if (dtype == "f16" || dtype == "bf16") return 2;
   return dtype == "f32" ? 4 : 8;
+}
+
+std::string_view safetensors_name(const std::string& dtype) {
+  static const std::map<std::string, std::string_view> kNames = {{"f64", "F64"},   {"f32", "F32"}, {"f16", "F16"},
+                                                                 {"bf16", "BF16"}, {"i64", "I64"}, {"bool", "BOOL"}};
+  return kNames.at(dtype);
 }
 
 DeclaredCall parse_call(const std::string& text) { return CallParser(text).call(); }

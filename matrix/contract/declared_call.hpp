@@ -7,12 +7,14 @@
 //
 // A tensor is its dtype and shape; after it `strides [...]`, `constant` (no gradient is asked for), `positive`, or for
 // whole numbers `below N`. What it holds is drawn by Philox from the call's text and the argument's place, so equal
-// texts are equal calls on every stack. An argument after `name=` stands where the operator has that name.
+// texts are equal calls on every stack; after `from 'NAME'` it is what a tensor of the workload's safetensors file
+// holds. An argument after `name=` stands where the operator has that name.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -25,6 +27,7 @@ struct DeclaredTensor {
   bool is_constant = false;
   bool is_positive = false;
   std::int64_t below = 0;  // of whole numbers: they are drawn from 0 to below - 1
+  std::string from = {};   // the tensor of a file that it holds; empty: it is drawn
 
   bool is_floating() const { return dtype != "i64" && dtype != "bool"; }
   std::int64_t elements() const;
@@ -56,6 +59,9 @@ struct DeclaredCall {
 // "f64", "f32", "f16", "bf16", "i64", "bool"
 const std::vector<std::string>& declared_dtypes();
 std::int64_t dtype_bytes(const std::string& dtype);
+
+// As a safetensors file calls it: "F32".
+std::string_view safetensors_name(const std::string& dtype);
 
 // Throws ContractError that says what is wrong and after which text.
 DeclaredCall parse_call(const std::string& text);

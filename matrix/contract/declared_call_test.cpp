@@ -2,6 +2,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/probe_measurement.hpp"
+#include "matrix/contract/safetensors.hpp"
 #include "matrix/contract/version.hpp"
 
 namespace reprobench {
@@ -54,6 +55,35 @@ TEST_CASE("a tensor may have strides, no gradient, and other values", "[contract
   CHECK(tensor_at(call, 3).storage_elements() == 4);  // every row is the same memory
 }
 
+TEST_CASE("a tensor may be one of a file, by its name there", "[contract]") {
+  const DeclaredCall call = parse_call(
+      "foo(f32[3, 4] from 'h.0.ln_1.weight' constant, i64[5] strides [2] from 'x y', bool[2] from 'm', f32[2])");
+  CHECK(tensor_at(call, 0).from == "h.0.ln_1.weight");
+  CHECK(tensor_at(call, 0).is_constant);
+  CHECK(tensor_at(call, 1).from == "x y");  // and needs no `below`: nothing is drawn
+  CHECK(tensor_at(call, 1).strides == std::vector<std::int64_t>{2});
+  CHECK(tensor_at(call, 3).from.empty());
+  CHECK(canonical_call("relu( f32[N]from'N' )", {{"N", "3"}}) == "relu(f32[3] from 'N')");  // no word, so no row's
+  for (const std::string& dtype : declared_dtypes()) {
+    CAPTURE(dtype);
+    CHECK(safetensors_dtype(safetensors_name(dtype))->bytes == static_cast<std::size_t>(dtype_bytes(dtype)));
+  }
+}
+
+TEST_CASE("a file's elements need a place each", "[contract]") {
+  const auto takes = [](const std::string& layout) { return refusal_of("relu(f32" + layout + " from 'x')"); };
+  CHECK(takes("[3, 4] strides [4, 1]").empty());
+  CHECK(takes("[3, 4] strides [1, 3]").empty());
+  CHECK(takes("[3, 4] strides [9, 2]").empty());         // gaps
+  CHECK(takes("[1, 4] strides [0, 1]").empty());         // one row: nothing is stepped over
+  CHECK(takes("[2, 3, 4] strides [12, 4, 1]").empty());  // dense
+  for (const char* layout :
+       {"[3, 4] strides [0, 1]", "[3, 4] strides [3, 1]", "[3, 4] strides [1, 1]", "[2, 3, 4] strides [11, 4, 1]"}) {
+    CAPTURE(layout);
+    CHECK_THAT(takes(layout), Catch::Contains("its strides overlap"));
+  }
+}
+
 TEST_CASE("equal calls have equal texts, however they were typed", "[contract]") {
   const std::string text = "mm(f32[3, 4] strides [1, 3], f32[4, 5], out=none)";
   CHECK(canonical_call("mm( f32[3,4]strides[1,3] ,f32 [4,5], out = none )") == text);
@@ -79,6 +109,10 @@ TEST_CASE("what is no call is refused where it goes wrong", "[contract]") {
   CHECK_THAT(refusal_of("relu(f32[2, 3] strides [1])"), Contains("a stride for every extent"));
   CHECK_THAT(refusal_of("relu(f32[1000000, 1000000, 1000000])"), Contains("too many elements"));
   CHECK_THAT(refusal_of("relu(f32[2, 2] strides [1000000000000, 1000000000000])"), Contains("reach too far"));
+  CHECK_THAT(refusal_of("relu(f32[2] from x)"), Contains("after `relu(f32[2] from`: a tensor's name in quotes"));
+  CHECK_THAT(refusal_of("relu(f32[2] from '')"), Contains("a tensor's name in quotes"));
+  CHECK_THAT(refusal_of("relu(f32[2] from 'x' positive)"), Contains("goes with neither `positive` nor `below`"));
+  CHECK_THAT(refusal_of("relu(i64[2] below 3 from 'x')"), Contains("goes with neither `positive` nor `below`"));
   CHECK_THAT(refusal_of("relu(f32[2], 1.5.2)"), Contains("is no number"));
   CHECK_THAT(refusal_of("relu(f32[2], 'a)"), Contains("quote is not closed"));
   CHECK_THAT(refusal_of("relu(f32[2]; 3)"), Contains("`;` has no meaning"));

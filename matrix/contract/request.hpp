@@ -42,6 +42,9 @@ struct WorkloadRequest {
   // Of the probe `operators`: its calls (declared_call.hpp), and the memory that one of them may take.
   std::vector<std::string> calls = {};
   std::int64_t memory_bytes = 0;
+  // A file of the user's with tensors that its calls name, as `data_sha256` and `data_file` below.
+  std::string tensors_sha256 = {};
+  std::string tensors_file = {};
   // Of a training, > 0: done once more in two processes, the first of them stopped after so many steps (leg.hpp).
   std::int64_t resume_after = 0;
   std::int64_t resume_world_size =
@@ -66,14 +69,15 @@ struct WorkloadRequest {
 
 // A kind of file of the user's that may stand in for something of a workload's.
 struct OwnFileField {
-  std::string_view name;  // key of a matrix and of a workload, and option: `--data`
+  std::string_view name;  // key of a matrix and of a workload, and option: `--data`; `tensors`: of a list of calls
   std::string WorkloadRequest::*sha256;
   std::string WorkloadRequest::*file;
 };
 
-inline constexpr std::array<OwnFileField, 2> kOwnFiles = {{
+inline constexpr std::array<OwnFileField, 3> kOwnFiles = {{
     {"data", &WorkloadRequest::data_sha256, &WorkloadRequest::data_file},
     {"weights", &WorkloadRequest::weights_sha256, &WorkloadRequest::weights_file},
+    {"tensors", &WorkloadRequest::tensors_sha256, &WorkloadRequest::tensors_file},
 }};
 
 template <>
@@ -87,6 +91,10 @@ struct Description<WorkloadRequest> {
       field("preset", workload.preset);
       field("probe", workload.probe, rule::not_empty);
       field("samples", workload.samples, rule::at_least(1));
+      field.optional("tensors_sha256", workload.tensors_sha256,
+                     rule::hex(64).says("What the file holds whose tensors its calls name."));
+      field.hold(workload.tensors_sha256.empty() || !workload.calls.empty(),
+                 "`tensors_sha256` is of a list of `calls`");
     } else {
       field("batch_size", workload.batch_size, rule::at_least(1));
       field.optional("data_sha256", workload.data_sha256,
@@ -195,6 +203,10 @@ void canonical_fields(auto& field, CellRequest& request) { canonical_fields(fiel
 void file_fields(auto& field, WorkloadRequest& workload) {
   field.optional("data_file", workload.data_file, "Where the file with `data_sha256` was when the cell was planned.");
   field.hold(workload.data_file.empty() == workload.data_sha256.empty(), "`data_file` and `data_sha256` go together");
+  field.optional("tensors_file", workload.tensors_file,
+                 "Where the file with `tensors_sha256` was when the cell was planned.");
+  field.hold(workload.tensors_file.empty() == workload.tensors_sha256.empty(),
+             "`tensors_file` and `tensors_sha256` go together");
   field.optional("weights_file", workload.weights_file,
                  "Where the file with `weights_sha256` was when the cell was planned.");
   field.optional("weights_shards", workload.weights_shards, "Names of the files beside it, if it is their index.");

@@ -2,12 +2,20 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <map>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "matrix/contract/declared_call.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/spec/nearest_name.hpp"
 #include "matrix/spec/scalar.hpp"
 #include "matrix/spec/schema.hpp"
+#include "matrix/spec/tensor_file.hpp"
 #include "matrix/spec/yaml_reader.hpp"
 
 namespace reprobench {
@@ -22,6 +30,15 @@ bool is_variable(const std::string& word) {
   return !word.empty() && std::isupper(static_cast<unsigned char>(word.front())) != 0 &&
          std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isupper(c) != 0 || std::isdigit(c); });
 }
+
+// What a file says; whether its calls find their tensors is seen once all of it is known.
+struct ListDraft {
+  CallList list;
+  std::vector<DeclaredCall> calls;
+  std::vector<Mark> marks;  // of the calls
+  std::string tensors;      // as it stands there
+  Mark tensors_mark;
+};
 
 struct CallDraft {
   std::string text;
@@ -59,15 +76,16 @@ constexpr Field<CallDraft> kCallFields[] = {
      }},
 };
 
-void add_calls(CallList& list, const CallDraft& draft, Scope& scope) {
+void add_calls(ListDraft& list, const CallDraft& draft, Scope& scope) {
   const std::vector<Values> rows = draft.rows.empty() ? std::vector<Values>{{}} : draft.rows;
   for (const Values& row : rows) {
     try {
-      const std::string text = parse_call(canonical_call(draft.text, row)).text;
-      if (std::find(list.calls.begin(), list.calls.end(), text) != list.calls.end()) {
-        scope.diagnostics.error(draft.mark, "RB023", fmt::format("the list has {} twice", text));
+      DeclaredCall call = parse_call(canonical_call(draft.text, row));
+      if (std::ranges::find(list.calls, call.text, &DeclaredCall::text) != list.calls.end()) {
+        scope.diagnostics.error(draft.mark, "RB023", fmt::format("the list has {} twice", call.text));
       }
-      list.calls.push_back(text);
+      list.calls.push_back(std::move(call));
+      list.marks.push_back(draft.mark);
     } catch (const ContractError& error) {
       scope.diagnostics.error(draft.mark, "RB019", error.what());
       return;  // the other rows say the same
@@ -75,7 +93,7 @@ void add_calls(CallList& list, const CallDraft& draft, Scope& scope) {
   }
 }
 
-void read_memory(CallList& list, const YamlEntry& entry, Scope& scope) {
+void read_memory(ListDraft& draft, const YamlEntry& entry, Scope& scope) {
   const auto quantity = entry.value.is_scalar() ? parse_quantity(entry.value.text) : std::nullopt;
   const auto unit = quantity ? size_unit_bytes(quantity->unit) : std::nullopt;
   if (!unit || quantity->value * *unit < 1 || quantity->value * *unit > 0x1p50) {
@@ -83,19 +101,25 @@ void read_memory(CallList& list, const YamlEntry& entry, Scope& scope) {
                             fmt::format("`memory` must be a size such as 2GiB, got {}", shown(entry.value)));
     return;
   }
-  list.memory_bytes = static_cast<std::int64_t>(quantity->value * *unit);
+  draft.list.memory_bytes = static_cast<std::int64_t>(quantity->value * *unit);
 }
 
-constexpr Field<CallList> kListFields[] = {
-    {"schema", kRequired, "Always 1.", &read_schema_version<CallList>},
+constexpr Field<ListDraft> kListFields[] = {
+    {"schema", kRequired, "Always 1.", &read_schema_version<ListDraft>},
     {"name", kRequired, "The file's name without `.yaml`.",
-     [](CallList& list, const YamlEntry& entry, Scope& scope) {
-       assign(list.name, read_name(entry.key, entry.value, scope));
+     [](ListDraft& draft, const YamlEntry& entry, Scope& scope) {
+       assign(draft.list.name, read_name(entry.key, entry.value, scope));
      }},
     {"memory", kOptional,
      "What one call may take, 1GiB unless it says otherwise; a larger one is left out and says so.", &read_memory},
+    {"tensors", kOptional,
+     "A .safetensors file beside the list, whose tensors its calls take: `f32[64, 128] from 'x'`.",
+     [](ListDraft& draft, const YamlEntry& entry, Scope& scope) {
+       assign(draft.tensors, read_relative_path(entry.key, entry.value, scope));
+       draft.tensors_mark = entry.value.mark;
+     }},
     {"calls", kRequired, "See calls.",
-     [](CallList& list, const YamlEntry& entry, Scope& scope) {
+     [](ListDraft& list, const YamlEntry& entry, Scope& scope) {
        if (!is_list_or_reported(entry.key, entry.value, "[{call: 'relu(f32[64, 128])'}]", scope)) return;
        for (const YamlNode& item : entry.value.items) {
          if (!is_map_or_reported("calls", item, scope)) continue;
@@ -111,24 +135,96 @@ constexpr Field<CallList> kListFields[] = {
      }},
 };
 
+std::string shape_text(std::string_view dtype, const std::vector<std::int64_t>& shape) {
+  return fmt::format("{}[{}]", dtype, fmt::join(shape, ", "));
+}
+
+// Of a type that no call can declare as the file spells it.
+std::string shape_text(const SafetensorsEntry& tensor) {
+  for (const std::string& dtype : declared_dtypes()) {
+    if (safetensors_name(dtype) == tensor.dtype) return shape_text(dtype, tensor.shape);
+  }
+  return shape_text(tensor.dtype, tensor.shape);
+}
+
+void check_taken(const DeclaredTensor& declared, const TensorFile& file, const Mark& mark, Scope& scope) {
+  const auto held = std::ranges::find(file.tensors, declared.from, &SafetensorsEntry::name);
+  const std::string name = std::filesystem::path(file.file).filename().string();
+  if (held == file.tensors.end()) {
+    std::vector<std::string> known;
+    for (const SafetensorsEntry& tensor : file.tensors) known.push_back(tensor.name);
+    scope.diagnostics.error(mark, "RB044", fmt::format("{}: {}", name, unknown_name("tensor", declared.from, known)));
+  } else if (held->dtype != safetensors_name(declared.dtype) || held->shape != declared.shape) {
+    scope.diagnostics.error(mark, "RB044",
+                            fmt::format("`{}` of {} is {}, and the call declares {}", declared.from, name,
+                                        shape_text(*held), shape_text(declared.dtype, declared.shape)));
+  }
+}
+
+// Whether the file that is named has what the calls take of it, and whether they take anything.
+void find_tensors(ListDraft& draft, const std::string& list_file, Scope& scope) {
+  std::optional<TensorFile> file;
+  try {
+    if (!draft.tensors.empty()) {
+      file = read_tensor_file((std::filesystem::path(list_file).parent_path() / draft.tensors).string());
+      draft.list.tensors_file = file->file;
+      draft.list.tensors_sha256 = file->sha256;
+    }
+  } catch (const SpecError& error) {
+    for (const Diagnostic& found : error.diagnostics()) {
+      scope.diagnostics.error(draft.tensors_mark, found.code, draft.tensors + ": " + found.what, found.hint);
+    }
+    return;
+  }
+  bool is_taken = false;
+  for (std::size_t i = 0; i < draft.calls.size(); ++i) {
+    for (const DeclaredTensor& declared : draft.calls[i].tensors()) {
+      if (declared.from.empty()) continue;
+      is_taken = true;
+      if (file) {
+        check_taken(declared, *file, draft.marks[i], scope);
+      } else {
+        scope.diagnostics.error(
+            draft.marks[i], "RB018",
+            fmt::format("`{}` is of a file, and the list names none: `tensors: mine.safetensors`", declared.from));
+      }
+    }
+  }
+  if (file && !is_taken) {
+    scope.diagnostics.error(
+        draft.tensors_mark, "RB040",
+        fmt::format("no call takes a tensor of {}; one does by f32[...] from 'NAME'", draft.tensors));
+  }
+}
+
 }  // namespace
+
+void give_calls(const CallList& list, WorkloadRequest& workload) {
+  workload.calls = list.calls;
+  workload.memory_bytes = list.memory_bytes;
+  workload.tensors_sha256 = list.tensors_sha256;
+  workload.tensors_file = list.tensors_file;
+}
 
 CallList parse_call_list(const std::string& text, const std::string& file) {
   Diagnostics diagnostics;
   Scope scope{diagnostics};
   const YamlNode root = read_yaml(text, file, {"a list of operator calls", "calls"}, diagnostics);
   if (root.entries.empty()) diagnostics.throw_if_any();
-  CallList list;
-  list.memory_bytes = kUsualMemoryBytes;
-  read_fields<CallList>(list, root, kListFields, scope);
+  ListDraft draft;
+  draft.list.memory_bytes = kUsualMemoryBytes;
+  read_fields<ListDraft>(draft, root, kListFields, scope);
+  // A file that cannot be named has been reported; without it every call that takes of it would be, too.
+  if (!draft.tensors.empty() || root.find("tensors") == nullptr) find_tensors(draft, file, scope);
   diagnostics.throw_if_any();
-  return list;
+  for (const DeclaredCall& call : draft.calls) draft.list.calls.push_back(call.text);
+  return std::move(draft.list);
 }
 
 CallList load_call_list(const std::string& path) { return parse_call_list(read_yaml_file(path), path); }
 
 std::vector<KeyTable> call_list_keys() {
-  return {key_table<CallList>("Lists of operator calls", kListFields),
+  return {key_table<ListDraft>("Lists of operator calls", kListFields),
           key_table<CallDraft>("An entry of `calls`", kCallFields)};
 }
 

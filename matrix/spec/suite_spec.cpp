@@ -85,8 +85,7 @@ void read_calls(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
   const auto suites = std::filesystem::path(entry.value.mark.file).parent_path();
   try {
     const CallList list = load_call_list((suites.parent_path() / "operators" / (*name + ".yaml")).string());
-    workload.calls = list.calls;
-    workload.memory_bytes = list.memory_bytes;
+    give_calls(list, workload);
   } catch (const SpecError& error) {
     scope.diagnostics.add(error);
   }

@@ -55,5 +55,14 @@ TEST_CASE("a cell's note says whose weights it began with, and what became of th
         std::vector<std::string>{"data: /my.json, SHA-256 1f", "weights: /my/model.safetensors, SHA-256 2e"});
 }
 
+TEST_CASE("a cell's note says from which file its calls took tensors", "[verdict]") {
+  WorkloadRequest workload{"", "base", 0, 0, "operators", 2};
+  workload.tensors_sha256 = "3c";
+  workload.tensors_file = "/my/x.safetensors";
+  const CellResult result;
+  CHECK(only_note(workload, nullptr) == "tensors: /my/x.safetensors, SHA-256 3c");
+  CHECK(only_note(workload, &result) == "tensors: /my/x.safetensors, SHA-256 3c");
+}
+
 }  // namespace
 }  // namespace reprobench

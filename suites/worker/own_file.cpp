@@ -26,4 +26,10 @@ std::string read_own_file(const std::filesystem::path& path, const std::string& 
                                       " now, and the workload names " + sha256);
 }
 
+void check_is_planned(const std::string& file, const std::string& found, const std::string& planned) {
+  if (found == planned) return;
+  throw RunFailure(kInputChanged, file + " does not hold what was planned: it has SHA-256 " + found +
+                                      " now, and the workload names " + planned);
+}
+
 }  // namespace reprobench

@@ -16,4 +16,7 @@ std::string text_of_own_file(const std::filesystem::path& path);
 // All of the file, if it is the one with that SHA-256. Throws RunFailure "input_changed" for another, and for none.
 std::string read_own_file(const std::filesystem::path& path, const std::string& sha256);
 
+// Throws RunFailure "input_changed" where what a file holds, by its SHA-256, is not what the workload names.
+void check_is_planned(const std::string& file, const std::string& found, const std::string& planned);
+
 }  // namespace reprobench

@@ -1,8 +1,6 @@
 #include "suites/worker/own_weights.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <utility>
@@ -10,13 +8,11 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 
 #include "matrix/contract/checksum_list.hpp"
-#include "matrix/contract/file_descriptor.hpp"
 #include "matrix/contract/plain_sha256.hpp"
 #include "suites/worker/own_file.hpp"
+#include "suites/worker/own_tensor_file.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/weight_elements.hpp"
 #include "suites/worker/weight_names.hpp"
@@ -24,89 +20,17 @@
 namespace reprobench {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;  // a multiple of every element's size
-
-// One safetensors file from front to back; everything that was read is in the digest.
-class WeightFile {
- public:
-  explicit WeightFile(std::filesystem::path path)
-      : path_(std::move(path)), fd_(::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
-    struct stat status {};
-    if (!fd_.is_open() || fstat(fd_.get(), &status) != 0)
-      refuse(std::string("cannot be opened any more: ") + std::strerror(errno));
-    if (!S_ISREG(status.st_mode)) refuse("is not there any more as a file");
-    const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
-    try {
-      std::vector<std::byte> head(std::min<std::uint64_t>(file_bytes, 8));
-      fill(head);
-      const std::uint64_t head_bytes = safetensors_head_bytes(path_.string(), head, file_bytes);
-      std::vector<std::byte> rest(head_bytes - head.size());
-      fill(rest);
-      head.insert(head.end(), rest.begin(), rest.end());
-      tensors_ = parse_safetensors(path_.string(), head, file_bytes).tensors;
-    } catch (const ContractError& error) {
-      throw RunFailure(kInputChanged, std::string("not the file that was planned: ") + error.what());
-    }
-  }
-
-  const std::filesystem::path& path() const { return path_; }
-  const std::vector<SafetensorsEntry>& tensors() const { return tensors_; }  // by name
-
-  // Hands over each tensor's elements in the order of the file, in pieces: take(entry, first element, bytes).
-  template <class Take>
-  void read(Take take) {
-    std::vector<const SafetensorsEntry*> order;
-    for (const SafetensorsEntry& tensor : tensors_) order.push_back(&tensor);
-    std::ranges::sort(order, {},
-                      [](const SafetensorsEntry* tensor) { return std::pair(tensor->begin_bytes, tensor->end_bytes); });
-    std::vector<std::byte> piece;
-    for (const SafetensorsEntry* tensor : order) {
-      const std::size_t element_bytes = std::max<std::size_t>(1, weight_element_bytes(tensor->dtype));
-      std::uint64_t left = tensor->end_bytes - tensor->begin_bytes;
-      for (std::int64_t first = 0; left > 0; left -= piece.size()) {
-        piece.resize(std::min<std::uint64_t>(left, kPieceBytes));
-        fill(piece);
-        take(*tensor, first, std::span<const std::byte>(piece));
-        first += static_cast<std::int64_t>(piece.size() / element_bytes);
-      }
-    }
-  }
-
-  std::string sha256() { return sha_.finish(); }
-
- private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw RunFailure(kInputChanged, path_.string() + " " + why);
-  }
-
-  void fill(std::span<std::byte> bytes) {
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t count = ::read(fd_.get(), bytes.data() + done, bytes.size() - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) refuse(std::string("cannot be read: ") + std::strerror(errno));
-      if (count == 0) refuse("is shorter than it was a moment ago");
-      done += static_cast<std::size_t>(count);
-    }
-    sha_.update({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  }
-
-  std::filesystem::path path_;
-  FileDescriptor fd_;
-  std::vector<SafetensorsEntry> tensors_;
-  PlainSha256 sha_;
-};
-
-std::vector<WeightFile> opened(const WorkloadRequest& workload) {
+std::vector<OwnTensorFile> opened(const WorkloadRequest& workload) {
   const std::filesystem::path path = workload.weights_file;
-  std::vector<WeightFile> files;
+  std::vector<OwnTensorFile> files;
   if (workload.weights_shards.empty()) files.emplace_back(path);
   for (const std::string& name : workload.weights_shards) files.emplace_back(path.parent_path() / name);
   return files;
 }
 
-std::vector<SafetensorsEntry> entries_of(const std::vector<WeightFile>& files) {
+std::vector<SafetensorsEntry> entries_of(const std::vector<OwnTensorFile>& files) {
   std::vector<SafetensorsEntry> entries;
-  for (const WeightFile& file : files) entries.insert(entries.end(), file.tensors().begin(), file.tensors().end());
+  for (const OwnTensorFile& file : files) entries.insert(entries.end(), file.tensors().begin(), file.tensors().end());
   return entries;
 }
 
@@ -117,10 +41,10 @@ std::string joined(const std::vector<std::string>& sentences) {
 }
 
 // As the workload names what those files hold; all of them have been read.
-std::string identity_of(const WorkloadRequest& workload, std::vector<WeightFile>& files) {
+std::string identity_of(const WorkloadRequest& workload, std::vector<OwnTensorFile>& files) {
   if (workload.weights_shards.empty()) return files.front().sha256();
   std::map<std::string, std::string> shards;
-  for (WeightFile& file : files) shards[file.path().filename().string()] = file.sha256();
+  for (OwnTensorFile& file : files) shards[file.path().filename().string()] = file.sha256();
   const std::filesystem::path index = workload.weights_file;
   return plain_sha256_of_text(
       checksum_list(index.filename().string(), plain_sha256_of_text(text_of_own_file(index)), shards));
@@ -137,11 +61,13 @@ class Filling {
     for (const auto& [copy, original] : names.copies) hashed_[original];
   }
 
-  void take(const SafetensorsEntry& entry, std::int64_t first, std::span<const std::byte> bytes) {
+  void take(const SafetensorsEntry& entry, std::uint64_t at_byte, std::span<const std::byte> bytes) {
     const auto target = names_.targets.find(entry.name);
     const auto copy = names_.copies.find(entry.name);
     if (target == names_.targets.end() && copy == names_.copies.end()) return;
-    values_.resize(bytes.size() / weight_element_bytes(entry.dtype));
+    const std::size_t element_bytes = weight_element_bytes(entry.dtype);
+    const auto first = static_cast<std::int64_t>(at_byte / element_bytes);
+    values_.resize(bytes.size() / element_bytes);
     widen_or_round(entry.dtype, bytes, values_);
     note_not_finite(entry, first);
     if (copy != names_.copies.end()) hash(copies_[entry.name]);
@@ -210,21 +136,18 @@ OwnWeights::OwnWeights(const WorkloadRequest& workload, const Model& model, cons
   if (model.published_naming().by.empty()) {
     throw RunFailure("bad_request", "model `" + std::string(model.name()) + "` takes no weights of the user's");
   }
-  std::vector<WeightFile> files = opened(workload);
+  std::vector<OwnTensorFile> files = opened(workload);
   const std::vector<SafetensorsEntry> entries = entries_of(files);
   WeightNames names = match_weights(model, preset, entries);
   std::vector<std::string> problems = std::move(names.problems);
   if (!problems.empty()) names = {};  // the files are still read, to say whether they are those that were planned
   Filling filling(names, tensors_);
-  for (WeightFile& file : files) {
-    file.read([&](const SafetensorsEntry& entry, std::int64_t first, std::span<const std::byte> bytes) {
-      filling.take(entry, first, bytes);
+  for (OwnTensorFile& file : files) {
+    file.read([&](const SafetensorsEntry& entry, std::uint64_t at_byte, std::span<const std::byte> bytes) {
+      filling.take(entry, at_byte, bytes);
     });
   }
-  if (const std::string found = identity_of(workload, files); found != workload.weights_sha256) {
-    throw RunFailure(kInputChanged, workload.weights_file + " does not hold what was planned: it has SHA-256 " + found +
-                                        " now, and the workload names " + workload.weights_sha256);
-  }
+  check_is_planned(workload.weights_file, identity_of(workload, files), workload.weights_sha256);
   if (problems.empty()) problems = filling.problems();
   if (!problems.empty()) throw RunFailure(kInputRefused, joined(told_problems(model, preset, entries, all, problems)));
   use_ = {static_cast<std::int64_t>(tensors_.size()), names.drawn, names.passed_over};

@@ -3,12 +3,15 @@
 // their bits differ.
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 
 #include "suites/worker/probes/call_output.hpp"
+#include "suites/worker/probes/call_tensors.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/single_call.hpp"
@@ -35,14 +38,19 @@ double bytes_needed(const DeclaredCall& call) {
 
 std::string memory_text(double bytes) { return std::to_string(std::llround(bytes / 0x1p20)) + " MiB"; }
 
+bool fits_in(const CellRequest& request, double bytes) {
+  const auto allowed = static_cast<double>(request.workload.memory_bytes);
+  return allowed <= 0 || bytes <= allowed;
+}
+
 class CallProbe {
  public:
-  CallProbe(ProbeRun& run, DeclaredCall call, std::int64_t number)
+  CallProbe(ProbeRun& run, const CallTensors& tensors, DeclaredCall call, std::int64_t number)
       : run_(run),
         call_(std::move(call)),
         number_(number),
         device_(run.device()),
-        single_(call_, {run.seed(), device_}) {
+        single_(call_, {run.seed(), device_, &tensors}) {
     measurement_ = run.blank("operator_call", {{"call", call_.text}});
     measurement_.call = CallRecord{};
   }
@@ -71,8 +79,8 @@ class CallProbe {
   }
 
   bool fits(double bytes) {
+    if (fits_in(run_.request(), bytes)) return true;
     const auto allowed = static_cast<double>(run_.request().workload.memory_bytes);
-    if (allowed <= 0 || bytes <= allowed) return true;
     end_with(CallEnd::too_large, "needs " + memory_text(bytes) + ", the list allows " + memory_text(allowed));
     return false;
   }
@@ -174,8 +182,15 @@ class CallProbe {
 void probe_operators(ProbeRun& run) {
   const auto& calls = run.request().workload.calls;
   if (calls.empty()) throw RunFailure("bad_request", "the probe `operators` was given no calls");
+  std::vector<DeclaredCall> parsed;
+  std::vector<DeclaredCall> fitting;  // of the others no tensor is kept
+  for (const std::string& text : calls) {
+    parsed.push_back(parse_call(text));
+    if (fits_in(run.request(), bytes_needed(parsed.back()))) fitting.push_back(parsed.back());
+  }
+  const CallTensors tensors(run.request().workload, fitting);
   std::int64_t number = 0;
-  for (const std::string& text : calls) CallProbe(run, parse_call(text), ++number).run();
+  for (DeclaredCall& call : parsed) CallProbe(run, tensors, std::move(call), ++number).run();
 }
 
 }  // namespace reprobench

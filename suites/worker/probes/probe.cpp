@@ -72,6 +72,7 @@ Digest probe_digest(const CellRequest& request, std::uint64_t seed) {
   builder.append(static_cast<std::uint64_t>(request.workload.samples)).append(seed);
   if (request.world_size > 1) builder.append(static_cast<std::uint64_t>(request.world_size));
   for (const std::string& call : request.workload.calls) builder.append(call);
+  if (!request.workload.tensors_sha256.empty()) builder.append(request.workload.tensors_sha256);
   return builder.append(request.device == "cpu" ? "cpu" : "gpu").finish();
 }
 

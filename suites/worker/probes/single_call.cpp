@@ -9,10 +9,13 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "models/initial_values.hpp"
+#include "suites/worker/probes/call_tensors.hpp"
 #include "suites/worker/repeated_call.hpp"
 #include "suites/worker/tensor_record.hpp"
 
@@ -54,6 +57,10 @@ at::Tensor floating(std::uint64_t seed, const std::string& name, std::int64_t co
   return at::from_blob(values.data(), {count}, at::kFloat).clone();
 }
 
+at::Tensor laid_out(const at::Tensor& values, const DeclaredTensor& declared) {
+  return declared.strides.empty() ? values.view(declared.shape) : values.as_strided(declared.shape, declared.strides);
+}
+
 at::Tensor drawn(const DeclaredTensor& declared, std::uint64_t seed, const std::string& name,
                  const c10::Device& device) {
   const std::int64_t count = declared.storage_elements();
@@ -64,8 +71,13 @@ at::Tensor drawn(const DeclaredTensor& declared, std::uint64_t seed, const std::
     auto whole = whole_numbers(seed, name, count, declared.dtype == "bool" ? 2 : declared.below);
     values = at::from_blob(whole.data(), {count}, at::kLong).clone();
   }
-  values = values.to(type_named(declared.dtype)).to(device);
-  return declared.strides.empty() ? values.view(declared.shape) : values.as_strided(declared.shape, declared.strides);
+  return laid_out(values.to(type_named(declared.dtype)).to(device), declared);
+}
+
+// On the device before it is laid out: moving keeps no strides that leave gaps.
+at::Tensor copied(const at::Tensor& held, const DeclaredTensor& declared, const c10::Device& device) {
+  at::Tensor to = laid_out(at::zeros({declared.storage_elements()}, held.scalar_type()).to(device), declared);
+  return to.copy_(held);
 }
 
 at::Tensor in_fp64(const at::Tensor& tensor) { return tensor.is_floating_point() ? tensor.to(at::kDouble) : tensor; }
@@ -105,6 +117,8 @@ at::IValue plain_value(const DeclaredArgument& argument, const c10::TypePtr& typ
 }
 
 }  // namespace
+
+at::Tensor empty_as(const DeclaredTensor& declared) { return at::empty(declared.shape, type_named(declared.dtype)); }
 
 struct SingleCall::Operator {
   explicit Operator(c10::OperatorHandle found) : handle(std::move(found)) {}
@@ -167,7 +181,9 @@ SingleCall::Arguments SingleCall::draw(bool is_exact) const {
       continue;
     }
     const auto tensor = [&](const DeclaredTensor& one, int in_list) {
-      at::Tensor value = drawn(one, place_.seed, call_.text + "#" + std::to_string(tensors), place_.device);
+      at::Tensor value = one.from.empty()
+                             ? drawn(one, place_.seed, call_.text + "#" + std::to_string(tensors), place_.device)
+                             : copied(place_.tensors->holding(one), one, place_.device);
       if (tensors++ == 0 && spoil_argument) spoil_argument(value);
       if (is_exact) value = in_fp64(value);
       const bool is_leaf = one.is_floating() && !one.is_constant && !operator_->writes;

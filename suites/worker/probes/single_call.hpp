@@ -1,5 +1,5 @@
 // One declared operator call (contract/declared_call.hpp) on this stack: found by the dispatcher, its tensors drawn by
-// Philox, run forward and, where a tensor asks for a gradient, backward.
+// Philox or taken from a file of the user's, run forward and, where a tensor asks for a gradient, backward.
 //
 // Every run draws its arguments anew, so an operator that writes into them leaves the next run alone.
 #pragma once
@@ -28,10 +28,16 @@ namespace reprobench {
 // What a call made, by name: "output.0", "changed.2" (an argument it wrote), "gradient.0" (of the argument there).
 using MadeTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
+class CallTensors;
+
 struct SingleCallPlace {
   std::uint64_t seed;
   const c10::Device& device;
+  const CallTensors* tensors = nullptr;  // needed by calls that take tensors of a file
 };
+
+// Row-major on the CPU, of the declared dtype and shape; nothing is in it yet.
+at::Tensor empty_as(const DeclaredTensor& declared);
 
 class SingleCall {
  public:
