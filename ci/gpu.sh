@@ -64,8 +64,11 @@ elif ! grep -q "^name: $stack$" "matrix/stacks/$stack.yaml"; then
   exit 2
 fi
 here=$out/matrix.yaml
-sed "s/^  stack: \[.*\]/  stack: [$stack]/" "$matrix" >"$here"
+# In its axis, and where the matrix names its only stack: as the reference, as required.
+only=$(sed -n 's/^  stack: \[\([^],]*\)\]$/\1/p' "$matrix")
+sed "s/^  stack: \[.*\]/  stack: [$stack]/; s/\bstack: ${only:-$stack}\([,}]\)/stack: $stack\1/" "$matrix" >"$here"
 grep -q "^  stack: \[$stack\]$" "$here" || { echo "gpu: $matrix has no axis \`stack: [...]\` to put $stack into" >&2; exit 2; }
+run plan --matrix "$here" >/dev/null || exit 2 # it has said why
 
 on_gpu=yes
 is_runnable "$here" 'device != cpu' || on_gpu=no
