@@ -199,5 +199,25 @@ TEST_CASE("two generations of tensor cores are named where each one's rule gives
   if (row.is_explained) CHECK(has(notes.front(), "explained by the accumulator of sm_80 against sm_90"));
 }
 
+TEST_CASE("16-bit products of a GPU are summed up in fp32 where the knobs say so, of a CPU always", "[explanation]") {
+  struct Row {
+    const char* device;
+    const char* reduced;
+    const char* determinism;
+    const char* accumulation;
+    bool may_sum_in_16_bits;
+  };
+  const Row row = GENERATE(Row{"sm_90", "preset", "strict", "off", false}, Row{"sm_90", "off", "fast", "off", false},
+                           Row{"sm_90", "preset", "default", "off", true}, Row{"sm_90", "on", "strict", "off", true},
+                           Row{"sm_90", "off", "strict", "on", true}, Row{"cpu", "on", "fast", "on", false});
+  CAPTURE(row.device, row.reduced, row.determinism, row.accumulation);
+  CellRequest request = synthetic_request();
+  request.device = row.device;
+  request.knobs["reduced_reduction"] = row.reduced;
+  request.knobs["determinism"] = row.determinism;
+  request.knobs["fp16_accumulation"] = row.accumulation;
+  CHECK(local_settings(request).may_sum_in_16_bits == row.may_sum_in_16_bits);
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -170,7 +170,11 @@ std::string operator_of(const DifferenceSource& source) {
 
 LocalSettings local_settings(const CellRequest& request) {
   const bool is_gpu = request.device != "cpu";
-  return {is_gpu && is_knob(request, "tf32", "on"), is_gpu || !is_knob(request, "onednn", "on")};
+  const bool keeps_parts_in_fp32 =
+      is_knob(request, "reduced_reduction", "off") ||
+      (is_knob(request, "reduced_reduction", "preset") && is_knob(request, "determinism", "strict"));
+  return {is_gpu && is_knob(request, "tf32", "on"), is_gpu || !is_knob(request, "onednn", "on"),
+          is_gpu && !(keeps_parts_in_fp32 && is_knob(request, "fp16_accumulation", "off"))};
 }
 
 std::int64_t capture_bytes(const OperatorRecord& call) {

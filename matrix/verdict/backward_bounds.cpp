@@ -223,13 +223,13 @@ Doubles convolution_backward(const CapturedCall& captured) {
 const std::vector<BoundRow>& backward_bounds() {
   // clang-format off
   static const std::vector<BoundRow> kRows = {
-      {{"threshold_backward"}, &no_rounding, "nothing is rounded"},
+      {{"threshold_backward"}, &no_rounding, "nothing is rounded", kMovesNumbers},
       {{"nll_loss_backward"}, &two_roundings, "IEEE 754: a quotient and a product, correctly rounded"},
-      {{"tanh_backward"}, &tanh_backward, "a square, a difference, a product"},
-      {{"silu_backward"}, &silu_backward, "a sigmoid's bound, a difference, three products"},
-      {{"gelu_backward"}, &gelu_backward, "erf or tanh of 2 ULP, its argument by 6 roundings, a density"},
-      {{"_softmax_backward_data"}, &softmax_backward, "gamma_K of sum |g y|, a difference, a product"},
-      {{"_log_softmax_backward_data"}, &log_softmax_backward, "gamma_K of sum |g|, exp of 2 ULP"},
+      {{"tanh_backward"}, &tanh_backward, "a square, a difference, a product", kElementwise},
+      {{"silu_backward"}, &silu_backward, "a sigmoid's bound, a difference, three products", kElementwise},
+      {{"gelu_backward"}, &gelu_backward, "erf or tanh of 2 ULP, its argument by 6 roundings, a density", kElementwise},
+      {{"_softmax_backward_data"}, &softmax_backward, "gamma_K of sum |g y|, a difference, a product", kReductions},
+      {{"_log_softmax_backward_data"}, &log_softmax_backward, "gamma_K of sum |g|, exp of 2 ULP", kReductions},
       {{"native_layer_norm_backward"}, &layer_norm_backward, "gamma_N of the sums of a row, of the rows for weight and bias"},
       {{"native_batch_norm_backward"}, &batch_norm_backward, "gamma_N of the sums of a channel"},
       {{"embedding_dense_backward"}, &embedding_backward, "gamma_n sum |g|: Higham 2002, section 4.2"},

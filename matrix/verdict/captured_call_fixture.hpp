@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,6 +22,20 @@ using Singles = std::vector<float>;
 using Exact = std::vector<double>;
 using Shape = std::vector<std::int64_t>;
 
+// To the nearest, ties to even.
+inline std::uint16_t bf16_bits(double value) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+inline std::uint16_t fp16_bits(double value) {
+  const int sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::abs(value) >= 65520) return static_cast<std::uint16_t>(sign | 0x7c00);
+  const int exponent = value == 0 ? -14 : std::max(std::ilogb(value), -14);
+  const int steps = static_cast<int>(std::nearbyint(std::ldexp(std::abs(value), 10 - exponent)));
+  return static_cast<std::uint16_t>(sign | ((exponent + 14) * 1024 + steps));  // the leading bit carries over
+}
+
 class Capture {
  public:
   explicit Capture(const std::string& name, const std::string& constants = "") {
@@ -31,6 +47,12 @@ class Capture {
   }
   Capture& exact(const std::string& name, const Shape& shape, const Exact& values) {
     return add(name, "F64", shape, std::as_bytes(std::span(values)));
+  }
+  // `dtype`: "BF16" or "F16"; each number is rounded to it.
+  Capture& halves(const std::string& dtype, const std::string& name, const Shape& shape, const Exact& values) {
+    std::vector<std::uint16_t> bits;
+    for (const double value : values) bits.push_back(dtype == "F16" ? fp16_bits(value) : bf16_bits(value));
+    return add(name, dtype, shape, std::as_bytes(std::span(bits)));
   }
   std::optional<LocalError> error(std::size_t output = 0, const LocalSettings& settings = {}) {
     std::vector<TensorView> views;

@@ -12,8 +12,11 @@ Doubles function(const CapturedCall& captured) { return times_result(captured, 2
 // exp, one added, divided, and for silu multiplied.
 Doubles sigmoid(const CapturedCall& captured) { return times_result(captured, 2 * kFunctionUlps + 4); }
 
-// Two operands, one of them scaled.
-Doubles addition(const CapturedCall& captured) { return of_magnitude(captured, 2, 0); }
+// Two operands, one of them scaled: in 16 bits its product may be stored before it is added.
+Doubles addition(const CapturedCall& captured) {
+  const bool is_scaled = captured.stored_roundoff > kRoundoff && captured.call.constants != "1";
+  return of_magnitude(captured, 2, is_scaled ? captured.stored_roundoff : 0);
+}
 
 std::size_t left_factor(const std::string& name) {
   return name.find("add") != std::string::npos ? 1 : 0;  // addmm(addend, left, right)
@@ -144,24 +147,24 @@ const std::vector<BoundRow>& forward_bounds() {
   static const std::vector<BoundRow> kRows = {
       {{"relu", "neg", "abs", "clone", "contiguous", "embedding", "index_select", "cat", "max_pool2d_with_indices",
         "maximum", "minimum", "stack"}, &no_rounding,
-       "nothing is rounded"},
+       "nothing is rounded", kMovesNumbers},
       {{"mul", "div", "sqrt", "reciprocal", "masked_fill", "clamp", "clamp_min", "clamp_max", "where"}, &two_roundings,
-       "IEEE 754: correctly rounded, a scalar factor as well"},
-      {{"add"}, &addition, "IEEE 754: correctly rounded, a scaled operand as well"},
-      {{"sub"}, &subtraction, "IEEE 754: correctly rounded"},
+       "IEEE 754: correctly rounded, a scalar factor as well", kElementwise},
+      {{"add"}, &addition, "IEEE 754: correctly rounded, a scaled operand as well", kElementwise},
+      {{"sub"}, &subtraction, "IEEE 754: correctly rounded", kElementwise},
       {{"exp", "log", "tanh", "erf", "sin", "cos", "rsqrt", "pow"}, &function,
-       "2 ULP: SLEEF 3 (1.0 ULP variants), CUDA C++ Programming Guide, accuracy of mathematical functions"},
-      {{"sigmoid", "silu"}, &sigmoid, "exp of 2 ULP, a sum, a quotient, a product"},
-      {{"gelu"}, &gelu, "erf or tanh of 2 ULP, its argument by 6 roundings"},
+       "2 ULP: SLEEF 3 (1.0 ULP variants), CUDA C++ Programming Guide, accuracy of mathematical functions", kElementwise},
+      {{"sigmoid", "silu"}, &sigmoid, "exp of 2 ULP, a sum, a quotient, a product", kElementwise},
+      {{"gelu"}, &gelu, "erf or tanh of 2 ULP, its argument by 6 roundings", kElementwise},
       {{"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "matmul", "linear"}, &product,
-       "gamma_K sum |x||y|: Higham 2002, section 3.5"},
+       "gamma_K sum |x||y|: Higham 2002, section 3.5", kProducts, true},
       {{"convolution", "_convolution", "conv2d", "mkldnn_convolution", "thnn_conv2d", "_slow_conv2d_forward"}, &convolution,
-       "gamma_K sum |x||w|: Higham 2002, section 3.5"},
-      {{"sum", "mean"}, &sum, "gamma_n sum |x|: Higham 2002, section 4.2"},
+       "gamma_K sum |x||w|: Higham 2002, section 3.5", kProducts, true},
+      {{"sum", "mean"}, &sum, "gamma_n sum |x|: Higham 2002, section 4.2", kMeans},
       {{"nll_loss_forward"}, &negative_log_likelihood, "gamma_N sum |x|: Higham 2002, section 4.2"},
-      {{"softmax", "_softmax"}, &softmax, "exp of 2 ULP, gamma_K of the sum, a quotient"},
-      {{"log_softmax", "_log_softmax"}, &log_softmax, "exp and log of 2 ULP, gamma_K of the sum"},
-      {{"native_layer_norm"}, &layer_norm, "gamma_N of mean and variance, then four roundings"},
+      {{"softmax", "_softmax"}, &softmax, "exp of 2 ULP, gamma_K of the sum, a quotient", kReductions},
+      {{"log_softmax", "_log_softmax"}, &log_softmax, "exp and log of 2 ULP, gamma_K of the sum", kReductions},
+      {{"native_layer_norm"}, &layer_norm, "gamma_N of mean and variance, then four roundings", kReductions},
   };
   // clang-format on
   return kRows;

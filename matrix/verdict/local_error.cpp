@@ -43,10 +43,70 @@ bool is_given(const Doubles& bound, const Doubles& exact) {
   return true;
 }
 
-void hold_against(const Doubles& bound, const Doubles& made, const Doubles& exact, LocalError& error) {
+// What an output may be stored as.
+struct StoredType {
+  std::string_view dtype;
+  double roundoff;
+  double half_of_smallest;  // rounding a number below the normal ones is off by this much at most
+  double overflows_from;    // what rounds to infinity
+};
+
+constexpr StoredType kStoredTypes[] = {
+    {"F32", kRoundoff, 0, std::numeric_limits<double>::infinity()},  // what kSmallest is for; no sum came near its end
+    {"BF16", 0x1p-8, 0x1p-134, 0x1.ffp127},
+    {"F16", 0x1p-11, 0x1p-25, 65520},
+};
+
+const StoredType* stored_type(const std::string& dtype) {
+  const auto* const found = std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
+                                         [&](const auto& type) { return type.dtype == dtype; });
+  return found == std::end(kStoredTypes) ? nullptr : found;
+}
+
+bool is_16_bits(const StoredType& type) { return type.roundoff > kRoundoff; }
+
+// Each number is what fp32 made of it before it is rounded.
+void add_roundings(const StoredType& type, int roundings, const Doubles& exact, Doubles& bound) {
+  for (std::size_t i = 0; i < bound.size(); ++i) {
+    bound[i] += roundings * (type.roundoff * (std::abs(exact[i]) + bound[i]) + type.half_of_smallest);
+  }
+}
+
+// Empty, with the reason: there is none.
+Doubles bound_of(const BoundRow& row, const CapturedCall& captured, const StoredType& type, LocalError& error) {
+  if (is_16_bits(type) && row.sixteen_bits.source == nullptr) {
+    error.no_bound = fmt::format("no bound is derived for {} in 16 bits", captured.call.name);
+    return {};
+  }
+  if (is_16_bits(type) && row.sums_products && captured.settings.may_sum_in_16_bits) {
+    error.no_bound = "16-bit products may be summed up in 16 bits: reduced_reduction, fp16_accumulation";
+    return {};
+  }
+  Doubles bound = row.bound(captured);
+  if (!is_given(bound, captured.exact)) {
+    error.no_bound = fmt::format("what is on record of {} does not give its bound", captured.call.name);
+    return {};
+  }
+  error.source = row.source;
+  if (is_16_bits(type)) {
+    error.source += fmt::format("; {}", row.sixteen_bits.source);
+    add_roundings(type, row.sixteen_bits.roundings, captured.exact, bound);
+  }
+  return bound;
+}
+
+// Beyond the range of 16 bits, where the number may have been before its last rounding, which the bound has in it.
+bool has_overflowed(const StoredType& type, double bound, double made, double exact) {
+  return std::isinf(made) && std::isfinite(exact) && std::signbit(made) == std::signbit(exact) &&
+         (std::abs(exact) + bound) / (1 + type.roundoff) >= type.overflows_from;
+}
+
+void hold_against(const StoredType& type, const Doubles& bound, const Doubles& made, const Doubles& exact,
+                  LocalError& error) {
   error.of_bound = 0;
   for (std::size_t i = 0; i < bound.size(); ++i) {
     if (made[i] == exact[i] || (std::isnan(made[i]) && std::isnan(exact[i]))) continue;
+    if (has_overflowed(type, bound[i], made[i], exact[i])) continue;
     double share = std::abs(made[i] - exact[i]) / (bound[i] + kSmallest);
     if (std::isnan(share)) share = std::numeric_limits<double>::infinity();
     if (share <= *error.of_bound) continue;
@@ -70,15 +130,15 @@ std::optional<LocalError> local_error(const OperatorRecord& call, std::size_t ou
   LocalError error;
   error.error_rel = sums.reference_squares > 0 ? std::sqrt(sums.error_squares / sums.reference_squares) : 0;
   const BoundRow* row = row_of(call.name);
+  const StoredType* type = stored_type(captured.made->dtype);
   if (row == nullptr) {
     error.no_bound = fmt::format("no bound is derived for {}", call.name);
-  } else if (captured.made->dtype != "F32") {
-    error.no_bound = "bounds are derived for fp32 alone";
-  } else if (const Doubles bound = row->bound(captured); !is_given(bound, captured.exact)) {
-    error.no_bound = fmt::format("what is on record of {} does not give its bound", call.name);
+  } else if (type == nullptr) {
+    error.no_bound = "bounds are derived for fp32, bf16 and fp16";
   } else {
-    error.source = row->source;
-    hold_against(bound, doubles_of(*captured.made), captured.exact, error);
+    captured.stored_roundoff = type->roundoff;
+    const Doubles bound = bound_of(*row, captured, *type, error);
+    if (error.no_bound.empty()) hold_against(*type, bound, doubles_of(*captured.made), captured.exact, error);
   }
   return error;
 }

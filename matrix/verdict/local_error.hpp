@@ -3,7 +3,8 @@
 // products by gamma_K with the sum of their sizes, normalisations by putting these together. None is fitted.
 //
 // A bound holds for every order of summation, so it is wide where many terms are added: beyond it is a defect, within
-// it may still be one. Bounds are of fp32; an operator without one is said to have none.
+// it may still be one. Outputs are of fp32, or of 16 bits where the operator is known to compute in fp32 and to round
+// what it stores; one without a bound is said to have none.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ struct Description<LocalError> {
 struct LocalSettings {
   bool rounds_inputs_to_tf32 = false;       // of matrix products
   bool may_transform_convolutions = false;  // by Winograd's algorithm or FFT, which round more than sums do
+  bool may_sum_in_16_bits = false;          // products of 16-bit matrices, or parts of their sums
 };
 
 // `tensors` as a worker captured them (contract/replay.hpp): input.I, output.I, fp64.I, magnitude.I. Nothing: the

@@ -133,7 +133,7 @@ TEST_CASE("operators and types without a bound say so", "[local]") {
   CHECK_FALSE(Capture("aten::relu").single("input.0", {1}, {1}).single("output.0", {1}, {1}).error());
   const auto wide =
       Capture("aten::relu").exact("input.0", {1}, {1}).exact("fp64.0", {1}, {1}).exact("output.0", {1}, {1});
-  CHECK(Capture(wide).error()->no_bound == "bounds are derived for fp32 alone");
+  CHECK(Capture(wide).error()->no_bound == "bounds are derived for fp32, bf16 and fp16");
   // What stands as fp64 and is none is no judgement at all.
   CHECK_FALSE(Capture("aten::relu")
                   .single("input.0", {1}, {1})

@@ -51,7 +51,10 @@ Doubles times_result(const CapturedCall& captured, double roundings) {
 }
 
 Doubles no_rounding(const CapturedCall& captured) { return Doubles(captured.exact.size(), 0); }
-Doubles two_roundings(const CapturedCall& captured) { return times_result(captured, 2); }
+// A scalar factor is rounded to the type of the result, and the result.
+Doubles two_roundings(const CapturedCall& captured) {
+  return times_result(captured, 1 + captured.stored_roundoff / kRoundoff);
+}
 
 Doubles of_magnitude(const CapturedCall& captured, double terms, double of_inputs) {
   const Doubles sizes = captured.values("magnitude", captured.output);

@@ -1,6 +1,9 @@
 // What an operator's rounding can come to, for every element of one output: the tables that local_error.hpp looks up, a
 // row an operator. A bound follows from how the operator computes and holds for every order of summation; each form of
 // the computation that a library is known to take has to stay within it.
+//
+// Rows are of fp32. What gives 16 bits computes in fp32 and rounds what it stores, where the row says who says so: its
+// bound is the row's and those roundings.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +40,7 @@ struct CapturedCall {
   const LocalSettings& settings;
   const TensorView* made;
   Doubles exact;
+  double stored_roundoff = kRoundoff;  // of the type of `made`
 
   const TensorView* tensor(std::string_view kind, std::size_t place) const;
   Doubles values(std::string_view kind, std::size_t place) const;        // empty: not on record
@@ -62,10 +66,26 @@ struct Lines {
 };
 Lines lines_of(const CapturedCall& captured);
 
+// How an operator makes an output of 16 bits.
+struct SixteenBits {
+  int roundings = 0;             // of numbers of the result's size to 16 bits; 0: the result is among the inputs
+  const char* source = nullptr;  // that it computes in fp32; null: no bound in 16 bits
+};
+
+inline constexpr SixteenBits kMovesNumbers{0, "in 16 bits nothing is rounded either"};
+inline constexpr SixteenBits kElementwise{1, "in 16 bits fp32 inside and one rounding: ATen/OpMathType.h"};
+inline constexpr SixteenBits kReductions{1, "in 16 bits fp32 sums and one rounding: ATen/AccumulateType.h"};
+// A mean may be stored as a sum before it is divided.
+inline constexpr SixteenBits kMeans{2, "in 16 bits fp32 sums and two roundings: ATen/AccumulateType.h"};
+inline constexpr SixteenBits kProducts{
+    1, "in 16 bits fp32 sums and one rounding: oneDNN's accumulation mode `strict`, cuBLAS's CUBLAS_COMPUTE_32F"};
+
 struct BoundRow {
   std::vector<std::string_view> names;
   MakeBound bound;
   const char* source;
+  SixteenBits sixteen_bits = {};
+  bool sums_products = false;  // a setting may have them kept in 16 bits
 };
 
 const std::vector<BoundRow>& forward_bounds();
