@@ -16,6 +16,8 @@
 namespace reprobench {
 namespace {
 
+constexpr const char* kOnOneSide = "not captured: one side alone makes this value at the end of the step";
+
 // The steps among which the first difference arose. At level `tensor` it is the differing one, or the one before it
 // where the step began with another parameter; at level `step` all since the state was last seen equal.
 std::int64_t first_suspect_step(const ComparedSide& side, const Divergence& first) {
@@ -119,13 +121,16 @@ class Explainer {
     return replay;
   }
 
+  static std::string not_captured(const FurtherSource& source) {
+    if (!source.inputs_agree) return "its inputs differ already";
+    if (!has_both_sides(source)) return kOnOneSide;
+    return fmt::format("not captured: a replay captures {} calls and {} MiB at most", kMostCaptures,
+                       kMostCaptureBytes >> 20);
+  }
+
   void judge_sources() {
-    for (FurtherSource& source : result_.further_sources) {
-      source.no_budget = source.inputs_agree
-                             ? fmt::format("not captured: a replay captures {} calls and {} MiB at most", kMostCaptures,
-                                           kMostCaptureBytes >> 20)
-                             : "its inputs differ already";
-    }
+    for (FurtherSource& source : result_.further_sources) source.no_budget = not_captured(source);
+    if (result_.region && !has_both_sides(result_)) result_.no_budget = kOnOneSide;
     const auto sources = sources_to_capture(result_);
     if (sources.empty()) return;
     const SideCaptures ours(SideCaptures::Side::measured, sources);

@@ -18,7 +18,10 @@ namespace reprobench {
 inline constexpr std::size_t kMostCaptures = 32;
 inline constexpr std::int64_t kMostCaptureBytes = std::int64_t{1} << 30;
 
-// The first source ahead, and of the others one of every operator before a second of any.
+// Of a stretch at a step's end that one side alone takes, the other has no call that could be captured.
+bool has_both_sides(const DifferenceSource& source);
+
+// The first source ahead, and of the others one of every operator before a second of any; none without both sides.
 std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation);
 
 class SideCaptures {

@@ -21,6 +21,7 @@ Explanation region_of(std::size_t calls, const std::vector<std::int64_t>& shape 
     region.measured.calls.push_back(call_of(static_cast<std::int64_t>(i), shape));
   }
   region.expected.calls = {call_of(7)};
+  region.measured.at.step = region.expected.at.step = 1;
   return found;
 }
 
@@ -56,6 +57,22 @@ TEST_CASE("the calls of all modules share 1024 MiB", "[inquiry]") {
   found.further_sources.emplace_back();
   found.further_sources[0].region = region_of(1).region;
   CHECK(captured(found, SideCaptures::Side::expected) == 2 + 2);
+}
+
+TEST_CASE("a stretch at a step's end that one side alone takes is not captured, and what is behind it is",
+          "[inquiry]") {
+  Explanation found = region_of(1);
+  found.further_sources.emplace_back();
+  found.further_sources[0].region = region_of(1).region;
+  CHECK(sources_to_capture(found).size() == 2);
+  OperatorRegion& region = *(GENERATE(true, false) ? found.region : found.further_sources[0].region);
+  (GENERATE(true, false) ? region.measured : region.expected) = OperatorStretch{};
+  const auto sources = sources_to_capture(found);
+  REQUIRE(sources.size() == 1);
+  CHECK(has_both_sides(*sources.front()));
+  for (const auto side : {SideCaptures::Side::measured, SideCaptures::Side::expected}) {
+    CHECK(SideCaptures(side, sources).sites().front().step == 1);
+  }
 }
 
 }  // namespace
