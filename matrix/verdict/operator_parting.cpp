@@ -30,6 +30,18 @@ bool reads_a_number(const OperatorRecord& call) {
   return false;
 }
 
+// Memory as an allocation returns it, laid out otherwise or not: what is in it was made by nobody. A library that takes
+// some for its own use has it on record like a value.
+bool is_bare_memory(const OperatorFlow& flow, std::size_t call) {
+  const OperatorRecord& record = flow.calls[call];
+  if (record.name.starts_with("aten::empty")) return true;
+  if (record.name != "aten::as_strided_" && record.name != "aten::resize_") return false;
+  return std::ranges::any_of(record.inputs, [&](const OperatorTensor& input) {
+    const std::size_t maker = flow.maker(call, input);
+    return maker < call && is_bare_memory(flow, maker);
+  });
+}
+
 // Not what hands on the value it takes, as what keeps a gradient does.
 bool makes_other_values(const OperatorRecord& call) {
   return std::ranges::any_of(call.outputs, [&](const OperatorTensor& output) {
@@ -247,6 +259,7 @@ class Parting {
     const auto last = [](const OperatorFlow& flow, const OperatorFlow& other, OperatorSlice& slice) {
       for (std::size_t i = flow.calls.size(); i-- > 0;) {
         if (flow.partner[i] != kNoCall || !flow.is_in_sight(i) || flow.is_read(i)) continue;
+        if (is_bare_memory(flow, i)) continue;
         // Zeros for a caller's own use, one row a thread: what the caller makes of them is held against its partner's.
         if (flow.parent[i] != kNoCall && std::ranges::none_of(flow.calls[i].inputs, has_content)) continue;
         const auto& outputs = flow.calls[i].outputs;

@@ -124,6 +124,24 @@ TEST_CASE("at the end of a step a call without inputs is a source by itself, and
   CHECK_FALSE(parting_of(step("aten::zeros", true), step("", false)).parts());  // ends in a value of both
 }
 
+TEST_CASE("memory that one side's library takes for its own use is no source at the end of a step", "[parting]") {
+  const auto step = [](const std::string& given, const std::string& then) {
+    Written of;
+    of.call("aten::mm", {"x", "w"}, {"y"}).call(given, {}, {""});
+    return of.call(then, {"what lay there"}, {"what lay there then"}).from(0, 1);
+  };
+  const Written nothing = Written().call("aten::mm", {"x", "w"}, {"y"});
+  for (const char* then : {"aten::as_strided_", "aten::resize_"}) {
+    CAPTURE(then);
+    CHECK_FALSE(parting_of(step("aten::empty", then), nothing).parts());
+    CHECK_FALSE(parting_of(nothing, step("aten::empty_strided", then)).parts());
+    CHECK(parting_of(step("aten::zeros", then), nothing).parts());
+  }
+  CHECK(parting_of(step("aten::empty", "aten::fill_"), nothing).parts());  // that is a value
+  const auto laid_out = Written(nothing).call("aten::as_strided_", {"x"}, {"x otherwise"});
+  CHECK(parting_of(laid_out, nothing).parts());  // so is what the step began with
+}
+
 TEST_CASE("a value of several that a last call makes is told by its place", "[parting]") {
   const auto step = [](const std::string& name, const std::string& second) {
     return Written().call("aten::mm", {"x", "w"}, {"y"}).call(name, {"y"}, {"y", second});
