@@ -159,6 +159,28 @@ in_training wrong_batch numerics.layout_mismatches "first on rank 1; first at st
 # A shard of the optimizer's state, which no other rank has: both hold some of this tensor.
 in_training moment_ulp numerics.layout_mismatches "first in what ranks 0, 1 hold of it together; first at step 4 in fc1.weight.exp_avg (optimizer_state)" 2
 
+# The same micro-batches on replicas of one process; one that is left behind is named, and one that is left out of a sum is seen.
+cat >"$work/replicas.yaml" <<YAML
+schema: 1
+name: replicas
+suites: [parallel]
+axes: {stack: [$stack], device: [cpu], replicas: [1, 2], accumulate: [2, 1]}
+zip: [[replicas, accumulate]]
+exclude: [{where: "workload != mlp"}]
+YAML
+replicas() { "$reprobench" --store "$work/store" run --matrix "$work/replicas.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
+replicas "$work/replicas"
+expect "the verdict on replicas" passed "$(field "$work/replicas" 'v["word"]')"
+expect "the checks of replicas" 2 "$(field "$work/replicas" 'sum(k["metric"] in ("numerics.replica_mismatches", "numerics.layout_mismatches") and k["status"] == "passed" for c in v["cells"] for k in c["checks"])')"
+in_replica() { # KIND METRIC PART_OF_THE_SENTENCE
+  local status=0
+  replicas "$work/replicas-$1" --inject "kind=$1,step=4,replicas=2" || status=$?
+  expect "the exit code with $1" 1 "$status"
+  case $(said "$work/replicas-$1" "$2") in *"$3"*) ;; *) echo "real stack: with $1 $2 says \`$(said "$work/replicas-$1" "$2")\`, not \`$3\`" >&2; exit 1 ;; esac
+}
+in_replica replica_stale numerics.replica_mismatches "replica 1 begins 1 of 20 steps with other weights than replica 0; first at step 5 in fc1.weight@1 (parameter)"
+in_replica replica_gradient_lost numerics.layout_mismatches "first at step 4 in fc1.weight (parameter_gradient)"
+
 # Stopped and gone on with in another process, a training has the bits of one that never was; what is not put back is named.
 cat >"$work/resume.yaml" <<YAML
 schema: 1

@@ -71,6 +71,8 @@ TEST_CASE("the repeat whose replicas differ most speaks for the cell", "[verdict
     if (one.name == "w@1") one.digest = "old";
   }
   CHECK(differing_replicas(cell, nullptr).repeat == 1);
+  tensor_of(cell, 0, 2, TensorRole::parameter, "w@1").digest = "old";
+  CHECK(differing_replicas(cell, nullptr).repeat == 0);  // of equals the first
 }
 
 TEST_CASE("replicas of whose weights there is no full record have no value", "[verdict][replicas]") {

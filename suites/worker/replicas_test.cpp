@@ -136,6 +136,24 @@ TEST_CASE("a replica that does not get new weights is seen in all of them at the
   CHECK(some_name(wrong, "step 2: parameter_gradient fc2.weight of"));
 }
 
+TEST_CASE("a replica that misses the last update is seen in the state after it", "[replicas]") {
+  const RankTrace trace = train_replicas(2, 1, kSharedMlp, Injection{"replica_stale", kSharedSteps, "", 0});
+  const std::vector<std::string> found = stale(trace);
+  CHECK(found.size() == 4);
+  CHECK(std::ranges::all_of(found, [](const std::string& one) { return one.starts_with("step 4: parameter fc"); }));
+}
+
+TEST_CASE("at trace level step replicas leave the chain of one rank that does their micro-batches", "[replicas]") {
+  CellRequest request = training_request(mlp(), kSharedSteps, TraceLevel::step);
+  request.knobs["replicas"] = "4";
+  const TrainingTrace replicas = train(request);
+  request.knobs["replicas"] = "1";
+  request.knobs["accumulate"] = "4";
+  const TrainingTrace alone = train(request);
+  REQUIRE(replicas.steps.size() == kSharedSteps);
+  for (std::size_t i = 0; i < replicas.steps.size(); ++i) CHECK(replicas.steps[i].chain == alone.steps[i].chain);
+}
+
 TEST_CASE("a replica whose gradients are left out of the sum is seen in the sum, though all agree", "[replicas]") {
   const RankTrace trace = train_replicas(2, 1, kSharedMlp, Injection{"replica_gradient_lost", 2, "", 0});
   CHECK(stale(trace).empty());
