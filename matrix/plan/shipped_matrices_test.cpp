@@ -197,7 +197,7 @@ TEST_CASE("the workloads matrix trains eight workloads from three seeds, and eac
 
 TEST_CASE("the limits matrix holds every small training against matrix products", "[plan]") {
   const auto cells = plan_of("limits.yaml", cpu_host());
-  CHECK(cells.size() == 8);
+  CHECK(cells.size() == 11);
   for (const PlannedCell& planned : cells) {
     INFO(planned.cell.slug);
     CHECK_FALSE(planned.skip);
