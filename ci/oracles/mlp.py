@@ -11,9 +11,12 @@ jax.config.update("jax_enable_x64", True)
 
 
 def loss_of(parameters, pixels, target):
-    hidden = jax.nn.relu(pixels @ parameters["fc1.weight"].T + parameters["fc1.bias"])
-    logits = hidden @ parameters["fc2.weight"].T + parameters["fc2.bias"]
-    return -jnp.take_along_axis(jax.nn.log_softmax(logits), target[:, None], axis=1).mean()
+    layers = len(parameters) // 2
+    x = pixels
+    for layer in range(1, layers + 1):
+        x = x @ parameters[f"fc{layer}.weight"].T + parameters[f"fc{layer}.bias"]
+        x = jax.nn.relu(x) if layer < layers else x
+    return -jnp.take_along_axis(jax.nn.log_softmax(x), target[:, None], axis=1).mean()
 
 
 def run(folder, preset):
@@ -32,3 +35,15 @@ def base(folder):
 
 def small(folder):
     run(folder, "small")
+
+
+def sgd(folder):
+    run(folder, "sgd")
+
+
+def adamw(folder):
+    run(folder, "adamw")
+
+
+def mid(folder):
+    run(folder, "mid")

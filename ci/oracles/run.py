@@ -15,6 +15,6 @@ import published
 import resnet
 import vlm
 
-for oracle in (mlp.base, mlp.small, resnet.tiny, resnet.full, gpt2.full, llama.full, llama.lora, clip.full, fusion.full, vlm.full,
+for oracle in (mlp.base, mlp.small, mlp.sgd, mlp.adamw, mlp.mid, resnet.tiny, resnet.full, gpt2.full, llama.full, llama.lora, clip.full, fusion.full, vlm.full,
                published.gpt2, published.decoder, published.clip, published.resnet):
     oracle(sys.argv[1])
