@@ -145,6 +145,11 @@ YAML
 layouts() { "$reprobench" --store "$work/store" run --matrix "$work/parallel.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
 failed='[k["sentence"] for c in v["cells"] for k in c["checks"] if k["metric"] == sys.argv[2] and k["status"] == "failed"]'
 said() { "$python" -c "import json, sys; v = json.load(open(sys.argv[1])); print(*$failed)" "$1/verdict.json" "$2"; }
+expect_said() { # WHAT FOLDER METRIC PART_OF_THE_SENTENCE
+  local words
+  words=$(said "$2" "$3")
+  case $words in *"$4"*) ;; *) echo "real stack: with $1 $3 says \`$words\`, not \`$4\`" >&2; exit 1 ;; esac
+}
 layouts "$work/layouts"
 expect "the verdict on layouts" passed "$(field "$work/layouts" 'v["word"]')"
 expect "the checks between ranks and layouts" 4 "$(field "$work/layouts" 'sum(k["metric"] in ("numerics.rank_mismatches", "numerics.layout_mismatches") and k["status"] == "passed" for c in v["cells"] for k in c["checks"])')"
@@ -152,7 +157,7 @@ in_training() { # KIND METRIC PART_OF_THE_SENTENCE [ZERO_STAGE]
   local status=0
   layouts "$work/layouts-$1" --inject "kind=$1,step=4,tensor=fc1.weight,element=60000,rank=1,world_size=2,zero_stage=${4:-0}" || status=$?
   expect "the exit code with $1 in a training rank" 1 "$status"
-  case $(said "$work/layouts-$1" "$2") in *"$3"*) ;; *) echo "real stack: with $1 $2 says \`$(said "$work/layouts-$1" "$2")\`, not \`$3\`" >&2; exit 1 ;; esac
+  expect_said "$1" "$work/layouts-$1" "$2" "$3"
 }
 in_training weight_ulp numerics.rank_mismatches "rank 1 differs from rank 0 in 17 of 20 steps and the state after them; first at step 4 in fc1.weight (parameter)"
 in_training wrong_batch numerics.layout_mismatches "first on rank 1; first at step 4 in input#1 (input)"
@@ -176,7 +181,7 @@ in_replica() { # KIND METRIC PART_OF_THE_SENTENCE
   local status=0
   replicas "$work/replicas-$1" --inject "kind=$1,step=4,replicas=2" || status=$?
   expect "the exit code with $1" 1 "$status"
-  case $(said "$work/replicas-$1" "$2") in *"$3"*) ;; *) echo "real stack: with $1 $2 says \`$(said "$work/replicas-$1" "$2")\`, not \`$3\`" >&2; exit 1 ;; esac
+  expect_said "$1" "$work/replicas-$1" "$2" "$3"
 }
 in_replica replica_stale numerics.replica_mismatches "replica 1 begins 1 of 20 steps with other weights than replica 0; first at step 5 in fc1.weight@1 (parameter)"
 in_replica replica_gradient_lost numerics.layout_mismatches "first at step 4 in fc1.weight (parameter_gradient)"
@@ -197,7 +202,7 @@ going_on() { # KIND WORKLOAD STEP PART_OF_THE_SENTENCE
   local status=0
   resume "$work/resume-$1" --workload "$2" --inject "kind=$1,step=$3" || status=$?
   expect "the exit code with $1" 1 "$status"
-  case $(said "$work/resume-$1" numerics.resume_mismatches) in *"$4"*) ;; *) echo "real stack: with $1 it says \`$(said "$work/resume-$1" numerics.resume_mismatches)\`, not \`$4\`" >&2; exit 1 ;; esac
+  expect_said "$1" "$work/resume-$1" numerics.resume_mismatches "$4"
 }
 going_on resume_from_step_0 mlp 9 "first at step 9 in input (input)"
 going_on resume_without_optimizer_state mlp 9 "first at step 9 in fc1.weight.exp_avg (optimizer_state)"
@@ -221,7 +226,7 @@ not_learning() { # KIND SIDE
   learning "$work/learning-$1" --inject "kind=$1,step=1,tensor=fc1.weight,element=0,seed=2" || status=$?
   expect "the exit code with $1" 1 "$status"
   expect "the cells that fail with $1" 1 "$(field "$work/learning-$1" 'v["totals"]["failed"]')"
-  case $(said "$work/learning-$1" numerics.end_loss) in *" loss is $2 "*) ;; *) echo "real stack: with $1 it says \`$(said "$work/learning-$1" numerics.end_loss)\`" >&2; exit 1 ;; esac
+  expect_said "$1" "$work/learning-$1" numerics.end_loss " loss is $2 "
 }
 not_learning updates_stop above
 not_learning update_halved above

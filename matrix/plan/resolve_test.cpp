@@ -3,65 +3,14 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
-#include "matrix/plan/compat_rules.hpp"
-#include "matrix/plan/plan_fixture.hpp"
+#include "matrix/plan/resolve_fixture.hpp"
 
 using namespace reprobench;
-
-namespace {
-
-const CompatFacts& shipped_facts() {
-  static const CompatFacts kFacts = load_compat_facts(REPROBENCH_SOURCE_ROOT "/matrix/facts/compat-facts.json");
-  return kFacts;
-}
-
-StackSpec wheel_stack(const std::string& torch, const std::string& cuda) {
-  StackSpec stack;
-  stack.name = "s";
-  stack.components = {{"torch", torch}, {"cuda", cuda}};
-  return stack;
-}
-
-struct Case {
-  StackSpec stack = wheel_stack("2.9.0+cu128", "12.8");
-  HostFacts host = cpu_host();
-  std::string device = "cpu";
-  int world_size = 1;
-  KnobValues knobs;
-  TraceLevel trace = TraceLevel::step;
-  WorkloadRequest workload = {"mlp", "base", 20, 32};
-  StackAvailability availability;
-  std::vector<CellThreshold> thresholds;
-};
-
-PlannedCell resolve_one(const Case& c) {
-  Cell cell;
-  cell.request.stack = c.stack.name;
-  cell.request.device = c.device;
-  cell.request.world_size = c.world_size;
-  cell.request.knobs = c.knobs;
-  cell.request.trace = c.trace;
-  cell.request.workload = c.workload;
-  cell.thresholds = c.thresholds;
-  const StackCatalog catalog{{{c.stack.name, c.stack}}, {{c.stack.name, c.availability}}};
-  std::vector<PlannedCell> cells = {{cell, std::nullopt, {}}};
-  resolve(cells, catalog, shipped_facts(), c.host);
-  return cells.front();
-}
-
-std::string outcome_of(const Case& c) {
-  const PlannedCell planned = resolve_one(c);
-  return planned.skip ? planned.skip->rule + ": " + planned.skip->reason : "runs";
-}
-
-const char* const kH100 = "NVIDIA H100";
-
-}  // namespace
 
 TEST_CASE("a cell that nothing speaks against runs, without a note", "[plan]") {
   CHECK(outcome_of({}) == "runs");
   CHECK(resolve_one({}).notes.empty());
-  Case gpu;
+  ResolveCase gpu;
   gpu.device = "sm_90";
   gpu.host = gpu_host(kH100, "9.0", "570.124.06");
   CHECK(outcome_of(gpu) == "runs");
@@ -69,13 +18,13 @@ TEST_CASE("a cell that nothing speaks against runs, without a note", "[plan]") {
 }
 
 TEST_CASE("a stack that is not installed yet does not skip its cells", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.availability.installed = false;
   CHECK(outcome_of(c) == "runs");
 }
 
 TEST_CASE("a GPU class the host lacks is named with what the host has", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.device = "sm_90";
   CHECK(outcome_of(c) == "device-class: needs a GPU of class sm_90, this host has none");
   c.host = gpu_host("NVIDIA A100", "8.0", "570.124.06");
@@ -83,14 +32,14 @@ TEST_CASE("a GPU class the host lacks is named with what the host has", "[plan]"
 }
 
 TEST_CASE("a wheel that never existed is refused with the variants that do", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.stack = wheel_stack("2.9.0+cu118", "11.8");
   CHECK(outcome_of(c) ==
         "no-wheel: torch 2.9.0 never shipped with CUDA 11.8; it exists with CUDA 12.6, 12.8, 12.9, 13.0");
 }
 
 TEST_CASE("a driver under the floor of its CUDA major is refused", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.device = "sm_90";
   c.host = gpu_host(kH100, "9.0", "520.61.05");
   CHECK(outcome_of(c) == "driver-floor: driver 520.61.05 is under 525.60.13, the floor of CUDA 12");
@@ -99,7 +48,7 @@ TEST_CASE("a driver under the floor of its CUDA major is refused", "[plan]") {
 }
 
 TEST_CASE("between floor and toolkit driver a cell runs with a note", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.device = "sm_90";
   c.host = gpu_host(kH100, "9.0", "550.54.14");
   CHECK(outcome_of(c) == "runs");
@@ -109,14 +58,14 @@ TEST_CASE("between floor and toolkit driver a cell runs with a note", "[plan]") 
 }
 
 TEST_CASE("drivers compare as numbers, not as text", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.device = "sm_90";
   c.host = gpu_host(kH100, "9.0", "1000.1");
   CHECK(outcome_of(c) == "runs");
 }
 
 TEST_CASE("a driver branch past an architecture's last one is refused", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.stack = wheel_stack("2.9.0+cu126", "12.6");
   c.device = "sm_70";
   c.host = gpu_host("Tesla V100", "7.0", "590.44.01");
@@ -127,7 +76,7 @@ TEST_CASE("a driver branch past an architecture's last one is refused", "[plan]"
 }
 
 TEST_CASE("a GPU the wheel has no machine code and no PTX for is refused", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.stack = wheel_stack("2.1.0+cu121", "12.1");
   c.stack.cxx11_abi = 0;
   c.device = "sm_120";
@@ -137,14 +86,14 @@ TEST_CASE("a GPU the wheel has no machine code and no PTX for is refused", "[pla
 }
 
 TEST_CASE("machine code of a lower minor of the same major will do", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.device = "sm_89";
   c.host = gpu_host("L4", "8.9", "570.124.06");
   CHECK(outcome_of(c) == "runs");
 }
 
 TEST_CASE("PTX serves a later GPU only with a driver as new as the toolkit", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.stack = wheel_stack("2.8.0+cu129", "12.9");
   c.device = "sm_121";
   c.host = gpu_host("GB10", "12.1", "580.95.05");
@@ -157,7 +106,7 @@ TEST_CASE("PTX serves a later GPU only with a driver as new as the toolkit", "[p
 }
 
 TEST_CASE("a stack without CUDA has no kernels for a GPU", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.stack = wheel_stack("1.13.1", "");
   c.stack.components.erase("cuda");
   c.stack.source = StackSource::system;
@@ -166,121 +115,14 @@ TEST_CASE("a stack without CUDA has no kernels for a GPU", "[plan]") {
   CHECK(outcome_of(c) == "no-kernel-image: s has no CUDA, so no kernels for sm_90");
 }
 
-TEST_CASE("micro-batches that the ranks which go on cannot share out are skipped, with the numbers", "[plan]") {
-  Case c;
-  c.world_size = 2;
-  c.knobs = {{"accumulate", "2"}};
-  c.workload.resume_after = 8;
-  for (const int ranks : {0, 1, 2, 4}) {
-    c.workload.resume_world_size = ranks;
-    CHECK(outcome_of(c) == "runs");
-  }
-  for (const int ranks : {3, 8}) {
-    c.workload.resume_world_size = ranks;
-    CHECK(outcome_of(c) ==
-          "resumed-micro-batches: 4 micro-batches (world_size 2, accumulate 2) are not to be shared out evenly among "
-          "the " +
-              std::to_string(ranks) + " ranks that go on with them (resume_world_size)");
-  }
-  c.device = "sm_90";
-  c.world_size = 1;
-  c.knobs = {{"accumulate", "4"}};
-  c.workload.resume_world_size = 4;
-  CHECK(outcome_of(c) != "runs");
-}
-
 TEST_CASE("a system stack the host cannot have is skipped with what was found", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.availability.problem = "libtorch-dev 1.13.1 is not installed; found 2.1.2";
   CHECK(outcome_of(c) == "system-stack-absent: libtorch-dev 1.13.1 is not installed; found 2.1.2");
 }
 
-TEST_CASE("replicas of one process are skipped beside what is not built for them, each with the setting", "[plan]") {
-  const auto outcome = [](const KnobValues& knobs, int world_size = 1) {
-    Case c;
-    c.knobs = knobs;
-    c.knobs["replicas"] = "2";
-    c.world_size = world_size;
-    return outcome_of(c);
-  };
-  CHECK(outcome({}) == "runs");
-  CHECK(outcome({{"accumulate", "4"}, {"precision", "bf16"}, {"max_grad_norm", "1.0"}}) == "runs");
-  CHECK(outcome({{"zero_stage", "0"}, {"overlap", "off"}}) == "runs");  // as the knobs are when nobody asks
-  CHECK(outcome({}, 2) ==
-        "replicas: replicas=2 with world_size=2: a step's batch is shared out among ranks or among replicas of one "
-        "process, not both");
-  CHECK(outcome({{"zero_stage", "1"}}) ==
-        "replicas: replicas=2 with zero_stage=1: the optimizer's states are shared out among ranks, and replicas have "
-        "none: replica 0 updates");
-  CHECK(outcome({{"offload", "optimizer"}}) ==
-        "replicas: replicas=2 with offload=optimizer: what goes to the host is one model's state, and replicas have "
-        "weights of their own beside it");
-  CHECK(outcome({{"overlap", "on"}}) ==
-        "replicas: replicas=2 with overlap=on: gradients are exchanged among ranks, and those of replicas are added up "
-        "where they lie");
-  CHECK(
-      outcome({{"optimizer_layout", "flat"}}) ==
-      "replicas: replicas=2 with optimizer_layout=flat: the weights of one replica would be pieces of a buffer, those "
-      "of the others tensors");
-  CHECK(
-      outcome({{"gradient_checkpointing", "on"}}) ==
-      "replicas: replicas=2 with gradient_checkpointing=on: blocks are computed again by one thread of a process, and "
-      "each replica has its own");
-}
-
-TEST_CASE("replicas are of a training on the CPU that goes on with no other ranks", "[plan]") {
-  Case c;
-  c.knobs = {{"replicas", "2"}};
-  c.workload.resume_after = 8;
-  CHECK(outcome_of(c) == "runs");
-  c.workload.resume_world_size = 2;
-  CHECK(outcome_of(c) ==
-        "replicas: replicas=2 with world_size=2: a step's batch is shared out among ranks or among replicas of one "
-        "process, not both");
-  c.workload.resume_after = c.workload.resume_world_size = 0;
-  c.device = "sm_90";
-  c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
-  CHECK(outcome_of(c) ==
-        "replicas: replicas=2 with device=sm_90: replicas are threads on the CPU; digests and times of several GPUs of "
-        "one process are not taken");
-  c = {};
-  c.knobs = {{"replicas", "2"}};
-  c.workload.probe = "device_smoke";
-  CHECK(outcome_of(c) ==
-        "replicas: replicas=2 with probe=device_smoke: a probe has no model of which there could be several");
-}
-
-TEST_CASE("a batch that replicas cannot cut evenly is skipped, with the numbers", "[plan]") {
-  Case c;
-  c.knobs = {{"replicas", "4"}, {"accumulate", "2"}};
-  CHECK(outcome_of(c) == "runs");
-  c.knobs = {{"replicas", "4"}, {"accumulate", "3"}};
-  CHECK(outcome_of(c) ==
-        "micro-batches: a batch of 32 makes no 12 equal micro-batches (world_size 1, replicas 4, accumulate 3)");
-}
-
-TEST_CASE("a training takes several ranks on the CPU, if its batch is cut evenly", "[plan]") {
-  Case c;
-  c.world_size = 4;
-  c.knobs = {{"accumulate", "2"}};
-  CHECK(outcome_of(c) == "runs");
-  c.knobs = {{"accumulate", "3"}};
-  CHECK(outcome_of(c) == "micro-batches: a batch of 32 makes no 12 equal micro-batches (world_size 4, accumulate 3)");
-  c.world_size = 1;
-  CHECK(outcome_of(c) == "micro-batches: a batch of 32 makes no 3 equal micro-batches (world_size 1, accumulate 3)");
-  c.world_size = 2;
-  c.knobs = {};
-  c.device = "sm_90";
-  c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
-  CHECK(outcome_of(c) == "runs");
-  c.world_size = 4;
-  CHECK(outcome_of(c) ==
-        "device-count: needs 4 GPUs of class sm_90 (1 for each of 4 ranks), and of those that this host has 2 may be "
-        "used");
-}
-
 TEST_CASE("what a stack's worker said it cannot do is a note, as the worker has the last word", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.knobs = {{"blas", "openblas"}, {"threads", "2"}};
   CHECK(resolve_one(c).notes.empty());  // no worker was asked
   c.availability.knobs = {{"blas", {"default", "reference"}, "not installed: libopenblas.so.0"}, {"threads", {}, ""}};
@@ -295,45 +137,8 @@ TEST_CASE("what a stack's worker said it cannot do is a note, as the worker has 
   CHECK(resolve_one(c).notes.empty());
 }
 
-TEST_CASE("collectives take several ranks, each with a GPU of its own, and a probe of the device one", "[plan]") {
-  Case c;
-  c.workload = {"", "base", 0, 0, "collectives", 5};
-  CHECK(outcome_of(c) == "world-size: collectives measures what passes between ranks, and world_size is 1");
-  c.world_size = 2;
-  CHECK(outcome_of(c) == "runs");
-  c.device = "sm_90";
-  c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
-  CHECK(outcome_of(c) == "runs");
-  Case device;
-  device.workload = {"", "base", 0, 0, "device_smoke", 5};
-  device.world_size = 2;
-  CHECK(outcome_of(device) == "world-size: device_smoke has one rank, and world_size is 2");
-}
-
-TEST_CASE("a probe of what is between GPUs takes two of them in one process", "[plan]") {
-  Case c;
-  c.workload = {"", "base", 0, 0, "device_peer", 5};
-  CHECK(outcome_of(c) == "no-peer: device_peer measures between 2 devices of one process, and a CPU has no peer");
-  c.device = "sm_90";
-  CHECK(outcome_of(c) == "device-class: needs a GPU of class sm_90, this host has none");
-  c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
-  CHECK(outcome_of(c) ==
-        "device-count: needs 2 GPUs of class sm_90 (device_peer measures between them), and of those that this host "
-        "has 1 may be used");
-  c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
-  CHECK(outcome_of(c) == "runs");
-  c.host.gpus[1].compute_mode = "prohibited";
-  CHECK(outcome_of(c).starts_with("device-count: "));
-  c.host.gpus[1] = c.host.gpus[0];
-  c.host.gpus[1].compute_capability = "8.0";
-  CHECK(outcome_of(c).starts_with("device-count: "));
-  c.host = gpu_host(kH100, "9.0", "570.124.06", 4);
-  c.world_size = 2;
-  CHECK(outcome_of(c) == "world-size: device_peer has one rank, and world_size is 2");
-}
-
 TEST_CASE("instructions the CPU lacks are refused", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.knobs = {{"cpu_isa", "avx512"}};
   CHECK(outcome_of(c) == "cpu-isa: knob cpu_isa=avx512 needs instructions this CPU lacks; Test CPU has avx2");
   c.knobs = {{"cpu_isa", "avx2"}};
@@ -341,7 +146,7 @@ TEST_CASE("instructions the CPU lacks are refused", "[plan]") {
 }
 
 TEST_CASE("TF32 needs a GPU that has it", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.knobs = {{"tf32", "on"}};
   CHECK(outcome_of(c) == "knob-needs-gpu: knob tf32=on has no meaning on the CPU");
   c.device = "sm_75";
@@ -349,7 +154,7 @@ TEST_CASE("TF32 needs a GPU that has it", "[plan]") {
 }
 
 TEST_CASE("bf16 needs a GPU that has it, and is done on any CPU", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.knobs = {{"precision", "bf16"}};
   CHECK(outcome_of(c) == "runs");
   c.device = "sm_75";
@@ -357,7 +162,7 @@ TEST_CASE("bf16 needs a GPU that has it, and is done on any CPU", "[plan]") {
 }
 
 TEST_CASE("fused attention is planned only where LibTorch has a kernel for it", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
   c.device = "sm_90";
   c.knobs = {{"attention", "flash"}};
@@ -377,7 +182,7 @@ TEST_CASE("fused attention is planned only where LibTorch has a kernel for it", 
 }
 
 TEST_CASE("a step cannot be captured in unified memory", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
   c.device = "sm_90";
   c.knobs = {{"cuda_allocator", "unified"}};
@@ -389,7 +194,7 @@ TEST_CASE("a step cannot be captured in unified memory", "[plan]") {
 TEST_CASE("every knob of the GPU is refused on the CPU, and its default is not", "[plan]") {
   for (const Knob& knob : knobs()) {
     if (knob.acts_on != ActsOn::gpu) continue;
-    Case c;
+    ResolveCase c;
     c.knobs = {{std::string(knob.name), std::string(knob.values.back())}};
     INFO(knob.name);
     REQUIRE(knob.values.back() != knob.default_value);
@@ -400,7 +205,7 @@ TEST_CASE("every knob of the GPU is refused on the CPU, and its default is not",
 }
 
 TEST_CASE("a captured step cannot be traced tensor by tensor", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.host = gpu_host(kH100, "9.0", "570.124.06", 1);
   c.device = "sm_90";
   c.knobs = {{"cuda_graph", "on"}};
@@ -410,16 +215,16 @@ TEST_CASE("a captured step cannot be traced tensor by tensor", "[plan]") {
 }
 
 TEST_CASE("a host the wheels are not built for is refused", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.host.architecture = "aarch64";
   CHECK(outcome_of(c) == "wheel-architecture: the wheels of s are built for x86_64; this host is aarch64");
-  Case old;
+  ResolveCase old;
   old.host.glibc = "2.17";
   CHECK(outcome_of(old) == "glibc-floor: glibc 2.17 is under 2.28, the floor of s");
 }
 
 TEST_CASE("a declared component that the wheel does not carry is a note with both values", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.stack.components["cudnn"] = "9.1.0";
   c.stack.components["nccl"] = "2.27.5";
   CHECK(outcome_of(c) == "runs");
@@ -430,7 +235,7 @@ TEST_CASE("a declared component that the wheel does not carry is a note with bot
 }
 
 TEST_CASE("what the facts do not know is said, not guessed", "[plan]") {
-  Case c;
+  ResolveCase c;
   c.stack = wheel_stack("2.99.0+cu199", "19.9");
   CHECK(outcome_of(c) == "runs");
   CHECK(resolve_one(c).notes ==
@@ -488,7 +293,7 @@ TEST_CASE("facts of another shape are refused by field", "[plan]") {
 TEST_CASE("matrix products are asked for where a threshold is a share of them, with the card's data sheet", "[plan]") {
   CellThreshold share;
   share.metric = "throughput.gemm_peak_share";
-  Case c;
+  ResolveCase c;
   CHECK(resolve_one(c).cell.request.gemm_peak_samples == 0);
   c.thresholds = {share};
   CHECK(resolve_one(c).cell.request.gemm_peak_samples == 5);
