@@ -131,6 +131,10 @@ TEST_CASE("a rank that calls another collective is the cause, though another ran
   CHECK(attempt.detail == "rank 2: collective: call 7, all_reduce");
   CHECK(scene.load().ended_by == 2);
   CHECK(attempt.ranks[3].end == AttemptEnd::crash);
+  // What the journal says of who was stopped, and why, stays.
+  const AttemptRecord stopped = scene.load_again({AttemptEnd::hang, 0});
+  CHECK(stopped.end == AttemptEnd::hang);
+  CHECK(stopped.ended_by == 0);
 }
 
 TEST_CASE("a rank that died is the cause where others only wait for a third, or one alone sees another call",

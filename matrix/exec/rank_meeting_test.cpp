@@ -78,6 +78,19 @@ TEST_CASE("a rank that comes a moment after another's mistake is told of it", "[
   CHECK(std::chrono::steady_clock::now() - began < milliseconds(9'000));
 }
 
+TEST_CASE("a rank that comes when the patience is over is told at once whom the launch lacks", "[exec][join]") {
+  const OuterRank self = rank_0(3);
+  RankMeeting meeting(self);
+  CHECK_THROWS_WITH(meeting.gather(milliseconds(1)), Catch::Contains("did not come within 0.001 s: 1, 2"));
+  RankChannel too_late = come(self, 2);
+  const auto began = std::chrono::steady_clock::now();
+  meeting.finish(ExitCode::usage, "told by the test");
+  CHECK(std::chrono::steady_clock::now() - began < milliseconds(5'000));
+  const auto message = told(too_late);
+  REQUIRE(message);
+  CHECK(message->text == "told by the test");
+}
+
 TEST_CASE("who comes once all are there leaves with a usage error, not with the run's exit code", "[exec][join]") {
   const OuterRank self = rank_0(2);
   RankMeeting meeting(self);
