@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # What a training step costs here and in Python on the same LibTorch, the batch included: our suite `limits` and
 # ci/peers/torch_step.py, in turn, so that both meet the same neighbours, with the same threads and the same settings of
-# malloc. Prints per workload how many times longer the Python step takes with the fastest of its three kinds of update,
-# the median of the pairs and their range.
+# malloc. Prints per workload how many times longer the Python step takes, each side with the fastest of its kinds of update
+# (three there, two here on a CPU), the median of the pairs and their range.
 #
 #   ci/compare_torch.sh --stack NAME [--python PROGRAM] [--device cpu|sm_90] [--precision fp32|bf16] [--compile] [--pairs N]
 #                       [--workload NAME]... [--reprobench PROGRAM] [--json FILE]
@@ -39,6 +39,10 @@ release=$(sed -n 's/^components:.*[{ ]torch: "\([0-9.]*\).*/\1/p' "matrix/stacks
 "$python" -c 'import sys, torch; sys.exit(torch.__version__.split("+")[0] != sys.argv[1])' "$release" 2>/dev/null ||
   { echo "compare_torch: $python imports another torch than $stack has, or none" >&2; exit 2; }
 
+# Either side with the fastest update it has; a GPU has no flat one.
+layouts=per_tensor
+[ "$device" != cpu ] || layouts='per_tensor, flat'
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # As a release behaves when nobody asks: Python sets nothing either.
@@ -46,7 +50,7 @@ cat >"$work/matrix.yaml" <<YAML
 schema: 1
 name: compare
 suites: [limits]
-axes: {stack: [$stack], device: [$device], precision: [$precision], determinism: [default]}
+axes: {stack: [$stack], device: [$device], precision: [$precision], determinism: [default], optimizer_layout: [$layouts]}
 YAML
 
 # The worker's default of the knob \`allocator\`: without it glibc gives large buffers back to the kernel in every step.
@@ -82,43 +86,51 @@ for ((pair = 0; pair < pairs; ++pair)); do
   done
 done
 
-"$python" - "$work" "$pairs" "$precision" "$json" "${workloads[@]%% *}" <<'PYTHON'
+"$python" - "$work" "$pairs" "$precision" "$json" "$layouts" "${workloads[@]%% *}" <<'PYTHON'
 import json, pathlib, statistics, sys
 
 work, pairs = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 
 
 UPDATES = ("loop", "foreach", "fused")
+LAYOUTS = tuple(sys.argv[5].split(", "))
 
 
-def ours_ns(pair, name):
+def here_ns(pair, name, layout):
     model, preset = name.split("/")
     for request in (work / f"run-{pair}").rglob("request.json"):
-        workload = json.loads(request.read_text())["workload"]
-        if (workload["model"], workload["preset"]) != (model, preset):
+        asked = json.loads(request.read_text())
+        if (asked["workload"]["model"], asked["workload"]["preset"], asked["knobs"]["optimizer_layout"]) != (model, preset, layout):
             continue
         lines = [json.loads(line) for line in (request.parent / "trace.jsonl").read_text().splitlines()]
         times = [line["step_time_ns"] for line in lines if "step_time_ns" in line]
         return statistics.median(times[max(len(times) // 10, 3):])
-    sys.exit(f"compare_torch: the run has no trace of {name}")
+    sys.exit(f"compare_torch: the run has no trace of {name} with {layout}")
 
 
-def theirs(pair, name, update):
+def there(pair, name, update):
     return json.loads((work / f"{name.replace('/', '-')}-{update}-{pair}.json").read_text())
 
 
+def fastest(times_ns):
+    return min(times_ns, key=lambda kind: statistics.median(times_ns[kind]))
+
+
+def milliseconds(times_ns):
+    return ", ".join(f"{statistics.median(times) / 1e6:.3f} ({kind})" for kind, times in times_ns.items())
+
+
 ratios_of = {}
-for name in sys.argv[5:]:
-    ours = [ours_ns(pair, name) for pair in range(pairs)]
-    peers = {update: [theirs(pair, name, update) for pair in range(pairs)] for update in UPDATES}
-    times = {update: [peer["step_time_ns"] for peer in peers[update]] for update in UPDATES}
-    best = min(UPDATES, key=lambda update: statistics.median(times[update]))
-    ratios = sorted(b / a for a, b in zip(ours, times[best]))
-    print(f"{name}: Python {statistics.median(times[best]) / 1e6:.3f} ms ({best}), here {statistics.median(ours) / 1e6:.3f} ms a step; "
-          f"x{statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}] over {pairs} pairs")
+for name in sys.argv[6:]:
+    peers = {update: [there(pair, name, update) for pair in range(pairs)] for update in UPDATES}
+    python = {update: [peer["step_time_ns"] for peer in peers[update]] for update in UPDATES}
+    here = {layout: [here_ns(pair, name, layout) for pair in range(pairs)] for layout in LAYOUTS}
+    ratios = sorted(b / a for a, b in zip(here[fastest(here)], python[fastest(python)]))
+    print(f"{name}: a step in ms: Python {milliseconds(python)}; here {milliseconds(here)}; "
+          f"x{statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}] of the fastest two over {pairs} pairs")
     ratios_of[name] = ratios
 if sys.argv[4]:
-    peer = {key: peers[best][0][key] for key in ("torch", "device_name")}
+    peer = {key: peers[UPDATES[0]][0][key] for key in ("torch", "device_name")}
     line = json.dumps({**peer, "precision": sys.argv[3], "ratios": ratios_of})
     if sys.argv[4] == "-":
         print(line)
