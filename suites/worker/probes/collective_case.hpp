@@ -9,6 +9,9 @@
 
 namespace reprobench {
 
+class ProbeRun;
+class RankGroup;
+
 // In place: the result comes into the memory of what the rank brought.
 enum class Placement { in_place, out_of_place };
 std::string_view to_string(Placement placement);
@@ -30,5 +33,8 @@ std::string_view lacks(const CollectiveCase& one);
 
 // An estimate of what all ranks together hold at most while it is measured.
 std::int64_t needed_bytes(const CollectiveCase& one, int ranks);
+
+// One case on this rank; its measurement says why where there is no such call, or not the memory for it.
+void measure_collective(ProbeRun& run, RankGroup& ranks, const CollectiveCase& one);
 
 }  // namespace reprobench

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <ATen/core/Tensor.h>
+#include <malloc.h>
 
 #include "kernels/digest/digest.hpp"
 #include "matrix/contract/collective.hpp"
@@ -39,6 +40,7 @@ constexpr std::int64_t kOrderedCalls = 10;
 constexpr std::int64_t kOrderedCallsOfLarge = 3;
 constexpr std::int64_t kLarge = std::int64_t{64} << 20;
 constexpr double kLargestShareOfMemory = 0.8;
+constexpr std::int64_t kWorthAskingAgain = std::int64_t{1} << 30;
 constexpr std::chrono::milliseconds kPlantedDelay{100};
 constexpr double kLatenessWorthSaying_ns = 1e6;
 
@@ -85,15 +87,11 @@ class MeasuredCollective {
     measurement_.bytes = own_elements_ * holders * element_bytes(one.dtype);
   }
 
-  // `available_bytes`: what all ranks may take together, alike on all of them.
-  void run(std::int64_t available_bytes) {
-    const auto need = static_cast<double>(needed_bytes(case_, ranks_.size()));
+  void run() {
     if (const std::string_view why = lacks(case_); !why.empty()) {
       measurement_.finding = why;
-    } else if (need > kLargestShareOfMemory * static_cast<double>(available_bytes)) {
-      measurement_.finding = "not done: its ranks would need about " +
-                             std::to_string(needed_bytes(case_, ranks_.size())) + " bytes together, and of the " +
-                             std::to_string(available_bytes) + " that they had left four fifths are less";
+    } else if (std::string too_much = lacks_memory(); !too_much.empty()) {
+      measurement_.finding = std::move(too_much);
     } else {
       measure();
     }
@@ -101,13 +99,32 @@ class MeasuredCollective {
   }
 
  private:
+  // What ranks have left together is told by the one with least, so that all refuse the same sizes; on the CPU they
+  // share a host's memory, a GPU's is its rank's alone. Others take memory while a long sweep runs, so it is asked
+  // anew.
+  std::string lacks_memory() {
+    const std::int64_t need_bytes = needed_bytes(case_, ranks_.size());
+    if (need_bytes < kWorthAskingAgain) return "";
+    malloc_trim(0);  // what smaller sizes left in the heap, in holes that a larger one does not fit into
+    const auto said = said_by_all({run_.compute().free_bytes()}, &ranks_);
+    const std::int64_t least_bytes = std::ranges::min_element(said)->front();
+    const std::int64_t left_bytes = run_.on_cpu() ? least_bytes : least_bytes * ranks_.size();
+    if (static_cast<double>(need_bytes) <= kLargestShareOfMemory * static_cast<double>(left_bytes)) return "";
+    return "not done: its ranks would need about " + std::to_string(need_bytes) + " bytes together, and of the " +
+           std::to_string(left_bytes) + " that they had left four fifths are less";
+  }
+
+  void make_first() {
+    ranks_.take_log();  // what came before
+    PreparedCall first = prepared(0);
+    make(first);
+    measurement_.algorithm = nccl_algorithm(ranks_.take_log(), collective_.name);
+  }
+
   void measure() {
     try {
       values_.emplace(case_.dtype, ranks_.size(), largest_tensor(crafted(0)), ranks_.where());
-      ranks_.take_log();  // what came before
-      PreparedCall first = prepared(0);
-      make(first);
-      measurement_.algorithm = nccl_algorithm(ranks_.take_log(), collective_.name);
+      make_first();
       if (reaches_others_directly(ranks_.log())) measurement_.link_gb_per_s = run_.link_gb_per_s();
       time_calls();
       if (collective_.adds_up) add_in_order();
@@ -287,14 +304,6 @@ class MeasuredCollective {
   bool has_come_before_ = false;  // to the next barrier, by a fault
 };
 
-// What all ranks have left together, told by the one with least: all refuse the same sizes. On the CPU they share a
-// host's memory; a GPU's is its rank's alone.
-std::int64_t agreed_memory_bytes(const ProbeRun& run, RankGroup& ranks) {
-  const auto said = said_by_all({run.compute().free_bytes()}, &ranks);
-  const std::int64_t least = std::ranges::min_element(said)->front();
-  return run.on_cpu() ? least : least * ranks.size();
-}
-
 void measure_barrier(ProbeRun& run, RankGroup& ranks) {
   ProbeMeasurement measurement = run.blank("barrier", {{"library", std::string(ranks.library())}});
   ranks.barrier();
@@ -312,11 +321,14 @@ void measure_barrier(ProbeRun& run, RankGroup& ranks) {
 
 }  // namespace
 
+void measure_collective(ProbeRun& run, RankGroup& ranks, const CollectiveCase& one) {
+  MeasuredCollective(run, ranks, *find_collective(one.collective), one).run();
+}
+
 void measure_collectives(ProbeRun& run, RankGroup& ranks) {
-  const std::int64_t available_bytes = agreed_memory_bytes(run, ranks);
   for (const Collective& collective : collectives()) {
     for (const CollectiveCase& one : collective_cases(collective.name, run.request().workload.preset, !run.on_cpu())) {
-      MeasuredCollective(run, ranks, collective, one).run(available_bytes);
+      measure_collective(run, ranks, one);
     }
   }
   measure_barrier(run, ranks);

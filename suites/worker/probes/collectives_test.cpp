@@ -166,7 +166,7 @@ TEST_CASE("the preset `full` has every size, type and placement, or says why not
     for (const CollectiveCase& one : collective_cases(collective.name, "base")) CHECK(lacks(one).empty());
     for (const CollectiveCase& one : collective_cases(collective.name, "sweep")) CHECK(lacks(one).empty());
   }
-  CHECK(needed_bytes({"all_reduce", 1000}, 4) == 36'000);
+  CHECK(needed_bytes({"all_reduce", 1000}, 4) == 28'000);
 }
 
 TEST_CASE("between GPUs sizes go on to what fills their links, in the same few places", "[probe][ranks]") {
