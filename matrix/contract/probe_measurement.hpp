@@ -24,10 +24,14 @@ enum class MeasurementStatus {
   measured,     // the result was right; `samples` holds its times or rates
   wrong,        // the result was wrong: no samples
   unsupported,  // this stack or device cannot do it: no samples
+  left_out,     // it could, but had not the memory left when its turn came: no samples
 };
+constexpr bool is_done(MeasurementStatus status) {
+  return status == MeasurementStatus::measured || status == MeasurementStatus::wrong;
+}
 template <>
 struct Words<MeasurementStatus> {
-  static constexpr std::array<std::string_view, 3> table = {"measured", "wrong", "unsupported"};
+  static constexpr std::array<std::string_view, 4> table = {"measured", "wrong", "unsupported", "left_out"};
 };
 
 struct ProbeMeasurement {

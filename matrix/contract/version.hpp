@@ -38,7 +38,7 @@
 // |         | `weight_change_rel` of results; `link_peak` of a request; `energy_mj` of a reading of a GPU; in |
 // |         | verdicts the `links` of an attempt; of ranks on GPUs `nccl` of a result, and `link_gb_per_s` of a |
 // |         | measurement; `calls_differ` of a failure; of operator calls on tensors of the user's `tensors_sha256` |
-// |         | of a workload, `tensors_file` of requests and planned cells |
+// |         | of a workload, `tensors_file` of requests and planned cells; measurements that are `left_out` |
 #pragma once
 
 #include <stdexcept>

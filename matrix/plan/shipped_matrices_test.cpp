@@ -129,6 +129,17 @@ TEST_CASE("a fault of going on with a run lands in those cells alone that do, at
   CHECK(planted == 10);  // mlp, on five stacks with one and two threads
 }
 
+TEST_CASE("the matrix of collectives has every size done between two ranks, one cell at a time", "[plan]") {
+  const auto cells = plan_of("collectives.yaml", cpu_host());
+  REQUIRE(cells.size() == 1);
+  CHECK_FALSE(cells[0].skip);
+  CHECK(cells[0].cell.exclusive);
+  CHECK(cells[0].cell.request.world_size == 2);
+  CHECK(cells[0].cell.request.workload.preset == "full");
+  CHECK(cells[0].cell.thresholds.size() == 3);
+  for (const CellThreshold& threshold : cells[0].cell.thresholds) CHECK(threshold.gate == Gate::armed);
+}
+
 TEST_CASE("the operators matrix makes one list of calls on sixteen releases", "[plan]") {
   const auto cells = plan_of("operators.yaml", cpu_host());
   CHECK(cells.size() == 16);

@@ -77,6 +77,26 @@ TEST_CASE("of sizes that are as bad the first is named", "[verdict][ranks]") {
   CHECK(algorithm_bandwidth_gb_per_s(attempt, {}).value == Approx(40.96));
 }
 
+TEST_CASE("a count of what was done says nothing where memory ran out, but what is wrong stays wrong",
+          "[verdict][ranks]") {
+  AttemptRecord attempt = of_sums();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    spoil(of_rank(attempt, rank, 1), MeasurementStatus::unsupported, "there is none");
+    spoil(of_rank(attempt, rank, 2), MeasurementStatus::left_out, "not done: too little");
+  }
+  for (const auto& count : {&wrong_collectives, &differing_calls, &differing_ranks}) {
+    CHECK(count(attempt, {}).missing == "not all of it was done: all_reduce of 16KiB: rank 0: not done: too little");
+  }
+  // Whichever rank says so.
+  spoil(of_rank(attempt, 0, 2), MeasurementStatus::unsupported, "there is none");
+  CHECK(differing_calls(attempt, {}).missing ==
+        "not all of it was done: all_reduce of 16KiB: rank 1: not done: too little");
+  of_rank(attempt, 1, 0).results_differing = 2;
+  CHECK(differing_calls(attempt, {}).value == 2);
+  CHECK(latency_p50_ns(attempt, {"all_reduce", {}, ""}).missing ==
+        "all_reduce of 8KiB was not timed: rank 0: there is none");
+}
+
 TEST_CASE("what nobody can do is counted, and the first of it named", "[verdict][ranks]") {
   AttemptRecord attempt = of_sums();
   for (std::size_t rank = 0; rank < 2; ++rank) {

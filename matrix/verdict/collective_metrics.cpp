@@ -56,18 +56,24 @@ SelectedOnRanks selected(const AttemptRecord& attempt, const MeasurementSelectio
   return selection;
 }
 
-bool is_done(const ProbeMeasurement* measurement) { return measurement->status != MeasurementStatus::unsupported; }
+bool is_done_here(const ProbeMeasurement* measurement) { return is_done(measurement->status); }
+bool is_left_out(const ProbeMeasurement* measurement) { return measurement->status == MeasurementStatus::left_out; }
 
 // Why it has no time; empty if every rank has.
 std::string untimed(const OnRanks& ranks) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    if (is_done(ranks[rank]) && find_collective(ranks[rank]->operation) != nullptr && ranks[rank]->bytes == 0) {
+    if (is_done_here(ranks[rank]) && find_collective(ranks[rank]->operation) != nullptr && ranks[rank]->bytes == 0) {
       return fmt::format("{} has no bytes on record on rank {}", name_of(*ranks[rank]), rank);
     }
     if (ranks[rank]->status == MeasurementStatus::measured) continue;
     return fmt::format("{} was not timed: rank {}: {}", name_of(*ranks[rank]), rank, ranks[rank]->finding);
   }
   return "";
+}
+
+// "reduce_scatter of 1MiB: rank 0: Gloo has none", of that rank.
+std::string said_of(const OnRanks& ranks, OnRanks::const_iterator rank) {
+  return fmt::format("{}: rank {}: {}", name_of(**rank), rank - ranks.begin(), (*rank)->finding);
 }
 
 // A count over those collectives that `is_meant` names, as far as every rank has done them: what none can do is said,
@@ -82,13 +88,15 @@ Measurement counted(const AttemptRecord& attempt, const MeasurementSelection& of
   Measurement count{0.0, std::nullopt, ""};
   std::size_t done = 0;
   std::vector<std::string> not_done;
+  std::string left_out;
   for (const OnRanks& ranks : selection.all) {
     if (!is_meant(find_collective(ranks.front()->operation))) continue;
-    const auto lacking = std::ranges::find_if_not(ranks, &is_done);
+    const auto lacking = std::ranges::find_if_not(ranks, &is_done_here);
     if (lacking != ranks.end()) {
-      not_done.push_back(
-          fmt::format("{}: rank {}: {}", name_of(**lacking), lacking - ranks.begin(), (*lacking)->finding));
-      if (std::ranges::any_of(ranks, &is_done)) return no_value("not every rank has done " + not_done.back());
+      not_done.push_back(said_of(ranks, lacking));
+      if (std::ranges::any_of(ranks, &is_done_here)) return no_value("not every rank has done " + not_done.back());
+      const auto without_memory = std::ranges::find_if(ranks, &is_left_out);
+      if (left_out.empty() && without_memory != ranks.end()) left_out = said_of(ranks, without_memory);
       continue;
     }
     ++done;
@@ -99,6 +107,8 @@ Measurement counted(const AttemptRecord& attempt, const MeasurementSelection& of
                                      : fmt::format("no {} was done: {}", what, not_done.front()));
   }
   if (not_done.empty()) return count;
+  // A stack that lacks a call lacks it on every host; what this host had no memory for may well be wrong.
+  if (!left_out.empty() && *count.value == 0) return no_value("not all of it was done: " + left_out);
   if (!count.finding.empty()) count.finding += "; ";
   count.finding += fmt::format("{} more could not be done, first {}", not_done.size(), not_done.front());
   return count;
@@ -274,7 +284,7 @@ void hold_sum_against(const ProbeMeasurement* ours, const ProbeMeasurement* thei
     return;
   }
   const ProbeMeasurement* lacking = has_sum(ours) ? theirs : ours;
-  if (lacking == nullptr || is_done(lacking)) {
+  if (lacking == nullptr || is_done_here(lacking)) {
     orders.problem = fmt::format("{} left a sum on one side alone", name);
   } else if (orders.lone++ == 0) {
     orders.first_lone = fmt::format("{}: {}", name, lacking->finding);

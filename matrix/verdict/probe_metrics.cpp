@@ -33,7 +33,7 @@ Selected selected(const AttemptRecord& attempt, const MeasurementSelection& of, 
 
 bool is_any(const ProbeMeasurement&) { return true; }
 bool is_measured(const ProbeMeasurement& measurement) { return measurement.status == MeasurementStatus::measured; }
-bool is_done(const ProbeMeasurement& measurement) { return measurement.status != MeasurementStatus::unsupported; }
+bool is_done_here(const ProbeMeasurement& measurement) { return is_done(measurement.status); }
 
 // Why nothing that was asked for can be judged: it was not measured, could not be, or was wrong.
 Measurement nothing_selected(const AttemptRecord& attempt, const MeasurementSelection& of, std::string_view unit) {
@@ -60,9 +60,9 @@ Measurement best_of(const AttemptRecord& attempt, const MeasurementSelection& of
 // "2 more could not be done, first gemm dtype=fp8: needs sm_89"; empty if all were.
 std::string not_done(const AttemptRecord& attempt, const MeasurementSelection& of) {
   const Selected all = selected(attempt, of, "", &is_any);
-  const auto lacking = std::ranges::find_if_not(all, [](const ProbeMeasurement* one) { return is_done(*one); });
+  const auto lacking = std::ranges::find_if_not(all, [](const ProbeMeasurement* one) { return is_done_here(*one); });
   if (lacking == all.end()) return "";
-  const auto done = std::ranges::count_if(all, [](const ProbeMeasurement* one) { return is_done(*one); });
+  const auto done = std::ranges::count_if(all, [](const ProbeMeasurement* one) { return is_done_here(*one); });
   return fmt::format("{} more could not be done, first {}: {}", static_cast<std::ptrdiff_t>(all.size()) - done,
                      MeasurementSelection{(*lacking)->operation, (*lacking)->labels, ""}.text(), (*lacking)->finding);
 }
@@ -205,7 +205,7 @@ Measurement changed_algorithms_between(const CellResult& measured, const CellRes
 }
 
 Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  const Selected done = selected(attempt, of, "", &is_done);
+  const Selected done = selected(attempt, of, "", &is_done_here);
   if (done.empty()) return nothing_selected(attempt, of, "");
   Measurement wrong = value(0);
   for (const ProbeMeasurement* one : done) {
@@ -220,7 +220,7 @@ Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelecti
 }
 
 Measurement differing_results(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  const Selected done = selected(attempt, of, "", &is_done);
+  const Selected done = selected(attempt, of, "", &is_done_here);
   if (done.empty()) return nothing_selected(attempt, of, "");
   std::int64_t compared = 0;
   std::int64_t differing = 0;

@@ -32,11 +32,11 @@ bool fails_in_numerics(const CellVerdict& cell) {
   });
 }
 
-// The operations of a probe that this stack or device cannot do: a chain is of those that it did.
+// The operations of a probe that this stack or device cannot do, or had no memory for: a chain is of those that it did.
 auto refused_operations(const CellVerdict& cell) {
   std::set<std::tuple<std::string, std::map<std::string, std::string>>> refused;
   for (const auto& [repeat, measurement] : cell.measurements) {
-    if (measurement.status == MeasurementStatus::unsupported) {
+    if (!is_done(measurement.status)) {
       refused.emplace(measurement.operation, measurement.labels);
     }
   }

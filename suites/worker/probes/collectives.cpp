@@ -91,6 +91,7 @@ class MeasuredCollective {
     if (const std::string_view why = lacks(case_); !why.empty()) {
       measurement_.finding = why;
     } else if (std::string too_much = lacks_memory(); !too_much.empty()) {
+      measurement_.status = MeasurementStatus::left_out;
       measurement_.finding = std::move(too_much);
     } else {
       measure();
