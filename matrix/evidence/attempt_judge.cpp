@@ -125,6 +125,18 @@ std::optional<std::size_t> missed_by(const AttemptFiles& files, const std::vecto
   return other;
 }
 
+// What is known of a rank that was stopped while it waited: the call in which others saw it, where that is another one
+// than theirs. It may have begun later than they, and so was stopped before it gave up by itself.
+std::optional<JudgedEnd> seen_in_another_call(const AttemptFiles& files, std::size_t rank) {
+  for (std::size_t other = 0; other < files.ranks.size(); ++other) {
+    if (!gave_up(files.ranks[other]) || was_stopped(files.ranks[other])) continue;
+    const WorkerFailure& failure = *files.ranks[other].result.value->failure;
+    if (!failure.calls_differ || failure.waited_for != static_cast<int>(rank)) continue;
+    return JudgedEnd{AttemptEnd::worker_error, fmt::format("collective: rank {} saw it: {}", other, failure.detail)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 JudgedAttempt judge_attempt(const AttemptFiles& files, const std::optional<TelemetrySummary>& telemetry,
@@ -159,6 +171,9 @@ JudgedAttempt judge_attempt(const AttemptFiles& files, const std::optional<Telem
                                                       files.ranks[*guilty].result.value->failure->detail)};
     }
     guilty = absent;
+  }
+  if (guilty && !known.end && was_stopped(files.ranks[*guilty])) {
+    if (auto seen = seen_in_another_call(files, *guilty)) ranks[*guilty] = *std::move(seen);
   }
 
   JudgedAttempt judged;

@@ -108,6 +108,38 @@ TEST_CASE("a rank that gave up in a collective names the one that it waited for"
   CHECK(later.ranks[2].end == AttemptEnd::hang);
 }
 
+// Ranks that wait for each other at two places: the one at the wrong place began later and was stopped before it could
+// say so itself.
+TEST_CASE("a rank that was stopped in another call than the others' is told by who saw it there, and does not hang",
+          "[evidence][ranks]") {
+  RanksOnDisk scene(3);
+  scene.give_up(0, 1, 400, true);
+  if (GENERATE(false, true)) scene.give_up(1, 0, 900);  // stopped, and it says so after all
+  scene.stop(1);
+  scene.stop(2);
+  const AttemptRecord attempt = scene.load({std::nullopt, 0});
+  CHECK(attempt.end == AttemptEnd::worker_error);
+  CHECK(attempt.ended_by == 1);
+  CHECK(attempt.detail == "rank 1: collective: rank 0 saw it: call 7, all_reduce");
+  CHECK_FALSE(attempt.ranks[2].end);
+  const AttemptRecord later = scene.load_again({std::nullopt, 1});  // as the journal tells it
+  CHECK(later.end == AttemptEnd::worker_error);
+  CHECK(later.detail == attempt.detail);
+  scene.stop(0);  // who was stopped itself is no witness
+  CHECK(scene.load({std::nullopt, 1}).end != AttemptEnd::worker_error);
+}
+
+TEST_CASE("a rank that was stopped hangs where others merely wait for it, or see another one in another call",
+          "[evidence][ranks]") {
+  RanksOnDisk scene(3);
+  scene.give_up(0, 1, 400);
+  scene.give_up(2, 0, 500, true);
+  scene.stop(1);
+  const AttemptRecord attempt = scene.load({std::nullopt, 0});
+  CHECK(attempt.end == AttemptEnd::hang);
+  CHECK(attempt.ended_by == 1);
+}
+
 TEST_CASE("a rank that died is the cause, though one that lost it was seen to end first", "[evidence][ranks]") {
   RanksOnDisk scene(3);
   scene.give_up(0, std::nullopt, 400);
