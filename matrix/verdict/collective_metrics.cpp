@@ -373,7 +373,8 @@ Measurement changed_orders_between_repeats(const CellEvidence& cell, const CellE
   for (std::size_t i = 1; i < cell.repeats.size(); ++i) {
     ComparedOrders orders = compare_orders(cell.repeats[i], cell.repeats[0]);
     // One stack can make a sum or cannot.
-    if (orders.lone > 0) orders.problem = fmt::format("{} left a sum in one repeat alone", orders.first_lone);
+    if (orders.lone > 0 && orders.changed == 0)
+      orders.problem = "a sum was made in one repeat alone: " + orders.first_lone;
     Measurement one = changed_orders(orders, "repeat 0");
     if (!one.value) return one;
     one.repeat = cell.repeats[i].repeat;

@@ -152,6 +152,8 @@ Measurement differing_steps(const AttemptRecord& measured, const AttemptRecord& 
   for (std::size_t i = 0; i < measured.ranks.size(); ++i) {
     const std::string name = measured.ranks.size() > 1 ? fmt::format("{}, rank {}", against, i) : against;
     const TraceComparison comparison = compare_traces(*measured.ranks[i].trace, *expected.ranks[i].trace);
+    // A probe has none: its numbers are measurements, which other metrics hold against each other.
+    if (comparison.steps_compared == 0) return no_value("no step was recorded on both sides");
     const auto differing = static_cast<double>(comparison.steps_differing + (comparison.final_state_differs ? 1 : 0));
     if (worst.value && differing <= *worst.value) continue;
     std::string statement = fmt::format("repeat {} {}", measured.repeat, difference_text(comparison, name));
@@ -232,7 +234,8 @@ Measurement peak_anonymous_share(const CellEvidence& cell, const CellEvidence* r
 Measurement host_mismatches(const CellEvidence& cell, const CellEvidence* other) {
   for (const CellEvidence* side : {&cell, other}) {
     const Measurement own = side->repeats.size() < 2 ? Measurement{0.0, {}, ""} : repeat_mismatches(*side, nullptr);
-    if (!own.value || *own.value > 0) return no_value(side->slug + " does not repeat its own bits");
+    if (!own.value) return no_value(side->slug + ": " + own.missing);
+    if (*own.value > 0) return no_value(side->slug + " does not repeat its own bits");
   }
   return differing_steps(cell.repeats[0], other->repeats[0], other->slug);
 }

@@ -162,9 +162,22 @@ TEST_CASE("repeats on other numbers of ranks are no equal bits, neither among th
   const Measurement among = of_cell("numerics.repeat_mismatches", cell);
   CHECK_FALSE(among.value);
   CHECK(among.missing == "2 ranks against 1");
-  CHECK(of_cell("numerics.host_mismatches", cell, &other).missing == "cell does not repeat its own bits");
-  CHECK(of_cell("numerics.host_mismatches", other, &cell).missing == "cell does not repeat its own bits");
+  CHECK(of_cell("numerics.host_mismatches", cell, &other).missing == "cell: 2 ranks against 1");
+  CHECK(of_cell("numerics.host_mismatches", other, &cell).missing == "cell: 2 ranks against 1");
   CHECK(of_cell("numerics.host_mismatches", other, &other).value == 0);
+}
+
+TEST_CASE("repeats without a step, such as a probe's, are no equal bits", "[verdict]") {
+  CellEvidence probe = cell_with("cell", {sample::attempt(0, 1), sample::attempt(1, 1)});
+  for (AttemptRecord& attempt : probe.repeats) attempt.lead().trace->steps.clear();
+  const std::string said = "no step was recorded on both sides";
+  CHECK(of_cell("numerics.repeat_mismatches", probe).missing == said);
+  CHECK(of_cell("numerics.reference_mismatches", probe, &probe).missing == said);
+  CHECK(of_cell("numerics.host_mismatches", probe, &probe).missing == "cell: " + said);
+  CHECK_FALSE(of_cell("numerics.repeat_mismatches", probe).value);
+  CellEvidence one_step = cell_with("cell", {sample::attempt(0, 1), sample::attempt(1, 1)});
+  for (AttemptRecord& attempt : one_step.repeats) attempt.lead().trace->steps.resize(1);
+  CHECK(of_cell("numerics.repeat_mismatches", one_step).value == 0);
 }
 
 TEST_CASE("a single step in which a side's own repeats differ says nothing about another host", "[verdict]") {

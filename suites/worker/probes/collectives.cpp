@@ -102,11 +102,12 @@ class MeasuredCollective {
  private:
   // What ranks have left together is told by the one with least, so that all refuse the same sizes; on the CPU they
   // share a host's memory, a GPU's is its rank's alone. Others take memory while a long sweep runs, so it is asked
-  // anew.
+  // anew for every large size.
   std::string lacks_memory() {
     const std::int64_t need_bytes = needed_bytes(case_, ranks_.size());
     if (need_bytes < kWorthAskingAgain) return "";
-    malloc_trim(0);  // what smaller sizes left in the heap, in holes that a larger one does not fit into
+    malloc_trim(0);    // what smaller sizes left in the heap, in holes that a larger one does not fit into
+    ranks_.barrier();  // until all have, what is left looks less than it is
     const auto said = said_by_all({run_.compute().free_bytes()}, &ranks_);
     const std::int64_t least_bytes = std::ranges::min_element(said)->front();
     const std::int64_t left_bytes = run_.on_cpu() ? least_bytes : least_bytes * ranks_.size();
