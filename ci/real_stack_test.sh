@@ -75,12 +75,18 @@ for row in json.load(open(sys.argv[1]))["rows"]: print(row["workload"], row["fau
 "$reprobench" --store "$work/store" compare "$work/again" "$work/clean" --json >"$work/documents/comparisons.json"
 
 "$reprobench" --store "$work/store" calibrate "$stack" --model mlp --steps 20 --members 2 --json >"$work/documents/envelope.json"
+# Other threads and vector instructions are correct: what they make of one step is allowed from then on, and said.
+"$reprobench" --store "$work/store" calibrate "$stack" --lockstep --model mlp --steps 20 --batches 16 --json >"$work/documents/lockstep_bounds.json"
+bounds() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$work/documents/lockstep_bounds.json" "$1"; }
+expect "whether correct runs of a stack with other bits have a bound below a defect" True \
+  "$(bounds '1.05 <= v["legitimate_ratio"] < 1.24 and sum(p["differing"] for p in v["pairs"]) > 0')"
 status=0
 "$reprobench" --store "$work/store" compare "$stack" "$stack" --model mlp --steps 20 --knob-a threads=2 --explain --batches 8 \
   --trajectory --members 2 --seeds 2 --keep --json >"$work/documents/comparison.json" || status=$?
 expect "the exit code of a comparison of thread counts" 1 "$status"
 compared() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$work/documents/comparison.json" "$1"; }
 expect "the judgement of another order of summation by fp64" rounding "$(compared 'v["explanation"]["lockstep"]["word"]')"
+expect "what the bound of pooled errors comes from" "\`calibrate --lockstep\` of $stack by itself" "$(compared 'v["explanation"]["lockstep"]["legitimate_ratio_from"]')"
 expect "the judgement of its trajectory" within "$(compared 'v["trajectory"]["word"]')"
 expect "the operator that sums in another order" True "$(compared '"mm" in v["explanation"]["operator"]["measured"]["name"]')"
 

@@ -12,6 +12,7 @@
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
 #include "matrix/inquiry/comparison_document.hpp"
+#include "matrix/inquiry/lockstep_bounds.hpp"
 #include "matrix/inquiry/selftest.hpp"
 #include "matrix/lint/lint_document.hpp"
 #include "matrix/plan/batch_fit.hpp"
@@ -66,6 +67,7 @@ constexpr DocumentSchema kSchemas[] = {
     {"lint", document_text<LintDocument>},
     {"list", document_text<ListDocument>},
     {"lockstep", document_text<Lockstep>},
+    {"lockstep_bounds", document_text<LockstepBounds>},
     {"memory", document_text<MemoryPredictions>},
     {"plan", document_text<Plan>},
     {"request", document_text<CellRequest>},

@@ -12,6 +12,7 @@
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
+#include "matrix/inquiry/lockstep_bounds.hpp"
 #include "matrix/inquiry/selftest.hpp"
 #include "matrix/plan/batch_fit.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -69,6 +70,12 @@ TEST_CASE("documents that need a stack, written for the schemas", "[.documents]"
   envelope.points = {{1, 1e-9}, {2, std::numeric_limits<double>::quiet_NaN()}};
   envelope.horizon_step = 1;
   write("envelope.json", to_json(envelope).dump());
+  LockstepBounds bounds;
+  bounds.batches = 32;
+  bounds.states = {0, 10, 20};
+  bounds.pairs = {{"threads=2", 48, 6, 1.005, "gradient/fc2.weight", ""}};
+  bounds.against = BoundsBasis{"torch-2.8.0-cu128", {{"torch", "2.8.0", "2.8.0", ""}}, "mkl", "a CPU", "AVX512"};
+  write("lockstep_bounds.json", to_json(bounds).dump());
   Lockstep lockstep;
   lockstep.tensors.resize(2);
   lockstep.tensors[0].name = "gradient/fc1.weight";

@@ -68,6 +68,18 @@ TEST_CASE("the drift around a stack is measured once, and known from then on", "
   CHECK(json::parse(place.say(&declare_calibrate, words).out).at("members") == 2);
 }
 
+// The fake worker leaves no gradients.
+TEST_CASE("a calibration of lockstep keeps nothing where the stack's worker cannot answer", "[cli][process]") {
+  const TwoStacks place;
+  Texts words{"new", "--lockstep", "--model", "mlp", "--steps", "4", "--batches", "8", "--against", "old"};
+  CHECK_THROWS_WITH(place.say(&declare_calibrate, words), Contains("a replay did not leave what it was asked for"));
+  CHECK_FALSE(std::filesystem::exists(place.store() / "baselines"));
+  words.back() = "new";
+  CHECK_THROWS_WITH(place.say(&declare_calibrate, words), Contains("--against takes another stack than new"));
+  words.back() = "odl";
+  CHECK_THROWS_WITH(place.say(&declare_calibrate, words), Contains("no stack `odl`; did you mean `old`?"));
+}
+
 TEST_CASE("a stack that nobody knows or has cannot be calibrated", "[cli]") {
   const SmallProject place;
   CHECK_THROWS_WITH(said_by(&declare_calibrate, place.store(), {"nwe"}),

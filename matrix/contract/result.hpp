@@ -39,6 +39,8 @@ struct ComponentVersion {
   std::string compiled;  // what the headers said; empty if unknown
   std::string loaded;    // what the library says when asked; empty if it is not loaded
   std::string path;      // file it was mapped from, relative to the stack's folder where it lies inside
+
+  bool operator==(const ComponentVersion& other) const = default;
 };
 
 struct MappedLibrary {

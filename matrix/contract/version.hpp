@@ -38,7 +38,8 @@
 // |         | `weight_change_rel` of results; `link_peak` of a request; `energy_mj` of a reading of a GPU; in |
 // |         | verdicts the `links` of an attempt; of ranks on GPUs `nccl` of a result, and `link_gb_per_s` of a |
 // |         | measurement; `calls_differ` of a failure; of operator calls on tensors of the user's `tensors_sha256` |
-// |         | of a workload, `tensors_file` of requests and planned cells; measurements that are `left_out` |
+// |         | of a workload, `tensors_file` of requests and planned cells; measurements that are `left_out`; the |
+// |         | document `lockstep_bounds`, and `legitimate_ratio_from` of a lockstep |
 #pragma once
 
 #include <stdexcept>

@@ -49,6 +49,7 @@ struct ExplainSettings {
   bool explain = false;
   int lockstep_batches = 32;                  // 0: no lockstep
   std::vector<std::int64_t> lockstep_states;  // beside the one before the first difference
+  std::filesystem::path bounds_store = {};    // where `calibrate --lockstep` keeps what it learned; empty: nowhere
 };
 
 // Both sides with their traces; a side without evidence is never equal. Throws ReplayInterrupted.

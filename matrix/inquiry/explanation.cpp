@@ -7,6 +7,7 @@
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/evidence/trace_chain.hpp"
 #include "matrix/inquiry/headline.hpp"
+#include "matrix/inquiry/lockstep_bounds.hpp"
 #include "matrix/inquiry/replay_files.hpp"
 #include "matrix/inquiry/side_captures.hpp"
 #include "matrix/inquiry/source_judgement.hpp"
@@ -184,22 +185,14 @@ class Explainer {
     }
   }
 
-  bool of_other_libraries() const {
-    return measured_.attempt.lead().result->fingerprint.blas_provider !=
-           expected_.attempt.lead().result->fingerprint.blas_provider;
-  }
-
   // Class B2, from the state before the difference and from every state asked for.
   void judge_steps() {
     if (measured_.request.knobs.at("precision") == "fp64") {
       result_.notes.push_back("no fp64 judgement: the runs are fp64 themselves");
       return;
     }
-    if (of_other_libraries()) {
-      result_.notes.push_back(
-          "the two sides take their matrix products from different libraries, whose orders of summation may differ in "
-          "accuracy: the pooled test allows that");
-    }
+    legitimate_ = legitimate_ratio_of(measured_, expected_, settings_.bounds_store);
+    if (!legitimate_.note.empty()) result_.notes.push_back(legitimate_.note);
     result_.lockstep_state = start_ - 1;
     result_.lockstep = judge_from(expected_folder_, start_ - 1);
     if (settings_.lockstep_states.empty()) return;
@@ -228,7 +221,8 @@ class Explainer {
         {{"a-lockstep", replay_of(measured_, replay)}, {"b-lockstep", replay_of(expected_, replay)}, exact});
     LockstepOptions options;
     options.precision = measured_.request.knobs.at("precision");
-    if (of_other_libraries()) options.legitimate_ratio = kLegitimateRatioOfLibraries;
+    options.legitimate_ratio = legitimate_.ratio;
+    options.legitimate_ratio_from = legitimate_.from;
     return judge_lockstep_files(outcomes[0].folder, outcomes[1].folder, outcomes[2].folder, replay, options);
   }
 
@@ -238,6 +232,7 @@ class Explainer {
   const ExplainSettings& settings_;
   Replays& replays_;
   std::int64_t start_ = 1;
+  LegitimateRatio legitimate_;
   std::filesystem::path measured_folder_;
   std::filesystem::path expected_folder_;
   Explanation result_;

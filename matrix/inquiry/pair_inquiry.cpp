@@ -33,6 +33,7 @@ CellComparison inquire(SidePair& pair, const PairQuestions& questions, Replays& 
   read_trace_of(measured);
   read_trace_of(expected);
   ExplainSettings settings = questions.explain;
+  settings.bounds_store = questions.store;
   const std::string missing = missing_device(pair, questions.devices);
   if (!missing.empty()) settings.explain = false;
   CellComparison comparison = compare_cells(measured, expected, settings, replays);

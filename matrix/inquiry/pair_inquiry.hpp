@@ -12,7 +12,7 @@ struct PairQuestions {
   bool trajectory = false;        // class C
   int members = 8;                // of its ensemble
   int seeds = 0;                  // class D; 0: not asked
-  std::filesystem::path store;    // keeps envelopes
+  std::filesystem::path store;    // keeps envelopes and bounds
   std::set<std::string> devices;  // those a replay can have here: "cpu", "sm_90"
 };
 

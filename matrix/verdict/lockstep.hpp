@@ -33,6 +33,7 @@ struct LockstepOptions {
   std::string precision = "fp32";  // a row of precision_bounds()
   double alpha = 1e-3;             // false alarms of the pooled test per comparison
   double legitimate_ratio = kLegitimateRatio;
+  std::string legitimate_ratio_from = {};  // what measured it; empty: a constant of error_budget.hpp
 };
 
 enum class LockstepWord { rounding, defect, undecided };
@@ -131,6 +132,7 @@ struct Description<Lockstep> {
     field("precision", lockstep.options.precision);
     field("alpha", lockstep.options.alpha);
     field("legitimate_ratio", lockstep.options.legitimate_ratio);
+    field.optional("legitimate_ratio_from", lockstep.options.legitimate_ratio_from, "What measured it.");
     field("batches", lockstep.batches, rule::at_least(0));
     field("word", lockstep.word);
     field("sentence", lockstep.sentence);

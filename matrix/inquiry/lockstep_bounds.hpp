@@ -1,0 +1,126 @@
+// How far apart the pooled errors of two correct runs lie on a stack, learned from that stack (class B2).
+//
+// Added up by two threads instead of one, a gradient has another error against fp64, a little larger or smaller: both
+// are right. By how much at most is a property of the libraries and the workload. kLegitimateRatio, 1.05, was measured
+// on wheels; where correct runs differ by more, `compare --explain` would call them a defect. `calibrate --lockstep`
+// runs a stack against itself with every setting that only changes the order of summation, or against another stack
+// that is known to be good, and keeps what it finds. It only ever widens the bound, and never so far that a defect of
+// rounding size would no longer show: then nothing is kept.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/result.hpp"
+#include "matrix/inquiry/comparison.hpp"
+#include "matrix/inquiry/replays.hpp"
+
+namespace reprobench {
+
+// What a side's errors depend on: bounds hold while this is the same.
+struct BoundsBasis {
+  std::string stack;
+  std::vector<ComponentVersion> components;  // without their paths
+  std::string blas_provider;
+  std::string cpu_model;
+  std::string cpu_capability;
+
+  bool operator==(const BoundsBasis& other) const = default;
+};
+
+template <>
+struct Description<BoundsBasis> {
+  static constexpr About about = About::part("bounds_basis");
+  static void fields(auto& field, BoundsBasis& basis) {
+    field("stack", basis.stack);
+    field("components", basis.components);
+    field("blas_provider", basis.blas_provider);
+    field("cpu_model", basis.cpu_model);
+    field("cpu_capability", basis.cpu_capability);
+  }
+};
+
+// Two runs that must both be right, from every state.
+struct CleanPair {
+  std::string what;            // "threads=2", "torch-2.8.0-cu128"
+  int tensors = 0;             // judged, over all states and both directions
+  int differing = 0;           // of them with other bits
+  double largest_ratio = 1;    // pooled E of the one furthest from 1, as a ratio of at least 1
+  std::string largest_tensor;  // empty: all bits are equal
+  std::string problem;         // why it is not clean, in one sentence; empty: it is
+};
+
+template <>
+struct Description<CleanPair> {
+  static constexpr About about = About::part("clean_pair");
+  static void fields(auto& field, CleanPair& pair) {
+    field("what", pair.what);
+    field("tensors", pair.tensors, rule::at_least(0));
+    field("differing", pair.differing, rule::at_least(0));
+    field("largest_ratio", pair.largest_ratio);
+    field("largest_tensor", pair.largest_tensor);
+    field("problem", pair.problem);
+  }
+};
+
+struct LockstepBounds {
+  std::string model;
+  std::string preset;
+  std::string precision;
+  BoundsBasis basis;
+  std::optional<BoundsBasis> against;  // another stack; nothing: the stack itself with other settings
+  int batches = 0;                     // of each state
+  std::vector<std::int64_t> states;    // steps after which a step was judged
+  double alpha = 0;
+  std::vector<CleanPair> pairs;
+  double legitimate_ratio = kLegitimateRatio;
+  double limit_ratio = kSmallestDefect;  // what it must stay below
+  std::string refused;                   // why it must not be used, in one sentence; empty: it may
+};
+
+template <>
+struct Description<LockstepBounds> {
+  static constexpr About about =
+      About::document("lockstep_bounds", "How far apart the pooled errors of correct runs lie on one stack");
+  static void fields(auto& field, LockstepBounds& bounds) {
+    field("model", bounds.model);
+    field("preset", bounds.preset);
+    field("precision", bounds.precision);
+    field("basis", bounds.basis);
+    field("against", bounds.against, "null: the stack itself with other settings.");
+    field("batches", bounds.batches, rule::at_least(1));
+    field("states", bounds.states, rule::at_least(0));
+    field("alpha", bounds.alpha);
+    field("pairs", bounds.pairs);
+    field("legitimate_ratio", bounds.legitimate_ratio);
+    field("limit_ratio", bounds.limit_ratio);
+    field("refused", bounds.refused, "Why it must not be used; empty: it may.");
+  }
+};
+
+nlohmann::json to_json(const LockstepBounds& bounds);
+LockstepBounds lockstep_bounds_from_json(const nlohmann::json& json);  // throws ContractError naming the field
+
+// Runs `base`, a completed run with every tensor digested, against itself with each setting of a table that changes
+// nothing but the order of summation, or, given another stack's run of the same workload, against that alone. Throws
+// UsageError for fp64, ReplayFailed, StoreError.
+LockstepBounds measure_lockstep_bounds(const ComparedSide& base, const ComparedSide* against, int batches,
+                                       Replays& replays, const Announce& announce);
+
+// Where they are kept, under STORE/baselines.
+std::filesystem::path lockstep_bounds_file(const LockstepBounds& bounds, const std::filesystem::path& store);
+
+// What pooled ratios of a pair are held against, and why.
+struct LegitimateRatio {
+  double ratio = kLegitimateRatio;
+  std::string from;  // what was measured; empty: a constant of error_budget.hpp
+  std::string note;  // one sentence for the answer; empty: there is nothing to say
+};
+
+// Bounds kept for this pair of stacks, else for the expected one by itself, else the constants. Bounds of another
+// basis, or that were refused, are not used, and that is said. `store` may be empty: nothing is kept.
+LegitimateRatio legitimate_ratio_of(const ComparedSide& measured, const ComparedSide& expected,
+                                    const std::filesystem::path& store);
+
+}  // namespace reprobench
