@@ -129,8 +129,8 @@ TEST_CASE("nothing is learned from a pair that cannot be judged", "[calibrate]")
     return is_exact ? std::vector<Deviation>{} : std::vector<Deviation>{{"gradient fc2.bias", 7, 99, 0, spoilt}};
   };
   const LockstepBounds bounds = scene.measured();
-  CHECK_THAT(bounds.refused, Contains("threads=2 lies too far apart to learn from: after step 0: ") &&
-                                 Contains("cannot be judged"));
+  CHECK_THAT(bounds.refused,
+             Contains("threads=2 lies too far apart to learn from: after step 0: ") && Contains("cannot be judged"));
 }
 
 TEST_CASE("another stack that is good is the only pair of a calibration against it", "[calibrate]") {
@@ -163,6 +163,11 @@ TEST_CASE("what a stack learned by itself holds where it is the expected side", 
   CHECK(scene.asked().note ==
         "pooled errors of correct runs may differ by x1.15: `calibrate --lockstep` of stack-a by itself");
   CHECK(scene.asked("stack-a", "stack-b").ratio == kLegitimateRatio);
+  CellRequest in_bf16 = with_threads();
+  in_bf16.knobs["precision"] = "bf16";
+  CHECK(legitimate_ratio_of(scene.replays.side("stack-b", in_bf16), scene.replays.side("stack-a", with_threads()),
+                            scene.store())
+            .ratio == kLegitimateRatio);
   CHECK(legitimate_ratio_of(scene.replays.side("stack-b", with_threads()),
                             scene.replays.side("stack-a", with_threads()), {})
             .ratio == kLegitimateRatio);
