@@ -253,7 +253,7 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
   app.add_option("--steps", options->workload.steps, "Its steps")->check(CLI::Range(1, 1000000))->capture_default_str();
   app.add_option("--batch", options->workload.batch_size, "Its samples a step; default: the preset's")
       ->check(CLI::Range(1, 1000000));
-  add_own_file_options(app, options->own_files);
+  add_own_file_options(app, options->own_files, OwnFilesOf::trainings);
   app.add_option("--knob", options->knobs, "A knob of both stacks, may be repeated")->type_name("NAME=VALUE");
   app.add_option("--knob-a", options->measured_knobs, "A knob of A alone")->type_name("NAME=VALUE");
   app.add_option("--knob-b", options->expected_knobs, "A knob of B alone")->type_name("NAME=VALUE");

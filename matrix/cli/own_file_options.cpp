@@ -18,12 +18,16 @@ void give_to_all(const OwnFileKind& kind, const MatrixSpec& matrix, const Vocabu
   const GiveOwnFile give = kind.read(matrix.*kind.path);
   Diagnostics diagnostics;
   std::string refusal =
-      fmt::format("no installed worker says which model {}; `reprobench stack install` builds one", kind.taker_does);
+      kind.is_of_probe()
+          ? fmt::format("the probe `{}` does, and no suite of it is here", kind.probe)
+          : fmt::format("no installed worker says which model {}; `reprobench stack install` builds one",
+                        kind.taker_does);
   bool is_taken = false;
   for (auto& [name, suite] : suites) {
     if (std::find(matrix.suites.begin(), matrix.suites.end(), name) == matrix.suites.end()) continue;
     for (WorkloadRequest& workload : suite.workloads) {
-      if (workload.is_probe() || !(vocabulary.*kind.takers).contains(workload.model)) continue;
+      if (workload.probe != kind.probe) continue;
+      if (!kind.is_of_probe() && !(vocabulary.*kind.takers).contains(workload.model)) continue;
       if (std::string words = refusal_of_own_file(kind, workload.model, vocabulary); !words.empty()) {
         refusal = std::move(words);
         continue;
@@ -38,8 +42,9 @@ void give_to_all(const OwnFileKind& kind, const MatrixSpec& matrix, const Vocabu
 
 }  // namespace
 
-void add_own_file_options(CLI::App& verb, OwnFilePaths& paths) {
+void add_own_file_options(CLI::App& verb, OwnFilePaths& paths, OwnFilesOf whose) {
   for (const OwnFileKind& kind : own_file_kinds()) {
+    if (whose == OwnFilesOf::trainings && kind.is_of_probe()) continue;
     const auto take = [&paths, &kind](const std::string& path) {
       if (!path.empty()) paths[&kind] = path;
     };
@@ -58,7 +63,7 @@ void check_own_file_is_used(const OwnFileKind& kind, const std::vector<PlannedCe
   for (const PlannedCell& planned : cells) {
     if ((planned.cell.request.workload.*kind.field.file).empty()) continue;
     if (!planned.skip || planned.skip->rule != kDeselected) return;
-    takers.insert(fmt::format("`{}`", planned.cell.request.workload.model));
+    takers.insert(fmt::format("`{}`", planned.cell.request.workload.name()));
   }
   throw UsageError(fmt::format("{}: no selected cell {}; of this matrix those of {} do", kind.option(), kind.taker_does,
                                fmt::join(takers, ", ")));

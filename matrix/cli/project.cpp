@@ -48,6 +48,7 @@ void add_presets(const StackStore& store, const StackFiles& files, Vocabulary& v
     for (const WorkloadDescription& workload : capability->workloads) {
       auto& presets = vocabulary.presets[workload.model];
       for (const OwnFileKind& kind : own_file_kinds()) {
+        if (kind.is_of_probe()) continue;
         (vocabulary.*kind.takers)[workload.model] = workload.*kind.described;
       }
       for (const WorkloadPreset& preset : workload.presets) {

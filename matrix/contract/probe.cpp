@@ -72,6 +72,12 @@ constexpr ProbeOperation kOperators[] = {
     {"operator_call", "ns", "one operator call of a list, forward and backward, alone"},
 };
 
+constexpr ProbeOperation kPackage[] = {
+    {"eager_forward", "ns", "a model's forward pass, operator by operator"},
+    {"package_forward", "ns", "the same pass of an AOTInductor package of the user's, on the same weights and batch"},
+    {"package_differs", "count", "elements of the package's result that have other bits than eager's"},
+};
+
 constexpr ProbeInfo kProbes[] = {
     {"device_smoke", "is the device there, does it compute, and at the precision asked for?", kBase, kSmoke},
     {"device_memory", "bandwidth in every direction, latency, capacity", kBase, kMemory},
@@ -83,10 +89,11 @@ constexpr ProbeInfo kProbes[] = {
      "what ranks do together: the right result of every call, how fast, and in which order of summation?",
      kBaseSweepAndFull, kCollectives, true},
     {"operators", "single operator calls of a list: digests, and how far each is from fp64", kBase, kOperators},
+    {"package", "an AOTInductor package of the user's against eager: bits, distance from fp64, time", kBase, kPackage},
 };
 
 constexpr std::string_view kLabels[] = {"dtype",     "shape",   "size", "memory",
-                                        "placement", "library", "call", "direction"};
+                                        "placement", "library", "call", "direction", "model", "batch"};
 
 }  // namespace
 

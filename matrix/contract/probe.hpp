@@ -28,6 +28,9 @@ struct ProbeInfo {
 // The probe whose work is a list of operator calls: it runs `calls` of its request.
 inline constexpr std::string_view kOperatorsProbe = "operators";
 
+// The probe that runs an AOTInductor package of the user's: it needs `package_file` in its request.
+inline constexpr std::string_view kPackageProbe = "package";
+
 // Of all probes, in the order users meet them. An operation of several probes has one unit.
 std::span<const ProbeInfo> probes();
 
@@ -45,6 +48,8 @@ std::vector<std::string> probe_operation_names();
 //   placement "in_place", "out_of_place": whether a collective's result replaces what the rank brought
 //   library "cublaslt", "reprobench", "gloo": where an operation does not go through LibTorch
 //   direction "0-1", "1-0": from which of two devices to which; "both"
+//   model   "mlp/base": whose forward pass it is
+//   batch   "32": samples of one forward pass
 //   call    "relu(f32[64, 128])": an operator call as declared_call.hpp writes it
 std::span<const std::string_view> measurement_labels();
 

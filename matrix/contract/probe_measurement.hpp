@@ -50,7 +50,7 @@ struct ProbeMeasurement {
   std::optional<std::int64_t> timed_from_ns;
   std::optional<std::int64_t> timed_to_ns;
   // Of a collective: the bytes S that its bandwidths are of (collective.hpp), and the digest of what it makes of
-  // numbers whose sum depends on the order of summation.
+  // numbers whose sum depends on the order of summation. Of a forward pass: the digest of its result.
   std::int64_t bytes = 0;
   std::string digest = {};
   // Of a collective between GPUs that reach each other directly: what the host's topology says of their slowest link,
@@ -74,7 +74,7 @@ struct Description<ProbeMeasurement> {
   static constexpr About about = About::part("measurement", "What a probe recorded of one operation.");
   static void fields(auto& field, ProbeMeasurement& measurement) {
     field("operation", measurement.operation, rule::not_empty);
-    field("labels", measurement.labels, "dtype, shape, size, memory, placement, library, call: those that apply.");
+    field("labels", measurement.labels, "dtype, shape, size, memory, placement, library, call, model, batch: those that apply.");
     field("unit", measurement.unit, rule::not_empty);
     field("status", measurement.status);
     field("finding", measurement.finding);
@@ -91,7 +91,7 @@ struct Description<ProbeMeasurement> {
     field.optional("timed_to_ns", measurement.timed_to_ns, rule::at_least(0));
     field.optional("bytes", measurement.bytes, rule::at_least(1).says("Of a collective: what its bandwidths are of."));
     field.optional("digest", measurement.digest,
-                   rule::hex(32, true).says("Of a collective's result of numbers whose sum depends on the order."));
+                   rule::hex(32, true).says("Of a collective's result of numbers whose sum depends on the order, of a forward pass's result."));
     field.optional(
         "link_gb_per_s", measurement.link_gb_per_s,
         "Of a collective: the slowest link between its GPUs, or their data sheet's NVLinks; absent where not peers.");

@@ -18,6 +18,7 @@
 #include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"
 #include "matrix/contract/knob.hpp"
+#include "matrix/contract/probe.hpp"
 #include "matrix/contract/replay.hpp"
 
 namespace reprobench {
@@ -45,6 +46,9 @@ struct WorkloadRequest {
   // A file of the user's with tensors that its calls name, as `data_sha256` and `data_file` below.
   std::string tensors_sha256 = {};
   std::string tensors_file = {};
+  // Of the probe `package`: the AOTInductor package of the user's that it runs, likewise.
+  std::string package_sha256 = {};
+  std::string package_file = {};
   // Of a training, > 0: done once more in two processes, the first of them stopped after so many steps (leg.hpp).
   std::int64_t resume_after = 0;
   std::int64_t resume_world_size =
@@ -74,10 +78,11 @@ struct OwnFileField {
   std::string WorkloadRequest::*file;
 };
 
-inline constexpr std::array<OwnFileField, 3> kOwnFiles = {{
+inline constexpr std::array<OwnFileField, 4> kOwnFiles = {{
     {"data", &WorkloadRequest::data_sha256, &WorkloadRequest::data_file},
     {"weights", &WorkloadRequest::weights_sha256, &WorkloadRequest::weights_file},
     {"tensors", &WorkloadRequest::tensors_sha256, &WorkloadRequest::tensors_file},
+    {"package", &WorkloadRequest::package_sha256, &WorkloadRequest::package_file},
 }};
 
 template <>
@@ -88,6 +93,8 @@ struct Description<WorkloadRequest> {
     if (field.either("probe", workload.is_probe())) {
       field.optional("calls", workload.calls, "Operator calls, of the probe `operators`.");
       field.optional("memory_bytes", workload.memory_bytes, rule::at_least(1).says("That one call may take."));
+      field.optional("package_sha256", workload.package_sha256,
+                     rule::hex(64).says("What the AOTInductor package holds, of the probe `package`."));
       field("preset", workload.preset);
       field("probe", workload.probe, rule::not_empty);
       field("samples", workload.samples, rule::at_least(1));
@@ -95,6 +102,8 @@ struct Description<WorkloadRequest> {
                      rule::hex(64).says("What the file holds whose tensors its calls name."));
       field.hold(workload.tensors_sha256.empty() || !workload.calls.empty(),
                  "`tensors_sha256` is of a list of `calls`");
+      field.hold(workload.package_sha256.empty() || workload.probe == kPackageProbe,
+                 "`package_sha256` is of the probe `package`");
     } else {
       field("batch_size", workload.batch_size, rule::at_least(1));
       field.optional("data_sha256", workload.data_sha256,
@@ -203,6 +212,10 @@ void canonical_fields(auto& field, CellRequest& request) { canonical_fields(fiel
 void file_fields(auto& field, WorkloadRequest& workload) {
   field.optional("data_file", workload.data_file, "Where the file with `data_sha256` was when the cell was planned.");
   field.hold(workload.data_file.empty() == workload.data_sha256.empty(), "`data_file` and `data_sha256` go together");
+  field.optional("package_file", workload.package_file,
+                 "Where the file with `package_sha256` was when the cell was planned.");
+  field.hold(workload.package_file.empty() == workload.package_sha256.empty(),
+             "`package_file` and `package_sha256` go together");
   field.optional("tensors_file", workload.tensors_file,
                  "Where the file with `tensors_sha256` was when the cell was planned.");
   field.hold(workload.tensors_file.empty() == workload.tensors_sha256.empty(),

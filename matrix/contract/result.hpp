@@ -22,7 +22,7 @@ namespace reprobench {
 struct WorkerFailure {
   // "exception", "non_finite_loss", "unsupported", "cuda_oom", "host_oom", "bad_request", "interrupted",
   // "data_loader" (a batch could not be made), "input_changed" (a file of the user's is not the one that was planned),
-  // "input_refused" (it is, and holds no weights of the model);
+  // "input_refused" (it is, and holds no weights of the model, or no package of its forward pass);
   // of several ranks "collective" (another rank is missing or the call did not end), "collective_error" (this rank's
   // library failed); of a GPU "no_driver", "driver_too_old", "no_device", "device_lost",
   // "no_kernel_image", "kernel_rejected", "illegal_address", "launch_failed", "device_assert", "cuda_error"

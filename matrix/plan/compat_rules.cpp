@@ -147,6 +147,13 @@ Finding graph_needs_step_trace(const Situation& s) {
   return "knob cuda_graph=on shows no tensors inside a step, and this suite traces every tensor";
 }
 
+Finding no_package(const Situation& s) {
+  const WorkloadRequest& workload = s.cell.request.workload;
+  if (workload.probe != kPackageProbe || !workload.package_file.empty()) return std::nullopt;
+  return "the probe `package` runs an AOTInductor package of yours: `--package FILE.pt2`, or `package: FILE.pt2` in the "
+         "matrix or in a suite";
+}
+
 Finding cpu_isa(const Situation& s) {
   const std::string_view wanted = knob_of(s.cell, "cpu_isa");
   if (wanted != "avx2" && wanted != "avx512") return std::nullopt;
@@ -344,6 +351,7 @@ constexpr CompatRule kRules[] = {
     {"graph-needs-step-trace", &graph_needs_step_trace},
     {"graph-needs-device-memory", &graph_needs_device_memory},
     {"no-peer", &no_peer},
+    {"no-package", &no_package},
     {"device-class", &device_class_missing},
     {"device-count", &too_few_devices},
     {"world-size", &world_size},

@@ -107,6 +107,9 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
      "Weights of your own, a file or folder below the matrix's folder, for every workload whose model takes them; see "
      "`weights` of a workload.",
      &read_own_file<&MatrixSpec::weights, &MatrixSpec::weights_mark>},
+    {"package", kOptional,
+     "An AOTInductor package of your own, a file below the matrix's folder, for every workload of the probe `package`.",
+     &read_own_file<&MatrixSpec::package, &MatrixSpec::package_mark>},
     {"env", kOptional, "Refused: what a cell sets are knobs.", &read_environment},
 };
 

@@ -58,6 +58,8 @@ struct MatrixSpec {
   Mark data_mark;
   std::string weights;  // file or folder of weights for those whose models take them; empty: they are drawn
   Mark weights_mark;
+  std::string package;  // AOTInductor package for the probe of that name; empty: its cells are skipped
+  Mark package_mark;
   std::string file;
   std::string text;  // as read, kept with the run
 };

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/contract/probe.hpp"
 #include "matrix/spec/instruction_file.hpp"
+#include "matrix/spec/package_file.hpp"
 #include "matrix/spec/weights_file.hpp"
 
 namespace reprobench {
@@ -29,6 +31,13 @@ GiveOwnFile weights(const std::string& path) {
   };
 }
 
+GiveOwnFile package(const std::string& path) {
+  return [package = read_package_file(path)](WorkloadRequest& workload, const Mark&, Diagnostics&) {
+    workload.package_sha256 = package.sha256;
+    workload.package_file = package.file;
+  };
+}
+
 }  // namespace
 
 std::span<const OwnFileKind> own_file_kinds() {
@@ -43,11 +52,17 @@ std::span<const OwnFileKind> own_file_kinds() {
        "index of several, or a folder with either",
        "takes published weights", "takes no published weights", &Vocabulary::takes_weights,
        &WorkloadDescription::takes_weights, &MatrixSpec::weights, &MatrixSpec::weights_mark, &weights},
+      {kOwnFiles[3], "FILE",
+       "An AOTInductor package of your own (.pt2) of one model's forward pass, for the probe `package`: held against "
+       "eager and fp64, then timed. Its code runs",
+       "runs an AOTInductor package", "runs no AOTInductor package", nullptr, nullptr, &MatrixSpec::package,
+       &MatrixSpec::package_mark, &package, kPackageProbe},
   };
   return kKinds;
 }
 
 std::string refusal_of_own_file(const OwnFileKind& kind, const std::string& model, const Vocabulary& vocabulary) {
+  if (kind.is_of_probe()) return "";
   const auto& described_models = vocabulary.*kind.takers;
   const auto described = described_models.find(model);
   if (described == described_models.end() || !described->second.empty()) return "";

@@ -27,13 +27,16 @@ struct OwnFileKind {
   const char* help;             // of its option
   std::string_view taker_does;  // "reads instructions"
   std::string_view other_does;  // "reads no instructions"
+  // Models that take one, which their workers describe; null of a file that a probe takes.
   std::map<std::string, std::string> Vocabulary::*takers;
   std::string WorkloadDescription::*described;
   std::string MatrixSpec::*path;  // of all workloads of a matrix
   Mark MatrixSpec::*mark;
   // Reads and checks all of it. Throws SpecError.
   GiveOwnFile (*read)(const std::string& path);
+  std::string_view probe = {};  // that takes one; empty: models do
 
+  bool is_of_probe() const { return !probe.empty(); }
   std::string option() const { return "--" + std::string(field.name); }
 };
 

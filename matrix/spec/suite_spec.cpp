@@ -113,8 +113,14 @@ void read_own_file(WorkloadRequest& workload, const Entry& entry, Scope& scope) 
 void check_own_files(WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
   for (const OwnFileKind& kind : own_file_kinds()) {
     const std::string path = std::exchange(workload.*kind.field.file, "");
-    if (path.empty() || workload.model.empty() || workload.batch_size == 0) continue;
+    const bool is_incomplete =
+        workload.is_probe() ? workload.samples == 0 : workload.model.empty() || workload.batch_size == 0;
+    if (path.empty() || is_incomplete) continue;
     const Mark& mark = map.find(std::string(kind.field.name))->mark;
+    if (kind.probe != workload.probe) {
+      scope.diagnostics.error(mark, "RB009", fmt::format("the probe `{}` takes no `{}`", workload.probe, kind.field.name));
+      continue;
+    }
     try {
       give_own_file(kind, kind.read(path), workload, mark, *scope.vocabulary, scope.diagnostics);
     } catch (const SpecError& error) {
@@ -151,6 +157,10 @@ constexpr Field<WorkloadRequest> kProbeFields[] = {
        assign(workload.samples, read_integer(entry.key, entry.value, scope, 1, kMostSamples));
      }},
     {"calls", kOptional, "Of the probe `operators`: a list in suites/operators, without `.yaml`.", &read_calls},
+    {"package", kOptional,
+     "Of the probe `package`: an AOTInductor package of your own, a file below the suite's folder. Without one its "
+     "cells are skipped.",
+     &read_own_file<&WorkloadRequest::package_file>},
 };
 
 constexpr Field<WorkloadRequest> kWorkloadFields[] = {
@@ -186,6 +196,7 @@ void read_workloads(SuiteDraft& draft, const Entry& entry, Scope& scope) {
       read_fields<WorkloadRequest>(workload, item, kProbeFields, scope);
       check_probe_preset(workload, item, scope);
       check_calls(workload, item, scope);
+      check_own_files(workload, item, scope);
     } else {
       read_fields<WorkloadRequest>(workload, item, kWorkloadFields, scope);
       check_model_preset(workload, item, scope);

@@ -36,6 +36,7 @@ std::vector<std::string> own_file_notes(const WorkloadRequest& workload, const C
   add(kOwnFiles[0], result == nullptr ? std::optional<DataUse>() : result->data);
   add(kOwnFiles[1], result == nullptr ? std::optional<WeightsUse>() : result->weights);
   add(kOwnFiles[2], std::optional<WeightsUse>());  // the calls themselves say which of its tensors they take
+  add(kOwnFiles[3], std::optional<WeightsUse>());  // the measurements say whose package it is
   return notes;
 }
 

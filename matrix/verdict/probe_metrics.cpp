@@ -232,6 +232,10 @@ Measurement differing_results(const AttemptRecord& attempt, const MeasurementSel
   return value(static_cast<double>(differing));
 }
 
+Measurement elements_apart(const AttemptRecord& attempt, const MeasurementSelection& of) {
+  return best_of(attempt, of, "count", Better::higher);
+}
+
 Measurement best_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of) {
   return best_of(attempt, of, "GB/s", Better::higher);
 }

@@ -24,6 +24,9 @@ Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelecti
 // Repetitions whose result was not that of the first, bit for bit; no value where nothing was repeated.
 Measurement differing_results(const AttemptRecord& attempt, const MeasurementSelection& of);
 
+// The most of what an operation counted.
+Measurement elements_apart(const AttemptRecord& attempt, const MeasurementSelection& of);
+
 Measurement best_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
 Measurement best_flop_rate_tflop_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
 Measurement best_latency_ns(const AttemptRecord& attempt, const MeasurementSelection& of);

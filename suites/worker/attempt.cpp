@@ -49,7 +49,7 @@ void run_workload(const std::filesystem::path& request_path, const std::filesyst
   if (request.turn_steps > 0) throw RunFailure("unsupported", "this worker takes no turns with others (`turn_steps`)");
   const std::filesystem::path folder = request_path.has_parent_path() ? request_path.parent_path() : ".";
   if (request.workload.is_probe()) {
-    run_probe(request, folder, result);
+    run_probe(request, folder, result, data_folder);
   } else {
     run_training(request, folder, data_folder, result);
   }

@@ -1,5 +1,6 @@
 #include "suites/worker/probes/error_bound.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string>
@@ -26,6 +27,12 @@ double product_error_bound_rel(std::string_view dtype, std::int64_t depth) {
 
 double attention_error_bound_rel(std::string_view dtype, std::int64_t head_width, std::int64_t keys) {
   return product_error_bound_rel(dtype, head_width) + product_error_bound_rel(dtype, keys);
+}
+
+double forward_error_bound_rel(double eager_error_rel, std::int64_t count) {
+  constexpr double kFloor = 1e-6;
+  constexpr std::int64_t kSmallTensor = 1000;
+  return (count < kSmallTensor ? 3 : 2) * std::max(eager_error_rel, kFloor);
 }
 
 }  // namespace reprobench

@@ -21,7 +21,7 @@ constexpr ProbeRow kProbeRows[] = {
     {"device_smoke", &probe_device_smoke},     {"device_memory", &probe_device_memory},
     {"device_compute", &probe_device_compute}, {"device_stress", &probe_device_stress},
     {"collectives", &probe_collectives},       {"operators", &probe_operators},
-    {"device_peer", &probe_device_peer},
+    {"device_peer", &probe_device_peer},       {"package", &probe_package},
 };
 
 // Changes whenever a probe does other work for the same request.
@@ -73,6 +73,7 @@ Digest probe_digest(const CellRequest& request, std::uint64_t seed) {
   if (request.world_size > 1) builder.append(static_cast<std::uint64_t>(request.world_size));
   for (const std::string& call : request.workload.calls) builder.append(call);
   if (!request.workload.tensors_sha256.empty()) builder.append(request.workload.tensors_sha256);
+  if (!request.workload.package_sha256.empty()) builder.append(request.workload.package_sha256);
   return builder.append(request.device == "cpu" ? "cpu" : "gpu").finish();
 }
 
@@ -94,7 +95,8 @@ std::string chain_of(const CellResult& result) {
 
 }  // namespace
 
-void run_probe(const CellRequest& request, const std::filesystem::path& folder, CellResult& result) {
+void run_probe(const CellRequest& request, const std::filesystem::path& folder, CellResult& result,
+               const std::filesystem::path& data_folder) {
   result.knobs_resolved = apply_knobs(probe_knobs(request));
   check_probe_request(request);
   const ProbeRow& row = probe_named(request.workload);
@@ -116,7 +118,7 @@ void run_probe(const CellRequest& request, const std::filesystem::path& folder, 
     result.peak_reserved_bytes = memory.peak_reserved_bytes;
   };
   try {
-    ProbeRun run(request, folder, seed, *device, trace, result);
+    ProbeRun run(request, folder, seed, *device, trace, result, data_folder);
     row.run(run);
     trace.add(to_json(TensorsRecord{0, true, {}}));
     result.chain = chain_of(result);

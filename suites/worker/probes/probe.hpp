@@ -21,14 +21,16 @@ void probe_device_compute(ProbeRun& run);
 void probe_device_stress(ProbeRun& run);
 void probe_collectives(ProbeRun& run);
 void probe_operators(ProbeRun& run);
+void probe_package(ProbeRun& run);
 
 // What the probe `device_peer` measures, between whatever devices.
 void measure_peer_link(ProbeRun& run, PeerLink& link);
 // `collectives` between ranks that have met; what each does follows from where their group's tensors lie.
 void measure_collectives(ProbeRun& run, RankGroup& ranks);
 
-// Runs the request's probe and fills in `result` as it goes; writes FOLDER/trace.jsonl. Throws RunFailure with its
-// cause, or whatever LibTorch throws.
-void run_probe(const CellRequest& request, const std::filesystem::path& folder, CellResult& result);
+// Runs the request's probe and fills in `result` as it goes; writes FOLDER/trace.jsonl. `data_folder`: of the models'
+// data. Throws RunFailure with its cause, or whatever LibTorch throws.
+void run_probe(const CellRequest& request, const std::filesystem::path& folder, CellResult& result,
+               const std::filesystem::path& data_folder = {});
 
 }  // namespace reprobench

@@ -102,8 +102,11 @@ Correctness close_to(const at::Tensor& result, const at::Tensor& exact, double b
 }
 
 ProbeRun::ProbeRun(const CellRequest& request, std::filesystem::path folder, std::uint64_t seed, ComputeDevice& device,
-                   TraceWriter& trace, CellResult& result)
-    : request_(request), folder_(std::move(folder)), seed_(seed), device_(device), trace_(trace), result_(result) {
+                   TraceWriter& trace, CellResult& result, std::filesystem::path data_folder)
+    : request_(request),
+      folder_(std::move(folder)),
+      data_folder_(std::move(data_folder)),
+      seed_(seed), device_(device), trace_(trace), result_(result) {
   // The plan was made for the host's first GPU of the class; another one has another data sheet.
   if (request.peaks && request.peaks->device_name == device.facts().name) peaks_ = request.peaks;
 }
@@ -182,6 +185,7 @@ void ProbeRun::measure(const Operation& operation) {
     measurement.finding = correctness.finding;
     measurement.error_rel = correctness.error_rel;
     measurement.error_bound_rel = correctness.bound_rel;
+    measurement.digest = correctness.digest;
   } catch (const c10::Error& error) {
     if (!is_not_implemented(error.what_without_backtrace())) throw;
     return cannot(operation.name, operation.labels, first_line(error.what_without_backtrace()));

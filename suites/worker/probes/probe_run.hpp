@@ -32,6 +32,7 @@ struct Correctness {
   std::string finding = {};              // what is wrong with it, or what was seen
   std::optional<double> error_rel = {};  // against fp64, with its bound
   std::optional<double> bound_rel = {};
+  std::string digest = {};  // of a result whose bits are held against other runs'
 };
 
 // Equal in every element, or the number and place of those that are not.
@@ -55,14 +56,16 @@ struct Operation {
 
 class ProbeRun {
  public:
-  // All references must outlive it. `folder`: the rank's.
+  // All references must outlive it. `folder`: the rank's; `data_folder`: of probes that read a model's data.
   ProbeRun(const CellRequest& request, std::filesystem::path folder, std::uint64_t seed, ComputeDevice& device,
-           TraceWriter& trace, CellResult& result);
+           TraceWriter& trace, CellResult& result, std::filesystem::path data_folder = {});
   ProbeRun(const ProbeRun&) = delete;
   ProbeRun& operator=(const ProbeRun&) = delete;
 
   const CellRequest& request() const { return request_; }
   const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& data_folder() const { return data_folder_; }
+  const KnobValues& knobs() const { return result_.knobs_resolved; }
   ComputeDevice& compute() const { return device_; }
   c10::Device device() const;
   std::uint64_t seed() const { return seed_; }
@@ -131,6 +134,7 @@ class ProbeRun {
 
   const CellRequest& request_;
   std::filesystem::path folder_;
+  std::filesystem::path data_folder_;
   std::uint64_t seed_;
   ComputeDevice& device_;
   std::optional<DevicePeaks> peaks_;
