@@ -18,10 +18,9 @@ void give_to_all(const OwnFileKind& kind, const MatrixSpec& matrix, const Vocabu
   const GiveOwnFile give = kind.read(matrix.*kind.path);
   Diagnostics diagnostics;
   std::string refusal =
-      kind.is_of_probe()
-          ? fmt::format("the probe `{}` does, and no suite of it is here", kind.probe)
-          : fmt::format("no installed worker says which model {}; `reprobench stack install` builds one",
-                        kind.taker_does);
+      kind.is_of_probe() ? fmt::format("the probe `{}` does, and no suite of it is here", kind.probe)
+                         : fmt::format("no installed worker says which model {}; `reprobench stack install` builds one",
+                                       kind.taker_does);
   bool is_taken = false;
   for (auto& [name, suite] : suites) {
     if (std::find(matrix.suites.begin(), matrix.suites.end(), name) == matrix.suites.end()) continue;

@@ -24,8 +24,8 @@ enum class OwnFilesOf { all_workloads, trainings };
 // An option for every kind that such workloads take. An empty path names no file.
 void add_own_file_options(CLI::App& verb, OwnFilePaths& paths, OwnFilesOf whose = OwnFilesOf::all_workloads);
 
-// Gives the matrix's files to every workload of its suites whose model or probe takes one of the kind; the others stay as they
-// are. Throws SpecError for a file that is wrong, and for one that no workload takes.
+// Gives the matrix's files to every workload of its suites whose model or probe takes one of the kind; the others stay
+// as they are. Throws SpecError for a file that is wrong, and for one that no workload takes.
 void give_own_files(const MatrixSpec& matrix, const Vocabulary& vocabulary, std::map<std::string, SuiteSpec>& suites);
 
 // Of a file that the command line names. Throws UsageError if only cells that were left out would use it.

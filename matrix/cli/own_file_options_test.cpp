@@ -69,6 +69,25 @@ TEST_CASE("a file that no workload takes is refused with who does, or that nobod
   CHECK_THAT(scene.refusal(), Catch::Contains("no installed worker says which model reads instructions"));
 }
 
+TEST_CASE("a package goes to the probe of that name and to nothing else", "[cli]") {
+  DataScene scene;
+  scene.matrix.data.clear();
+  const std::string end = std::string("PK\x05\x06") + std::string(18, '\0');
+  std::ofstream(scene.place / "my.pt2", std::ios::binary) << "PK\x03\x04 files " << end;
+  scene.matrix.package = scene.place / "my.pt2";
+  scene.matrix.package_mark = {"--package", 0, 0};
+  CHECK(scene.refusal() ==
+        "--package: error[RB040]: no workload of this matrix takes the file: the probe `package` does, and no suite of "
+        "it is here");
+  WorkloadRequest probe;
+  probe.probe = "package";
+  scene.suites["s"].workloads.push_back(probe);
+  CHECK(scene.refusal().empty());
+  CHECK(scene.suites["s"].workloads.back().package_file == scene.matrix.package);
+  CHECK(scene.suites["s"].workloads.back().package_sha256 == sha256_of_text("PK\x03\x04 files " + end));
+  for (int i = 0; i < 3; ++i) CHECK(scene.suites["s"].workloads[i].package_file.empty());
+}
+
 TEST_CASE("a file with fewer records than a batch takes is refused", "[cli]") {
   DataScene scene;
   scene.suites["s"].workloads[1].batch_size = 3;

@@ -92,8 +92,8 @@ constexpr ProbeInfo kProbes[] = {
     {"package", "an AOTInductor package of the user's against eager: bits, distance from fp64, time", kBase, kPackage},
 };
 
-constexpr std::string_view kLabels[] = {"dtype",     "shape",   "size", "memory",
-                                        "placement", "library", "call", "direction", "model", "batch"};
+constexpr std::string_view kLabels[] = {"dtype",   "shape", "size",      "memory", "placement",
+                                        "library", "call",  "direction", "model",  "batch"};
 
 }  // namespace
 

@@ -74,7 +74,8 @@ struct Description<ProbeMeasurement> {
   static constexpr About about = About::part("measurement", "What a probe recorded of one operation.");
   static void fields(auto& field, ProbeMeasurement& measurement) {
     field("operation", measurement.operation, rule::not_empty);
-    field("labels", measurement.labels, "dtype, shape, size, memory, placement, library, call, model, batch: those that apply.");
+    field("labels", measurement.labels,
+          "dtype, shape, size, memory, placement, library, call, model, batch: those that apply.");
     field("unit", measurement.unit, rule::not_empty);
     field("status", measurement.status);
     field("finding", measurement.finding);
@@ -90,8 +91,10 @@ struct Description<ProbeMeasurement> {
         rule::at_least(0).says("When the samples were taken, since the trace's monotonic_us; absent where none were."));
     field.optional("timed_to_ns", measurement.timed_to_ns, rule::at_least(0));
     field.optional("bytes", measurement.bytes, rule::at_least(1).says("Of a collective: what its bandwidths are of."));
-    field.optional("digest", measurement.digest,
-                   rule::hex(32, true).says("Of a collective's result of numbers whose sum depends on the order, of a forward pass's result."));
+    field.optional(
+        "digest", measurement.digest,
+        rule::hex(32, true).says(
+            "Of a collective's result of numbers whose sum depends on the order, of a forward pass's result."));
     field.optional(
         "link_gb_per_s", measurement.link_gb_per_s,
         "Of a collective: the slowest link between its GPUs, or their data sheet's NVLinks; absent where not peers.");

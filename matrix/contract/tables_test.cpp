@@ -146,15 +146,15 @@ TEST_CASE("each probe has its operations and presets, and only collectives take 
   CHECK(table ==
         "device_smoke: base 9; device_memory: base 13; device_peer: base 4; device_compute: base 3; "
         "device_stress: base long 1; "
-        "collectives of ranks: base sweep full 8; operators: base 1; ");
+        "collectives of ranks: base sweep full 8; operators: base 1; package: base 3; ");
   CHECK(find_probe("device") == nullptr);
   CHECK(find_probe_operation("device")->unit == "count");
   CHECK(find_probe_operation("pointer_chase")->unit == "ns");
   CHECK(find_probe_operation("attention")->unit == "TFLOP/s");
   CHECK(find_probe_operation("no_such") == nullptr);
-  CHECK(probe_names().size() == 7);
-  CHECK(probe_operation_names().size() == 39);
-  CHECK(measurement_labels().size() == 8);
+  CHECK(probe_names().size() == 8);
+  CHECK(probe_operation_names().size() == 42);
+  CHECK(measurement_labels().size() == 10);
 }
 
 TEST_CASE("what is no JSON object is no document", "[contract]") {

@@ -42,9 +42,8 @@ std::string workload_name(const SuiteSpec& suite, const WorkloadRequest& workloa
       }) == 1) {
     return with_preset;
   }
-  std::string name = workload.is_probe()
-                         ? fmt::format("{}.n{}", with_preset, workload.samples)
-                         : fmt::format("{}.s{}b{}", with_preset, workload.steps, workload.batch_size);
+  std::string name = workload.is_probe() ? fmt::format("{}.n{}", with_preset, workload.samples)
+                                         : fmt::format("{}.s{}b{}", with_preset, workload.steps, workload.batch_size);
   if (workload.resume_world_size > 0) name += fmt::format(".resumed-on-{}", workload.resume_world_size);
   for (const OwnFileField& own : kOwnFiles) {
     if (!(workload.*own.sha256).empty()) {

@@ -126,6 +126,16 @@ TEST_CASE("collectives take several ranks, each with a GPU of its own, and a pro
   CHECK(outcome_of(device) == "world-size: device_smoke has one rank, and world_size is 2");
 }
 
+TEST_CASE("the probe of a package is skipped until one is named", "[plan]") {
+  ResolveCase c;
+  c.workload = {"", "base", 0, 0, "package", 5};
+  CHECK_THAT(outcome_of(c), Catch::StartsWith("no-package: the probe `package` runs an AOTInductor package of yours: "
+                                              "`--package FILE.pt2`"));
+  c.workload.package_file = "/my.pt2";
+  c.workload.package_sha256 = std::string(64, 'a');
+  CHECK(outcome_of(c) == "runs");
+}
+
 TEST_CASE("a probe of what is between GPUs takes two of them in one process", "[plan]") {
   ResolveCase c;
   c.workload = {"", "base", 0, 0, "device_peer", 5};

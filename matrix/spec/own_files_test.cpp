@@ -19,10 +19,14 @@ std::string refusal(const OwnFileKind& kind, const std::string& path, WorkloadRe
   return spec_error_of([&] { diagnostics.throw_if_any(); });
 }
 
-TEST_CASE("every kind of file that a training takes has a row, in the order of the workload's fields", "[spec]") {
-  REQUIRE(own_file_kinds().size() == 2);
-  for (std::size_t i = 0; i < own_file_kinds().size(); ++i) CHECK(&own_file_kinds()[i].field == &kOwnFiles[i]);
-  CHECK(kOwnFiles.back().name == "tensors");  // those of a list of calls, which names its own
+TEST_CASE("every kind of file that a workload takes has a row, in the order of the workload's fields", "[spec]") {
+  REQUIRE(own_file_kinds().size() == 3);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(&own_file_kinds()[i].field == &kOwnFiles[i]);
+  CHECK(kOwnFiles[2].name == "tensors");  // those of a list of calls, which names its own
+  CHECK(&own_file_kinds()[2].field == &kOwnFiles[3]);
+  CHECK(own_file_kinds()[2].option() == "--package");
+  CHECK(own_file_kinds()[2].probe == "package");
+  CHECK_FALSE(kWeights.is_of_probe());
   CHECK(kData.option() == "--data");
   CHECK(kWeights.option() == "--weights");
 }

@@ -118,7 +118,8 @@ void check_own_files(WorkloadRequest& workload, const YamlNode& map, Scope& scop
     if (path.empty() || is_incomplete) continue;
     const Mark& mark = map.find(std::string(kind.field.name))->mark;
     if (kind.probe != workload.probe) {
-      scope.diagnostics.error(mark, "RB009", fmt::format("the probe `{}` takes no `{}`", workload.probe, kind.field.name));
+      scope.diagnostics.error(mark, "RB009",
+                              fmt::format("the probe `{}` takes no `{}`", workload.probe, kind.field.name));
       continue;
     }
     try {

@@ -360,6 +360,7 @@ constexpr Metric kMetrics[] = {
     with_reasons({"device.step_energy",       "J",       kLower,  throughput, "energy that all GPUs of a training drew for a step, by their own counters"}, &step_energy_j, kPaired),
     // Of probes: those measurements that `of` names, among the operations of this unit; how a cell's attempts become one.
     with_reasons({"device.wrong_results",     "count",   kLower,  numerics,   "measurements of a probe whose result was wrong", "any"}, &wrong_results, kWorst),
+    {{"numerics.forward_mismatches",   "count", kLower,  numerics,   "forward passes of the probe `package` whose bits differ between fresh processes of one stack"}, nullptr, &forward_mismatches, kWorst},
     with_reasons({"numerics.package_mismatches", "count", kLower, numerics,  "elements of an AOTInductor package's result that have other bits than eager's", "count"}, &elements_apart, kWorst),
     with_reasons({"device.stress_mismatches", "count",   kLower,  numerics,   "repetitions whose result was not that of the first, bit for bit", "any"}, &differing_results, kWorst),
     {{"device.changed_algorithms",     "count", kLower,  numerics,   "operations for which the library took another algorithm than the reference's"}, nullptr, &changed_algorithms, kWorst, Against::reference},

@@ -283,11 +283,11 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
         "numerics.replica_mismatches", "memory.optimizer_state_share", "memory.model_state_share",
         "memory.model_state_bound_share", "memory.device_state_bound_share", "throughput.strong_scaling_efficiency",
         "throughput.weak_scaling_efficiency", "comm.repeat_mismatches", "numerics.alike_seeds",
-        "numerics.seed_spread_rel"}) {
+        "numerics.seed_spread_rel", "numerics.forward_mismatches"}) {
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 24);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 25);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -347,6 +347,8 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "device.utilisation rel higher throughput paired",
            "device.step_energy J lower throughput paired",
            "device.wrong_results count lower numerics worst of any",
+           "numerics.forward_mismatches count lower numerics worst",
+           "numerics.package_mismatches count lower numerics worst of count",
            "device.stress_mismatches count lower numerics worst of any",
            "device.changed_algorithms count lower numerics worst",
            "device.bandwidth GB/s higher memory paired of GB/s",

@@ -62,6 +62,10 @@ TEST_CASE("a cell's note says from which file its calls took tensors", "[verdict
   const CellResult result;
   CHECK(only_note(workload, nullptr) == "tensors: /my/x.safetensors, SHA-256 3c");
   CHECK(only_note(workload, &result) == "tensors: /my/x.safetensors, SHA-256 3c");
+  WorkloadRequest package{"", "base", 0, 0, "package", 2};
+  package.package_sha256 = "4d";
+  package.package_file = "/my/x.pt2";
+  CHECK(only_note(package, &result) == "package: /my/x.pt2, SHA-256 4d");
 }
 
 }  // namespace

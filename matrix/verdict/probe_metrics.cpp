@@ -232,6 +232,35 @@ Measurement differing_results(const AttemptRecord& attempt, const MeasurementSel
   return value(static_cast<double>(differing));
 }
 
+Measurement forward_mismatches(const CellEvidence& cell, const CellEvidence*) {
+  if (cell.repeats.size() < 2) {
+    return no_value(fmt::format("needs at least 2 repeats, the cell has {}", cell.repeats.size()));
+  }
+  const CellResult& first = *cell.repeats.front().lead().result;
+  Measurement found = value(0);
+  std::size_t compared = 0;
+  for (const AttemptRecord& attempt : cell.repeats) {
+    const CellResult& result = *attempt.lead().result;
+    std::size_t digests = 0;
+    for (const ProbeMeasurement& one : result.measurements) {
+      if (one.digest.empty()) continue;
+      ++digests;
+      const auto twin = std::ranges::find_if(first.measurements, [&](const ProbeMeasurement& other) {
+        return other.operation == one.operation && other.labels == one.labels;
+      });
+      if (twin == first.measurements.end() || twin->digest.empty()) continue;
+      ++compared;
+      if (twin->digest != one.digest && ++*found.value == 1) {
+        found.finding = fmt::format("first {} of repeat {}", one.operation, attempt.repeat);
+      }
+    }
+    if (digests == 0) return no_value(fmt::format("repeat {} left no digest of a forward pass", attempt.repeat));
+    if (compared < digests) return no_value(fmt::format("repeat {} made other passes than the first", attempt.repeat));
+    compared = 0;
+  }
+  return found;
+}
+
 Measurement elements_apart(const AttemptRecord& attempt, const MeasurementSelection& of) {
   return best_of(attempt, of, "count", Better::higher);
 }

@@ -24,6 +24,10 @@ Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelecti
 // Repetitions whose result was not that of the first, bit for bit; no value where nothing was repeated.
 Measurement differing_results(const AttemptRecord& attempt, const MeasurementSelection& of);
 
+// Forward passes whose digest in some repeat is not that of the first, the first of them named; no value where a repeat
+// has no digest that another one has.
+Measurement forward_mismatches(const CellEvidence& cell, const CellEvidence* none);
+
 // The most of what an operation counted.
 Measurement elements_apart(const AttemptRecord& attempt, const MeasurementSelection& of);
 

@@ -43,6 +43,44 @@ AttemptRecord memory_attempt(double triad) {
 const MeasurementSelection kTriad{"triad", {{"size", "64MiB"}}, ""};
 MeasurementSelection triad_to(const std::string& whole) { return {"triad", {{"size", "64MiB"}}, whole}; }
 
+ProbeMeasurement forward_pass(const std::string& operation, const std::string& digest) {
+  ProbeMeasurement measurement = measured(operation, "ns", "32", {1000});
+  measurement.digest = digest;
+  return measurement;
+}
+
+CellEvidence forward_cell(std::size_t repeats) {
+  CellEvidence cell{"cell", "cpu", "", {}};
+  for (std::size_t repeat = 0; repeat < repeats; ++repeat) {
+    cell.repeats.push_back(sample::attempt(static_cast<int>(repeat), 1000));
+    cell.repeats.back().repeat = static_cast<int>(repeat);
+    cell.repeats.back().lead().result->measurements = {forward_pass("eager_forward", "aa"),
+                                                       forward_pass("package_forward", "bb"),
+                                                       measured("package_differs", "count", "32", {7})};
+  }
+  return cell;
+}
+
+TEST_CASE("forward passes of fresh processes are held against the first by their digests", "[verdict]") {
+  CellEvidence cell = forward_cell(3);
+  CHECK(forward_mismatches(cell, nullptr).value == 0);
+  CHECK(elements_apart(cell.repeats[0], {"package_differs", {}, ""}).value == 7);
+  cell.repeats[2].lead().result->measurements[1].digest = "bc";
+  CHECK(forward_mismatches(cell, nullptr).value == 1);
+  CHECK(forward_mismatches(cell, nullptr).finding == "first package_forward of repeat 2");
+}
+
+TEST_CASE("a forward pass without a digest is no equal one", "[verdict]") {
+  CHECK_FALSE(forward_mismatches(forward_cell(1), nullptr).value);
+  CellEvidence fewer = forward_cell(2);
+  fewer.repeats[0].lead().result->measurements.pop_back();
+  fewer.repeats[0].lead().result->measurements.pop_back();
+  CHECK(forward_mismatches(fewer, nullptr).missing == "repeat 1 made other passes than the first");
+  CellEvidence none = forward_cell(2);
+  none.repeats[1].lead().result->measurements.clear();
+  CHECK(forward_mismatches(none, nullptr).missing == "repeat 1 left no digest of a forward pass");
+}
+
 TEST_CASE("a rate is the median of its samples, and the best of what is selected", "[verdict]") {
   const AttemptRecord attempt = memory_attempt(3100);
   CHECK(*best_bandwidth_gb_per_s(attempt, kTriad).value == 3100);

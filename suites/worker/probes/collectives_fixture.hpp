@@ -44,7 +44,11 @@ std::vector<CellResult> results_of(const CellRequest& request, Run run) {
   return results;
 }
 
-inline std::vector<CellResult> results_of(const CellRequest& request) { return results_of(request, &run_probe); }
+inline std::vector<CellResult> results_of(const CellRequest& request) {
+  return results_of(request, [](const CellRequest& own, const std::filesystem::path& folder, CellResult& result) {
+    run_probe(own, folder, result);
+  });
+}
 
 inline const ProbeMeasurement& measured(const CellResult& result, const std::string& operation,
                                         const std::string& size) {

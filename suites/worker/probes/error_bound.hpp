@@ -23,7 +23,8 @@ double product_error_bound_rel(std::string_view dtype, std::int64_t depth);
 double attention_error_bound_rel(std::string_view dtype, std::int64_t head_width, std::int64_t keys);
 
 // Of a forward pass whose eager twin is off by `eager_error_rel`, and whose result has `count` elements: the rule of
-// class B2 in fp32 (matrix/stats/error_budget.cpp), twice eager's error or 1e-6, of fewer than 1000 elements three times.
+// class B2 in fp32 (matrix/stats/error_budget.cpp), twice eager's error or 1e-6, of fewer than 1000 elements three
+// times.
 double forward_error_bound_rel(double eager_error_rel, std::int64_t count);
 
 }  // namespace reprobench

@@ -1,6 +1,6 @@
-// An AOTInductor package of the user's against eager: the same weights, drawn by Philox as every training's are, and the
-// same first batch go through the model's own operators and through the package. Either result is held against fp64 and
-// then timed; whether the bits are equal is on record.
+// An AOTInductor package of the user's against eager: the same weights, drawn by Philox as every training's are, and
+// the same first batch go through the model's own operators and through the package. Either result is held against fp64
+// and then timed; whether the bits are equal is on record.
 //
 // Of which model a package is stands in its metadata, because nothing in the compiled code says it:
 //   reprobench.model "mlp", reprobench.preset "base", reprobench.batch_size "32", reprobench.inputs "input": the fields
@@ -113,7 +113,8 @@ class EagerForward final : public StepContext {
     const Outputs outputs = work_.model.forward(batches_.micro_batch(0), *this);
     if (outputs.size() == 1) return outputs.front();
     throw RunFailure("unsupported", "the forward pass of `" + std::string(work_.model.name()) + "` has " +
-                                        std::to_string(outputs.size()) + " results, and packages are of those with one");
+                                        std::to_string(outputs.size()) +
+                                        " results, and packages are of those with one");
   }
 
   std::map<std::string, at::Tensor> weights() const {
@@ -227,8 +228,8 @@ class PackageProbe {
     try {
       results = package_.run(inputs_).size();
     } catch (const std::exception&) {
-      refuse_package("the package does not take the batch of " + std::to_string(work_.batch_size) + " that it says it " +
-                     "is of: stderr.log has its words");
+      refuse_package("the package does not take the batch of " + std::to_string(work_.batch_size) +
+                     " that it says it " + "is of; its words are in stderr.log");
     }
     if (results != 1) refuse_package("the package makes " + std::to_string(results) + " results, the model one");
   }
@@ -240,11 +241,10 @@ class PackageProbe {
     found.digest = to_hex(digest_of(result));
     if (!found.right) return found;
     differing_ = differing_elements(result, expected_);
-    found.finding = *differing_ == 0
-                        ? "has eager's bits"
-                        : std::to_string(*differing_) + " of " + std::to_string(result.numel()) +
-                              " elements have other bits than eager's, which is off by " +
-                              json_number(of_eager).dump() + " from fp64";
+    found.finding = *differing_ == 0 ? "has eager's bits"
+                                     : std::to_string(*differing_) + " of " + std::to_string(result.numel()) +
+                                           " elements have other bits than eager's, which is off by " +
+                                           json_number(of_eager).dump() + " from fp64";
     return found;
   }
 
@@ -269,7 +269,14 @@ void probe_package(ProbeRun& run) {
   check_device(package, run);
   const PackagedWork work = work_of(package);
   check_model(work);
-  PackageProbe(run, package, work).run();
+  std::optional<PackageProbe> probe;
+  try {
+    probe.emplace(run, package, work);
+  } catch (const RunFailure& failure) {
+    if (failure.cause() != "bad_request") throw;
+    refuse_package(std::string("the package is of a batch that cannot be had: ") + failure.what());
+  }
+  probe->run();
 }
 
 }  // namespace reprobench

@@ -106,7 +106,10 @@ ProbeRun::ProbeRun(const CellRequest& request, std::filesystem::path folder, std
     : request_(request),
       folder_(std::move(folder)),
       data_folder_(std::move(data_folder)),
-      seed_(seed), device_(device), trace_(trace), result_(result) {
+      seed_(seed),
+      device_(device),
+      trace_(trace),
+      result_(result) {
   // The plan was made for the host's first GPU of the class; another one has another data sheet.
   if (request.peaks && request.peaks->device_name == device.facts().name) peaks_ = request.peaks;
 }

@@ -1,0 +1,82 @@
+#include "matrix/spec/package_file.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/contract/sha256.hpp"
+#include "matrix/spec/matrix_spec.hpp"
+#include "matrix/spec/spec_fixture.hpp"
+#include "matrix/spec/suite_spec.hpp"
+#include "matrix/spec/weights_fixture.hpp"
+
+namespace reprobench {
+namespace {
+
+// The record that a zip archive ends in: where the list of its files begins, how long it is, and a comment.
+std::string end_of_archive(char list_begin, char list_bytes, const std::string& comment = "") {
+  std::string record = std::string("PK\x05\x06") + std::string(18, '\0');
+  record[12] = list_bytes;
+  record[16] = list_begin;
+  record[20] = static_cast<char>(comment.size());
+  return record + comment;
+}
+
+const std::string kFiles = "PK\x03\x04 files, and a list of them";
+
+std::string refusal_of_package(const WeightsScene& scene, const std::string& text) {
+  scene.write("p.pt2", text);
+  return scene.without_folder(spec_error_of([&] { read_package_file(scene.path("p.pt2")); }));
+}
+
+TEST_CASE("a package is what it holds", "[spec]") {
+  const WeightsScene scene;
+  const std::string text = kFiles + end_of_archive(8, 20);
+  scene.write("p.pt2", text);
+  const PackageFile package = read_package_file(scene.path("p.pt2"));
+  CHECK(package.file == scene.path("p.pt2"));
+  CHECK(package.sha256 == sha256_of_text(text));
+  CHECK(refusal_of_package(scene, kFiles + end_of_archive(8, 20, "a comment")).empty());
+  CHECK(refusal_of_package(scene, kFiles + std::string(200'000, 'x') + end_of_archive(8, 20)).empty());
+}
+
+TEST_CASE("a package that is cut, or no archive at all, is refused with words", "[spec]") {
+  const WeightsScene scene;
+  const std::string whole = kFiles + end_of_archive(8, 20);
+  for (const std::size_t bytes : {whole.size() - 1, whole.size() - 22, std::size_t{5}}) {
+    CHECK(refusal_of_package(scene, whole.substr(0, bytes)) ==
+          "p.pt2: error[RB045]: no whole AOTInductor package: the zip archive has no end after " +
+              std::to_string(bytes) + " bytes; make it again with `torch._inductor.aoti_compile_and_package`");
+  }
+  // Its middle is missing: the list would lie beyond the record.
+  CHECK_THAT(refusal_of_package(scene, kFiles + end_of_archive(8, 90)), Catch::Contains("has no end"));
+  for (const std::string& text : {std::string(), std::string("PK"),
+                                  std::string("\x7f"
+                                              "ELF"),
+                                  std::string(100, '\0')}) {
+    CHECK_THAT(refusal_of_package(scene, text), Catch::Contains("no AOTInductor package: no zip archive"));
+  }
+}
+
+TEST_CASE("what is no file is no package", "[spec]") {
+  const WeightsScene scene;
+  CHECK_THAT(spec_error_of([&] { read_package_file(scene.path("absent.pt2")); }),
+             Catch::Contains("RB027") && Catch::Contains("No such file"));
+  CHECK_THAT(spec_error_of([&] { read_package_file(scene.path("")); }), Catch::Contains("it is not a regular file"));
+}
+
+TEST_CASE("a suite names a package beside it, of the probe that runs one", "[spec]") {
+  const WeightsScene scene;
+  const std::string text = kFiles + end_of_archive(8, 20);
+  scene.write("p.pt2", text);
+  const auto suite_of = [&](const std::string& probe) {
+    return parse_suite(
+        "schema: 1\nname: s\nworkloads:\n  - {probe: " + probe + ", preset: base, samples: 2, package: p.pt2}\n",
+        scene.path("s.yaml"), {});
+  };
+  const SuiteSpec suite = suite_of("package");
+  CHECK(suite.workloads[0].package_sha256 == sha256_of_text(text));
+  CHECK(suite.workloads[0].package_file == scene.path("p.pt2"));
+  CHECK_THAT(spec_error_of([&] { suite_of("device_smoke"); }),
+             Catch::Contains("RB009") && Catch::Contains("the probe `device_smoke` takes no `package`"));
+}
+
+}  // namespace
+}  // namespace reprobench
