@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# AOTInductor packages from Inductor to the verdict: one of mlp/base is made, passes, and is red with a fault in its result; cut,
-# or of another batch or preset than it says, it is refused, and so are none and a stack without the loader.
+# AOTInductor packages from Inductor to the verdict: one of mlp/base is made and passes; with a fault in its result, or one that
+# computes something else, it is red; cut, or of another batch or preset than it says, it is refused; without one the cell is
+# skipped, and on a stack without the loader it is not decided.
 #
-#   ci/package_test.sh PROGRAM PYTHON [STACK]    # PROGRAM: build-ci/bin/reprobench; STACK: torch-2.9.0-cu128
+#   ci/package_test.sh PROGRAM PYTHON [STACK [OLD]]    # build-ci/bin/reprobench PYTHON torch-2.9.0-cu128 torch-2.1.0-cu121
 #
 # PYTHON has all of STACK's release of torch with Inductor, and a C++ compiler beside it: `pip install torch==2.9.0` into an
-# environment of its own. Under a minute once the stack is installed.
+# environment of its own. OLD has no loader; without it that is left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 reprobench=$(realpath "$1")
 python=$2
 stack=${3:-torch-2.9.0-cu128}
+old_stack=${4:-}
 export REPROBENCH_STACKS=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -54,9 +56,37 @@ grep -rqF "has eager's bits" "$work/run/cells" || grep -rqF "have other bits tha
   fail "nobody held its bits against eager's"
 ends 1 "first package_forward: off by" --package "$work/mlp.pt2" --inject kind=result_wrong,step=1,tensor=package_forward
 ends 1 "first eager_forward: off by" --package "$work/mlp.pt2" --inject kind=result_wrong,step=1,tensor=eager_forward
+# What computes something else: without its input, a part of the result, another type, no numbers.
+"$python" - "$work" >"$work/made" 2>&1 <<'PYTHON' || { cat "$work/made" >&2; fail "no wrong packages were made"; }
+import sys, torch
+sys.path.insert(0, "ci/peers")
+import aot_package
+
+def changed(before, after):
+    class Changed(aot_package.Renamed):
+        def forward(self, batch):
+            return after(super().forward(before(batch)))
+    return Changed
+
+same = lambda tensor: tensor
+changes = {
+    "blind": (torch.zeros_like, same),
+    "part": (same, lambda result: result[:16]),
+    "wide": (same, lambda result: result.double()),
+    "nan": (same, lambda result: result * float("nan")),
+}
+for name, (before, after) in changes.items():
+    aot_package.write_package("mlp/base", 32, f"{sys.argv[1]}/{name}.pt2", module=changed(before, after))
+PYTHON
+ends 1 "first package_forward: off by" --package "$work/blind.pt2"
+ends 1 "the result has another shape than eager's" --package "$work/part.pt2"
+ends 1 "the result has another type than eager's" --package "$work/wide.pt2"
+ends 1 "first package_forward: off by" --package "$work/nan.pt2"
 ends 4 "no-package" # nothing ran
+grep -qF "the probe \`package\` runs an AOTInductor package of yours" "$work/line" || fail "does not say what to name"
 head -c 100000 "$work/mlp.pt2" >"$work/cut.pt2"
-ends 2 "no whole AOTInductor package" --package "$work/cut.pt2"
+ends 2 "cut.pt2: error[RB045]: no whole AOTInductor package" --package "$work/cut.pt2"
+ends 2 "absent.pt2: error[RB027]: cannot be read" --package "$work/absent.pt2"
 # Whole by its last record, and holding nothing.
 { head -c 100000 "$work/mlp.pt2"; tail -c 22 "$work/mlp.pt2" | head -c 12; printf '\0\0\0\0\0\0\0\0\0\0'; } >"$work/garbage.pt2"
 ends 3 "is not loaded by this stack" --package "$work/garbage.pt2"
@@ -71,4 +101,10 @@ ends 3 "a model \`other\`, which is none of ours" --package "$work/other.pt2"
 with AOTI_DEVICE_KEY=cuda
 ends 3 "is not loaded by this stack" --package "$work/other.pt2"
 
-echo "package: of mlp/base on $stack it passes, with a fault it is red; cut, of another batch, preset or device it is refused"
+if [ -n "$old_stack" ]; then
+  "$reprobench" stack install "$old_stack" >/dev/null
+  sed -i "s/$stack/$old_stack/" "$work/package.yaml"
+  ends 3 "this LibTorch has no loader of AOTInductor packages" --package "$work/mlp.pt2"
+fi
+
+echo "package: of mlp/base on $stack it passes, and is red where it computes something else; cut, of another batch, preset or device it is refused"

@@ -72,6 +72,25 @@ def without_umbrella(folder: str) -> str:
     return str(compiler)
 
 
+def write_package(workload: str, batch_size: int, out: str, device: str = "cpu", module=Renamed) -> None:
+    """`module` makes of a network and its names what is exported."""
+    model, preset = workload.split("/")
+    torch.manual_seed(0)
+    network = torch_step.WORKLOADS[workload][0]().to(device)
+    batch = torch_step.samples_of(network)[0][:batch_size].to(device)
+    metadata = {"model": model, "preset": preset, "batch_size": str(batch_size), "inputs": "input"}
+    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+        exported = torch.export.export(module(network, NAMES[model]), (batch,), strict=False)
+        torch._inductor.aoti_compile_and_package(
+            exported,
+            package_path=out,
+            inductor_configs={
+                "aot_inductor.metadata": {f"reprobench.{key}": value for key, value in metadata.items()},
+                "cpp.cxx": (None, without_umbrella(folder)),
+            },
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     known = sorted(name for name in torch_step.WORKLOADS if name.split("/")[0] in NAMES)
@@ -80,21 +99,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="FILE.pt2")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     arguments = parser.parse_args()
-    model, preset = arguments.workload.split("/")
-    torch.manual_seed(0)
-    network = torch_step.WORKLOADS[arguments.workload][0]().to(arguments.device)
-    batch = torch_step.samples_of(network)[0][: arguments.batch].to(arguments.device)
-    metadata = {"model": model, "preset": preset, "batch_size": str(arguments.batch), "inputs": "input"}
-    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
-        exported = torch.export.export(Renamed(network, NAMES[model]), (batch,), strict=False)
-        torch._inductor.aoti_compile_and_package(
-            exported,
-            package_path=arguments.out,
-            inductor_configs={
-                "aot_inductor.metadata": {f"reprobench.{key}": value for key, value in metadata.items()},
-                "cpp.cxx": (None, without_umbrella(folder)),
-            },
-        )
+    write_package(arguments.workload, arguments.batch, arguments.out, arguments.device)
 
 
 if __name__ == "__main__":

@@ -151,8 +151,7 @@ Finding no_package(const Situation& s) {
   const WorkloadRequest& workload = s.cell.request.workload;
   if (workload.probe != kPackageProbe || !workload.package_file.empty()) return std::nullopt;
   return "the probe `package` runs an AOTInductor package of yours: `--package FILE.pt2`, or `package: FILE.pt2` in "
-         "the "
-         "matrix or in a suite";
+         "the matrix or in a suite";
 }
 
 Finding cpu_isa(const Situation& s) {

@@ -1,6 +1,6 @@
 // A user's AOTInductor package: a zip archive that PyTorch's `aoti_compile_and_package` wrote, with the compiled
 // forward pass of a model. What is in it is read by a stack's own loader alone
-// (suites/worker/probes/package_forward.hpp); here it is named by what it holds.
+// (suites/worker/probes/package_loader.hpp); here it is named by what it holds.
 #pragma once
 
 #include <string>

@@ -78,5 +78,14 @@ TEST_CASE("a suite names a package beside it, of the probe that runs one", "[spe
              Catch::Contains("RB009") && Catch::Contains("the probe `device_smoke` takes no `package`"));
 }
 
+TEST_CASE("a matrix names one package for all workloads of the probe, below its folder", "[spec]") {
+  const WeightsScene scene;
+  const MatrixSpec matrix =
+      parse_matrix(kGoodMatrix + std::string("package: some/p.pt2\n"), scene.path("m.yaml"), spec_test_vocabulary());
+  CHECK(matrix.package == scene.path("some/p.pt2"));
+  CHECK(matrix.package_mark.line > 0);
+  CHECK_THAT(matrix_error(kGoodMatrix + std::string("package: ../p.pt2\n")), Catch::Contains("error[RB027]"));
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -1,6 +1,10 @@
 #include "matrix/verdict/probe_metrics.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <ranges>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -171,6 +175,29 @@ Measurement worst_of_repeats(const CellEvidence& cell, const CellEvidence& refer
   return worst;
 }
 
+// Of what the probe `package` ran, by operation and labels: collectives have digests too.
+using ForwardDigests = std::map<std::pair<std::string, std::map<std::string, std::string>>, std::string>;
+constexpr std::array<std::string_view, 2> kForwardPasses = {"eager_forward", "package_forward"};
+
+ForwardDigests forward_digests(const CellResult& result) {
+  ForwardDigests digests;
+  for (const ProbeMeasurement& one : result.measurements) {
+    if (std::ranges::find(kForwardPasses, one.operation) == kForwardPasses.end()) continue;
+    digests[{one.operation, one.labels}] = one.digest;
+  }
+  return digests;
+}
+
+// The first pass that was not made, or whose result has none; empty: both have.
+std::string_view without_digest(const ForwardDigests& digests) {
+  for (const std::string_view operation : kForwardPasses) {
+    const auto is_of = [&](const auto& pass) { return pass.first.first == operation; };
+    const auto lacks_one = [&](const auto& pass) { return is_of(pass) && pass.second.empty(); };
+    if (std::ranges::none_of(digests, is_of) || std::ranges::any_of(digests, lacks_one)) return operation;
+  }
+  return {};
+}
+
 bool has_other_bits(CallWord word) { return word != CallWord::equal; }
 
 }  // namespace
@@ -236,33 +263,29 @@ Measurement forward_mismatches(const CellEvidence& cell, const CellEvidence*) {
   if (cell.repeats.size() < 2) {
     return no_value(fmt::format("needs at least 2 repeats, the cell has {}", cell.repeats.size()));
   }
-  const CellResult& first = *cell.repeats.front().lead().result;
-  Measurement found = value(0);
-  std::size_t compared = 0;
+  const ForwardDigests expected = forward_digests(*cell.repeats.front().lead().result);
+  Measurement mismatches = value(0);
   for (const AttemptRecord& attempt : cell.repeats) {
-    const CellResult& result = *attempt.lead().result;
-    std::size_t digests = 0;
-    for (const ProbeMeasurement& one : result.measurements) {
-      if (one.digest.empty()) continue;
-      ++digests;
-      const auto twin = std::ranges::find_if(first.measurements, [&](const ProbeMeasurement& other) {
-        return other.operation == one.operation && other.labels == one.labels;
-      });
-      if (twin == first.measurements.end() || twin->digest.empty()) continue;
-      ++compared;
-      if (twin->digest != one.digest && ++*found.value == 1) {
-        found.finding = fmt::format("first {} of repeat {}", one.operation, attempt.repeat);
+    const ForwardDigests digests = forward_digests(*attempt.lead().result);
+    if (const std::string_view lacking = without_digest(digests); !lacking.empty()) {
+      return no_value(fmt::format("repeat {} left no digest of {}", attempt.repeat, lacking));
+    }
+    if (!std::ranges::equal(std::views::keys(digests), std::views::keys(expected))) {
+      return no_value(fmt::format("repeat {} made other passes than the first", attempt.repeat));
+    }
+    for (const auto& [pass, digest] : digests) {
+      if (digest != expected.at(pass) && ++*mismatches.value == 1) {
+        mismatches.finding = fmt::format("first {} of repeat {}", pass.first, attempt.repeat);
       }
     }
-    if (digests == 0) return no_value(fmt::format("repeat {} left no digest of a forward pass", attempt.repeat));
-    if (compared < digests) return no_value(fmt::format("repeat {} made other passes than the first", attempt.repeat));
-    compared = 0;
   }
-  return found;
+  return mismatches;
 }
 
 Measurement elements_apart(const AttemptRecord& attempt, const MeasurementSelection& of) {
-  return best_of(attempt, of, "count", Better::higher);
+  MeasurementSelection of_package = of;  // a threshold need not say it
+  if (of_package.operation.empty()) of_package.operation = "package_differs";
+  return best_of(attempt, of_package, "count", Better::higher);
 }
 
 Measurement best_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of) {

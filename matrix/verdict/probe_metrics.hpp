@@ -25,10 +25,11 @@ Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelecti
 Measurement differing_results(const AttemptRecord& attempt, const MeasurementSelection& of);
 
 // Forward passes whose digest in some repeat is not that of the first, the first of them named; no value where a repeat
-// has no digest that another one has.
+// has no digest of a pass, or passes that the first has not.
 Measurement forward_mismatches(const CellEvidence& cell, const CellEvidence* none);
 
-// The most of what an operation counted.
+// Elements of a package's result that have other bits than eager's, the most of all batches; no value where the result
+// was wrong.
 Measurement elements_apart(const AttemptRecord& attempt, const MeasurementSelection& of);
 
 Measurement best_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);

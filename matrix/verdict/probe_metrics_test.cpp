@@ -64,21 +64,57 @@ CellEvidence forward_cell(std::size_t repeats) {
 TEST_CASE("forward passes of fresh processes are held against the first by their digests", "[verdict]") {
   CellEvidence cell = forward_cell(3);
   CHECK(forward_mismatches(cell, nullptr).value == 0);
-  CHECK(elements_apart(cell.repeats[0], {"package_differs", {}, ""}).value == 7);
   cell.repeats[2].lead().result->measurements[1].digest = "bc";
   CHECK(forward_mismatches(cell, nullptr).value == 1);
   CHECK(forward_mismatches(cell, nullptr).finding == "first package_forward of repeat 2");
 }
 
+TEST_CASE("elements apart from eager are those of a package, of a right one", "[verdict]") {
+  CellEvidence cell = forward_cell(1);
+  std::vector<ProbeMeasurement>& measurements = cell.repeats[0].lead().result->measurements;
+  measurements.push_back(measured("device", "count", "", {9}));
+  CHECK(elements_apart(cell.repeats[0], {}).value == 7);
+  CHECK(elements_apart(cell.repeats[0], {"package_differs", {}, ""}).value == 7);
+  measurements.push_back(measured("package_differs", "count", "16", {8}));
+  CHECK(elements_apart(cell.repeats[0], {}).value == 8);
+  measurements.erase(measurements.begin() + 2);
+  measurements.pop_back();
+  CHECK(elements_apart(cell.repeats[0], {}).missing == "the probe measured no package_differs");
+}
+
 TEST_CASE("a forward pass without a digest is no equal one", "[verdict]") {
-  CHECK_FALSE(forward_mismatches(forward_cell(1), nullptr).value);
-  CellEvidence fewer = forward_cell(2);
-  fewer.repeats[0].lead().result->measurements.pop_back();
-  fewer.repeats[0].lead().result->measurements.pop_back();
-  CHECK(forward_mismatches(fewer, nullptr).missing == "repeat 1 made other passes than the first");
-  CellEvidence none = forward_cell(2);
-  none.repeats[1].lead().result->measurements.clear();
-  CHECK(forward_mismatches(none, nullptr).missing == "repeat 1 left no digest of a forward pass");
+  CHECK(forward_mismatches(forward_cell(1), nullptr).missing == "needs at least 2 repeats, the cell has 1");
+  for (const std::size_t repeat : {0, 1}) {
+    CellEvidence none = forward_cell(2);
+    none.repeats[repeat].lead().result->measurements.clear();
+    CHECK(forward_mismatches(none, nullptr).missing ==
+          fmt::format("repeat {} left no digest of eager_forward", repeat));
+    CellEvidence eager_alone = forward_cell(2);
+    eager_alone.repeats[repeat].lead().result->measurements.resize(1);
+    CHECK(forward_mismatches(eager_alone, nullptr).missing ==
+          fmt::format("repeat {} left no digest of package_forward", repeat));
+    CellEvidence wrong_shape = forward_cell(2);
+    wrong_shape.repeats[repeat].lead().result->measurements[1].digest.clear();
+    CHECK(forward_mismatches(wrong_shape, nullptr).missing ==
+          fmt::format("repeat {} left no digest of package_forward", repeat));
+  }
+  CellEvidence eager_everywhere = forward_cell(2);
+  for (AttemptRecord& attempt : eager_everywhere.repeats) attempt.lead().result->measurements.resize(1);
+  CHECK_FALSE(forward_mismatches(eager_everywhere, nullptr).value);
+}
+
+TEST_CASE("forward passes of another batch, or more of them, are not held together", "[verdict]") {
+  CellEvidence other = forward_cell(2);
+  other.repeats[1].lead().result->measurements[1].labels["size"] = "16";
+  CHECK(forward_mismatches(other, nullptr).missing == "repeat 1 made other passes than the first");
+  CellEvidence more = forward_cell(2);
+  more.repeats[1].lead().result->measurements.push_back(forward_pass("package_forward", "bb"));
+  more.repeats[1].lead().result->measurements.back().labels["size"] = "16";
+  CHECK(forward_mismatches(more, nullptr).missing == "repeat 1 made other passes than the first");
+  CellEvidence collective = forward_cell(2);
+  collective.repeats[1].lead().result->measurements.push_back(measured("all_reduce", "GB/s", "32", {1}));
+  collective.repeats[1].lead().result->measurements.back().digest = "cc";
+  CHECK(forward_mismatches(collective, nullptr).value == 0);
 }
 
 TEST_CASE("a rate is the median of its samples, and the best of what is selected", "[verdict]") {

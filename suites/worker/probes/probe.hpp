@@ -9,6 +9,7 @@
 
 namespace reprobench {
 
+class ForwardPackage;
 class PeerLink;
 class ProbeRun;
 class RankGroup;
@@ -25,6 +26,8 @@ void probe_package(ProbeRun& run);
 
 // What the probe `device_peer` measures, between whatever devices.
 void measure_peer_link(ProbeRun& run, PeerLink& link);
+// `package`, with whatever computes as one.
+void measure_package(ProbeRun& run, ForwardPackage& package);
 // `collectives` between ranks that have met; what each does follows from where their group's tensors lie.
 void measure_collectives(ProbeRun& run, RankGroup& ranks);
 
