@@ -1,5 +1,8 @@
 #include "matrix/spec/package_file.hpp"
 
+#include <cstdint>
+#include <string>
+
 #include "ci/catch.hpp"
 #include "matrix/contract/sha256.hpp"
 #include "matrix/spec/matrix_spec.hpp"
@@ -10,12 +13,16 @@
 namespace reprobench {
 namespace {
 
+void put(std::string& record, std::size_t at, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) record[at + static_cast<std::size_t>(i)] = static_cast<char>(value >> 8 * i & 0xff);
+}
+
 // The record that a zip archive ends in: where the list of its files begins, how long it is, and a comment.
-std::string end_of_archive(char list_begin, char list_bytes, const std::string& comment = "") {
+std::string end_of_archive(std::uint64_t list_begin, std::uint64_t list_bytes, const std::string& comment = "") {
   std::string record = std::string("PK\x05\x06") + std::string(18, '\0');
-  record[12] = list_bytes;
-  record[16] = list_begin;
-  record[20] = static_cast<char>(comment.size());
+  put(record, 12, list_bytes, 4);
+  put(record, 16, list_begin, 4);
+  put(record, 20, comment.size(), 2);
   return record + comment;
 }
 
@@ -35,6 +42,24 @@ TEST_CASE("a package is what it holds", "[spec]") {
   CHECK(package.sha256 == sha256_of_text(text));
   CHECK(refusal_of_package(scene, kFiles + end_of_archive(8, 20, "a comment")).empty());
   CHECK(refusal_of_package(scene, kFiles + std::string(200'000, 'x') + end_of_archive(8, 20)).empty());
+}
+
+TEST_CASE("an archive is whole if its list ends where its last record begins, however long that is", "[spec]") {
+  const WeightsScene scene;
+  CHECK(refusal_of_package(scene, kFiles + end_of_archive(8, kFiles.size() - 8)).empty());
+  CHECK_THAT(refusal_of_package(scene, kFiles + end_of_archive(8, kFiles.size() - 7)), Catch::Contains("has no end"));
+  const std::string longest(65'535, 'c');
+  CHECK(refusal_of_package(scene, kFiles + end_of_archive(8, 20, longest)).empty());
+  CHECK_THAT(refusal_of_package(scene, kFiles + end_of_archive(8, 20, longest.substr(1)) + "x"),
+             Catch::Contains("has no end"));
+  CHECK_THAT(refusal_of_package(scene, kFiles + end_of_archive(8, 20, "cut") + "a"), Catch::Contains("has no end"));
+  const std::string cut = kFiles + end_of_archive(8, 20, "a comment");
+  CHECK_THAT(refusal_of_package(scene, cut.substr(0, cut.size() - 1)), Catch::Contains("has no end"));
+  // One record within another's comment: the outer one is it.
+  CHECK(refusal_of_package(scene, kFiles + end_of_archive(8, 20, end_of_archive(8, 20, "x") + "yz")).empty());
+  // Of an archive of more than 4 GiB the place is in another record.
+  CHECK(refusal_of_package(scene, kFiles + end_of_archive(0xffffffff, 0xffffffff)).empty());
+  CHECK_THAT(refusal_of_package(scene, kFiles + end_of_archive(0xfffffffe, 1)), Catch::Contains("has no end"));
 }
 
 TEST_CASE("a package that is cut, or no archive at all, is refused with words", "[spec]") {

@@ -1,6 +1,9 @@
 #include "suites/worker/probes/forward_check.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include <ATen/core/Tensor.h>
 
 #include "matrix/contract/number.hpp"
 #include "models/model_spec.hpp"
@@ -30,21 +33,22 @@ double eager_error_bound_rel(const Model& model, const ModelPreset& preset) {
   return bound;
 }
 
-Correctness eager_is_right(const at::Tensor& result, const EagerPass& eager) {
-  Correctness found = close_to(result, eager.fp64, eager.bound_rel);
+Correctness eager_is_right(const at::Tensor& result, const at::Tensor& fp64, double bound_rel) {
+  Correctness found = close_to(result, fp64, bound_rel);
   found.digest = to_hex(digest_of(result));
   return found;
 }
 
-Correctness package_is_right(const at::Tensor& result, const EagerPass& eager) {
-  if (const std::string why = unlike(result, eager.fp32); !why.empty()) return {false, why};
-  const double of_eager = *close_to(eager.fp32, eager.fp64, 0).error_rel;
+Correctness package_is_right(const at::Tensor& result, const at::Tensor& fp32, const at::Tensor& fp64,
+                             double eager_bound_rel) {
+  if (const std::string why = unlike(result, fp32); !why.empty()) return {false, why};
+  const double of_eager = *close_to(fp32, fp64, 0).error_rel;
   // An error that is no number is no smaller than its bound.
-  const double bound = forward_error_bound_rel(std::min(eager.bound_rel, of_eager), result.numel());
-  Correctness found = close_to(result, eager.fp64, bound);
+  const double bound = forward_error_bound_rel(std::min(eager_bound_rel, of_eager), result.numel());
+  Correctness found = close_to(result, fp64, bound);
   found.digest = to_hex(digest_of(result));
   if (!found.right) return found;
-  const std::int64_t differing = differing_elements(result, eager.fp32);
+  const std::int64_t differing = differing_elements(result, fp32);
   found.finding = differing == 0 ? "has eager's bits"
                                  : std::to_string(differing) + " of " + std::to_string(result.numel()) +
                                        " elements have other bits than eager's, which is off by " +

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-
-#include <ATen/core/Tensor.h>
 
 #include "suites/worker/probes/probe_run.hpp"
 
@@ -13,22 +10,16 @@ namespace reprobench {
 class Model;
 struct ModelPreset;
 
-// One batch's pass as the model's own operators make it.
-struct EagerPass {
-  at::Tensor fp32;
-  at::Tensor fp64;
-  double bound_rel = 0;  // what fp32 may be off by
-};
-
-// Of a model's eager pass in fp32: the products with its weights, each by its depth.
+// What a model's eager pass in fp32 may be off by: the products with its weights, each by its depth.
 double eager_error_bound_rel(const Model& model, const ModelPreset& preset);
 
-// Within the bound of eager, with the result's digest.
-Correctness eager_is_right(const at::Tensor& result, const EagerPass& eager);
+// Within its bound of fp64, with the result's digest.
+Correctness eager_is_right(const at::Tensor& result, const at::Tensor& fp64, double bound_rel);
 
-// Of eager's shape, type and device, and within class B2 of fp64; what is wrong with eager makes no room for it. The
-// digest is of whatever has the right shape.
-Correctness package_is_right(const at::Tensor& result, const EagerPass& eager);
+// Of the shape, type and device of eager's `fp32`, and within class B2 of fp64; what is wrong with eager beyond its
+// bound makes no room for it. The digest is of whatever has the right shape.
+Correctness package_is_right(const at::Tensor& result, const at::Tensor& fp32, const at::Tensor& fp64,
+                             double eager_bound_rel);
 
 // Of two fp32 tensors of one shape: bits count, so that NaN and zeros with signs do.
 std::int64_t differing_elements(const at::Tensor& result, const at::Tensor& expected);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 
@@ -16,6 +17,13 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
+// One batch's pass as the model's own operators make it.
+struct EagerPass {
+  at::Tensor fp32;
+  at::Tensor fp64;
+  double bound_rel;
+};
+
 // 2000 ones, which fp32 is off from by `error_rel`.
 EagerPass eager_off_by(double error_rel, double bound_rel = 1) {
   const at::Tensor exact = at::ones({2000}, at::kDouble);
@@ -23,6 +31,11 @@ EagerPass eager_off_by(double error_rel, double bound_rel = 1) {
 }
 
 at::Tensor off_by(double error_rel) { return (at::ones({2000}, at::kDouble) * (1 + error_rel)).to(at::kFloat); }
+
+Correctness eager_right(const EagerPass& eager) { return eager_is_right(eager.fp32, eager.fp64, eager.bound_rel); }
+Correctness package_right(const at::Tensor& result, const EagerPass& eager) {
+  return package_is_right(result, eager.fp32, eager.fp64, eager.bound_rel);
+}
 
 TEST_CASE("a forward pass may be off by twice eager's error, or by the floor of class B2", "[probe]") {
   CHECK(forward_error_bound_rel(1e-8, 1000) == Approx(2e-6));
@@ -33,38 +46,38 @@ TEST_CASE("a forward pass may be off by twice eager's error, or by the floor of 
 
 TEST_CASE("a package is right within class B2 of eager's error, and no further", "[probe]") {
   const EagerPass eager = eager_off_by(1e-4);
-  CHECK(package_is_right(off_by(1.9e-4), eager).right);
-  CHECK(package_is_right(off_by(-1.9e-4), eager).right);
-  CHECK_FALSE(package_is_right(off_by(2.1e-4), eager).right);
-  CHECK(package_is_right(off_by(1.9e-6), eager_off_by(0)).right);
-  CHECK_FALSE(package_is_right(off_by(2.2e-6), eager_off_by(0)).right);
+  CHECK(package_right(off_by(1.9e-4), eager).right);
+  CHECK(package_right(off_by(-1.9e-4), eager).right);
+  CHECK_FALSE(package_right(off_by(2.1e-4), eager).right);
+  CHECK(package_right(off_by(1.9e-6), eager_off_by(0)).right);
+  CHECK_FALSE(package_right(off_by(2.2e-6), eager_off_by(0)).right);
 }
 
 TEST_CASE("an eager pass that is wrong itself makes no room for a package", "[probe]") {
   const EagerPass eager = eager_off_by(0.5, 1e-5);
-  CHECK_FALSE(eager_is_right(eager.fp32, eager).right);
-  CHECK_FALSE(package_is_right(eager.fp32, eager).right);
-  CHECK_FALSE(package_is_right(at::zeros({2000}), eager).right);
-  CHECK(package_is_right(off_by(1.9e-5), eager).right);
+  CHECK_FALSE(eager_right(eager).right);
+  CHECK_FALSE(package_right(eager.fp32, eager).right);
+  CHECK_FALSE(package_right(at::zeros({2000}), eager).right);
+  CHECK(package_right(off_by(1.9e-5), eager).right);
 }
 
 TEST_CASE("what is no number is never right, on one side or on both", "[probe]") {
   EagerPass eager = eager_off_by(0, 1e-5);
-  CHECK_FALSE(package_is_right(off_by(0) * kNan, eager).right);
+  CHECK_FALSE(package_right(off_by(0) * kNan, eager).right);
   at::Tensor infinite = off_by(0);
   infinite[7].fill_(std::numeric_limits<float>::infinity());
-  CHECK_FALSE(package_is_right(infinite, eager).right);
+  CHECK_FALSE(package_right(infinite, eager).right);
   eager.fp32 = eager.fp32 * kNan;
-  CHECK_FALSE(eager_is_right(eager.fp32, eager).right);
-  CHECK_FALSE(package_is_right(eager.fp32, eager).right);
-  CHECK(package_is_right(off_by(0), eager).right);  // judged by the bound of eager, not by its error
+  CHECK_FALSE(eager_right(eager).right);
+  CHECK_FALSE(package_right(eager.fp32, eager).right);
+  CHECK(package_right(off_by(0), eager).right);  // judged by the bound of eager, not by its error
   eager.fp64 = eager.fp64 * kNan;
-  CHECK_FALSE(package_is_right(eager.fp32, eager).right);
-  CHECK_FALSE(package_is_right(off_by(0), eager).right);
+  CHECK_FALSE(package_right(eager.fp32, eager).right);
+  CHECK_FALSE(package_right(off_by(0), eager).right);
   EagerPass infinite_pass = eager_off_by(0, 1e-5);
   infinite_pass.fp64[7].fill_(std::numeric_limits<double>::infinity());
   infinite_pass.fp32 = infinite;
-  CHECK_FALSE(package_is_right(infinite, infinite_pass).right);
+  CHECK_FALSE(package_right(infinite, infinite_pass).right);
 }
 
 TEST_CASE("bits that differ are counted, of NaN and of zeros with signs too", "[probe]") {
@@ -81,9 +94,9 @@ TEST_CASE("bits that differ are counted, of NaN and of zeros with signs too", "[
 
 TEST_CASE("a result of another shape has no digest, a wrong one of eager's shape has", "[probe]") {
   const EagerPass eager = eager_off_by(0, 1e-5);
-  CHECK(package_is_right(at::ones({1999}), eager).digest.empty());
-  CHECK(package_is_right(at::zeros({2000}), eager).digest.size() == 32);
-  CHECK(eager_is_right(at::ones({2000}), eager).digest == package_is_right(at::ones({2000}), eager).digest);
+  CHECK(package_right(at::ones({1999}), eager).digest.empty());
+  CHECK(package_right(at::zeros({2000}), eager).digest.size() == 32);
+  CHECK(eager_is_right(at::ones({2000}), eager.fp64, 1).digest == package_right(at::ones({2000}), eager).digest);
 }
 
 // sqrt(784) and sqrt(128) roundings of 2^-24, and what error_bound.hpp adds to each.
