@@ -40,8 +40,8 @@
 // |         | measurement; `calls_differ` of a failure; of operator calls on tensors of the user's `tensors_sha256` |
 // |         | of a workload, `tensors_file` of requests and planned cells; measurements that are `left_out`; the |
 // |         | document `lockstep_bounds`, and `legitimate_ratio_from` of a lockstep; of the probe `package` |
-// |         | `package_sha256` of a workload, `package_file` of requests and planned cells, and the labels `model` and |
-// |         | `batch` |
+// |         | `package_sha256` of a workload, `package_file` of requests and planned cells, and the labels |
+// |         | `model` and `batch` |
 #pragma once
 
 #include <stdexcept>
