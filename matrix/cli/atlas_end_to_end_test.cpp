@@ -53,6 +53,96 @@ TEST_CASE("an operator that a release lacks is absent, and fails nothing", "[e2e
   CHECK(ask(place, {"compare"}).exit_code == 0);
 }
 
+// A run of the list by the whole matrix into a folder of that name; the candidate's behaviour.
+std::string stored(const Workplace& place, const std::string& name, const std::string& candidate,
+                   const std::string& suites = "operators") {
+  auto command = with_calls(place, place.run_command(suites, candidate));
+  command.insert(command.end(), {"--out", place / name});
+  const auto ran = call(command);
+  INFO(ran.err << ran.out);
+  CHECK(ran.exit_code == (suites == "operators" ? 3 : 0));  // checks of calls are recorded: this matrix arms none
+  return place / name;
+}
+
+TEST_CASE("operator calls of two runs: equal, differing from a shape on, never a run against itself", "[e2e]") {
+  const Workplace place;
+  const std::string before = stored(place, "before", "ok");
+  const auto same = ask(place, {"compare", stored(place, "same", "ok"), before});
+  INFO(same.err << same.out);
+  CHECK(same.exit_code == 0);
+  CHECK_THAT(same.out, Contains("operator calls: 6 compared in 2 columns: 6 equal (exit 0)"));
+
+  const std::string after = stored(place, "after", "ok_other_bits");
+  const auto differing = ask(place, {"compare", after, before});
+  INFO(differing.err << differing.out);
+  CHECK(differing.exit_code == 1);
+  CHECK_THAT(differing.out, Contains(":torch-2.9.0-cu128: 2 equal, 1 rounding\n") &&
+                                Contains(":torch-2.8.0-cu128: 3 equal\n") && Contains("rounding at [3, 8]"));
+  const auto changed = ask(place, {"compare", after, before, "--only-changed"});
+  CHECK_THAT(changed.out, Contains("1 rounding") && !Contains(": 3 equal\n"));
+  CHECK(ask(place, {"compare", after, before, "--fail-on", "defect"}).exit_code == 0);
+  const auto document = nlohmann::json::parse(ask(place, {"compare", after, before, "--json"}).out);
+  CHECK(document.at("schema") == "reprobench/atlas");
+  CHECK(document.at("columns").size() == 4);
+  CHECK(document.at("columns").at(0).at("against") == 2);
+
+  const auto itself = ask(place, {"compare", before, before});
+  CHECK(itself.exit_code == 3);
+  CHECK_THAT(itself.out, Contains("one and the same process") && Contains("0 compared in 0 columns"));
+  CHECK(ask(place, {"compare", before + ":operators-torch-2.9.0-cu128-cpu", after}).exit_code == 1);
+  CHECK(ask(place, {"compare", before + ":operators-torch-2.8.0-cu128-cpu", after}).exit_code == 0);
+}
+
+TEST_CASE("two runs whose lists or operators are not the same are not equal, and a crash is named", "[e2e]") {
+  const Workplace place;
+  const std::string before = stored(place, "before", "ok");
+  const auto absent = ask(place, {"compare", stored(place, "absent", "absent_call"), before});
+  CHECK(absent.exit_code == 3);
+  CHECK_THAT(absent.out, Contains("2 equal, 1 absent"));
+
+  auto command = place.run_command("operators", "ok");
+  std::ofstream(place / "one.yaml") << "schema: 1\nname: one\ncalls:\n  - {call: 'exp(f32[2, 8])'}\n";
+  command.insert(command.end(), {"--calls", place / "one.yaml", "--out", place / "one"});
+  call(command);
+  const auto shorter = ask(place, {"compare", place / "one", before});
+  INFO(shorter.err << shorter.out);
+  CHECK(shorter.exit_code == 3);
+  CHECK_THAT(shorter.out, Contains("1 equal, 2 unknown") &&
+                              Contains("list: `1 calls, 0 of them here alone` against `3 calls, 2 of"));
+
+  auto crashed = with_calls(place, place.run_command("operators", "crash=11"));
+  crashed.insert(crashed.end(), {"--out", place / "crashed"});
+  call(crashed);
+  const auto broken = ask(place, {"compare", place / "crashed", before});
+  CHECK(broken.exit_code == 3);
+  CHECK_THAT(broken.out, Contains("torch-2.9.0-cu128 has no records: crash"));
+}
+
+TEST_CASE("a run that trains and makes operator calls is answered for both, and ends with the worse", "[e2e]") {
+  const Workplace place;
+  const std::string before = stored(place, "before", "ok", "smoke, operators");
+  const auto alone = ask(place, {"compare", before});
+  INFO(alone.err << alone.out);
+  CHECK(alone.exit_code == 0);
+  CHECK_THAT(alone.out, Contains("smoke-mlp-torch-2.9.0-cu128-cpu against smoke-mlp-torch-2.8.0-cu128-cpu") &&
+                            Contains("torch-2.9.0-cu128 against torch-2.8.0-cu128: 3 equal") &&
+                            Contains("2 equal; operator calls: 3 compared in 1 column: 3 equal (exit 0)"));
+  const auto document = nlohmann::json::parse(ask(place, {"compare", before, "--json"}).out);
+  CHECK(document.at("comparisons").size() == 2);
+  CHECK(document.at("operators").at("rows").size() == 3);
+
+  // The trainings repeat themselves, the calls do not; beside a run of calls alone the trainings have no partner.
+  const std::string calls = stored(place, "calls", "ok_other_bits");
+  const auto both = ask(place, {"compare", before, calls});
+  INFO(both.err << both.out);
+  CHECK(both.exit_code == 1);
+  CHECK_THAT(both.out, Contains("4 without a partner") && Contains("rounding at [3, 8]"));
+  CHECK(ask(place, {"compare", calls, before, "--fail-on", "defect"}).exit_code == 3);
+  CHECK(ask(place, {"compare", before + ":operators-torch-2.9.0-cu128-cpu"}).exit_code == 0);
+  CHECK(ask(place, {"compare", before + ":operators-torch-2.9.0-cu128-cpu", calls}).exit_code == 1);
+  CHECK(ask(place, {"compare", before + ":smoke-mlp-torch-2.9.0-cu128-cpu", calls}).exit_code == 2);
+}
+
 TEST_CASE("calls for a matrix that makes none, and an atlas of such a run, are refused", "[e2e]") {
   const Workplace place;
   const auto ran = call(with_calls(place, place.run_command("smoke", "ok")));

@@ -23,7 +23,7 @@ bool is_equal_everywhere(const OperatorAtlas& atlas, const AtlasRow& row) {
 
 std::string cell_text(const OperatorAtlas& atlas, const AtlasRow& row, std::size_t column) {
   const CallComparison& call = row.by_column[column];
-  if (column == atlas.reference && call.word == CallWord::equal) return "ref";
+  if (!reference_of(atlas, column) && call.word == CallWord::equal) return "ref";
   switch (call.word) {
     case CallWord::equal:
       return "=";
@@ -62,10 +62,19 @@ std::string drill_line(const OperatorAtlas& atlas) {
   return fmt::format("DRILL, planted: {}\n", fmt::join(atlas.planted, "; "));
 }
 
+// "torch-2.9.0-cu128", of two runs "r-20261121-101502-348-7f3a:torch-2.9.0-cu128"
+std::string named(const AtlasColumn& column) {
+  return column.run.empty() ? column.name : fmt::format("{}:{}", column.run, column.name);
+}
+
 std::string problems_text(const OperatorAtlas& atlas) {
   std::string text;
   for (const AtlasColumn& column : atlas.columns) {
-    if (!column.problem.empty()) text += fmt::format("{} has no records: {}\n", column.name, column.problem);
+    if (!column.problem.empty()) {
+      text += fmt::format("{} has no records: {}\n", named(column), column.problem);
+    } else if (!column.against && !column.not_compared.empty()) {
+      text += fmt::format("{} is not compared: {}\n", named(column), column.not_compared);
+    }
   }
   return text;
 }
@@ -134,6 +143,55 @@ std::string words_text(const std::map<CallWord, int>& counts) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+// The reference is held against itself, which compares nothing.
+int calls_compared(const OperatorAtlas& atlas, std::size_t column) {
+  if (!reference_of(atlas, column)) return 0;
+  return static_cast<int>(std::ranges::count_if(atlas.rows, [&](const AtlasRow& row) {
+    const CallWord word = row.by_column[column].word;
+    return word != CallWord::absent && word != CallWord::not_run && word != CallWord::unknown;
+  }));
+}
+
+bool is_equal_throughout(const OperatorAtlas& atlas, std::size_t column) {
+  return std::ranges::all_of(atlas.rows,
+                             [&](const AtlasRow& row) { return row.by_column[column].word == CallWord::equal; });
+}
+
+std::string verdict_on(const OperatorAtlas& atlas, std::size_t column) {
+  const std::string& reason = atlas.columns[column].not_compared;
+  return reason.empty() ? words_text(counts_of(atlas, column)) : "not comparable: " + reason;
+}
+
+std::string families_text(const OperatorAtlas& atlas, std::size_t column, const Terminal& terminal) {
+  std::string text;
+  for (const Family& family : families_of(atlas, column)) {
+    if (family.strongest == CallWord::equal) continue;
+    for (const auto& [word, shapes] : family.shapes) {
+      std::string label(to_string(word));
+      std::replace(label.begin(), label.end(), '_', ' ');
+      text += fmt::format("  {:<40} {} at {}\n", word == family.shapes.begin()->first ? family.name : "", label,
+                          fmt::join(shapes, ", "));
+    }
+    if (!family.why.empty()) text += fmt::format("  {:<40} {}\n", "", terminal.paint(family.why, Style::dim));
+  }
+  return text;
+}
+
+// An operator that a release lacks is no fault of a matrix that holds older ones too; between two runs it is no
+// evidence that the one has what the other had, unless both lack it.
+Match word_of(const OperatorAtlas& atlas, const AtlasRow& row, std::size_t column, FailOn fail_on) {
+  const CallWord word = row.by_column[column].word;
+  if (word == CallWord::equal) return Match::equal;
+  if (word == CallWord::absent) {
+    const auto against = atlas.columns[column].against;
+    return !against || row.by_column[*against].word == CallWord::absent ? Match::equal : Match::not_comparable;
+  }
+  if (word == CallWord::not_run || word == CallWord::unknown) return Match::not_comparable;
+  const bool counts =
+      fail_on == FailOn::any || word == CallWord::defect || (fail_on == FailOn::another_computation && is_broken(word));
+  return counts ? Match::differs : Match::equal;
+}
+
 }  // namespace
 
 std::string atlas_table(const OperatorAtlas& atlas, bool with_equal, const Terminal& terminal) {
@@ -184,40 +242,63 @@ std::string atlas_markdown(const OperatorAtlas& atlas) {
   return text + problems_text(atlas);
 }
 
-std::string atlas_pairs(const OperatorAtlas& atlas, const Terminal& terminal) {
+std::string atlas_pairs(const OperatorAtlas& atlas, const Terminal& terminal, bool only_changed) {
   std::string text = drill_line(atlas);
-  const std::string& reference = atlas.columns[atlas.reference].name;
   for (std::size_t column = 0; column < atlas.columns.size(); ++column) {
-    if (column == atlas.reference || !atlas.columns[column].problem.empty()) continue;
-    text += fmt::format("{} against {}: {}\n", terminal.paint(atlas.columns[column].name, Style::bold), reference,
-                        words_text(counts_of(atlas, column)));
-    for (const Family& family : families_of(atlas, column)) {
-      if (family.strongest == CallWord::equal) continue;
-      for (const auto& [word, shapes] : family.shapes) {
-        std::string label(to_string(word));
-        std::replace(label.begin(), label.end(), '_', ' ');
-        text += fmt::format("  {:<40} {} at {}\n", word == family.shapes.begin()->first ? family.name : "", label,
-                            fmt::join(shapes, ", "));
-      }
-      if (!family.why.empty()) text += fmt::format("  {:<40} {}\n", "", terminal.paint(family.why, Style::dim));
+    const AtlasColumn& ours = atlas.columns[column];
+    const auto reference = reference_of(atlas, column);
+    if (!reference || !ours.problem.empty() || (only_changed && is_equal_throughout(atlas, column))) continue;
+    text += fmt::format("{} against {}: {}\n", terminal.paint(named(ours), Style::bold),
+                        named(atlas.columns[*reference]), verdict_on(atlas, column));
+    for (const SideDifference& difference : ours.changed) {
+      text += fmt::format("  changed     {}: {}\n", difference.what, sides_text(difference));
     }
+    if (!ours.not_compared.empty()) continue;
+    if (!ours.run.empty() && ours.changed.empty() && !is_equal_throughout(atlas, column)) {
+      text += "  changed     nothing that is on record: versions, settings and machine are the same\n";
+    }
+    text += families_text(atlas, column, terminal);
+  }
+  if (atlas.expected_run.empty() && atlas.columns.size() == 1) {
+    text += fmt::format("{} alone made operator calls: there is nothing to hold them against\n", atlas.columns[0].name);
   }
   return text + problems_text(atlas);
 }
 
+std::string atlas_count_text(const OperatorAtlas& atlas) {
+  std::map<CallWord, int> counts;
+  int calls = 0;
+  int compared = 0;
+  int left_out = 0;
+  for (std::size_t column = 0; column < atlas.columns.size(); ++column) {
+    const int answered = calls_compared(atlas, column);
+    const bool is_in_question = reference_of(atlas, column) || !atlas.columns[column].not_compared.empty();
+    if (is_in_question && answered == 0) ++left_out;
+    if (answered == 0) continue;
+    ++compared;
+    calls += answered;
+    for (const auto& [word, count] : counts_of(atlas, column)) counts[word] += count;
+  }
+  std::string text =
+      fmt::format("operator calls: {} compared in {} column{}", calls, compared, compared == 1 ? "" : "s");
+  if (compared > 0) text += ": " + words_text(counts);
+  if (left_out > 0) text += fmt::format("; not compared: {} column{}", left_out, left_out == 1 ? "" : "s");
+  return text;
+}
+
 Match overall_word(const OperatorAtlas& atlas, FailOn fail_on) {
   Match word = Match::equal;
-  for (const AtlasRow& row : atlas.rows) {
-    for (const CallComparison& call : row.by_column) {
-      if (call.word == CallWord::equal || call.word == CallWord::absent) continue;
-      const bool is_known = call.word != CallWord::unknown && call.word != CallWord::not_run;
-      const bool counts = fail_on == FailOn::any || call.word == CallWord::defect ||
-                          (fail_on == FailOn::another_computation && is_broken(call.word));
-      if (is_known && counts) return Match::differs;
-      if (!is_known) word = Match::not_comparable;
+  int columns_compared = 0;
+  for (std::size_t column = 0; column < atlas.columns.size(); ++column) {
+    const auto reference = reference_of(atlas, column);
+    const int compared = calls_compared(atlas, column);
+    if (compared > 0) ++columns_compared;
+    if (!atlas.columns[column].not_compared.empty() || (reference && compared == 0)) {
+      word = overall(word, Match::not_comparable);
     }
+    for (const AtlasRow& row : atlas.rows) word = overall(word, word_of(atlas, row, column, fail_on));
   }
-  return word;
+  return columns_compared > 0 ? word : overall(word, Match::not_comparable);
 }
 
 }  // namespace reprobench

@@ -148,6 +148,7 @@ TEST_CASE("calls are of one family where their name, overload, type, words and n
 // The word of one call beside an equal one.
 Match word_of(CallWord call, FailOn fail_on, CallWord beside = CallWord::equal) {
   OperatorAtlas atlas;
+  atlas.columns = {{"a", "a", "", ""}, {"b", "b", "", ""}};
   atlas.rows = {{"a", {said(CallWord::equal), said(beside)}}, {"b", {said(CallWord::equal), said(call)}}};
   return overall_word(atlas, fail_on);
 }
@@ -168,6 +169,95 @@ TEST_CASE("an atlas differs by what was asked for, and is not comparable where s
     CHECK(word_of(differs, fail_on) == (is_any ? Match::differs : Match::equal));
     CHECK(word_of(another_computation, fail_on) == (fail_on == FailOn::defect ? Match::equal : Match::differs));
   }
+}
+
+TEST_CASE("an atlas in which no call was compared is never equal", "[cli]") {
+  OperatorAtlas atlas;
+  CHECK(overall_word(atlas, FailOn::any) == Match::not_comparable);
+  atlas.columns = {{"a", "a", "", ""}};
+  atlas.rows = {{"exp(f32[2])", {said(CallWord::equal)}}};  // the reference, by itself
+  CHECK(overall_word(atlas, FailOn::any) == Match::not_comparable);
+  CHECK(atlas_count_text(atlas) == "operator calls: 0 compared in 0 columns");
+  CHECK(atlas_pairs(atlas, Terminal()) == "a alone made operator calls: there is nothing to hold them against\n");
+  atlas.columns.push_back({"b", "b", "", ""});
+  atlas.rows[0].by_column.push_back(said(CallWord::absent));
+  CHECK(overall_word(atlas, FailOn::defect) == Match::not_comparable);
+  CHECK(atlas_count_text(atlas) == "operator calls: 0 compared in 0 columns; not compared: 1 column");
+  atlas.rows.push_back({"exp(f32[3])", {said(CallWord::equal), said(CallWord::equal)}});
+  CHECK(overall_word(atlas, FailOn::any) == Match::equal);
+  // Another column has to have one of its own.
+  atlas.columns.push_back({"c", "c", "", ""});
+  for (AtlasRow& row : atlas.rows) row.by_column.push_back(said(CallWord::absent));
+  CHECK(overall_word(atlas, FailOn::any) == Match::not_comparable);
+}
+
+// Two columns of run r-b against the one of r-a, which stands last.
+OperatorAtlas two_runs() {
+  OperatorAtlas atlas;
+  atlas.run = "r-b";
+  atlas.expected_run = "r-a";
+  atlas.columns = {{"torch-2.8", "2.8.0", "x", ""}, {"torch-2.9", "2.9.0", "y", ""}, {"torch-2.8", "2.8.0", "x", ""}};
+  for (std::size_t i : {0, 1}) {
+    atlas.columns[i].run = "r-b";
+    atlas.columns[i].against = 2;
+  }
+  atlas.columns[2].run = "r-a";
+  atlas.columns[1].changed = {{"torch", "2.9.0", "2.8.0"}};
+  atlas.rows = {{"exp(f32[2])", {said(CallWord::equal), said(CallWord::equal), said(CallWord::equal)}},
+                {"exp(f32[3])", {said(CallWord::equal), said(CallWord::rounding, "close"), said(CallWord::equal)}}};
+  return atlas;
+}
+
+TEST_CASE("columns of two runs are named with their runs, each with what changed since its partner", "[cli]") {
+  const OperatorAtlas atlas = two_runs();
+  const std::string differing =
+      "r-b:torch-2.9 against r-a:torch-2.8: 1 equal, 1 rounding\n"
+      "  changed     torch: `2.9.0` against `2.8.0`\n"
+      "  exp f32                                  equal at [2]\n"
+      "                                           rounding at [3]\n"
+      "                                           close\n";
+  CHECK(atlas_pairs(atlas, Terminal()) == "r-b:torch-2.8 against r-a:torch-2.8: 2 equal\n" + differing);
+  CHECK(atlas_pairs(atlas, Terminal(), /*only_changed=*/true) == differing);
+  OperatorAtlas unexplained = atlas;
+  unexplained.columns[1].changed.clear();
+  CHECK_THAT(
+      atlas_pairs(unexplained, Terminal(), /*only_changed=*/true),
+      Catch::StartsWith("r-b:torch-2.9 against r-a:torch-2.8: 1 equal, 1 rounding\n"
+                        "  changed     nothing that is on record: versions, settings and machine are the same\n"));
+  CHECK(atlas_count_text(atlas) == "operator calls: 4 compared in 2 columns: 3 equal, 1 rounding");
+  CHECK(overall_word(atlas, FailOn::any) == Match::differs);
+  CHECK(overall_word(atlas, FailOn::defect) == Match::equal);
+}
+
+TEST_CASE("a column of two runs that is in no pair, or may not be held against its partner, is named and never equal",
+          "[cli]") {
+  OperatorAtlas atlas = two_runs();
+  atlas.columns[1].not_compared = "the workloads differ: seed 1 against 0";
+  for (AtlasRow& row : atlas.rows) row.by_column[1] = said(CallWord::unknown, atlas.columns[1].not_compared);
+  const std::string text = atlas_pairs(atlas, Terminal());
+  CHECK_THAT(text, Catch::Contains("r-b:torch-2.9 against r-a:torch-2.8: not comparable: the workloads differ: seed 1 "
+                                   "against 0\n  changed     torch: `2.9.0` against `2.8.0`\n") &&
+                       !Catch::Contains("exp f32"));
+  CHECK(overall_word(atlas, FailOn::any) == Match::not_comparable);
+  CHECK(atlas_count_text(atlas) == "operator calls: 2 compared in 1 column: 2 equal; not compared: 1 column");
+  atlas.columns[1].against.reset();
+  atlas.columns[1].not_compared = "no cell of the other run is its partner";
+  CHECK_THAT(atlas_pairs(atlas, Terminal()),
+             Catch::EndsWith("r-b:torch-2.9 is not compared: no cell of the other run is its partner\n"));
+  CHECK(overall_word(atlas, FailOn::any) == Match::not_comparable);
+}
+
+TEST_CASE("an operator that one of two runs alone has is not comparable; one that both lack says nothing", "[cli]") {
+  OperatorAtlas atlas = two_runs();
+  atlas.rows[1].by_column[1] = said(CallWord::absent);
+  CHECK(overall_word(atlas, FailOn::any) == Match::not_comparable);
+  for (std::size_t i : {0, 1}) atlas.rows[1].by_column[i] = said(CallWord::unknown, "the reference did not run it");
+  atlas.rows[1].by_column[2] = said(CallWord::absent);
+  CHECK(overall_word(atlas, FailOn::any) == Match::not_comparable);
+  for (std::size_t i : {0, 1}) atlas.rows[1].by_column[i] = said(CallWord::absent);
+  CHECK(overall_word(atlas, FailOn::any) == Match::equal);
+  for (std::size_t i : {0, 1, 2}) atlas.rows[0].by_column[i] = said(CallWord::absent);
+  CHECK(overall_word(atlas, FailOn::any) == Match::not_comparable);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/atlas_text.hpp"
+#include "matrix/cli/compared_calls.hpp"
 #include "matrix/cli/compared_words.hpp"
 #include "matrix/cli/comparison_text.hpp"
 #include "matrix/cli/knob_options.hpp"
@@ -23,7 +24,6 @@
 #include "matrix/provision/stack_store.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
-#include "matrix/verdict/operator_atlas.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
@@ -83,7 +83,8 @@ class Comparer {
       if (!is_stacks_) throw UsageError(kind->option() + " trains anew, so it needs two stacks");
     }
     if (options_.seeds > 0 && !is_stacks_) throw UsageError("--seeds trains anew, so it needs two stacks");
-    StoredPairs found = stored_pairs();
+    ComparedParts parts = stored_parts();
+    StoredPairs& found = parts.trainings;
     ReplayHost replay_host(project_, workers_for(found.pairs), options_.keep);
     Replays& replays = replay_host.replays();
     if (is_stacks_) found.pairs.push_back(fresh_pair(replays));
@@ -101,14 +102,18 @@ class Comparer {
       pair = {};  // traces are large
     }
     terminal_.status("");
-    finish(comparisons, found);
-    return conclude(comparisons, found);
+    if (parts.calls && !options_.json) {
+      const std::string heading = parts.has_trainings ? "operator calls\n" : "";
+      terminal_.out(heading + atlas_pairs(*parts.calls, terminal_, options_.only_changed));
+    }
+    if (parts.has_trainings) finish(comparisons, found);
+    return conclude(comparisons, parts);
   }
 
  private:
-  StoredPairs stored_pairs() const {
+  ComparedParts stored_parts() const {
     if (is_stacks_) return {};
-    return is_run_ ? sides_within_run(measured_) : sides_of_runs(measured_, expected_);
+    return is_run_ ? parts_within_run(measured_) : parts_of_runs(measured_, expected_);
   }
 
   std::map<std::string, WorkerCommand> workers_for(const std::vector<SidePair>& pairs) const {
@@ -150,17 +155,31 @@ class Comparer {
     terminal_.out(to_text(comparison, terminal_));
   }
 
-  ExitCode conclude(const std::vector<CellComparison>& comparisons, const StoredPairs& found) const {
-    const ExitCode code = exit_code_of(overall_word(comparisons, found, options_.fail_on));
-    const std::string count = count_text(comparisons, found);
-    const std::string last_line = fmt::format("{} (exit {})\n", count, static_cast<int>(code));
+  // The worse of trainings and operator calls, where both are in question.
+  Match word_of_all(const std::vector<CellComparison>& comparisons, const ComparedParts& parts) const {
+    const Match word = overall_word(comparisons, parts.trainings, options_.fail_on);
+    return parts.calls ? overall(word, overall_word(*parts.calls, options_.fail_on)) : word;
+  }
+
+  ExitCode conclude(const std::vector<CellComparison>& comparisons, const ComparedParts& parts) const {
+    const StoredPairs& found = parts.trainings;
+    const ExitCode code = exit_code_of(word_of_all(comparisons, parts));
+    std::vector<std::string> counts;
+    if (parts.has_trainings) counts.push_back(count_text(comparisons, found));
+    if (parts.calls) counts.push_back(atlas_count_text(*parts.calls));
+    const std::string last_line = fmt::format("{} (exit {})\n", fmt::join(counts, "; "), static_cast<int>(code));
     if (!options_.json) {
       terminal_.out(last_line);
       return code;
     }
-    // The document of one pair has no place for cells that are in none.
-    const bool is_one = comparisons.size() == 1 && !is_run_ && found.without_partner.empty();
-    terminal_.out_document(is_one ? to_json(comparisons.front()) : to_json(comparisons, found.without_partner));
+    // The document of one pair has no place for cells that are in none, or for operator calls.
+    const bool is_one = comparisons.size() == 1 && !is_run_ && found.without_partner.empty() && !parts.calls;
+    if (!parts.has_trainings) {
+      terminal_.out_document(to_json(*parts.calls));
+    } else {
+      terminal_.out_document(is_one ? to_json(comparisons.front())
+                                    : to_json(comparisons, found.without_partner, parts.calls));
+    }
     if (found.without_partner.empty()) {
       terminal_.log(last_line);
     } else {
@@ -189,31 +208,11 @@ class Comparer {
   HostFacts host_ = detect_host();
 };
 
-// A run that made operator calls and trained nothing: operators and shapes. Nothing: it did something else.
-std::optional<ExitCode> compare_operator_calls(const CompareOptions& options, Context& context) {
-  const Project project(context.store);
-  if (!options.expected.empty() || project.stacks().contains(options.measured)) return std::nullopt;
-  const RunCells named = run_cells_named(project, project.stacks(), options.measured);
-  if (!named.cell.empty()) return std::nullopt;
-  const RunRecord run = load_run(named.folder.string());
-  const bool trains = std::any_of(run.plan.cells.begin(), run.plan.cells.end(),
-                                  [](const PlannedCell& planned) { return !planned.cell.request.workload.is_probe(); });
-  const auto atlas = trains ? std::nullopt : operator_atlas(run);
-  if (!atlas) return std::nullopt;
-  if (options.json) {
-    context.terminal.out_document(to_json(*atlas));
-  } else {
-    context.terminal.out(atlas_pairs(*atlas, context.terminal));
-  }
-  return exit_code_of(overall_word(*atlas, options.fail_on));
-}
-
 ExitCode compare(CompareOptions options, Context& context) {
   if (is_tensor_file(options.measured) != is_tensor_file(options.expected)) {
     throw UsageError("a .safetensors file can only be compared with another");
   }
   if (is_tensor_file(options.measured)) return compare_files(options, context.terminal);
-  if (const auto code = compare_operator_calls(options, context)) return *code;
   for (const auto& [kind, path] : options.own_files) options.workload.own_files.emplace_back(kind, kind->read(path));
   options.workload.measured_knobs = chosen_knobs(options.knobs, options.measured_knobs);
   options.workload.expected_knobs = chosen_knobs(options.knobs, options.expected_knobs);
@@ -270,7 +269,8 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
       ->type_name("any|another_computation|defect");
   app.add_flag("--keep", options->keep, "Keep the replays: states, operator calls, tensors");
   app.add_flag("--only-changed", options->only_changed, "Leave out pairs with equal bits");
-  app.add_flag("--json", options->json, "One JSON document (schema: comparison, comparisons or snapshot_comparison)");
+  app.add_flag("--json", options->json,
+               "One JSON document (schema: comparison, comparisons, atlas or snapshot_comparison)");
   return [options, &context] { return compare(*options, context); };
 }
 

@@ -37,17 +37,21 @@ struct StoredPairs {
   std::vector<SidePair> pairs;
   std::vector<std::string> without_partner;  // cells of either run, by label
   int skipped = 0;                           // cells that were not to run
-  int probes = 0;                            // their measurements are judged by checks
+  int probes = 0;                            // their measurements are judged by checks; operator calls are not counted
 };
+
+// What two runs, or one, without a pair of trainings come to. Allowed where they have operator calls to compare: cells
+// without a partner are then named all the same.
+enum class NoPair { is_refused, is_allowed };
 
 // Every pair of cells of two runs with equal coordinates, in merged runs those of the same host first; a cell without
 // such a partner pairs with the only one that differs in nothing but its stack, or else in nothing but its device.
 // Throws UsageError if nothing pairs up: two runs without a common cell are never "no difference".
-StoredPairs sides_of_runs(const RunCells& measured, const RunCells& expected);
+StoredPairs sides_of_runs(const RunCells& measured, const RunCells& expected, NoPair no_pair = NoPair::is_refused);
 
 // Every cell of a run that was to run, or the one that is named, and its reference cell. Throws UsageError if there is
 // no pair.
-StoredPairs sides_within_run(const RunCells& cells);
+StoredPairs sides_within_run(const RunCells& cells, NoPair no_pair = NoPair::is_refused);
 
 // Takes those repeats of two stored cells that show a difference, if any two do: what was equal in one repeat of each
 // says nothing about the others.

@@ -19,6 +19,7 @@
 #include "matrix/verdict/lockstep.hpp"
 #include "matrix/verdict/loss_equivalence.hpp"
 #include "matrix/verdict/match.hpp"
+#include "matrix/verdict/operator_atlas.hpp"
 #include "matrix/verdict/operator_divergence.hpp"
 #include "matrix/verdict/operator_region.hpp"
 #include "matrix/verdict/suspect.hpp"
@@ -371,6 +372,7 @@ struct Description<CellComparison> {
 struct ComparisonsDocument {
   std::vector<CellComparison> comparisons;
   std::vector<std::string> without_partner = {};  // cells of either run that are in no pair, RUN:CELL
+  std::optional<OperatorAtlas> operators = {};    // of runs that made operator calls beside their trainings
 };
 
 template <>
@@ -380,12 +382,14 @@ struct Description<ComparisonsDocument> {
     field("comparisons", document.comparisons);
     field.optional("without_partner", document.without_partner,
                    rule::not_empty_list.says("Cells of either run that are in no pair."));
+    field.optional("operators", document.operators, "Of runs that made operator calls beside their trainings.");
   }
 };
 
 nlohmann::json to_json(const CellComparison& comparison);
 nlohmann::json to_json(const std::vector<CellComparison>& comparisons,
-                       const std::vector<std::string>& without_partner = {});
+                       const std::vector<std::string>& without_partner = {},
+                       const std::optional<OperatorAtlas>& operators = {});
 
 // Both throw ContractError naming the field.
 CellComparison comparison_from_json(const nlohmann::json& json);

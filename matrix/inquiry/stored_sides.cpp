@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/probe.hpp"
 #include "matrix/contract/usage_error.hpp"
+#include "matrix/evidence/cell_partner.hpp"
 #include "matrix/evidence/planned_looks.hpp"
 #include "matrix/evidence/repeats_due.hpp"
 #include "matrix/inquiry/compared_sides.hpp"
@@ -13,19 +15,6 @@
 
 namespace reprobench {
 namespace {
-
-// What a comparison may change: the stack, the device, or the host that a merged run's cells name.
-bool is_compared_across(const std::string& coordinate) {
-  return coordinate == "stack" || coordinate == "device" || coordinate == "host";
-}
-
-std::string pairing_key(const Cell& cell) {
-  std::string key = cell.request.suite + "/" + cell.request.workload.model + "/" + cell.request.workload.preset;
-  for (const auto& [name, value] : cell.coordinates) {
-    if (!is_compared_across(name)) key += "/" + name + "=" + value;
-  }
-  return key;
-}
 
 bool has_trained(const AttemptRecord& attempt) {
   return attempt.end == AttemptEnd::completed || non_finite_step(attempt).has_value();
@@ -100,69 +89,44 @@ ComparedSide side_of(const JudgedRun& run, std::size_t index) {
   return side;
 }
 
-bool is_called(const Cell& cell, const std::string& name) {
-  return cell.slug == name || (name.size() >= 4 && cell.request.cell_id.rfind(name, 0) == 0);
+// Operator calls have a comparison of their own (operator_atlas.hpp); what another probe measured is judged by checks.
+bool is_checked_alone(const Cell& cell) {
+  return cell.request.workload.is_probe() && cell.request.workload.probe != kOperatorsProbe;
 }
 
-struct RunSide {
-  std::string key;
-  ComparedSide side;
+struct RunSides {
+  std::vector<PairingPoint> points;
+  std::vector<ComparedSide> sides;  // of the same cells
 };
 
-// The cells that were to run; one that is named, whatever became of it.
-std::vector<RunSide> sides_of(const RunCells& cells, StoredPairs& left_out) {
+// The cells that were to train; one that is named, whatever became of it.
+RunSides sides_of(const RunCells& cells, NoPair no_pair, StoredPairs& left_out) {
   const JudgedRun run = load_judged(cells.folder);
-  std::vector<RunSide> sides;
+  RunSides found;
   std::vector<std::string> slugs;
+  bool is_probe = false;  // the cell that is named
   for (std::size_t i = 0; i < run.record.plan.cells.size(); ++i) {
     const PlannedCell& planned = run.record.plan.cells[i];
     slugs.push_back(planned.cell.slug);
     if (!cells.cell.empty() && !is_called(planned.cell, cells.cell)) continue;
     if (planned.cell.request.workload.is_probe()) {
-      ++left_out.probes;
+      is_probe = true;
+      if (is_checked_alone(planned.cell)) ++left_out.probes;
     } else if (planned.skip && cells.cell.empty()) {
       ++left_out.skipped;
     } else {
-      sides.push_back({pairing_key(planned.cell), side_of(run, i)});
+      found.points.push_back(pairing_point(planned.cell));
+      found.sides.push_back(side_of(run, i));
     }
   }
-  if (!sides.empty()) return sides;
+  if (!found.sides.empty() || no_pair == NoPair::is_allowed) return found;
   const std::string& id = run.record.info.run_id;
-  if (left_out.probes > 0 && !cells.cell.empty()) {
+  if (is_probe && !cells.cell.empty()) {
     throw UsageError(
         fmt::format("`{}` of run {} is a probe: `reprobench explain` shows what it measured", cells.cell, id));
   }
   throw UsageError(cells.cell.empty() ? fmt::format("run {} has no cell that was to train", id)
                                       : unknown_name("cell of run " + id, cells.cell, slugs));
-}
-
-// How far two cells with one key are from being the same cell; nothing if both stack and device differ.
-std::optional<int> distance(const ComparedSide& ours, const ComparedSide& theirs) {
-  const bool other_stack = ours.request.stack != theirs.request.stack;
-  const bool other_device = ours.request.device != theirs.request.device;
-  if (other_stack && other_device) return std::nullopt;
-  return (other_device ? 4 : 0) + (other_stack ? 2 : 0) + (ours.stored->host != theirs.stored->host ? 1 : 0);
-}
-
-// The nearest cell of the other run: the same one, best on the same host; else one that differs in nothing but its
-// stack; else in nothing but its device. Of several equally near ones with another stack or device none.
-const ComparedSide* partner_of(const RunSide& ours, const std::vector<RunSide>& theirs) {
-  const ComparedSide* found = nullptr;
-  int nearest = 0;
-  int candidates = 0;
-  for (const RunSide& other : theirs) {
-    if (other.key != ours.key) continue;
-    const auto away = distance(ours.side, other.side);
-    if (!away || (found != nullptr && *away > nearest)) continue;
-    if (found != nullptr && *away == nearest) {
-      ++candidates;
-      continue;
-    }
-    found = &other.side;
-    nearest = *away;
-    candidates = 1;
-  }
-  return nearest < 2 || candidates == 1 ? found : nullptr;
 }
 
 const std::string* chain_of(const AttemptRecord& attempt) {
@@ -187,7 +151,7 @@ void take_differing_repeats(SidePair& pair) {
   }
 }
 
-StoredPairs sides_within_run(const RunCells& named) {
+StoredPairs sides_within_run(const RunCells& named, NoPair no_pair) {
   const JudgedRun run = load_judged(named.folder);
   const auto& cells = run.record.plan.cells;
   std::map<std::string, std::size_t> by_id;
@@ -200,12 +164,12 @@ StoredPairs sides_within_run(const RunCells& named) {
     if (cells[i].skip && named.cell.empty()) {
       ++found.skipped;
     } else if (cells[i].cell.request.workload.is_probe()) {
-      ++found.probes;
+      if (is_checked_alone(cells[i].cell)) ++found.probes;
     } else {
       found.pairs.emplace_back(side_of(run, i), side_of(run, reference->second));
     }
   }
-  if (found.pairs.empty()) {
+  if (found.pairs.empty() && no_pair == NoPair::is_refused) {
     const std::string of_that_name = named.cell.empty() ? "" : fmt::format(" called `{}`", named.cell);
     throw UsageError(fmt::format("run {} has no cell{} that was to train and has a reference", run.record.info.run_id,
                                  of_that_name));
@@ -213,29 +177,28 @@ StoredPairs sides_within_run(const RunCells& named) {
   return found;
 }
 
-StoredPairs sides_of_runs(const RunCells& measured, const RunCells& expected) {
+StoredPairs sides_of_runs(const RunCells& measured, const RunCells& expected, NoPair no_pair) {
   StoredPairs found;
-  auto ours = sides_of(measured, found);
-  auto theirs = sides_of(expected, found);
+  auto [our_points, ours] = sides_of(measured, no_pair, found);
+  auto [their_points, theirs] = sides_of(expected, no_pair, found);
   // Two cells named by hand are compared whatever their coordinates; the comparison itself refuses what cannot be.
-  if (!measured.cell.empty() && !expected.cell.empty()) {
-    found.pairs.emplace_back(std::move(ours.front().side), std::move(theirs.front().side));
+  if (!measured.cell.empty() && !expected.cell.empty() && !ours.empty() && !theirs.empty()) {
+    found.pairs.emplace_back(std::move(ours.front()), std::move(theirs.front()));
     return found;
   }
-  std::set<std::string> taken;
-  for (RunSide& our : ours) {
-    const ComparedSide* partner = partner_of(our, theirs);
-    if (partner == nullptr) {
-      found.without_partner.push_back(our.side.label);
+  std::set<std::size_t> taken;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    if (const auto partner = partner_of(our_points[i], their_points)) {
+      taken.insert(*partner);
+      found.pairs.emplace_back(std::move(ours[i]), theirs[*partner]);
     } else {
-      taken.insert(partner->label);
-      found.pairs.emplace_back(std::move(our.side), *partner);
+      found.without_partner.push_back(ours[i].label);
     }
   }
-  for (const RunSide& their : theirs) {
-    if (measured.cell.empty() && !taken.contains(their.side.label)) found.without_partner.push_back(their.side.label);
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    if (measured.cell.empty() && !taken.contains(i)) found.without_partner.push_back(theirs[i].label);
   }
-  if (found.pairs.empty()) {
+  if (found.pairs.empty() && no_pair == NoPair::is_refused) {
     throw UsageError(fmt::format("{} and {} have no cell in common", measured.folder.filename().string(),
                                  expected.folder.filename().string()));
   }
