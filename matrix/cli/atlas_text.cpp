@@ -293,9 +293,7 @@ Match overall_word(const OperatorAtlas& atlas, FailOn fail_on) {
     const auto reference = reference_of(atlas, column);
     const int compared = calls_compared(atlas, column);
     if (compared > 0) ++columns_compared;
-    if (!atlas.columns[column].not_compared.empty() || (reference && compared == 0)) {
-      word = overall(word, Match::not_comparable);
-    }
+    if (reference && compared == 0) word = overall(word, Match::not_comparable);
     for (const AtlasRow& row : atlas.rows) word = overall(word, word_of(atlas, row, column, fail_on));
   }
   return columns_compared > 0 ? word : overall(word, Match::not_comparable);

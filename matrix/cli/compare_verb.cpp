@@ -103,8 +103,8 @@ class Comparer {
     }
     terminal_.status("");
     if (parts.calls && !options_.json) {
-      const std::string heading = parts.has_trainings ? "operator calls\n" : "";
-      terminal_.out(heading + atlas_pairs(*parts.calls, terminal_, options_.only_changed));
+      const std::string text = atlas_pairs(*parts.calls, terminal_, options_.only_changed);
+      terminal_.out(parts.has_trainings && !text.empty() ? "operator calls\n" + text : text);
     }
     if (parts.has_trainings) finish(comparisons, found);
     return conclude(comparisons, parts);
