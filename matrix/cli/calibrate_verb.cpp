@@ -77,7 +77,7 @@ class Calibration {
     return ExitCode::passed;
   }
 
-  // Measured anew every time: what is kept does not say what its stack was built of.
+  // Measured anew every time, in the place of what was kept, also where it must not be used.
   ExitCode measure_bounds() {
     const ComparedSide base = side(options_.stack);
     std::optional<ComparedSide> other;

@@ -1,7 +1,6 @@
 #include "matrix/inquiry/lockstep_bounds.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -90,6 +89,51 @@ std::string refusal(const LockstepBounds& bounds) {
   return "";
 }
 
+LockstepBounds not_measured_yet(const ComparedSide& base, const ComparedSide* against, int batches) {
+  LockstepBounds bounds;
+  bounds.model = base.request.workload.model;
+  bounds.preset = base.request.workload.preset;
+  bounds.precision = base.request.knobs.at("precision");
+  if (bounds.precision == "fp64") throw UsageError("--lockstep judges by fp64, and these runs are fp64 themselves");
+  bounds.basis = basis_of(base);
+  if (against != nullptr) bounds.against = basis_of(*against);
+  bounds.limit_ratio = limit_between(bounds.basis, bounds.against.value_or(bounds.basis));
+  bounds.batches = batches;
+  bounds.alpha = LockstepOptions{}.alpha;
+  const std::int64_t steps = base.request.workload.steps;
+  bounds.states = {0, steps / 2, steps};
+  return bounds;
+}
+
+// The base run, the exact one and every variant take the same step from one state; each variant is judged against the
+// base run and the other way round.
+void judge_from(const std::filesystem::path& states, std::int64_t state, const CellRequest& base,
+                const LockstepBounds& bounds, Replays& replays, std::vector<Variant>& variants,
+                std::vector<PooledRatio>& pooled) {
+  Replay held;
+  held.from_state = states / snapshot_file(state);
+  held.first_step = state + 1;
+  held.last_step = state + bounds.batches;
+  held.hold_state = true;
+  std::vector<ReplayTask> tasks = {{"base", base}, {"fp64", base}};
+  tasks[1].request.knobs["precision"] = "fp64";
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    tasks.push_back({fmt::format("other-{}", i), variants[i].request});
+  }
+  for (ReplayTask& task : tasks) task.request.replay = held;
+  const auto outcomes = replays.run(tasks);
+  const auto& own = outcomes[0].folder;
+  const auto& exact = outcomes[1].folder;
+  LockstepOptions options;
+  options.precision = bounds.precision;
+  options.legitimate_ratio = bounds.limit_ratio;
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const auto& other = outcomes[i + 2].folder;
+    take(judge_lockstep_files(other, own, exact, held, options), state, variants[i].pair, pooled);
+    take(judge_lockstep_files(own, other, exact, held, options), state, variants[i].pair, pooled);
+  }
+}
+
 std::filesystem::path file_for(const std::string& stack, const std::string& against, const CellRequest& request,
                                const std::filesystem::path& store) {
   const std::string other = against.empty() ? "" : "-" + against;
@@ -145,52 +189,18 @@ LockstepBounds lockstep_bounds_from_json(const nlohmann::json& object) { return 
 
 LockstepBounds measure_lockstep_bounds(const ComparedSide& base, const ComparedSide* against, int batches,
                                        Replays& replays, const Announce& announce) {
-  LockstepBounds bounds;
-  bounds.model = base.request.workload.model;
-  bounds.preset = base.request.workload.preset;
-  bounds.precision = base.request.knobs.at("precision");
-  if (bounds.precision == "fp64") throw UsageError("--lockstep judges by fp64, and these runs are fp64 themselves");
-  bounds.basis = basis_of(base);
-  if (against != nullptr) bounds.against = basis_of(*against);
-  bounds.limit_ratio = limit_between(bounds.basis, bounds.against.value_or(bounds.basis));
-  bounds.batches = batches;
-  bounds.alpha = LockstepOptions{}.alpha;
-  const std::int64_t steps = base.request.workload.steps;
-  bounds.states = {0, steps / 2, steps};
-
-  Replay training;
-  training.last_step = steps;
-  training.snapshots_after = bounds.states;
-  ReplayTask recorded{"states", base.request};
-  recorded.request.replay = training;
-  const auto states = replays.run({recorded});
+  LockstepBounds bounds = not_measured_yet(base, against, batches);
+  ReplayTask training{"states", base.request};
+  training.request.replay = Replay{};
+  training.request.replay->last_step = base.request.workload.steps;
+  training.request.replay->snapshots_after = bounds.states;
+  const auto states = replays.run({training});
 
   std::vector<Variant> variants = variants_of(base, against);
   std::vector<PooledRatio> pooled;
-  LockstepOptions options;
-  options.precision = bounds.precision;
-  options.legitimate_ratio = bounds.limit_ratio;
   for (const std::int64_t state : bounds.states) {
     announce(fmt::format("judging {} pairs from the state after step {}", variants.size(), state));
-    Replay held;
-    held.from_state = states.front().folder / snapshot_file(state);
-    held.first_step = state + 1;
-    held.last_step = state + batches;
-    held.hold_state = true;
-    std::vector<ReplayTask> tasks = {{"base", base.request}, {"fp64", base.request}};
-    tasks[1].request.knobs["precision"] = "fp64";
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-      tasks.push_back({fmt::format("other-{}", i), variants[i].request});
-    }
-    for (ReplayTask& task : tasks) task.request.replay = held;
-    const auto outcomes = replays.run(tasks);
-    const auto& own = outcomes[0].folder;
-    const auto& exact = outcomes[1].folder;
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-      const auto& other = outcomes[i + 2].folder;
-      take(judge_lockstep_files(other, own, exact, held, options), state, variants[i].pair, pooled);
-      take(judge_lockstep_files(own, other, exact, held, options), state, variants[i].pair, pooled);
-    }
+    judge_from(states.front().folder, state, base.request, bounds, replays, variants, pooled);
     replays.remove_latest();
   }
   for (Variant& variant : variants) bounds.pairs.push_back(std::move(variant.pair));

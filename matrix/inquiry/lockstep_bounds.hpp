@@ -5,7 +5,7 @@
 // on wheels; where correct runs differ by more, `compare --explain` would call them a defect. `calibrate --lockstep`
 // runs a stack against itself with every setting that only changes the order of summation, or against another stack
 // that is known to be good, and keeps what it finds. It only ever widens the bound, and never so far that a defect of
-// rounding size would no longer show: then nothing is kept.
+// rounding size would no longer show: then what is kept says that it must not be used.
 #pragma once
 
 #include <optional>
