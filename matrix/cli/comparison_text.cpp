@@ -139,6 +139,7 @@ std::string source_text(const FurtherSource& source) {
     what = fmt::format("{} against {} {}", names_of(ours, 4), names_of(theirs, 4),
                        place((ours.calls.empty() ? theirs : ours).calls.front()));
   }
+  if (source.on_given_values) what += ", on the values of the expected side";
   return fmt::format("{}: {}, {}", what, to_string(source.headline.word), source.headline.sentence);
 }
 

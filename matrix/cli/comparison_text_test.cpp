@@ -293,8 +293,10 @@ TEST_CASE("sources behind the first stand beneath it, those that only round last
   explanation.further_sources = {further_source("aten::sub", ExplainedWord::rounding, "within"),
                                  further_source("aten::mul_", ExplainedWord::defect, "beyond")};
   explanation.calls_apart = 12;
+  explanation.further_sources[1].on_given_values = true;
   CHECK(explained(explanation) ==
-        "  beside it   aten::mul_ in the forward of `fc2.weight`, call 61: defect, beyond\n"
+        "  beside it   aten::mul_ in the forward of `fc2.weight`, call 61, on the values of the expected side: defect, "
+        "beyond\n"
         "              aten::sub in the forward of `fc2.weight`, call 61: rounding, within\n"
         "              12 calls of that step take values that differ already: not judged\n");
   explanation.further_sources.assign(10, explanation.further_sources[0]);

@@ -6,6 +6,7 @@
 //   operators.jsonl              every operator call of the steps asked for (contract/operator_record.hpp)
 //   operator.safetensors         the tensors of one of these calls, and what fp64 and perturbed inputs make of them;
 //   operator-N.safetensors       the same of the N-th further call, from 1
+//   values.safetensors           with `keep_values`: what operator calls of a step made, by digest
 //   gradients-STEP.safetensors   with `hold_state`: parameter gradients of every step, and for the first one the update
 #pragma once
 
@@ -26,6 +27,26 @@ struct OperatorSite {
                                            // ones before it made in fp64
 };
 
+// What operator calls of a step made, as far as it has one of these digests.
+struct KeptValues {
+  std::int64_t step = 0;
+  std::vector<std::string> digests;
+};
+
+// What a call gives instead of what it makes, output by output; an empty digest: what it makes.
+struct GivenOutputs {
+  std::int64_t index = 0;  // of the call within its step
+  std::vector<std::string> digests;
+};
+
+// Calls of one step that hand on what another run's calls made, so that those behind them take what that run's took: a
+// difference behind a difference then shows by itself. Operators on record and captures have what was made.
+struct GivenValues {
+  std::string file;  // values.safetensors of the other run, absolute
+  std::int64_t step = 0;
+  std::vector<GivenOutputs> calls;
+};
+
 struct Replay {
   std::string from_state;       // file of a state, absolute; empty: the initial values
   std::int64_t first_step = 1;  // the step after `from_state`'s
@@ -36,6 +57,11 @@ struct Replay {
   std::optional<OperatorSite> capture;
   std::vector<OperatorSite> further_captures = {};  // beside it
   bool hold_state = false;                          // no update: every step sees another batch from the same state
+  std::optional<KeptValues> keep_values = {};
+  std::optional<GivenValues> given_values = {};
+
+  bool records_operators(std::int64_t step) const { return step >= operators_from && step <= operators_to; }
+  std::vector<OperatorSite> captures() const;  // the first and the further ones
 };
 
 template <>
@@ -46,6 +72,35 @@ struct Description<OperatorSite> {
     field("index", site.index, rule::at_least(0));
     field.optional("stretch", site.stretch,
                    rule::at_least(0).says("Calls of that step that are carried out in fp64 as well."));
+  }
+};
+
+template <>
+struct Description<KeptValues> {
+  static constexpr About about = About::part("kept_values", "What operator calls of a step made, to be kept.");
+  static void fields(auto& field, KeptValues& kept) {
+    field("step", kept.step, rule::at_least(1));
+    field("digests", kept.digests, rule::digest);
+  }
+};
+
+template <>
+struct Description<GivenOutputs> {
+  static constexpr About about = About::part("given_outputs", "What a call gives instead of what it makes.");
+  static void fields(auto& field, GivenOutputs& given) {
+    field("index", given.index, rule::at_least(0));
+    field("digests", given.digests, rule::hex(32, true).says("Of its outputs; empty: what it makes."));
+  }
+};
+
+template <>
+struct Description<GivenValues> {
+  static constexpr About about =
+      About::part("given_values", "Calls of one step that hand on what another run's calls made.");
+  static void fields(auto& field, GivenValues& given) {
+    field("file", given.file, rule::not_empty);
+    field("step", given.step, rule::at_least(1));
+    field("calls", given.calls);
   }
 };
 
@@ -63,6 +118,12 @@ struct Description<Replay> {
     field("capture", replay.capture);
     field.optional("further_captures", replay.further_captures, "Beside `capture`.");
     field("hold_state", replay.hold_state, "No update: every step sees another batch from the same state.");
+    field.optional("keep_values", replay.keep_values, "What operator calls of a step made.");
+    field.optional("given_values", replay.given_values, "What operator calls of a step give instead.");
+    field.hold(!replay.keep_values || replay.records_operators(replay.keep_values->step),
+               "keeps values of a step whose operators it does not record");
+    field.hold(!replay.given_values || replay.records_operators(replay.given_values->step),
+               "gives values in a step whose operators it does not record");
     field.hold(replay.capture || replay.further_captures.empty(), "asks for further captures and for no first one");
     field.hold(replay.last_step >= replay.first_step, "has no steps: its last is before its first");
   }
@@ -71,6 +132,7 @@ struct Description<Replay> {
 std::string snapshot_file(std::int64_t step);
 std::string gradients_file(std::int64_t step);
 inline constexpr const char* kOperatorsFile = "operators.jsonl";
+inline constexpr const char* kValuesFile = "values.safetensors";
 
 // Of the capture with this number: 0 is `capture`, then follow the further ones.
 std::string operator_tensors_file(std::size_t number);

@@ -18,6 +18,8 @@ Replay full_replay() {
   replay.capture = OperatorSite{6, 17};
   replay.further_captures = {{6, 21, {19, 20}}};
   replay.hold_state = true;
+  replay.keep_values = KeptValues{5, {std::string(32, 'a'), std::string(32, 'b')}};
+  replay.given_values = GivenValues{"/store/values.safetensors", 6, {{7, {std::string(32, 'c'), ""}}}};
   return replay;
 }
 
@@ -35,9 +37,20 @@ TEST_CASE("a replay comes back as it was asked for", "[replay]") {
   CHECK(back.further_captures[0].index == 21);
   CHECK(back.further_captures[0].stretch == std::vector<std::int64_t>{19, 20});
   CHECK(back.hold_state);
+  CHECK(back.keep_values->step == 5);
+  CHECK(back.keep_values->digests == std::vector{std::string(32, 'a'), std::string(32, 'b')});
+  CHECK(back.given_values->file == "/store/values.safetensors");
+  CHECK(back.given_values->step == 6);
+  REQUIRE(back.given_values->calls.size() == 1);
+  CHECK(back.given_values->calls[0].index == 7);
+  CHECK(back.given_values->calls[0].digests == std::vector{std::string(32, 'c'), std::string()});
+  CHECK(back.captures().size() == 2);
+  CHECK(back.captures()[1].index == 21);
   Replay plain;
   plain.last_step = 1;
   CHECK_FALSE(read_document<Replay>(written(plain)).capture);
+  CHECK_FALSE(read_document<Replay>(written(plain)).given_values);
+  CHECK(plain.captures().empty());
 }
 
 TEST_CASE("a replay without steps or with a field missing is refused", "[replay]") {
@@ -47,6 +60,12 @@ TEST_CASE("a replay without steps or with a field missing is refused", "[replay]
   SECTION("no capture") { json.erase("capture"); }
   SECTION("further captures without a first one") { json["capture"] = nullptr; }
   SECTION("half a capture") { json["capture"].erase("index"); }
+  SECTION("values kept before the steps with operators") { json["keep_values"]["step"] = 4; }
+  SECTION("values kept behind them") { json["keep_values"]["step"] = 7; }
+  SECTION("values given before the steps with operators") { json["given_values"]["step"] = 4; }
+  SECTION("values given behind them") { json["given_values"]["step"] = 7; }
+  SECTION("a digest that is none") { json["given_values"]["calls"][0]["digests"][0] = "abc"; }
+  SECTION("values of no file") { json["given_values"]["file"] = ""; }
   CHECK_THROWS_AS(read_document<Replay>(json), ContractError);
 }
 

@@ -110,7 +110,8 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
         "wrong_batch sample_repeated sample_dropped reduction_order "
         "tf32 "
         "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale order_and_decay "
-        "gelu_constant gelu_written_out attention_scale cast_inserted parameters_kept_whole bucket_late "
+        "gelu_constant gelu_written_out attention_scale cast_inserted gelu_bias norm_epsilon attention_fused "
+        "parameters_kept_whole bucket_late "
         "bucket_order replica_stale replica_gradient_lost ");
   CHECK_FALSE(is_of_probe(fault_of("no_such_kind")));
   CHECK_FALSE(is_of_resuming(fault_of("no_such_kind")));

@@ -192,6 +192,7 @@ struct DifferenceSource {
   std::optional<OperatorBudget> budget;
   std::string no_budget;                  // why there is none
   std::optional<ModuleJudgement> module;  // of a region without a call
+  bool on_given_values = false;           // it takes values that differ already, and was judged on the expected side's
   bool is_captured_otherwise = false;     // not in the document: `no_budget` says it, the headline what comes of it
 };
 
@@ -209,6 +210,8 @@ struct Description<FurtherSource> {
     field("headline", source.headline);
     field("inputs_agree", source.inputs_agree,
           "False: it takes values that differ already, and its constants differ besides.");
+    field.optional("on_given_values", source.on_given_values,
+                   "True: it takes values that differ already, and was judged on those of the expected side.");
     field("operator", source.call);
     field("region", source.region, "Where the sides take different operators.");
     field("element", source.element);
@@ -223,7 +226,8 @@ struct Explanation : DifferenceSource {
   std::vector<std::string> diverging_operators;  // of that step
   std::vector<FurtherSource> further_sources;    // of that step, behind the first
   std::int64_t sources_left_out = 0;             // so many more of them are not on record
-  std::int64_t calls_apart = 0;  // of that step, innermost: they take values that differ already and were not judged
+  std::int64_t calls_apart = 0;  // of that step, innermost: they take values that differ already and were not judged,
+                                 // not on given values either
   std::int64_t gradient_calls_apart = 0;  // those and unpaired calls that make values before the optimizer
   std::optional<Lockstep> lockstep;
   std::optional<std::int64_t> lockstep_state;  // the step after which its common state was taken

@@ -6,7 +6,9 @@
 
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/evidence/trace_chain.hpp"
+#include "matrix/inquiry/given_values.hpp"
 #include "matrix/inquiry/headline.hpp"
+#include "matrix/inquiry/joint_sources.hpp"
 #include "matrix/inquiry/lockstep_bounds.hpp"
 #include "matrix/inquiry/replay_files.hpp"
 #include "matrix/inquiry/side_captures.hpp"
@@ -48,6 +50,7 @@ class Explainer {
     replay_operators();
     if (!result_.call && !result_.region) compare_states();
     judge_sources();
+    judge_behind();
     if (settings_.lockstep_batches > 0) judge_steps();
     give_headlines(result_);
     result_.suspect = suspect_of(operator_of(blamed_source(result_)), differences);
@@ -75,6 +78,10 @@ class Explainer {
       StepParting parting = partings_of_step(our_calls, their_calls);
       if (parting.sources.empty()) continue;
       take(std::move(parting));
+      parted_step_ = step;
+      our_calls_ = our_calls;
+      their_calls_ = their_calls;
+      if (result_.calls_apart > 0) given_ = calls_to_give(our_calls, their_calls);
       if (result_.call) result_.diverging_operators = diverging_operator_names(our_calls, their_calls);
       return;
     }
@@ -88,15 +95,23 @@ class Explainer {
       if (i == 0 && !parting.begins_apart) {
         result_.call = std::move(source.call);
         result_.region = std::move(source.region);
-      } else if (result_.further_sources.size() == kMostSources) {
-        ++result_.sources_left_out;
       } else {
-        FurtherSource& further = result_.further_sources.emplace_back();
-        further.call = std::move(source.call);
-        further.region = std::move(source.region);
-        further.inputs_agree = source.inputs_agree;
+        take_further(std::move(source), false);
       }
     }
+  }
+
+  void take_further(OperatorParting source, bool on_given_values) {
+    if (result_.further_sources.size() == kMostSources) {
+      ++result_.sources_left_out;
+      return;
+    }
+    FurtherSource& further = result_.further_sources.emplace_back();
+    further.call = std::move(source.call);
+    further.region = std::move(source.region);
+    further.inputs_agree = source.inputs_agree;
+    further.on_given_values = on_given_values;
+    further.no_budget = not_captured(further);
   }
 
   std::vector<ReplayOutcome> run_both(const std::string& what, const Replay& measured, const Replay& expected) {
@@ -112,15 +127,21 @@ class Explainer {
                     side.label, first_.step));
   }
 
-  Replay capture_of(const std::filesystem::path& folder, const std::vector<OperatorSite>& sites) const {
+  // From the state before the difference to the end of the step that makes it.
+  Replay parted_step_from(const std::filesystem::path& folder) const {
     Replay replay;
     replay.from_state = folder / snapshot_file(start_ - 1);
     replay.first_step = start_;
-    replay.last_step = sites.front().step;
-    replay.capture = sites.front();
-    replay.further_captures.assign(sites.begin() + 1, sites.end());
+    replay.last_step = parted_step_;
     return replay;
   }
+
+  static void capture(const std::vector<OperatorSite>& sites, Replay& replay) {
+    replay.capture = sites.front();
+    replay.further_captures.assign(sites.begin() + 1, sites.end());
+  }
+
+  void record_operators(Replay& replay) const { replay.operators_from = replay.operators_to = parted_step_; }
 
   static std::string not_captured(const FurtherSource& source) {
     if (!source.inputs_agree) return "its inputs differ already";
@@ -130,31 +151,99 @@ class Explainer {
   }
 
   void judge_sources() {
-    for (FurtherSource& source : result_.further_sources) source.no_budget = not_captured(source);
     if (result_.region && !has_both_sides(result_)) result_.no_budget = kOnOneSide;
-    const auto sources = sources_to_capture(result_);
+    capture_and_judge("tensors", sources_to_capture(result_), parted_step_from(measured_folder_));
+    join_sources(our_calls_, parted_step_from(measured_folder_), false);
+  }
+
+  // Captured like their parts: `measured` is that side's replay, of which `our_calls` are on record.
+  void join_sources(const std::vector<OperatorRecord>& our_calls, const Replay& measured, bool on_given_values) {
+    JointSources found = joint_sources(result_, our_calls, their_calls_, on_given_values);
+    std::vector<DifferenceSource*> sources;
+    for (FurtherSource& joint : found.joints) {
+      if (sources.size() < kMostCaptures) sources.push_back(&joint);
+    }
+    try {
+      capture_and_judge(on_given_values ? "joint-behind" : "joint", sources, measured);
+    } catch (const ReplayFailed& failure) {
+      result_.notes.push_back(fmt::format("what calls that differ make together is not known: {}", failure.what()));
+      return;
+    }
+    settle(std::move(found), result_);
+  }
+
+  // `measured` is the replay in which that side captures; the expected one's is as it was.
+  void capture_and_judge(const std::string& what, const std::vector<DifferenceSource*>& sources, Replay measured) {
     if (sources.empty()) return;
     const SideCaptures ours(SideCaptures::Side::measured, sources);
     const SideCaptures theirs(SideCaptures::Side::expected, sources);
-    const auto outcomes =
-        run_both("tensors", capture_of(measured_folder_, ours.sites()), capture_of(expected_folder_, theirs.sites()));
-    const auto& our_folder = outcomes[0].folder;
-    const auto& their_folder = outcomes[1].folder;
+    Replay expected = parted_step_from(expected_folder_);
+    capture(ours.sites(), measured);
+    capture(theirs.sites(), expected);
+    const auto outcomes = run_both(what, measured, expected);
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      DifferenceSource& source = *sources[i];
-      source.no_budget = captured_otherwise(measured_.label, ours.captured_otherwise(i, our_folder));
-      if (source.no_budget.empty()) {
-        source.no_budget = captured_otherwise(expected_.label, theirs.captured_otherwise(i, their_folder));
-      }
-      source.is_captured_otherwise = !source.no_budget.empty();
-      if (source.is_captured_otherwise) continue;
-      const std::string file = operator_tensors_file(i);
-      judge_source(source, measured_.request, expected_.request, tensors_left_in(our_folder, file),
-                   tensors_left_in(their_folder, file), result_.notes);
-      if (source.call) continue;
-      judge_module(source, ours.judged_module(i, measured_.request, our_folder),
-                   theirs.judged_module(i, expected_.request, their_folder));
+      judge_captured(*sources[i], i, {ours, outcomes[0].folder}, {theirs, outcomes[1].folder});
     }
+  }
+
+  struct CapturedSide {
+    const SideCaptures& captures;
+    const std::filesystem::path& folder;
+  };
+
+  void judge_captured(DifferenceSource& source, std::size_t number, CapturedSide ours, CapturedSide theirs) {
+    source.no_budget = captured_otherwise(measured_.label, ours.captures.captured_otherwise(number, ours.folder));
+    if (source.no_budget.empty()) {
+      source.no_budget = captured_otherwise(expected_.label, theirs.captures.captured_otherwise(number, theirs.folder));
+    }
+    source.is_captured_otherwise = !source.no_budget.empty();
+    if (source.is_captured_otherwise) return;
+    const std::string file = operator_tensors_file(number);
+    judge_source(source, measured_.request, expected_.request, tensors_left_in(ours.folder, file),
+                 tensors_left_in(theirs.folder, file), result_.notes);
+    if (source.call) return;
+    judge_module(source, ours.captures.judged_module(number, measured_.request, ours.folder),
+                 theirs.captures.judged_module(number, expected_.request, theirs.folder));
+  }
+
+  // Calls that take differing values, on those that the expected side's took (given_values.hpp).
+  void judge_behind() {
+    if (given_.calls.empty()) return;
+    if (given_.bytes > kMostGivenBytes) {
+      result_.notes.push_back(
+          fmt::format("calls that take values which differ already were not judged: the values of "
+                      "the expected side that they would take are more than {} MiB",
+                      kMostGivenBytes >> 20));
+      return;
+    }
+    try {
+      const Replay given = on_given_values();
+      const auto outcome = replays_.run({{"a-given", replay_of(measured_, given)}}).front();
+      const auto our_calls = operators_left_in(outcome.folder, parted_step_, parted_step_).of_step(parted_step_);
+      StepParting parting = partings_of_step(our_calls, their_calls_);
+      for (OperatorParting& source : not_known_yet(std::move(parting.sources), result_)) {
+        take_further(std::move(source), true);
+      }
+      capture_and_judge("behind", sources_to_capture(result_, true), given);
+      join_sources(our_calls, given, true);
+      result_.calls_apart = parting.calls_apart;
+      result_.gradient_calls_apart = parting.gradient_calls_apart;
+    } catch (const ReplayFailed& failure) {
+      result_.notes.push_back(
+          fmt::format("calls that take values which differ already were not all judged: {}", failure.what()));
+    }
+  }
+
+  // The measured side's replay of that step, with the values that one of the expected side keeps for it.
+  Replay on_given_values() {
+    Replay keeping = parted_step_from(expected_folder_);
+    record_operators(keeping);
+    keeping.keep_values = KeptValues{parted_step_, given_.digests};
+    const auto kept = replays_.run({{"b-values", replay_of(expected_, keeping)}}).front();
+    Replay given = parted_step_from(measured_folder_);
+    record_operators(given);
+    given.given_values = GivenValues{kept.folder / kValuesFile, parted_step_, given_.calls};
+    return given;
   }
 
   // Judged by values of another course, a difference would get a word that is not about it.
@@ -232,6 +321,10 @@ class Explainer {
   const ExplainSettings& settings_;
   Replays& replays_;
   std::int64_t start_ = 1;
+  std::int64_t parted_step_ = 0;           // in which a source was found
+  std::vector<OperatorRecord> our_calls_;  // of that step
+  std::vector<OperatorRecord> their_calls_;
+  GivenCalls given_;
   LegitimateRatio legitimate_;
   std::filesystem::path measured_folder_;
   std::filesystem::path expected_folder_;

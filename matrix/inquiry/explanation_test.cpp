@@ -59,7 +59,7 @@ TEST_CASE("each side is replayed up to the difference, and the call captured fro
   ScriptedReplays replays;
   replays.stacks["stack-b"] = {{"forward fc2 aten::addmm", 4, 4, 7}};
   compare_stacks(replays, explained());
-  REQUIRE(replays.calls.size() == 2);
+  REQUIRE(replays.calls.size() == 4);  // the last two give values to what is behind
   for (const ReplayTask& task : replays.calls[0]) {
     CHECK(task.request.replay->from_state.empty());
     CHECK(task.request.replay->last_step == 4);
@@ -127,7 +127,7 @@ TEST_CASE("a defect behind a harmless difference, fed by equal inputs, is found,
   CHECK(second.budget->measured_error_rel > 0.01);
   CHECK(second.budget->expected_error_rel < 1e-6);
   CHECK(found.element->tensor == "output 0 of aten::addmm");
-  CHECK(found.calls_apart > 3);
+  CHECK(found.calls_apart == 0);  // on the values of the other side each of them makes what its partner makes
   REQUIRE(replays.calls.size() >= 2);
   const Replay& capture = *replays.calls[1][0].request.replay;
   CHECK(capture.capture->index == 0);

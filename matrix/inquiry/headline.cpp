@@ -222,7 +222,9 @@ void give_headlines(Explanation& explanation) {
   if (!has_first_source(explanation) && !is_bad_by_itself(blamed)) return;
   Headline headline = headline_of(blamed, explanation);
   if (&blamed != &explanation) {
-    headline.sentence = fmt::format("behind the first difference, {}: {}", place_of(blamed), headline.sentence);
+    headline.sentence =
+        fmt::format("behind the first difference, {}{}: {}", place_of(blamed),
+                    blamed.on_given_values ? ", on the values of the expected side" : "", headline.sentence);
     if (has_first_source(explanation)) {
       headline.sentence +=
           fmt::format("; the first one by itself: {}", to_string(headline_of(explanation, explanation).word));

@@ -172,6 +172,15 @@ FurtherSource further(const std::string& name, double of_bound) {
   return source;
 }
 
+TEST_CASE("of what was judged on given values the headline says so", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.further_sources = {further("aten::mul_", 3)};
+  explanation.further_sources[0].on_given_values = true;
+  CHECK(told(explanation)
+            .starts_with("defect: behind the first difference, aten::mul_ (optimizer of `fc2.weight`), on "
+                         "the values of the expected side: aten::mul_ is off"));
+}
+
 TEST_CASE("a defect behind a first difference that is rounding is the headline, and named", "[headline]") {
   Explanation explanation = of_one_call();
   explanation.further_sources = {further("aten::add", 0.5), further("aten::mul_", 3)};

@@ -94,6 +94,8 @@ class ScriptedReplays : public Replays {
     std::int64_t lines = 0;
     const std::int64_t last = last_step_of(request);
     for (std::int64_t step = first_step_of(request); step <= last; ++step) {
+      network.given = replay.given_values && replay.given_values->step == step ? values_of(*replay.given_values)
+                                                                               : decltype(network.given){};
       network.step(step, !replay.hold_state);
       record_step(request, step, step == last, network, chain, *attempt.lead().trace);
       if (step >= replay.operators_from && step <= replay.operators_to) {
@@ -105,6 +107,7 @@ class ScriptedReplays : public Replays {
           capture(network, replay.further_captures[i], outcome.folder / operator_tensors_file(i + 1));
         }
       }
+      if (replay.keep_values && replay.keep_values->step == step) keep(network, *replay.keep_values, outcome.folder);
       if (replay.hold_state) save_gradients(network, step, step == replay.first_step, outcome.folder);
       if (!replay.hold_state) save_if_asked(replay, step, network, outcome.folder);
       attempt.lead().result->steps_completed = step;
@@ -120,15 +123,40 @@ class ScriptedReplays : public Replays {
   static void load(const std::string& from_state, SyntheticNetwork& network) {
     if (from_state.empty()) return;
     const auto file = SafetensorsFile::open(from_state);
-    for (auto& [name, tensor] : network.state()) {
-      const TensorView& stored = *find_tensor(file.tensors(), name);
-      for (std::size_t i = 0; i < tensor.values.size(); ++i) {
-        const ElementType type = stored.dtype == "F32" ? ElementType::fp32 : ElementType::fp64;
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, stored.bytes.data() + i * element_bytes(type), element_bytes(type));
-        tensor.values[i] = element_value(type, bits);
-      }
+    for (auto& [name, tensor] : network.state()) tensor = loaded(*find_tensor(file.tensors(), name));
+  }
+
+  static SyntheticTensor loaded(const TensorView& stored) {
+    const ElementType type = stored.dtype == "BF16"  ? ElementType::bf16
+                             : stored.dtype == "F32" ? ElementType::fp32
+                                                     : ElementType::fp64;
+    SyntheticTensor tensor{stored.shape, {}, type == ElementType::bf16};
+    for (std::size_t at = 0; at < stored.bytes.size(); at += element_bytes(type)) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, stored.bytes.data() + at, element_bytes(type));
+      tensor.values.push_back(element_value(type, bits));
     }
+    return tensor;
+  }
+
+  // What a worker does of given_values: of calls whose values are in the file.
+  static std::map<std::int64_t, SyntheticTensor> values_of(const GivenValues& given) {
+    const auto file = SafetensorsFile::open(given.file);
+    std::map<std::int64_t, SyntheticTensor> values;
+    for (const GivenOutputs& call : given.calls) {
+      const TensorView* value = find_tensor(file.tensors(), call.digests.front());
+      if (value != nullptr) values.emplace(call.index, loaded(*value));
+    }
+    return values;
+  }
+
+  static void keep(const SyntheticNetwork& network, const KeptValues& asked, const std::filesystem::path& folder) {
+    std::map<std::string, const SyntheticTensor*> kept;
+    for (const SyntheticCall& call : network.calls) {
+      const std::string& digest = call.record.outputs.front().digest;
+      if (std::ranges::find(asked.digests, digest) != asked.digests.end()) kept[digest] = &call.output;
+    }
+    save(folder / kValuesFile, {kept.begin(), kept.end()}, network.rounding());
   }
 
   // At level `step` the state counts only at the worker's cadence.

@@ -203,6 +203,9 @@ class WorkloadTest {
         return first.step == step && first.role == "input";
       case PlantedAt::any_moment:
         return first.step == step && first.role == "optimizer_state";
+      case PlantedAt::own_update:
+        return (first.step == step && first.role == "optimizer_state" && first.tensor.starts_with(tensor + ".")) ||
+               (first.step == step + 1 && first.role == "parameter" && first.tensor == tensor);
       case PlantedAt::next_parameters:
         return first.role == "parameter" && (first.step == step + 1 || step == request.workload.steps);
       case PlantedAt::operator_output:
@@ -254,7 +257,8 @@ class WorkloadTest {
 
   // A fault must be found and located every time; what may keep the bits only where it changes them.
   static void conclude(const SelftestFault& fault, SelftestRow& row) {
-    const bool may_keep_bits = fault.place == PlantedAt::anywhere || fault.target == FaultTarget::product;
+    const bool may_keep_bits = fault.place == PlantedAt::anywhere || fault.place == PlantedAt::own_update ||
+                               fault.target == FaultTarget::product;
     if (!may_keep_bits && row.found < row.planted) {
       row.problem = fmt::format("{} of {} not found", row.planted - row.found, row.planted);
     } else if (row.located < row.found) {

@@ -15,6 +15,7 @@ enum class PlantedAt {
   moment,           // its first moment after that step
   input,            // the batch of that step
   any_moment,       // some optimizer state after that step
+  own_update,       // what the optimizer keeps of the tensor named after that step, or it entering the next
   next_parameters,  // some parameter entering the next step
   operator_output,  // anything in that step
   end_of_run,       // the run ends in that step, because its loss is not finite

@@ -16,11 +16,11 @@ bool has_both_sides(const DifferenceSource& source) {
   return source.region && source.region->measured.at.step > 0 && source.region->expected.at.step > 0;
 }
 
-std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation) {
+std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_given_values) {
   std::vector<DifferenceSource*> sources;
   std::set<std::string> operators;
   std::int64_t bytes = 0;
-  if (has_both_sides(explanation)) {
+  if (!on_given_values && has_both_sides(explanation)) {
     sources.push_back(&explanation);
     operators.insert(operator_of(explanation));
     bytes = capture_bytes(explanation);
@@ -28,6 +28,7 @@ std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation) {
   for (const bool is_second_look : {false, true}) {
     for (FurtherSource& source : explanation.further_sources) {
       if (!source.inputs_agree || !has_both_sides(source)) continue;
+      if (source.on_given_values != on_given_values) continue;
       if (operators.insert(operator_of(source)).second == is_second_look) continue;
       if (std::find(sources.begin(), sources.end(), &source) != sources.end()) continue;
       const std::int64_t with_it = bytes + capture_bytes(source);

@@ -22,7 +22,8 @@ inline constexpr std::int64_t kMostCaptureBytes = std::int64_t{1} << 30;
 bool has_both_sides(const DifferenceSource& source);
 
 // The first source ahead, and of the others one of every operator before a second of any; none without both sides.
-std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation);
+// Those found on given values are captured on them, by another replay, and the rest by one without.
+std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_given_values = false);
 
 class SideCaptures {
  public:

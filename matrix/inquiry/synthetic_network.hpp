@@ -59,7 +59,8 @@ inline double next_up(double value, Rounding round) {
 // What a side does otherwise. `site`: an operator's first output, "forward fc1 aten::addmm"; its constants, "constants
 // forward fc1 aten::addmm"; what is changed between operators: "input", "parameter NAME" before a step, "gradient NAME"
 // before the update, "moment NAME" after it. "decomposed act": the ReLU is made by three calls, a product by three, a
-// quotient by three and a ReLU; `change` makes the second three. "cast fc1": its output goes through bfloat16 and back.
+// quotient by three and a ReLU; `change` makes the second three. "doubled NAME": the update takes half of twice the
+// moment; `change` makes the two. "cast fc1": its output goes through bfloat16 and back.
 struct Deviation {
   std::string site;
   std::int64_t first_step = 1;
@@ -154,6 +155,7 @@ class SyntheticNetwork {
   std::vector<SyntheticCall> calls;
   std::vector<TensorRecord> tensors;
   std::map<std::string, SyntheticTensor> gradients;
+  std::map<std::int64_t, SyntheticTensor> given;    // by index of a call: what it hands on instead of what it makes
   std::map<std::string, SyntheticTensor> exact_of;  // by digest: what a call or stretch is meant to make, in fp64
   double loss = 0;
 
@@ -227,8 +229,9 @@ class SyntheticNetwork {
     for (const SyntheticTensor& input : inputs) made.record.inputs.push_back(in_record(input));
     made.inputs = std::move(inputs);
     exact_of.try_emplace(digest(made.output), made.exact);
+    const auto handed_on = given.find(made.record.index);
     calls.push_back(made);
-    return made.output;
+    return handed_on == given.end() ? made.output : handed_on->second;
   }
 
   // a (rows, inner) times b, as (inner, columns) or transposed.
@@ -372,11 +375,22 @@ class SyntheticNetwork {
       });
       state_[moment(name)] = fresh;
       const SyntheticTensor old = state_.at(name);
-      state_[name] = call("optimizer", name, "aten::addcdiv_", {old, fresh}, [&](Rounding round) {
-        return elementwise(old, fresh, round, [](double p, double m) { return p - 0.1 * m; });
+      const SyntheticTensor direction = doubled_if_asked(name, fresh);
+      const double size = is_asked("doubled " + name) ? 0.05 : 0.1;
+      state_[name] = call("optimizer", name, "aten::addcdiv_", {old, direction}, [&](Rounding round) {
+        return elementwise(old, direction, round, [&](double p, double m) { return p - size * m; });
       });
     }
     decay();
+  }
+
+  SyntheticTensor doubled_if_asked(const std::string& name, const SyntheticTensor& moment) {
+    if (!is_asked("doubled " + name)) return moment;
+    SyntheticTensor factor{{1}, {2}};
+    deviate("doubled " + name, factor);
+    return call("optimizer", name, "aten::mul", {moment}, [&](Rounding round) {
+      return elementwise(moment, moment, round, [&](double m, double) { return m * factor.values.front(); });
+    });
   }
 
   // Of a weight that nothing else reads: whatever differs before, it takes equal values.

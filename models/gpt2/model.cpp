@@ -132,7 +132,7 @@ class Gpt2Pass {
 
   at::Tensor layer_norm(const at::Tensor& x, std::size_t weight, const std::string& name) {
     return tapped(at::layer_norm(input_of_norm(x, name, step_), {size_.width}, step_.parameter(weight),
-                                 step_.parameter(weight + 1), kLayerNormEpsilon),
+                                 step_.parameter(weight + 1), epsilon_of_norm(kLayerNormEpsilon, name, step_)),
                   name);
   }
 

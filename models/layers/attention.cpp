@@ -48,9 +48,9 @@ at::Tensor future_of(std::int64_t context, const at::Tensor& like) {
 
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& future,
                   const std::string& name, StepContext& step) {
-  const at::Tensor heads = step.knob("attention") == "written_out"
-                               ? written_out(query, key, value, future, name, step)
-                               : fused(query, key, value, future.defined());  // (B, H, T, D)
+  const bool is_fused = step.knob("attention") != "written_out" || step.plants("attention_fused", name + ".mixed");
+  const at::Tensor heads = is_fused ? fused(query, key, value, future.defined())
+                                    : written_out(query, key, value, future, name, step);  // (B, H, T, D)
   const at::Tensor mixed = heads.transpose(1, 2).reshape({query.size(0), query.size(2), -1});
   step.tap(mixed, name + ".mixed");
   return mixed;

@@ -70,7 +70,8 @@ at::Tensor Pass::patches(const at::Tensor& image, const std::string& name, const
 at::Tensor Pass::layer_norm(const at::Tensor& x, const std::string& name) {
   const at::Tensor& weight = next_parameter();
   const at::Tensor input = input_of_norm(x, name, step_);
-  return shown(at::layer_norm(input, {x.size(-1)}, weight, next_parameter(), kEpsilon), name);
+  const double epsilon = epsilon_of_norm(kEpsilon, name, step_);
+  return shown(at::layer_norm(input, {x.size(-1)}, weight, next_parameter(), epsilon), name);
 }
 
 // Written out: the operator came with LibTorch 2.4.

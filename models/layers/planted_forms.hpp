@@ -1,6 +1,6 @@
 // The calls that a drill has a model make instead of its own: a GELU in single operators, with the right constant or
-// with a wrong one, and a cast that the other side has not. A fault in an operator's output cannot show what an
-// upgrade does, which is to call other operators.
+// with a wrong one, a cast that the other side has not, another epsilon. A fault in an operator's output cannot show
+// what an upgrade does, which is to call other operators.
 #pragma once
 
 #include <string>
@@ -18,5 +18,8 @@ at::Tensor gelu_of(const at::Tensor& x, const std::string& name, StepContext& st
 
 // What the normalisation `name` takes: `x`, or `x` by way of bfloat16.
 at::Tensor input_of_norm(const at::Tensor& x, const std::string& name, StepContext& step);
+
+// What it adds to the variance: `epsilon`, or a tenth more.
+double epsilon_of_norm(double epsilon, const std::string& name, StepContext& step);
 
 }  // namespace reprobench

@@ -94,6 +94,7 @@ _EXPLANATION = {
 _FURTHER = [
     {
         "headline": {"word": "defect", "sentence": "aten::mul_ is off by more than it can round"}, "inputs_agree": True,
+        "on_given_values": True,
         "operator": {
             "measured": {**_call(31, "0.99", 61), "name": "aten::mul_", "pass": "optimizer", "module": "fc2.weight"},
             "expected": {**_call(32, "0.99", 62), "name": "aten::mul_", "pass": "optimizer", "module": "fc2.weight"},

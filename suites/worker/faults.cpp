@@ -40,7 +40,8 @@ struct FaultKind {
 };
 
 // What a model asks for when it computes a module (models/layers/).
-constexpr std::string_view kInModels[] = {"gelu_constant", "gelu_written_out", "attention_scale", "cast_inserted"};
+constexpr std::string_view kInModels[] = {"gelu_constant",   "gelu_written_out", "gelu_bias",    "norm_epsilon",
+                                          "attention_scale", "attention_fused",  "cast_inserted"};
 
 [[noreturn]] void refuse(const std::string& why) { throw RunFailure("bad_request", "inject: " + why); }
 
@@ -164,6 +165,14 @@ void atomic_add(const FaultSite& site) {
 // Ten times the usual one, from this step on. Of AdamW too; SGD has none.
 void adam_epsilon(const FaultSite& site) { site.state.optimizer().set_epsilon(1e-7); }
 
+// Of one parameter, by other calls from this step on.
+void adam_written_out(const FaultSite& site) {
+  site.state.write_out(*site.state.index_of(site.injection.tensor), AdamForm::textbook);
+}
+void adam_epsilon_unscaled(const FaultSite& site) {
+  site.state.write_out(*site.state.index_of(site.injection.tensor), AdamForm::unscaled_epsilon);
+}
+
 void skip_update(const FaultSite&) {}
 
 // What the kernel does to a process when memory runs out, and a debugger that attaches to it.
@@ -235,6 +244,8 @@ constexpr FaultKind kKinds[] = {
     {"weight_sign",     FaultPhase::before_step,       Target::parameter, &weight_sign},
     {"moment_ulp",      FaultPhase::after_update,      Target::kept,      &moment_ulp},
     {"adam_epsilon",    FaultPhase::before_step,       Target::epsilon,   &adam_epsilon},
+    {"adam_written_out", FaultPhase::before_step,      Target::trained,   &adam_written_out},
+    {"adam_epsilon_unscaled", FaultPhase::before_step, Target::trained,   &adam_epsilon_unscaled},
     {"loader_slow",     FaultPhase::before_step,       Target::none,      &loader_slow},
     {"process_killed",  FaultPhase::before_step,       Target::none,      &process_killed},
     {"process_stopped", FaultPhase::before_step,       Target::none,      &process_stopped},
@@ -294,6 +305,11 @@ void check_settings(const FaultKind& kind, const FaultSite& site, const CellRequ
   }
   if (kind.apply == &parameters_kept_whole && !state.sharding().shares_parameters()) {
     refuse("only with `zero_stage: 3` on several ranks are whole parameters dropped");
+  }
+  const bool is_form = kind.apply == &adam_written_out || kind.apply == &adam_epsilon_unscaled;
+  if (is_form && !state.optimizer().has_epsilon()) refuse("the model's optimizer is not Adam");
+  if (is_form && !state.updates_by_operators()) {
+    refuse("only an update by operators, tensor by tensor where the training runs, can be written otherwise");
   }
   const auto overlap = request.knobs.find("overlap");
   if (kind.apply == &in_exchange && (overlap == request.knobs.end() || overlap->second != "on")) {

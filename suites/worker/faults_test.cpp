@@ -108,6 +108,28 @@ TEST_CASE("a model makes other calls in the module named, or in all that have it
   CHECK(first("gelu_written_out", "h.1.mlp.gelu", 2) == "2 h.1.mlp.gelu");
   CHECK(first("attention_scale", "h.3.attn.scores", 1) == "1 h.3.attn.scores");
   CHECK(first("cast_inserted", "h.1.ln_2", 1) == "1 h.1.ln_2");
+  CHECK(first("gelu_bias", "h.2.mlp.gelu", 2) == "2 h.2.mlp.gelu");
+  CHECK(first("norm_epsilon", "h.2.ln_1", 1) == "1 h.2.ln_1");
+  CHECK(first("attention_fused", "h.1.attn.mixed", 1) == "1 h.1.attn.mixed");
+}
+
+TEST_CASE("an update is written otherwise for the parameter named, from the step on, and by operators alone",
+          "[worker][fault]") {
+  CellRequest request = training_request(mlp(), 3, TraceLevel::tensor);
+  const TrainingTrace clean = train(request);
+  const char* const kind = GENERATE("adam_written_out", "adam_epsilon_unscaled");
+  request.inject = Injection{kind, 2, "fc1.weight", 0};
+  const TrainingTrace planted = train(request);
+  const auto is_as_clean = [&](std::size_t step, const char* name) {
+    return digest_at(planted, step, TensorRole::parameter, name) == digest_at(clean, step, TensorRole::parameter, name);
+  };
+  CHECK(is_as_clean(2, "fc1.weight"));
+  CHECK_FALSE(is_as_clean(3, "fc1.weight"));
+  CHECK(is_as_clean(3, "fc2.weight"));
+  request.knobs["optimizer_layout"] = "flat";
+  CHECK_THROWS_WITH(train(request),
+                    "inject: only an update by operators, tensor by tensor where the training runs, can be written "
+                    "otherwise");
 }
 
 TEST_CASE("a drill that has nothing to change is refused from its step on", "[worker][fault]") {

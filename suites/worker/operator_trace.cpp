@@ -72,13 +72,14 @@ void append(int file, const std::string& text) {
 
 }  // namespace
 
-OperatorTrace::OperatorTrace(const std::filesystem::path& folder, bool writes_calls,
-                             const std::vector<OperatorSite>& captures)
-    : writes_calls_(writes_calls) {
-  for (const OperatorSite& site : captures) {
+OperatorTrace::OperatorTrace(const std::filesystem::path& folder, const Replay& replay)
+    : writes_calls_(replay.operators_from > 0) {
+  for (const OperatorSite& site : replay.captures()) {
     captures_.push_back(std::make_unique<CapturedSite>(site, folder / operator_tensors_file(captures_.size())));
   }
-  if (!writes_calls) return;
+  if (replay.keep_values) keeper_ = std::make_unique<ValueKeeper>(*replay.keep_values, folder / kValuesFile);
+  if (replay.given_values) giver_ = std::make_unique<ValueGiver>(*replay.given_values);
+  if (!writes_calls_) return;
   file_ = open((folder / kOperatorsFile).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), kOperatorsFile);
 }
@@ -181,8 +182,15 @@ void OperatorTrace::ended(OperatorCall& call) {
     running_.back().module = record.module;
   }
   for (const auto& capture : captures_) capture->ended(call, step_, record.index);
+  hand_on(call, record);
   records_.push_back(std::move(record));
   sequence_nrs_.push_back(call.is_backward_node ? -1 : call.sequence_nr);
+}
+
+void OperatorTrace::hand_on(const OperatorCall& call, const OperatorRecord& record) {
+  if (keeper_ && keeper_->step() == step_) keeper_->keep(call, record);
+  if (!giver_ || giver_->step() != step_) return;
+  for (const at::Tensor& written : giver_->give(call, record)) contents_.forget(written);
 }
 
 void OperatorTrace::end_step() {
@@ -197,6 +205,7 @@ void OperatorTrace::end_step() {
   std::string text;
   for (const OperatorRecord& record : records_) text += operator_line(record, seq_++);
   append(file_, text);
+  if (keeper_ && keeper_->step() == step_) keeper_->write();
 }
 
 }  // namespace reprobench

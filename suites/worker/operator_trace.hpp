@@ -14,6 +14,7 @@
 #include "matrix/contract/operator_record.hpp"
 #include "matrix/contract/replay.hpp"
 #include "suites/worker/digest_cache.hpp"
+#include "suites/worker/given_values.hpp"
 #include "suites/worker/operator_hook.hpp"
 #include "suites/worker/tensor_makers.hpp"
 
@@ -23,8 +24,8 @@ class CapturedSite;
 
 class OperatorTrace final : public OperatorListener {
  public:
-  // Without `writes_calls` only `captures` are kept.
-  OperatorTrace(const std::filesystem::path& folder, bool writes_calls, const std::vector<OperatorSite>& captures);
+  // Throws RunFailure "bad_request" for given values that cannot be read.
+  OperatorTrace(const std::filesystem::path& folder, const Replay& replay);
   ~OperatorTrace() override;
 
   void begin_step(std::int64_t step);
@@ -45,9 +46,12 @@ class OperatorTrace final : public OperatorListener {
   void add_inputs(OperatorRecord& record, const OperatorCall& call);
   void add_outputs(OperatorRecord& record, const OperatorCall& call);
   std::string module_of(const OperatorCall& call);
+  void hand_on(const OperatorCall& call, const OperatorRecord& record);
 
-  bool writes_calls_;
+  bool writes_calls_;  // or only captures are kept
   std::vector<std::unique_ptr<CapturedSite>> captures_;
+  std::unique_ptr<ValueKeeper> keeper_;
+  std::unique_ptr<ValueGiver> giver_;
   int file_ = -1;
   std::int64_t seq_ = 0;
   std::int64_t step_ = 0;

@@ -41,7 +41,8 @@ class Adam final : public Optimizer {
   }
 
   void step(const TrainedTensors& tensors, const at::Tensor* on_device) const override {
-    const auto& [parameter, kept, scratch, decays] = tensors;
+    if (tensors.form != AdamForm::folded) return step_written_out(tensors);
+    const auto& [parameter, kept, scratch, decays, form] = tensors;
     const at::Tensor& gradient = parameter.grad();
     at::Tensor& exp_avg = kept[0];
     at::Tensor& exp_avg_square = kept[1];
@@ -74,6 +75,19 @@ class Adam final : public Optimizer {
  private:
   static constexpr std::string_view kKept[] = {"exp_avg", "exp_avg_sq"};
 
+  void step_written_out(const TrainedTensors& tensors) const {
+    const at::Tensor& gradient = tensors.parameter.grad();
+    at::Tensor& exp_avg = tensors.kept[0];
+    at::Tensor& exp_avg_square = tensors.kept[1];
+    const double correction = std::sqrt(1 - beta2_power_);
+    if (tensors.decays) tensors.parameter.mul_(remaining_);
+    exp_avg.mul_(settings_.beta1).add_(gradient, 1 - settings_.beta1);
+    exp_avg_square.mul_(settings_.beta2).addcmul_(gradient, gradient, 1 - settings_.beta2);
+    const double epsilon = tensors.form == AdamForm::textbook ? settings_.epsilon : epsilon_;
+    const at::Tensor size = (exp_avg_square.sqrt() / correction).add_(epsilon);
+    tensors.parameter.addcdiv_(exp_avg, size, -step_size_ / correction);
+  }
+
   AdamNumbers of_step() const { return {settings_.beta1, settings_.beta2, epsilon_, step_size_, remaining_}; }
 
   AdamSettings settings_;
@@ -100,7 +114,7 @@ class Sgd final : public Optimizer {
   }
 
   void step(const TrainedTensors& tensors, const at::Tensor* on_device) const override {
-    const auto& [parameter, kept, scratch, decays] = tensors;
+    const auto& [parameter, kept, scratch, decays, form] = tensors;
     at::Tensor direction = parameter.grad();
     if (decays) direction = scratch.copy_(direction).add_(parameter, settings_.weight_decay);
     if (!kept.empty()) direction = kept[0].mul_(settings_.momentum).add_(direction);

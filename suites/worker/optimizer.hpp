@@ -22,6 +22,10 @@ namespace reprobench {
 // Numbers of an optimizer's state that are no tensors, by name.
 using OptimizerNumbers = std::map<std::string, double>;
 
+// How Adam's update is written, in a drill: folded as it is (begin() below), or with the bias corrections at their
+// places in the textbook, which is the same in exact arithmetic; or so with the epsilon that belongs to the folded one.
+enum class AdamForm { folded, textbook, unscaled_epsilon };
+
 // A parameter as its optimizer sees it. `kept` is what the optimizer remembers of it, one tensor for each of
 // Optimizer::keeps(), of the parameter's shape and type; `scratch` is one more, so that a step allocates nothing.
 struct TrainedTensors {
@@ -29,6 +33,7 @@ struct TrainedTensors {
   std::vector<at::Tensor>& kept;
   at::Tensor& scratch;
   bool decays;
+  AdamForm form = AdamForm::folded;
 };
 
 class Optimizer {

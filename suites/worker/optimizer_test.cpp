@@ -33,7 +33,8 @@ struct Trained {
   std::unique_ptr<Optimizer> optimizer;
 };
 
-Trained train(const OptimizerSettings& settings, bool decays, NumbersLie where = NumbersLie::on_host) {
+Trained train(const OptimizerSettings& settings, bool decays, NumbersLie where = NumbersLie::on_host,
+              AdamForm form = AdamForm::folded) {
   Trained trained{{}, {}, make_optimizer(settings)};
   at::Tensor parameter = at::empty({3}, at::kDouble);
   at::Tensor scratch = at::empty({3}, at::kDouble);
@@ -54,7 +55,7 @@ Trained train(const OptimizerSettings& settings, bool decays, NumbersLie where =
       for (std::size_t i = 0; i < trained.kept.size(); ++i) elements.kept[i] = trained.kept[i].data_ptr<double>();
       trained.optimizer->step(elements);
     } else {
-      trained.optimizer->step({parameter, trained.kept, scratch, decays}, on_device);
+      trained.optimizer->step({parameter, trained.kept, scratch, decays, form}, on_device);
     }
   }
   std::copy(values, values + 3, trained.weights.begin());
@@ -102,6 +103,18 @@ TEST_CASE("adam is Kingma and Ba's, with its bias corrections", "[worker][optimi
   const AdamSettings adam{.beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-3};
   const auto where = GENERATE(NumbersLie::on_host, NumbersLie::on_device, NumbersLie::in_one_pass);
   check_close(train(adam, false, where).weights, adam_by_definition(adam, 0));
+}
+
+TEST_CASE("adam written out as in the textbook is the same, and with the folded form's epsilon it is not",
+          "[worker][optimizer]") {
+  const AdamWSettings adamw{{.beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-3}, 0.3};
+  const Weights defined = adam_by_definition(adamw.adam, 0.3);
+  check_close(train(adamw, true, NumbersLie::on_host, AdamForm::textbook).weights, defined);
+  const Weights wrong = train(adamw, true, NumbersLie::on_host, AdamForm::unscaled_epsilon).weights;
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(wrong[i] != Approx(defined[i]).epsilon(1e-6));
+    CHECK(wrong[i] == Approx(defined[i]).epsilon(1e-2));
+  }
 }
 
 TEST_CASE("adam's first step is the learning rate in the gradient's direction", "[worker][optimizer]") {

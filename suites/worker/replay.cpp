@@ -25,15 +25,8 @@ void draw_gradient(std::uint64_t seed, const std::string& name, const at::Tensor
   parameter.mutable_grad() = gradient.to(parameter.options());
 }
 
-std::vector<OperatorSite> captures_of(const Replay& replay) {
-  if (!replay.capture) return {};
-  std::vector<OperatorSite> sites{*replay.capture};
-  sites.insert(sites.end(), replay.further_captures.begin(), replay.further_captures.end());
-  return sites;
-}
-
 bool captures_in(const Replay& replay, std::int64_t step) {
-  const auto sites = captures_of(replay);
+  const auto sites = replay.captures();
   return std::any_of(sites.begin(), sites.end(), [step](const OperatorSite& site) { return site.step == step; });
 }
 
@@ -54,7 +47,7 @@ ReplayRecorder::ReplayRecorder(const CellRequest& request, const std::filesystem
     chain_before_ = read_snapshot(replay.from_state, state, {replay.first_step - 1, seed, workload, {}});
   }
   if (replay.operators_from > 0 || replay.capture) {
-    operators_ = std::make_unique<OperatorTrace>(folder, replay.operators_from > 0, captures_of(replay));
+    operators_ = std::make_unique<OperatorTrace>(folder, replay);
   }
   if (replay.hold_state) {
     for (const StateTensor& tensor : state.tensors()) {
@@ -71,8 +64,7 @@ bool ReplayRecorder::updates() const { return !request_.replay || !request_.repl
 void ReplayRecorder::begin_step(std::int64_t step) {
   std::vector<OperatorListener*> listeners;
   if (fault_ != nullptr) listeners.push_back(fault_);
-  if (operators_ && ((step >= request_.replay->operators_from && step <= request_.replay->operators_to) ||
-                     captures_in(*request_.replay, step))) {
+  if (operators_ && (request_.replay->records_operators(step) || captures_in(*request_.replay, step))) {
     recording_ = operators_.get();
     recording_->begin_step(step);
     listeners.push_back(recording_);

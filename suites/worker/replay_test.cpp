@@ -218,6 +218,103 @@ TEST_CASE("with a held state every step leaves gradients of another batch and th
   CHECK_FALSE(first.tensors.at("gradient/fc1.weight").equal(second.tensors.at("gradient/fc1.weight")));
 }
 
+// A clean run of three steps and one with a product of step 2 summed in another order, the operators of that step on
+// record.
+struct GivenScene {
+  TemporaryFolder clean_folder;
+  TemporaryFolder faulty_folder;
+  CellRequest clean = mlp_request(3);
+  CellRequest faulty = mlp_request(3);
+  std::vector<OperatorRecord> clean_calls;
+
+  GivenScene() {
+    clean.replay = steps_of(1, 2);
+    clean.replay->operators_from = clean.replay->operators_to = 2;
+    clean.replay->snapshots_after = {2};
+    faulty.replay = clean.replay;
+    faulty.inject = Injection{"reduction_order", 2, "", 0};
+    train(clean, clean_folder.path());
+    clean_calls = calls_in(clean_folder.path());
+    clean.replay->keep_values = KeptValues{2, {}};
+    faulty.replay->given_values = GivenValues{clean_folder.path() / kValuesFile, 2, {}};
+    for (const OperatorRecord& call : clean_calls) {
+      GivenOutputs given{call.index, {}};
+      for (const OperatorTensor& output : call.outputs) {
+        given.digests.push_back(output.dtype == "float32" ? output.digest : "");
+        if (given.digests.back().empty()) continue;
+        clean.replay->keep_values->digests.push_back(output.digest);
+      }
+      faulty.replay->given_values->calls.push_back(given);
+    }
+  }
+
+  // Of the faulty run: calls that take other values than the clean run's, and calls that make others.
+  std::pair<int, int> apart() {
+    train(faulty, faulty_folder.path());
+    const auto calls = calls_in(faulty_folder.path());
+    REQUIRE(calls.size() == clean_calls.size());
+    std::pair<int, int> counted;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      counted.first += calls[i].inputs != clean_calls[i].inputs ? 1 : 0;
+      counted.second += calls[i].outputs != clean_calls[i].outputs ? 1 : 0;
+    }
+    return counted;
+  }
+};
+
+TEST_CASE("calls that are given what another run's made take what that run's took, and it goes on as that run did",
+          "[worker][replay]") {
+  GivenScene scene;
+  train(scene.clean, scene.clean_folder.path());
+  const auto given = scene.apart();
+  CHECK(given.first == 0);
+  CHECK(given.second == 1);  // the product, as it was made
+  const TensorFile theirs = read_tensors(scene.clean_folder.path() / snapshot_file(2));
+  const TensorFile ours = read_tensors(scene.faulty_folder.path() / snapshot_file(2));
+  for (const auto& [name, tensor] : theirs.tensors) CHECK(tensor.equal(ours.tensors.at(name)));
+  SECTION("without them everything behind differs") {
+    scene.faulty.replay->given_values.reset();
+    const auto plain = scene.apart();
+    CHECK(plain.first > 10);
+    CHECK(plain.second > 10);
+  }
+  SECTION("in another step nothing is given") {
+    scene.faulty.replay->operators_from = 1;
+    scene.faulty.replay->given_values->step = 1;
+    train(scene.faulty, scene.faulty_folder.path());
+    const TensorFile apart = read_tensors(scene.faulty_folder.path() / snapshot_file(2));
+    CHECK_FALSE(apart.tensors.at("fc1.weight").equal(theirs.tensors.at("fc1.weight")));
+  }
+}
+
+TEST_CASE("only the values asked for are kept, each under its digest", "[worker][replay]") {
+  GivenScene scene;
+  auto& digests = scene.clean.replay->keep_values->digests;
+  const std::string wanted = digests.front();
+  digests = {wanted, std::string(32, '0')};
+  train(scene.clean, scene.clean_folder.path());
+  const TensorFile kept = read_tensors(scene.clean_folder.path() / kValuesFile);
+  REQUIRE(kept.tensors.size() == 1);
+  CHECK(to_hex(digest_of(kept.tensors.at(wanted))) == wanted);
+  CHECK(scene.apart().first > 10);  // one value alone brings nobody back
+}
+
+TEST_CASE("given values that are missing, cut or another's are refused", "[worker][replay]") {
+  GivenScene scene;
+  train(scene.clean, scene.clean_folder.path());
+  const auto file = scene.clean_folder.path() / kValuesFile;
+  CHECK_NOTHROW(scene.apart());
+  SECTION("missing") { std::filesystem::remove(file); }
+  SECTION("cut") { std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1); }
+  SECTION("under another's digest") {
+    NamedTensors tensors;
+    for (const auto& [digest, value] : read_tensors(file).tensors) tensors.emplace_back(digest, value);
+    std::swap(tensors.front().second, tensors.back().second);
+    write_tensors(file, tensors, {});
+  }
+  CHECK_THROWS_AS(scene.apart(), RunFailure);
+}
+
 TEST_CASE("every kind of fault changes the run, and without it the run is the same again", "[worker][replay]") {
   const TemporaryFolder folder;
   CellRequest request = mlp_request(4);

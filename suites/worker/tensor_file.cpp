@@ -20,7 +20,8 @@ at::ScalarType scalar_type_of(const std::string& dtype) {
   if (dtype == "BF16") return at::kBFloat16;
   if (dtype == "F16") return at::kHalf;
   if (dtype == "I64") return at::kLong;
-  throw RunFailure("bad_request", "a state cannot hold tensors of " + dtype);
+  if (dtype == "BOOL") return at::kBool;
+  throw RunFailure("bad_request", "a replay takes no tensors of " + dtype);
 }
 
 std::string read_bytes(const std::filesystem::path& path) {

@@ -279,7 +279,8 @@ TEST_CASE("every kind of fault a request may name can be planted", "[worker]") {
     if (kind.name == "process_killed" || kind.name == "process_stopped") continue;  // they end or stop this process
     INFO(kind.name);
     // Other calls are made where a model has such a module: an mlp has neither a GELU nor attention nor a norm.
-    const std::string_view of_modules[] = {"gelu_constant", "gelu_written_out", "attention_scale", "cast_inserted"};
+    const std::string_view of_modules[] = {"gelu_constant",   "gelu_written_out", "gelu_bias",    "norm_epsilon",
+                                           "attention_scale", "attention_fused",  "cast_inserted"};
     const bool is_of_module = std::ranges::find(of_modules, kind.name) != std::end(of_modules);
     const Model& model = is_of_module ? model_called("gpt2") : mlp();
     CellRequest request = training_request(model, 2, TraceLevel::tensor);

@@ -309,6 +309,10 @@ void TrainState::begin_update(std::int64_t step) {
   optimizer_->begin(learning_rate(step) * learning_rate_share_, numbers_->if_defined());
 }
 
+bool TrainState::updates_by_operators() const {
+  return flat_ == nullptr && offloaded_ == nullptr && numbers_->if_defined() == nullptr;
+}
+
 void TrainState::update_flat() {
   std::vector<at::Tensor> gradients(slots_.size());
   std::vector<bool> decays(slots_.size());
@@ -326,7 +330,8 @@ void TrainState::apply_update() {
   if (offloaded_ != nullptr) return update_on_host();
   for (const std::size_t i : with_gradient()) {
     Slot& slot = slots_[i];
-    optimizer_->step({updated(i), slot.kept, slot.scratch, slot.decays}, numbers_->if_defined());
+    const AdamForm form = i == written_out_.first ? written_out_.second : AdamForm::folded;
+    optimizer_->step({updated(i), slot.kept, slot.scratch, slot.decays, form}, numbers_->if_defined());
   }
 }
 

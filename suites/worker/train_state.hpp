@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/digest/digest.hpp"
@@ -129,6 +130,9 @@ class TrainState {
   // that parameter has none.
   void scale_learning_rate(double share) { learning_rate_share_ = share; }
   void hold(std::size_t index) { held_ = index; }
+  // In a drill; only where it updates by operators.
+  void write_out(std::size_t index, AdamForm form) { written_out_ = {index, form}; }
+  bool updates_by_operators() const;
 
   // For faults: that parameter's next update stays on the host; parameters stay whole until the pass has ended.
   void forget_to_return(std::size_t index) { offloaded_->forget_to_return(index); }
@@ -156,8 +160,9 @@ class TrainState {
   std::int64_t steps_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<StepNumbers> numbers_;
-  std::unique_ptr<FlatState> flat_;             // null: every tensor has memory of its own
-  std::unique_ptr<OffloadedUpdate> offloaded_;  // null: all of it lies where the training runs
+  std::unique_ptr<FlatState> flat_;                                    // null: every tensor has memory of its own
+  std::unique_ptr<OffloadedUpdate> offloaded_;                         // null: all of it lies where the training runs
+  std::pair<std::size_t, AdamForm> written_out_{0, AdamForm::folded};  // the parameter that is updated so
   std::vector<Slot> slots_;
   std::vector<Buffer> buffers_;
   std::vector<std::unique_ptr<at::Tensor>> added_;

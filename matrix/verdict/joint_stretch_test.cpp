@@ -1,0 +1,133 @@
+#include "matrix/verdict/joint_stretch.hpp"
+
+#include <map>
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+// Calls of an update, each as "name constants: what it takes > what it makes"; values are words, and equal words are
+// equal values.
+class Step {
+ public:
+  Step& call(const std::string& name, const std::string& constants, const std::vector<std::string>& takes,
+             const std::string& makes) {
+    OperatorRecord& record = calls_.emplace_back();
+    record.step = 1;
+    record.index = static_cast<std::int64_t>(calls_.size()) - 1;
+    record.name = name;
+    record.constants = constants;
+    record.pass = "optimizer";
+    for (const std::string& value : takes) {
+      record.inputs.push_back(tensor(value));
+      const auto maker = makers_.find(value);
+      record.inputs.back().made_by = maker == makers_.end() ? -1 : maker->second;
+    }
+    record.outputs.push_back(tensor(makes));
+    makers_[makes] = record.index;
+    return *this;
+  }
+
+  const std::vector<OperatorRecord>& calls() const { return calls_; }
+
+ private:
+  static OperatorTensor tensor(const std::string& value) {
+    static std::map<std::string, std::string> digests;
+    const std::string digest = std::to_string(100 + digests.size());
+    return {"float32", {4}, std::string(29, '0') + digests.try_emplace(value, digest).first->second};
+  }
+
+  std::vector<OperatorRecord> calls_;
+  std::map<std::string, std::int64_t> makers_;
+};
+
+Step folded() {
+  return Step()
+      .call("aten::sqrt", "", {"square"}, "root")
+      .call("aten::add_", "eps", {"root"}, "folded size")
+      .call("aten::addcdiv_", "-rate", {"weight", "moment", "folded size"}, "updated")
+      .call("aten::mul_", "0.9", {"other weight"}, "decayed");
+}
+
+Step written_out() {
+  return Step()
+      .call("aten::sqrt", "", {"square"}, "root")
+      .call("aten::div", "correction", {"root"}, "corrected root")
+      .call("aten::add_", "own eps", {"corrected root"}, "size")
+      .call("aten::addcdiv_", "-own rate", {"weight", "moment", "size"}, "otherwise updated")
+      .call("aten::mul_", "0.9", {"other weight"}, "decayed");
+}
+
+std::vector<std::int64_t> indices(const OperatorStretch& stretch) {
+  std::vector<std::int64_t> all;
+  for (const OperatorRecord& call : stretch.calls) all.push_back(call.index);
+  return all;
+}
+
+using Indices = std::vector<std::int64_t>;
+
+TEST_CASE("a value made otherwise and the call that makes up for it are one stretch, ending further and further on",
+          "[joint]") {
+  const Step ours = written_out();
+  const Step theirs = folded();
+  const StepParting parting = partings_of_step(ours.calls(), theirs.calls());
+  REQUIRE(parting.sources.size() == 2);
+  for (const OperatorParting& source : parting.sources) {
+    const auto joints = joint_stretches(ours.calls(), theirs.calls(), source);
+    REQUIRE_FALSE(joints.empty());
+    const OperatorRegion& widest = joints.back().region;
+    CHECK(joints.back().other_constants == 2);
+    CHECK(indices(widest.measured) == Indices{1, 2, 3});
+    CHECK(indices(widest.expected) == Indices{1, 2});
+    CHECK(widest.measured.at.name == "aten::addcdiv_");
+    CHECK_FALSE(widest.measured.is_taken);
+    CHECK(widest.measured.place == 0);
+    CHECK_FALSE(widest.constants_differ);
+    CHECK(is_part_of(source, widest));
+  }
+  CHECK(joint_stretches(ours.calls(), theirs.calls(), parting.sources[0]).size() == 2);  // at add_, then at addcdiv_
+  CHECK(joint_stretches(ours.calls(), theirs.calls(), parting.sources[1]).size() == 1);
+}
+
+TEST_CASE("what a call outside of the stretch takes is no value between its calls", "[joint]") {
+  const bool is_ours = GENERATE(true, false);
+  Step ours = written_out();
+  Step theirs = folded();
+  const auto source = partings_of_step(ours.calls(), theirs.calls()).sources.at(1);
+  REQUIRE(source.call);
+  CHECK(joint_stretches(ours.calls(), theirs.calls(), source).size() == 1);
+  // The update, by a call that has a partner of its own.
+  (is_ours ? ours : theirs).call("aten::norm", "", {is_ours ? "otherwise updated" : "updated"}, "length");
+  (is_ours ? theirs : ours).call("aten::norm", "", {"other weight"}, "other length");
+  CHECK(joint_stretches(ours.calls(), theirs.calls(), source).empty());
+}
+
+TEST_CASE("a stretch of too many calls, or with a value that differed before the step, is none", "[joint]") {
+  const auto found = [](std::size_t calls, const char* weight) {
+    Step ours;
+    Step theirs;
+    ours.call("aten::sqrt", "", {"square"}, "root");
+    theirs.call("aten::sqrt", "", {"square"}, "root");
+    std::string value = "root";
+    for (std::size_t i = 0; i + 1 < calls; ++i) {
+      const std::string next = "part " + std::to_string(i);
+      ours.call(i % 2 == 0 ? "aten::div" : "aten::neg", "", {value}, next);
+      value = next;
+    }
+    ours.call("aten::addcdiv_", "-own rate", {weight, value}, "otherwise updated");
+    theirs.call("aten::addcdiv_", "-rate", {"weight", "root"}, "updated");
+    // Written out by hand, since a step that begins apart has no sources.
+    OperatorParting source{OperatorDivergence{}, std::nullopt, false};
+    source.call->measured = ours.calls().back();
+    source.call->expected = theirs.calls().back();
+    return joint_stretches(ours.calls(), theirs.calls(), source).size();
+  };
+  CHECK(found(3, "weight") == 1);
+  CHECK(found(kMostJointCalls, "weight") == 1);
+  CHECK(found(kMostJointCalls + 1, "weight") == 0);
+  CHECK(found(3, "another weight") == 0);
+}
+
+}  // namespace
+}  // namespace reprobench
