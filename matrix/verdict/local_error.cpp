@@ -50,6 +50,17 @@ void add_roundings(const StoredType& type, int roundings, const Doubles& exact, 
   }
 }
 
+// Under autocast `linear` takes fp32 and makes 16 bits: it calls what rounds its operands, and then what multiplies
+// them.
+bool rounds_operands(const CapturedCall& captured) {
+  constexpr std::size_t kMostOperands = 3;
+  for (std::size_t i = 0; i < kMostOperands; ++i) {
+    const TensorView* operand = captured.tensor("input", i);
+    if (operand != nullptr && operand->dtype == "F32") return true;
+  }
+  return false;
+}
+
 // Empty, with the reason: there is none.
 Doubles bound_of(const BoundRow& row, const CapturedCall& captured, const StoredType& type, LocalError& error) {
   if (type.is_16_bits() && row.sixteen_bits.source == nullptr) {
@@ -58,6 +69,10 @@ Doubles bound_of(const BoundRow& row, const CapturedCall& captured, const Stored
   }
   if (type.is_16_bits() && row.sums_products && captured.settings.may_sum_in_16_bits) {
     error.no_bound = "16-bit products may be summed up in 16 bits: reduced_reduction, fp16_accumulation";
+    return {};
+  }
+  if (type.is_16_bits() && row.multiplies_operands && rounds_operands(captured)) {
+    error.no_bound = fmt::format("{} rounds its operands to 16 bits before it multiplies them", captured.call.name);
     return {};
   }
   Doubles bound = row.bound(captured);

@@ -124,7 +124,8 @@ struct BoundRow {
   MakeBound bound;
   const char* source;
   SixteenBits sixteen_bits = {};
-  bool sums_products = false;  // a setting may have them kept in 16 bits
+  bool sums_products = false;        // a setting may have them kept in 16 bits
+  bool multiplies_operands = false;  // of the type of the result, all of them
 };
 
 const std::vector<BoundRow>& forward_bounds();

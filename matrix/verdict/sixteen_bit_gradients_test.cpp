@@ -165,7 +165,7 @@ TEST_CASE("a batch norm's gradients in 16 bits are rounded once, of fp32 sums", 
   };
   for (const std::size_t output : {0U, 1U, 2U}) {
     CAPTURE(output);
-    CHECK(share(output, 4 - 4 * 0x1p-8, 4) == Approx(1 / (1 - 0x1p-8)).epsilon(0.001));
+    CHECK(share(output, 4 - 4 * 0x1p-8, 4) == Approx(1 / (1 - 0x1p-8)).epsilon(0.006));
   }
 }
 
@@ -246,17 +246,12 @@ TEST_CASE("a token's gradient in 16 bits has no bound where the order of sums is
   CHECK_FALSE(has_bound("5, -1, false", 1, -2));
 }
 
-TEST_CASE("a convolution's gradients in 16 bits are rounded once, and have no bound where sums may be of 16 bits",
+TEST_CASE("a convolution's gradients have no bound in 16 bits, where the library that ran is not on record",
           "[local]") {
-  const auto error = [](double made, const LocalSettings& settings) {
-    Capture capture("aten::convolution_backward", "[1], [1, 1], [1, 1], [1, 1], false, [0, 0], 1, [true, true, true]");
-    capture.halves("BF16", "input.0", {2, 1, 5, 5}, Exact(50, 1)).halves("BF16", "input.2", {1, 4, 3, 3}, Exact(36, 1));
-    capture.exact("fp64.1", {1}, {4 - 4 * 0x1p-8}).exact("magnitude.1", {1}, {4});
-    return *capture.halves("BF16", "output.1", {1}, {made}).error(1, settings);
-  };
-  CHECK(*error(4, {}).of_bound == Approx(1 / (1 - 0x1p-8)).epsilon(0.001));
-  CHECK_FALSE(error(4, {false, false, true}).of_bound);
-  CHECK_FALSE(error(4, {false, true}).of_bound);
+  Capture capture("aten::convolution_backward", "[1], [1, 1], [1, 1], [1, 1], false, [0, 0], 1, [true, true, true]");
+  capture.halves("BF16", "input.0", {2, 1, 5, 5}, Exact(50, 1)).halves("BF16", "input.2", {1, 4, 3, 3}, Exact(36, 1));
+  capture.exact("fp64.1", {1}, {4}).exact("magnitude.1", {1}, {4}).halves("BF16", "output.1", {1}, {4});
+  CHECK(capture.error(1)->no_bound == "no bound is derived for aten::convolution_backward in 16 bits");
 }
 
 }  // namespace
