@@ -219,5 +219,18 @@ TEST_CASE("16-bit products of a GPU are summed up in fp32 where the knobs say so
   CHECK(local_settings(request).may_sum_in_16_bits == row.may_sum_in_16_bits);
 }
 
+TEST_CASE("rows are shared out to a rank's threads on a CPU, and in no known order on a GPU", "[explanation]") {
+  CellRequest request = synthetic_request();
+  request.device = "cpu";
+  request.knobs["threads"] = "4";
+  CHECK(local_settings(request).threads == 4);
+  request.world_size = 2;
+  CHECK(local_settings(request).threads == 2);
+  request.knobs.erase("threads");
+  CHECK(local_settings(request).threads == 1);
+  request.device = "sm_90";
+  CHECK(local_settings(request).threads == 0);
+}
+
 }  // namespace
 }  // namespace reprobench

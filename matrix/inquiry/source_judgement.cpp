@@ -33,6 +33,12 @@ bool is_knob(const CellRequest& request, const char* knob, const char* value) {
   return found != request.knobs.end() && found->second == value;
 }
 
+std::int64_t threads_of_rank(const CellRequest& request) {
+  const KnobValues knobs = knobs_of_rank(request);
+  const auto found = knobs.find("threads");
+  return found == knobs.end() ? 1 : std::stoll(found->second);
+}
+
 // Both sides' values of one tensor, and what each asks for in fp64.
 struct Weighed {
   const TensorView* ours;
@@ -174,7 +180,8 @@ LocalSettings local_settings(const CellRequest& request) {
       is_knob(request, "reduced_reduction", "off") ||
       (is_knob(request, "reduced_reduction", "preset") && is_knob(request, "determinism", "strict"));
   return {is_gpu && is_knob(request, "tf32", "on"), is_gpu || !is_knob(request, "onednn", "on"),
-          is_gpu && !(keeps_parts_in_fp32 && is_knob(request, "fp16_accumulation", "off"))};
+          is_gpu && !(keeps_parts_in_fp32 && is_knob(request, "fp16_accumulation", "off")),
+          is_gpu ? 0 : threads_of_rank(request)};
 }
 
 std::int64_t capture_bytes(const OperatorRecord& call) {

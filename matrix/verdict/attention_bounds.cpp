@@ -9,6 +9,11 @@
 // forward pass:
 //
 //   dv = p^T g, ds = p (g v^T - sum g o), dq = c ds k, dk = c ds^T q
+//
+// In 16 bits scores, their softmax and its sum are of fp32, and every product adds up in fp32. LibTorch's kernel for
+// CPUs stores in 16 bits p before it is multiplied by v and g, ds before it is multiplied by k and q, and what is added
+// up of dv and dk after each block of queries, of dq after each block of keys
+// (ATen/native/cpu/FlashAttentionKernel.cpp of 2.2 to 2.9). A release that stores scores in 16 bits, too, is beyond.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -25,7 +30,13 @@ namespace {
 
 // LibTorch's kernel for CPUs takes an exponential of 20 ULP, Vectorized::exp_u20.
 constexpr double kExponentialUlps = 20;
-constexpr std::size_t kSmallestBlock = 32;   // of keys, in LibTorch's kernels
+// Of 16-bit queries one of a cubic polynomial, since 2.8: Vectorized::fexp_u20, off by 1.13e-4 at most.
+constexpr double kNarrowExponential = 0x1p-13;
+constexpr std::size_t kSmallestBlock = 32;  // of keys, in LibTorch's kernels
+// Of the backward kernel: blocks of queries are a multiple of 32 and add up in order, so that what a coarser one stores
+// a finer one stores, too.
+constexpr std::size_t kBlockOfQueries = 32;
+constexpr std::size_t kBlockOfKeys = 512;
 constexpr double kLargestRelative = 0x1p-6;  // of a weight; above it squares of errors count
 constexpr double kSecondOrder = 1 + 2 * kLargestRelative;
 constexpr double kMostProducts = 4e9;  // a bound takes as many as the call
@@ -129,6 +140,7 @@ struct Attention {
   Heads k;
   Heads v;
   Arguments arguments;
+  const StoredType& type;
 
   bool is_whole() const {
     return !q.values.empty() && !k.values.empty() && !v.values.empty() && q.batch == k.batch && k.is_like(v) &&
@@ -163,8 +175,12 @@ Scores scores_of(const Attention& of, std::size_t b, std::size_t h, std::size_t 
 
 // exp(s - shift), relatively: of the score, of a difference that may be taken after a factor for powers of two, of the
 // exponential.
-double weight_error(double score, double score_error, double shift) {
-  return score_error + kRoundoff * (2 * (std::abs(score) + std::abs(shift)) + 2 * kExponentialUlps);
+double weight_error(double score, double score_error, double shift, double exponential) {
+  return score_error + kRoundoff * 2 * (std::abs(score) + std::abs(shift)) + exponential;
+}
+
+double exponential_of_softmax(const StoredType& type) {
+  return type.is_16_bits() ? kNarrowExponential : 2 * kExponentialUlps * kRoundoff;
 }
 
 struct Weights {
@@ -176,7 +192,7 @@ struct Weights {
   double summands = 0;  // roundings of a sum over keys, with those of its blocks
 };
 
-Weights softmax_of(const Scores& scores) {
+Weights softmax_of(const Scores& scores, const StoredType& type) {
   Weights weights;
   const auto [smallest, largest] = std::minmax_element(scores.value.begin(), scores.value.end());
   weights.largest = *largest;
@@ -188,7 +204,8 @@ Weights softmax_of(const Scores& scores) {
   double sum = 0;
   for (std::size_t j = 0; j < scores.value.size(); ++j) {
     weights.value.push_back(std::exp(scores.value[j] - *largest));
-    weights.error.push_back(weight_error(scores.value[j], scores.error[j], *largest) + of_blocks);
+    weights.error.push_back(weight_error(scores.value[j], scores.error[j], *largest, exponential_of_softmax(type)) +
+                            of_blocks);
     weights.largest_error = std::max(weights.largest_error, weights.error.back());
     sum += weights.value.back();
   }
@@ -210,6 +227,7 @@ void add_output_bounds(const Attention& of, std::size_t b, std::size_t h, const 
     for (std::size_t j = 0; j < weights.value.size(); ++j) {
       const double v = of.v.row(b, of.head_of_keys(h), j)[d];
       of_weights += weights.value[j] * weights.error[j] * std::abs(v - output);
+      of_weights += of.type.storing(weights.value[j]) * std::abs(v);  // the sum of weights has them before that
     }
     bound.push_back(kSecondOrder * of_weights + gamma_n(weights.summands + 3) * size +
                     gamma_n(weights.summands + 2) * std::abs(output));
@@ -228,7 +246,8 @@ double log_sum_bound(const Weights& weights) {
 Doubles attention(const CapturedCall& captured) {
   const auto arguments = arguments_of(captured, 3);
   if (!arguments) return {};
-  const Attention of{heads_of(captured, 0), heads_of(captured, 1), heads_of(captured, 2), *arguments};
+  const Attention of{heads_of(captured, 0), heads_of(captured, 1), heads_of(captured, 2), *arguments,
+                     captured.type_of_input(0)};
   if (!of.is_whole()) return {};
   const bool has_log_sum = captured.call.name.ends_with("_for_cpu");
   if (captured.output > (has_log_sum ? 1U : 0U)) return {};
@@ -236,7 +255,7 @@ Doubles attention(const CapturedCall& captured) {
   for (std::size_t b = 0; b < of.q.batch; ++b) {
     for (std::size_t h = 0; h < of.q.heads; ++h) {
       for (std::size_t i = 0; i < of.q.length; ++i) {
-        const Weights weights = softmax_of(scores_of(of, b, h, i));
+        const Weights weights = softmax_of(scores_of(of, b, h, i), of.type);
         if (!(weights.largest_error <= kLargestRelative)) return {};
         if (captured.output == 0) add_output_bounds(of, b, h, weights, bound);
         if (captured.output == 1) bound.push_back(log_sum_bound(weights));
@@ -246,11 +265,10 @@ Doubles attention(const CapturedCall& captured) {
   return bound;
 }
 
-// What one head's gradients may be off by: sums of sizes, and of what the terms are off by themselves.
-struct GradientBounds {
-  Doubles of_q;
-  Doubles of_k;
-  Doubles of_v;
+struct Gradients {
+  StoredSums of_q;
+  StoredSums of_k;
+  StoredSums of_v;
 };
 
 struct Backward {
@@ -266,64 +284,87 @@ struct Backward {
   }
 };
 
+bool ends_block(std::size_t place, std::size_t block, std::size_t count) {
+  return (place + 1) % block == 0 || place + 1 == count;
+}
+
 // Adds the part of one query. False: a weight is off by too much for a bound.
-bool add_query(const Backward& of, std::size_t b, std::size_t h, std::size_t i, GradientBounds& bounds) {
-  const auto& [q, k, v, arguments] = of.forward;
+bool add_query(const Backward& of, std::size_t b, std::size_t h, std::size_t i, Gradients& sums) {
+  const Heads& q = of.forward.q;
+  const Heads& k = of.forward.k;
+  const Heads& v = of.forward.v;
+  const StoredType& type = of.forward.type;
   const Scores scores = scores_of(of.forward, b, h, i);
   const double log_sum = of.log_sums[(b * q.heads + h) * q.length + i];
   const double* g = of.g.row(b, h, i);
   const double* o = of.o.row(b, h, i);
   const double delta = dot(g, o, v.width);
   const double delta_size = dot_of_sizes(g, o, v.width);
-  const double scale = std::abs(of.forward.scale());
+  const double scale = of.forward.scale();
   const double of_keys = gamma_n(static_cast<double>(k.length) + 3);
   const double of_queries = gamma_n(static_cast<double>(q.length) + 3);
   const double of_width = gamma_n(static_cast<double>(v.width) + 1);
+  const std::size_t at_query = ((b * q.heads + h) * q.length + i) * q.width;
   for (std::size_t j = 0; j < scores.value.size(); ++j) {
     const double* value = v.row(b, h, j);
     const double p = std::exp(scores.value[j] - log_sum);
-    const double relative = weight_error(scores.value[j], scores.error[j], log_sum);
+    const double relative = weight_error(scores.value[j], scores.error[j], log_sum, 2 * kExponentialUlps * kRoundoff);
     if (!(relative <= kLargestRelative)) return false;
     const double gradient = dot(g, value, v.width);
-    const double apart = std::abs(gradient - delta);
-    const double error = kSecondOrder * p *
-                         (relative * apart + of_width * (dot_of_sizes(g, value, v.width) + delta_size) +
-                          2 * kRoundoff * (std::abs(gradient) + std::abs(delta)));
+    const double of_score = p * (gradient - delta);
+    const double size = std::abs(of_score);
+    const double computed =
+        kSecondOrder * (relative * size + p * (of_width * (dot_of_sizes(g, value, v.width) + delta_size) +
+                                               2 * kRoundoff * (std::abs(gradient) + std::abs(delta))));
+    const double error = computed + type.storing(size + computed);
+    const double of_p = kSecondOrder * (p * (relative + of_queries) + type.storing(p));
     const double* key = k.row(b, h, j);
-    for (std::size_t d = 0; d < v.width; ++d) {
-      bounds.of_v[((b * k.heads + h) * k.length + j) * v.width + d] +=
-          p * std::abs(g[d]) * kSecondOrder * (relative + of_queries);
-    }
+    const std::size_t at_key = ((b * k.heads + h) * k.length + j) * q.width;
+    const std::size_t at_value = ((b * k.heads + h) * k.length + j) * v.width;
+    for (std::size_t d = 0; d < v.width; ++d) sums.of_v.add(at_value + d, p * g[d], of_p * std::abs(g[d]));
     for (std::size_t d = 0; d < q.width; ++d) {
       const double query = q.row(b, h, i)[d];
-      bounds.of_q[((b * q.heads + h) * q.length + i) * q.width + d] +=
-          scale * std::abs(key[d]) * (error + of_keys * (p * apart + error));
-      bounds.of_k[((b * k.heads + h) * k.length + j) * q.width + d] +=
-          scale * std::abs(query) * (error + of_queries * (p * apart + error));
+      sums.of_q.add(at_query + d, scale * of_score * key[d],
+                    std::abs(scale * key[d]) * (error + of_keys * (size + error)));
+      sums.of_k.add(at_key + d, scale * of_score * query,
+                    std::abs(scale * query) * (error + of_queries * (size + error)));
+      if (ends_block(j, kBlockOfKeys, scores.value.size())) sums.of_q.store(at_query + d);
     }
   }
   return true;
 }
 
+// The block of queries that ends with one has added to the keys that it sees.
+void store_keys(const Backward& of, std::size_t b, std::size_t h, std::size_t i, Gradients& sums) {
+  const Heads& k = of.forward.k;
+  const std::size_t first = (b * k.heads + h) * k.length;
+  for (std::size_t j = first; j < first + of.forward.keys_of(i); ++j) {
+    for (std::size_t d = 0; d < k.width; ++d) sums.of_k.store(j * k.width + d);
+    for (std::size_t d = 0; d < of.forward.v.width; ++d) sums.of_v.store(j * of.forward.v.width + d);
+  }
+}
+
 Doubles attention_backward(const CapturedCall& captured) {
   const auto arguments = arguments_of(captured, 6);
   if (!arguments) return {};
-  const Backward of{{heads_of(captured, 1), heads_of(captured, 2), heads_of(captured, 3), *arguments},
+  const StoredType& type = captured.type_of_input(1);
+  const Backward of{{heads_of(captured, 1), heads_of(captured, 2), heads_of(captured, 3), *arguments, type},
                     heads_of(captured, 0),
                     heads_of(captured, 4),
                     captured.values("input", 5)};
   if (!of.is_whole()) return {};
-  const Attention& forward = of.forward;
-  GradientBounds bounds{Doubles(forward.q.values.size()), Doubles(forward.k.values.size()),
-                        Doubles(forward.v.values.size())};
-  for (std::size_t b = 0; b < forward.q.batch; ++b) {
-    for (std::size_t h = 0; h < forward.q.heads; ++h) {
-      for (std::size_t i = 0; i < forward.q.length; ++i) {
-        if (!add_query(of, b, h, i, bounds)) return {};
+  const Heads& q = of.forward.q;
+  Gradients sums{StoredSums(q.values.size(), type), StoredSums(of.forward.k.values.size(), type),
+                 StoredSums(of.forward.v.values.size(), type)};
+  for (std::size_t b = 0; b < q.batch; ++b) {
+    for (std::size_t h = 0; h < q.heads; ++h) {
+      for (std::size_t i = 0; i < q.length; ++i) {
+        if (!add_query(of, b, h, i, sums)) return {};
+        if (ends_block(i, kBlockOfQueries, q.length)) store_keys(of, b, h, i, sums);
       }
     }
   }
-  return captured.output == 0 ? bounds.of_q : captured.output == 1 ? bounds.of_k : bounds.of_v;
+  return captured.output == 0 ? sums.of_q.errors() : captured.output == 1 ? sums.of_k.errors() : sums.of_v.errors();
 }
 
 }  // namespace
@@ -333,10 +374,16 @@ const std::vector<BoundRow>& attention_bounds() {
       {{"scaled_dot_product_attention", "_scaled_dot_product_attention_math",
         "_scaled_dot_product_flash_attention_for_cpu"},
        &attention,
-       "gamma_D of the scores, exp of 20 ULP, gamma_K of the sums over keys and their blocks"},
+       "gamma_D of the scores, exp of 20 ULP, gamma_K of the sums over keys and their blocks",
+       {1, "in 16 bits exp by 2^-13, weights and result rounded once: ATen/native/cpu/FlashAttentionKernel.cpp"},
+       false,
+       true},
       {{"_scaled_dot_product_flash_attention_for_cpu_backward"},
        &attention_backward,
-       "gamma_D of scores and their gradients, exp of 20 ULP, gamma_K of the sums"},
+       "gamma_D of scores and their gradients, exp of 20 ULP, gamma_K of the sums",
+       {0,
+        "in 16 bits weights, scores' gradients and the sums after each block rounded: "
+        "ATen/native/cpu/FlashAttentionKernel.cpp"}},
   };
   return kRows;
 }

@@ -2,6 +2,8 @@
 // taken about zero (CPU) as well as about the mean (GPU) of a normalisation.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <numbers>
 #include <string>
 
@@ -60,6 +62,35 @@ double input_gradient_bound(double scaled, double x_and_mean, double inverse, co
          gamma_n(count + 16) * (inverse * sizes.of_scaled + x_and_mean * cubed * sizes.of_moment) / count;
 }
 
+// What a layer norm's gradients of weight and bias may be off by. Of 16-bit numbers a CPU stores their sums in 16 bits
+// after each row, whatever type they are made of: each thread those of its rows, one after the other
+// (ATen/native/cpu/layer_norm_kernel.cpp). A GPU adds up in fp32.
+class SumsOfRows {
+ public:
+  SumsOfRows(const CapturedCall& captured, std::size_t rows, std::size_t width)
+      : width_(width), rows_of_thread_(rows), sums_(0, *stored_type("F32")) {
+    const auto threads = static_cast<std::size_t>(captured.settings.threads);
+    if (threads > 0) rows_of_thread_ = (rows + threads - 1) / threads;
+    sums_ = StoredSums((rows + rows_of_thread_ - 1) / rows_of_thread_ * width,
+                       threads > 0 ? captured.type_of_input(1) : *stored_type("F32"));
+  }
+  void add(std::size_t row, std::size_t column, double term, double error) {
+    const std::size_t place = row / rows_of_thread_ * width_ + column;
+    sums_.add(place, term, error);
+    sums_.store(place);
+  }
+  Doubles errors() const {
+    Doubles errors(width_);
+    for (std::size_t i = 0; i < sums_.errors().size(); ++i) errors[i % width_] += sums_.errors()[i];
+    return errors;
+  }
+
+ private:
+  std::size_t width_;
+  std::size_t rows_of_thread_;
+  StoredSums sums_;
+};
+
 // native_layer_norm_backward(g, x, shape, mean, 1/sigma, weight, bias, mask): groups are rows.
 Doubles layer_norm_backward(const CapturedCall& captured) {
   const Doubles g = captured.values("input", 0);
@@ -74,8 +105,8 @@ Doubles layer_norm_backward(const CapturedCall& captured) {
   }
   const auto rows = static_cast<double>(mean.size());
   Doubles of_input;
-  Doubles of_weight(width);
-  Doubles of_bias(width);
+  SumsOfRows of_weight(captured, mean.size(), width);
+  SumsOfRows of_bias(captured, mean.size(), width);
   for (std::size_t row = 0; row < mean.size(); ++row) {
     NormSizes sizes;
     for (std::size_t k = 0; k < width; ++k) {
@@ -83,8 +114,9 @@ Doubles layer_norm_backward(const CapturedCall& captured) {
       const double with_mean = abs(x[i]) + abs(mean[row]);
       sizes.of_scaled += abs(g[i] * weight[k]);
       sizes.of_moment += abs(g[i] * weight[k]) * with_mean;
-      of_weight[k] += gamma_n(rows + 5) * abs(g[i]) * with_mean * inverse[row];
-      of_bias[k] += gamma_n(rows) * abs(g[i]);
+      of_weight.add(row, k, g[i] * (x[i] - mean[row]) * inverse[row],
+                    gamma_n(rows + 5) * abs(g[i]) * with_mean * inverse[row]);
+      of_bias.add(row, k, g[i], gamma_n(rows) * abs(g[i]));
     }
     for (std::size_t k = 0; k < width; ++k) {
       const std::size_t i = row * width + k;
@@ -92,7 +124,7 @@ Doubles layer_norm_backward(const CapturedCall& captured) {
                                               static_cast<double>(width)));
     }
   }
-  return captured.output == 0 ? of_input : captured.output == 1 ? of_weight : of_bias;
+  return captured.output == 0 ? of_input : captured.output == 1 ? of_weight.errors() : of_bias.errors();
 }
 
 // native_batch_norm_backward(g, x, weight, running mean and variance, mean, 1/sigma, train, eps, mask): groups are
@@ -181,10 +213,46 @@ Doubles tanh_backward(const CapturedCall& captured) {
   return bound;
 }
 
+// Empty: of another type.
+std::vector<std::int64_t> whole_numbers(const TensorView& view) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(element_count(view)));
+  if (view.dtype != "I64" || view.bytes.size() != values.size() * sizeof(std::int64_t)) return {};
+  std::memcpy(values.data(), view.bytes.data(), view.bytes.size());
+  return values;
+}
+
+// In 16 bits a CPU adds each row to what is stored of its token, in the order of tokens; the first is as it is
+// (embedding_dense_backward_cpu_loop in ATen/native/Embedding.cpp). In which order a GPU stores is not known.
+Doubles embedding_backward_stored(const CapturedCall& captured, const std::vector<std::int64_t>& tokens) {
+  const std::string& constants = captured.call.constants;  // "tokens there are, padding, scaled by frequency"
+  const std::size_t padding = constants.find(", ");
+  const Doubles g = captured.values("input", 0);
+  if (captured.settings.threads == 0 || !constants.ends_with("false") || padding == std::string::npos ||
+      tokens.empty() || g.size() % tokens.size() != 0) {
+    return {};
+  }
+  const std::size_t width = g.size() / tokens.size();
+  const std::int64_t left_out = std::atoll(constants.c_str() + padding + 2);
+  StoredSums sums(captured.exact.size(), captured.type_of_input(0));
+  std::vector<bool> is_stored(captured.exact.size());
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const std::int64_t token = tokens[i / width];
+    if (token == left_out) continue;
+    const std::size_t place = static_cast<std::size_t>(token) * width + i % width;
+    if (token < 0 || place >= is_stored.size()) return {};
+    sums.add(place, g[i], 0);
+    if (is_stored[place]) sums.store(place);
+    is_stored[place] = true;
+  }
+  return sums.errors();
+}
+
 // Rows of a gradient that belong to one token: no more than there are tokens.
 Doubles embedding_backward(const CapturedCall& captured) {
   const TensorView* indices = captured.tensor("input", 1);
-  return indices == nullptr ? Doubles{} : of_magnitude(captured, static_cast<double>(element_count(*indices)), 0);
+  if (indices == nullptr) return {};
+  if (captured.type_of_input(0).is_16_bits()) return embedding_backward_stored(captured, whole_numbers(*indices));
+  return of_magnitude(captured, static_cast<double>(element_count(*indices)), 0);
 }
 
 // Which of input, weight and bias an output is the gradient of: those that the mask leaves out have no output.
@@ -204,6 +272,9 @@ std::string_view gradient_of(const CapturedCall& captured) {
   return "";
 }
 
+// No bound in 16 bits: oneDNN rounds once, but which library ran is not on record. Without AVX-512 it is LibTorch's
+// own, which stores what is added up of each sample and each pixel under the kernel.
+//
 // convolution_backward(g, x, w, sizes of bias, stride, padding, dilation, transposed, output padding, groups, mask).
 Doubles convolution_backward(const CapturedCall& captured) {
   const TensorView* g = captured.tensor("input", 0);
@@ -224,15 +295,18 @@ const std::vector<BoundRow>& backward_bounds() {
   // clang-format off
   static const std::vector<BoundRow> kRows = {
       {{"threshold_backward"}, &no_rounding, "nothing is rounded", kMovesNumbers},
-      {{"nll_loss_backward"}, &two_roundings, "IEEE 754: a quotient and a product, correctly rounded"},
+      {{"nll_loss_backward"}, &two_roundings, "IEEE 754: a quotient and a product, correctly rounded", kElementwise},
       {{"tanh_backward"}, &tanh_backward, "a square, a difference, a product", kElementwise},
       {{"silu_backward"}, &silu_backward, "a sigmoid's bound, a difference, three products", kElementwise},
       {{"gelu_backward"}, &gelu_backward, "erf or tanh of 2 ULP, its argument by 6 roundings, a density", kElementwise},
       {{"_softmax_backward_data"}, &softmax_backward, "gamma_K of sum |g y|, a difference, a product", kReductions},
       {{"_log_softmax_backward_data"}, &log_softmax_backward, "gamma_K of sum |g|, exp of 2 ULP", kReductions},
-      {{"native_layer_norm_backward"}, &layer_norm_backward, "gamma_N of the sums of a row, of the rows for weight and bias"},
-      {{"native_batch_norm_backward"}, &batch_norm_backward, "gamma_N of the sums of a channel"},
-      {{"embedding_dense_backward"}, &embedding_backward, "gamma_n sum |g|: Higham 2002, section 4.2"},
+      {{"native_layer_norm_backward"}, &layer_norm_backward, "gamma_N of the sums of a row, of the rows for weight and bias",
+       {1, "in 16 bits fp32 sums in a row and one rounding, on a CPU the sums of rows stored after each: "
+           "ATen/native/cpu/layer_norm_kernel.cpp"}},
+      {{"native_batch_norm_backward"}, &batch_norm_backward, "gamma_N of the sums of a channel", kReductions},
+      {{"embedding_dense_backward"}, &embedding_backward, "gamma_n sum |g|: Higham 2002, section 4.2",
+       {0, "in 16 bits each sum stored as it grows, in the order of tokens: ATen/native/Embedding.cpp"}},
       {{"convolution_backward"}, &convolution_backward, "gamma_K sum |g||w|: Higham 2002, section 3.5"},
   };
   // clang-format on

@@ -36,6 +36,19 @@ inline std::uint16_t fp16_bits(double value) {
   return static_cast<std::uint16_t>(sign | ((exponent + 14) * 1024 + steps));  // the leading bit carries over
 }
 
+// A type of 16 bits.
+struct Half {
+  const char* dtype;
+  double roundoff;
+  double rounded(double value) const {
+    const bool is_fp16 = std::string(dtype) == "F16";
+    const std::uint16_t bits = is_fp16 ? fp16_bits(value) : bf16_bits(value);
+    return doubles_of({"", dtype, {1}, std::as_bytes(std::span(&bits, 1))}).front();
+  }
+};
+inline const Half kBf16{"BF16", 0x1p-8};
+inline const Half kFp16{"F16", 0x1p-11};
+
 class Capture {
  public:
   explicit Capture(const std::string& name, const std::string& constants = "") {
@@ -53,6 +66,9 @@ class Capture {
     std::vector<std::uint16_t> bits;
     for (const double value : values) bits.push_back(dtype == "F16" ? fp16_bits(value) : bf16_bits(value));
     return add(name, dtype, shape, std::as_bytes(std::span(bits)));
+  }
+  Capture& whole(const std::string& name, const Shape& shape, const std::vector<std::int64_t>& values) {
+    return add(name, "I64", shape, std::as_bytes(std::span(values)));
   }
   std::optional<LocalError> error(std::size_t output = 0, const LocalSettings& settings = {}) {
     std::vector<TensorView> views;

@@ -43,28 +43,6 @@ bool is_given(const Doubles& bound, const Doubles& exact) {
   return true;
 }
 
-// What an output may be stored as.
-struct StoredType {
-  std::string_view dtype;
-  double roundoff;
-  double half_of_smallest;  // rounding a number below the normal ones is off by this much at most
-  double overflows_from;    // what rounds to infinity
-};
-
-constexpr StoredType kStoredTypes[] = {
-    {"F32", kRoundoff, 0, std::numeric_limits<double>::infinity()},  // what kSmallest is for; no sum came near its end
-    {"BF16", 0x1p-8, 0x1p-134, 0x1.ffp127},
-    {"F16", 0x1p-11, 0x1p-25, 65520},
-};
-
-const StoredType* stored_type(const std::string& dtype) {
-  const auto* const found = std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
-                                         [&](const auto& type) { return type.dtype == dtype; });
-  return found == std::end(kStoredTypes) ? nullptr : found;
-}
-
-bool is_16_bits(const StoredType& type) { return type.roundoff > kRoundoff; }
-
 // Each number is what fp32 made of it before it is rounded.
 void add_roundings(const StoredType& type, int roundings, const Doubles& exact, Doubles& bound) {
   for (std::size_t i = 0; i < bound.size(); ++i) {
@@ -72,14 +50,29 @@ void add_roundings(const StoredType& type, int roundings, const Doubles& exact, 
   }
 }
 
+// Under autocast `linear` takes fp32 and makes 16 bits: it calls what rounds its operands, and then what multiplies
+// them.
+bool rounds_operands(const CapturedCall& captured) {
+  constexpr std::size_t kMostOperands = 3;
+  for (std::size_t i = 0; i < kMostOperands; ++i) {
+    const TensorView* operand = captured.tensor("input", i);
+    if (operand != nullptr && operand->dtype == "F32") return true;
+  }
+  return false;
+}
+
 // Empty, with the reason: there is none.
 Doubles bound_of(const BoundRow& row, const CapturedCall& captured, const StoredType& type, LocalError& error) {
-  if (is_16_bits(type) && row.sixteen_bits.source == nullptr) {
+  if (type.is_16_bits() && row.sixteen_bits.source == nullptr) {
     error.no_bound = fmt::format("no bound is derived for {} in 16 bits", captured.call.name);
     return {};
   }
-  if (is_16_bits(type) && row.sums_products && captured.settings.may_sum_in_16_bits) {
+  if (type.is_16_bits() && row.sums_products && captured.settings.may_sum_in_16_bits) {
     error.no_bound = "16-bit products may be summed up in 16 bits: reduced_reduction, fp16_accumulation";
+    return {};
+  }
+  if (type.is_16_bits() && row.multiplies_operands && rounds_operands(captured)) {
+    error.no_bound = fmt::format("{} rounds its operands to 16 bits before it multiplies them", captured.call.name);
     return {};
   }
   Doubles bound = row.bound(captured);
@@ -88,7 +81,7 @@ Doubles bound_of(const BoundRow& row, const CapturedCall& captured, const Stored
     return {};
   }
   error.source = row.source;
-  if (is_16_bits(type)) {
+  if (type.is_16_bits()) {
     error.source += fmt::format("; {}", row.sixteen_bits.source);
     add_roundings(type, row.sixteen_bits.roundings, captured.exact, bound);
   }

@@ -42,6 +42,7 @@ struct LocalSettings {
   bool rounds_inputs_to_tf32 = false;       // of matrix products
   bool may_transform_convolutions = false;  // by Winograd's algorithm or FFT, which round more than sums do
   bool may_sum_in_16_bits = false;          // products of 16-bit matrices, or parts of their sums
+  std::int64_t threads = 1;                 // of a CPU, which share out rows; 0: a GPU
 };
 
 // `tensors` as a worker captured them (contract/replay.hpp): input.I, output.I, fp64.I, magnitude.I. Nothing: the

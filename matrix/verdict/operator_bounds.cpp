@@ -10,6 +10,22 @@
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
+namespace {
+
+constexpr StoredType kStoredTypes[] = {
+    {"F32", kRoundoff, 0,
+     std::numeric_limits<double>::infinity()},  // local_error() sees to the smallest numbers; no sum came near its end
+    {"BF16", 0x1p-8, 0x1p-134, 0x1.ffp127},
+    {"F16", 0x1p-11, 0x1p-25, 65520},
+};
+
+}  // namespace
+
+const StoredType* stored_type(std::string_view dtype) {
+  const auto* const found = std::find_if(std::begin(kStoredTypes), std::end(kStoredTypes),
+                                         [&](const auto& type) { return type.dtype == dtype; });
+  return found == std::end(kStoredTypes) ? nullptr : found;
+}
 
 std::int64_t element_count(const TensorView& view) {
   std::int64_t count = 1;
@@ -42,6 +58,12 @@ std::int64_t CapturedCall::input_extent(std::size_t input, int from_the_end) con
   const TensorView* view = tensor("input", input);
   const auto rank = view == nullptr ? 0 : static_cast<int>(view->shape.size());
   return rank < from_the_end ? 0 : view->shape[static_cast<std::size_t>(rank - from_the_end)];
+}
+
+const StoredType& CapturedCall::type_of_input(std::size_t place) const {
+  const TensorView* view = tensor("input", place);
+  const StoredType* type = view == nullptr ? nullptr : stored_type(view->dtype);
+  return type == nullptr ? kStoredTypes[0] : *type;
 }
 
 Doubles times_result(const CapturedCall& captured, double roundings) {

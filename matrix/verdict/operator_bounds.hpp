@@ -3,9 +3,12 @@
 // the computation that a library is known to take has to stay within it.
 //
 // Rows are of fp32. What gives 16 bits computes in fp32 and rounds what it stores, where the row says who says so: its
-// bound is the row's and those roundings.
+// bound is the row's and those roundings. Where numbers in between are stored, too, the row's bound has their roundings
+// in it.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -29,6 +32,41 @@ inline double gamma_n(double n) {
 
 using Doubles = std::vector<double>;
 
+// What a tensor may be stored as.
+struct StoredType {
+  std::string_view dtype;
+  double roundoff;
+  double half_of_smallest;  // rounding a number below the normal ones is off by this much at most
+  double overflows_from;    // what rounds to infinity
+
+  bool is_16_bits() const { return roundoff > kRoundoff; }
+  // What storing a number of this size is off by; nothing in fp32, whose bounds have it in them.
+  double storing(double size) const { return is_16_bits() ? std::max(roundoff * size, half_of_smallest) : 0; }
+};
+
+// Null: no bound is derived for it.
+const StoredType* stored_type(std::string_view dtype);
+
+// Sums that an operator stores as `type` whenever a part of their terms has been added, so that each part is rounded
+// with what is there already.
+class StoredSums {
+ public:
+  StoredSums(std::size_t count, const StoredType& type) : type_(&type), sums_(count), errors_(count) {}
+
+  // `error`: what the term and adding it in fp32 are off by.
+  void add(std::size_t place, double term, double error) {
+    sums_[place] += term;
+    errors_[place] += error;
+  }
+  void store(std::size_t place) { errors_[place] += type_->storing(std::abs(sums_[place]) + errors_[place]); }
+  const std::vector<double>& errors() const { return errors_; }
+
+ private:
+  const StoredType* type_;
+  std::vector<double> sums_;
+  std::vector<double> errors_;
+};
+
 std::int64_t element_count(const TensorView& view);
 Doubles doubles_of(const TensorView& view);
 
@@ -45,6 +83,7 @@ struct CapturedCall {
   const TensorView* tensor(std::string_view kind, std::size_t place) const;
   Doubles values(std::string_view kind, std::size_t place) const;        // empty: not on record
   std::int64_t input_extent(std::size_t input, int from_the_end) const;  // 0: not on record
+  const StoredType& type_of_input(std::size_t place) const;              // of fp32 where it is none of those known
 };
 
 // A bound for every element of the output; empty: the tensors on record do not give one.
@@ -68,7 +107,7 @@ Lines lines_of(const CapturedCall& captured);
 
 // How an operator makes an output of 16 bits.
 struct SixteenBits {
-  int roundings = 0;             // of numbers of the result's size to 16 bits; 0: the result is among the inputs
+  int roundings = 0;             // of numbers of the result's size to 16 bits, beside those that the bound has in it
   const char* source = nullptr;  // that it computes in fp32; null: no bound in 16 bits
 };
 
@@ -85,7 +124,8 @@ struct BoundRow {
   MakeBound bound;
   const char* source;
   SixteenBits sixteen_bits = {};
-  bool sums_products = false;  // a setting may have them kept in 16 bits
+  bool sums_products = false;        // a setting may have them kept in 16 bits
+  bool multiplies_operands = false;  // of the type of the result, all of them
 };
 
 const std::vector<BoundRow>& forward_bounds();
