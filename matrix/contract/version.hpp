@@ -42,7 +42,8 @@
 // |         | document `lockstep_bounds`, and `legitimate_ratio_from` of a lockstep; of the probe `package` |
 // |         | `package_sha256` of a workload, `package_file` of requests and planned cells, and the labels |
 // |         | `model` and `batch`; of an atlas of two runs `expected_run`, and of its columns whose they are, what |
-// |         | they are held against and what changed; in comparisons the `operators` of runs that also train |
+// |         | they are held against and what changed; in comparisons the `operators` of runs that also train; the |
+// |         | trace level `recent` and its segments |
 #pragma once
 
 #include <stdexcept>
