@@ -90,7 +90,7 @@ class Comparer {
     if (is_stacks_) found.pairs.push_back(fresh_pair(replays));
     const auto announce = [&](const std::string& line) { terminal_.log(line + "\n"); };
     const bool has_tensors = std::any_of(found.pairs.begin(), found.pairs.end(), [](const SidePair& pair) {
-      return pair.first.request.trace == TraceLevel::tensor;
+      return digests_tensors(pair.first.request.trace);
     });
     std::vector<CellComparison> comparisons;
     const auto started = std::chrono::steady_clock::now();
@@ -133,14 +133,14 @@ class Comparer {
                            [&] { terminal_.log(fmt::format("running {} on both stacks\n", options_.workload.model)); });
   }
 
-  // Where cells record every tensor, only these are replayed: the others train the same workloads.
+  // Where cells digest every tensor, only these are replayed: the others train the same workloads.
   PairQuestions questions(const SidePair& pair, bool has_tensors) const {
     PairQuestions asked{options_.explain, options_.trajectory, options_.members,
                         options_.seeds,   project_.store(),    {"cpu"}};
     for (const auto& gpu : host_.gpus) asked.devices.insert(device_class(gpu.compute_capability));
     if (options_.fail_on != FailOn::any) {
       asked.explain.explain = true;
-    } else if (has_tensors && pair.first.request.trace != TraceLevel::tensor) {
+    } else if (has_tensors && !digests_tensors(pair.first.request.trace)) {
       asked.explain.explain = asked.trajectory = false;
     }
     return asked;

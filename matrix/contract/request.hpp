@@ -24,12 +24,15 @@
 namespace reprobench {
 
 // How much of a run is digested. `step`: a root digest a step, the state's at a fixed cadence.
-// `tensor`: every tensor of every step.
-enum class TraceLevel { step, tensor };
+// `tensor`: every tensor of every step. `recent`: as much, of which the last steps stay on record (recent_tensors.hpp).
+enum class TraceLevel { step, recent, tensor };
 template <>
 struct Words<TraceLevel> {
-  static constexpr std::array<std::string_view, 2> table = {"step", "tensor"};
+  static constexpr std::array<std::string_view, 3> table = {"step", "recent", "tensor"};
 };
+
+// Whether a step's root is that of all its tensors: levels that do have equal roots for equal bits.
+constexpr bool digests_tensors(TraceLevel level) { return level != TraceLevel::step; }
 
 // What is done, equal for every stack: the training of a model, or a probe of the device. Shapes and hyper-parameters
 // that are not here belong to the preset.

@@ -6,7 +6,7 @@
 //
 //   {"kind":"header", ...}   once, first: TraceHeader
 //   {"kind":"tensors", ...}  level `tensor`: the tensors of one step in execution order, before the
-//   step's own line
+//   step's own line; level `recent`: those of some steps, and of others in segments beside it (recent_tensors.hpp)
 //   {"kind":"step", ...}     every step: StepRecord
 //   {"kind":"measurement", ...}  of a probe, which has no steps: one ProbeMeasurement
 //   {"kind":"progress", ...}     of a probe: a measurement that is not complete yet, and will follow
@@ -224,7 +224,7 @@ struct Description<TensorRecord> {
   }
 };
 
-// `tensors` before the step's own line at level `tensor`, in execution order; `final` once, last.
+// `tensors` before the step's own line where its tensors are kept, in execution order; `final` once, last.
 template <>
 struct Description<TensorsRecord> {
   static constexpr std::string_view kKinds[] = {"tensors", "final"};

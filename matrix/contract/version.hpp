@@ -43,7 +43,8 @@
 // |         | `package_sha256` of a workload, `package_file` of requests and planned cells, and the labels |
 // |         | `model` and `batch`; of an atlas of two runs `expected_run`, and of its columns whose they are, what |
 // |         | they are held against and what changed; in comparisons the `operators` of runs that also train, |
-// |         | `on_given_values` of a source; `keep_values` and `given_values` of a replay |
+// |         | `on_given_values` of a source; `keep_values` and `given_values` of a replay; the trace level |
+// |         | `recent` and its segments |
 #pragma once
 
 #include <stdexcept>

@@ -15,6 +15,7 @@ namespace {
 // "SIGSEGV; last step 17; stderr: terminate called ..."
 std::string with_circumstances(std::string what, const RankFiles& files) {
   if (files.trace && !files.trace->steps.empty()) what += fmt::format("; last step {}", files.trace->steps.size());
+  if (files.trace && !files.trace->recent_problem.empty()) what += "; " + files.trace->recent_problem;
   if (!files.last_words.empty()) what += "; stderr: " + files.last_words;
   return what;
 }
@@ -171,9 +172,9 @@ std::string proof_gap(const CellResult& result, const Trace& trace, const CellRe
   }
   if (steps != asked) return fmt::format("trace.jsonl: {} steps, asked for {}", steps, asked);
   // Header, steps, tensor records and the final state, or a probe's measurements and their progress, are all the lines
-  // there are.
-  const std::int64_t lines =
-      1 + steps + static_cast<std::int64_t>(trace.tensors.size() + trace.measurements.size()) + trace.progress_lines;
+  // there are. What segments hold is beside them.
+  const std::int64_t lines = 1 + steps + static_cast<std::int64_t>(trace.tensors.size() + trace.measurements.size()) -
+                             trace.recent_tensors + trace.progress_lines;
   if (result.trace_lines != lines) {
     return fmt::format("trace.jsonl: {} lines, result.json counts {}", lines, result.trace_lines);
   }

@@ -167,6 +167,62 @@ TEST_CASE("where tensors are on record, a step's root follows from them", "[evid
   CHECK(attempt.detail == expected);
 }
 
+TEST_CASE("at level `recent` roots follow from what is on record, in the trace or in a segment", "[evidence]") {
+  AttemptFolder scene;
+  scene.sample.record_tensors(TraceLevel::recent);
+  CHECK(scene.load().detail == "exit code 0");
+  // A last step that is not the workload's, as of a process that is to be resumed, stands in a segment.
+  std::vector<nlohmann::json> segment{scene.sample.lines.at(0), scene.sample.lines.at(5)};
+  scene.sample.lines.erase(scene.sample.lines.begin() + 5);
+  const auto write_segment = [&] {
+    std::filesystem::create_directories(scene.folder.path / "a" / "rank-0");
+    std::ofstream file(scene.folder.path / "a" / "rank-0" / "recent-1.jsonl");
+    for (std::size_t i = 0; i < segment.size(); ++i) file << trace_line(segment[i], static_cast<std::int64_t>(i));
+  };
+  write_segment();
+  CHECK(scene.load().detail == "trace.jsonl: 7 lines, result.json counts 8");
+  scene.sample.result.trace_lines = 7;
+  const AttemptRecord good = scene.load();
+  CHECK(good.detail == "exit code 0");
+  CHECK(good.lead().trace->recent_tensors == 1);
+  CHECK(good.lead().trace->tensors.size() == 4);
+  std::string expected = "trace.jsonl: the root of step 3 does not follow from its tensors";
+  SECTION("another digest") { segment[1]["tensors"][0]["digest"] = std::string(32, 'd'); }
+  SECTION("no segment") {
+    segment.clear();
+    expected = "recent-1.jsonl: empty";
+  }
+  SECTION("a segment of another attempt") {
+    segment[0]["nonce"] = "ffffffffffffffff";
+    expected =
+        "recent-1.jsonl:1: nonce ffffffffffffffff does not match trace.jsonl's 0123456789abcdef; 0 complete lines kept";
+  }
+  SECTION("no tensors of the step") {
+    segment.pop_back();
+    expected = "trace.jsonl: the tensors of step 3 are on record nowhere";
+  }
+  SECTION("no tensors of a log-spaced step") {
+    scene.sample.lines.erase(scene.sample.lines.begin() + 1);
+    scene.sample.result.trace_lines = 6;
+    expected = "trace.jsonl: the tensors of step 1 are on record nowhere";
+  }
+  write_segment();
+  const AttemptRecord attempt = scene.load();
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail == expected);
+}
+
+TEST_CASE("a crash says what is wrong with the tensors of its last steps", "[evidence]") {
+  AttemptFolder scene;
+  scene.sample.record_tensors(TraceLevel::recent);
+  scene.sample.exit.exit_code.reset();
+  scene.sample.exit.signal = SIGSEGV;
+  CHECK(scene.load().detail == "SIGSEGV; last step 3");
+  scene.sample.lines.erase(scene.sample.lines.begin() + 5, scene.sample.lines.end() - 2);
+  scene.sample.lines.pop_back();
+  CHECK(scene.load().detail == "SIGSEGV; last step 3; trace.jsonl: the tensors of step 3 are on record nowhere");
+}
+
 // The same attempt as one of a probe: measurements take the place of steps.
 void turn_into_probe(SampleAttempt& sample) {
   sample.request.workload = {"", "base", 0, 0, "device_memory", 1};

@@ -54,6 +54,8 @@ struct ProcessScene {
     for (const std::string& behaviour : behaviours) {
       Cell cell = sample_cell("cell-" + std::to_string(cells.size()), behaviour);
       cell.limits = limits;
+      cell.request.trace = level;
+      if (steps > 0) cell.request.workload.steps = steps;
       cells.push_back(std::move(cell));
       workers.emplace(behaviour, WorkerCommand{{kFakeWorker}, {"--do", behaviour}, {}});
     }
@@ -79,6 +81,8 @@ struct ProcessScene {
     return folder / attempt.lead().folder / name;
   }
 
+  TraceLevel level = TraceLevel::step;
+  std::int64_t steps = 0;  // 0: those of the sample
   TemporaryFolder store;
   std::filesystem::path folder;
   TimeLimits limits{seconds(20), seconds(20), seconds(20), milliseconds(300)};

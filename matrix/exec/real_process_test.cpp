@@ -1,5 +1,6 @@
 // Real process trees: the shepherd and the fake worker, each behaviour ending as its own class (the fault list
 // F01-F40).
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -59,6 +60,32 @@ TEST_CASE("a SIGKILL that was not ours is a crash that says so", "[exec][process
   const AttemptRecord attempt = ProcessScene().end_of("crash=9");
   CHECK(attempt.end == AttemptEnd::crash);
   CHECK(contains(attempt.detail, "SIGKILL that reprobench did not send"));
+}
+
+// Half of 400 steps are done when it dies.
+TEST_CASE("a worker that is killed has its last 64 steps on record, tensor by tensor", "[exec][process]") {
+  ProcessScene scene;
+  scene.level = TraceLevel::recent;
+  scene.steps = 400;
+  const AttemptRecord attempt = scene.end_of("crash=9");
+  CHECK(attempt.end == AttemptEnd::crash);
+  CHECK(contains(attempt.detail, "; last step 200; stderr"));
+  const Trace trace = read_trace(scene.file_of(attempt, "trace.jsonl"), "cell-0", attempt.nonce);
+  CHECK(trace.recent_problem.empty());
+  CHECK(trace.steps.size() == 200);
+  for (std::int64_t step = 137; step <= 200; ++step) {
+    CHECK(std::ranges::count(trace.tensors, step, &TensorsRecord::step) == 1);
+  }
+  CHECK(trace.recent_tensors == 63);  // step 200 is in the trace
+}
+
+TEST_CASE("a trace of level `recent` whose segments are gone proves nothing", "[exec][process]") {
+  ProcessScene scene;
+  scene.level = TraceLevel::recent;
+  scene.steps = 400;
+  const AttemptRecord attempt = scene.end_of("lost_segments");
+  CHECK(attempt.end == AttemptEnd::contract);
+  CHECK(attempt.detail == "trace.jsonl: the tensors of step 337 are on record nowhere");
 }
 
 TEST_CASE("F03-F06: output that proves nothing is a broken contract, named exactly", "[exec][process]") {

@@ -80,10 +80,10 @@ std::vector<ComparedSide> run_requests(const std::vector<CellRequest>& requests,
 void read_trace_of(ComparedSide& side) {
   if (!side.missing.empty() || side.attempt.lead().trace) return;
   side.attempt.lead().trace = read_trace(side.folder / "trace.jsonl", side.request.cell_id, side.attempt.nonce);
+  const Trace& trace = *side.attempt.lead().trace;
   const bool is_whole = side.attempt.end == AttemptEnd::completed;
-  if (is_whole && !side.attempt.lead().trace->problem.empty()) {
-    throw StoreError(side.folder.string() + ": " + side.attempt.lead().trace->problem);
-  }
+  const std::string& problem = is_whole ? trace.problem : trace.recent_problem;
+  if (!problem.empty()) throw StoreError(side.folder.string() + ": " + problem);
 }
 
 SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,

@@ -309,6 +309,23 @@ TEST_CASE("a side's trace is read once, and a completed one has to be whole", "[
   }
 }
 
+TEST_CASE("a side without the tensors of its last steps is refused, however it ended", "[compared_sides]") {
+  TemporaryFolder store;
+  SampleAttempt sample;
+  sample.record_tensors(TraceLevel::recent);
+  sample.lines.erase(sample.lines.begin() + 5);
+  sample.lines.pop_back();
+  sample.write(store.path / "rank-0");
+  ComparedSide side{"nan", sample.request, {}, store.path / "rank-0"};
+  side.attempt.nonce = sample.request.nonce;
+  side.attempt.end = AttemptEnd::worker_error;
+  CHECK_THROWS_WITH(read_trace_of(side), Catch::Contains("the tensors of step 3 are on record nowhere"));
+  side.attempt.lead().trace.reset();
+  sample.lines.insert(sample.lines.begin() + 5, to_json(TensorsRecord{3, false, {}}));
+  sample.write(store.path / "rank-0");
+  CHECK_NOTHROW(read_trace_of(side));
+}
+
 Capability workloads() {
   Capability capability;
   capability.workloads = {{"mlp", "", {{"base", 114, 8}, {"wide", 1140, 4}}}, {"gpt2", "", {{"tiny", 114, 2}}}};

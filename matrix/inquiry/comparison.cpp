@@ -8,6 +8,7 @@
 #include "matrix/inquiry/explanation.hpp"
 #include "matrix/inquiry/non_finite.hpp"
 #include "matrix/verdict/skipped_updates.hpp"
+#include "matrix/verdict/tensor_distance.hpp"
 
 namespace reprobench {
 namespace {
@@ -48,7 +49,9 @@ std::string not_comparable_because(const ComparedSide& measured, const ComparedS
   for (const char* knob : {"precision", "seed"}) differ(knob, a.knobs.at(knob), b.knobs.at(knob));
   if (!fields.empty()) return fmt::format("the workloads differ: {}", fmt::join(fields, ", "));
   if (a.world_size > 1) return fmt::format("only attempts of one rank are compared yet, these have {}", a.world_size);
-  differ("trace level", to_string(a.trace), to_string(b.trace));
+  if (digests_tensors(a.trace) != digests_tensors(b.trace)) {
+    differ("trace level", to_string(a.trace), to_string(b.trace));
+  }
   if (!fields.empty()) return fmt::format("the digests are of different levels: {}", fields.front());
   const std::string& ours = measured.attempt.lead().result->workload_digest;
   const std::string& theirs = expected.attempt.lead().result->workload_digest;
@@ -128,16 +131,23 @@ std::string repeats_text(const ComparedSide& measured, const ComparedSide& expec
   return ours == 1 ? ", in the one repeat of both" : fmt::format(", in all {} repeats of both", ours);
 }
 
-std::string place_of(const Divergence& first) {
-  if (first.tensor.empty()) return fmt::format("step {}, its {}", first.step, first.role);
+std::string place_of(const Divergence& first, const ComparedSide& measured, const ComparedSide& expected) {
+  if (first.tensor.empty()) {
+    const Trace& ours = *measured.attempt.lead().trace;
+    const Trace& theirs = *expected.attempt.lead().trace;
+    const bool is_forgotten = (forgets_steps(ours) && tensors_of_step(ours, first.step) == nullptr) ||
+                              (forgets_steps(theirs) && tensors_of_step(theirs, first.step) == nullptr);
+    return fmt::format("step {}, its {}{}", first.step, first.role,
+                       is_forgotten ? ", whose tensors are not on record at `trace: recent`" : "");
+  }
   return fmt::format("step {}, {} `{}`", first.step, first.role, first.tensor);
 }
 
-std::string difference_sentence(const CellComparison& comparison, const std::string& skip) {
+std::string difference_sentence(const CellComparison& comparison, const std::string& place, const std::string& skip) {
   const Divergence& first = *comparison.trace.first;
-  std::string sentence =
-      first.step > 1 ? fmt::format("equal bits up to step {}; first difference in {}", first.step - 1, place_of(first))
-                     : fmt::format("bits differ from {}", place_of(first));
+  std::string sentence = first.step > 1
+                             ? fmt::format("equal bits up to step {}; first difference in {}", first.step - 1, place)
+                             : fmt::format("bits differ from {}", place);
   if (!skip.empty()) sentence += "; " + skip;
   if (comparison.non_finite) sentence += "; " + comparison.non_finite->sentence;
   return sentence;
@@ -239,8 +249,9 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
   comparison.word = Match::differs;
   describe_difference(comparison, measured, expected);
   comparison.sentence =
-      difference_sentence(comparison, other_skip_text(*measured.attempt.lead().trace, *expected.attempt.lead().trace,
-                                                      comparison.measured_name, comparison.expected_name));
+      difference_sentence(comparison, place_of(*comparison.trace.first, measured, expected),
+                          other_skip_text(*measured.attempt.lead().trace, *expected.attempt.lead().trace,
+                                          comparison.measured_name, comparison.expected_name));
   if (measured.stored && expected.stored) {
     comparison.sentence +=
         fmt::format("; repeat {} against repeat {}", measured.attempt.repeat, expected.attempt.repeat);

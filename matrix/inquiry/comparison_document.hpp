@@ -330,7 +330,7 @@ struct CellComparison {
   std::vector<CellRatio> ratios;    // of stored cells, as far as their suite measures them
   TraceComparison trace;
   std::vector<SideDifference> differences;
-  std::optional<DivergenceStrip> strip;  // from here on: of traces of level `tensor`, where bits differ
+  std::optional<DivergenceStrip> strip;  // from here on: of tensors on record, where bits differ
   std::vector<EventFlips> events;
   std::optional<LossSplit> split;
   std::optional<OverBound> over_bound;

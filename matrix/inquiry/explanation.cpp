@@ -21,13 +21,13 @@ namespace {
 
 constexpr const char* kOnOneSide = "not captured: one side alone makes this value at the end of the step";
 
-// The steps among which the first difference arose. At level `tensor` it is the differing one, or the one before it
-// where the step began with another parameter; at level `step` all since the state was last seen equal.
+// The steps among which the first difference arose. Where every tensor is digested it is the differing one, or the one
+// before it where the step began with another parameter, which it may have where its tensors are not on record; at
+// level `step` all since the state was last seen equal.
 std::int64_t first_suspect_step(const ComparedSide& side, const Divergence& first) {
-  if (side.request.trace == TraceLevel::tensor) {
-    return first.role == to_string(TensorRole::parameter) ? std::max<std::int64_t>(1, first.step - 1) : first.step;
-  }
-  return first_step_unseen(first.step);
+  if (!digests_tensors(side.request.trace)) return first_step_unseen(first.step);
+  const bool may_be_of_parameters = first.tensor.empty() || first.role == to_string(TensorRole::parameter);
+  return may_be_of_parameters ? std::max<std::int64_t>(1, first.step - 1) : first.step;
 }
 
 CellRequest replay_of(const ComparedSide& side, Replay replay) {

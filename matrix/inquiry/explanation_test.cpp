@@ -343,6 +343,67 @@ TEST_CASE("at level `step` the operators are recorded since the state was last s
   CHECK(comparison.explanation->call->measured.step == step);
 }
 
+TEST_CASE("at level `recent` a step on record names its tensor, and another is replayed with the one before it",
+          "[explanation]") {
+  ScriptedReplays replays;
+  CellRequest request = synthetic_request();
+  request.trace = TraceLevel::recent;
+  request.workload.steps = 90;
+  std::string deviation = "forward fc2 aten::addmm";
+  std::int64_t step = 15;
+  std::int64_t shows_at = 15;
+  std::int64_t first = 14;
+  std::string place = "its root, whose tensors are not on record at `trace: recent`";
+  SECTION("whose tensors are gone") {}
+  SECTION("which began with another parameter, gone with the others") {
+    deviation = "optimizer fc1.weight aten::addcdiv_";
+    step = 14;
+    place = "its loss, whose tensors are not on record at `trace: recent`";
+  }
+  SECTION("among the last 64") {
+    step = shows_at = first = 80;
+    place = "forward_output `fc2`";
+  }
+  SECTION("log-spaced") {
+    step = shows_at = first = 20;
+    place = "forward_output `fc2`";
+  }
+  replays.stacks["stack-b"] = {{deviation, step, step, 5}};
+  const auto comparison = compare_stacks(replays, explained(), request);
+  CHECK(comparison.trace.first->step == shows_at);
+  CHECK(has(comparison.sentence, fmt::format("first difference in step {}, {}", shows_at, place)));
+  CHECK(comparison.trace.first->tensor.empty() == (step < 20));
+  REQUIRE_FALSE(replays.calls.empty());
+  CHECK(replays.calls[0][0].request.replay->operators_from == first);
+  REQUIRE(comparison.explanation->call);
+  CHECK(comparison.explanation->call->measured.step == step);
+  CHECK(comparison.explanation->notes.empty());
+  CHECK(comparison.events.empty());
+}
+
+TEST_CASE("the digests of levels `recent` and `tensor` are of the same tensors, those of `step` are not",
+          "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc2 aten::addmm", 15, 15, 5}};
+  CellRequest recent = synthetic_request();
+  recent.trace = TraceLevel::recent;
+  recent.workload.steps = 90;
+  CellRequest other = recent;
+  other.trace = GENERATE(TraceLevel::tensor, TraceLevel::step);
+  const bool is_measured = GENERATE(true, false);
+  const auto compared = [&](const std::string& stack) {
+    return compare_cells(replays.side(stack, is_measured ? recent : other),
+                         replays.side("stack-a", is_measured ? other : recent), {}, replays);
+  };
+  if (other.trace == TraceLevel::step) {
+    CHECK(compared("stack-a").word == Match::not_comparable);
+    return;
+  }
+  CHECK(compared("stack-a").word == Match::equal);
+  CHECK(compared("stack-b").trace.first->step == 15);
+  CHECK(has(compared("stack-b").sentence, "whose tensors are not on record"));
+}
+
 TEST_CASE("a side whose replay takes another course is said not to be reproducible", "[explanation]") {
   const std::string purpose = GENERATE("a-operators", "b-operators");
   const std::string stack = purpose == "a-operators" ? "stack-b" : "stack-a";

@@ -281,7 +281,7 @@ TEST_CASE("an ensemble needs tensors on record and a weight to move", "[ensemble
   ScriptedReplays replays;
   const bool has_tensors = GENERATE(true, false);
   CellRequest request = synthetic_request();
-  if (!has_tensors) request.trace = TraceLevel::step;
+  if (!has_tensors) request.trace = GENERATE(TraceLevel::step, TraceLevel::recent);
   ComparedSide base = replays.side("stack-a", request);
   if (has_tensors) {
     std::erase_if(base.attempt.lead().trace->tensors.front().tensors,

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/recent_tensors.hpp"
 #include "matrix/contract/safetensors.hpp"
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/inquiry/comparison.hpp"
@@ -162,7 +163,7 @@ class ScriptedReplays : public Replays {
   // At level `step` the state counts only at the worker's cadence.
   static void record_step(const CellRequest& request, std::int64_t step, bool is_last, const SyntheticNetwork& network,
                           Digest& chain, Trace& trace) {
-    const bool has_tensors = request.trace == TraceLevel::tensor;
+    const bool has_tensors = digests_tensors(request.trace);
     DigestBuilder root;
     for (const TensorRecord& tensor : network.tensors) {
       const bool is_always = tensor.role == TensorRole::input || tensor.role == TensorRole::loss ||
@@ -177,7 +178,9 @@ class ScriptedReplays : public Replays {
     chain = step_chain_digest(chain, digest, record.loss.at("bits").get_ref<const std::string&>());
     record.chain = to_hex(chain);
     trace.steps.push_back(record);
-    if (has_tensors) trace.tensors.push_back({step, false, network.tensors});
+    if (keeps_tensors(request.trace, step, last_step_of(request))) {
+      trace.tensors.push_back({step, false, network.tensors});
+    }
     if (!is_last) return;
     TensorsRecord state{step, true, {}};
     SyntheticNetwork& end = const_cast<SyntheticNetwork&>(network);

@@ -85,12 +85,13 @@ struct SampleAttempt {
     result.chain = to_hex(chain);
   }
 
-  // The same at level `tensor`: every step's root is of one weight.
-  void record_tensors() {
-    request.trace = TraceLevel::tensor;
+  // The same at a level of tensors: every step's root is of one weight. All three are in the trace at level `recent`,
+  // too: they are log-spaced or the last.
+  void record_tensors(TraceLevel level = TraceLevel::tensor) {
+    request.trace = level;
     std::vector<nlohmann::json> recorded;
     for (nlohmann::json& line : lines) {
-      if (line.at("kind") == "header") line["level"] = to_string(TraceLevel::tensor);
+      if (line.at("kind") == "header") line["level"] = to_string(level);
       if (line.at("kind") == "step") {
         const TensorRecord weight{"w", TensorRole::parameter, "float32", {2}, std::string(32, 'c'), std::nullopt};
         DigestBuilder root;

@@ -4,6 +4,7 @@
 #include "matrix/contract/version.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/record/plain_file.hpp"
+#include "matrix/record/recent_reader.hpp"
 
 namespace reprobench {
 namespace {
@@ -35,6 +36,7 @@ class TraceBuilder {
     }
   }
 
+  bool has_header() const { return has_header_; }
   bool has_final() const { return has_final_; }
 
  private:
@@ -112,6 +114,10 @@ Trace read_trace(const std::filesystem::path& path, const std::string& cell_id, 
   if (trace.problem.empty() && !builder.has_final()) {
     trace.problem =
         path.filename().string() + ": no final state after " + std::to_string(read.complete_lines) + " complete lines";
+  }
+  if (builder.has_header() && trace.header.level == TraceLevel::recent) {
+    trace.recent_problem = add_recent_tensors(path.parent_path(), trace.problem.empty(), trace);
+    if (trace.problem.empty()) trace.problem = trace.recent_problem;
   }
   return trace;
 }

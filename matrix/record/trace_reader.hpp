@@ -1,4 +1,4 @@
-// trace.jsonl of one rank as values.
+// trace.jsonl of one rank as values, at level `recent` with the segments beside it.
 #pragma once
 
 #include <filesystem>
@@ -13,14 +13,18 @@ struct Trace {
   int minor = -1;  // of the contract it was written by; -1: not read from a file
   TraceHeader header;
   std::vector<StepRecord> steps;
-  std::vector<TensorsRecord> tensors;  // in file order, the final state last
+  std::vector<TensorsRecord> tensors;  // in order of step, the final state last
+  std::int64_t recent_tensors = 0;     // of them, how many stood in segments
   std::vector<ProbeMeasurement> measurements;
   std::int64_t progress_lines = 0;  // of a probe's measurements, which say no more than those
+  std::string
+      recent_problem;   // what is wrong with the segments, of which none is used then; also of a trace that was cut
   std::string problem;  // empty: complete; else "trace.jsonl:118: line cut after 73 bytes; 117 complete lines kept"
 };
 
 // Never throws for what the file holds: `problem` says what is wrong and everything before it is kept. The header must
-// be this rank's, the steps must count from `first_step` without a gap, and the final state must close the file.
+// be this rank's, the steps must count from `first_step` without a gap, and the final state must close the file. Of
+// level `recent`, the tensors that it keeps must be on record, and every segment must be its own.
 Trace read_trace(const std::filesystem::path& path, const std::string& cell_id, const std::string& nonce,
                  std::int64_t first_step = 1, int rank = 0);
 

@@ -227,9 +227,11 @@ constexpr Field<SuiteDraft> kSuiteFields[] = {
     {"workloads", kRequired, "What is run; see workloads and probes.", &read_workloads},
     {"knobs", kOptional, "Knobs of its cells, which axes may override.",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) { read_knobs(draft.suite.knobs, entry, scope); }},
-    {"trace", kOptional, "`step`: a digest a step; `tensor`: one of every tensor, which costs time.",
+    {"trace", kOptional,
+     "`step`: a digest a step; `tensor`: one of every tensor, which costs time; `recent`: the same, on record for the "
+     "last 64 steps and the steps 1, 2, 5, 10, 20 ...",
      [](SuiteDraft& draft, const Entry& entry, Scope& scope) {
-       if (const auto word = read_word(entry.key, entry.value, scope, {"step", "tensor"})) {
+       if (const auto word = read_word(entry.key, entry.value, scope, {"step", "recent", "tensor"})) {
          draft.suite.trace = *from_word<TraceLevel>(*word);
        }
      }},

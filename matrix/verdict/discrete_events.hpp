@@ -34,7 +34,11 @@ struct Description<EventFlips> {
   }
 };
 
-// Events with a flip, by first step. Empty also for traces of level `step`, which hold no events to compare.
+// Whether masks may have flipped in steps that are no longer on record: no first flip can be told then.
+bool forgets_steps(const Trace& trace);
+
+// Events with a flip, by first step. Empty also for traces of level `step`, which hold no events to compare, and where
+// one of them forgets steps.
 std::vector<EventFlips> event_flips(const Trace& measured, const Trace& expected);
 
 // The first step in which a mask flips.
@@ -46,7 +50,7 @@ struct LossSplit {
   std::int64_t step = 0;
   double distance_rel = 0;
   double before_rel = 0;  // the largest distance of all earlier steps
-  std::string event;      // empty: no mask flipped there
+  std::string event;      // empty: no mask flipped there that is on record
 };
 
 template <>
@@ -56,7 +60,7 @@ struct Description<LossSplit> {
     field("step", split.step, rule::at_least(1));
     field("distance_rel", split.distance_rel);
     field("before_rel", split.before_rel, "The largest distance of all earlier steps.");
-    field("event", split.event, "The mask that flipped there; empty: none.");
+    field("event", split.event, "The mask that flipped there; empty: none on record.");
   }
 };
 

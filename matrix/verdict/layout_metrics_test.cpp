@@ -223,7 +223,7 @@ TEST_CASE("ranks whose evidence is missing do not agree", "[verdict][ranks]") {
   tensor_of(cell, 1, 2, TensorRole::parameter_gradient, "w").name = "v";
   CHECK(missing_of(cell) == "repeat 0: `w` of step 3 was not recorded by every rank");
   cell = two_ranks();
-  cell.repeats[0].ranks[0].trace->header.level = TraceLevel::step;
+  cell.repeats[0].ranks[0].trace->header.level = GENERATE(TraceLevel::step, TraceLevel::recent);
   CHECK(missing_of(cell) == "repeat 0: digests of every tensor are needed: `trace: tensor`");
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("replicas of whose weights there is no full record have no value", "[v
   cell.repeats[0].ranks[0].trace->tensors[2].tensors.clear();
   CHECK(missing_of(cell) == "repeat 0: no parameter was recorded of step 3");
   cell = with_replicas(2);
-  cell.repeats[0].ranks[0].trace->header.level = TraceLevel::step;
+  cell.repeats[0].ranks[0].trace->header.level = GENERATE(TraceLevel::step, TraceLevel::recent);
   CHECK(missing_of(cell) == "repeat 0: digests of every tensor are needed: `trace: tensor`");
   cell = with_replicas(2);
   cell.repeats[0].ranks[0].trace->tensors.pop_back();

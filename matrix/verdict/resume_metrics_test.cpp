@@ -113,6 +113,7 @@ TEST_CASE("without proof that the second process went on from the first one's ch
        [](CellEvidence& c) { resumed_trace(c).tensors.back().is_final = false; }},
       {"`trace: tensor`", [](CellEvidence& c) { stopped_trace(c).header.level = TraceLevel::step; }},
       {"`trace: tensor`", [](CellEvidence& c) { resumed_trace(c).header.level = TraceLevel::step; }},
+      {"`trace: tensor`", [](CellEvidence& c) { resumed_trace(c).header.level = TraceLevel::recent; }},
       {"the resumed process went on after step 1, the other was stopped after 2",
        [](CellEvidence& c) { resumed_trace(c).header.resumed->after_step = 1; }},
       {"the stopped process wrote no checkpoint of step 2",  // as its last one

@@ -123,6 +123,11 @@ TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expecte
     judgement.sentence = "the envelope is of another workload";
     return judgement;
   }
+  if (forgets_steps(measured) || forgets_steps(expected)) {
+    judgement.word = "not_judged";
+    judgement.sentence = "a mask may have flipped in a step that is not on record: `trace: tensor` keeps all of them";
+    return judgement;
+  }
   Envelope own = envelope;
   // A mask that flips between the two runs themselves ends what can be judged, too.
   for (const EventFlips& flips : event_flips(measured, expected)) {

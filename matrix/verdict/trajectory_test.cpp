@@ -138,6 +138,22 @@ TEST_CASE("a mask that flips between the two runs ends what is judged", "[trajec
   CHECK(judged.sentence.find("relu_active") != std::string::npos);
 }
 
+TEST_CASE("where steps are forgotten no first flip is told, and no trajectory judged", "[trajectory]") {
+  Trace ours = run(1e-6, 6);
+  Trace theirs = run(0);
+  REQUIRE(event_flips(ours, theirs).size() == 1);
+  REQUIRE(judge_trajectory(run(1e-6), run(0), envelope(1e-6)).word == "within");
+  const bool is_ours = GENERATE(true, false);
+  (is_ours ? ours : theirs).header.level = TraceLevel::recent;
+  CHECK(event_flips(ours, theirs).empty());
+  ours = run(1e-6);
+  ours.header.level = is_ours ? TraceLevel::recent : TraceLevel::tensor;
+  const auto judged = judge_trajectory(ours, theirs, envelope(1e-6));
+  CHECK(judged.word == "not_judged");
+  CHECK(judged.sentence.find("`trace: tensor`") != std::string::npos);
+  CHECK(judged.points.empty());
+}
+
 TEST_CASE("an envelope is the furthest of all its members at every step, whatever their order", "[trajectory]") {
   const Trace base = run(0);
   const Trace near = run(1e-6);

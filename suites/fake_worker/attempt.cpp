@@ -4,14 +4,17 @@
 #include <cerrno>
 #include <chrono>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include "matrix/contract/recent_tensors.hpp"
 #include "matrix/contract/write_fully.hpp"
 #include "suites/fake_worker/fake_gpu.hpp"
 #include "suites/fake_worker/synthetic_checkpoint.hpp"
@@ -30,7 +33,7 @@ void write_all(int fd, std::string_view bytes) {
 
 class TraceWriter {
  public:
-  TraceWriter(const fs::path& path, const Behaviour& behaviour) : behaviour_(behaviour) {
+  TraceWriter(const fs::path& path, const Behaviour& behaviour) : folder_(path.parent_path()), behaviour_(behaviour) {
     fd_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path.string());
   }
@@ -50,10 +53,28 @@ class TraceWriter {
     write_all(fd_, line.substr(0, line.size() / 2));
   }
 
+  void begin(const TraceHeader& header) {
+    const nlohmann::json body = to_json(header);
+    if (header.level == TraceLevel::recent) recent_.emplace(folder_, body);
+    append(body);
+  }
+
+  void append_tensors(TensorsRecord tensors, bool is_kept) {
+    if (!recent_ || is_kept) return append(to_json(tensors));
+    recent_->add(std::move(tensors));
+    recent_->write();
+  }
+
+  void lose_segments() {
+    for (const std::string_view name : kRecentSegments) fs::remove(folder_ / name);
+  }
+
   std::int64_t lines() const { return lines_; }
 
  private:
+  fs::path folder_;
   const Behaviour& behaviour_;
+  std::optional<RecentTensors> recent_;
   int fd_ = -1;
   std::int64_t lines_ = 0;
 };
@@ -136,7 +157,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   header.monotonic_us = std::chrono::duration_cast<std::chrono::microseconds>(began.time_since_epoch()).count();
   header.torch = result.fingerprint.components.front().loaded;
   header.resumed = resume_synthetic(request, behaviour, training, result);
-  trace.append(to_json(header));
+  trace.begin(header);
   TurnWait turns(request, folder);
   // Of the training; of a process that goes on behind it, its first step.
   const std::int64_t middle = std::max(first_step_of(request), (request.workload.steps + 1) / 2);
@@ -144,7 +165,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   for (std::int64_t step = first_step_of(request); step <= last || behaviour.does("trickle"); ++step) {
     if (request.turn_steps > 0) turns.until_allowed(step);
     if (behaviour.does("trickle")) std::this_thread::sleep_for(milliseconds(20));
-    if (request.trace == TraceLevel::tensor) trace.append(to_json(training.tensors()));
+    if (digests_tensors(request.trace)) trace.append_tensors(training.tensors(), training.is_sketched(step));
     StepRecord record = training.advance();
     record.block = block_of(request, step);
     if (record.block && behaviour.does("wrong_block")) ++*record.block;
@@ -167,6 +188,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   } else {
     trace.append(final_state);
   }
+  if (behaviour.does("lost_segments")) trace.lose_segments();
 }
 
 void probe(const CellRequest& request, const Behaviour& behaviour, TraceWriter& trace, CellResult& result) {

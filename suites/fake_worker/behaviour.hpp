@@ -23,6 +23,7 @@
 //   ignore_term            as hang, deaf to SIGTERM
 //   no_result  partial_result  wrong_nonce  wrong_cell  wrong_version       broken result.json, exit code 0
 //   truncated_trace  bad_crc                                               broken trace.jsonl, exit code 0
+//   lost_segments          a trace of level `recent` without its segments, exit code 0
 //   leak  setsid_child     leaves a child; one in a session of its own, forked twice
 //   flood=BYTES            prints that much before the first step
 //   close_stdout           closes stdout and stderr first

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "matrix/contract/number.hpp"
+#include "matrix/contract/recent_tensors.hpp"
 
 namespace reprobench {
 namespace {
@@ -82,9 +83,7 @@ std::uint64_t SyntheticTraining::bits_of(const std::string& name, std::int64_t s
 }
 
 bool SyntheticTraining::is_sketched(std::int64_t step) const {
-  std::int64_t decade = 1;
-  while (decade * 10 <= step) decade *= 10;
-  return step == request_.workload.steps || step == decade || step == 2 * decade || step == 5 * decade;
+  return is_log_spaced(step) || step == request_.workload.steps;
 }
 
 TensorRecord SyntheticTraining::tensor(const std::string& name, TensorRole role, std::int64_t step,
@@ -111,7 +110,7 @@ TensorsRecord SyntheticTraining::tensors() const {
 
 // As a real worker makes it: of the step's tensors where they are recorded.
 Digest SyntheticTraining::root_of_next() const {
-  if (request_.trace == TraceLevel::tensor) {
+  if (digests_tensors(request_.trace)) {
     DigestBuilder root;
     for (const TensorRecord& tensor : tensors().tensors) {
       append_tensor(root, tensor.name, to_string(tensor.role), tensor.digest);

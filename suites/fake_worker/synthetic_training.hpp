@@ -24,6 +24,7 @@ class SyntheticTraining {
 
   // The tensors of the step that advance() will give next, in execution order.
   TensorsRecord tensors() const;
+  bool is_sketched(std::int64_t step) const;
   StepRecord advance();
   TensorsRecord final_state() const;
 
@@ -32,7 +33,6 @@ class SyntheticTraining {
  private:
   std::uint64_t bits_of(const std::string& name, std::int64_t step, bool by_construction = false) const;
   TensorRecord tensor(const std::string& name, TensorRole role, std::int64_t step, bool with_sketch) const;
-  bool is_sketched(std::int64_t step) const;
   Digest root_of_next() const;
 
   const CellRequest& request_;

@@ -65,7 +65,7 @@ std::vector<std::string> weights_problems_of(const WorkloadRequest& workload) {
 }
 
 StepShape step_shape(const CellRequest& request, const KnobValues& knobs) {
-  return {request.trace == TraceLevel::tensor, knobs.at("gradient_checkpointing") == "on",
+  return {digests_tensors(request.trace), knobs.at("gradient_checkpointing") == "on",
           std::stoll(knobs.at("accumulate"))};
 }
 

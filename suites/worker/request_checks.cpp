@@ -74,7 +74,7 @@ void check_request(const CellRequest& request) {
 
 void check_whole_steps(const CellRequest& request, const Layout& layout, const ComputeDevice& device,
                        const KnobValues& resolved) {
-  if (device.records_steps() && (request.inject || request.replay || request.trace == TraceLevel::tensor)) {
+  if (device.records_steps() && (request.inject || request.replay || digests_tensors(request.trace))) {
     throw RunFailure("unsupported",
                      "a recorded step shows nothing inside: no faults, replays or traces of every tensor");
   }

@@ -55,11 +55,6 @@ std::vector<std::int64_t> positions_of_ones(const at::Tensor& mask) {
 
 }  // namespace
 
-bool is_log_spaced(std::int64_t step) {
-  while (step >= 10 && step % 10 == 0) step /= 10;
-  return step == 1 || step == 2 || step == 5;
-}
-
 StepRecorder::StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
                            ZeroShards* shards, const Replicas* replicas, const BatchSource& batches,
                            ComputeDevice& device, TraceWriter& trace)
@@ -77,8 +72,8 @@ StepRecorder::StepRecorder(TraceLevel level, std::int64_t steps, const Digest& w
 StepRecorder::~StepRecorder() = default;
 
 void StepRecorder::before_step(std::int64_t step) {
-  if (level_ == TraceLevel::step) return;
-  with_sketches_ = is_log_spaced(step) || step == steps_;
+  if (!digests_tensors(level_)) return;
+  with_sketches_ = is_sketched(step);
   tensors_ = {step, false, {}};
   for (Shown& shown : shown_) shown.clear();
   of_micro_batches_.clear();
@@ -87,7 +82,7 @@ void StepRecorder::before_step(std::int64_t step) {
 }
 
 void StepRecorder::tap(const at::Tensor& value, std::string_view name, int replica) {
-  if (level_ == TraceLevel::step) return;
+  if (!digests_tensors(level_)) return;
   const OperatorPause pause;
   Shown& shown = shown_[static_cast<std::size_t>(replica)];
   shown.taps.push_back({std::string(name), value.detach(), TensorRole::forward_output});
@@ -99,19 +94,19 @@ void StepRecorder::tap(const at::Tensor& value, std::string_view name, int repli
 }
 
 void StepRecorder::mask(const at::Tensor& mask, std::string_view event, int replica) {
-  if (level_ == TraceLevel::step) return;
+  if (!digests_tensors(level_)) return;
   const OperatorPause pause;
   shown_[static_cast<std::size_t>(replica)].taps.push_back({std::string(event), mask.detach(), TensorRole::mask});
 }
 
 void StepRecorder::choice(const at::Tensor& scores, std::string_view event, int replica) {
-  if (level_ == TraceLevel::step) return;
+  if (!digests_tensors(level_)) return;
   const OperatorPause pause;
   shown_[static_cast<std::size_t>(replica)].taps.push_back({std::string(event), scores.detach(), TensorRole::choice});
 }
 
 void StepRecorder::micro_batch_gradients(std::int64_t round) {
-  if (level_ == TraceLevel::step) return;
+  if (!digests_tensors(level_)) return;
   const Layout& layout = batches_.layout();
   for (std::size_t i = 0; i < state_.size(); ++i) {
     if (state_.gradient(i).defined()) micro_batch_gradient(i, layout.number(0, round));
@@ -126,13 +121,15 @@ void StepRecorder::micro_batch_gradients(std::int64_t round) {
 }
 
 void StepRecorder::micro_batch_gradient(std::size_t parameter, std::int64_t number) {
-  if (level_ == TraceLevel::step) return;
+  if (!digests_tensors(level_)) return;
   of_micro_batches_.push_back({batches_.layout().named(state_.name(parameter), number), state_.gradient(parameter)});
 }
 
 bool StepRecorder::measures_state(std::int64_t step) const {
-  return level_ == TraceLevel::tensor || digests_state(step) || step == steps_;
+  return digests_tensors(level_) || digests_state(step) || step == steps_;
 }
+
+bool StepRecorder::is_sketched(std::int64_t step) const { return is_log_spaced(step) || step == steps_; }
 
 void StepRecorder::capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer,
                            std::span<const at::Tensor> outputs, const at::Tensor& loss) {
@@ -144,7 +141,7 @@ void StepRecorder::capture(StepMeasurement measured, std::unique_ptr<StepTimer> 
     measured.allocated_bytes = device_.memory().allocated_bytes;
   }
   Captured captured{std::move(measured), std::move(timer), nullptr, outputs.size(), {}, {}};
-  if (level_ == TraceLevel::tensor) {
+  if (digests_tensors(level_)) {
     collect_tensors(captured.measured, loss);
     captured.readback = device_.read_back({}, loss);
     captured.tensors = std::move(tensors_);
@@ -173,7 +170,11 @@ StepMeasurement StepRecorder::complete_oldest() {
   chain_ = step_chain_digest(chain_, measured.root, bits_of(measured.loss));
   steps_done_ = measured.step;
   measured.chain = chain_;
-  if (level_ == TraceLevel::tensor) trace_.add(captured.tensors);
+  if (level_ == TraceLevel::recent && !is_sketched(measured.step)) {
+    trace_.add_recent(std::move(captured.tensors));
+  } else if (digests_tensors(level_)) {
+    trace_.add(captured.tensors);
+  }
   trace_.add(measured);
   return std::move(measured);
 }
@@ -193,7 +194,7 @@ std::vector<at::Tensor> StepRecorder::step_tensors(std::int64_t step, std::span<
 
 Digest StepRecorder::root_of(const Captured& captured, const std::vector<Digest>& digests) {
   builder_.clear();
-  if (level_ == TraceLevel::tensor) {
+  if (digests_tensors(level_)) {
     for (const TensorRecord& tensor : captured.tensors.tensors) {
       append_tensor(builder_, tensor.name, to_string(tensor.role), tensor.digest);
     }

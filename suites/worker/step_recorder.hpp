@@ -1,5 +1,5 @@
 // Turns each step into its trace lines and extends the chain of digests. Everything here runs outside the timed phases,
-// except that at level `tensor` a tap keeps a reference to its tensor.
+// except that at levels of every tensor a tap keeps a reference to its own.
 //
 // A step is captured when its work is queued and completed when the device has done it; the recorder keeps those in
 // between, oldest first.
@@ -7,12 +7,13 @@
 // Level `step`: a root over loss, outputs (of several micro-batches the last one's) and sample indices every step;
 // every kStateEvery steps and on the last one also parameters (frozen ones too), optimizer state and buffers, the
 // gradient norm and the resident set. Level `tensor`: a root over every tensor of the step, in the order the step meets
-// them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last. What belongs to one of several micro-batches
-// has its number in its name (Layout::named); losses and gradients without are the means over all of them, on every
-// rank the same. Of several replicas in one process the first one's state is recorded, and beside its parameters each
-// other's, whose names say whose they are (replicas.hpp).
+// them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last. Level `recent`: the same, but of the steps
+// without sketches only the last ones stay on record (contract/recent_tensors.hpp). What belongs to one of several
+// micro-batches has its number in its name (Layout::named); losses and gradients without are the means over all of
+// them, on every rank the same. Of several replicas in one process the first one's state is recorded, and beside its
+// parameters each other's, whose names say whose they are (replicas.hpp).
 //
-// What ranks share out (ZeRO) is put together for the trace of level `tensor` and recorded whole, so that layouts can
+// What ranks share out (ZeRO) is put together for a trace of every tensor and recorded whole, so that layouts can
 // be compared, by those ranks alone that hold some of it.
 #pragma once
 
@@ -33,9 +34,6 @@
 #include "suites/worker/train_state.hpp"
 
 namespace reprobench {
-
-// 1, 2, 5, 10, 20, 50, 100 ...
-bool is_log_spaced(std::int64_t step);
 
 class StepRecorder {
  public:
@@ -81,7 +79,7 @@ class StepRecorder {
     std::unique_ptr<PendingReadback> readback;
     std::size_t outputs;  // how many the model has
     Digest samples;
-    TensorsRecord tensors;  // level `tensor`
+    TensorsRecord tensors;  // unless the level is `step`
   };
 
   void add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor);
@@ -92,6 +90,7 @@ class StepRecorder {
   void add_shared_optimizer_state();
   void add_replicas();
   bool measures_state(std::int64_t step) const;
+  bool is_sketched(std::int64_t step) const;
   std::vector<at::Tensor> step_tensors(std::int64_t step, std::span<const at::Tensor> outputs,
                                        const at::Tensor& loss) const;
   void collect_tensors(StepMeasurement& measured, const at::Tensor& loss);

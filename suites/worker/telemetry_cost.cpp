@@ -33,7 +33,9 @@ CellRequest request_of(const RecordedCase& one, const std::string& device, std::
   request.workload = {one.model, one.preset, steps, one.batch_size};
   request.device = device;
   request.knobs = with_defaults({});
-  request.trace = one.recorded == Recorded::steps ? TraceLevel::step : TraceLevel::tensor;
+  request.trace = one.recorded == Recorded::steps            ? TraceLevel::step
+                  : one.recorded == Recorded::recent_tensors ? TraceLevel::recent
+                                                             : TraceLevel::tensor;
   if (one.recorded == Recorded::operators && telemetry == Telemetry::on) {
     Replay replay;
     replay.last_step = steps;

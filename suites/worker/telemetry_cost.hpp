@@ -11,7 +11,7 @@
 
 namespace reprobench {
 
-enum class Recorded { steps, tensors, operators };
+enum class Recorded { steps, recent_tensors, tensors, operators };
 
 // A training whose steps are timed, for example 1,000 steps of mlp/base with the root digests of each.
 struct RecordedCase {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -17,7 +18,8 @@ constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
 }  // namespace
 
 TraceWriter::TraceWriter(const std::filesystem::path& path)
-    : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644)) {
+    : folder_(path.parent_path()),
+      file_(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644)) {
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), path.string());
 }
 
@@ -31,11 +33,19 @@ std::int64_t TraceWriter::age_ns(std::chrono::steady_clock::time_point moment) c
   return std::chrono::duration_cast<std::chrono::nanoseconds>(moment - began_).count();
 }
 
+void TraceWriter::begin(const TraceHeader& header) {
+  const nlohmann::json body = to_json(header);
+  if (header.level == TraceLevel::recent) recent_.emplace(folder_, body);
+  add(body);
+}
+
 void TraceWriter::add(const nlohmann::json& body) { waiting_ += trace_line(body, seq_++); }
 
 void TraceWriter::add(const TensorsRecord& tensors) { waiting_ += trace_line(tensors, seq_++); }
 
 void TraceWriter::add(const StepMeasurement& step) { append_step_line(waiting_, step, seq_++); }
+
+void TraceWriter::add_recent(TensorsRecord tensors) { recent_->add(std::move(tensors)); }
 
 void TraceWriter::write_if_due() {
   const bool due = std::chrono::steady_clock::now() - last_write_ >= kLongestWait;
@@ -43,6 +53,7 @@ void TraceWriter::write_if_due() {
 }
 
 void TraceWriter::write() {
+  if (recent_) recent_->write();
   if (const int error = write_fully(file_, waiting_)) {
     throw std::system_error(error, std::generic_category(), "trace.jsonl");
   }

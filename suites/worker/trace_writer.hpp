@@ -1,12 +1,15 @@
 // Appends lines to trace.jsonl. Lines are kept in memory and written between steps: at once for the first ones, then at
-// least every second, so that the file's growth is the worker's heartbeat and no write falls into a timed step.
+// least every second, so that the file's growth is the worker's heartbeat and no write falls into a timed step. Tensors
+// that a trace of level `recent` keeps for a while alone are written to their segments then, too, before the trace.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "matrix/contract/recent_tensors.hpp"
 #include "matrix/contract/trace.hpp"
 #include "suites/worker/step_line.hpp"
 
@@ -20,9 +23,11 @@ class TraceWriter {
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
+  void begin(const TraceHeader& header);
   void add(const nlohmann::json& body);
   void add(const TensorsRecord& tensors);
   void add(const StepMeasurement& step);
+  void add_recent(TensorsRecord tensors);  // level `recent`, before the step's own line
 
   // Between steps: writes if a second has passed or much is waiting.
   void write_if_due();
@@ -37,10 +42,12 @@ class TraceWriter {
   std::int64_t age_ns(std::chrono::steady_clock::time_point moment) const;
 
  private:
+  std::filesystem::path folder_;
   int file_ = -1;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::int64_t seq_ = 0;
   std::string waiting_;
+  std::optional<RecentTensors> recent_;
   std::chrono::steady_clock::time_point last_write_;
 };
 

@@ -186,8 +186,8 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                           {model, preset, state, ranks ? &*ranks : nullptr, shards ? &*shards : nullptr, *device},
                           result);
   TraceWriter trace(folder / "trace.jsonl");
-  trace.add(to_json(TraceHeader{request.cell_id, request.nonce, result.workload_digest, request.trace,
-                                trace.monotonic_us(), request.rank, loaded_torch_version(), checkpoints.resumed()}));
+  trace.begin({request.cell_id, request.nonce, result.workload_digest, request.trace, trace.monotonic_us(),
+               request.rank, loaded_torch_version(), checkpoints.resumed()});
   trace.write();
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
   std::optional<OverlappedExchange> overlapped;

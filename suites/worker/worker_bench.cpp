@@ -33,6 +33,7 @@ constexpr RecordedCase kCases[] = {
     {"mlp", "base", 192, 400, Recorded::steps, "root digests"},
     {"gpt2", "tiny", 4, 40, Recorded::steps, "root digests"},
     {"mlp", "base", 32, 200, Recorded::tensors, "every tensor"},
+    {"mlp", "base", 32, 1000, Recorded::recent_tensors, "every tensor, recent"},
     {"gpt2", "tiny", 4, 100, Recorded::tensors, "every tensor"},
     {"gpt2", "tiny", 4, 20, Recorded::operators, "every operator (replay)"},
 };
