@@ -128,18 +128,21 @@ std::function<ExitCode()> declare_calibrate(CLI::App& app, Context& context) {
   app.add_option("--preset", options->workload.preset, "Its preset; default: its first");
   app.add_option("--steps", options->workload.steps, "Its steps")->check(CLI::Range(4, 1000000))->capture_default_str();
   app.add_option("--knob", options->knobs, "Of the workload, not the default")->type_name("NAME=VALUE");
-  app.add_option("--members", options->members, "Runs with one weight moved")
-      ->check(CLI::Range(2, 256))
-      ->capture_default_str();
-  app.add_flag("--again", options->again, "Measure anew what is known already");
+  auto* members = app.add_option("--members", options->members, "Runs with one weight moved")
+                      ->check(CLI::Range(2, 256))
+                      ->capture_default_str();
+  auto* again = app.add_flag("--again", options->again, "Measure anew what is known already");
   auto* lockstep = app.add_flag("--lockstep", options->lockstep,
-                                "Instead: how far correct runs' errors lie apart in one step, for `compare --explain`");
+                                "Instead: how far correct runs' errors lie apart in one step, for `compare --explain`")
+                       ->excludes(members)
+                       ->excludes(again);
   app.add_option("--against", options->against, "Of --lockstep: another stack that is known to be good")
       ->type_name("STACK")
       ->needs(lockstep);
   app.add_option("--batches", options->batches, "Of --lockstep: batches from each of three states")
       ->check(CLI::Range(kFewestPooledBatches, 100000))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(lockstep);
   app.add_flag("--json", options->json, "One JSON document (schema: envelope, lockstep_bounds)");
   return [options, &context] { return calibrate(*options, context); };
 }

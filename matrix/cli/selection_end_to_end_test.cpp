@@ -163,6 +163,9 @@ TEST_CASE("a name that nothing has is answered with the nearest", "[e2e]") {
            Row{{kBinary, "describe", "stack", "torch-2.9.0-cu182"}, "did you mean `torch-2.9.0-cu128`?"},
            Row{{kBinary, "list", "stakcs"}, "did you mean `stacks`?"},
            Row{{kBinary, "calibrate", "torch-2.9.0-cu182"}, "did you mean `torch-2.9.0-cu128`?"},
+           Row{{kBinary, "calibrate", "torch-2.9.0-cu128", "--lockstep", "--members", "4"},
+               "--members excludes --lockstep"},
+           Row{{kBinary, "calibrate", "torch-2.9.0-cu128", "--batches", "16"}, "--batches requires --lockstep"},
            Row{{kBinary, "schema", "verdit"}, "did you mean `verdict`?"},
        }) {
     const auto result = call(row.command);

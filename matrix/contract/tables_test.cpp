@@ -92,7 +92,7 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
   };
   CHECK(names([](const InjectionKind& kind) { return kind.names_parameter; }) ==
         "weight_ulp weight_nan weight_huge weight_sign gradient_ulp gradient_inf moment_ulp weight_stuck "
-        "atomic_add "
+        "adam_written_out adam_epsilon_unscaled atomic_add "
         "offload_device_mismatch offload_stale_parameter ");
   const std::string of_probe =
       "result_bit result_wrong operation_slow rank_killed rank_stopped collective_skipped collective_shape "

@@ -358,7 +358,6 @@ TEST_CASE("at level `recent` a step on record names its tensor, and another is r
   SECTION("which began with another parameter, gone with the others") {
     deviation = "optimizer fc1.weight aten::addcdiv_";
     step = 14;
-    place = "its loss, whose tensors are not on record at `trace: recent`";
   }
   SECTION("among the last 64") {
     step = shows_at = first = 80;

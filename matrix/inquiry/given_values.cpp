@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "matrix/contract/safetensors.hpp"
+#include "matrix/verdict/joint_stretch.hpp"
 #include "matrix/verdict/operator_alignment.hpp"
 
 namespace reprobench {
@@ -65,7 +66,14 @@ std::vector<OperatorParting> not_known_yet(std::vector<OperatorParting> found, c
   std::set<Place> known;
   if (explanation.call || explanation.region) known.insert(place_of(explanation));
   for (const FurtherSource& source : explanation.further_sources) known.insert(place_of(source));
-  std::erase_if(found, [&](const OperatorParting& parting) { return known.contains(place_of(parting)); });
+  const auto is_within = [&](const OperatorParting& parting, const DifferenceSource& source) {
+    return !source.call && source.region && is_part_of(parting, *source.region);
+  };
+  std::erase_if(found, [&](const OperatorParting& parting) {
+    const auto holds_it = [&](const DifferenceSource& source) { return is_within(parting, source); };
+    return known.contains(place_of(parting)) || holds_it(explanation) ||
+           std::ranges::any_of(explanation.further_sources, holds_it);
+  });
   return found;
 }
 

@@ -28,7 +28,8 @@ struct GivenCalls {
 // back are left as they are made.
 GivenCalls calls_to_give(std::span<const OperatorRecord> measured, std::span<const OperatorRecord> expected);
 
-// Those of them that the explanation has not as sources already.
+// Those of them that the explanation has not as sources already, nor as parts of one: two calls that make up for each
+// other do so on their own values, and given other ones they do not.
 std::vector<OperatorParting> not_known_yet(std::vector<OperatorParting> found, const Explanation& explanation);
 
 }  // namespace reprobench

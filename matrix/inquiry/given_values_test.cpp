@@ -211,6 +211,15 @@ TEST_CASE("a source that stood before values were given is not found twice", "[g
   CHECK(left[0].call->measured.index == 4);
   CHECK(left[1].region->expected.at.index == 7);
   CHECK(left[2].region);
+  SECTION("nor is a call of a stretch that was judged as a whole") {
+    OperatorRegion& region = *known.further_sources[0].region;
+    region.measured.calls.resize(2);
+    region.measured.calls[1].index = 4;
+    region.expected.calls.resize(1);
+    CHECK(not_known_yet({at_call(4)}, known).empty());
+    region.expected.calls[0].index = 1;
+    CHECK(not_known_yet({at_call(4)}, known).size() == 1);
+  }
 }
 
 }  // namespace

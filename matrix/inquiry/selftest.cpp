@@ -11,6 +11,7 @@
 #include "matrix/inquiry/explanation.hpp"
 #include "matrix/inquiry/selftest_answer.hpp"
 #include "matrix/inquiry/selftest_table.hpp"
+#include "matrix/spec/nearest_name.hpp"
 #include "matrix/verdict/divergence.hpp"
 
 namespace reprobench {
@@ -39,8 +40,8 @@ class WorkloadTest {
     run_clean();
     std::vector<SelftestRow> rows{clean_row()};
     for (const SelftestFault& fault : selftest_faults()) {
-      if (fault.needs_transformer && !is_transformer_) continue;
-      announce(fmt::format("{}: {}", label_, fault.kind));
+      if ((fault.needs_transformer && !is_transformer_) || !is_asked(fault)) continue;
+      announce(fmt::format("{}: {}", label_, name_of(fault)));
       rows.push_back(test(fault));
     }
     announce("");
@@ -109,15 +110,29 @@ class WorkloadTest {
     return names.empty() ? "" : names[static_cast<std::size_t>(draw(std::ssize(names)))];
   }
 
+  bool is_asked(const SelftestFault& fault) const {
+    return settings_.faults.empty() || std::ranges::find(settings_.faults, fault.kind) != settings_.faults.end();
+  }
+
+  // "threads=2"
+  static bool is_knob(std::string_view text) { return text.find('=') != std::string_view::npos; }
+  static void set_knob(std::string_view text, CellRequest& request) {
+    const auto equals = text.find('=');
+    request.knobs[std::string(text.substr(0, equals))] = std::string(text.substr(equals + 1));
+  }
+
   // The clean request with one placement of the fault.
   CellRequest faulty(const SelftestFault& fault) {
     CellRequest request = clean_;
-    const auto equals = fault.kind.find('=');
-    if (equals != std::string_view::npos) {
-      request.knobs[std::string(fault.kind.substr(0, equals))] = std::string(fault.kind.substr(equals + 1));
+    if (is_knob(fault.kind)) {
+      set_knob(fault.kind, request);
       return request;
     }
     Injection injection{std::string(fault.kind), 2 + draw(settings_.steps - 2), "", 0};
+    if (is_knob(fault.beside)) {
+      set_knob(fault.beside, request);
+      injection.step = 1;  // where the knob makes the first difference
+    }
     if (fault.target == FaultTarget::parameter || fault.target == FaultTarget::bias) {
       std::vector<ParameterShape> candidates;
       for (const ParameterShape& parameter : parameters_) {
@@ -143,13 +158,12 @@ class WorkloadTest {
 
   SelftestRow test(const SelftestFault& fault) {
     SelftestRow row;
-    row.fault = fault.kind;
+    row.fault = name_of(fault);
     row.workload = label_;
     row.expected_word = settings_.batches > 0 ? fault.judged : "";
     row.expected_answer = settings_.explained > 0 ? fault.answer : "";
-    const bool is_knob = fault.kind.find('=') != std::string_view::npos;
     std::vector<ReplayTask> tasks;
-    for (int i = 0; i < (is_knob ? 1 : settings_.placements); ++i) {
+    for (int i = 0; i < (is_knob(fault.kind) ? 1 : settings_.placements); ++i) {
       tasks.push_back({fmt::format("fault-{}", i), faulty(fault)});
     }
     const auto outcomes = replays_.run_to_any_end(tasks);
@@ -295,11 +309,20 @@ const WorkloadPreset& preset_named(const Capability& capability, const std::stri
   throw UsageError(fmt::format("this stack's worker has no workload {}/{}", model, name));
 }
 
+void require_faults(const std::vector<std::string>& asked) {
+  std::vector<std::string> kinds;
+  for (const SelftestFault& fault : selftest_faults()) kinds.emplace_back(fault.kind);
+  for (const std::string& kind : asked) {
+    if (std::ranges::find(kinds, kind) == kinds.end()) throw UsageError(unknown_name("fault", kind, kinds));
+  }
+}
+
 }  // namespace
 
 std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability, Replays& replays,
                                       const Announce& announce) {
   std::vector<SelftestRow> rows;
+  require_faults(settings.faults);
   for (const auto& [model, preset] : settings.workloads) {
     WorkloadTest test(settings, model, preset_named(capability, model, preset), replays);
     for (SelftestRow& row : test.run(announce)) rows.push_back(std::move(row));

@@ -24,6 +24,7 @@ namespace reprobench {
 struct SelftestSettings {
   std::string stack;
   std::vector<std::pair<std::string, std::string>> workloads;  // model, preset
+  std::vector<std::string> faults = {};                        // their kinds; none: all
   std::int64_t steps = 12;
   int placements = 2;       // of each fault
   int clean_pairs = 4;      // fresh processes held against the first
@@ -55,7 +56,8 @@ struct SelftestRow {
   std::string problem;  // why it did not; empty if it did
 };
 
-// Throws ReplayFailed if a clean run does not end well, UsageError for a workload that the worker does not have.
+// Throws ReplayFailed if a clean run does not end well, UsageError for a workload that the worker does not have, or a
+// fault that is none.
 std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability, Replays& replays,
                                       const Announce& announce);
 

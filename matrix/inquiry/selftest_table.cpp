@@ -7,7 +7,7 @@ constexpr const char* kProducts = "aten::mm aten::bmm aten::addmm aten::baddbmm"
 
 // clang-format off
 constexpr SelftestFault kFaults[] = {
-    // fault                 target                 first difference at         by fp64     only gpt2  explained as, at, planted in
+    // fault                 target                 first difference at         by fp64     only gpt2  explained as, at, planted in, beside
     {"weight_ulp",          FaultTarget::parameter, PlantedAt::parameter,       "rounding", false},
     {"gradient_ulp",        FaultTarget::parameter, PlantedAt::gradient,        "",         false},
     {"moment_ulp",          FaultTarget::parameter, PlantedAt::moment,          "",         false},
@@ -35,6 +35,8 @@ constexpr SelftestFault kFaults[] = {
     {"attention_fused",     FaultTarget::module,    PlantedAt::operator_output, "rounding", true,      "rounding", "",            ".mixed"},
     {"adam_written_out",    FaultTarget::parameter, PlantedAt::own_update,      "rounding", false,     "rounding", ""},
     {"adam_epsilon_unscaled", FaultTarget::parameter, PlantedAt::own_update,    "any",      false,     "wrong",    "aten::addcdiv_ aten::add_ aten::div"},
+    {"gelu_constant",       FaultTarget::module,    PlantedAt::anywhere,        "any",      true,      "wrong",    "aten::mul",   ".gelu", "cpu_isa=default"},
+    {"gelu_written_out",    FaultTarget::module,    PlantedAt::anywhere,        "rounding", true,      "rounding", "",            ".gelu", "cpu_isa=default"},
     {"seed=2",              FaultTarget::none,      PlantedAt::not_comparable,  "",         false},
     {"threads=2",           FaultTarget::none,      PlantedAt::anywhere,        "rounding", false,     "rounding", ""},
     {"attention=flash",     FaultTarget::none,      PlantedAt::anywhere,        "rounding", true,      "rounding", ""},
@@ -43,6 +45,12 @@ constexpr SelftestFault kFaults[] = {
 // clang-format on
 
 }  // namespace
+
+std::string name_of(const SelftestFault& fault) {
+  std::string name(fault.kind);
+  if (!fault.beside.empty()) name += " beside " + std::string(fault.beside);
+  return name;
+}
 
 std::span<const SelftestFault> selftest_faults() { return kFaults; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "matrix/contract/trace.hpp"
@@ -36,7 +37,11 @@ struct SelftestFault {
   std::string_view answer = {};
   std::string_view operators = {};
   std::string_view module = {};  // how the names of those end of which one is drawn to be made by other calls
+  std::string_view beside = {};  // a knob that differs besides, in front of what is planted, from the first step on
 };
+
+// "gelu_constant beside cpu_isa=default".
+std::string name_of(const SelftestFault& fault);
 
 std::span<const SelftestFault> selftest_faults();
 

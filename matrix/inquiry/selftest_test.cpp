@@ -73,7 +73,7 @@ TEST_CASE("faults that do what they say are all found, placed and judged", "[sel
     CAPTURE(row.fault, row.problem, row.word, row.found, row.located);
     CHECK(row.passed);
     CHECK(row.workload == "gpt2/tiny");
-    const bool is_knob = row.fault.find('=') != std::string::npos;
+    const bool is_knob = row.fault.find('=') != std::string::npos && row.fault.find(" beside ") == std::string::npos;
     CHECK(row.planted == (is_knob ? 1 : 2));
     if (row.fault == "nothing" || row.fault == "cpu_isa=default" || row.fault == "attention=flash") continue;
     CHECK(row.found == row.planted);
@@ -90,7 +90,7 @@ TEST_CASE("a detector that finds nothing turns every row red that plants a chang
   for (const SelftestFault& fault : selftest_faults()) {
     const bool may_keep_bits = fault.place == PlantedAt::anywhere || fault.place == PlantedAt::own_update ||
                                fault.target == FaultTarget::product;
-    const SelftestRow& row = row_of(rows, std::string(fault.kind));
+    const SelftestRow& row = row_of(rows, name_of(fault));
     CAPTURE(row.fault);
     if (fault.place == PlantedAt::not_comparable || may_keep_bits) continue;
     CHECK_FALSE(row.passed);
@@ -112,7 +112,8 @@ TEST_CASE("a fault named at another place turns its row red", "[selftest]") {
   const auto rows = run(replays, settings);
   for (const SelftestFault& fault : selftest_faults()) {
     if (fault.kind.find('=') != std::string_view::npos || fault.place == PlantedAt::next_parameters) continue;
-    const SelftestRow& row = row_of(rows, std::string(fault.kind));
+    if (!fault.beside.empty()) continue;  // the knob makes the first difference
+    const SelftestRow& row = row_of(rows, name_of(fault));
     CAPTURE(row.fault, row.problem);
     CHECK_FALSE(row.passed);
     CHECK(row.located == 0);
@@ -198,6 +199,39 @@ TEST_CASE("a run that a fault ended by chance, or that trained something else, i
     CHECK_FALSE(row_of(rows, fault).passed);
   }
   CHECK(row_of(rows, "seed=2").located == 1);
+}
+
+TEST_CASE("faults that are named are planted and no others, and one that is none is refused", "[selftest]") {
+  ScriptedReplays replays;
+  replays.planted = as_planted;
+  SelftestSettings settings = few_steps();
+  settings.batches = 0;
+  settings.faults = {"gelu_constant", "threads=2"};
+  std::vector<std::string> asked;
+  for (const SelftestRow& row : run(replays, settings)) asked.push_back(row.fault);
+  CHECK(asked ==
+        std::vector<std::string>{"nothing", "gelu_constant", "gelu_constant beside cpu_isa=default", "threads=2"});
+  settings.faults = {"gelu_constnt"};
+  CHECK_THROWS_WITH(run(replays, settings), Catch::Contains("did you mean `gelu_constant`?"));
+}
+
+TEST_CASE("a fault beside a knob is planted from the first step on, where the knob differs", "[selftest]") {
+  ScriptedReplays replays;
+  replays.planted = as_planted;
+  SelftestSettings settings = few_steps();
+  settings.batches = 0;
+  settings.faults = {"gelu_written_out"};
+  run(replays, settings);
+  int beside = 0;
+  for (const auto& tasks : replays.calls) {
+    for (const ReplayTask& task : tasks) {
+      if (!task.request.inject || task.request.knobs.at("cpu_isa") != "default") continue;
+      ++beside;
+      CHECK(task.request.inject->step == 1);
+      CHECK(task.request.inject->kind == "gelu_written_out");
+    }
+  }
+  CHECK(beside == 2);
 }
 
 TEST_CASE("a knob that was to change the workload and did not turns its row red", "[selftest]") {
@@ -315,7 +349,7 @@ TEST_CASE("faults of operators that a model has not are left out, and nothing is
   settings.batches = 0;
   settings.clean_pairs = 0;
   const auto rows = run(replays, settings);
-  CHECK(rows.size() == selftest_faults().size() - 11 + 1);
+  CHECK(rows.size() == selftest_faults().size() - 13 + 1);
   for (const SelftestRow& row : rows) {
     CHECK(row.word.empty());
     CHECK(row.passed);
@@ -363,7 +397,8 @@ TEST_CASE("places are drawn from the seed, within the tensors and the steps", "[
       for (const ReplayTask& task : tasks) {
         if (!task.request.inject) continue;
         const Injection& fault = *task.request.inject;
-        CHECK(fault.step >= (fault.kind == "weight_sign" ? 1 : 2));
+        const bool is_beside_a_knob = task.request.knobs.at("cpu_isa") == "default";
+        CHECK(fault.step >= (fault.kind == "weight_sign" || is_beside_a_knob ? 1 : 2));
         CHECK(fault.step < settings.steps);
         CHECK(fault.element < 60);
         if (fault.kind == "weight_sign") {  // of a bias while it is zero

@@ -58,11 +58,22 @@ class JointSearch {
     return found == pairs_.end() ? std::nullopt : std::optional<Pair>(*found);
   }
 
+  // The outermost operators of both sides that this pair is part of: what they hand on is their result.
+  Pair outermost(Pair pair) const {
+    for (;;) {
+      const Pair callers{measured_.parent[pair.first], expected_.parent[pair.second]};
+      const bool is_pair = callers.first != kNoCall && measured_.partner[callers.first] == callers.second;
+      if (!is_pair || !measured_.calls[callers.first].name.starts_with("aten::")) return pair;
+      pair = callers;
+    }
+  }
+
   // The first call that both sides make behind what differs.
   std::optional<Pair> first_end() const {
-    if (!source_.call) return pair_at(source_.region->measured.at, source_.region->expected.at);
-    const auto own = pair_at(source_.call->measured, source_.call->expected);
-    return own && source_.inputs_agree ? reader_of(*own) : own;
+    const auto own = source_.call ? pair_at(source_.call->measured, source_.call->expected)
+                                  : pair_at(source_.region->measured.at, source_.region->expected.at);
+    if (!own) return std::nullopt;
+    return source_.call && source_.inputs_agree ? reader_of(outermost(*own)) : outermost(*own);
   }
 
   // Behind a call of both sides the first one that takes what it made, on both.
@@ -73,7 +84,9 @@ class JointSearch {
     };
     for (const Pair& later : pairs_) {
       if (later.first <= pair.first || later.second <= pair.second) continue;
-      if (takes(measured_, later.first, pair.first) && takes(expected_, later.second, pair.second)) return later;
+      if (takes(measured_, later.first, pair.first) && takes(expected_, later.second, pair.second)) {
+        return outermost(later);
+      }
     }
     return std::nullopt;
   }
@@ -140,8 +153,10 @@ std::vector<JointStretch> joint_stretches(Calls measured, Calls expected, const 
 }
 
 bool is_part_of(const OperatorParting& source, const OperatorRegion& joint) {
-  return holds_all(joint.measured.calls, calls_of(source.call, source.region, true)) &&
-         holds_all(joint.expected.calls, calls_of(source.call, source.region, false));
+  const auto ours = calls_of(source.call, source.region, true);
+  const auto theirs = calls_of(source.call, source.region, false);
+  const bool has_calls = !ours.empty() || !theirs.empty();
+  return has_calls && holds_all(joint.measured.calls, ours) && holds_all(joint.expected.calls, theirs);
 }
 
 }  // namespace reprobench

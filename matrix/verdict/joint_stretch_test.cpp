@@ -3,6 +3,7 @@
 #include <map>
 
 #include "ci/catch.hpp"
+#include "matrix/verdict/written_step.hpp"
 
 namespace reprobench {
 namespace {
@@ -88,6 +89,55 @@ TEST_CASE("a value made otherwise and the call that makes up for it are one stre
   }
   CHECK(joint_stretches(ours.calls(), theirs.calls(), parting.sources[0]).size() == 2);  // at add_, then at addcdiv_
   CHECK(joint_stretches(ours.calls(), theirs.calls(), parting.sources[1]).size() == 1);
+}
+
+// A sum with a number, as LibTorch carries it out: the number is copied and handed on as a tensor without dimensions.
+void add_number(WrittenStep& step, const std::string& to, const std::string& number, const std::string& sum) {
+  step.caller("aten::add_", {to}, {sum}, [&](WrittenStep& inside) {
+    inside.call("aten::copy_", {"", number}, {"copy of " + number});
+    inside.calls.back().inputs[1].shape = inside.calls.back().outputs[0].shape = {};
+    inside.call("aten::add_", {to, number}, {sum});
+    inside.calls.back().inputs[1].shape = {};
+  });
+  step.calls.back().constants = number;
+}
+
+TEST_CASE("a number that a call hands on to what it calls is its constant, and no state that began apart", "[joint]") {
+  WrittenStep ours;
+  ours.call("aten::sqrt", {"square"}, {"root"}).call("aten::div", {"root"}, {"corrected"}, "0.04");
+  add_number(ours, "corrected", "1e-8", "size'");
+  ours.call("aten::addcdiv_", {"weight", "moment", "size'"}, {"updated'"}, "-0.005");
+  WrittenStep theirs;
+  theirs.call("aten::sqrt", {"square"}, {"root"});
+  add_number(theirs, "root", "4e-10", "size");
+  theirs.call("aten::addcdiv_", {"weight", "moment", "size"}, {"updated"}, "-0.0002");
+  const StepParting parting = partings_of_step(ours.calls, theirs.calls);
+  CHECK_FALSE(parting.begins_apart);
+  REQUIRE_FALSE(parting.sources.empty());
+  REQUIRE(parting.sources.front().region);
+  CHECK(names_of(parting.sources.front().region->measured) == "aten::div");
+  const auto joints = joint_stretches(ours.calls, theirs.calls, parting.sources.front());
+  REQUIRE(joints.size() == 2);
+  CHECK(names_of(joints[0].region.measured) == "aten::div, aten::add_");
+  CHECK(joints[0].other_constants == 1);
+  CHECK(names_of(joints[1].region.measured) == "aten::div, aten::add_, aten::addcdiv_");
+  CHECK(names_of(joints[1].region.expected) == "aten::add_, aten::addcdiv_");
+  CHECK(joints[1].other_constants == 2);
+}
+
+TEST_CASE("a tensor without dimensions that differs is a state where no call handed it on as its constant", "[joint]") {
+  const auto step = [](const std::string& number, const std::string& constants) {
+    WrittenStep written;
+    add_number(written, "x", number, "sum of " + number);
+    written.calls.back().constants = constants;
+    return written;
+  };
+  CHECK(partings_of_step(step("1", "1").calls, step("2", "2").calls).sources.size() == 1);
+  CHECK_FALSE(partings_of_step(step("1", "1").calls, step("2", "2").calls).begins_apart);
+  WrittenStep ours = step("1", "same");
+  WrittenStep theirs = step("2", "same");
+  for (WrittenStep* of : {&ours, &theirs}) of->calls.back().inputs[0].digest = of == &ours ? "x'" : "x";
+  CHECK(partings_of_step(ours.calls, theirs.calls).begins_apart);
 }
 
 TEST_CASE("what a call outside of the stretch takes is no value between its calls", "[joint]") {

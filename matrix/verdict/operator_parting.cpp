@@ -160,7 +160,8 @@ class Parting {
   // step did.
   void take_other_values(std::size_t pair) {
     const auto [i, j] = pairs_[pair];
-    const auto places = differing_inputs(ours(i), theirs(j));
+    auto places = differing_inputs(ours(i), theirs(j));
+    std::erase_if(places, [&](const Places& place) { return is_number_of_caller(i, j, place); });
     if (places.empty()) return;  // no pair after all
     const bool is_known = measured_.is_apart(i) || expected_.is_apart(j);
     if (!is_known && nothing_made(i, j, places) && caller_made_it(i, j)) return;
@@ -171,6 +172,20 @@ class Parting {
     }
     if (!is_known) note_other_question(pair);
     note_apart(i, j);
+  }
+
+  // A constant of the call that makes this one: LibTorch hands a number on to what it calls as a tensor without
+  // dimensions, which nothing made. That constant is asked about where it stands.
+  bool is_number_of_caller(std::size_t i, std::size_t j, const Places& place) const {
+    const OperatorTensor& x = ours(i).inputs[place.first];
+    const OperatorTensor& y = theirs(j).inputs[place.second];
+    if (!x.shape.empty() || !y.shape.empty()) return false;
+    if (measured_.maker(i, x) != kNoCall || expected_.maker(j, y) != kNoCall) return false;
+    for (std::size_t a = measured_.parent[i]; a != kNoCall; a = measured_.parent[a]) {
+      const std::size_t b = measured_.partner[a];
+      if (b != kNoCall && expected_.encloses(b, j) && ours(a).constants != theirs(b).constants) return true;
+    }
+    return false;
   }
 
   // No call on record stands behind any of these inputs.

@@ -116,6 +116,7 @@ _FURTHER = [
         "element": None, "operator_budget": None, "no_operator_budget": "its inputs differ already",
     },
 ]  # fmt: skip
+_FURTHER.append({key: value for key, value in _FURTHER[0].items() if key != "on_given_values"})
 BEHIND_THE_FIRST = {"further_sources": _FURTHER, "sources_left_out": 5, "calls_apart": 173}
 
 # What a module is by itself whose sides take other operators.
