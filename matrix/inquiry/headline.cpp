@@ -53,7 +53,10 @@ std::string local_rounding(const DifferenceSource& source) {
   if (!budget) return "";
   if (!source.call) {
     const bool is_rounding = source.module && source.module->word == ExplainedWord::rounding;
-    return is_rounding ? fmt::format("at `{}` {}", source.module->module, within_text(*source.module)) : "";
+    if (!is_rounding) return "";
+    const std::string& module = source.module->module;
+    return fmt::format("at {} {}", module.empty() ? "a stretch of no module" : fmt::format("`{}`", module),
+                       within_text(*source.module));
   }
   const auto& ours = budget->measured;
   const auto& theirs = budget->expected;

@@ -172,6 +172,19 @@ FurtherSource further(const std::string& name, double of_bound) {
   return source;
 }
 
+TEST_CASE("a stretch that rounds is named by its module, and without one as a stretch of none", "[headline]") {
+  Explanation explanation = of_one_call();
+  explanation.call.reset();
+  explanation.region.emplace();
+  ModuleJudgement& judged = explanation.module.emplace();
+  judged.word = ExplainedWord::rounding;
+  judged.measured.of_bound = 0.5;
+  judged.module = "h.0.gelu";
+  CHECK(told(explanation).starts_with("rounding: at `h.0.gelu` every call stays within its bound"));
+  judged.module.clear();
+  CHECK(told(explanation).starts_with("rounding: at a stretch of no module every call stays within its bound"));
+}
+
 TEST_CASE("of what was judged on given values the headline says so", "[headline]") {
   Explanation explanation = of_one_call();
   explanation.further_sources = {further("aten::mul_", 3)};

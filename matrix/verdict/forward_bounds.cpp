@@ -122,6 +122,29 @@ Doubles subtraction(const CapturedCall& captured) {
   return captured.call.constants == "1" ? two_roundings(captured) : Doubles{};
 }
 
+// What is added to the first operand, as far as fp64 shows it: a factor, a product and a quotient, each rounded once,
+// the factor's own rounding, and then the sum.
+Doubles sum_with_product(const CapturedCall& captured) {
+  const Doubles first = captured.values("input", 0);
+  if (first.size() != captured.exact.size()) return {};
+  Doubles bound = times_result(captured, 1);
+  for (std::size_t i = 0; i < first.size(); ++i) bound[i] += gamma_n(5) * std::abs(captured.exact[i] - first[i]);
+  return bound;
+}
+
+// a + w (b - a), or from the other end, b - (1 - w) (b - a): whichever is longer bounds both.
+Doubles interpolation(const CapturedCall& captured) {
+  const Doubles from = captured.values("input", 0);
+  const Doubles to = captured.values("input", 1);
+  if (from.size() != captured.exact.size() || to.size() != captured.exact.size()) return {};
+  Doubles bound = times_result(captured, 1);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const double longer = std::max(std::abs(captured.exact[i] - from[i]), std::abs(captured.exact[i] - to[i]));
+    bound[i] += gamma_n(4) * longer;
+  }
+  return bound;
+}
+
 // Of the pixels and channels under the kernel, added up one by one: not so where a library transforms them (Winograd,
 // FFT).
 Doubles convolution(const CapturedCall& captured) {
@@ -152,6 +175,8 @@ const std::vector<BoundRow>& forward_bounds() {
        "IEEE 754: correctly rounded, a scalar factor as well", kElementwise},
       {{"add"}, &addition, "IEEE 754: correctly rounded, a scaled operand as well", kElementwise},
       {{"sub"}, &subtraction, "IEEE 754: correctly rounded", kElementwise},
+      {{"addcmul", "addcdiv"}, &sum_with_product, "IEEE 754: correctly rounded, gamma_5 of what is added"},
+      {{"lerp"}, &interpolation, "IEEE 754: correctly rounded, gamma_4 of the way from either end"},
       {{"exp", "log", "tanh", "erf", "sin", "cos"}, &function,
        "2 ULP: SLEEF 3 (1.0 ULP variants), CUDA C++ Programming Guide, accuracy of mathematical functions", kElementwise},
       {{"rsqrt", "pow"}, &function,

@@ -39,6 +39,47 @@ TEST_CASE("elementwise operators have the roundings that they take", "[local]") 
                   ->of_bound);
 }
 
+TEST_CASE("a sum with a product has the roundings of what is added, and one of itself", "[local]") {
+  const auto share = [](const char* name, float first, double exact, float made) {
+    return Capture(name)
+        .single("input.0", {1}, {first})
+        .single("input.1", {1}, {3})
+        .single("input.2", {1}, {7})
+        .exact("fp64.0", {1}, {exact})
+        .single("output.0", {1}, {made})
+        .of_bound();
+  };
+  const double gamma_5 = 5 * kRoundoff / (1 - 5 * kRoundoff);
+  for (const char* name : {"aten::addcmul", "aten::addcdiv", "aten::addcdiv_"}) {
+    CHECK(share(name, 4, 1, kTwoOff) == Approx(2 * kRoundoff / (kRoundoff + 3 * gamma_5)).epsilon(1e-6));
+    CHECK(share(name, 1, 1, kTwoOff) == Approx(2).epsilon(1e-6));  // nothing is added: the sum alone is rounded
+    CHECK(share(name, 1, 1, 1 + 0x1p-20F) > 1);
+  }
+}
+
+TEST_CASE("an interpolation has the roundings of the longer way, from either end", "[local]") {
+  const auto share = [](float from, float to) {
+    return Capture("aten::lerp_")
+        .single("input.0", {1}, {from})
+        .single("input.1", {1}, {to})
+        .exact("fp64.0", {1}, {1})
+        .single("output.0", {1}, {kTwoOff})
+        .of_bound();
+  };
+  const double gamma_4 = 4 * kRoundoff / (1 - 4 * kRoundoff);
+  const double longer = 2 * kRoundoff / (kRoundoff + 3 * gamma_4);
+  CHECK(share(4, 0.5) == Approx(longer).epsilon(1e-6));
+  CHECK(share(0.5, 4) == Approx(longer).epsilon(1e-6));
+  CHECK(share(1, 1) == Approx(2).epsilon(1e-6));
+  CHECK_FALSE(Capture("aten::lerp")
+                  .single("input.0", {1}, {1})
+                  .single("input.1", {2}, {1, 1})
+                  .exact("fp64.0", {1}, {1})
+                  .single("output.0", {1}, {1})
+                  .error()
+                  ->of_bound);
+}
+
 TEST_CASE("a product has as many terms as its left factor is wide, behind an addend or not", "[local]") {
   struct Row {
     const char* name;

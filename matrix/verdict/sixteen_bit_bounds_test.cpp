@@ -256,7 +256,8 @@ TEST_CASE("every operator that has a bound in 16 bits says where it computes in 
             .at("1 in 16 bits fp32 sums and one rounding: oneDNN's accumulation mode `strict`, cuBLAS's "
                 "CUBLAS_COMPUTE_32F")
             .contains("addmm"));
-  CHECK(names.at("") == std::set<std::string>{"convolution_backward", "nll_loss_forward"});
+  CHECK(names.at("") ==
+        std::set<std::string>{"addcdiv", "addcmul", "convolution_backward", "lerp", "nll_loss_forward"});
   CHECK(Capture("aten::nll_loss_forward")
             .halves("BF16", "input.0", {1, 1}, {-1})
             .exact("fp64.0", {}, {1})
