@@ -125,19 +125,60 @@ TEST_CASE("a number that a call hands on to what it calls is its constant, and n
   CHECK(joints[1].other_constants == 2);
 }
 
-TEST_CASE("a tensor without dimensions that differs is a state where no call handed it on as its constant", "[joint]") {
-  const auto step = [](const std::string& number, const std::string& constants) {
-    WrittenStep written;
-    add_number(written, "x", number, "sum of " + number);
-    written.calls.back().constants = constants;
+// A root that one side has divided, and a sum of it with a number: of one side, and of the other.
+WrittenStep sum_of_root(bool is_ours) {
+  WrittenStep step;
+  step.call("aten::sqrt", {"square"}, {"root"});
+  if (is_ours) step.call("aten::div", {"root"}, {"corrected"}, "0.04");
+  add_number(step, is_ours ? "corrected" : "root", is_ours ? "1e-8" : "4e-10", is_ours ? "size'" : "size");
+  return step;
+}
+
+TEST_CASE("what a call hands on and is no number, or none of its constants, began apart", "[joint]") {
+  WrittenStep ours = sum_of_root(true);
+  WrittenStep theirs = sum_of_root(false);
+  const auto begins_apart = [&] { return partings_of_step(ours.calls, theirs.calls).begins_apart; };
+  CHECK_FALSE(begins_apart());
+  SECTION("it has dimensions") {
+    const auto copy = [](WrittenStep& step) { return step.calls.end()[-3].inputs[1].shape = {2, 3}; };
+    CHECK(copy(ours) == copy(theirs));
+    CHECK(begins_apart());
+  }
+  SECTION("the constants are the same") {
+    ours.calls.back().constants = theirs.calls.back().constants;
+    CHECK(begins_apart());
+  }
+  SECTION("a call of the step made it: a source") {
+    ours.calls.insert(ours.calls.begin(), ours.calls.front());
+    OperatorRecord& maker = ours.calls.front();
+    maker.name = "aten::exp";
+    maker.index = 40;
+    maker.outputs = {{"float32", {}, "1e-8"}};
+    ours.calls.end()[-3].inputs[1].made_by = 40;
+    const StepParting parting = partings_of_step(ours.calls, theirs.calls);
+    REQUIRE_FALSE(parting.sources.empty());
+    REQUIRE(parting.sources.front().region);
+    CHECK(names_of(parting.sources.front().region->measured) == "aten::exp");
+  }
+}
+
+TEST_CASE("a joint stretch ends in an operator, not in what that calls", "[joint]") {
+  const auto step = [](bool is_ours) {
+    WrittenStep written = sum_of_root(is_ours);
+    const std::string mark = is_ours ? "'" : "";
+    written.caller("aten::addcdiv_", {"weight", "moment", "size" + mark}, {"updated" + mark}, [&](WrittenStep& inside) {
+      inside.call("aten::mul", {"moment", "size" + mark}, {"product" + mark});
+    });
+    written.calls.back().constants = is_ours ? "-0.005" : "-0.0002";
     return written;
   };
-  CHECK(partings_of_step(step("1", "1").calls, step("2", "2").calls).sources.size() == 1);
-  CHECK_FALSE(partings_of_step(step("1", "1").calls, step("2", "2").calls).begins_apart);
-  WrittenStep ours = step("1", "same");
-  WrittenStep theirs = step("2", "same");
-  for (WrittenStep* of : {&ours, &theirs}) of->calls.back().inputs[0].digest = of == &ours ? "x'" : "x";
-  CHECK(partings_of_step(ours.calls, theirs.calls).begins_apart);
+  const WrittenStep ours = step(true);
+  const WrittenStep theirs = step(false);
+  const auto source = partings_of_step(ours.calls, theirs.calls).sources.front();
+  const auto joints = joint_stretches(ours.calls, theirs.calls, source);
+  REQUIRE(joints.size() == 2);
+  CHECK(joints[1].region.measured.at.name == "aten::addcdiv_");
+  CHECK(joints[1].other_constants == 2);
 }
 
 TEST_CASE("what a call outside of the stretch takes is no value between its calls", "[joint]") {
