@@ -181,6 +181,25 @@ TEST_CASE("a joint stretch ends in an operator, not in what that calls", "[joint
   CHECK(joints[1].other_constants == 2);
 }
 
+TEST_CASE("a pair with equal constants is no other place, although it is part of the stretch", "[joint]") {
+  const auto step = [](bool is_ours) {
+    const std::string mark = is_ours ? "'" : "";
+    return Step()
+        .call("aten::mul", is_ours ? "2" : "1", {"root"}, "size" + mark)
+        .call("aten::neg", "", {"size" + mark}, "negative" + mark)
+        .call("aten::addcdiv_", "-rate", {"weight", "moment", "negative" + mark}, "updated" + mark);
+  };
+  const Step ours = step(true);
+  const Step theirs = step(false);
+  const auto sources = partings_of_step(ours.calls(), theirs.calls()).sources;
+  REQUIRE(sources.size() == 1);
+  const auto joints = joint_stretches(ours.calls(), theirs.calls(), sources.front());
+  REQUIRE(joints.size() == 2);
+  CHECK(indices(joints[0].region.measured) == Indices{0, 1});
+  CHECK(indices(joints[1].region.measured) == Indices{0, 1, 2});
+  for (const JointStretch& joint : joints) CHECK(joint.other_constants == 1);
+}
+
 TEST_CASE("what a call outside of the stretch takes is no value between its calls", "[joint]") {
   const bool is_ours = GENERATE(true, false);
   Step ours = written_out();
