@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 #include <random>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,13 @@ namespace {
 struct ParameterShape {
   std::string name;
   std::int64_t elements = 0;
+};
+
+// The first placement of a fault that was not right, so that it can be planted again by hand.
+struct FirstWrong {
+  std::string not_found;
+  std::string elsewhere;
+  std::string misexplained;
 };
 
 // One workload under test: its clean run, and everything that is held against it.
@@ -143,7 +151,7 @@ class WorkloadTest {
       if (candidates.empty()) throw UsageError(fmt::format("{}: no parameter to plant {} in", label_, fault.kind));
       const ParameterShape& chosen = candidates[static_cast<std::size_t>(draw(std::ssize(candidates)))];
       injection.tensor = chosen.name;
-      injection.element = draw(chosen.elements);
+      if (fault.place != PlantedAt::own_update) injection.element = draw(chosen.elements);  // else it is of all
       if (fault.target == FaultTarget::bias) injection.step = 1;  // while biases are zero: only the sign changes
     } else if (fault.target == FaultTarget::sample) {
       injection.element = draw(clean_.workload.batch_size);
@@ -156,16 +164,29 @@ class WorkloadTest {
     return request;
   }
 
+  // Different ones as long as they are easily found: the same placement again would only give the same bits again.
+  std::vector<ReplayTask> placements_of(const SelftestFault& fault) {
+    constexpr int kMostDraws = 50;
+    std::vector<ReplayTask> tasks;
+    std::set<std::string> known;
+    for (int i = 0; i < (is_knob(fault.kind) ? 1 : settings_.placements); ++i) {
+      CellRequest request = faulty(fault);
+      for (int draw = 1; draw < kMostDraws && !known.insert(to_json(request).dump()).second; ++draw) {
+        request = faulty(fault);
+      }
+      tasks.push_back({fmt::format("fault-{}", i), std::move(request)});
+    }
+    return tasks;
+  }
+
   SelftestRow test(const SelftestFault& fault) {
     SelftestRow row;
+    first_ = {};
     row.fault = name_of(fault);
     row.workload = label_;
     row.expected_word = settings_.batches > 0 ? fault.judged : "";
     row.expected_answer = settings_.explained > 0 ? fault.answer : "";
-    std::vector<ReplayTask> tasks;
-    for (int i = 0; i < (is_knob(fault.kind) ? 1 : settings_.placements); ++i) {
-      tasks.push_back({fmt::format("fault-{}", i), faulty(fault)});
-    }
+    const std::vector<ReplayTask> tasks = placements_of(fault);
     const auto outcomes = replays_.run_to_any_end(tasks);
     for (std::size_t i = 0; i < outcomes.size(); ++i) hold_against_clean(fault, tasks[i].request, outcomes[i], row);
     if (!row.expected_answer.empty()) explain(fault, tasks, outcomes, row);
@@ -174,8 +195,29 @@ class WorkloadTest {
     return row;
   }
 
+  // "step=3,tensor=fc1.weight,element=17", as --inject takes it.
+  static std::string place_of(const CellRequest& request) {
+    if (!request.inject) return "";
+    std::string place = fmt::format("step={}", request.inject->step);
+    if (!request.inject->tensor.empty()) place += ",tensor=" + request.inject->tensor;
+    return place + fmt::format(",element={}", request.inject->element);
+  }
+
+  static std::string at(const std::string& place) {
+    return place.empty() ? "" : fmt::format("; the first at {}", place);
+  }
+
   void hold_against_clean(const SelftestFault& fault, const CellRequest& request, const ReplayOutcome& outcome,
-                          SelftestRow& row) const {
+                          SelftestRow& row) {
+    const SelftestRow before = row;
+    count_found(fault, request, outcome, row);
+    if (row.located > before.located) return;
+    std::string& first = row.found > before.found ? first_.elsewhere : first_.not_found;
+    if (first.empty()) first = place_of(request);
+  }
+
+  void count_found(const SelftestFault& fault, const CellRequest& request, const ReplayOutcome& outcome,
+                   SelftestRow& row) const {
     ++row.planted;
     const AttemptRecord& attempt = outcome.attempt;
     if (attempt.end != AttemptEnd::completed) {
@@ -247,6 +289,7 @@ class WorkloadTest {
       if (row.explained == row.explained_right) row.answer = answer.text;  // the first wrong one stays
       ++row.explained;
       row.explained_right += answer.is_right ? 1 : 0;
+      if (!answer.is_right && first_.misexplained.empty()) first_.misexplained = place_of(tasks[i].request);
     }
   }
 
@@ -270,16 +313,18 @@ class WorkloadTest {
   }
 
   // A fault must be found and located every time; what may keep the bits only where it changes them.
-  static void conclude(const SelftestFault& fault, SelftestRow& row) {
+  void conclude(const SelftestFault& fault, SelftestRow& row) const {
     const bool may_keep_bits = fault.place == PlantedAt::anywhere || fault.place == PlantedAt::own_update ||
                                fault.target == FaultTarget::product;
     if (!may_keep_bits && row.found < row.planted) {
-      row.problem = fmt::format("{} of {} not found", row.planted - row.found, row.planted);
+      row.problem = fmt::format("{} of {} not found{}", row.planted - row.found, row.planted, at(first_.not_found));
     } else if (row.located < row.found) {
-      row.problem = fmt::format("{} of {} named at another place", row.found - row.located, row.found);
+      row.problem =
+          fmt::format("{} of {} named at another place{}", row.found - row.located, row.found, at(first_.elsewhere));
     } else if (row.explained_right < row.explained) {
-      row.problem = fmt::format("explained as {} in {} of {}, expected {}", row.answer,
-                                row.explained - row.explained_right, row.explained, row.expected_answer);
+      row.problem =
+          fmt::format("explained as {} in {} of {}, expected {}{}", row.answer, row.explained - row.explained_right,
+                      row.explained, row.expected_answer, at(first_.misexplained));
     } else if (row.expected_word != "any" && row.word != row.expected_word) {
       row.problem = fmt::format("judged {}, expected {}", row.word, row.expected_word);
     }
@@ -295,6 +340,7 @@ class WorkloadTest {
   ReplayOutcome baseline_;
   std::vector<ReplayOutcome> repeats_;
   std::vector<ParameterShape> parameters_;
+  FirstWrong first_;  // of the fault in hand
   std::filesystem::path reference_folder_;
   std::filesystem::path exact_folder_;
 };

@@ -84,6 +84,19 @@ TEST_CASE("faults that do what they say are all found, placed and judged", "[sel
   CHECK_FALSE(row_of(rows, "tf32").worst_tensor.empty());
 }
 
+// "step=3,tensor=fc1.weight,element=17" of the first one that was planted.
+std::string first_place(const ScriptedReplays& replays, std::string_view kind) {
+  for (const auto& tasks : replays.calls) {
+    for (const ReplayTask& task : tasks) {
+      if (!task.request.inject || task.request.inject->kind != kind) continue;
+      const Injection& fault = *task.request.inject;
+      const std::string tensor = fault.tensor.empty() ? "" : ",tensor=" + fault.tensor;
+      return fmt::format("step={}{},element={}", fault.step, tensor, fault.element);
+    }
+  }
+  return "";
+}
+
 TEST_CASE("a detector that finds nothing turns every row red that plants a change of bits", "[selftest]") {
   ScriptedReplays replays;  // nothing planted: what a blind detector sees
   const auto rows = run(replays);
@@ -96,7 +109,7 @@ TEST_CASE("a detector that finds nothing turns every row red that plants a chang
     CHECK_FALSE(row.passed);
     CHECK(row.found == 0);
     CHECK(row.without_effect == 2);
-    CHECK(row.problem == "2 of 2 not found");
+    CHECK(row.problem == "2 of 2 not found; the first at " + first_place(replays, fault.kind));
   }
 }
 
@@ -117,6 +130,8 @@ TEST_CASE("a fault named at another place turns its row red", "[selftest]") {
     CAPTURE(row.fault, row.problem);
     CHECK_FALSE(row.passed);
     CHECK(row.located == 0);
+    if (row.found < 2) continue;
+    CHECK(row.problem == "2 of 2 named at another place; the first at " + first_place(replays, fault.kind));
   }
 }
 
@@ -135,7 +150,7 @@ TEST_CASE("another tensor than the one named is another place", "[selftest]") {
     CAPTURE(fault);
     CHECK(row_of(rows, fault).found == 2);
     CHECK(row_of(rows, fault).located == 0);
-    CHECK(row_of(rows, fault).problem == "2 of 2 named at another place");
+    CHECK(row_of(rows, fault).problem == "2 of 2 named at another place; the first at " + first_place(replays, fault));
   }
 }
 
@@ -373,7 +388,9 @@ TEST_CASE("faults in operators are explained as often as asked, and an answer th
     CHECK(row.answer == "undecided at aten::addmm");
     CHECK_FALSE(row.passed);
   }
-  CHECK(row_of(rows, "tf32").problem == "explained as undecided at aten::addmm in 2 of 2, expected wrong");
+  CHECK(row_of(rows, "tf32").problem ==
+        "explained as undecided at aten::addmm in 2 of 2, expected wrong; the first at " +
+            first_place(replays, "tf32"));
   CHECK(row_of(rows, "threads=2").explained == 1);
   CHECK(row_of(rows, "cpu_isa=default").explained == 0);  // it changed no bit
   CHECK(row_of(rows, "cpu_isa=default").passed);
@@ -420,6 +437,27 @@ TEST_CASE("places are drawn from the seed, within the tensors and the steps", "[
   const auto of_one = places(1);
   CHECK(places(1) == of_one);
   CHECK(places(2) != of_one);
+}
+
+TEST_CASE("every place is drawn before one is drawn again", "[selftest]") {
+  const auto steps_drawn = [](int placements) {
+    ScriptedReplays replays;
+    replays.planted = as_planted;
+    SelftestSettings settings = few_steps();
+    settings.batches = 0;
+    settings.faults = {"wrong_batch"};  // in any of the steps 2 to 11, and nowhere else
+    settings.placements = placements;
+    run(replays, settings);
+    std::multiset<std::int64_t> steps;
+    for (const auto& tasks : replays.calls) {
+      for (const ReplayTask& task : tasks) {
+        if (task.request.inject) steps.insert(task.request.inject->step);
+      }
+    }
+    return steps;
+  };
+  CHECK(steps_drawn(10) == std::multiset<std::int64_t>{2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  CHECK(steps_drawn(13).size() == 13);
 }
 
 TEST_CASE("a selftest cannot go on without its clean run, or on a workload that is not there", "[selftest]") {

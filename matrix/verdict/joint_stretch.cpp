@@ -92,11 +92,14 @@ class JointSearch {
   }
 
   std::optional<OperatorRegion> ending_in(const Pair& end) const {
-    const auto output = differing_output(measured_.calls[end.first], expected_.calls[end.second]);
-    if (!output) return std::nullopt;
+    const OperatorRecord& our_end = measured_.calls[end.first];
+    const OperatorRecord& their_end = expected_.calls[end.second];
+    if (our_end.outputs.empty() || our_end.outputs.size() != their_end.outputs.size()) return std::nullopt;
+    // Where few elements are rounded alike on both sides they end in equal bits.
+    const std::size_t output = differing_output(our_end, their_end).value_or(0);
     OperatorSlice ours(measured_, expected_);
     OperatorSlice theirs(expected_, measured_);
-    OperatorRegion region{ours.made_by(end.first, *output), theirs.made_by(end.second, *output)};
+    OperatorRegion region{ours.made_by(end.first, output), theirs.made_by(end.second, output)};
     region.constants_differ = ours.constants_differ() || theirs.constants_differ();
     const bool is_small = std::max(region.measured.calls.size(), region.expected.calls.size()) <= kMostJointCalls;
     if (!is_small || ours.leaves_step() || theirs.leaves_step()) return std::nullopt;

@@ -91,6 +91,24 @@ TEST_CASE("a value made otherwise and the call that makes up for it are one stre
   CHECK(joint_stretches(ours.calls(), theirs.calls(), parting.sources[1]).size() == 1);
 }
 
+TEST_CASE("calls that make up for each other to the last bit are one stretch, too", "[joint]") {
+  const auto updated = [](Step step, const char* size, const char* rate) {
+    return step.call("aten::addcdiv_", rate, {"weight", "moment", size}, "updated");
+  };
+  const Step ours = updated(
+      Step().call("aten::sqrt", "", {"square"}, "root").call("aten::div", "correction", {"root"}, "corrected root"),
+      "corrected root", "-own rate");
+  const Step theirs = updated(Step().call("aten::sqrt", "", {"square"}, "root"), "root", "-rate");
+  const StepParting parting = partings_of_step(ours.calls(), theirs.calls());
+  REQUIRE(parting.sources.size() == 1);
+  const auto joints = joint_stretches(ours.calls(), theirs.calls(), parting.sources[0]);
+  REQUIRE(joints.size() == 1);
+  CHECK(joints[0].other_constants == 1);
+  CHECK(indices(joints[0].region.measured) == Indices{1, 2});
+  CHECK(indices(joints[0].region.expected) == Indices{1});
+  CHECK(joints[0].region.measured.at.name == "aten::addcdiv_");
+}
+
 // A sum with a number, as LibTorch carries it out: the number is copied and handed on as a tensor without dimensions.
 void add_number(WrittenStep& step, const std::string& to, const std::string& number, const std::string& sum) {
   step.caller("aten::add_", {to}, {sum}, [&](WrittenStep& inside) {
