@@ -112,6 +112,9 @@ std::string wrong_hash(const LockedWheel& wheel, const std::string& got) {
 
 // One sentence for the ways in which pip fails.
 [[noreturn]] void throw_pip_failure(const LockedWheel& wheel, const SubprocessResult& result) {
+  if (!result.launch_error.empty()) {
+    throw ProvisionError(fmt::format("{}: pip could not be started: {}", wheel.file, result.launch_error));
+  }
   const std::string text = result.out + "\n" + result.err;
   if (text.find("DO NOT MATCH THE HASHES") != std::string::npos) {
     throw ProvisionError(wrong_hash(wheel, word_after(text, "Got ")));

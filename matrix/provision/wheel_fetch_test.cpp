@@ -155,9 +155,9 @@ class ScriptedPip {
   std::string text_of(const char* file) const { return read_file(folder_.path() / file); }
 
   // Why it failed, and the phases until then.
-  std::string fetch(const std::vector<LockedWheel>& wheels) {
+  std::string fetch(const std::vector<LockedWheel>& wheels, const std::filesystem::path& shepherd = kShepherd) {
     return message_of<ProvisionError>([&] {
-      fetch_wheels(wheels, "3.12", downloads(), staging(), kShepherd, [&](const std::string& phase, double fraction) {
+      fetch_wheels(wheels, "3.12", downloads(), staging(), shepherd, [&](const std::string& phase, double fraction) {
         if (phases.empty() || phases.back() != phase) phases.push_back(phase);
         least = std::min(least, fraction);
       });
@@ -212,6 +212,13 @@ TEST_CASE("every way in which pip fails has its sentence", "[provision]") {
   }));
   ScriptedPip pip(out, err, 3);
   CHECK(pip.fetch({scripted_wheel()}) == file + ": " + sentence);
+}
+
+TEST_CASE("what starts pip and is not there is named, not pip", "[provision]") {
+  ScriptedPip pip("", "", 0);
+  const std::string problem = pip.fetch({scripted_wheel()}, "/no/such/shepherd");
+  CHECK_THAT(problem, Catch::Matchers::StartsWith(scripted_wheel().file + ": pip could not be started: "));
+  CHECK_THAT(problem, Catch::Contains("/no/such/shepherd"));
 }
 
 TEST_CASE("pip is told which file to bring by the tags of its name, and where to leave its own", "[provision]") {
