@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "matrix/inquiry/comparison_document.hpp"
@@ -40,6 +41,13 @@ struct ComparedSide {
   std::filesystem::path folder;           // of the attempt
   std::optional<StoredCell> stored = {};  // nothing: it was run to be compared
   std::string missing = {};               // why there is no attempt to compare; then the two above mean nothing
+
+  // The side's request, as such a replay of it.
+  CellRequest replayed(Replay replay) const {
+    CellRequest again = request;
+    again.replay = std::move(replay);
+    return again;
+  }
 };
 
 // Carries out one part of the answer. A replay that fails costs that part alone: it is `unanswered`.

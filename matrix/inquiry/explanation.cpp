@@ -9,10 +9,10 @@
 #include "matrix/inquiry/given_values.hpp"
 #include "matrix/inquiry/headline.hpp"
 #include "matrix/inquiry/joint_sources.hpp"
-#include "matrix/inquiry/lockstep_bounds.hpp"
 #include "matrix/inquiry/replay_files.hpp"
 #include "matrix/inquiry/side_captures.hpp"
 #include "matrix/inquiry/source_judgement.hpp"
+#include "matrix/inquiry/step_judgement.hpp"
 #include "matrix/verdict/operator_parting.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
@@ -30,12 +30,6 @@ std::int64_t first_suspect_step(const ComparedSide& side, const Divergence& firs
   return may_be_of_parameters ? std::max<std::int64_t>(1, first.step - 1) : first.step;
 }
 
-CellRequest replay_of(const ComparedSide& side, Replay replay) {
-  CellRequest request = side.request;
-  request.replay = std::move(replay);
-  return request;
-}
-
 // So many sources of a step are shown.
 constexpr std::size_t kMostSources = 64;
 
@@ -51,7 +45,9 @@ class Explainer {
     if (!result_.call && !result_.region) compare_states();
     judge_sources();
     judge_behind();
-    if (settings_.lockstep_batches > 0) judge_steps();
+    if (settings_.lockstep_batches > 0) {
+      judge_steps({measured_, expected_, settings_}, expected_folder_, start_ - 1, replays_, result_);
+    }
     give_headlines(result_);
     result_.suspect = suspect_of(operator_of(blamed_source(result_)), differences);
     return std::move(result_);
@@ -115,7 +111,7 @@ class Explainer {
   }
 
   std::vector<ReplayOutcome> run_both(const std::string& what, const Replay& measured, const Replay& expected) {
-    return replays_.run({{"a-" + what, replay_of(measured_, measured)}, {"b-" + what, replay_of(expected_, expected)}});
+    return replays_.run({{"a-" + what, measured_.replayed(measured)}, {"b-" + what, expected_.replayed(expected)}});
   }
 
   // A replay that takes another course than the run shows nothing about the run.
@@ -218,7 +214,7 @@ class Explainer {
     }
     try {
       const Replay given = on_given_values();
-      const auto outcome = replays_.run({{"a-given", replay_of(measured_, given)}}).front();
+      const auto outcome = replays_.run({{"a-given", measured_.replayed(given)}}).front();
       const auto our_calls = operators_left_in(outcome.folder, parted_step_, parted_step_).of_step(parted_step_);
       StepParting parting = partings_of_step(our_calls, their_calls_);
       for (OperatorParting& source : not_known_yet(std::move(parting.sources), result_)) {
@@ -239,7 +235,7 @@ class Explainer {
     Replay keeping = parted_step_from(expected_folder_);
     record_operators(keeping);
     keeping.keep_values = KeptValues{parted_step_, given_.digests};
-    const auto kept = replays_.run({{"b-values", replay_of(expected_, keeping)}}).front();
+    const auto kept = replays_.run({{"b-values", expected_.replayed(keeping)}}).front();
     Replay given = parted_step_from(measured_folder_);
     record_operators(given);
     given.given_values = GivenValues{kept.folder / kValuesFile, parted_step_, given_.calls};
@@ -274,47 +270,6 @@ class Explainer {
     }
   }
 
-  // Class B2, from the state before the difference and from every state asked for.
-  void judge_steps() {
-    if (measured_.request.knobs.at("precision") == "fp64") {
-      result_.notes.push_back("no fp64 judgement: the runs are fp64 themselves");
-      return;
-    }
-    legitimate_ = legitimate_ratio_of(measured_, expected_, settings_.bounds_store);
-    if (!legitimate_.note.empty()) result_.notes.push_back(legitimate_.note);
-    result_.lockstep_state = start_ - 1;
-    result_.lockstep = judge_from(expected_folder_, start_ - 1);
-    if (settings_.lockstep_states.empty()) return;
-    Replay replay;
-    replay.snapshots_after = settings_.lockstep_states;
-    replay.last_step = std::max<std::int64_t>(
-        1, *std::max_element(settings_.lockstep_states.begin(), settings_.lockstep_states.end()));
-    const auto states = replays_.run({{"b-states", replay_of(expected_, replay)}});
-    for (const std::int64_t state : settings_.lockstep_states) {
-      const Lockstep judged = judge_from(states.front().folder, state);
-      result_.lockstep_states.push_back({state, judged.word, judged.sentence});
-    }
-  }
-
-  // Both sides and an fp64 run of the expected one take the same step from the same state, on many batches.
-  Lockstep judge_from(const std::filesystem::path& states, std::int64_t state) {
-    Replay replay;
-    replay.from_state = states / snapshot_file(state);
-    replay.first_step = state + 1;
-    replay.last_step = state + settings_.lockstep_batches;
-    replay.hold_state = true;
-    ReplayTask exact{"c-fp64", replay_of(expected_, replay)};
-    exact.request.knobs["precision"] = "fp64";
-    exact.request.inject.reset();
-    const auto outcomes = replays_.run(
-        {{"a-lockstep", replay_of(measured_, replay)}, {"b-lockstep", replay_of(expected_, replay)}, exact});
-    LockstepOptions options;
-    options.precision = measured_.request.knobs.at("precision");
-    options.legitimate_ratio = legitimate_.ratio;
-    options.legitimate_ratio_from = legitimate_.from;
-    return judge_lockstep_files(outcomes[0].folder, outcomes[1].folder, outcomes[2].folder, replay, options);
-  }
-
   const ComparedSide& measured_;
   const ComparedSide& expected_;
   const Divergence& first_;
@@ -325,29 +280,12 @@ class Explainer {
   std::vector<OperatorRecord> our_calls_;  // of that step
   std::vector<OperatorRecord> their_calls_;
   GivenCalls given_;
-  LegitimateRatio legitimate_;
   std::filesystem::path measured_folder_;
   std::filesystem::path expected_folder_;
   Explanation result_;
 };
 
 }  // namespace
-
-Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::filesystem::path& expected,
-                              const std::filesystem::path& exact, const Replay& replay,
-                              const LockstepOptions& options) {
-  std::vector<SafetensorsFile> files;
-  for (std::int64_t step = replay.first_step; step <= replay.last_step; ++step) {
-    for (const auto& folder : {measured, expected, exact}) {
-      files.push_back(tensors_left_in(folder, gradients_file(step)));
-    }
-  }
-  std::vector<LockstepBatch> batches;
-  for (std::size_t i = 0; i < files.size(); i += 3) {
-    batches.push_back({files[i].tensors(), files[i + 1].tensors(), files[i + 2].tensors()});
-  }
-  return judge_lockstep(batches, options);
-}
 
 Explanation explain_difference(const ComparedSide& measured, const ComparedSide& expected, const Divergence& first,
                                const std::vector<SideDifference>& differences, const ExplainSettings& settings,

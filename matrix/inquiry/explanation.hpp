@@ -10,9 +10,4 @@ Explanation explain_difference(const ComparedSide& measured, const ComparedSide&
                                const std::vector<SideDifference>& differences, const ExplainSettings& settings,
                                Replays& replays);
 
-// The gradients that replays with `hold_state` left in three attempt folders: of the measured side, the expected one
-// and its fp64 run.
-Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::filesystem::path& expected,
-                              const std::filesystem::path& exact, const Replay& replay, const LockstepOptions& options);
-
 }  // namespace reprobench

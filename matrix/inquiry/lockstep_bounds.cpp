@@ -7,7 +7,7 @@
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/usage_error.hpp"
-#include "matrix/inquiry/explanation.hpp"
+#include "matrix/inquiry/step_judgement.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {

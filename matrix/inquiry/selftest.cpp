@@ -12,6 +12,7 @@
 #include "matrix/inquiry/explanation.hpp"
 #include "matrix/inquiry/selftest_answer.hpp"
 #include "matrix/inquiry/selftest_table.hpp"
+#include "matrix/inquiry/step_judgement.hpp"
 #include "matrix/spec/nearest_name.hpp"
 #include "matrix/verdict/divergence.hpp"
 
@@ -50,7 +51,7 @@ class WorkloadTest {
     for (const SelftestFault& fault : selftest_faults()) {
       if ((fault.needs_transformer && !is_transformer_) || !is_asked(fault)) continue;
       announce(fmt::format("{}: {}", label_, name_of(fault)));
-      rows.push_back(test(fault));
+      rows.push_back(test(fault, announce));
     }
     announce("");
     return rows;
@@ -179,7 +180,7 @@ class WorkloadTest {
     return tasks;
   }
 
-  SelftestRow test(const SelftestFault& fault) {
+  SelftestRow test(const SelftestFault& fault, const Announce& announce) {
     SelftestRow row;
     first_ = {};
     row.fault = name_of(fault);
@@ -189,7 +190,7 @@ class WorkloadTest {
     const std::vector<ReplayTask> tasks = placements_of(fault);
     const auto outcomes = replays_.run_to_any_end(tasks);
     for (std::size_t i = 0; i < outcomes.size(); ++i) hold_against_clean(fault, tasks[i].request, outcomes[i], row);
-    if (!row.expected_answer.empty()) explain(fault, tasks, outcomes, row);
+    if (!row.expected_answer.empty()) explain(fault, tasks, outcomes, row, announce);
     if (!row.expected_word.empty()) judge(fault, row);
     conclude(fault, row);
     return row;
@@ -273,13 +274,14 @@ class WorkloadTest {
 
   // Of the first placements that changed bits.
   void explain(const SelftestFault& fault, const std::vector<ReplayTask>& tasks,
-               const std::vector<ReplayOutcome>& outcomes, SelftestRow& row) {
+               const std::vector<ReplayOutcome>& outcomes, SelftestRow& row, const Announce& announce) {
     const ComparedSide clean{"clean", clean_, baseline_.attempt, baseline_.folder};
     for (std::size_t i = 0; i < outcomes.size() && row.explained < settings_.explained; ++i) {
       const AttemptRecord& attempt = outcomes[i].attempt;
       if (attempt.end != AttemptEnd::completed) continue;
       const auto first = compare_traces(*attempt.lead().trace, *baseline_.attempt.lead().trace).first;
       if (!first) continue;
+      announce(fmt::format("{}: {}, {} of {} explained", label_, row.fault, row.explained, settings_.explained));
       const std::size_t calls_before = replays_.calls_left();
       const ComparedSide planted{std::string(fault.kind), tasks[i].request, attempt, outcomes[i].folder};
       const Explanation explanation =

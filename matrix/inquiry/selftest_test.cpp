@@ -399,6 +399,19 @@ TEST_CASE("faults in operators are explained as often as asked, and an answer th
   CHECK(replays.calls_left() == 1 + selftest_faults().size());  // what explanations ran is gone
 }
 
+TEST_CASE("a selftest says what it is at, and how many answers there are yet", "[selftest]") {
+  ScriptedReplays replays;
+  replays.planted = as_planted;
+  SelftestSettings settings = few_steps();
+  settings.batches = 0;
+  settings.explained = 2;
+  settings.faults = {"tf32"};
+  std::vector<std::string> said;
+  run_selftest(settings, two_models(), replays, [&](const std::string& line) { said.push_back(line); });
+  CHECK(said == std::vector<std::string>{"gpt2/tiny: tf32", "gpt2/tiny: tf32, 0 of 2 explained",
+                                         "gpt2/tiny: tf32, 1 of 2 explained", ""});
+}
+
 TEST_CASE("places are drawn from the seed, within the tensors and the steps", "[selftest]") {
   const auto places = [](std::uint64_t seed) {
     ScriptedReplays replays;

@@ -10,16 +10,16 @@ namespace {
 using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
 using WeakStorage = c10::weak_intrusive_ptr<c10::StorageImpl>;
 
-template <class Weak>
-struct Made {
-  Weak kept;  // so that its address stays its own
-  std::int64_t call;
-  std::int64_t time;
-};
-
 }  // namespace
 
 struct TensorMakers::Entries {
+  template <class Weak>
+  struct Made {
+    Weak kept;  // so that its address stays its own
+    std::int64_t call;
+    std::int64_t time;
+  };
+
   std::unordered_map<const void*, Made<WeakTensor>> objects;
   std::unordered_map<const void*, Made<WeakStorage>> memory;
   std::int64_t time = 0;
@@ -54,8 +54,9 @@ std::int64_t TensorMakers::maker_of_memory(const void* storage) const {
 
 void TensorMakers::returned(const at::Tensor& tensor, std::int64_t call, bool is_view) {
   if (!is_view) entries_->note_memory(tensor, call);
-  entries_->objects.insert_or_assign(tensor.unsafeGetTensorImpl(),
-                                     Made<WeakTensor>{WeakTensor(tensor.getIntrusivePtr()), call, ++entries_->time});
+  entries_->objects.insert_or_assign(
+      tensor.unsafeGetTensorImpl(),
+      Entries::Made<WeakTensor>{WeakTensor(tensor.getIntrusivePtr()), call, ++entries_->time});
 }
 
 void TensorMakers::wrote(const at::Tensor& tensor, std::int64_t call) { entries_->note_memory(tensor, call); }

@@ -1,0 +1,26 @@
+// Class B2: both sides and an fp64 run of the expected one take the same step from the same state, on many batches.
+#pragma once
+
+#include <filesystem>
+
+#include "matrix/inquiry/comparison.hpp"
+
+namespace reprobench {
+
+struct JudgedSides {
+  const ComparedSide& measured;
+  const ComparedSide& expected;
+  const ExplainSettings& settings;
+};
+
+// From the state after step `state`, which lies in the folder `states`, and from every one that the settings ask for.
+// Adds what it finds to the explanation. Throws ReplayFailed.
+void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, std::int64_t state, Replays& replays,
+                 Explanation& explanation);
+
+// The gradients that replays with `hold_state` left in three attempt folders: of the measured side, the expected one
+// and its fp64 run.
+Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::filesystem::path& expected,
+                              const std::filesystem::path& exact, const Replay& replay, const LockstepOptions& options);
+
+}  // namespace reprobench
