@@ -30,6 +30,10 @@ std::int64_t first_suspect_step(const ComparedSide& side, const Divergence& firs
   return may_be_of_parameters ? std::max<std::int64_t>(1, first.step - 1) : first.step;
 }
 
+// Values of so many bytes are kept by the replay that captures tensors; a replay that is killed for more must not take
+// the answer about the first difference with it.
+constexpr std::int64_t kKeptBesideCaptures = std::int64_t{64} << 20;
+
 // So many sources of a step are shown.
 constexpr std::size_t kMostSources = 64;
 
@@ -148,7 +152,12 @@ class Explainer {
 
   void judge_sources() {
     if (result_.region && !has_both_sides(result_)) result_.no_budget = kOnOneSide;
-    capture_and_judge("tensors", sources_to_capture(result_), parted_step_from(measured_folder_));
+    const auto sources = sources_to_capture(result_);
+    const bool keeps_values = !given_.calls.empty() && given_.bytes <= kKeptBesideCaptures;
+    const auto expected_folder =
+        capture_and_judge("tensors", sources, parted_step_from(measured_folder_),
+                          keeps_values ? keeping_values() : parted_step_from(expected_folder_));
+    if (keeps_values) values_folder_ = expected_folder;
     join_sources(our_calls_, parted_step_from(measured_folder_), false);
   }
 
@@ -160,7 +169,8 @@ class Explainer {
       if (sources.size() < kMostCaptures) sources.push_back(&joint);
     }
     try {
-      capture_and_judge(on_given_values ? "joint-behind" : "joint", sources, measured);
+      capture_and_judge(on_given_values ? "joint-behind" : "joint", sources, measured,
+                        parted_step_from(expected_folder_));
     } catch (const ReplayFailed& failure) {
       result_.notes.push_back(fmt::format("what calls that differ make together is not known: {}", failure.what()));
       return;
@@ -168,18 +178,19 @@ class Explainer {
     settle(std::move(found), result_);
   }
 
-  // `measured` is the replay in which that side captures; the expected one's is as it was.
-  void capture_and_judge(const std::string& what, const std::vector<DifferenceSource*>& sources, Replay measured) {
-    if (sources.empty()) return;
+  // The replays are those in which the two sides capture; returns the folder of the expected side's.
+  std::filesystem::path capture_and_judge(const std::string& what, const std::vector<DifferenceSource*>& sources,
+                                          Replay measured, Replay expected) {
+    if (sources.empty()) return {};
     const SideCaptures ours(SideCaptures::Side::measured, sources);
     const SideCaptures theirs(SideCaptures::Side::expected, sources);
-    Replay expected = parted_step_from(expected_folder_);
     capture(ours.sites(), measured);
     capture(theirs.sites(), expected);
     const auto outcomes = run_both(what, measured, expected);
     for (std::size_t i = 0; i < sources.size(); ++i) {
       judge_captured(*sources[i], i, {ours, outcomes[0].folder}, {theirs, outcomes[1].folder});
     }
+    return outcomes[1].folder;
   }
 
   struct CapturedSide {
@@ -220,7 +231,7 @@ class Explainer {
       for (OperatorParting& source : not_known_yet(std::move(parting.sources), result_)) {
         take_further(std::move(source), true);
       }
-      capture_and_judge("behind", sources_to_capture(result_, true), given);
+      capture_and_judge("behind", sources_to_capture(result_, true), given, parted_step_from(expected_folder_));
       join_sources(our_calls, given, true);
       result_.calls_apart = parting.calls_apart;
       result_.gradient_calls_apart = parting.gradient_calls_apart;
@@ -230,16 +241,22 @@ class Explainer {
     }
   }
 
-  // The measured side's replay of that step, with the values that one of the expected side keeps for it.
+  // The measured side's replay of that step, with the values that one of the expected side has kept for it.
   Replay on_given_values() {
+    if (values_folder_.empty()) {
+      values_folder_ = replays_.run({{"b-values", expected_.replayed(keeping_values())}}).front().folder;
+    }
+    Replay given = parted_step_from(measured_folder_);
+    record_operators(given);
+    given.given_values = GivenValues{values_folder_ / kValuesFile, parted_step_, given_.calls};
+    return given;
+  }
+
+  Replay keeping_values() const {
     Replay keeping = parted_step_from(expected_folder_);
     record_operators(keeping);
     keeping.keep_values = KeptValues{parted_step_, given_.digests};
-    const auto kept = replays_.run({{"b-values", expected_.replayed(keeping)}}).front();
-    Replay given = parted_step_from(measured_folder_);
-    record_operators(given);
-    given.given_values = GivenValues{kept.folder / kValuesFile, parted_step_, given_.calls};
-    return given;
+    return keeping;
   }
 
   // Judged by values of another course, a difference would get a word that is not about it.
@@ -282,6 +299,7 @@ class Explainer {
   GivenCalls given_;
   std::filesystem::path measured_folder_;
   std::filesystem::path expected_folder_;
+  std::filesystem::path values_folder_;  // where the expected side's values lie; empty: not kept yet
   Explanation result_;
 };
 

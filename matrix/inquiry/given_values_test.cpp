@@ -89,16 +89,19 @@ TEST_CASE("what takes equal values once they are given and makes equal ones is n
   CHECK(found.further_sources.empty());
   CHECK(found.calls_apart == 0);
   CHECK(found.gradient_calls_apart == 0);
-  REQUIRE(replays.calls.size() == 4);
-  CHECK(replays.calls[2][0].purpose == "b-values");
-  CHECK(replays.calls[2][0].request.stack == "stack-a");
-  const Replay& given = *replays.calls[3][0].request.replay;
-  CHECK(replays.calls[3][0].request.stack == "stack-b");
+  REQUIRE(replays.calls.size() == 3);
+  CHECK(replays.calls[1][1].purpose == "b-tensors");
+  CHECK(replays.calls[1][1].request.stack == "stack-a");
+  CHECK(replays.calls[1][1].request.replay->keep_values->step == 2);
+  CHECK_FALSE(replays.calls[1][0].request.replay->keep_values);
+  const Replay& given = *replays.calls[2][0].request.replay;
+  CHECK(replays.calls[2][0].purpose == "a-given");
+  CHECK(replays.calls[2][0].request.stack == "stack-b");
   CHECK(has(given.from_state, "a-operators/state-1.safetensors"));
   CHECK(given.operators_from == 2);
   CHECK(given.operators_to == 2);
   CHECK(given.given_values->step == 2);
-  CHECK(has(given.given_values->file, "b-values/values.safetensors"));
+  CHECK(has(given.given_values->file, "b-tensors/values.safetensors"));
 }
 
 TEST_CASE("nothing is given where nothing takes differing values", "[given]") {
@@ -107,7 +110,38 @@ TEST_CASE("nothing is given where nothing takes differing values", "[given]") {
                                {"optimizer fc2.bias aten::addcdiv_", 2, 2, 0}};
   const auto comparison = compare_stacks(replays, explained());
   CHECK(comparison.explanation->calls_apart == 0);
-  for (const auto& tasks : replays.calls) CHECK(tasks[0].purpose != "b-values");
+  for (const auto& tasks : replays.calls) {
+    CHECK(tasks[0].purpose != "b-values");
+    for (const ReplayTask& task : tasks) CHECK_FALSE(task.request.replay->keep_values);
+  }
+}
+
+TEST_CASE("values are kept by a replay of their own where none captures tensors, or where they are many", "[given]") {
+  ScriptedReplays replays;
+  const bool captures = GENERATE(true, false);
+  const std::int64_t elements = captures ? GENERATE(1 << 23, 1 << 24, 1 << 25) : 1;
+  if (captures) {
+    replays.stacks["stack-b"] = {kRoundedOtherwise};
+    replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
+      if (!task.purpose.ends_with("-operators")) return;
+      change_calls(outcome, [&](OperatorRecord& call) {
+        if (call.step == 2 && call.name == "aten::relu") call.outputs.front().shape = {elements};
+      });
+    };
+  } else {
+    // Nothing of the step took equal values and made different ones.
+    replays.stacks["stack-b"] = {{"parameter fc2.weight", 2, 2, 0},
+                                 {"constants optimizer fc2.weight aten::addcdiv_", 2, 2, 0, becomes(0.05)}};
+  }
+  compare_stacks(replays, explained());
+  std::vector<std::string> keeping;
+  for (const auto& tasks : replays.calls) {
+    for (const ReplayTask& task : tasks) {
+      if (task.request.replay->keep_values) keeping.push_back(task.purpose);
+    }
+  }
+  CAPTURE(elements);
+  CHECK(keeping == std::vector<std::string>{elements == 1 << 23 ? "b-tensors" : "b-values"});
 }
 
 TEST_CASE("calls whose values were not kept, or of a replay that failed, count as not judged", "[given]") {
@@ -115,7 +149,7 @@ TEST_CASE("calls whose values were not kept, or of a replay that failed, count a
   replays.stacks["stack-b"] = {kRoundedOtherwise, {"optimizer fc2.weight aten::lerp_", 2, 2, 3, times(1.001)}};
   SECTION("no values were kept") {
     replays.spoil = [](const ReplayTask& task, ReplayOutcome& outcome) {
-      if (task.purpose == "b-values") write_safetensors(outcome.folder / kValuesFile, {}, {});
+      if (task.purpose == "b-tensors") write_safetensors(outcome.folder / kValuesFile, {}, {});
     };
     const Explanation found = *compare_stacks(replays, explained()).explanation;
     CHECK(found.further_sources.empty());
@@ -124,7 +158,7 @@ TEST_CASE("calls whose values were not kept, or of a replay that failed, count a
     CHECK(found.notes.empty());
   }
   SECTION("the replay that is given them fails") {
-    const char* const failing = GENERATE("b-values", "a-given", "a-behind");
+    const char* const failing = GENERATE("a-given", "a-behind");
     replays.spoil = [failing](const ReplayTask& task, ReplayOutcome& outcome) {
       if (task.purpose == failing) outcome.attempt.end = AttemptEnd::crash;
     };

@@ -3,6 +3,8 @@
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explanation_fixture.hpp"
 #include "matrix/inquiry/headline.hpp"
+#include "matrix/verdict/operator_parting.hpp"
+#include "matrix/verdict/written_step.hpp"
 
 namespace reprobench {
 namespace {
@@ -72,6 +74,47 @@ TEST_CASE("one constant that differs is another computation, however little it d
   const Explanation found =
       explanation_of({{"constants optimizer fc2.weight aten::addcdiv_", 2, 2, 0, becomes(0.05)}, kRounded});
   CHECK(found.headline->word == ExplainedWord::another_computation);
+}
+
+WrittenStep update(const std::string& mark) {
+  WrittenStep step;
+  step.call("aten::sqrt", {"square"}, {"root"});
+  step.call("aten::add_", {"root"}, {"size" + mark}, "epsilon" + mark).from(0, 0);
+  step.call("aten::addcdiv_", {"weight", "moment", "size" + mark}, {"updated" + mark}, "rate" + mark).from(2, 1);
+  return step;
+}
+
+// Which sources are looked at, of an epsilon and a rate that differ: 0 is the first one, 1 the further one.
+std::vector<std::size_t> parts_of(bool first_is_on_given, bool further_is_on_given, bool on_given_values) {
+  const WrittenStep ours = update("'");
+  const WrittenStep theirs = update("");
+  const StepParting parting = partings_of_step(ours.calls, theirs.calls);
+  REQUIRE(parting.sources.size() == 2);
+  Explanation explanation;
+  explanation.call = parting.sources[0].call;
+  explanation.on_given_values = first_is_on_given;
+  FurtherSource& further = explanation.further_sources.emplace_back();
+  further.call = parting.sources[1].call;
+  further.inputs_agree = parting.sources[1].inputs_agree;
+  further.on_given_values = further_is_on_given;
+  const JointSources found = joint_sources(explanation, ours.calls, theirs.calls, on_given_values);
+  std::vector<std::size_t> parts;
+  for (const JointSources::Part& part : found.parts) {
+    CHECK(part.joints == std::vector<std::size_t>{0});
+    parts.push_back(part.further ? 1 + *part.further : 0);
+  }
+  for (const FurtherSource& joint : found.joints) CHECK(joint.on_given_values == on_given_values);
+  return parts;
+}
+
+// The calls on record are those of one replay of the measured side: a source of the other one stands elsewhere in it.
+TEST_CASE("joint sources are made of those that were found in the same replay", "[joint]") {
+  using Parts = std::vector<std::size_t>;
+  CHECK(parts_of(false, false, false) == Parts{0, 1});
+  CHECK(parts_of(false, true, false) == Parts{0});
+  CHECK(parts_of(false, true, true) == Parts{1});
+  CHECK(parts_of(false, false, true).empty());
+  CHECK(parts_of(true, true, false).empty());
 }
 
 FurtherSource judged(std::optional<double> forms_apart_rel) {

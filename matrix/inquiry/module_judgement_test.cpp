@@ -158,23 +158,13 @@ TEST_CASE("a right decomposition with a call that is off by more than it can rou
                         is_measured ? "measured" : "expected")));
 }
 
-// What that replay has on record of its divisions is changed.
 std::function<void(const ReplayTask&, ReplayOutcome&)> divisions_of(
     const char* purpose, const std::function<void(OperatorRecord&)>& change) {
   return [=](const ReplayTask& task, ReplayOutcome& outcome) {
     if (task.purpose != purpose) return;
-    std::ifstream in(outcome.folder / kOperatorsFile);
-    std::string text;
-    std::int64_t seq = 0;
-    for (std::string line; std::getline(in, line);) {
-      auto fields = nlohmann::json::parse(line);
-      fields.erase("seq");
-      fields.erase("crc32c");
-      auto record = operator_record_from_json(fields);
-      if (record.name == "aten::div") change(record);
-      text += trace_line(to_json(record), seq++);
-    }
-    std::ofstream(outcome.folder / kOperatorsFile) << text;
+    change_calls(outcome, [&](OperatorRecord& call) {
+      if (call.name == "aten::div") change(call);
+    });
   };
 }
 

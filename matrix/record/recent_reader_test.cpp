@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 // A training of level `recent` as a worker writes it: its steps are done one by one, and written down now and then.
 class RecentTraining {
  public:
-  explicit RecentTraining(std::int64_t steps) : steps_(steps) {
+  // `first` is another than 1 where a training goes on from a state.
+  explicit RecentTraining(std::int64_t steps, std::int64_t first = 1) : steps_(steps), first_(first), done_(first - 1) {
     sample_.lines.front()["level"] = to_string(TraceLevel::recent);
     recent_.emplace(folder_.path, sample_.lines.front());
     lines_.push_back(sample_.lines.front());
@@ -55,7 +56,7 @@ class RecentTraining {
     write();
   }
 
-  Trace read() const { return read_trace(file(), sample_.request.cell_id, sample_.request.nonce); }
+  Trace read() const { return read_trace(file(), sample_.request.cell_id, sample_.request.nonce, first_); }
   fs::path file() const { return folder_.path / "trace.jsonl"; }
   fs::path segment(std::size_t number) const { return folder_.path / kRecentSegments.at(number); }
   std::string text_of(std::size_t number) const {
@@ -77,11 +78,12 @@ class RecentTraining {
 
  private:
   std::int64_t steps_;
+  std::int64_t first_;
+  std::int64_t done_;
   TemporaryFolder folder_;
   SampleAttempt sample_;
   std::vector<nlohmann::json> lines_;
   std::optional<RecentTensors> recent_;
-  std::int64_t done_ = 0;
 };
 
 std::vector<std::int64_t> steps_on_record(const Trace& trace) {
@@ -280,6 +282,17 @@ TEST_CASE("a whole trace has whole segments of its own, and all that it needs", 
   CHECK(trace.recent_problem == trace.problem);
   CHECK(trace.recent_tensors == 0);
   CHECK(std::ranges::none_of(steps_on_record(trace), [](std::int64_t step) { return step == 299; }));
+}
+
+TEST_CASE("of a training that goes on, a segment holds no step from before it went on", "[record]") {
+  RecentTraining training(30, 23);
+  training.finish();
+  REQUIRE(training.read().problem.empty());
+  auto bodies = training.bodies_of(0);
+  REQUIRE(bodies.at(1) == to_json(RecentTraining::tensors(23)));
+  bodies.insert(bodies.begin() + 1, to_json(RecentTraining::tensors(22)));
+  training.forge(0, bodies);
+  CHECK(training.read().problem == "tensors of step 22 in a segment, and trace.jsonl has the steps 23 to 30");
 }
 
 TEST_CASE("segments beside a trace of another level are none of its own", "[record]") {

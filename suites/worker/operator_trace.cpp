@@ -55,7 +55,7 @@ bool has_trait(const std::vector<bool>& traits, std::size_t argument) {
 
 OperatorTensor without_content(const at::Tensor& tensor) {
   const auto sizes = tensor.sizes();
-  return {dtype_name(tensor), {sizes.begin(), sizes.end()}};
+  return {dtype_name(tensor), {sizes.begin(), sizes.end()}, "", 0, {}};
 }
 
 OperatorTensor with_content(const at::Tensor& tensor, TensorContent content) {
