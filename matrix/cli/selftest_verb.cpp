@@ -54,6 +54,7 @@ std::function<ExitCode()> declare_selftest(CLI::App& app, Context& context) {
   app.add_option("--stack", settings.stack, "Default: the first that is installed");
   app.add_option("--workload", options->workloads, "MODEL/PRESET, may be repeated")->capture_default_str();
   app.add_option("--fault", settings.faults, "Only this kind, may be repeated; default: all");
+  app.add_flag("--once", settings.once, "Each fault on the first workload alone that can have it");
   app.add_option("--placements", settings.placements, "Random places of each fault")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();

@@ -45,11 +45,13 @@ class WorkloadTest {
     is_transformer_ = model != "mlp";
   }
 
-  std::vector<SelftestRow> run(const Announce& announce) {
+  // `planted`: names of the faults that another workload has had.
+  std::vector<SelftestRow> run(const Announce& announce, std::set<std::string>& planted) {
     run_clean();
     std::vector<SelftestRow> rows{clean_row()};
     for (const SelftestFault& fault : selftest_faults()) {
       if ((fault.needs_transformer && !is_transformer_) || !is_asked(fault)) continue;
+      if (!planted.insert(name_of(fault)).second && settings_.once) continue;
       announce(fmt::format("{}: {}", label_, name_of(fault)));
       rows.push_back(test(fault, announce));
     }
@@ -371,9 +373,10 @@ std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Ca
                                       const Announce& announce) {
   std::vector<SelftestRow> rows;
   require_faults(settings.faults);
+  std::set<std::string> planted;
   for (const auto& [model, preset] : settings.workloads) {
     WorkloadTest test(settings, model, preset_named(capability, model, preset), replays);
-    for (SelftestRow& row : test.run(announce)) rows.push_back(std::move(row));
+    for (SelftestRow& row : test.run(announce, planted)) rows.push_back(std::move(row));
     replays.remove_files();
   }
   return rows;

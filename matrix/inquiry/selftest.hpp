@@ -25,6 +25,7 @@ struct SelftestSettings {
   std::string stack;
   std::vector<std::pair<std::string, std::string>> workloads;  // model, preset
   std::vector<std::string> faults = {};                        // their kinds; none: all
+  bool once = false;  // each fault on the first workload alone that can have it
   std::int64_t steps = 12;
   int placements = 2;       // of each fault
   int clean_pairs = 4;      // fresh processes held against the first

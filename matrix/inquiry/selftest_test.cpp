@@ -371,6 +371,28 @@ TEST_CASE("faults of operators that a model has not are left out, and nothing is
   }
 }
 
+TEST_CASE("each fault is planted in every workload that can have it, or in the first of them alone", "[selftest]") {
+  ScriptedReplays replays;
+  replays.planted = as_planted;
+  SelftestSettings settings = only({"weight_ulp", "gelu_constant", "threads=2"});
+  settings.workloads = {{"mlp", "base"}, {"gpt2", "tiny"}};
+  settings.once = GENERATE(false, true);
+  std::vector<std::string> rows;
+  for (const SelftestRow& row : run(replays, settings)) rows.push_back(row.workload + " " + row.fault);
+  std::vector<std::string> expected = {"mlp/base nothing",
+                                       "mlp/base weight_ulp",
+                                       "mlp/base threads=2",
+                                       "gpt2/tiny nothing",
+                                       "gpt2/tiny weight_ulp",
+                                       "gpt2/tiny gelu_constant",
+                                       "gpt2/tiny gelu_constant beside cpu_isa=default",
+                                       "gpt2/tiny threads=2"};
+  if (settings.once)
+    std::erase_if(expected,
+                  [](const std::string& row) { return row == "gpt2/tiny weight_ulp" || row == "gpt2/tiny threads=2"; });
+  CHECK(rows == expected);
+}
+
 TEST_CASE("faults in operators are explained as often as asked, and an answer that is not right turns the row red",
           "[selftest]") {
   ScriptedReplays replays;  // whose captures hold nothing in fp64: nobody can judge an operator
