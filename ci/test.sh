@@ -139,6 +139,7 @@ else
   step "build with address and undefined-behaviour sanitizers" build asan
   step "unit tests, sanitized" unit_tests asan
   beside "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
+  beside "faults planted on that stack" patient ci/selftest_test.sh build-ci/bin/reprobench
   beside "fuzzed parsers" patient ci/fuzz.sh build-asan 20 1
   beside "build with the thread sanitizer" patient build tsan
   together

@@ -192,6 +192,7 @@ TEST_CASE("a state changed between operators has no operator to blame: the chang
     CHECK(has(comparison.sentence, "no operator made it"));
     REQUIRE(comparison.explanation->notes.size() == 1);
     CHECK(has(comparison.explanation->notes.front(), "before an operator touched it"));
+    CHECK(comparison.explanation->no_budget.empty());  // nothing was to be captured
   }
   SECTION("that a replay had already before it began: this state is shown") {
     replays.stacks["stack-b"] = {{"parameter fc2.weight", 4, 4, 5}};

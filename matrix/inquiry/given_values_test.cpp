@@ -212,6 +212,32 @@ TEST_CASE("no value of another type or shape is given, and none that is not on r
   CHECK(given() == 0);
 }
 
+TEST_CASE("of a call with several outputs each that can be is given, whatever stands before it", "[given]") {
+  const GivenCalls given =
+      calls_to_give(Records{call_with(4, "aten::native_layer_norm", {value('1')},
+                                      {value('2'), value('3', {2}, "complex64"), value('4', {3}), value('5')})},
+                    Records{call_with(4, "aten::native_layer_norm", {value('1')},
+                                      {value('6'), value('7', {2}, "complex64"), value('8'), value('9')})});
+  REQUIRE(given.calls.size() == 1);
+  CHECK(given.calls[0].digests == std::vector<std::string>{std::string(32, '6'), "", "", std::string(32, '9')});
+  CHECK(given.digests == std::vector{std::string(32, '6'), std::string(32, '9')});
+  CHECK(given.bytes == 2 * 2 * 4);
+}
+
+TEST_CASE("values of every type that a worker reads back are given", "[given]") {
+  struct Type {
+    const char* name;
+    std::int64_t bytes;
+  };
+  const Type type = GENERATE(Type{"float32", 4}, Type{"float64", 8}, Type{"float16", 2}, Type{"bfloat16", 2},
+                             Type{"int64", 8}, Type{"bool", 1});
+  CAPTURE(type.name);
+  const GivenCalls given = calls_to_give(Records{call_with(0, "aten::mm", {value('1')}, {value('2', {5}, type.name)})},
+                                         Records{call_with(0, "aten::mm", {value('1')}, {value('3', {5}, type.name)})});
+  CHECK(given.digests == std::vector{std::string(32, '3')});
+  CHECK(given.bytes == 5 * type.bytes);
+}
+
 TEST_CASE("values beyond 1 GiB are counted as more than that, however large", "[given]") {
   const auto bytes = [](std::vector<std::int64_t> shape) {
     return calls_to_give(Records{call_with(0, "aten::mm", {value('1')}, {value('2', shape)})},
