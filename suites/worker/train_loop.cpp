@@ -160,6 +160,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   const OptimizerLayout optimizer_layout =
       optimizer_layout_of(result.knobs_resolved, layout, device->where(), device->records_steps());
   const Offload offload = offload_of(result.knobs_resolved, layout, optimizer_layout, device->records_steps());
+  const bool is_overlapped = overlaps(result.knobs_resolved, layout);  // refused before the ranks meet
   check_memory(model, preset, precision, *device, layout.replicas);
   const std::optional<std::string> own_data = own_data_of(request.workload);
   std::optional<OwnWeights> own_weights = own_weights_of(request.workload, model, preset, tables.models);
@@ -191,7 +192,7 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   trace.write();
   ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
   std::optional<OverlappedExchange> overlapped;
-  if (overlaps(result.knobs_resolved, layout)) overlapped.emplace(*ranks, state, request.inject);
+  if (is_overlapped) overlapped.emplace(*ranks, state, request.inject);
   std::optional<Replicas> replicas;  // of what a checkpoint may have put back
   if (layout.replicas > 1) replicas.emplace(layout.replicas, state, request.inject);
   GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, replicas ? &*replicas : nullptr,
