@@ -1,6 +1,7 @@
 #include "matrix/cli/lockstep_bounds_text.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -12,15 +13,21 @@ std::string to_text(const LockstepBounds& bounds) {
                   bounds.preset, bounds.precision, bounds.batches, fmt::join(bounds.states, ", "));
   std::size_t width = 0;
   for (const CleanPair& pair : bounds.pairs) width = std::max(width, pair.what.size());
-  text += fmt::format("  {:<{}}  tensors  differ  furthest pooled error\n", "against", width);
+  text += fmt::format("  {:<{}}  tensors  differ  limit  furthest pooled error\n", "against", width);
+  std::map<std::string, double> learned;
   for (const CleanPair& pair : bounds.pairs) {
-    text += fmt::format("  {:<{}}  {:>7}  {:>6}", pair.what, width, pair.tensors, pair.differing);
+    text += fmt::format("  {:<{}}  {:>7}  {:>6}  {:>5}", pair.what, width, pair.tensors, pair.differing,
+                        fmt::format("x{:.3g}", pair.limit_ratio));
     text += pair.largest_tensor.empty() ? "\n" : fmt::format("  x{:.3f} {}\n", pair.largest_ratio, pair.largest_tensor);
+    for (const auto& [tensor, ratio] : pair.legitimate_ratios) learned[tensor] = std::max(learned[tensor], ratio);
   }
   if (!bounds.refused.empty()) return text + "  not to be used: " + bounds.refused + "\n";
-  text += fmt::format("  correct runs are allowed x{:.3g}", bounds.legitimate_ratio);
-  if (bounds.legitimate_ratio == kLegitimateRatio) text += ", as without this measurement";
-  return text + fmt::format("; the smallest defect of rounding size is x{}\n", kSmallestDefect);
+  if (learned.empty())
+    return text + fmt::format("  correct runs are allowed x{}, as without this measurement\n", kLegitimateRatio);
+  const auto widest = std::ranges::max_element(learned, {}, [](const auto& entry) { return entry.second; });
+  return text + fmt::format("  correct runs are allowed more than x{} in {} tensor{}, up to x{:.3g} in {}\n",
+                            kLegitimateRatio, learned.size(), learned.size() == 1 ? "" : "s", widest->second,
+                            widest->first);
 }
 
 }  // namespace reprobench

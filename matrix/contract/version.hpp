@@ -44,7 +44,8 @@
 // |         | `model` and `batch`; of an atlas of two runs `expected_run`, and of its columns whose they are, what |
 // |         | they are held against and what changed; in comparisons the `operators` of runs that also train, |
 // |         | `on_given_values` of a source; `keep_values` and `given_values` of a replay; the trace level |
-// |         | `recent` and its segments |
+// |         | `recent` and its segments; `legitimate_ratios` of a lockstep and of the pairs of `lockstep_bounds`, |
+// |         | whose limits are of each pair |
 #pragma once
 
 #include <stdexcept>

@@ -1,13 +1,14 @@
 // How far apart the pooled errors of two correct runs lie on a stack, learned from that stack (class B2).
 //
-// Added up by two threads instead of one, a gradient has another error against fp64, a little larger or smaller: both
-// are right. By how much at most is a property of the libraries and the workload. kLegitimateRatio, 1.05, was measured
-// on wheels; where correct runs differ by more, `compare --explain` would call them a defect. `calibrate --lockstep`
-// runs a stack against itself with every setting that only changes the order of summation, or against another stack
-// that is known to be good, and keeps what it finds. It only ever widens the bound, and never so far that a defect of
-// rounding size would no longer show: then what is kept says that it must not be used.
+// Added up by two threads instead of one, a gradient has another error against fp64, larger or smaller: both are right.
+// How much larger it may be follows from what the two sides do otherwise (summation_order.hpp): up to twice, of which a
+// workload may show much less. `calibrate --lockstep` measures that, tensor by tensor: it runs a stack against itself
+// with every setting that only changes the order of summation, or against another stack that is known to be good.
+// Nothing is learned beyond the limit of the two orders: a pair that lies beyond shows a defect, and what is kept says
+// that it must not be used.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct BoundsBasis {
   std::string blas_provider;
   std::string cpu_model;
   std::string cpu_capability;
+  std::string summation_order;  // threads, lanes and fused products, of each library
 
   bool operator==(const BoundsBasis& other) const = default;
 };
@@ -38,17 +40,20 @@ struct Description<BoundsBasis> {
     field("blas_provider", basis.blas_provider);
     field("cpu_model", basis.cpu_model);
     field("cpu_capability", basis.cpu_capability);
+    field("summation_order", basis.summation_order);
   }
 };
 
 // Two runs that must both be right, from every state.
 struct CleanPair {
-  std::string what;            // "threads=2", "torch-2.8.0-cu128"
-  int tensors = 0;             // judged, over all states and both directions
-  int differing = 0;           // of them with other bits
-  double largest_ratio = 1;    // pooled E of the one furthest from 1, as a ratio of at least 1
-  std::string largest_tensor;  // empty: all bits are equal
-  std::string problem;         // why it is not clean, in one sentence; empty: it is
+  std::string what;                      // "threads=2", "torch-2.8.0-cu128"
+  int tensors = 0;                       // judged, over all states and both directions
+  int differing = 0;                     // of them with other bits
+  double limit_ratio = kSmallestDefect;  // what the two orders of summation explain: beyond it there is a defect
+  double largest_ratio = 1;              // pooled E of the one furthest from 1, as a ratio of at least 1
+  std::string largest_tensor;            // empty: all bits are equal
+  std::map<std::string, double> legitimate_ratios;  // learned, by tensor, where they are above kLegitimateRatio
+  std::string problem;                              // why it is not clean, in one sentence; empty: it is
 };
 
 template <>
@@ -58,8 +63,10 @@ struct Description<CleanPair> {
     field("what", pair.what);
     field("tensors", pair.tensors, rule::at_least(0));
     field("differing", pair.differing, rule::at_least(0));
+    field("limit_ratio", pair.limit_ratio);
     field("largest_ratio", pair.largest_ratio);
     field("largest_tensor", pair.largest_tensor);
+    field("legitimate_ratios", pair.legitimate_ratios, "By tensor, where it is above the usual one.");
     field("problem", pair.problem);
   }
 };
@@ -74,9 +81,7 @@ struct LockstepBounds {
   std::vector<std::int64_t> states;    // steps after which a step was judged
   double alpha = 0;
   std::vector<CleanPair> pairs;
-  double legitimate_ratio = kLegitimateRatio;
-  double limit_ratio = kSmallestDefect;  // what it must stay below
-  std::string refused;                   // why it must not be used, in one sentence; empty: it may
+  std::string refused;  // why it must not be used, in one sentence; empty: it may
 };
 
 template <>
@@ -93,8 +98,6 @@ struct Description<LockstepBounds> {
     field("states", bounds.states, rule::at_least(0));
     field("alpha", bounds.alpha);
     field("pairs", bounds.pairs);
-    field("legitimate_ratio", bounds.legitimate_ratio);
-    field("limit_ratio", bounds.limit_ratio);
     field("refused", bounds.refused, "Why it must not be used; empty: it may.");
   }
 };
@@ -114,12 +117,15 @@ std::filesystem::path lockstep_bounds_file(const LockstepBounds& bounds, const s
 // What pooled ratios of a pair are held against, and why.
 struct LegitimateRatio {
   double ratio = kLegitimateRatio;
-  std::string from;  // what was measured; empty: a constant of error_budget.hpp
-  std::string note;  // one sentence for the answer; empty: there is nothing to say
+  std::map<std::string, double> of_tensors;  // where another was measured
+  std::string from;                // what measured it, or how the orders differ; empty: a constant of error_budget.hpp
+  std::vector<std::string> notes;  // sentences for the answer
 };
 
-// Bounds kept for this pair of stacks, else for the expected one by itself, else the constants. Bounds of another
-// basis, or that were refused, are not used, and that is said. `store` may be empty: nothing is kept.
+// What was measured of this pair of stacks, else of the expected one by itself (where both sides add up alike: the
+// widest of its pairs; where they do not: the pair that adds up as they do), else what the two orders of summation
+// explain. Bounds of another basis, or that were refused, are not used, and that is said. `store` may be empty: nothing
+// is kept.
 LegitimateRatio legitimate_ratio_of(const ComparedSide& measured, const ComparedSide& expected,
                                     const std::filesystem::path& store);
 

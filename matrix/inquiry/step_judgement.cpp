@@ -25,6 +25,7 @@ Lockstep judge_from(const JudgedSides& sides, const LegitimateRatio& legitimate,
   LockstepOptions options;
   options.precision = sides.measured.request.knobs.at("precision");
   options.legitimate_ratio = legitimate.ratio;
+  options.legitimate_ratios = legitimate.of_tensors;
   options.legitimate_ratio_from = legitimate.from;
   return judge_lockstep_files(outcomes[0].folder, outcomes[1].folder, outcomes[2].folder, replay, options);
 }
@@ -38,7 +39,7 @@ void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, 
     return;
   }
   const LegitimateRatio legitimate = legitimate_ratio_of(sides.measured, sides.expected, sides.settings.bounds_store);
-  if (!legitimate.note.empty()) explanation.notes.push_back(legitimate.note);
+  explanation.notes.insert(explanation.notes.end(), legitimate.notes.begin(), legitimate.notes.end());
   explanation.lockstep_state = state;
   explanation.lockstep = judge_from(sides, legitimate, states, state, replays);
   const auto& further = sides.settings.lockstep_states;

@@ -160,19 +160,11 @@ PooledDecision decide_pooled(const PooledRatio& ratio, const PooledOptions& opti
   return result;
 }
 
-CleanPairs calibrate_clean_pairs(std::span<const PooledRatio> pairs, double alpha) {
-  CleanPairs result;
-  const auto usable = [](const PooledRatio& pair) { return pair.batches >= kFewestPooledBatches; };
-  result.tensors = static_cast<int>(std::count_if(pairs.begin(), pairs.end(), usable));
-  for (const PooledRatio& pair : pairs) {
-    if (!usable(pair)) continue;
-    // What remains of the ratio after its own noise is a property of the stacks, not of these batches.
-    const double noise =
-        t_quantile(pair.effective_batches, alpha / result.tensors) * pair.spread_log / std::sqrt(pair.batches);
-    result.legitimate_ratio = std::max(result.legitimate_ratio, pair.ratio * std::exp(-noise));
-    result.largest_spread_log = std::max(result.largest_spread_log, pair.spread_log);
-  }
-  return result;
+double learned_ratio(const PooledRatio& ratio) {
+  if (ratio.batches < kFewestPooledBatches) return kLegitimateRatio;
+  const double noise =
+      std::exp(t_quantile(ratio.effective_batches, kMissedDefects) * ratio.spread_log / std::sqrt(ratio.batches));
+  return ratio.ratio / noise > kLegitimateRatio ? ratio.ratio * noise : kLegitimateRatio;
 }
 
 }  // namespace reprobench

@@ -106,14 +106,9 @@ struct PooledDecision {
 // rounding size would have shown. inconclusive: neither, or too few batches.
 PooledDecision decide_pooled(const PooledRatio& ratio, const PooledOptions& options);
 
-// Learned from clean pairs: the largest legitimate ratio and spread per tensor.
-struct CleanPairs {
-  double legitimate_ratio = kLegitimateRatio;  // at least; larger if a clean tensor's lower limit lies above
-  double largest_spread_log = 0;
-  int tensors = 0;
-};
-
-// `pairs[i]` is one tensor of one clean pair. Tensors that cannot be pooled are left out.
-CleanPairs calibrate_clean_pairs(std::span<const PooledRatio> pairs, double alpha = 1e-3);
+// The ratio that a tensor of two correct runs may have from then on. kLegitimateRatio where the tensor's 95 % lower
+// limit does not exclude it, or where there are too few batches; else its 95 % upper limit, so that other batches of
+// the same two runs pass.
+double learned_ratio(const PooledRatio& ratio);
 
 }  // namespace reprobench

@@ -278,31 +278,29 @@ TEST_CASE("a tensor too small to decide is inconclusive and says how many batche
   CHECK(decide_pooled(*few, {1, 1e-3, kLegitimateRatio}).batches_needed == kFewestPooledBatches);
 }
 
-TEST_CASE("clean pairs teach the ratio that counts as legitimate", "[stats]") {
+TEST_CASE("a ratio is learned with its uncertainty where it lies above the usual one, so that other batches pass",
+          "[stats]") {
   ErrorModel model(18);
-  std::vector<PooledRatio> pairs;
+  const auto drawn = [&](double excess) { return *pooled_ratio(model.draw(32, 1000, excess), 1000, kFp32); };
   for (int tensor = 0; tensor < 50; ++tensor) {
-    pairs.push_back(*pooled_ratio(model.draw(32, 1000, tensor < 5 ? 1.12 : 1.0), 1000, kFp32));
+    const double apart = learned_ratio(drawn(1.3));
+    CHECK(apart > 1.3 * 0.98);
+    CHECK(apart < 1.3 * 1.1);
+    // Other batches of the same two runs are no defect under it, and a defect of twice that stays one.
+    CHECK(decide_pooled(drawn(1.3), {50, 1e-3, apart}).decision != BudgetDecision::defect);
+    CHECK(decide_pooled(drawn(2.6), {50, 1e-3, apart}).decision == BudgetDecision::defect);
+    CHECK(learned_ratio(drawn(1.0)) == kLegitimateRatio);
   }
-  const CleanPairs clean = calibrate_clean_pairs(pairs);
-  CHECK(clean.tensors == 50);
-  CHECK(clean.legitimate_ratio >= kLegitimateRatio);
-  CHECK(clean.legitimate_ratio < 1.12);
-  for (const PooledRatio& pair : pairs) {
-    CHECK(decide_pooled(pair, {50, 1e-3, clean.legitimate_ratio}).decision != BudgetDecision::defect);
-  }
-  CHECK(calibrate_clean_pairs({}).legitimate_ratio == kLegitimateRatio);
 }
 
-TEST_CASE("what calibration learns is the largest lower limit and the largest spread of pairs that can be pooled",
-          "[stats]") {
-  // Of two usable pairs each is held at alpha / 2: t(15, 0.001) = 3.732834.
-  const std::vector<PooledRatio> pairs = {{1.5, 0.1, 16, 16}, {1.2, 0.2, 16, 16}, {9, 5, 7, 7}};
-  const CleanPairs clean = calibrate_clean_pairs(pairs, 2e-3);
-  CHECK(clean.tensors == 2);
-  CHECK(clean.legitimate_ratio == Approx(1.5 * std::exp(-3.732834 * 0.1 / 4)));
-  CHECK(clean.largest_spread_log == 0.2);
-  CHECK(calibrate_clean_pairs(std::vector<PooledRatio>{{1.5, 0.1, 8, 8}}).tensors == 1);
+TEST_CASE("the learned ratio is the upper limit where the lower one is above the usual ratio", "[stats]") {
+  // t(15, 0.05) = 1.753050; its width with a spread of 0.1 over 16 batches is 0.043826.
+  CHECK(learned_ratio({1.5, 0.1, 16, 16}) == Approx(1.5 * std::exp(0.04382625)));
+  CHECK(learned_ratio({1.05 * std::exp(0.0439), 0.1, 16, 16}) > 1.14);
+  CHECK(learned_ratio({1.05 * std::exp(0.0438), 0.1, 16, 16}) == kLegitimateRatio);
+  CHECK(learned_ratio({1.5, 0.1, kFewestPooledBatches, 8}) > 1.5);
+  CHECK(learned_ratio({1.5, 0.1, kFewestPooledBatches - 1, 7}) == kLegitimateRatio);
+  CHECK(learned_ratio({9, 0.1, 16, 1.9}) == kLegitimateRatio);  // one batch has all the error: nothing is known
 }
 
 }  // namespace

@@ -280,10 +280,12 @@ Lockstep judge_lockstep(std::span<const LockstepBatch> batches, const LockstepOp
   std::vector<TensorEvidence> evidence = collect(batches);
   const RoleRms rms = role_rms(evidence);
   const auto judged = std::count_if(evidence.begin(), evidence.end(), [](const TensorEvidence& e) { return e.judged; });
-  const PooledOptions pooled{static_cast<int>(judged), options.alpha, options.legitimate_ratio};
   bool all_rounding = !evidence.empty();
   bool any_defect = false;
   for (TensorEvidence& tensor : evidence) {
+    const auto own = options.legitimate_ratios.find(tensor.result.name);
+    const double legitimate_ratio = own == options.legitimate_ratios.end() ? options.legitimate_ratio : own->second;
+    const PooledOptions pooled{static_cast<int>(judged), options.alpha, legitimate_ratio};
     if (tensor.judged) judge_tensor(rms, *bounds, pooled, tensor);
     all_rounding = all_rounding && tensor.result.word == LockstepWord::rounding;
     any_defect = any_defect || tensor.result.word == LockstepWord::defect;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,7 +34,8 @@ struct LockstepOptions {
   std::string precision = "fp32";  // a row of precision_bounds()
   double alpha = 1e-3;             // false alarms of the pooled test per comparison
   double legitimate_ratio = kLegitimateRatio;
-  std::string legitimate_ratio_from = {};  // what measured it; empty: a constant of error_budget.hpp
+  std::map<std::string, double> legitimate_ratios = {};  // by tensor, of those that have one of their own
+  std::string legitimate_ratio_from = {};                // where these come from; empty: a constant of error_budget.hpp
 };
 
 enum class LockstepWord { rounding, defect, undecided };
@@ -132,7 +134,9 @@ struct Description<Lockstep> {
     field("precision", lockstep.options.precision);
     field("alpha", lockstep.options.alpha);
     field("legitimate_ratio", lockstep.options.legitimate_ratio);
-    field.optional("legitimate_ratio_from", lockstep.options.legitimate_ratio_from, "What measured it.");
+    field.optional("legitimate_ratios", lockstep.options.legitimate_ratios, "By tensor, where it has one of its own.");
+    field.optional("legitimate_ratio_from", lockstep.options.legitimate_ratio_from,
+                   "What measured it, or what the two sides do otherwise.");
     field("batches", lockstep.batches, rule::at_least(0));
     field("word", lockstep.word);
     field("sentence", lockstep.sentence);

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Does anything that only changes the order of summation make `calibrate` or `compare --explain` speak of a defect? Runs one stack
+# against itself with every setting of this host that leaves the computation what it is, on every model. A line a question; the last
+# line counts them, and exit code 1 says that there was a false alarm.
+#
+#   ci/false_alarms.sh [--model NAME]... [--setting KNOB=VALUE]... [--batches N] [--stack NAME] [--no-calibrate] REPROBENCH
+#
+# Under an emulated class of CPU: ci/cpu_classes.sh --class avx2 ci/false_alarms.sh build-ci/bin/reprobench
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+stack=torch-2.9.0-cu128 batches=16 models=() settings=() calibrates=yes
+while [ $# -gt 0 ]; do
+  case $1 in
+    --model) models+=("$2") && shift 2 ;;
+    --setting) settings+=("$2") && shift 2 ;;
+    --batches) batches=$2 && shift 2 ;;
+    --stack) stack=$2 && shift 2 ;;
+    --no-calibrate) calibrates=no && shift ;;
+    -*) sed -n '6p' "$0" >&2 && exit 2 ;;
+    *) break ;;
+  esac
+done
+[ $# -eq 1 ] || { sed -n '6p' "$0" >&2; exit 2; }
+reprobench=$(realpath "$1")
+export REPROBENCH_STACKS=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+[ "${#models[@]}" -gt 0 ] || models=(mlp gpt2 resnet llama clip fusion vlm)
+# What a host or a model lacks is refused and counted as such. Other values of these knobs, and other knobs, ask for another computation.
+[ "${#settings[@]}" -gt 0 ] || settings=(threads=2 threads=4 cpu_isa=default cpu_isa=avx2 cpu_isa=avx512 onednn=off onednn_isa=sse41
+  onednn_isa=avx2 onednn_isa=avx512 mkl_cbwr=compatible mkl_cbwr=avx2 mkl_cbwr=avx512 attention=math attention=flash determinism=default
+  determinism=fast gradient_checkpointing=on optimizer_layout=flat flush_denormals=on allocator=mapped)
+
+asked=0 alarms=0 undecided=0 refused=0
+# ask WORDS COMMAND...: exit code 1 is a false alarm, 3 a question that was left open, 2 one that this host or model cannot be asked.
+ask() {
+  local status=0 began=$SECONDS answer
+  "${@:2}" >"$work/out" 2>"$work/log" || status=$?
+  answer=$({ grep -E '^ *(differs|equal|not to be used|correct runs)' "$work/out" || true; } | head -n 1 | tr -s ' ' | cut -c 1-240)
+  case $status in
+    0) asked=$((asked + 1)) ;;
+    2) refused=$((refused + 1)) answer=$(tail -n 1 "$work/log" | cut -c 1-160) ;;
+    3) asked=$((asked + 1)) undecided=$((undecided + 1)) ;;
+    *) asked=$((asked + 1)) alarms=$((alarms + 1)) ;;
+  esac
+  local words=("ok" "FALSE ALARM" "refused" "undecided")
+  printf '%-11s  %-40s  %3d s  %s\n' "${words[$status]:-FALSE ALARM}" "$1" $((SECONDS - began)) "$answer"
+}
+
+for model in "${models[@]}"; do
+  # Without what a calibration learned, then with it.
+  for setting in "${settings[@]}"; do
+    ask "$model $setting" "$reprobench" --store "$work/store" compare "$stack" "$stack" --model "$model" --steps 10 --knob-a "$setting" \
+      --batches "$batches" --fail-on another_computation
+  done
+  [ "$calibrates" = yes ] || continue
+  ask "$model calibrate" "$reprobench" --store "$work/store" calibrate "$stack" --lockstep --model "$model" --steps 20 --batches "$batches"
+done
+echo "$asked questions, $alarms false alarms, $undecided undecided; $refused settings that this host or model does not have"
+[ "$alarms" -eq 0 ]
