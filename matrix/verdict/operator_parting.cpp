@@ -159,7 +159,8 @@ class Parting {
   // Two calls that take different values: a stretch of calls made them, or a source that is known, or nothing of this
   // step did.
   void take_other_values(std::size_t pair) {
-    const auto [i, j] = pairs_[pair];
+    const std::size_t i = pairs_[pair].first;
+    const std::size_t j = pairs_[pair].second;
     auto places = differing_inputs(ours(i), theirs(j));
     std::erase_if(places, [&](const Places& place) { return is_number_of_caller(i, j, place); });
     if (places.empty()) return;  // no pair after all
