@@ -9,6 +9,7 @@
 # torch-2.8.0-cu128, and with a root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 reprobench=$(realpath "$1")
 stack=${2:-torch-2.9.0-cu128}

@@ -7,6 +7,7 @@
 #   there: tar xzf reprobench.tar.gz && cd reprobench && ci/gpu.sh --python python3
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 out=reprobench.tar.gz preset=release
 while [ $# -gt 0 ]; do

@@ -12,6 +12,7 @@
 # ratio of every pair as JSON.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 stack='' python=python3 device=cpu precision=fp32 compile=() pairs=5 reprobench=build/bin/reprobench json=''
 wanted=()

@@ -6,6 +6,7 @@
 #   ci/cuda_worker_test.sh build-ci/bin/reprobench
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 reprobench=$(realpath "$1")
 stack=torch-2.11.0-cu130

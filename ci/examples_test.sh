@@ -6,6 +6,7 @@
 # $REPROBENCH_STACKS has that stack installed; it is left as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 stack=${1:-torch-2.9.0-cu128}
 stacks=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}

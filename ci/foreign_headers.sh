@@ -7,6 +7,8 @@
 # Reads what the compiler wrote down for ninja. Exit code 1, and the headers, if there are any.
 set -euo pipefail
 checkout=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=ci/failure_trap.sh
+. "$checkout/ci/failure_trap.sh"
 
 build=$(realpath -s "$1")
 seen=$(ninja -C "$build" -t deps | awk '/^    / { print substr($0, 5) }' | sort -u | (cd "$build" && xargs -r -d '\n' realpath -sm))

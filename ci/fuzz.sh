@@ -9,6 +9,7 @@
 #   CXX=clang++ cmake --preset asan -B build-fuzz && cmake --build build-fuzz && ci/fuzz.sh build-fuzz 600
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 build=$1
 seconds=${2:-20}

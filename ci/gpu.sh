@@ -15,6 +15,7 @@
 # Exit code: that of `reprobench run`, 4 if no cell can run here, 1 if the negative control was not found.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 usage() {
   sed -n '/^#   ci.gpu.sh/,/^#  *\[--rep/s/^# *//p' "$0" >&2

@@ -8,6 +8,7 @@
 # unless it is called wrongly: a measurement that failed is one that is missing, not a failed job.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 out='' stack='' reprobench='' seconds='' python=''
 while [ $# -ge 2 ]; do

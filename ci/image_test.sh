@@ -9,6 +9,7 @@
 # installed, because a worker finds its LibTorch by that path.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 preset=${1:-ci}
 stack="torch-2.9.0-cu128"

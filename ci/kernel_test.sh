@@ -6,6 +6,7 @@
 #   ci/kernel_test.sh [BUILD_FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 build=${1:-build-ci}
 stacks=(torch-2.1.0-cu121 torch-2.9.0-cu128 torch-2.15.0-cu132)

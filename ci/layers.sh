@@ -3,6 +3,7 @@
 # anything else is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 allowed() {
   case "$1" in

@@ -2,6 +2,7 @@
 # Include directions, formatting, shell scripts and generated Dockerfiles; `ci/lint.sh --tidy` adds clang-tidy. `ci/packages.sh test` installs the tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 for tool in clang-format clang-tidy shellcheck; do
   command -v "$tool" >/dev/null || { echo "lint: $tool is missing; run ci/packages.sh test" >&2; exit 1; }

@@ -9,6 +9,8 @@
 # wheel of the runtime has. The first comes with the compiler, in CUDA 13 as a wheel of its own, in CUDA 12 inside nvcc's;
 # NVRTC is released with the compiler, so its version says which. The second comes with CCCL, of the same CUDA.
 set -euo pipefail
+# shellcheck source=ci/failure_trap.sh
+. "$(dirname "$0")/failure_trap.sh"
 
 if [[ $# -ne 1 ]]; then
   echo "usage: ci/lock_stack.sh NAME   (a wheel stack of matrix/stacks/)" >&2

@@ -9,6 +9,7 @@
 # environment of its own. OLD has no loader; without it that is left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 reprobench=$(realpath "$1")
 python=$2

@@ -4,6 +4,8 @@
 #   ci/packages.sh run      what building and running needs
 #   ci/packages.sh test     that and what the tests need
 set -euo pipefail
+# shellcheck source=ci/failure_trap.sh
+. "$(dirname "$0")/failure_trap.sh"
 
 build=(g++ cmake ninja-build ccache pkg-config git ca-certificates
   libyaml-cpp-dev libcli11-dev nlohmann-json3-dev libfmt-dev libsqlite3-dev libpugixml-dev libssl-dev libboost-dev

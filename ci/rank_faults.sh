@@ -8,6 +8,7 @@
 # runs. Of a fault without --inject ("none") every trial must pass.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 trials=100 beside=4 stack=torch-2.9.0-cu128 worker='' work=''
 while [ $# -gt 0 ]; do

@@ -6,6 +6,7 @@
 # $REPROBENCH_STACKS keeps the installed stack between runs; otherwise it lies in the build folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 reprobench=$(realpath "$1")
 stack=torch-2.9.0-cu128

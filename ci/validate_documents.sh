@@ -6,6 +6,7 @@
 # The runs are made with the fake worker and the fake libnvidia-ml that lie beside the binary.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 reprobench=$(realpath "$1")
 fake_worker=$(dirname "$reprobench")/reprobench-fake-worker

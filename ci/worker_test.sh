@@ -4,6 +4,7 @@
 #   ci/worker_test.sh build-ci/bin/reprobench [STACK]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 reprobench=$(realpath "$1")
 stack=${2:-torch-2.9.0-cu128}
