@@ -18,6 +18,7 @@
 # $CCACHE_PREFIX, where it is set, runs the compilers of one file as one command.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 samples=15
 seed=1
@@ -171,10 +172,13 @@ run_stage() { # STAGE LIMIT_S PROGRAM
     # shellcheck disable=SC2016 # expanded by the shell that is told to
     unshare --mount --pid --fork --kill-child --mount-proc timeout --kill-after 5 "$2" bash -c '
       if [ -e "$0-program" ]; then mount --bind "$0-program" "$2"; fi
+      case "$3" in /tmp/*) mount --rbind "$3" /mnt ;; esac # a checkout there stays in sight
       while read -r _ target _; do
         case "$target" in /proc* | /dev* | /sys*) ;; *) mount -o remount,bind,ro "$target" 2>/dev/null || true ;; esac
       done </proc/mounts
-      exec 9<"$1" && mount -t tmpfs tmpfs /tmp && cd /tmp && exec "$0" --abort --durations yes --input-file /dev/fd/9' "$3" "$list" "$build/bin/reprobench" \
+      exec 9<"$1" && mount -t tmpfs tmpfs /tmp
+      case "$3" in /tmp/*) mkdir -p "$3" && mount --move /mnt "$3" ;; esac
+      cd /tmp && exec "$0" --abort --durations yes --input-file /dev/fd/9' "$3" "$list" "$build/bin/reprobench" "$PWD" \
       >"$work/log-${list##*/}" 2>&1 </dev/null &
     running+=($!)
   done

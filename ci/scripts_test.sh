@@ -1,0 +1,177 @@
+#!/usr/bin/env bash
+# The scripts that no other step of ci/test.sh calls, each once and small, so that they do not rot; and that no script of ci/ is
+# called by nothing.
+#
+#   ci/scripts_test.sh BUILD        with `reprobench` and `stats_test`
+# $REPROBENCH_STACKS has torch-2.9.0-cu128 installed. $REPROBENCH_TORCH_PYTHON is a Python that imports this torch, where there is
+# one: without it ci/compare_torch.sh gets the times of Python from here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
+
+build=$(realpath "$1")
+reprobench=$build/bin/reprobench
+stack=torch-2.9.0-cu128
+export REPROBENCH_STACKS=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "scripts: $1" >&2; exit 1; }
+
+# ends STATUS WORDS COMMAND...: a command ends so and says so.
+ends() {
+  local wanted=$1 words=$2 status=0
+  shift 2
+  "$@" >"$work/said" 2>&1 || status=$?
+  [ "$status" -eq "$wanted" ] && grep -qF -- "$words" "$work/said" && return
+  cat "$work/said" >&2
+  fail "ends with $status instead of $wanted, or does not say \"$words\": $*"
+}
+done_s=0
+took() { echo "$1: $((SECONDS - done_s)) s" && done_s=$SECONDS; }
+
+# not_called FOLDER: scripts of FOLDER/ci that .ci/run does not lead to, and those without the trap.
+not_called() {
+  python3 - "$1" <<'PYTHON'
+import pathlib, re, sys
+root = pathlib.Path(sys.argv[1])
+scripts = {f"ci/{path.name}" for path in (root / "ci").glob("*.sh")}
+reached, open_ends = set(), [".ci/run"]
+while open_ends:
+    path = open_ends.pop()
+    reached.add(path)
+    for line in (root / path).read_text().splitlines():
+        # A remark or a message that names a script does not call it.
+        if not re.match(r"\s*#|.*\b(echo|usage)\b", line):
+            open_ends += (set(re.findall(r"(?<![\w/])(?:\.\./)?(ci/\w+\.sh)", line.replace("/../ci/", " ci/"))) & scripts) - reached
+print(*sorted(f"{path}: no step calls it" for path in scripts - reached), sep="\n")
+for path in scripts - {"ci/failure_trap.sh", "ci/steps.sh"}:
+    if not re.search(r'^\. (ci|"\$checkout/ci|"\$\(dirname "\$0"\))/failure_trap\.sh', (root / path).read_text(), re.M):
+        print(f"{path}: does not source ci/failure_trap.sh")
+PYTHON
+}
+wrong=$(not_called .)
+[ -z "$wrong" ] || fail "$wrong"
+mkdir -p "$work/tree"
+cp -r ci .ci "$work/tree/"
+lost=ci/forgotten # not named as a whole, which would be a call
+echo "# $lost.sh" | tee "$work/tree/$lost.sh" >>"$work/tree/ci/test.sh"
+wrong=$(not_called "$work/tree" | sort | xargs)
+[ "$wrong" = "$lost.sh: does not source ci/failure_trap.sh $lost.sh: no step calls it" ] || fail "a script that nothing calls: $wrong"
+took "calls"
+
+# The order of the quickstart, with a compiler and a program that only write down what they are asked: the first verdict comes before
+# the whole matrix and does not end it, and the other stacks are there before that begins.
+mkdir -p "$work/quick/ci" "$work/quick/matrix" "$work/quick/build/bin" "$work/quick/bin"
+cp ci/quickstart.sh ci/failure_trap.sh "$work/quick/ci/"
+cp matrix/smoke.yaml "$work/quick/matrix/"
+for name in ci/packages.sh ci/fetch_wheels.sh bin/cmake build/bin/reprobench; do
+  cat >"$work/quick/$name" <<'SH'
+#!/usr/bin/env bash
+case "$*" in *install*v2.9*) sleep 0.3 ;; esac
+echo "${0##*/} $*" >>asked
+case "$*" in
+  *run*v2.9*) exit 3 ;;
+  *run*smoke*) exit 1 ;;
+esac
+SH
+  chmod +x "$work/quick/$name"
+done
+PATH=$work/quick/bin:$PATH ends 3 "this verdict ends with 1; going on" "$work/quick/ci/quickstart.sh" --out here
+grep -qxF "fetch_wheels.sh torch-2.9.0-cu128 torch-2.8.0-cu128" "$work/quick/asked" || fail "the quickstart fetches $(grep fetch "$work/quick/asked")"
+asked=$(grep ^reprobench "$work/quick/asked" | sed 's/ --jobs [0-9]*//')
+[ "$asked" = "reprobench stack install --matrix matrix/smoke.yaml
+reprobench run --matrix matrix/smoke.yaml
+reprobench stack install --matrix matrix/v2.9.yaml
+reprobench run --matrix matrix/v2.9.yaml --out here" ] || fail "the quickstart asks for $asked"
+took "quickstart.sh"
+
+# A lock of one wheel that a folder has.
+mkdir -p "$work/lock/ci" "$work/lock/matrix/stacks" "$work/lock/index"
+cp ci/lock_stack.sh ci/fetch_wheels.sh ci/failure_trap.sh "$work/lock/ci/"
+printf 'components: {torch: "9.9.9+cpu"}\nwheel:\n  python: "3.12"\n  cpu_wheels: [other, torch]\n' >"$work/lock/matrix/stacks/tiny.yaml"
+python3 - "$work/lock/index" <<'PYTHON'
+import sys, zipfile
+with zipfile.ZipFile(f"{sys.argv[1]}/torch-9.9.9-cp312-cp312-manylinux2014_x86_64.whl", "w") as wheel:
+    wheel.writestr("torch-9.9.9.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 9.9.9\n")
+    wheel.writestr("torch-9.9.9.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp312-cp312-manylinux2014_x86_64\n")
+    wheel.writestr("torch-9.9.9.dist-info/RECORD", "")
+PYTHON
+ends 2 "usage: ci/lock_stack.sh NAME" ci/lock_stack.sh
+ends 2 "absent.yaml does not exist" ci/lock_stack.sh absent
+PIP_NO_INDEX=1 PIP_FIND_LINKS=$work/lock/index ends 0 "tiny.lock: 1 wheels" "$work/lock/ci/lock_stack.sh" tiny
+digest=$(sha256sum <"$work/lock/index/torch-9.9.9-cp312-cp312-manylinux2014_x86_64.whl")
+grep -q "^torch==9.9.9 --hash=sha256:${digest%% *}  # torch-9.9.9-cp312-cp312-manylinux2014_x86_64.whl [0-9]* bytes$" "$work/lock/matrix/stacks/tiny.lock" ||
+  fail "the lock says $(cat "$work/lock/matrix/stacks/tiny.lock")"
+# By that lock it is fetched, once; and not if it is another one.
+export PIP_NO_INDEX=1
+fetch() { REPROBENCH_STACKS=$work/lock/stacks "$work/lock/ci/fetch_wheels.sh" tiny; }
+PIP_FIND_LINKS=$work/lock/index ends 0 "fetched torch-9.9.9-cp312-cp312-manylinux2014_x86_64.whl" fetch
+cmp "$work"/lock/index/*.whl "$work"/lock/stacks/downloads/*.whl
+fetch
+rm "$work"/lock/stacks/downloads/*.whl
+sed -i "s/${digest:0:8}/00000000/" "$work/lock/matrix/stacks/tiny.lock"
+PIP_FIND_LINKS=$work/lock/index ends 1 "DO NOT MATCH THE HASHES" fetch
+[ -z "$(find "$work/lock/stacks" -type f)" ] || fail "fetch_wheels.sh leaves $(find "$work/lock/stacks" -type f)"
+unset PIP_NO_INDEX
+took "lock_stack.sh, fetch_wheels.sh"
+
+# Clang is asked at all: a file that is wrong is refused.
+mkdir "$work/clang"
+echo 'int f() { return undeclared_name; }' >"$work/clang/wrong.cpp"
+echo '[{"directory": "'"$work/clang"'", "file": "wrong.cpp", "command": "c++ -o matrix/wrong.o -c wrong.cpp"}]' >"$work/clang/compile_commands.json"
+ends 1 "Clang refuses 1 of 1 files" ci/clang_check.sh "$work/clang"
+
+# Five times what is shown is little: goals of time may be missed beside other steps.
+ci/plan_cost.sh --cells 2000 "$reprobench" >"$work/cost" 2>"$work/said" || [ $? -eq 1 ] || { cat "$work/said" >&2; fail "plan_cost.sh"; }
+[ "$(grep -cE '^(2000 cells, (table|--json|run --dry-run)|400 excludes) .* of CPU \(goal' "$work/cost")" -eq 4 ] || fail "plan_cost.sh says $(cat "$work/cost")"
+took "plan_cost.sh"
+
+"$reprobench" --quiet --store "$work/store" stack install "$stack" >/dev/null
+ends 0 "rank_killed            1 of   1 trials right" ci/rank_faults.sh --trials 1 --beside 1 "$reprobench" rank_killed
+took "rank_faults.sh"
+
+# The job of a GPU runner where there is no GPU, or none that is asked for.
+ends 2 "usage: ci/gpu_beside.sh" ci/gpu_beside.sh --out "$work"
+cat >"$work/cpu.yaml" <<YAML
+schema: 1
+name: cpu
+suites: [smoke]
+axes:
+  stack: [$stack]
+  device: [cpu]
+exclude: [{where: "workload != mlp"}]
+YAML
+ends 0 "on the CPU alone" ci/gpu.sh --reprobench "$reprobench" --stack "$stack" --matrix "$work/cpu.yaml" --budget 120 --out "$work/gpu"
+[ -s "$work/gpu/gpu.md" ] || fail "gpu.sh leaves no page"
+[ "$(wc -l <"$work/gpu/telemetry_cost.txt")" -eq 1 ] || fail "gpu_beside.sh does not say why it measured nothing"
+[ -e /dev/nvidiactl ] || ends 4 "no cell of matrix/gpu.yaml finds its GPU" ci/gpu.sh --reprobench "$reprobench" --out "$work/none"
+took "gpu.sh, gpu_beside.sh"
+
+# One pair of one workload.
+ends 2 "compare_torch: --stack is missing" ci/compare_torch.sh
+ends 2 "imports another torch than $stack has, or none" ci/compare_torch.sh --stack "$stack" --python false
+python=${REPROBENCH_TORCH_PYTHON:-}
+if [ -z "$python" ]; then
+  echo "compare_torch.sh: no Python with torch is named in REPROBENCH_TORCH_PYTHON; what it would measure is made up here"
+  python3 -c 'import ast; ast.parse(open("ci/peers/torch_step.py").read())'
+  python=$work/python
+  cat >"$python" <<'SH'
+#!/usr/bin/env bash
+case "$1" in
+  -c) ;;
+  ci/peers/torch_step.py) echo '{"step_time_ns": 1e9, "torch": "made up", "device_name": "none"}' ;;
+  *) exec python3 "$@" ;;
+esac
+SH
+  chmod +x "$python"
+fi
+ends 0 "llama/tiny: a step in ms: Python " ci/compare_torch.sh --stack "$stack" --python "$python" --pairs 1 --workload llama/tiny --reprobench "$reprobench" --json -
+grep -q '"ratios": {"llama/tiny": \[[0-9.]*\]}' "$work/said" || fail "compare_torch.sh says $(cat "$work/said")"
+took "compare_torch.sh"
+ends 1 "imports another torch than $stack has, or none" ci/package_test.sh "$reprobench" false
+
+# One change of one file, whose tests are quick.
+ends 2 "name at least one file or folder" ci/mutate.sh
+ends 0 "| matrix/stats/robust.cpp | 1 | " ci/mutate.sh --build "$build" --samples 1 matrix/stats/robust.cpp
+took "mutate.sh"
+echo "scripts: each of ci/ is called by a step or was tried here"
