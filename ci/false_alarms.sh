@@ -8,6 +8,7 @@
 # Under an emulated class of CPU: ci/cpu_classes.sh --class avx2 ci/false_alarms.sh build-ci/bin/reprobench
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 stack=torch-2.9.0-cu128 batches=16 models=() settings=() calibrates=yes
 while [ $# -gt 0 ]; do
@@ -51,6 +52,7 @@ ask() {
   local status=0 began=$SECONDS answer word
   "${@:2}" || status=$?
   answer=$({ grep -E '^ *(differs|equal|not to be used|correct runs)' "$work/out" || true; } | head -n 1 | tr -s ' ' | cut -c 1-240)
+  if [ "$status" -eq 3 ] && grep -q ' unsupported: ' "$work/log"; then status=2; fi
   case $status in
     0) word=ok asked=$((asked + 1)) ;;
     2) word=refused refused=$((refused + 1)) answer=$(tail -n 1 "$work/log" | cut -c 1-160) ;;

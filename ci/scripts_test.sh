@@ -130,6 +130,10 @@ took "plan_cost.sh"
 ends 0 "rank_killed            1 of   1 trials right" ci/rank_faults.sh --trials 1 --beside 1 "$reprobench" rank_killed
 took "rank_faults.sh"
 
+ends 0 "1 questions, 0 false alarms, 0 undecided; 1 settings" ci/false_alarms.sh --model mlp --setting threads=2 --setting gradient_checkpointing=on \
+  --batches 8 --no-calibrate "$reprobench"
+took "false_alarms.sh"
+
 # The job of a GPU runner where there is no GPU, or none that is asked for.
 ends 2 "usage: ci/gpu_beside.sh" ci/gpu_beside.sh --out "$work"
 cat >"$work/cpu.yaml" <<YAML
