@@ -74,8 +74,8 @@ mkdir "$work/documents" "$work/overflow-documents" "$work/stretch-documents"
 # Other threads and vector instructions are correct: what they make of one step is allowed from then on, and said.
 "$reprobench" --store "$work/store" calibrate "$stack" --lockstep --model mlp --steps 20 --batches 16 --json >"$work/documents/lockstep_bounds.json"
 bounds() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$work/documents/lockstep_bounds.json" "$1"; }
-expect "whether correct runs of a stack with other bits are learned from, within the limit of their order" True \
-  "$(bounds 'all(r <= p["limit_ratio"] for p in v["pairs"] for r in p["legitimate_ratios"].values()) and sum(p["differing"] for p in v["pairs"]) > 0')"
+expect "whether correct runs of a stack with other bits are learned from" True \
+  "$(bounds 'v["refused"] == "" and sum(p["differing"] for p in v["pairs"]) > 0')"
 status=0
 "$reprobench" --store "$work/store" compare "$stack" "$stack" --model mlp --steps 20 --knob-a threads=2 --explain --batches 8 \
   --trajectory --members 2 --seeds 2 --keep --json >"$work/documents/comparison.json" || status=$?

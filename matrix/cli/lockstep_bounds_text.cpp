@@ -13,11 +13,10 @@ std::string to_text(const LockstepBounds& bounds) {
                   bounds.preset, bounds.precision, bounds.batches, fmt::join(bounds.states, ", "));
   std::size_t width = 0;
   for (const CleanPair& pair : bounds.pairs) width = std::max(width, pair.what.size());
-  text += fmt::format("  {:<{}}  tensors  differ  limit  furthest pooled error\n", "against", width);
+  text += fmt::format("  {:<{}}  tensors  differ  furthest pooled error\n", "against", width);
   std::map<std::string, double> learned;
   for (const CleanPair& pair : bounds.pairs) {
-    text += fmt::format("  {:<{}}  {:>7}  {:>6}  {:>5}", pair.what, width, pair.tensors, pair.differing,
-                        fmt::format("x{:.3g}", pair.limit_ratio));
+    text += fmt::format("  {:<{}}  {:>7}  {:>6}", pair.what, width, pair.tensors, pair.differing);
     text += pair.largest_tensor.empty() ? "\n" : fmt::format("  x{:.3f} {}\n", pair.largest_ratio, pair.largest_tensor);
     for (const auto& [tensor, ratio] : pair.legitimate_ratios) learned[tensor] = std::max(learned[tensor], ratio);
   }

@@ -9,6 +9,7 @@
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/inquiry/step_judgement.hpp"
 #include "matrix/inquiry/summation_order.hpp"
+#include "matrix/inquiry/summed_terms.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {
@@ -25,25 +26,31 @@ constexpr OtherOrder kOtherOrders[] = {{"threads", "2"},       {"threads", "4"},
 
 std::string words_of(const OtherOrder& other) { return fmt::format("{}={}", other.knob, other.value); }
 
-const Fingerprint& fingerprint_of(const ComparedSide& side) { return side.attempt.lead().result->fingerprint; }
+const CellResult& result_of(const ComparedSide& side) { return *side.attempt.lead().result; }
 
-SummationOrder order_of(const ComparedSide& side) { return summation_order_of(fingerprint_of(side)); }
+SummationOrder order_of(const ComparedSide& side) {
+  return summation_order_of(result_of(side).fingerprint, result_of(side).knobs_resolved);
+}
 
 SummationOrder order_of(const ComparedSide& side, const OtherOrder& other) {
-  return summation_order_of(with_knob(fingerprint_of(side), other.knob, other.value));
+  return summation_order_with(other.knob, other.value, result_of(side).fingerprint, result_of(side).knobs_resolved);
+}
+
+// Of the first step that has every tensor on record; empty where none has.
+std::map<std::string, std::int64_t> terms_of(const ComparedSide& side) {
+  const auto& trace = side.attempt.lead().trace;
+  if (!trace || trace->tensors.empty()) return {};
+  const auto micro_batches = side.request.knobs.find("accumulate");
+  return summed_terms(trace->tensors.front().tensors,
+                      micro_batches == side.request.knobs.end() ? 1 : std::stoll(micro_batches->second));
 }
 
 BoundsBasis basis_of(const ComparedSide& side) {
-  const Fingerprint& fingerprint = fingerprint_of(side);
+  const Fingerprint& fingerprint = result_of(side).fingerprint;
   BoundsBasis basis{side.request.stack,    fingerprint.components,     fingerprint.blas_provider,
                     fingerprint.cpu_model, fingerprint.cpu_capability, to_text(order_of(side))};
   for (ComponentVersion& component : basis.components) component.path.clear();
   return basis;
-}
-
-// Two orders that cannot be told apart may still be those of two releases: up to a defect nobody calls them wrong.
-double limit_between(const SummationOrder& a, const SummationOrder& b) {
-  return std::max(kSmallestDefect, largest_ratio_between(a, b));
 }
 
 struct Variant {
@@ -56,7 +63,6 @@ std::vector<Variant> variants_of(const ComparedSide& base, const ComparedSide* a
   if (against != nullptr) {
     variants.push_back({.pair = {}, .request = against->request});
     variants.front().pair.what = against->request.stack;
-    variants.front().pair.limit_ratio = limit_between(order_of(base), order_of(*against));
     return variants;
   }
   for (const OtherOrder& other : kOtherOrders) {
@@ -64,7 +70,6 @@ std::vector<Variant> variants_of(const ComparedSide& base, const ComparedSide* a
     if (knob == base.request.knobs.end() || knob->second == other.value) continue;
     Variant& variant = variants.emplace_back();
     variant.pair.what = words_of(other);
-    variant.pair.limit_ratio = limit_between(order_of(base), order_of(base, other));
     variant.request = base.request;
     variant.request.knobs[other.knob] = other.value;
   }
@@ -83,7 +88,7 @@ void take(const Lockstep& judged, std::int64_t state, CleanPair& pair) {
     if (!tensor.pooled) continue;
     if (const double learned = learned_ratio(*tensor.pooled); learned > kLegitimateRatio) {
       double& kept = pair.legitimate_ratios[tensor.name];
-      kept = std::max(kept, std::min(learned, pair.limit_ratio));
+      kept = std::max(kept, learned);
     }
     const double ratio = std::max(tensor.pooled->ratio, 1 / tensor.pooled->ratio);
     if (!pair.largest_tensor.empty() && ratio <= pair.largest_ratio) continue;
@@ -97,8 +102,7 @@ std::string refusal(const LockstepBounds& bounds) {
   int differing = 0;
   for (const CleanPair& pair : bounds.pairs) {
     if (!pair.problem.empty()) {
-      return fmt::format("{} lies too far apart to learn from (its order of summation explains x{:.3g}): {}", pair.what,
-                         pair.limit_ratio, pair.problem);
+      return fmt::format("{} lies further apart than an order of summation explains: {}", pair.what, pair.problem);
     }
     differing += pair.differing;
   }
@@ -123,14 +127,14 @@ LockstepBounds not_measured_yet(const ComparedSide& base, const ComparedSide* ag
 
 // The base run, the exact one and every variant take the same step from one state; each variant is judged against the
 // base run and the other way round.
-void judge_from(const std::filesystem::path& states, std::int64_t state, const CellRequest& base,
+void judge_from(const std::filesystem::path& states, std::int64_t state, const ComparedSide& base,
                 const LockstepBounds& bounds, Replays& replays, std::vector<Variant>& variants) {
   Replay held;
   held.from_state = states / snapshot_file(state);
   held.first_step = state + 1;
   held.last_step = state + bounds.batches;
   held.hold_state = true;
-  std::vector<ReplayTask> tasks = {{"base", base}, {"fp64", base}};
+  std::vector<ReplayTask> tasks = {{"base", base.request}, {"fp64", base.request}};
   tasks[1].request.knobs["precision"] = "fp64";
   for (std::size_t i = 0; i < variants.size(); ++i) {
     tasks.push_back({fmt::format("other-{}", i), variants[i].request});
@@ -141,8 +145,9 @@ void judge_from(const std::filesystem::path& states, std::int64_t state, const C
   const auto& exact = outcomes[1].folder;
   LockstepOptions options;
   options.precision = bounds.precision;
+  options.legitimate_ratio = kLegitimateRatioOfOrders;
+  options.summed_terms = terms_of(base);
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    options.legitimate_ratio = variants[i].pair.limit_ratio;
     const auto& other = outcomes[i + 2].folder;
     take(judge_lockstep_files(other, own, exact, held, options), state, variants[i].pair);
     take(judge_lockstep_files(own, other, exact, held, options), state, variants[i].pair);
@@ -204,21 +209,17 @@ struct Kept {
  private:
   // The range is asked again: a file may have been edited.
   std::string impossible(const CleanPair& pair) const {
-    const std::optional<double> limit_ratio = limit_of(pair);
-    if (!limit_ratio) return fmt::format("`{}` is no pair of this stack", pair.what);
+    if (against == nullptr && setting_of(pair) == nullptr)
+      return fmt::format("`{}` is no pair of this stack", pair.what);
+    const auto terms = terms_of(expected);
     for (const auto& [tensor, ratio] : pair.legitimate_ratios) {
-      if (!(ratio >= kLegitimateRatio && ratio <= *limit_ratio)) {
+      const auto known = terms.find(tensor);
+      const double largest = largest_ratio_of_orders(known == terms.end() ? 0 : known->second);
+      if (!(ratio >= kLegitimateRatio && ratio <= largest)) {
         return fmt::format("x{} of `{}` is none that is measured", ratio, tensor);
       }
     }
     return "";
-  }
-
-  std::optional<double> limit_of(const CleanPair& pair) const {
-    if (against != nullptr) return limit_between(order_of(expected), order_of(*against));
-    const OtherOrder* setting = setting_of(pair);
-    if (setting == nullptr) return std::nullopt;
-    return limit_between(order_of(expected), order_of(expected, *setting));
   }
 
   static const OtherOrder* setting_of(const CleanPair& pair) {
@@ -282,7 +283,7 @@ LockstepBounds measure_lockstep_bounds(const ComparedSide& base, const ComparedS
   std::vector<Variant> variants = variants_of(base, against);
   for (const std::int64_t state : bounds.states) {
     announce(fmt::format("judging {} pairs from the state after step {}", variants.size(), state));
-    judge_from(states.front().folder, state, base.request, bounds, replays, variants);
+    judge_from(states.front().folder, state, base, bounds, replays, variants);
     replays.remove_latest();
   }
   for (Variant& variant : variants) bounds.pairs.push_back(std::move(variant.pair));
@@ -301,30 +302,45 @@ std::filesystem::path lockstep_bounds_file(const LockstepBounds& bounds, const s
 LegitimateRatio legitimate_ratio_of(const ComparedSide& measured, const ComparedSide& expected,
                                     const std::filesystem::path& store) {
   LegitimateRatio result;
+  const SummationOrder ours = order_of(measured);
+  const SummationOrder theirs = order_of(expected);
+  if (!(ours == theirs)) {
+    result.ratio = kLegitimateRatioOfOrders;
+    result.summed_terms = terms_of(expected);
+    result.from = "orders of summation: " + difference_between(ours, theirs);
+    result.notes.push_back(fmt::format(
+        "the two sides add up in other orders ({}): an error that such an order may leave is called no defect",
+        difference_between(ours, theirs)));
+  }
   const auto precision = [](const ComparedSide& side) { return side.request.knobs.at("precision"); };
   if (!store.empty() && precision(measured) == precision(expected)) {
+    std::string unused;  // of two that are not used one is told: it may be one file, looked at from either side
     for (const auto& kept : on_file(measured, expected, store)) {
       if (const std::string problem = kept.problem(); !problem.empty()) {
-        if (!result.notes.empty()) continue;  // the same file, looked at from the other side
-        result.notes.push_back(
-            fmt::format("bounds that `calibrate --lockstep` kept of {} are not used: {}", kept.name(), problem));
+        unused = fmt::format("bounds that `calibrate --lockstep` kept of {} are not used: {}", kept.name(), problem);
       } else if (auto ratios = kept.ratios_beside(kept.is_around(expected) ? measured : expected)) {
+        result.ratio = kLegitimateRatio;
+        result.is_learned = true;
         result.of_tensors = std::move(*ratios);
         result.from = fmt::format("`calibrate --lockstep` of {}", kept.name());
         result.notes = {measured_text(result)};
         return result;
       }
     }
+    if (!unused.empty()) result.notes.push_back(unused);
   }
-  const SummationOrder ours = order_of(measured);
-  const SummationOrder theirs = order_of(expected);
-  if (ours == theirs) return result;
-  result.ratio = std::max(kLegitimateRatio, largest_ratio_between(ours, theirs));
-  result.from = "orders of summation: " + difference_between(ours, theirs);
-  result.notes.push_back(
-      fmt::format("the two sides add up in other orders ({}), which explains pooled errors up to x{:.3g} apart",
-                  difference_between(ours, theirs), result.ratio));
   return result;
+}
+
+LockstepOptions lockstep_options(const CellRequest& measured, const LegitimateRatio& legitimate) {
+  LockstepOptions options;
+  options.precision = measured.knobs.at("precision");
+  options.legitimate_ratio = legitimate.ratio;
+  options.legitimate_ratios = legitimate.of_tensors;
+  options.summed_terms = legitimate.summed_terms;
+  options.is_learned = legitimate.is_learned;
+  options.legitimate_ratio_from = legitimate.from;
+  return options;
 }
 
 }  // namespace reprobench

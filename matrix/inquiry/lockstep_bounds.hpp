@@ -1,11 +1,11 @@
 // How far apart the pooled errors of two correct runs lie on a stack, learned from that stack (class B2).
 //
 // Added up by two threads instead of one, a gradient has another error against fp64, larger or smaller: both are right.
-// How much larger it may be follows from what the two sides do otherwise (summation_order.hpp): up to twice, of which a
-// workload may show much less. `calibrate --lockstep` measures that, tensor by tensor: it runs a stack against itself
-// with every setting that only changes the order of summation, or against another stack that is known to be good.
-// Nothing is learned beyond the limit of the two orders: a pair that lies beyond shows a defect, and what is kept says
-// that it must not be used.
+// How large an error may be follows from how many terms are added up (order_error_rel()). How far two orders really lie
+// apart on a stack and workload is much less: `calibrate --lockstep` measures that, tensor by tensor. It runs a stack
+// against itself with every setting that only changes the order of summation, or against another stack that is known to
+// be good. A pair that lies further apart than any order explains shows a defect, and what is kept says that it must
+// not be used.
 #pragma once
 
 #include <map>
@@ -16,6 +16,7 @@
 #include "matrix/contract/result.hpp"
 #include "matrix/inquiry/comparison.hpp"
 #include "matrix/inquiry/replays.hpp"
+#include "matrix/verdict/lockstep.hpp"
 
 namespace reprobench {
 
@@ -46,12 +47,11 @@ struct Description<BoundsBasis> {
 
 // Two runs that must both be right, from every state.
 struct CleanPair {
-  std::string what;                      // "threads=2", "torch-2.8.0-cu128"
-  int tensors = 0;                       // judged, over all states and both directions
-  int differing = 0;                     // of them with other bits
-  double limit_ratio = kSmallestDefect;  // what the two orders of summation explain: beyond it there is a defect
-  double largest_ratio = 1;              // pooled E of the one furthest from 1, as a ratio of at least 1
-  std::string largest_tensor;            // empty: all bits are equal
+  std::string what;                                 // "threads=2", "torch-2.8.0-cu128"
+  int tensors = 0;                                  // judged, over all states and both directions
+  int differing = 0;                                // of them with other bits
+  double largest_ratio = 1;                         // pooled E of the one furthest from 1, as a ratio of at least 1
+  std::string largest_tensor;                       // empty: all bits are equal
   std::map<std::string, double> legitimate_ratios;  // learned, by tensor, where they are above kLegitimateRatio
   std::string problem;                              // why it is not clean, in one sentence; empty: it is
 };
@@ -63,7 +63,6 @@ struct Description<CleanPair> {
     field("what", pair.what);
     field("tensors", pair.tensors, rule::at_least(0));
     field("differing", pair.differing, rule::at_least(0));
-    field("limit_ratio", pair.limit_ratio);
     field("largest_ratio", pair.largest_ratio);
     field("largest_tensor", pair.largest_tensor);
     field("legitimate_ratios", pair.legitimate_ratios, "By tensor, where it is above the usual one.");
@@ -117,16 +116,20 @@ std::filesystem::path lockstep_bounds_file(const LockstepBounds& bounds, const s
 // What pooled ratios of a pair are held against, and why.
 struct LegitimateRatio {
   double ratio = kLegitimateRatio;
-  std::map<std::string, double> of_tensors;  // where another was measured
+  bool is_learned = false;                           // of these two orders: by a calibration
+  std::map<std::string, double> of_tensors;          // where another was measured
+  std::map<std::string, std::int64_t> summed_terms;  // where the two add up in other orders
   std::string from;                // what measured it, or how the orders differ; empty: a constant of error_budget.hpp
   std::vector<std::string> notes;  // sentences for the answer
 };
 
 // What was measured of this pair of stacks, else of the expected one by itself (where both sides add up alike: the
-// widest of its pairs; where they do not: the pair that adds up as they do), else what the two orders of summation
-// explain. Bounds of another basis, or that were refused, are not used, and that is said. `store` may be empty: nothing
+// widest of its pairs; where they do not: the pair that adds up as they do), else the constants of error_budget.hpp.
+// Bounds of another basis, or that were refused, are not used, and that is said. `store` may be empty: nothing
 // is kept.
 LegitimateRatio legitimate_ratio_of(const ComparedSide& measured, const ComparedSide& expected,
                                     const std::filesystem::path& store);
+
+LockstepOptions lockstep_options(const CellRequest& measured, const LegitimateRatio& legitimate);
 
 }  // namespace reprobench

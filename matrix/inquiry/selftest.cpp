@@ -10,10 +10,10 @@
 
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/inquiry/explanation.hpp"
+#include "matrix/inquiry/lockstep_bounds.hpp"
 #include "matrix/inquiry/selftest_answer.hpp"
 #include "matrix/inquiry/selftest_table.hpp"
 #include "matrix/inquiry/step_judgement.hpp"
-#include "matrix/inquiry/summation_order.hpp"
 #include "matrix/spec/nearest_name.hpp"
 #include "matrix/verdict/divergence.hpp"
 
@@ -304,9 +304,9 @@ class WorkloadTest {
     if (request.inject) request.workload.steps = std::max(request.workload.steps, settings_.state + 1);
     const auto outcome = replays_.run({{"candidate", held(request)}});
     const CellRequest held_request = held(clean_);
-    LockstepOptions options;
-    options.precision = request.knobs.at("precision");
-    options.legitimate_ratio = ratio_by_order(outcome[0].attempt, baseline_.attempt);
+    const ComparedSide candidate{"candidate", request, outcome[0].attempt, outcome[0].folder};
+    const ComparedSide clean{"clean", clean_, baseline_.attempt, baseline_.folder};
+    const LockstepOptions options = lockstep_options(request, legitimate_ratio_of(candidate, clean, {}));
     const Lockstep lockstep =
         judge_lockstep_files(outcome[0].folder, reference_folder_, exact_folder_, *held_request.replay, options);
     row.word = to_string(lockstep.word);
@@ -316,14 +316,6 @@ class WorkloadTest {
     }
     if (!lockstep.tensors.empty()) row.worst_tensor = lockstep.tensors.front().name;
     replays_.remove_latest();
-  }
-
-  // A row's knob may change how it is added up, and thereby what pooled errors may lie apart.
-  static double ratio_by_order(const AttemptRecord& candidate, const AttemptRecord& clean) {
-    const auto order = [](const AttemptRecord& attempt) {
-      return summation_order_of(attempt.lead().result->fingerprint);
-    };
-    return std::max(kLegitimateRatio, largest_ratio_between(order(candidate), order(clean)));
   }
 
   // A fault must be found and located every time; what may keep the bits only where it changes them.

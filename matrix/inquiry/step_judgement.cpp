@@ -22,11 +22,7 @@ Lockstep judge_from(const JudgedSides& sides, const LegitimateRatio& legitimate,
   exact.request.inject.reset();
   const auto outcomes = replays.run(
       {{"a-lockstep", sides.measured.replayed(replay)}, {"b-lockstep", sides.expected.replayed(replay)}, exact});
-  LockstepOptions options;
-  options.precision = sides.measured.request.knobs.at("precision");
-  options.legitimate_ratio = legitimate.ratio;
-  options.legitimate_ratios = legitimate.of_tensors;
-  options.legitimate_ratio_from = legitimate.from;
+  const LockstepOptions options = lockstep_options(sides.measured.request, legitimate);
   return judge_lockstep_files(outcomes[0].folder, outcomes[1].folder, outcomes[2].folder, replay, options);
 }
 

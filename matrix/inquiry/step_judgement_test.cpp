@@ -59,7 +59,8 @@ TEST_CASE("sides with other BLAS libraries are allowed another order of summatio
   if (other) measured.attempt.lead().result->fingerprint.blas_provider = "mkl";
   const auto comparison = compare_cells(measured, expected, explained(2), replays);
   CHECK(comparison.explanation->lockstep->options.legitimate_ratio ==
-        (other ? kLegitimateRatioOfLibraries : kLegitimateRatio));
+        (other ? kLegitimateRatioOfOrders : kLegitimateRatio));
+  CHECK(comparison.explanation->lockstep->options.summed_terms.empty() == !other);
   CHECK(comparison.explanation->notes.size() == (other ? 1 : 0));
 }
 

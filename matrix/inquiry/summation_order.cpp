@@ -1,14 +1,10 @@
 #include "matrix/inquiry/summation_order.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "matrix/contract/knob.hpp"
-#include "matrix/stats/error_budget.hpp"
 
 namespace reprobench {
 namespace {
@@ -16,8 +12,6 @@ namespace {
 constexpr int kSseLanes = 4;
 constexpr int kAvx2Lanes = 8;
 constexpr int kAvx512Lanes = 16;
-// Of two roundings a term, the product's and the sum's, a fused multiply-add makes one.
-const double kFusedRatio = std::sqrt(2.0);
 
 // By a name that ATen, oneDNN or MKL has for vector instructions: "AVX512", "AVX512_CORE_AMX", "AVX2", "SSE4_2",
 // "DEFAULT", "COMPATIBLE". A name that is none of these is taken for instructions without a fused multiply-add.
@@ -34,13 +28,6 @@ std::string upper_case(std::string text) {
   return text;
 }
 
-double ratio_of(int a, int b) { return static_cast<double>(std::max(a, b)) / std::max(std::min(a, b), 1); }
-
-double ratio_between(const SummingKernels& a, const SummingKernels& b) {
-  const double blocks = a.library == b.library ? ratio_of(a.lanes, b.lanes) : kLegitimateRatioOfLibraries;
-  return a.is_fused == b.is_fused ? blocks : blocks * kFusedRatio;
-}
-
 std::string difference_between(const SummingKernels& a, const SummingKernels& b) {
   if (a == b) return "";
   std::string text = a.library == b.library ? a.library : fmt::format("{} against {}", a.library, b.library);
@@ -53,7 +40,7 @@ std::string difference_between(const SummingKernels& a, const SummingKernels& b)
 
 }  // namespace
 
-SummationOrder summation_order_of(const Fingerprint& fingerprint) {
+SummationOrder summation_order_of(const Fingerprint& fingerprint, const KnobValues& knobs) {
   const auto variable = [&](const char* name) {
     const auto found = fingerprint.environment.find(name);
     return found == fingerprint.environment.end() ? std::string() : upper_case(found->second);
@@ -75,15 +62,17 @@ SummationOrder summation_order_of(const Fingerprint& fingerprint) {
   order.onednn = has_onednn ? capped_by({of_host, variable("ONEDNN_MAX_CPU_ISA")}, {"onednn"}) : order.aten;
   order.products = capped_by({of_host, variable("MKL_CBWR"), variable("MKL_ENABLE_INSTRUCTIONS")},
                              {fingerprint.blas_provider + variable("OPENBLAS_CORETYPE")});
+  if (const auto attention = knobs.find("attention"); attention != knobs.end()) order.attention = attention->second;
   return order;
 }
 
-Fingerprint with_knob(Fingerprint fingerprint, const std::string& knob, const std::string& value) {
+SummationOrder summation_order_with(const std::string& knob, const std::string& value, Fingerprint fingerprint,
+                                    const KnobValues& knobs) {
   for (const auto& [name, set] : knob_environment({{knob, value}})) fingerprint.environment[name] = set;
   if (knob == "threads") fingerprint.threads = std::stoi(value);
   if (knob == "cpu_isa") fingerprint.cpu_capability = value;
   if (knob == "onednn") fingerprint.flags["onednn"] = value;
-  return fingerprint;
+  return summation_order_of(fingerprint, knobs);
 }
 
 std::string to_text(const SummationOrder& order) {
@@ -92,13 +81,7 @@ std::string to_text(const SummationOrder& order) {
     text +=
         fmt::format("; {}: {} lanes, {}", kernels->library, kernels->lanes, kernels->is_fused ? "fused" : "unfused");
   }
-  return text;
-}
-
-double largest_ratio_between(const SummationOrder& a, const SummationOrder& b) {
-  const double by_kernels = std::max(
-      {ratio_between(a.aten, b.aten), ratio_between(a.onednn, b.onednn), ratio_between(a.products, b.products)});
-  return ratio_of(a.threads, b.threads) * by_kernels;
+  return order.attention.empty() ? text : text + "; attention: " + order.attention;
 }
 
 std::string difference_between(const SummationOrder& a, const SummationOrder& b) {
@@ -108,6 +91,7 @@ std::string difference_between(const SummationOrder& a, const SummationOrder& b)
        {std::pair(a.aten, b.aten), std::pair(a.onednn, b.onednn), std::pair(a.products, b.products)}) {
     if (std::string text = difference_between(ours, theirs); !text.empty()) parts.push_back(std::move(text));
   }
+  if (a.attention != b.attention) parts.push_back(fmt::format("attention {} against {}", a.attention, b.attention));
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

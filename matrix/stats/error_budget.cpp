@@ -91,6 +91,14 @@ double relative_l2(double difference_squares, double reference_squares, std::int
   return std::isnan(relative) ? kUnbounded : relative;  // of squares beyond every number: no order has a place for it
 }
 
+double order_error_rel(std::int64_t terms) {
+  return std::sqrt(static_cast<double>(std::max<std::int64_t>(terms, 0))) * 0x1p-24;
+}
+
+double largest_ratio_of_orders(std::int64_t terms) {
+  return std::max(kLegitimateRatioOfOrders, order_error_rel(terms) / (kOneRounding * 0x1p-24));
+}
+
 double noise_floor(double exact_squares, std::int64_t count, double global_rms, double phi) {
   return std::sqrt(exact_squares) <= least_length(count, global_rms) ? phi / kLeastShareOfRms : phi;
 }
@@ -119,6 +127,7 @@ std::optional<PooledRatio> pooled_ratio(const BatchErrors& errors, std::int64_t 
   PooledRatio result;
   result.batches = static_cast<int>(batches);
   result.effective_batches = effective_batches(errors);
+  result.candidate_error_rel = std::sqrt(sum_x / k);
   result.ratio = std::max(std::sqrt(sum_x / k), floor) / std::max(std::sqrt(sum_r / k), floor);
   const double least_spread = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(count, 1)));
   result.spread_log = std::max(jackknife_spread(errors, sum_x, sum_r, floor * floor), least_spread);
@@ -141,7 +150,10 @@ PooledDecision decide_pooled(const PooledRatio& ratio, const PooledOptions& opti
   }
   result.upper = ratio.ratio * std::exp(t_quantile(ratio.effective_batches, kMissedDefects) * ratio.spread_log /
                                         std::sqrt(ratio.batches));
-  if (ratio.ratio > result.bound) {
+  const bool may_be_order = options.order_error_rel > 0 && ratio.candidate_error_rel <= options.order_error_rel;
+  if (ratio.ratio > result.bound && may_be_order) {
+    result.reason = "an order of summation may leave an error of this size";
+  } else if (ratio.ratio > result.bound) {
     result.decision = BudgetDecision::defect;
     result.reason = "the pooled error is larger than any order of summation explains";
   } else if (result.upper < kSmallestDefect) {

@@ -278,6 +278,36 @@ TEST_CASE("a tensor too small to decide is inconclusive and says how many batche
   CHECK(decide_pooled(*few, {1, 1e-3, kLegitimateRatio}).batches_needed == kFewestPooledBatches);
 }
 
+TEST_CASE("an error that an order of summation may leave is no defect whatever its ratio, and one above it is",
+          "[stats]") {
+  CHECK(order_error_rel(0) == 0);
+  CHECK(order_error_rel(-1) == 0);
+  CHECK(order_error_rel(25088) == Approx(158.392 * 0x1p-24));
+  PooledRatio ratio{8.2, 0.1, 16, 16};
+  ratio.candidate_error_rel = 2e-6;
+  PooledOptions options{1, 1e-3, kLegitimateRatioOfOrders};
+  CHECK(decide_pooled(ratio, options).decision == BudgetDecision::defect);
+  options.order_error_rel = 2e-6;
+  CHECK(decide_pooled(ratio, options).decision == BudgetDecision::inconclusive);
+  CHECK(decide_pooled(ratio, options).reason == "an order of summation may leave an error of this size");
+  options.order_error_rel = std::nextafter(2e-6, 0);
+  CHECK(decide_pooled(ratio, options).decision == BudgetDecision::defect);
+  // A small ratio is rounding as before.
+  ratio.ratio = 1;
+  options.order_error_rel = 1;
+  CHECK(decide_pooled(ratio, options).decision == BudgetDecision::rounding);
+}
+
+TEST_CASE("the largest ratio of two orders is that of the worst to one rounding, and twice at least", "[stats]") {
+  CHECK(largest_ratio_of_orders(0) == kLegitimateRatioOfOrders);
+  CHECK(largest_ratio_of_orders(25088) == Approx(158.392 / 0.29));
+}
+
+TEST_CASE("what is pooled keeps the candidate's own error", "[stats]") {
+  const BatchErrors errors{{3e-7, 4e-7, 3e-7, 4e-7}, {1e-7, 1e-7, 1e-7, 1e-7}};
+  CHECK(pooled_ratio(errors, 1000, kFp32)->candidate_error_rel == Approx(std::sqrt(12.5) * 1e-7));
+}
+
 TEST_CASE("a ratio is learned with its uncertainty where it lies above the usual one, so that other batches pass",
           "[stats]") {
   ErrorModel model(18);

@@ -122,7 +122,7 @@ void count_differences(TensorEvidence& evidence) {
 }
 
 // E, S and their inputs of every batch; keeps the worst. Returns the errors for pooling.
-BatchErrors measure(const RoleRms& rms, const PrecisionBounds& bounds, TensorEvidence& evidence) {
+BatchErrors measure(const RoleRms& rms, const PrecisionBounds& bounds, double order_error, TensorEvidence& evidence) {
   LockstepTensor& result = evidence.result;
   BatchErrors errors;
   for (std::size_t batch = 0; batch < evidence.batches.size(); ++batch) {
@@ -132,7 +132,7 @@ BatchErrors measure(const RoleRms& rms, const PrecisionBounds& bounds, TensorEvi
     const double e_x = relative_l2(sums.candidate.error_squares, sums.candidate.reference_squares, n, g);
     const double e_r = relative_l2(sums.reference.error_squares, sums.reference.reference_squares, n, g);
     const double delta = relative_l2(sums.difference.difference_squares, sums.difference.reference_squares, n, g);
-    const double floor = noise_floor(sums.candidate.reference_squares, n, g, bounds.phi);
+    const double floor = noise_floor(sums.candidate.reference_squares, n, g, std::max(bounds.phi, order_error));
     const ErrorBudget budget = error_budget(e_x, e_r, delta, floor);
     if (batch == 0 || budget.error_ratio > result.error_ratio) {
       result.worst_batch = static_cast<int>(batch);
@@ -157,7 +157,25 @@ bool fp64_is_finite_where_stacks_are_not(const TensorEvidence& evidence) {
   });
 }
 
-void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const PooledOptions& options,
+// What may lie between the sides in one tensor.
+struct Allowance {
+  PooledOptions pooled;
+  double order_error_rel = 0;
+};
+
+Allowance allowance_of(const std::string& tensor, const LockstepOptions& options, int judged) {
+  Allowance allowance{{judged, options.alpha, options.legitimate_ratio}};
+  if (const auto own = options.legitimate_ratios.find(tensor); own != options.legitimate_ratios.end()) {
+    allowance.pooled.legitimate_ratio = own->second;
+  }
+  if (const auto terms = options.summed_terms.find(tensor); terms != options.summed_terms.end()) {
+    allowance.order_error_rel = order_error_rel(terms->second);
+  }
+  if (!options.is_learned) allowance.pooled.order_error_rel = allowance.order_error_rel;
+  return allowance;
+}
+
+void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const Allowance& allowance,
                   TensorEvidence& evidence) {
   LockstepTensor& result = evidence.result;
   count_differences(evidence);
@@ -166,9 +184,9 @@ void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const Poole
     return result.equal_bits ? settle(evidence, LockstepWord::rounding, "equal bits")
                              : settle(evidence, LockstepWord::defect, "bits differ, and integers are not rounded");
   }
-  const BatchErrors errors = measure(rms, bounds, evidence);
+  const BatchErrors errors = measure(rms, bounds, allowance.order_error_rel, evidence);
   const auto ratio = pooled_ratio(errors, evidence.batches[0].difference.count, unit_roundoff_of(type));
-  if (ratio) result.pooled = PooledJudgement{*ratio, decide_pooled(*ratio, options)};
+  if (ratio) result.pooled = PooledJudgement{*ratio, decide_pooled(*ratio, allowance.pooled)};
   if (result.nan_mismatches + result.inf_mismatches > 0) {
     settle(evidence, LockstepWord::defect,
            fmt::format("{} elements are NaN and {} infinite on one side only", result.nan_mismatches,
@@ -283,10 +301,9 @@ Lockstep judge_lockstep(std::span<const LockstepBatch> batches, const LockstepOp
   bool all_rounding = !evidence.empty();
   bool any_defect = false;
   for (TensorEvidence& tensor : evidence) {
-    const auto own = options.legitimate_ratios.find(tensor.result.name);
-    const double legitimate_ratio = own == options.legitimate_ratios.end() ? options.legitimate_ratio : own->second;
-    const PooledOptions pooled{static_cast<int>(judged), options.alpha, legitimate_ratio};
-    if (tensor.judged) judge_tensor(rms, *bounds, pooled, tensor);
+    if (tensor.judged) {
+      judge_tensor(rms, *bounds, allowance_of(tensor.result.name, options, static_cast<int>(judged)), tensor);
+    }
     all_rounding = all_rounding && tensor.result.word == LockstepWord::rounding;
     any_defect = any_defect || tensor.result.word == LockstepWord::defect;
     if (is_unresolved(tensor.result)) result.not_resolved.push_back(tensor.result.name);

@@ -35,7 +35,11 @@ struct LockstepOptions {
   double alpha = 1e-3;             // false alarms of the pooled test per comparison
   double legitimate_ratio = kLegitimateRatio;
   std::map<std::string, double> legitimate_ratios = {};  // by tensor, of those that have one of their own
-  std::string legitimate_ratio_from = {};                // where these come from; empty: a constant of error_budget.hpp
+  // Where the two add up in other orders: of how many products each tensor's elements are the sums.
+  std::map<std::string, std::int64_t> summed_terms = {};
+  bool is_learned =
+      false;  // the ratios were measured of these two orders, so pooled errors are held against them alone
+  std::string legitimate_ratio_from = {};  // where these come from; empty: a constant of error_budget.hpp
 };
 
 enum class LockstepWord { rounding, defect, undecided };
@@ -57,6 +61,7 @@ struct Description<PooledJudgement> {
   static constexpr About about = About::part("pooled", "Over all batches.");
   static void fields(auto& field, PooledJudgement& pooled) {
     field("error_ratio", pooled.ratio);
+    field.optional("candidate_error_rel", pooled.candidate_error_rel, "RMS over the batches.");
     field("bound", pooled.bound);
     field("upper", pooled.upper);
     field("spread_log", pooled.spread_log);
@@ -135,6 +140,9 @@ struct Description<Lockstep> {
     field("alpha", lockstep.options.alpha);
     field("legitimate_ratio", lockstep.options.legitimate_ratio);
     field.optional("legitimate_ratios", lockstep.options.legitimate_ratios, "By tensor, where it has one of its own.");
+    field.optional("summed_terms", lockstep.options.summed_terms,
+                   "By tensor, where the sides add up in other orders: products in a sum.");
+    field.optional("is_learned", lockstep.options.is_learned, "The ratios were measured of these two orders.");
     field.optional("legitimate_ratio_from", lockstep.options.legitimate_ratio_from,
                    "What measured it, or what the two sides do otherwise.");
     field("batches", lockstep.batches, rule::at_least(0));

@@ -259,10 +259,35 @@ TEST_CASE("pooling finds what no batch shows, and its bound follows from the ten
   LockstepOptions strict;
   strict.alpha = 0.05;
   CHECK(runs.judge(strict).tensors[0].pooled->bound < bound);
+  // Of other orders of summation an error that any of them may leave is no defect, but it is not resolved either.
+  LockstepOptions other_orders;
+  other_orders.legitimate_ratio = kLegitimateRatioOfOrders;
+  other_orders.summed_terms = {{"gradient/w", 1000}};
+  CHECK(runs.judge(other_orders).word == LockstepWord::rounding);
+  CHECK(runs.judge(other_orders).not_resolved == std::vector<std::string>{"gradient/w"});
+  other_orders.is_learned = true;  // of these two orders: the measured ratio decides
+  CHECK(runs.judge(other_orders).word == LockstepWord::defect);
+  other_orders.is_learned = false;
+  other_orders.summed_terms = {{"gradient/x", 1000}};
+  CHECK(runs.judge(other_orders).word == LockstepWord::defect);
   // A third tensor that cannot be judged is no part of the correction; one that can is.
   for (Runs::Batch& batch : runs.batches()) batch.exact.pop_back();
   CHECK(named(runs.judge(), "gradient/w").pooled->bound ==
         Approx(pooled_bound(1 / std::sqrt(2.0), 32, 32, PooledOptions{1, 1e-3, kLegitimateRatio})));
+}
+
+TEST_CASE("class B2 allows what an order of summation may leave in a long sum, and no more", "[lockstep]") {
+  Runs runs;
+  runs.add(0, "gradient/w", {3, 4}, {0, 0x1p-15}, {0, 0});
+  const double e_x = 0x1p-15 / 5;
+  CHECK(runs.judge().word == LockstepWord::defect);
+  LockstepOptions options;
+  options.is_learned = GENERATE(false, true);
+  options.summed_terms = {{"gradient/w", 25088}};
+  CHECK(runs.judge(options).word == LockstepWord::rounding);
+  CHECK(runs.judge(options).tensors[0].error_ratio == Approx(e_x / order_error_rel(25088)));
+  options.summed_terms = {{"gradient/w", 1000}};  // a third of it at most
+  CHECK(runs.judge(options).word == LockstepWord::defect);
 }
 
 TEST_CASE("three runs that are not of one tensor are told by S", "[lockstep]") {
