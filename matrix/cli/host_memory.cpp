@@ -10,7 +10,7 @@ namespace reprobench {
 namespace {
 
 // What one stack's worker has against a model's weights, the others' have as well.
-void check_weights(const Plan& plan, const std::vector<AttemptMemory>& needs) {
+void check_weights(const Plan& plan, const CellNeeds& needs) {
   Diagnostics diagnostics;
   std::set<std::string> models;
   for (const PlannedCell& planned : plan.cells) {
@@ -20,8 +20,9 @@ void check_weights(const Plan& plan, const std::vector<AttemptMemory>& needs) {
   const std::string hint = models.size() > 1 ? "`--workload NAME` keeps to the cells of one model" : "";
   std::set<std::vector<std::string>> told;
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-    if (!told.insert(needs[i].weights_problems).second) continue;
-    report_refused_weights(plan.cells[i].cell.request.workload, needs[i].weights_problems, hint, diagnostics);
+    const std::vector<std::string>& problems = needs.at(i).weights_problems;
+    if (problems.empty() || !told.insert(problems).second) continue;
+    report_refused_weights(plan.cells[i].cell.request.workload, problems, hint, diagnostics);
   }
   diagnostics.throw_if_any();
 }

@@ -18,7 +18,14 @@
 namespace reprobench {
 namespace {
 
-// By what the stack's worker says of itself.
+// What the stack's worker said of itself when it was built; asked anew only where that cannot be read.
+Capability capability_of(const std::string& stack, const Project& project) {
+  const StackStore store = project.stack_store();
+  const InstalledStack installed = store.find(project.stacks().at(stack));
+  if (auto known = store.description(installed)) return std::move(*known);
+  return store.describe(installed);
+}
+
 const WorkloadPreset& preset_named(const Capability& capability, const std::string& model, const std::string& preset) {
   std::vector<std::string> names;
   for (const WorkloadDescription& workload : capability.workloads) names.push_back(workload.model);
@@ -67,10 +74,8 @@ ExitCode max_batch(const MaxBatchOptions& options, const Context& context) {
   fit.wished_batch = options.batch_size;
   fit.stack = options.stack.empty() ? any_installed_stack(project) : options.stack;
   const WorkerCommand worker = worker_commands({fit.stack}, project, given_workers(options.workers)).at(fit.stack);
-  const StackStore store = project.stack_store();
-  const Capability capability = store.describe(store.find(project.stacks().at(fit.stack)));
   fit.model = options.model;
-  fit.preset = preset_named(capability, options.model, options.preset).name;
+  fit.preset = preset_named(capability_of(fit.stack, project), options.model, options.preset).name;
   fit = fitted(std::move(fit), by_worker(fit, worker));
   if (options.json) {
     context.terminal.out_document(written(fit));

@@ -1,4 +1,7 @@
 // `describe workload NAME --max-batch`, whose worker is a script.
+#include <fstream>
+#include <iterator>
+
 #include "ci/catch.hpp"
 #include "matrix/cli/batch_fit_text.hpp"
 #include "matrix/cli/verb_fixture.hpp"
@@ -87,6 +90,32 @@ TEST_CASE("where nothing fits, or nothing is predicted, the exit code says which
   const Said unknown = BatchPlace(0).say({});
   CHECK_THAT(unknown.out, Contains("not predicted  nobody counted") && Contains("free on this host"));
   CHECK(unknown.code == ExitCode::undecided);
+}
+
+TEST_CASE("an installed worker is asked once for a batch, and not again what it said when it was built",
+          "[cli][process]") {
+  const BatchPlace place(10'000'000);
+  const std::filesystem::path starts = place / "starts";
+  const StackSpec spec = place.project().stacks().at("new");
+  written_file(
+      place.project().stack_store().find(spec).worker,
+      fmt::format("#!/bin/sh\necho \"$1\" >> '{}'\nexec '{}' \"$@\"\n", starts.string(), place.worker.string()),
+      /*is_program=*/true);
+  const auto lines_of = [](const std::filesystem::path& path) {
+    std::ifstream file(path);
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  const auto say = [&](const char* memory) {
+    return said_by(&declare_describe, place.store(), {"workload", "mlp", "--max-batch", "--memory", memory}).out;
+  };
+  const std::string first = say("1GB");
+  CHECK_THAT(first, Contains("largest        batch 66: "));
+  const std::string asked = lines_of(starts);
+  CHECK_THAT(asked, Catch::StartsWith("predict\n") && !Contains("describe"));
+  CHECK(say("1GB") == first);
+  CHECK(lines_of(starts) == asked);
+  CHECK_THAT(say("2GB"), Contains("largest        batch 133: "));
+  CHECK(lines_of(starts).size() > asked.size());
 }
 
 TEST_CASE("what no workload, preset, knob, stack, batch or size is, is refused by name", "[cli][process]") {

@@ -45,6 +45,7 @@ std::vector<std::string> add_installed(const std::set<std::string>& stacks, cons
     worker.command = {stack.worker};
     worker.arguments = {"--data", project.data()};
     worker.environment = store.environment(stack);
+    worker.kept_answers = stack.worker.parent_path();
   }
   return missing;
 }

@@ -30,6 +30,9 @@ TEST_CASE("an installed stack is run by its worker, with the project's data", "[
   CHECK(workers.at("new").command == std::vector<std::string>{stack.worker.string()});
   CHECK(workers.at("new").arguments == std::vector<std::string>{"--data", (project.root() / "models/data").string()});
   CHECK(workers.at("new").environment.empty());
+  CHECK(workers.at("new").kept_answers == stack.worker.parent_path());
+  // A command that was given may be another one tomorrow.
+  CHECK(worker_commands({"new"}, project.project(), given_workers({"new=/bin/a"})).at("new").kept_answers.empty());
 }
 
 TEST_CASE("a given worker stands for an installed one, and for one that is not", "[cli]") {

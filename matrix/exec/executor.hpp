@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -55,6 +56,7 @@ struct WorkerCommand {
   std::vector<std::string> command;                // {"/…/reprobench-worker"}; "run" and request.json are appended
   std::vector<std::string> arguments;              // after them, for example {"--data", "/…/data"}; absolute paths
   std::map<std::string, std::string> environment;  // of the stack; the knobs' is added
+  std::filesystem::path kept_answers = {};         // folder of what it said of memory; empty: it is asked each time
 };
 
 // Progress, for the terminal. Called from execute()'s own thread.

@@ -1,14 +1,17 @@
 #include "matrix/exec/memory_question.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <unordered_map>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "matrix/contract/version.hpp"
+#include "matrix/contract/document/text_writer.hpp"
+#include "matrix/exec/kept_predictions.hpp"
 #include "matrix/exec/subprocess.hpp"
 
 namespace reprobench {
@@ -40,22 +43,23 @@ class QuestionFile {
   std::filesystem::path path_;
 };
 
-std::vector<AttemptMemory> unanswered(std::size_t count, const std::string& why) {
+AttemptMemory unanswered(std::string why) {
   AttemptMemory need;
-  need.why_not = why;
-  return std::vector<AttemptMemory>(count, need);
+  need.why_not = std::move(why);
+  return need;
 }
 
-}  // namespace
+// Other random numbers are as many.
+constexpr const char* kSeedKnob = "seed";
 
-CellRequest memory_question(const CellRequest& request) {
+// A question with those knobs alone that are not at their default.
+CellRequest lean_question(const CellRequest& request) {
   CellRequest question;
-  question.cell_id = question.suite = "question";
-  question.nonce = "0000000000000000";
   question.stack = request.stack;
   question.device = request.device;
   question.world_size = request.world_size;
-  question.knobs = with_defaults(request.knobs);
+  question.knobs = without_defaults(request.knobs);
+  question.knobs.erase(kSeedKnob);
   question.trace = request.trace;
   question.workload = request.workload;
   question.workload.steps = 1;  // nor does it matter where it is stopped and gone on with
@@ -64,10 +68,24 @@ CellRequest memory_question(const CellRequest& request) {
   return question;
 }
 
-std::vector<AttemptMemory> predicted_needs(const std::vector<CellRequest>& requests, const WorkerCommand& worker) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const CellRequest& request : requests) list.push_back(to_json(memory_question(request)));
-  const QuestionFile file(list);
+// Equal for equal questions.
+std::string text_of(CellRequest lean) {
+  JsonText json;
+  write_text_fields(json, [&](auto& field) {
+    canonical_fields(field, lean);
+    file_fields(field, lean.workload);
+  });
+  return json.text();
+}
+
+bool has_own_files(const WorkloadRequest& workload) {
+  return std::ranges::any_of(kOwnFiles, [&](const OwnFileField& own) { return !(workload.*own.sha256).empty(); });
+}
+
+// What the worker says now; where it gives no answer, `problem` is why.
+std::vector<AttemptMemory> asked_now(const nlohmann::json& questions, const WorkerCommand& worker,
+                                     std::string& problem) {
+  const QuestionFile file(questions);
   SubprocessOptions options;
   options.command = worker.command;
   options.command.insert(options.command.end(), {"predict", file.path().string()});
@@ -76,46 +94,85 @@ std::vector<AttemptMemory> predicted_needs(const std::vector<CellRequest>& reque
   options.timeout = kTimeout;
   options.capture_bytes = kMostBytes;
   const SubprocessResult result = run_subprocess(options);
-  if (result.exit_code != 0) return unanswered(requests.size(), "its worker cannot say");
+  if (result.exit_code != 0) {
+    problem = "its worker cannot say";
+    return {};
+  }
   try {
     const nlohmann::json answer = nlohmann::json::parse(result.out, nullptr, false);
     if (answer.is_discarded()) throw ContractError("no JSON");
     MemoryPredictions predictions = memory_predictions_from_json(answer);
-    if (predictions.needs.size() == requests.size()) return std::move(predictions.needs);
-    return unanswered(requests.size(), "its worker answered another question");
+    if (predictions.needs.size() == questions.size()) return std::move(predictions.needs);
+    problem = "its worker answered another question";
   } catch (const ContractError& error) {
-    return unanswered(requests.size(), fmt::format("its worker's answer: {}", error.what()));
+    problem = fmt::format("its worker's answer: {}", error.what());
   }
+  return {};
 }
 
-std::vector<AttemptMemory> predicted_needs(const Plan& plan, const std::map<std::string, WorkerCommand>& workers) {
+}  // namespace
+
+CellRequest memory_question(const CellRequest& request) {
+  CellRequest question = lean_question(request);
+  question.cell_id = question.suite = "question";
+  question.nonce = "0000000000000000";
+  question.knobs = with_defaults(question.knobs);
+  return question;
+}
+
+std::vector<AttemptMemory> predicted_needs(const std::vector<CellRequest>& requests, const WorkerCommand& worker) {
+  KeptPredictions kept(worker);
+  std::vector<AttemptMemory> needs(requests.size());
+  nlohmann::json questions = nlohmann::json::array();
+  std::vector<std::size_t> asked;  // whose they are
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    nlohmann::json question = to_json(memory_question(requests[i]));
+    if (const AttemptMemory* known = kept.find(question.dump())) {
+      needs[i] = *known;
+    } else {
+      questions.push_back(std::move(question));
+      asked.push_back(i);
+    }
+  }
+  if (asked.empty()) return needs;
+  std::string problem;
+  const std::vector<AttemptMemory> answers = asked_now(questions, worker, problem);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    needs[asked[i]] = problem.empty() ? answers.at(i) : unanswered(problem);
+    if (problem.empty() && !has_own_files(requests[asked[i]].workload)) kept.add(questions[i].dump(), answers[i]);
+  }
+  kept.write();
+  return needs;
+}
+
+CellNeeds predicted_needs(const Plan& plan, const std::map<std::string, WorkerCommand>& workers) {
   struct Asked {
     std::vector<CellRequest> requests;
-    std::map<std::string, std::size_t> place_of;  // by question
-    std::vector<AttemptMemory> answers;
+    std::vector<std::size_t> places;  // of their answers among all needs
   };
+  CellNeeds needs;
+  needs.of_cell.reserve(plan.cells.size());
+  const std::size_t skipped = needs.add(unanswered("skipped"));
+  const std::size_t not_installed = needs.add(unanswered("stack not installed"));
   std::map<std::string, Asked> by_stack;
-  std::vector<std::size_t> places(plan.cells.size(), 0);
-  for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-    if (plan.cells[i].skip || workers.count(plan.cells[i].cell.request.stack) == 0) continue;
-    CellRequest question = memory_question(plan.cells[i].cell.request);
-    Asked& asked = by_stack[question.stack];
-    const auto [place, is_new] = asked.place_of.emplace(to_json(question).dump(), asked.requests.size());
-    if (is_new) asked.requests.push_back(std::move(question));
-    places[i] = place->second;
-  }
-  for (auto& [stack, asked] : by_stack) asked.answers = predicted_needs(asked.requests, workers.at(stack));
-
-  std::vector<AttemptMemory> needs;
-  for (std::size_t i = 0; i < plan.cells.size(); ++i) {
-    const auto asked = by_stack.find(plan.cells[i].cell.request.stack);
-    if (plan.cells[i].skip) {
-      needs.push_back(unanswered(1, "skipped").front());
-    } else if (asked == by_stack.end()) {
-      needs.push_back(unanswered(1, "stack not installed").front());
-    } else {
-      needs.push_back(asked->second.answers[places[i]]);
+  std::unordered_map<std::string, std::size_t> place_of;  // by question
+  for (const PlannedCell& planned : plan.cells) {
+    const CellRequest& request = planned.cell.request;
+    if (planned.skip || !workers.contains(request.stack)) {
+      needs.of_cell.push_back(planned.skip ? skipped : not_installed);
+      continue;
     }
+    const auto [place, is_new] = place_of.try_emplace(text_of(lean_question(request)), needs.distinct.size());
+    if (is_new) {
+      Asked& asked = by_stack[request.stack];
+      asked.requests.push_back(request);
+      asked.places.push_back(needs.add({}));
+    }
+    needs.of_cell.push_back(place->second);
+  }
+  for (const auto& [stack, asked] : by_stack) {
+    std::vector<AttemptMemory> answers = predicted_needs(asked.requests, workers.at(stack));
+    for (std::size_t i = 0; i < answers.size(); ++i) needs.distinct[asked.places[i]] = std::move(answers[i]);
   }
   return needs;
 }

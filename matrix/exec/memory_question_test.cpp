@@ -1,6 +1,7 @@
 // What workers are asked before a run. The worker here is a shell that keeps the question and answers nothing.
 #include "matrix/exec/memory_question.hpp"
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -28,8 +29,8 @@ TEST_CASE("every question to a worker is a request that it can read", "[exec]") 
   WorkerCommand worker;
   worker.command = {"/bin/sh", "-c", "cp \"$1\" '" + kept.string() + "'; exit 1"};
   const auto needs = predicted_needs(plan, {{"a", worker}});
-  REQUIRE(needs.size() == 3);
-  CHECK(needs[1].why_not == "its worker cannot say");
+  REQUIRE(needs.of_cell.size() == 3);
+  CHECK(needs.at(1).why_not == "its worker cannot say");
   std::ifstream file(kept);
   const nlohmann::json questions = nlohmann::json::parse(file);
   std::filesystem::remove(kept);
@@ -42,9 +43,9 @@ TEST_CASE("of a stack that is not installed nobody knows what its cells take", "
   plan.cells = {planned(20, 0), planned(20, 0)};
   plan.cells[1].skip = Skip{"device-class", "needs a GPU"};
   const auto needs = predicted_needs(plan, {});
-  REQUIRE(needs.size() == 2);
-  CHECK(needs[0].why_not == "stack not installed");
-  CHECK(needs[1].why_not == "skipped");
+  REQUIRE(needs.of_cell.size() == 2);
+  CHECK(needs.at(0).why_not == "stack not installed");
+  CHECK(needs.at(1).why_not == "skipped");
 }
 
 // What a worker that answers this, with this exit code, is said to need for two questions.
@@ -115,12 +116,55 @@ TEST_CASE("a plan's cells are answered by their own stack, each question once, s
   plan.cells[3].skip = Skip{"device-class", "no such device"};
   plan.cells[3].cell.request.stack = "of nobody";
   const auto needs = predicted_needs(plan, {{"a", answers({need_of(11), need_of(22)})}, {"b", answers({need_of(33)})}});
-  REQUIRE(needs.size() == 5);
-  CHECK(needs[0].parameter_bytes == 11);
-  CHECK(needs[1].parameter_bytes == 33);
-  CHECK(needs[2].parameter_bytes == 22);
-  CHECK(needs[3].why_not == "skipped");
-  CHECK(needs[4].parameter_bytes == 11);
+  REQUIRE(needs.of_cell.size() == 5);
+  CHECK(needs.at(0).parameter_bytes == 11);
+  CHECK(needs.at(1).parameter_bytes == 33);
+  CHECK(needs.at(2).parameter_bytes == 22);
+  CHECK(needs.at(3).why_not == "skipped");
+  CHECK(needs.at(4).parameter_bytes == 11);
+}
+
+// How often the worker of these cells, all of stack "a", is asked: its shell keeps the questions.
+std::size_t questions_of(const std::vector<PlannedCell>& cells) {
+  const auto kept =
+      std::filesystem::temp_directory_path() / ("reprobench-questions-" + std::to_string(getpid()) + ".json");
+  Plan plan;
+  plan.cells = cells;
+  WorkerCommand worker;
+  worker.command = {"/bin/sh", "-c", "cp \"$1\" '" + kept.string() + "'; exit 1"};
+  predicted_needs(plan, {{"a", worker}});
+  std::ifstream file(kept);
+  const std::size_t count = nlohmann::json::parse(file).size();
+  std::filesystem::remove(kept);
+  return count;
+}
+
+TEST_CASE("cells that differ in their seed are one question, in whatever else changes memory they are two", "[exec]") {
+  std::vector<PlannedCell> cells(3, planned(20, 0));
+  cells[1].cell.request.knobs["seed"] = "7";
+  cells[2].cell.request.knobs["threads"] = "1";  // its default
+  CHECK(questions_of(cells) == 1);
+  const auto changes = std::to_array<void (*)(CellRequest&)>({
+      [](CellRequest& request) { request.knobs["allocator"] = "mapped"; },
+      [](CellRequest& request) { request.trace = TraceLevel::tensor; },
+      [](CellRequest& request) { request.device = "sm_90"; },
+      [](CellRequest& request) { request.world_size = 2; },
+      [](CellRequest& request) { request.workload.preset = "wide"; },
+      [](CellRequest& request) { request.workload.batch_size = 33; },
+      [](CellRequest& request) {
+        request.workload.weights_sha256 = std::string(64, 'a');
+        request.workload.weights_file = "/weights";
+      },
+  });
+  for (const auto change : changes) {
+    cells[1] = cells[0];
+    change(cells[1].cell.request);
+    CAPTURE(to_json(cells[1].cell.request).dump());
+    CHECK(questions_of(cells) == 2);
+  }
+  cells[2] = cells[1];
+  cells[2].cell.request.workload.weights_file = "/elsewhere";
+  CHECK(questions_of(cells) == 3);
 }
 
 }  // namespace

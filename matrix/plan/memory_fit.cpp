@@ -26,29 +26,31 @@ std::optional<std::string> misfit(const AttemptMemory& need, std::int64_t availa
   return fmt::format("needs about {}; {:.1f} GB are free; {}", arithmetic_of(need), gigabytes(available_bytes), advice);
 }
 
-void fit_into_memory(std::vector<PlannedCell>& cells, const std::vector<AttemptMemory>& needs,
-                     std::int64_t available_bytes) {
+void fit_into_memory(std::vector<PlannedCell>& cells, const CellNeeds& needs, std::int64_t available_bytes) {
+  std::vector<std::optional<std::string>> reasons;  // of each distinct need
+  for (const AttemptMemory& need : needs.distinct) reasons.push_back(misfit(need, available_bytes));
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].skip) continue;
-    if (auto reason = misfit(needs.at(i), available_bytes)) {
-      cells[i].skip = Skip{Reason("host-memory"), std::move(*reason)};
+    const AttemptMemory& need = needs.at(i);
+    if (const auto& reason = reasons[needs.of_cell[i]]) {
+      cells[i].skip = Skip{Reason("host-memory"), *reason};
       continue;
     }
-    cells[i].cell.memory_bytes = needs[i].total();
-    if (needs[i].total() > available_bytes) {
-      cells[i].notes.push_back(fmt::format("memory is tight: needs about {}; {:.1f} GB are free",
-                                           arithmetic_of(needs[i]), gigabytes(available_bytes)));
+    cells[i].cell.memory_bytes = need.total();
+    if (need.total() > available_bytes) {
+      cells[i].notes.push_back(fmt::format("memory is tight: needs about {}; {:.1f} GB are free", arithmetic_of(need),
+                                           gigabytes(available_bytes)));
     }
   }
 }
 
-std::string unpredicted_note(const std::vector<PlannedCell>& cells, const std::vector<AttemptMemory>& needs) {
+std::string unpredicted_note(const std::vector<PlannedCell>& cells, const CellNeeds& needs) {
   std::map<std::string, int> reasons;
   int count = 0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].skip || needs.at(i).is_predicted()) continue;
     count += 1;
-    reasons[needs[i].why_not] += 1;
+    reasons[needs.at(i).why_not] += 1;
   }
   if (count == 0) return "";
   std::string list;

@@ -20,6 +20,13 @@ AttemptMemory unpredicted(const char* why) {
   return need;
 }
 
+// One for each cell, in their order.
+CellNeeds each(const std::vector<AttemptMemory>& list) {
+  CellNeeds needs;
+  for (const AttemptMemory& need : list) needs.of_cell.push_back(needs.add(need));
+  return needs;
+}
+
 TEST_CASE("what does not fit even by the prediction's error is said with its arithmetic and advice", "[plan]") {
   const auto reason = misfit(of_gigabytes(29), 25 * kGigabyte);
   REQUIRE(reason);
@@ -46,7 +53,8 @@ TEST_CASE("cells that do not fit are skipped, tight ones noted, others keep what
   std::vector<PlannedCell> cells(5);
   cells[4].skip = Skip{"device-class", "no such GPU"};
   fit_into_memory(
-      cells, {of_gigabytes(9), of_gigabytes(10), of_gigabytes(19), unpredicted("attention=flash"), unpredicted("")},
+      cells,
+      each({of_gigabytes(9), of_gigabytes(10), of_gigabytes(19), unpredicted("attention=flash"), unpredicted("")}),
       10 * kGigabyte);
   CHECK_FALSE(cells[0].skip);
   CHECK(cells[0].notes.empty());
@@ -64,15 +72,28 @@ TEST_CASE("cells that do not fit are skipped, tight ones noted, others keep what
 
 TEST_CASE("the cells whose memory nobody predicted are counted by reason", "[plan]") {
   const std::vector<PlannedCell> cells(3);
-  CHECK(unpredicted_note(cells, {of_gigabytes(1), unpredicted("precision=bf16"), unpredicted("precision=bf16")}) ==
-        "memory not predicted for 2 cells: precision=bf16 (2)\n");
-  CHECK(unpredicted_note(cells, {of_gigabytes(1), of_gigabytes(1), of_gigabytes(1)}).empty());
-  CHECK(unpredicted_note(cells, {unpredicted("c"), unpredicted("b"), unpredicted("c")}) ==
+  CHECK(
+      unpredicted_note(cells, each({of_gigabytes(1), unpredicted("precision=bf16"), unpredicted("precision=bf16")})) ==
+      "memory not predicted for 2 cells: precision=bf16 (2)\n");
+  CHECK(unpredicted_note(cells, each({of_gigabytes(1), of_gigabytes(1), of_gigabytes(1)})).empty());
+  CHECK(unpredicted_note(cells, each({unpredicted("c"), unpredicted("b"), unpredicted("c")})) ==
         "memory not predicted for 3 cells: b (1), c (2)\n");
   std::vector<PlannedCell> skipped = cells;
   skipped[1].skip = Skip{"device-class", "no such GPU"};
-  CHECK(unpredicted_note(skipped, {of_gigabytes(1), unpredicted("b"), unpredicted("c")}) ==
+  CHECK(unpredicted_note(skipped, each({of_gigabytes(1), unpredicted("b"), unpredicted("c")})) ==
         "memory not predicted for 1 cell: c (1)\n");
+}
+
+TEST_CASE("cells that share a need are each held to it", "[plan]") {
+  std::vector<PlannedCell> cells(4);
+  CellNeeds needs = each({of_gigabytes(19), of_gigabytes(3)});
+  needs.of_cell = {1, 0, 0, 1};
+  fit_into_memory(cells, needs, 10 * kGigabyte);
+  CHECK(cells[0].cell.memory_bytes == 4 * kGigabyte);
+  CHECK(cells[3].cell.memory_bytes == 4 * kGigabyte);
+  REQUIRE((cells[1].skip && cells[2].skip));
+  CHECK(cells[1].skip->reason.starts_with("needs about 20.0 GB: "));
+  CHECK(cells[2].skip->reason == cells[1].skip->reason);
 }
 
 TEST_CASE("a smaller batch is advised where it makes more than a quarter of the need smaller", "[plan]") {
@@ -89,9 +110,9 @@ TEST_CASE("a smaller batch is advised where it makes more than a quarter of the 
 
 TEST_CASE("a cell that needs exactly what is free is not tight", "[plan]") {
   std::vector<PlannedCell> cells(2);
-  fit_into_memory(cells, {of_gigabytes(9), of_gigabytes(9)}, 10 * kGigabyte);
+  fit_into_memory(cells, each({of_gigabytes(9), of_gigabytes(9)}), 10 * kGigabyte);
   CHECK(cells[0].notes.empty());
-  fit_into_memory(cells, {of_gigabytes(9), of_gigabytes(9)}, 10 * kGigabyte - 1);
+  fit_into_memory(cells, each({of_gigabytes(9), of_gigabytes(9)}), 10 * kGigabyte - 1);
   CHECK(cells[1].notes.size() == 1);
   CHECK(cells[1].cell.memory_bytes == 10 * kGigabyte);
 }
