@@ -29,20 +29,21 @@ std::ptrdiff_t selected_cells(const Plan& plan) {
 }
 
 std::string skipped_by_reason(const Plan& plan) {
-  std::vector<std::pair<std::string, int>> reasons;  // in the order of first appearance
+  std::vector<std::pair<const Skip*, int>> reasons;  // in the order of first appearance
   for (const PlannedCell& planned : plan.cells) {
     if (!planned.skip) continue;
-    const std::string line = fmt::format("{}: {}", planned.skip->rule, planned.skip->reason);
-    const auto found = std::find_if(reasons.begin(), reasons.end(), [&](const auto& row) { return row.first == line; });
+    const auto found = std::find_if(reasons.begin(), reasons.end(), [&](const auto& row) {
+      return row.first->rule == planned.skip->rule && row.first->reason == planned.skip->reason;
+    });
     if (found == reasons.end()) {
-      reasons.emplace_back(line, 1);
+      reasons.emplace_back(&*planned.skip, 1);
     } else {
       ++found->second;
     }
   }
   std::string text;
-  for (const auto& [reason, count] : reasons) {
-    text += fmt::format("skipped  {} ({} cell{})\n", reason, count, count == 1 ? "" : "s");
+  for (const auto& [skip, count] : reasons) {
+    text += fmt::format("skipped  {}: {} ({} cell{})\n", skip->rule, skip->reason, count, count == 1 ? "" : "s");
   }
   return text;
 }
@@ -75,22 +76,25 @@ std::string repeats_text(const Cell& cell) {
 
 }  // namespace
 
-std::string plan_table(const Plan& plan, const Terminal& terminal) {
-  std::string text = plan_headline(plan) + "\n";
+void plan_table(const Plan& plan, const Terminal& terminal, const std::function<void(std::string_view)>& sink) {
+  constexpr std::size_t kPartBytes = 64 << 10;
+  std::string part = plan_headline(plan) + "\n";
   for (const PlannedCell& planned : plan.cells) {
     if (planned.skip) continue;
     const Cell& cell = planned.cell;
-    text += fmt::format("runnable {}  {}  {}{}{}\n", cell.request.cell_id, cell.slug, repeats_text(cell),
+    part += fmt::format("runnable {}  {}  {}{}{}\n", cell.request.cell_id, cell.slug, repeats_text(cell),
                         cell.exclusive ? ", alone" : "", cell.required ? ", required" : "");
     for (const OwnFileField& own : kOwnFiles) {
       const WorkloadRequest& workload = cell.request.workload;
       if ((workload.*own.file).empty()) continue;
-      text += fmt::format("         {}: {}, sha256 {}\n", own.name, workload.*own.file, workload.*own.sha256);
+      part += fmt::format("         {}: {}, sha256 {}\n", own.name, workload.*own.file, workload.*own.sha256);
     }
-    for (const std::string& note : planned.notes) text += fmt::format("         note: {}\n", note);
+    for (const std::string& note : planned.notes) part += fmt::format("         note: {}\n", note);
+    if (part.size() < kPartBytes) continue;
+    sink(part);
+    part.clear();
   }
-  text += terminal.paint(skipped_by_reason(plan), Style::dim);
-  return text;
+  sink(part + terminal.paint(skipped_by_reason(plan), Style::dim));
 }
 
 }  // namespace reprobench

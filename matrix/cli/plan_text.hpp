@@ -1,7 +1,9 @@
 // A plan as text for the terminal.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "matrix/cli/terminal.hpp"
 #include "matrix/plan/compat_facts.hpp"
@@ -16,8 +18,9 @@ std::string plan_headline(const Plan& plan);
 // Those the command line did not leave out, whether they can run here or not.
 std::ptrdiff_t selected_cells(const Plan& plan);
 
-// One line a runnable cell, then the skipped ones counted by rule and reason.
-std::string plan_table(const Plan& plan, const Terminal& terminal);
+// One line a runnable cell, then the skipped ones counted by rule and reason; in parts of some 64 KiB, each of whole
+// lines.
+void plan_table(const Plan& plan, const Terminal& terminal, const std::function<void(std::string_view)>& sink);
 
 // What of each stack runs on the classes of GPUs the plan names: "coverage torch-2.9.0-cu128: sm_90 compute native,
 // collectives native", one line a stack.

@@ -1,5 +1,9 @@
 #include "matrix/cli/plan_text.hpp"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 #include "matrix/plan/compat_facts.hpp"
 
@@ -15,6 +19,12 @@ PlannedCell cell_named(const std::string& id, int repeat, std::optional<Skip> sk
   planned.cell.repeat = repeat;
   planned.skip = std::move(skip);
   return planned;
+}
+
+std::string table_of(const Plan& plan) {
+  std::string text;
+  plan_table(plan, Terminal(), [&](std::string_view part) { text += part; });
+  return text;
 }
 
 const Skip kNoGpu{"device-class", "needs a GPU of class sm_90, this host has none"};
@@ -51,7 +61,7 @@ TEST_CASE("a plan's table has a line a runnable cell, with its notes, and the sk
   plan.cells[1].cell.required = true;
   plan.cells.push_back(cell_named("d", 7));
   plan.cells[3].cell.max_repeat = 28;
-  CHECK(plan_table(plan, Terminal()) ==
+  CHECK(table_of(plan) ==
         "plan v2.9: 4 cells, 3 runnable, 1 skipped\n"
         "runnable a  smoke-a  1 repeat, alone\n"
         "         note: bf16 is emulated\n"
@@ -59,6 +69,22 @@ TEST_CASE("a plan's table has a line a runnable cell, with its notes, and the sk
         "runnable b  smoke-b  3 repeats, required\n"
         "runnable d  smoke-d  7 to 28 repeats\n"
         "skipped  device-class: needs a GPU of class sm_90, this host has none (1 cell)\n");
+}
+
+TEST_CASE("the table of a large plan comes in parts, each of whole lines, and all of them are there", "[cli]") {
+  Plan plan;
+  plan.matrix = "v2.9";
+  for (int i = 0; i < 10'000; ++i) plan.cells.push_back(cell_named(fmt::format("{:012x}", i), 1));
+  std::vector<std::string> parts;
+  plan_table(plan, Terminal(), [&](std::string_view part) { parts.emplace_back(part); });
+  CHECK(parts.size() > 2);
+  std::size_t lines = 0;
+  for (const std::string& part : parts) {
+    CHECK(part.size() < 70'000);
+    CHECK((part.empty() || part.back() == '\n'));
+    lines += static_cast<std::size_t>(std::count(part.begin(), part.end(), '\n'));
+  }
+  CHECK(lines == 10'001);
 }
 
 TEST_CASE("the coverage of a stack is told for the devices that its cells ask for", "[cli]") {

@@ -28,8 +28,8 @@ std::function<ExitCode()> declare_plan(CLI::App& app, Context& context) {
     if (options->json) {
       write_plan(selected.plan, [&](std::string_view part) { context.terminal.out_part(part); });
     } else {
-      context.terminal.out(plan_table(selected.plan, context.terminal) +
-                           coverage_text(selected.plan, project.stacks(), project.facts()));
+      plan_table(selected.plan, context.terminal, [&](std::string_view part) { context.terminal.out(part); });
+      context.terminal.out(coverage_text(selected.plan, project.stacks(), project.facts()));
     }
     return selected_cells(selected.plan) == 0 ? ExitCode::nothing_ran : ExitCode::passed;
   };

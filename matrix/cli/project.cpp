@@ -60,7 +60,8 @@ void add_presets(const StackStore& store, const StackFiles& files, Vocabulary& v
 
 }  // namespace
 
-Project::Project(fs::path store) : root_(find_root()), store_(fs::absolute(store)) {}
+Project::Project(fs::path store)
+    : root_(find_root()), store_(fs::absolute(store)), stack_store_(stacks_home(), root_, shepherd()) {}
 
 fs::path Project::stacks_home() const {
   const char* named = std::getenv("REPROBENCH_STACKS");

@@ -31,7 +31,7 @@ class Project {
   StackFiles stack_files() const;
   std::map<std::string, StackSpec> stacks() const { return stack_files().stacks; }  // those that can be read
   CompatFacts facts() const;
-  StackStore stack_store() const { return {stacks_home(), root_, shepherd()}; }
+  StackStore stack_store() const { return stack_store_; }
 
   // Every stack file with what this host has of it.
   StackCatalog catalog() const;
@@ -39,6 +39,7 @@ class Project {
  private:
   std::filesystem::path root_;
   std::filesystem::path store_;
+  StackStore stack_store_;  // its copies read the worker's sources once between them
 };
 
 // First python3 that can import `module`: $REPROBENCH_PYTHON, python3 on PATH, /usr/bin/python3. Empty if none can.

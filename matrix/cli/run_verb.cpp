@@ -104,7 +104,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
   if (options.dry_run) {
     const auto workers = installed_worker_commands(stacks_to_run(selected.plan), project, given);
     terminal.log(fit_into_host_memory(selected.plan, workers).note);
-    terminal.out(plan_table(selected.plan, terminal));
+    plan_table(selected.plan, terminal, [&](std::string_view part) { terminal.out(part); });
     return ExitCode::passed;
   }
   // Another worker than the one its stack was qualified with: the run says so and gives no verdict on the matrix.

@@ -132,6 +132,7 @@ void check_names(const SelectionOptions& options, const std::vector<PlannedCell>
 // A stack, workload or device that no cell of the matrix has would select nothing without a word.
 void check_values(const SelectionOptions& options, const std::vector<PlannedCell>& cells) {
   const auto check = [&](const char* what, const std::vector<std::string>& wanted, auto value_of) {
+    if (wanted.empty()) return;
     std::vector<std::string> known;
     for (const PlannedCell& planned : cells) {
       std::string value = value_of(planned.cell.request);
@@ -263,10 +264,11 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
   check_names(options, plan.cells);
   check_values(options, plan.cells);
   plan.request = request_of(options, as_written, suites);
-  const auto ids = with_references(plan.cells, selection);
+  const bool is_part = !plan.request.selected_by.empty();
+  const auto ids = is_part ? with_references(plan.cells, selection) : std::unordered_set<std::string_view>();
   const std::string left_out = fmt::format("left out by {}", fmt::join(plan.request.selected_by, " "));
   for (PlannedCell& planned : plan.cells) {
-    if (!ids.contains(planned.cell.request.cell_id)) {
+    if (is_part && !ids.contains(planned.cell.request.cell_id)) {
       planned.skip = Skip{kDeselected, left_out};
       planned.notes.clear();
       continue;

@@ -9,4 +9,11 @@ std::string_view knob_of(const Cell& cell, const std::string& name) {
   return knob == nullptr ? std::string_view() : knob->default_value;
 }
 
+KnobValues every_knob(const KnobValues& chosen) {
+  static const KnobValues kDefaults = with_defaults({});
+  KnobValues values = kDefaults;  // a tree is copied without a comparison
+  for (const auto& [name, value] : chosen) values[name] = value;
+  return values;
+}
+
 }  // namespace reprobench

@@ -65,6 +65,9 @@ struct Cell {
 // A knob's value, default or not. Valid as long as the cell.
 std::string_view knob_of(const Cell& cell, const std::string& name);
 
+// with_defaults() of the few knobs of a planned cell, in half its time.
+KnobValues every_knob(const KnobValues& chosen);
+
 // Why a cell cannot run here, or was not asked to.
 struct Skip {
   std::string rule;    // id of a row of compat_rules.cpp, "device-class", or kDeselected
@@ -108,7 +111,7 @@ struct Description<PlannedCell> {
     field("cell_id", cell.request.cell_id, rule::not_empty);
     field("slug", cell.slug);
     field("coordinates", cell.coordinates, "suite, workload, stack, device, world_size and the axes' knobs, by name.");
-    field.group("request", [&](auto& part) { canonical_fields(part, cell.request, with_defaults); });
+    field.group("request", [&](auto& part) { canonical_fields(part, cell.request, every_knob); });
     file_fields(field, cell.request.workload);
     field.optional(
         "turn_steps", cell.request.turn_steps,

@@ -107,22 +107,19 @@ void AxisGrid::check_size(std::size_t outer) const {
       fmt::format("matrix expands to {:.0f} cells ({}); limit {}", product, fmt::join(factors, "x"), kMostCells));
 }
 
-Coordinates AxisGrid::point(std::size_t number) const {
-  Coordinates values;
+void AxisGrid::point(std::size_t number, Coordinates& values) const {
   for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
     for (const Axis* axis : group->axes) values[axis->name] = axis->values[number % group->size];
     number /= group->size;
   }
-  return values;
 }
 
-Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coordinates& chosen) {
+void make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coordinates& chosen, Cell& cell) {
   const SuiteSpec& suite = *source.suite;
   const auto chosen_or = [&](const char* name, const char* otherwise) {
     const auto found = chosen.find(name);
     return found == chosen.end() ? std::string(otherwise) : found->second;
   };
-  Cell cell;
   CellRequest& request = cell.request;
   request.suite = suite.name;
   request.workload = source.workload;
@@ -141,11 +138,19 @@ Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
   request.knobs = without_defaults(knobs);
   request.trace = suite.trace;
 
-  cell.coordinates = {{"suite", suite.name},
-                      {"workload", source.name},
-                      {"stack", request.stack},
-                      {"device", request.device},
-                      {"world_size", world_size}};
+  const auto is_named = [&](const std::string& knob) {
+    return chosen.contains(knob) ||
+           std::any_of(matrix.axes.begin(), matrix.axes.end(), [&](const Axis& axis) { return axis.name == knob; });
+  };
+  constexpr std::size_t kNotKnobs = 5;
+  cell.coordinates.reserve(kNotKnobs +
+                           static_cast<std::size_t>(std::count_if(
+                               knobs.begin(), knobs.end(), [&](const auto& knob) { return is_named(knob.first); })));
+  cell.coordinates.emplace("device", request.device);
+  cell.coordinates.emplace("stack", request.stack);
+  cell.coordinates.emplace("suite", suite.name);
+  cell.coordinates.emplace("workload", source.name);
+  cell.coordinates.emplace("world_size", world_size);
   const std::string what = suite.name == source.name ? suite.name : fmt::format("{}-{}", suite.name, source.name);
   cell.slug = fmt::format("{}-{}-{}", what, request.stack, request.device);
   const auto add_to_slug = [&](const std::string& name, const std::string& value) {
@@ -154,20 +159,16 @@ Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coor
   };
   if (request.world_size != 1) add_to_slug("world_size", world_size);
   for (const auto& [name, value] : knobs) {
-    const bool is_axis = std::any_of(matrix.axes.begin(), matrix.axes.end(),
-                                     [&, &knob = name](const Axis& axis) { return axis.name == knob; });
-    if (!is_axis && chosen.count(name) == 0) continue;
+    if (!is_named(name)) continue;
     cell.coordinates[name] = value;
     add_to_slug(name, value);
   }
-  cell.coordinates.shrink_to_fit();
   cell.repeat = matrix.repeats.repeat.value_or(suite.repeat);
   const int most = matrix.repeats.repeat ? matrix.repeats.max_repeat.value_or(cell.repeat) : suite.max_repeat;
   if (most > cell.repeat) cell.max_repeat = most;
   cell.poison_last_repeat = suite.poison_last_repeat;
   cell.exclusive = suite.exclusive;
   cell.limits = matrix.limits.applied_to(suite.limits);
-  return cell;
 }
 
 }  // namespace reprobench

@@ -31,8 +31,8 @@ class AxisGrid {
 
   std::size_t size() const { return size_; }
 
-  // The value of every axis at a point, by axis name.
-  Coordinates point(std::size_t number) const;
+  // The value of every axis at a point, by axis name. `values`: of another point, or empty.
+  void point(std::size_t number, Coordinates& values) const;
 
  private:
   // Axes that advance together; mostly one.
@@ -48,9 +48,9 @@ class AxisGrid {
   std::size_t size_ = 1;
 };
 
-// A cell with request, coordinates, slug and what its suite says; no id, threshold or reference yet. `chosen` holds
-// stack, device, world_size and knobs; device defaults to cpu, world_size to 1, knobs to the
+// Makes of an empty cell one with request, coordinates, slug and what its suite says; no id, threshold or reference
+// yet. `chosen` holds stack, device, world_size and knobs; device defaults to cpu, world_size to 1, knobs to the
 // matrix's defaults, then to the suite's.
-Cell make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coordinates& chosen);
+void make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coordinates& chosen, Cell& cell);
 
 }  // namespace reprobench

@@ -26,9 +26,15 @@ DeviceClass device_of(const Situation& s) { return DeviceClass::parse(s.cell.req
 
 bool on_cpu(const Situation& s) { return !device_of(s).is_gpu(); }
 
-std::string component(const Situation& s, const char* name) {
+const std::string& component(const Situation& s, const char* name) {
+  static const std::string kNone;
   const auto found = s.stack.components.find(name);
-  return found == s.stack.components.end() ? "" : found->second;
+  return found == s.stack.components.end() ? kNone : found->second;
+}
+
+bool is_default(const std::string& knob, const std::string& value) {
+  const Knob* known = find_knob(knob);
+  return known != nullptr && known->default_value == value;
 }
 
 int gpus_of_class(const Situation& s) {
@@ -93,9 +99,9 @@ Finding glibc_floor(const Situation& s) {
 // The first knob that a cell on the CPU sets although it acts on a GPU alone.
 Finding knob_needs_gpu(const Situation& s) {
   if (!on_cpu(s)) return std::nullopt;
-  for (const auto& [name, value] : without_defaults(s.cell.request.knobs)) {
+  for (const auto& [name, value] : s.cell.request.knobs) {
     const Knob* knob = find_knob(name);
-    if (knob != nullptr && knob->acts_on == ActsOn::gpu) {
+    if (knob != nullptr && knob->acts_on == ActsOn::gpu && knob->default_value != value) {
       return fmt::format("knob {}={} has no meaning on the CPU", name, value);
     }
   }
@@ -310,7 +316,7 @@ Finding component_contradiction(const Situation& s) {
   if (s.wheel == nullptr) return std::nullopt;
   std::vector<std::string> contradictions;
   const auto compare = [&](const char* name, const char* shown, const std::string& fact) {
-    const std::string declared = component(s, name);
+    const std::string& declared = component(s, name);
     if (declared.empty() || fact.empty() || version_names(declared, fact)) return;
     contradictions.push_back(fmt::format("{} {} where the torch {} {} wheel has {}", shown, declared, s.wheel->torch,
                                          s.wheel->variant, fact));
@@ -327,9 +333,9 @@ Finding component_contradiction(const Situation& s) {
 // What the stack's worker said when it was built. A library that was missing then may be there now, so the cell runs,
 // and the worker has the last word.
 Finding knob_support(const Situation& s) {
-  for (const auto& [name, value] : without_defaults(s.cell.request.knobs)) {
+  for (const auto& [name, value] : s.cell.request.knobs) {
     const auto support = std::ranges::find(s.availability.knobs, name, &KnobSupport::name);
-    if (support == s.availability.knobs.end() || support->reason.empty()) continue;
+    if (support == s.availability.knobs.end() || support->reason.empty() || is_default(name, value)) continue;
     if (std::ranges::find(support->values, value) != support->values.end()) continue;
     return fmt::format("the worker of {} will refuse knob {}={}, as it stood when it was built: {}", s.stack.name, name,
                        value, support->reason);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <unordered_map>
 
@@ -47,11 +48,17 @@ class Expansion {
     const AxisGrid grid(matrix_, sources_.size());
     cells_.reserve(sources_.size() * (grid.size() + matrix_.include.size()));
     index_of_id_.reserve(cells_.capacity());
+    Coordinates chosen;
     for (const SuiteWorkload& source : sources_) {
       for (std::size_t i = 0; i < grid.size(); ++i) {
-        Cell cell = make_cell(matrix_, source, grid.point(i));
-        const Coordinates coordinates = selection_coordinates(cell);
-        if (!rules_.is_excluded(coordinates)) add(std::move(cell), coordinates, source, source.suite->mark);
+        grid.point(i, chosen);
+        Cell& cell = cells_.emplace_back().cell;
+        make_cell(matrix_, source, chosen, cell);
+        if (rules_.is_excluded(selection_coordinates(cell))) {
+          cells_.pop_back();
+        } else {
+          complete_last(source, source.suite->mark);
+        }
       }
     }
   }
@@ -61,9 +68,8 @@ class Expansion {
       bool added = false;
       for (const SuiteWorkload& source : sources_) {
         if (!names(rule, "suite", source.suite->name) || !names(rule, "workload", source.name)) continue;
-        Cell cell = make_cell(matrix_, source, rule.coordinates);
-        const Coordinates coordinates = selection_coordinates(cell);
-        add(std::move(cell), coordinates, source, rule.mark);
+        make_cell(matrix_, source, rule.coordinates, cells_.emplace_back().cell);
+        complete_last(source, rule.mark);
         added = true;
       }
       if (!added) diagnostics_.error(rule.mark, "RB024", "include names a suite or workload this matrix does not run");
@@ -75,24 +81,33 @@ class Expansion {
     return found == rule.coordinates.end() || found->second == value;
   }
 
-  bool is_reference(const Coordinates& coordinates) const {
-    return std::all_of(matrix_.reference.begin(), matrix_.reference.end(),
-                       [&](const auto& wanted) { return coordinates.at(wanted.first) == wanted.second; });
+  bool is_reference(const CoordinateLookup& coordinates) const {
+    return !matrix_.reference.empty() &&
+           std::all_of(matrix_.reference.begin(), matrix_.reference.end(),
+                       [&](const auto& wanted) { return coordinates(wanted.first) == wanted.second; });
   }
 
-  void add(Cell cell, const Coordinates& coordinates, const SuiteWorkload& source, const Mark& origin) {
+  // The last cell gets its id and what the rules say of it; one that is there already is taken away again.
+  void complete_last(const SuiteWorkload& source, const Mark& origin) {
+    const std::size_t index = cells_.size() - 1;
+    Cell& cell = cells_[index].cell;
     cell.request.cell_id = cell_id_of(cell.request);
-    const auto [first, is_new] = index_of_id_.emplace(cell.request.cell_id, cells_.size());
+    const auto [first, is_new] = index_of_id_.emplace(number_of(cell.request.cell_id), index);
     if (!is_new) {
       diagnostics_.error(origin, "RB025",
                          fmt::format("two cells have the id {}: `{}` and `{}`", cell.request.cell_id,
                                      cells_[first->second].cell.slug, cell.slug));
+      cells_.pop_back();
       return;
     }
-    rules_.apply(cell, coordinates, *source.suite, !matrix_.reference.empty() && is_reference(coordinates));
+    const CoordinateLookup coordinates = selection_coordinates(cell);
+    const bool is_compared_with = is_reference(coordinates);
+    if (is_compared_with) references_.emplace(key_without_reference(cell), index);
+    rules_.apply(cell, coordinates, *source.suite, is_compared_with);
     report_missing_reference(cell);
-    cells_.push_back({std::move(cell), std::nullopt, {}});
   }
+
+  static std::uint64_t number_of(const std::string& cell_id) { return std::stoull(cell_id, nullptr, 16); }
 
   // Once a rule, however many cells it holds for.
   void report_missing_reference(const Cell& cell) {
@@ -107,9 +122,8 @@ class Expansion {
     }
   }
 
-  // All that identifies a cell to its reference: every coordinate and knob, those the matrix compares across replaced
-  // by the reference's.
-  std::string reference_key(const Cell& cell, bool of_reference) const {
+  // All that a cell and its reference have in common: every coordinate and knob but those the matrix compares across.
+  std::string key_without_reference(const Cell& cell) const {
     std::string key;
     const auto append = [&](std::string_view value) {
       key += value;
@@ -117,12 +131,6 @@ class Expansion {
     };
     for (const char* name : {"suite", "workload", "stack", "device", "world_size"}) {
       if (!matrix_.reference.contains(name)) append(cell.coordinates.at(name));
-    }
-    for (const auto& [name, value] : matrix_.reference) {
-      const auto coordinate = cell.coordinates.find(name);
-      append(of_reference                           ? std::string_view(value)
-             : coordinate != cell.coordinates.end() ? std::string_view(coordinate->second)
-                                                    : knob_of(cell, name));
     }
     for (const auto& [name, value] : cell.request.knobs) {
       if (matrix_.reference.contains(name)) continue;
@@ -133,15 +141,10 @@ class Expansion {
   }
 
   void link_references() {
-    if (matrix_.reference.empty()) return;
-    std::unordered_map<std::string, std::size_t> references;
+    if (references_.empty()) return;
     for (std::size_t i = 0; i < cells_.size(); ++i) {
-      std::string key = reference_key(cells_[i].cell, false);
-      if (key == reference_key(cells_[i].cell, true)) references.emplace(std::move(key), i);
-    }
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      const auto reference = references.find(reference_key(cells_[i].cell, true));
-      if (reference == references.end() || reference->second == i) continue;
+      const auto reference = references_.find(key_without_reference(cells_[i].cell));
+      if (reference == references_.end() || reference->second == i) continue;
       cells_[i].cell.reference_cell_id = cells_[reference->second].cell.request.cell_id;
     }
   }
@@ -151,7 +154,8 @@ class Expansion {
   RuleUse rules_;
   Diagnostics diagnostics_;
   std::vector<PlannedCell> cells_;
-  std::unordered_map<std::string, std::size_t> index_of_id_;
+  std::unordered_map<std::uint64_t, std::size_t> index_of_id_;
+  std::unordered_map<std::string, std::size_t> references_;  // by key_without_reference()
   std::set<std::string> reported_;
 };
 

@@ -41,6 +41,13 @@ nlohmann::json document_of(const Plan& plan) {
 
 }  // namespace
 
+TEST_CASE("every knob of a cell is what it chose, and the default of what it did not", "[plan]") {
+  const auto [name, value] = GENERATE(std::pair("seed", "7"), std::pair("precision", "bf16"), std::pair("threads", "1"),
+                                      std::pair("of another release", "on"));
+  CHECK(every_knob({{name, value}}) == with_defaults({{name, value}}));
+  CHECK(every_knob({}) == with_defaults({}));
+}
+
 TEST_CASE("plans of contract 1.0 are read", "[plan]") {
   const auto* file = GENERATE("plan.json", "plan_of_hosts.json");
   std::ifstream stream(std::string(REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/1.0/") + file);

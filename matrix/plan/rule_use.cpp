@@ -69,19 +69,16 @@ void report(const std::vector<bool>& used, const auto& rules, const char* code, 
 
 }  // namespace
 
-// A sorted array is copied and written over faster than it is grown, and a plan may have 100,000 cells.
-Coordinates selection_coordinates(const Cell& cell) {
-  static const Coordinates kDefaults = [] {
-    Coordinates defaults;
-    for (const Knob& knob : knobs()) defaults.emplace(knob.name, knob.default_value);
-    return defaults;
-  }();
-  Coordinates coordinates;
-  coordinates.reserve(kDefaults.size() + cell.coordinates.size());
-  coordinates = kDefaults;
-  for (const auto& [name, value] : cell.request.knobs) coordinates[name] = value;
-  for (const auto& [name, value] : cell.coordinates) coordinates[name] = value;
-  return coordinates;
+CoordinateLookup selection_coordinates(const Cell& cell) {
+  return [&cell](const std::string& name) -> std::optional<std::string_view> {
+    const auto coordinate = cell.coordinates.find(name);
+    if (coordinate != cell.coordinates.end()) return coordinate->second;
+    const auto chosen = cell.request.knobs.find(name);
+    if (chosen != cell.request.knobs.end()) return chosen->second;
+    const Knob* knob = find_knob(name);
+    if (knob == nullptr) return std::nullopt;
+    return knob->default_value;
+  };
 }
 
 RuleUse::RuleUse(const MatrixSpec& matrix)
@@ -91,7 +88,7 @@ RuleUse::RuleUse(const MatrixSpec& matrix)
       required_(matrix.required.size()),
       injected_(matrix.inject.size()) {}
 
-bool RuleUse::is_excluded(const Coordinates& cell) {
+bool RuleUse::is_excluded(const CoordinateLookup& cell) {
   bool excluded = false;
   exclusions_.for_each_candidate(cell, [&](std::size_t rule) {
     if (!matrix_.exclude[rule].where.matches(cell)) return;
@@ -101,7 +98,7 @@ bool RuleUse::is_excluded(const Coordinates& cell) {
   return excluded;
 }
 
-void RuleUse::apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec& suite, bool is_reference) {
+void RuleUse::apply(Cell& cell, const CoordinateLookup& coordinates, const SuiteSpec& suite, bool is_reference) {
   for (std::size_t i = 0; i < matrix_.required.size(); ++i) {
     if (!matrix_.required[i].where.matches(coordinates)) continue;
     required_[i] = true;

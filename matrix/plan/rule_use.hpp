@@ -13,18 +13,18 @@
 
 namespace reprobench {
 
-// A cell's coordinates with every knob, axis or not: what `where` may name.
-Coordinates selection_coordinates(const Cell& cell);
+// A cell's coordinates with every knob, axis or not: what `where` may name. Valid as long as the cell.
+CoordinateLookup selection_coordinates(const Cell& cell);
 
 class RuleUse {
  public:
   explicit RuleUse(const MatrixSpec& matrix);
 
-  bool is_excluded(const Coordinates& cell);
+  bool is_excluded(const CoordinateLookup& cell);
 
   // `required`, injections and thresholds. `is_reference`: the cell is what others are compared with, so bounds against
   // the reference do not hold for it.
-  void apply(Cell& cell, const Coordinates& coordinates, const SuiteSpec& suite, bool is_reference);
+  void apply(Cell& cell, const CoordinateLookup& coordinates, const SuiteSpec& suite, bool is_reference);
 
   // Rules that selected no cell: RB024 for `exclude`, RB040 for the rest.
   void report_unused(Diagnostics& diagnostics) const;

@@ -17,12 +17,12 @@ class SelectionIndex {
 
   // Hands `visit` the index of every rule that may match, and maybe of some that do not; each once.
   template <class Visit>
-  void for_each_candidate(const Coordinates& cell, Visit visit) const {
+  void for_each_candidate(const CoordinateLookup& cell, Visit visit) const {
     for (const std::size_t rule : unindexed_) visit(rule);
     for (const auto& [name, rules_of_value] : rules_of_) {
-      const auto coordinate = cell.find(name);
-      if (coordinate == cell.end()) continue;
-      const auto found = rules_of_value.find(coordinate->second);
+      const auto value = cell(name);
+      if (!value) continue;
+      const auto found = rules_of_value.find(std::string(*value));
       if (found == rules_of_value.end()) continue;
       for (const std::size_t rule : found->second) visit(rule);
     }

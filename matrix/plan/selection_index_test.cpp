@@ -9,7 +9,7 @@ namespace {
 
 std::vector<std::size_t> candidates(const SelectionIndex& index, const Coordinates& cell) {
   std::vector<std::size_t> found;
-  index.for_each_candidate(cell, [&](std::size_t rule) { found.push_back(rule); });
+  index.for_each_candidate(lookup_in(cell), [&](std::size_t rule) { found.push_back(rule); });
   std::sort(found.begin(), found.end());
   return found;
 }

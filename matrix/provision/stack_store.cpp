@@ -198,8 +198,8 @@ InstalledStack StackStore::find(const StackSpec& spec) const {
 }
 
 std::filesystem::path StackStore::worker_folder(const InstalledStack& stack) const {
-  if (sources_digest_.empty()) sources_digest_ = worker_sources_digest(source_root_);
-  const std::string key = sha256_of_text(fmt::format("{}\n{}\n", stack.digest, sources_digest_));
+  if (sources_digest_->empty()) *sources_digest_ = worker_sources_digest(source_root_);
+  const std::string key = sha256_of_text(fmt::format("{}\n{}\n", stack.digest, *sources_digest_));
   return stack.folder / "workers" / key.substr(0, kDigestDigits);
 }
 

@@ -6,6 +6,7 @@
 //     site/                      unpacked wheels: torch/ nvidia/ (absent for system stacks)
 //     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack and worker sources. Which
 //                                compiler built it is part of its description, and nothing but a build needs one
+//     workers/KEY/predictions.json    what it said of memory so far (exec/kept_predictions.hpp); may be deleted
 //   HOME/downloads/              wheels by file name, hash-checked before every use; may be deleted at any time
 //   HOME/staging/NAME-DIGEST.*/  what an installation is making; left over only by a killed one, and then cleaned up by
 //                                the next
@@ -15,6 +16,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,8 +38,8 @@ struct InstalledStack {
   std::int64_t size_bytes = 0;
 };
 
-// Reads the worker's sources once, when it is first asked for a worker: one that lives longer does not see them change.
-// For one thread at a time.
+// Reads the worker's sources once, when it or a copy of it is first asked for a worker: one that lives longer does not
+// see them change. For one thread at a time.
 class StackStore {
  public:
   // `home`: the folder above. `source_root`: the project's root, where the worker's sources are. `shepherd`: under it
@@ -80,7 +82,7 @@ class StackStore {
   std::filesystem::path home_;
   std::filesystem::path source_root_;
   std::filesystem::path shepherd_;
-  mutable std::string sources_digest_;  // empty: not read yet
+  std::shared_ptr<std::string> sources_digest_ = std::make_shared<std::string>();  // empty: not read yet
 };
 
 }  // namespace reprobench

@@ -195,7 +195,7 @@ class ExpressionParser {
   Token token_;
 };
 
-bool term_matches(const Term& term, const Coordinates& cell) {
+bool term_matches(const Term& term, const CoordinateLookup& cell) {
   switch (term.kind) {
     case Term::Kind::both:
       return term_matches(*term.left, cell) && term_matches(*term.right, cell);
@@ -207,9 +207,8 @@ bool term_matches(const Term& term, const Coordinates& cell) {
     case Term::Kind::none_of:
       break;
   }
-  const auto found = cell.find(term.name);
-  const bool listed =
-      found != cell.end() && std::find(term.values.begin(), term.values.end(), found->second) != term.values.end();
+  const auto value = cell(term.name);
+  const bool listed = value && std::find(term.values.begin(), term.values.end(), *value) != term.values.end();
   return listed == (term.kind == Term::Kind::any_of);
 }
 
@@ -259,6 +258,14 @@ void add_compared(const Term& term, std::vector<std::pair<std::string, std::vect
 
 }  // namespace
 
+CoordinateLookup lookup_in(const Coordinates& cell) {
+  return [&cell](const std::string& name) -> std::optional<std::string_view> {
+    const auto found = cell.find(name);
+    if (found == cell.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
 Selector Selector::parse(const std::string& text, const Mark& mark) {
   Selector selector;
   selector.root_ = ExpressionParser(text, mark).parse();
@@ -274,7 +281,7 @@ Selector Selector::all_of(const std::vector<std::pair<std::string, std::vector<s
   return selector;
 }
 
-bool Selector::matches(const Coordinates& cell) const { return root_ == nullptr || term_matches(*root_, cell); }
+bool Selector::matches(const CoordinateLookup& cell) const { return root_ == nullptr || term_matches(*root_, cell); }
 
 std::vector<std::pair<std::string, std::vector<std::string>>> Selector::necessary() const {
   std::vector<std::pair<std::string, std::vector<std::string>>> found;

@@ -6,8 +6,11 @@
 // Names are the coordinates of a cell: suite, workload, stack, device, world_size, and every knob.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/container/flat_map.hpp>
@@ -19,6 +22,12 @@ namespace reprobench {
 // The value of every coordinate of one cell by name. Flat: a plan holds one a cell, and a tree's nodes would take twice
 // the memory.
 using Coordinates = boost::container::flat_map<std::string, std::string>;
+
+// The value of a coordinate of one cell by its name; nothing: the cell has none of that name.
+using CoordinateLookup = std::function<std::optional<std::string_view>(const std::string&)>;
+
+// Valid as long as `cell`.
+CoordinateLookup lookup_in(const Coordinates& cell);
 
 class Selector {
  public:
@@ -32,7 +41,8 @@ class Selector {
   // All of: coordinate in its list of values.
   static Selector all_of(const std::vector<std::pair<std::string, std::vector<std::string>>>& wanted);
 
-  bool matches(const Coordinates& cell) const;
+  bool matches(const CoordinateLookup& cell) const;
+  bool matches(const Coordinates& cell) const { return matches(lookup_in(cell)); }
 
   // Coordinates that must have one of the listed values wherever this matches: what an index of many selectors is made
   // of. Not all there is to say of `or`, `not` and `!=`, which give none.
