@@ -129,11 +129,13 @@ std::string measurement_text(const RepeatedMeasurement& repeated) {
     text += fmt::format("    peak       {} {} ({})\n", number_text(*measurement.peak), measurement.unit,
                         measurement.peak_source);
   }
-  if (!measurement.kernels.empty()) {
+  if (!measurement.algorithm_unknown.empty()) {
+    text += fmt::format("    done by    not known: {}\n", measurement.algorithm_unknown);
+  } else if (!measurement.kernels.empty()) {
     text += fmt::format("    done by    {}\n",
                         measurement.algorithm.empty() ? "kernels that tell no algorithm" : measurement.algorithm);
-    for (const std::string& kernel : measurement.kernels) text += fmt::format("               {}\n", kernel);
   }
+  for (const std::string& kernel : measurement.kernels) text += fmt::format("               {}\n", kernel);
   std::string samples;
   for (const double sample : measurement.samples) {
     samples += std::isfinite(sample) ? fmt::format(" {:.5g}", sample) : " " + number_text(sample);

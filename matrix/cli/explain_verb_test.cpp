@@ -223,6 +223,17 @@ TEST_CASE("numbers that are none are said by their words", "[cli]") {
   CHECK_THAT(text, Contains("    done by    Winograd\n"));
 }
 
+TEST_CASE("why an algorithm is not known is said beside what ran, and where nothing was seen", "[cli]") {
+  CellVerdict cell = whole_cell();
+  ProbeMeasurement& measurement = cell.measurements[0].measurement;
+  measurement.algorithm_unknown = "no name of what ran tells it";
+  CHECK_THAT(JudgedRun({cell}).explain({"the-slug"}).out,
+             Contains("    done by    not known: no name of what ran tells it\n               kernel_a\n"));
+  measurement.kernels.clear();
+  CHECK_THAT(JudgedRun({cell}).explain({"the-slug"}).out,
+             Contains("    done by    not known: no name of what ran tells it\n    samples "));
+}
+
 TEST_CASE("a measurement without more than samples has one line of them", "[cli]") {
   CellVerdict cell = whole_cell();
   cell.checks.clear();

@@ -59,10 +59,11 @@ struct ProbeMeasurement {
   // The data sheet's, in `unit`; nothing if it is unknown.
   std::optional<double> peak;
   std::string peak_source;  // "H100 SXM, fp32"
-  // How the library did it: a word of suites/worker/probes/library_algorithm.cpp, empty where the kernels tell nothing;
-  // and those kernels, in order, as the library names them (on a CPU the operators that ran). Seen in a call of its
-  // own.
+  // How the library did it: a word of suites/worker/probes/library_algorithm.cpp, or why that is not known, and neither
+  // where no library chose; and the kernels that show it, in order, as the library names them (on a CPU the operators
+  // that ran and the libraries' calls). Seen in a call of its own.
   std::string algorithm;
+  std::string algorithm_unknown = {};
   std::vector<std::string> kernels;
   std::optional<CallRecord> call;  // of an operator call: what it made, for another stack to be held against
 
@@ -101,9 +102,14 @@ struct Description<ProbeMeasurement> {
     field("peak", measurement.peak, "The data sheet's; null if it is unknown.");
     field("peak_source", measurement.peak_source);
     field("algorithm", measurement.algorithm);
+    field.optional(
+        "algorithm_unknown", measurement.algorithm_unknown,
+        "Why `algorithm` is empty though a library chose one; absent where it is told, and before it was noted.");
     field("kernels", measurement.kernels);
     field.optional("call", measurement.call);
     field.hold(!measurement.link_gb_per_s || *measurement.link_gb_per_s > 0, "has a `link_gb_per_s` of zero or less");
+    field.hold(measurement.algorithm.empty() || measurement.algorithm_unknown.empty(),
+               "has an `algorithm` and an `algorithm_unknown`");
     const bool is_measured = measurement.status == MeasurementStatus::measured;
     field.hold(!measurement.call || measurement.labels.contains("call"), "has a `call` without its text as a label");
     field.hold(!is_measured || !measurement.samples.empty(), "has no samples, though its status is `measured`");

@@ -31,6 +31,18 @@ TEST_CASE("a measurement comes back from JSON as it was, samples and infinities 
   CHECK(probe_measurement_from_json(nlohmann::json::parse(to_json(triad()).dump())) == triad());
 }
 
+TEST_CASE("an algorithm is known, or why it is not is said, or neither", "[contract]") {
+  ProbeMeasurement measurement = triad();
+  CHECK_FALSE(to_json(measurement).contains("algorithm_unknown"));
+  measurement.algorithm_unknown = "no name of what ran tells it";
+  CHECK_THROWS_WITH(probe_measurement_from_json(to_json(measurement)),
+                    "measurement: the document has an `algorithm` and an `algorithm_unknown`");
+  measurement.algorithm.clear();
+  CHECK(probe_measurement_from_json(to_json(measurement)) == measurement);
+  measurement.algorithm_unknown.clear();  // as before it was noted
+  CHECK(probe_measurement_from_json(to_json(measurement)) == measurement);
+}
+
 TEST_CASE("the link between ranks is written where it is known, and is more than nothing", "[contract]") {
   ProbeMeasurement measurement = triad();
   CHECK_FALSE(to_json(measurement).contains("link_gb_per_s"));

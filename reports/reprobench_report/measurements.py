@@ -29,7 +29,7 @@ class Row:
     spread: str  # least and most
     share: str  # of the data sheet's peak
     correct: str
-    algorithm: str  # and how the library did it
+    how: str  # the library did it: "by gemm", or why that is not known
 
 
 def has_measurements(run: Run) -> bool:
@@ -52,6 +52,13 @@ def _correct(measurement: dict[str, Any]) -> str:
     return measurement["finding"] or "exact"
 
 
+def _how(measurement: dict[str, Any]) -> str:
+    if measurement["algorithm"]:
+        return f"by {measurement['algorithm']}"
+    unknown = measurement.get("algorithm_unknown", "")
+    return f"by what is not known: {unknown}" if unknown else ""
+
+
 def row_of(measurement: dict[str, Any]) -> Row:
     samples = [as_float(sample) for sample in measurement["samples"]]
     unit, peak = measurement["unit"], as_float(measurement["peak"])
@@ -65,7 +72,7 @@ def row_of(measurement: dict[str, Any]) -> Row:
         f"{human(min(samples), unit)} to {human(max(samples), unit)}" if len(samples) > 1 else "–",
         percent(median / peak) if median is not None and peak else "–",
         _correct(measurement),
-        measurement["algorithm"],
+        _how(measurement),
     )
 
 
@@ -84,7 +91,7 @@ def measurements_csv(run: Run) -> str:
     writer = csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow([
         "run_id", "cell_id", "slug", "repeat", "operation", *_LABELS, "unit", "status", "sample", "value", "peak", "error_rel",
-        "error_bound_rel", "results_compared", "results_differing", "finding", "algorithm", "kernels",
+        "error_bound_rel", "results_compared", "results_differing", "finding", "algorithm", "kernels", "algorithm_unknown",
     ])  # fmt: skip
     for cell in run.cells:
         for one in cell.get("measurements", []):
@@ -96,6 +103,7 @@ def measurements_csv(run: Run) -> str:
             samples = [(str(number), repr(value)) for number, value in enumerate(one["samples"], 1)] or [("", "")]
             for number, value in samples:
                 texts = [escape.csv_text(text) for text in start]
-                how = [escape.csv_text(text) for text in (one["finding"], one["algorithm"], "; ".join(one["kernels"]))]
+                told = (one["finding"], one["algorithm"], "; ".join(one["kernels"]), one.get("algorithm_unknown", ""))
+                how = [escape.csv_text(text) for text in told]
                 writer.writerow([*texts, number, value, *end, *how])
     return out.getvalue()

@@ -27,7 +27,7 @@ STRESS = {**GEMM, "operation": "repeated_gemm", "results_compared": 100, "result
 def probe_run():
     documents = golden_run.documents()
     cell = documents["verdict"]["cells"][0]
-    cell["measurements"] = [TRIAD, WRONG, GEMM, STRESS, {**TRIAD, "repeat": 1, "samples": [1.0]}]
+    cell["measurements"] = [TRIAD, WRONG, {**GEMM, "algorithm_unknown": "nothing was <seen>"}, STRESS, {**TRIAD, "repeat": 1, "samples": [1.0]}]
     for check in cell["checks"][:1]:
         check["of"] = "triad to peak"
     return golden_run.loaded(documents)
@@ -48,6 +48,11 @@ class Rows(unittest.TestCase):
         self.assertEqual(row_of(STRESS).correct, "1 of 100 repetitions differ")
         self.assertEqual(row_of(GEMM).share, "–")
 
+    def test_how_a_library_did_it_is_told_or_why_that_is_not_known(self):
+        self.assertEqual(row_of(GEMM).how, "")
+        self.assertEqual(row_of({**GEMM, "algorithm": "gemm"}).how, "by gemm")
+        self.assertEqual(row_of({**GEMM, "algorithm_unknown": "nothing was seen"}).how, "by what is not known: nothing was seen")
+
     def test_checks_of_one_metric_are_told_apart_by_their_operation(self):
         self.assertEqual(check_name({"metric": "device.bandwidth", "of": "triad"}), "device.bandwidth of triad")
         self.assertEqual(check_name({"metric": "memory.peak_rss"}), "memory.peak_rss")
@@ -59,6 +64,7 @@ class Reports(unittest.TestCase):
         page, summary = report_html(run), summary_md(run)
         self.assertIn('id="measurements"', page)
         self.assertIn("2 of 4 elements are &lt;wrong&gt;", page)
+        self.assertIn("by what is not known: nothing was &lt;seen&gt;", page)
         self.assertNotIn("<wrong>", page + summary)
         self.assertIn("triad fp32 1GiB", summary)
         self.assertEqual(summary.count("triad fp32 1GiB"), 1)
@@ -71,6 +77,7 @@ class Reports(unittest.TestCase):
         self.assertEqual([(row["sample"], float(row["value"])) for row in triad], [("1", 3000.5), ("2", 3100.0), ("3", 3200.0)])
         wrong = [row for row in rows if row["operation"] == "copy"]
         self.assertEqual([(row["status"], row["value"]) for row in wrong], [("wrong", "")])
+        self.assertEqual({row["operation"]: row["algorithm_unknown"] for row in rows}["gemm"], "nothing was <seen>")
 
     def test_a_run_of_trainings_has_no_such_section(self):
         run = golden_run.loaded(golden_run.documents())
