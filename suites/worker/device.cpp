@@ -7,6 +7,7 @@
 #include "matrix/contract/available_memory.hpp"
 #include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/innermost_operators.hpp"
+#include "suites/worker/library_calls.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/tensor_record.hpp"
@@ -68,7 +69,13 @@ class Cpu final : public ComputeDevice {
   std::size_t steps_in_flight() const override { return 1; }
   DeviceMemory memory() const override { return {}; }
   std::int64_t free_bytes() const override { return available_memory_bytes(); }
-  std::vector<std::string> launched_by(const std::function<void()>& work) override { return innermost_operators(work); }
+  WatchedWork launched_by(const std::function<void()>& work) override {
+    WatchedWork seen;
+    LibraryCalls libraries = library_calls([&] { seen.kernels = innermost_operators(work); });
+    seen.kernels.insert(seen.kernels.end(), libraries.calls.begin(), libraries.calls.end());
+    seen.unheard = std::move(libraries.unheard);
+    return seen;
+  }
   DeviceFacts facts() const override { return {}; }
 };
 

@@ -81,6 +81,13 @@ class RecordedWork {
 // One that has nothing to wait for.
 std::unique_ptr<PendingReadback> finished(Readback readback);
 
+// What a piece of work came to. `kernels`, in order: on a GPU by the names that their library gave them; on the CPU the
+// innermost operators of LibTorch, then the calls of oneDNN and MKL (library_calls.hpp). Empty where nothing can watch.
+struct WatchedWork {
+  std::vector<std::string> kernels;
+  std::string unheard;  // why calls of a library may be missing; empty where none is known to be
+};
+
 class ComputeDevice {
  public:
   virtual ~ComputeDevice() = default;
@@ -117,9 +124,8 @@ class ComputeDevice {
   virtual DeviceKernels* kernels() { return nullptr; }
   virtual void* stream() const { return nullptr; }
 
-  // Runs `work` to its end, watched, and returns what it came to, in order: the kernels on a GPU, by the names their
-  // library gave them; the innermost operators of LibTorch on the CPU. Empty where nothing can watch.
-  virtual std::vector<std::string> launched_by(const std::function<void()>& work) = 0;
+  // Runs `work` to its end, watched.
+  virtual WatchedWork launched_by(const std::function<void()>& work) = 0;
 
   // What the fingerprint says of a GPU; empty on the CPU.
   virtual DeviceFacts facts() const = 0;

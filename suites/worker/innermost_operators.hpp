@@ -8,7 +8,7 @@
 namespace reprobench {
 
 // Calls `work` once and returns the operators that left the work to no other, in the order they ended:
-// "aten::mkldnn_convolution". Those that only allocate, fill, copy or show a tensor otherwise are left out.
+// "aten::mkldnn_convolution". Those that only allocate, fill, copy, read or show a tensor otherwise are left out.
 std::vector<std::string> innermost_operators(const std::function<void()>& work);
 
 }  // namespace reprobench

@@ -42,7 +42,7 @@ class LateDevice final : public ComputeDevice {
   std::size_t steps_in_flight() const override { return 4; }
   DeviceMemory memory() const override { return {100, 200, 300, 400}; }
   std::int64_t free_bytes() const override { return 500; }
-  std::vector<std::string> launched_by(const std::function<void()>& work) override { return cpu_->launched_by(work); }
+  WatchedWork launched_by(const std::function<void()>& work) override { return cpu_->launched_by(work); }
   DeviceFacts facts() const override {
     DeviceFacts facts;
     facts.name = "Pretended";

@@ -137,7 +137,7 @@ class Cuda final : public ComputeDevice {
     return static_cast<std::int64_t>(free_bytes);
   }
 
-  std::vector<std::string> launched_by(const std::function<void()>& work) override { return launched_kernels(work); }
+  WatchedWork launched_by(const std::function<void()>& work) override { return {launched_kernels(work), ""}; }
 
   DeviceFacts facts() const override { return facts_; }
 

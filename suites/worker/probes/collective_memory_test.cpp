@@ -7,6 +7,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/collective.hpp"
+#include "suites/worker/cpu_fixture.hpp"
 #include "suites/worker/probes/collective_case.hpp"
 #include "suites/worker/probes/collectives_fixture.hpp"
 #include "suites/worker/probes/probe_run.hpp"
@@ -20,29 +21,12 @@ constexpr std::int64_t kMebi = std::int64_t{1} << 20;
 constexpr std::int64_t kGibi = std::int64_t{1} << 30;
 
 // The CPU, with as much memory left as it is told to say.
-class CpuWithLeft final : public ComputeDevice {
+class CpuWithLeft final : public PlayedCpu {
  public:
-  explicit CpuWithLeft(std::int64_t left_bytes) : cpu_(open_cpu()), left_bytes_(left_bytes) {}
-
+  explicit CpuWithLeft(std::int64_t left_bytes) : left_bytes_(left_bytes) {}
   std::int64_t free_bytes() const override { return left_bytes_; }
 
-  c10::Device where() const override { return cpu_->where(); }
-  void synchronize() override { cpu_->synchronize(); }
-  std::unique_ptr<StepTimer> start_step() override { return cpu_->start_step(); }
-  std::unique_ptr<PendingReadback> read_back(std::span<const at::Tensor> tensors, const at::Tensor& scalar) override {
-    return cpu_->read_back(tensors, scalar);
-  }
-  Digest digest(const at::Tensor& tensor) override { return cpu_->digest(tensor); }
-  Sketch sketch(const at::Tensor& tensor) override { return cpu_->sketch(tensor); }
-  bool records_steps() const override { return cpu_->records_steps(); }
-  std::unique_ptr<RecordedWork> record(const std::function<void()>& work) override { return cpu_->record(work); }
-  std::size_t steps_in_flight() const override { return cpu_->steps_in_flight(); }
-  DeviceMemory memory() const override { return cpu_->memory(); }
-  std::vector<std::string> launched_by(const std::function<void()>& work) override { return cpu_->launched_by(work); }
-  DeviceFacts facts() const override { return cpu_->facts(); }
-
  private:
-  std::unique_ptr<ComputeDevice> cpu_;
   std::int64_t left_bytes_;
 };
 

@@ -11,9 +11,15 @@ struct NamedAlgorithm {
 };
 
 // The first row that any kernel shows decides: Winograd and FFT convolutions and unfused attention contain plain
-// products, so their own kernels stand before those. From the kernels of cuDNN 8 and 9, CUTLASS, cuBLAS and LibTorch;
-// the last rows are LibTorch's operators on a CPU.
+// products, so their own kernels stand before those. From the kernels of cuDNN 8 and 9, CUTLASS, cuBLAS and LibTorch.
+// The first and last rows are of a CPU: LibTorch's operators, then oneDNN's and MKL's calls, where no operator tells.
 constexpr NamedAlgorithm kAlgorithms[] = {
+    {"aten::_scaled_dot_product_flash_attention", "flash"},
+    {"aten::mkldnn_convolution", "onednn"},
+    {"onednn convolution ", "onednn"},
+    {"aten::_nnpack_spatial_convolution", "nnpack"},
+    {"aten::_slow_conv2d_forward", "im2col_gemm"},
+    {"aten::thnn_conv2d", "im2col_gemm"},
     {"winograd", "winograd"},
     {"Winograd", "winograd"},
     {"fft1d_", "fft"},
@@ -41,14 +47,17 @@ constexpr NamedAlgorithm kAlgorithms[] = {
     {"gemm", "gemm"},
     {"nvjet", "gemm"},
     {"cutlass", "gemm"},
-    {"aten::mkldnn_convolution", "onednn"},
-    {"aten::_nnpack_spatial_convolution", "nnpack"},
-    {"aten::_slow_conv2d_forward", "im2col_gemm"},
-    {"aten::thnn_conv2d", "im2col_gemm"},
-    {"aten::_scaled_dot_product_flash_attention", "flash"},
     {"aten::mm", "gemm"},
     {"aten::addmm", "gemm"},
     {"aten::bmm", "gemm"},
+    {"aten::_scaled_mm", "gemm"},
+    {"onednn matmul ", "gemm"},
+    {"onednn inner_product ", "gemm"},
+    {"mkl SGEMM", "gemm"},
+    {"mkl DGEMM", "gemm"},
+    {"mkl GEMM", "gemm"},
+    {"mkl SGEMV", "gemv"},
+    {"mkl DGEMV", "gemv"},
 };
 
 }  // namespace
@@ -59,6 +68,11 @@ std::string_view library_algorithm(std::span<const std::string> kernels) {
     if (std::ranges::any_of(kernels, shows)) return row.algorithm;
   }
   return "";
+}
+
+std::string why_not_told(std::span<const std::string> kernels, const std::string& unheard) {
+  const std::string seen = kernels.empty() ? "nothing was seen of what ran" : "no name of what ran tells it";
+  return unheard.empty() ? seen : seen + "; " + unheard;
 }
 
 }  // namespace reprobench

@@ -11,4 +11,7 @@ namespace reprobench {
 // "winograd", "implicit_gemm", "flash" ...; empty where no kernel gives it away.
 std::string_view library_algorithm(std::span<const std::string> kernels);
 
+// Where that is empty: the reason, in a few words. `unheard`: WatchedWork's.
+std::string why_not_told(std::span<const std::string> kernels, const std::string& unheard);
+
 }  // namespace reprobench

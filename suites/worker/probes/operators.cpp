@@ -143,6 +143,11 @@ class CallProbe {
     timed.labels = measurement_.labels;
     timed.work = single_.repeated();
     run_.take_samples(timed, measurement_);
+    if (run_.on_cpu()) {
+      run_.tell_algorithm(timed.work, measurement_);
+    } else {
+      measurement_.algorithm_unknown = "on a GPU a profiler would slow the calls that are timed after this one";
+    }
   }
 
   // A fault belongs to the call with the number that its step says.

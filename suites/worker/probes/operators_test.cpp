@@ -69,6 +69,17 @@ TEST_CASE("a call leaves its outputs and the gradients of its tensors, near fp64
   }
 }
 
+TEST_CASE("a call says how a library did it, or why that is not known", "[probe]") {
+  const ProbeMeasurement product = only_call("mm(f32[64, 32], f32[32, 16])");
+  CHECK(product.algorithm == "gemm");
+  CHECK(product.algorithm_unknown.empty());
+  CHECK_FALSE(product.kernels.empty());
+  const ProbeMeasurement own = only_call("relu(f32[8])");
+  CHECK(own.algorithm.empty());
+  CHECK_FALSE(own.algorithm_unknown.empty());
+  CHECK(only_call("no_such_operator(f32[8])").algorithm_unknown.empty());  // it never ran
+}
+
 TEST_CASE("arguments come from the call's text alone, and strides say how they lie", "[probe]") {
   const c10::Device cpu(at::kCPU);
   const auto product = [&](const std::string& text, std::uint64_t seed) {

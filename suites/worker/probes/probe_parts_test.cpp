@@ -9,6 +9,7 @@
 #include <ATen/ops/mm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
+#include <ATen/record_function.h>
 
 #include "ci/catch.hpp"
 #include "suites/worker/innermost_operators.hpp"
@@ -179,6 +180,45 @@ TEST_CASE("the operators that do the work are those that call no other", "[probe
   const at::Tensor a = at::ones({4, 4});
   const auto names = innermost_operators([&] { at::matmul(a, a.t()).softmax(-1); });
   CHECK(names == std::vector<std::string>{"aten::mm", "aten::_softmax"});
+}
+
+// The calls as LibTorch 2.9 makes them where the CPU has AMX. An operator whose work a library does beneath it, without
+// another operator, is still the one that did it.
+TEST_CASE("a copy or a scale read beneath an operator does not hide that operator", "[probe]") {
+  const at::Tensor a = at::ones({4, 4});
+  const auto within = [](const char* name, const std::function<void()>& work) {
+    at::RecordFunction call(at::RecordScope::FUNCTION);
+    if (call.isActive()) call.before(name);
+    work();
+  };
+  const auto convolution = innermost_operators(
+      [&] { within("aten::convolution", [&] { within("aten::mkldnn_convolution", [&] { a.clone(); }); }); });
+  CHECK(convolution == std::vector<std::string>{"aten::mkldnn_convolution"});
+  CHECK(library_algorithm(convolution) == "onednn");
+  const at::Tensor scale = at::ones({});
+  const auto product = innermost_operators([&] { within("aten::_scaled_mm", [&] { scale.item<float>(); }); });
+  CHECK(product == std::vector<std::string>{"aten::_scaled_mm"});
+  CHECK(library_algorithm(product) == "gemm");
+  CHECK(innermost_operators([&] { a.clone(); }).empty());
+  // Negative control: one that leaves its work to another is hidden.
+  CHECK(innermost_operators([&] { within("aten::_scaled_mm", [&] { at::mm(a, a); }); }) ==
+        std::vector<std::string>{"aten::mm"});
+}
+
+TEST_CASE("oneDNN's and MKL's own calls tell where no operator does", "[probe]") {
+  const auto told = [](std::vector<std::string> kernels) { return std::string(library_algorithm(kernels)); };
+  CHECK(told({"aten::some_new_operator", "onednn convolution brgconv:avx512_core_amx"}) == "onednn");
+  CHECK(told({"onednn reorder jit:uni", "onednn matmul brg_matmul:avx512_core_amx"}) == "gemm");
+  CHECK(told({"onednn inner_product brgemm:avx2"}) == "gemm");
+  CHECK(told({"mkl GEMM_BF16BF16F32"}) == "gemm");
+  CHECK(told({"aten::mv", "mkl SGEMV"}) == "gemv");
+  // The operator comes first: its library's products are part of it.
+  CHECK(told({"aten::mkldnn_convolution", "onednn convolution gemm:jit"}) == "onednn");
+  CHECK(told({"onednn convolution gemm:jit"}) == "onednn");
+  CHECK(told({"aten::_slow_conv2d_forward", "mkl DGEMM"}) == "im2col_gemm");
+  CHECK(told({"aten::_scaled_dot_product_flash_attention_for_cpu", "mkl SGEMM", "onednn matmul gemm:jit"}) == "flash");
+  CHECK(told({"aten::bmm", "aten::_softmax", "aten::bmm", "mkl SGEMM"}) == "unfused");
+  CHECK(told({"onednn reorder jit:uni", "mkl VSEXP", "aten::clone", "aten::_local_scalar_dense"}).empty());
 }
 
 TEST_CASE("LibTorch's random numbers on a GPU are predicted", "[probe]") {

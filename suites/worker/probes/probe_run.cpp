@@ -26,6 +26,10 @@ constexpr double kShortestSampleNs = 2e6;
 constexpr std::int64_t kMostCallsPerSample = 1'000'000;
 constexpr std::int64_t kSlowdownOfPlantedFault = 10;
 
+// Why an algorithm is not known where nothing looked.
+constexpr const char* kTimedOnly = "it was timed and not watched";
+constexpr const char* kNotYetWatched = "the probe ended before it was watched";
+
 at::Tensor tensor_of(const std::vector<float>& values, const std::vector<std::int64_t>& shape, at::Device device) {
   return at::from_blob(const_cast<float*>(values.data()), shape, at::kFloat).clone().to(device);
 }
@@ -177,6 +181,7 @@ const Injection* ProbeRun::planted(const std::string& kind, const std::string& o
 void ProbeRun::measure(const Operation& operation) {
   if (watching()) return watch(operation);
   ProbeMeasurement measurement = blank(operation.name, operation.labels);
+  if (operation.shows_algorithm) measurement.algorithm_unknown = phase_ == Phase::each ? kTimedOnly : kNotYetWatched;
   if (const std::string why = lacks_type(device_.facts(), dtype_of(operation.labels)); !why.empty()) {
     return cannot(operation.name, operation.labels, why);
   }
@@ -203,8 +208,14 @@ void ProbeRun::watch(const Operation& operation) {
     return one.operation == operation.name && one.labels == operation.labels;
   });
   if (timed == result_.measurements.end() || timed->status == MeasurementStatus::unsupported) return;
-  timed->kernels = device_.launched_by([&] { operation.work(); });
-  timed->algorithm = library_algorithm(timed->kernels);
+  tell_algorithm(operation.work, *timed);
+}
+
+void ProbeRun::tell_algorithm(const std::function<at::Tensor()>& work, ProbeMeasurement& measurement) {
+  WatchedWork seen = device_.launched_by([&] { work(); });
+  measurement.algorithm = library_algorithm(seen.kernels);
+  measurement.algorithm_unknown = measurement.algorithm.empty() ? why_not_told(seen.kernels, seen.unheard) : "";
+  measurement.kernels = std::move(seen.kernels);
 }
 
 void ProbeRun::measure_then_watch(const std::function<void()>& operations) {

@@ -48,7 +48,7 @@ struct Operation {
   double amount = 1;  // of one call: bytes moved, floating-point operations, or (unit ns) dependent steps
   std::function<at::Tensor()> work;                            // does it once and returns its result
   std::function<Correctness(const at::Tensor& result)> check;  // of that result
-  bool shows_algorithm = false;  // a library chooses how it is done, and the kernels tell: in measure_then_watch() only
+  bool shows_algorithm = false;  // a library chooses how it is done: told in measure_then_watch(), not known elsewhere
   // The time of so many calls, in ns, where they are not all in the run's own queue; else empty.
   std::function<double(std::int64_t calls)> time = {};
   bool until_seen = false;  // a call is timed until the host has seen it done, by the host's clock
@@ -85,6 +85,10 @@ class ProbeRun {
   // watched. All of the second come after all of the first, because a profiler that was attached once slows launches
   // from then on.
   void measure_then_watch(const std::function<void()>& operations);
+
+  // Does `work` once more, watched, and notes how a library did it, or why that is not known. On a GPU a profiler slows
+  // what is timed afterwards.
+  void tell_algorithm(const std::function<at::Tensor()>& work, ProbeMeasurement& measurement);
 
   // In the second of those, where nothing is checked and references are not needed.
   bool watching() const { return phase_ == Phase::watching; }

@@ -5,9 +5,13 @@
 #include <fstream>
 #include <set>
 
+#include <ATen/core/Tensor.h>
+
 #include "ci/catch.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/trace.hpp"
+#include "suites/worker/cpu_fixture.hpp"
+#include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"
 
@@ -131,16 +135,97 @@ TEST_CASE("new memory is not filled while a probe is timed, though results are d
   if (find(result.measurements, {"repeated_gemm", {}, ""}).samples.empty()) FAIL("nothing was timed");
 }
 
+// Which, depends on the CPU and the libraries; that every operation has a word or a reason does not.
 TEST_CASE("what a library chooses to do is recorded with the kernels that show it", "[probe]") {
-  for (const ProbeMeasurement& measurement : measurements_of(request_of("device_compute"))) {
-    CAPTURE(measurement.operation, measurement.labels, measurement.kernels);
+  const std::string probe = GENERATE("device_compute", "device_stress");
+  for (const ProbeMeasurement& measurement : measurements_of(request_of(probe))) {
+    CAPTURE(measurement.operation, measurement.labels, measurement.kernels, measurement.algorithm_unknown);
     if (measurement.status != MeasurementStatus::measured) continue;
     CHECK_FALSE(measurement.kernels.empty());
+    CHECK(measurement.algorithm.empty() != measurement.algorithm_unknown.empty());
+    // LibTorch's operators alone tell of these, whatever lies beneath them.
     CHECK_FALSE(measurement.algorithm.empty());
   }
   for (const ProbeMeasurement& measurement : measurements_of(request_of("device_smoke"))) {
     CHECK(measurement.kernels.empty());
+    CHECK(measurement.algorithm_unknown.empty());
   }
+}
+
+// A device whose calls come to what a test says.
+class ScriptedCpu final : public PlayedCpu {
+ public:
+  explicit ScriptedCpu(WatchedWork seen) : seen_(std::move(seen)) {}
+  WatchedWork launched_by(const std::function<void()>& work) override {
+    work();
+    return seen_;
+  }
+
+ private:
+  WatchedWork seen_;
+};
+
+// One operation for which a library chooses, within measure_then_watch() or alone.
+ProbeMeasurement watched_on(WatchedWork seen, bool is_watched = true) {
+  const TemporaryFolder folder;
+  const CellRequest request = request_of("device_compute");
+  CellResult result;
+  ScriptedCpu device(std::move(seen));
+  TraceWriter trace(folder.path() / "trace.jsonl");
+  ProbeRun run(request, folder.path(), 1, device, trace, result);
+  const at::Tensor a = run.random_whole("a", 16);
+  const Operation operation{"gemm",
+                            {},
+                            1,
+                            [&] { return a.mul(2); },
+                            [](const at::Tensor&) { return Correctness{true}; },
+                            /*shows_algorithm=*/true};
+  const auto measure = [&] { run.measure(operation); };
+  is_watched ? run.measure_then_watch(measure) : measure();
+  return result.measurements.at(0);
+}
+
+TEST_CASE("an algorithm is read from what ran, or why it is not known is said", "[probe]") {
+  const ProbeMeasurement by_operator = watched_on({{"aten::mm"}, "nobody listened"});
+  CHECK(by_operator.algorithm == "gemm");
+  CHECK(by_operator.algorithm_unknown.empty());
+  const std::vector<std::string> amx = {"aten::clone", "aten::_local_scalar_dense"};
+  const ProbeMeasurement nothing = watched_on({amx, ""});
+  CHECK(nothing.kernels == amx);
+  CHECK(nothing.algorithm.empty());
+  CHECK(nothing.algorithm_unknown == "no name of what ran tells it");
+  CHECK(watched_on({amx, "oneDNN has no switch"}).algorithm_unknown ==
+        "no name of what ran tells it; oneDNN has no switch");
+  CHECK(watched_on({{}, ""}).algorithm_unknown == "nothing was seen of what ran");
+  std::vector<std::string> heard = amx;
+  heard.push_back("onednn matmul brg_matmul:avx512_core_amx");
+  const ProbeMeasurement by_library = watched_on({heard, ""});
+  CHECK(by_library.kernels == heard);
+  CHECK(by_library.algorithm == "gemm");
+  CHECK(by_library.algorithm_unknown.empty());
+}
+
+TEST_CASE("what was timed and not watched says so", "[probe]") {
+  const ProbeMeasurement alone = watched_on({{"aten::mm"}, ""}, /*is_watched=*/false);
+  CHECK(alone.kernels.empty());
+  CHECK(alone.algorithm.empty());
+  CHECK(alone.algorithm_unknown == "it was timed and not watched");
+}
+
+TEST_CASE("a probe that ends before it watched says so of all that it timed", "[probe]") {
+  const TemporaryFolder folder;
+  const CellRequest request = request_of("device_compute");
+  CellResult result;
+  ScriptedCpu device({{"aten::mm"}, ""});
+  TraceWriter trace(folder.path() / "trace.jsonl");
+  ProbeRun run(request, folder.path(), 1, device, trace, result);
+  const at::Tensor a = run.random_whole("a", 16);
+  const auto measure = [&] {
+    run.measure({"gemm", {}, 1, [&] { return a.mul(2); }, [](const at::Tensor&) { return Correctness{true}; }, true});
+    throw RunFailure("interrupted", "asked to stop");
+  };
+  CHECK_THROWS_AS(run.measure_then_watch(measure), RunFailure);
+  CHECK(result.measurements.at(0).algorithm_unknown == "the probe ended before it was watched");
 }
 
 TEST_CASE("a wrong result is found and not timed, and leaves the others alone", "[probe]") {
