@@ -1,8 +1,10 @@
 // The flat layout of a training's state: where things lie, how they are updated, and that nothing else shows.
 #include "suites/worker/flat_state.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -10,7 +12,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sqrt.h>
 #include <ATen/ops/zeros.h>
@@ -38,16 +39,6 @@ const c10::Device kCpu(c10::DeviceType::CPU);
 // Without fused instructions ATen rounds a product before it adds to it.
 bool aten_fuses() { return cpu_capability() != "DEFAULT"; }
 
-// MKL's roots are not all the nearest number.
-bool aten_roots_are_exact() {
-  const at::Tensor numbers = at::arange(1, 10'000, at::kFloat);
-  const at::Tensor roots = at::sqrt(numbers);
-  for (std::int64_t i = 0; i < numbers.numel(); ++i) {
-    if (roots.data_ptr<float>()[i] != std::sqrt(numbers.data_ptr<float>()[i])) return false;
-  }
-  return true;
-}
-
 // Any bits: ordinary numbers, both zeros, denormals, infinities, NaN.
 template <class T>
 void draw(at::Tensor& tensor, std::uint32_t key) {
@@ -67,6 +58,26 @@ void draw(at::Tensor& tensor, std::uint32_t key) {
     const T number = (static_cast<T>(block.word[0]) / T{4294967296} - T{0.5}) * scale;
     values[i] = block.word[2] % 16 == 0 ? kSpecial[block.word[3] % 8] : number;
   }
+}
+
+// By element whether ATen's root is the nearest number. MKL's is not always, and of which type and how often depends on
+// the CPU: of 100,000 fp32 numbers none to one in six, of fp64 ones about a hundredth.
+template <class T>
+std::vector<bool> has_nearest_root(const at::Tensor& numbers) {
+  const at::Tensor roots = at::sqrt(numbers);
+  std::vector<bool> nearest;
+  for (std::int64_t i = 0; i < numbers.numel(); ++i) {
+    const T root = roots.data_ptr<T>()[i], expected = std::sqrt(numbers.data_ptr<T>()[i]);
+    nearest.push_back(root == expected || (std::isnan(root) && std::isnan(expected)));
+  }
+  return nearest;
+}
+
+template <class T>
+bool aten_roots_are_nearest() {
+  at::Tensor numbers = at::empty({100'000}, sizeof(T) == 8 ? at::kDouble : at::kFloat);
+  draw<T>(numbers, 1);
+  return std::ranges::all_of(has_nearest_root<T>(numbers), std::identity());
 }
 
 // One element under Adam, each operation rounded once: what flat states do on every stack.
@@ -185,13 +196,18 @@ struct Side {
   std::vector<std::vector<at::Tensor>> kept;
 };
 
-// A root off by its last bit moves the update by two units at most, with the rounding of the division after it; the sum
-// is rounded on both sides.
+// Equal bits where the root is the nearest number. One that is off by its last bit moves the update by two units at
+// most, with the rounding of the division after it; the sum is rounded on both sides.
 template <class T>
-void check_rounding(const at::Tensor& by_operators, const at::Tensor& flat, const at::Tensor& before) {
+void check_parameters(const at::Tensor& by_operators, const at::Tensor& flat, const at::Tensor& before,
+                      const std::vector<bool>& must_be_equal) {
   constexpr double kUnit = std::numeric_limits<T>::epsilon();
   std::int64_t outside = 0;
   for (std::int64_t i = 0; i < flat.numel(); ++i) {
+    if (must_be_equal[static_cast<std::size_t>(i)]) {
+      outside += have_same_bits(by_operators.data_ptr<T>()[i], flat.data_ptr<T>()[i]) ? 0 : 1;
+      continue;
+    }
     const double x = by_operators.data_ptr<T>()[i], y = flat.data_ptr<T>()[i], old = before.data_ptr<T>()[i];
     if (!std::isfinite(x) || !std::isfinite(y)) {
       outside += std::isfinite(x) == std::isfinite(y) ? 0 : 1;
@@ -203,7 +219,7 @@ void check_rounding(const at::Tensor& by_operators, const at::Tensor& flat, cons
   CHECK(outside == 0);
 }
 
-TEST_CASE("one pass makes the bits of the operators; Adam's parameters where roots are exact, else they round",
+TEST_CASE("one pass makes the bits of the operators; Adam's parameters where roots are the nearest, else they round",
           "[worker][flat]") {
   if (!aten_fuses()) return;
   const auto settings = GENERATE(
@@ -214,7 +230,7 @@ TEST_CASE("one pass makes the bits of the operators; Adam's parameters where roo
       OptimizerSettings(SgdSettings{.momentum = 0, .weight_decay = 0.1}));
   const std::int64_t elements = GENERATE(1, 7, 33, 1000, 8192, 8193, 70'001);
   CAPTURE(settings.index(), elements);
-  const bool has_roots = !std::holds_alternative<SgdSettings>(settings) && !aten_roots_are_exact();
+  const bool has_roots = !std::holds_alternative<SgdSettings>(settings);
   const auto check = [&](auto zero) {
     using T = decltype(zero);
     Side<T> side(settings, elements);
@@ -224,11 +240,9 @@ TEST_CASE("one pass makes the bits of the operators; Adam's parameters where roo
         for (std::size_t k = 0; k < side.kept[i].size(); ++k) {
           CHECK(unequal_bits<T>(side.kept[i][k], side.flat.kept(i, k)) == std::vector<std::int64_t>{});
         }
-        if (has_roots) {
-          check_rounding<T>(side.parameters[i], side.flat.parameter(i), side.before[i]);
-        } else {
-          CHECK(unequal_bits<T>(side.parameters[i], side.flat.parameter(i)) == std::vector<std::int64_t>{});
-        }
+        const auto must_be_equal = has_roots ? has_nearest_root<T>(side.kept[i][1])
+                                             : std::vector<bool>(static_cast<std::size_t>(elements), true);
+        check_parameters<T>(side.parameters[i], side.flat.parameter(i), side.before[i], must_be_equal);
       }
     }
   };
@@ -375,7 +389,7 @@ std::vector<std::string> tensors_of(const TensorsRecord& record) {
 
 TEST_CASE("every small preset trains the same tensors in both layouts and in every precision, to the same losses",
           "[worker][flat]") {
-  const bool may_part = !aten_fuses() || !aten_roots_are_exact();
+  const bool may_part = !aten_fuses() || !aten_roots_are_nearest<float>() || !aten_roots_are_nearest<double>();
   for (const Model* model : models()) {
     for (const ModelPreset& preset : model->presets()) {
       if (preset.parameters > kTinyElements) continue;
