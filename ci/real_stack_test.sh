@@ -16,224 +16,246 @@ python=$(command -v /usr/bin/python3 || command -v python3)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cat >"$work/matrix.yaml" <<YAML
+# matrix NAME EXCLUDED: all trainings but those. Without a fault they have the seeds 1 and 2; every fault has a cell of its own, most by
+# its seed.
+matrix() {
+  cat >"$work/$1.yaml" <<YAML
 schema: 1
-name: real-stack
-suites: [smoke, determinism]
+name: $1
+suites: [smoke, determinism, parallel, resume, convergence]
 axes:
   stack: [$stack]
   device: [cpu]
   precision: [fp32, bf16]
+  seed: [1, 2, 3, 4, 5, 6]
+  world_size: [1, 2]
+  replicas: [1, 2]
+  accumulate: [1, 2]
+  zero_stage: [0, 2]
 exclude:
-  - {where: "workload != mlp and precision == bf16"}
-  # The runs below are about two workloads; that the others train is asked once a run.
+  - {where: "$2"}
+  - {where: "precision == bf16 and (workload != mlp or suite not in (smoke, determinism))"}
+  # Past \`smoke\` the runs are about two workloads or one; that the others train is asked once a run.
   - {where: "suite == determinism and workload not in (mlp, gpt2)"}
+  - {where: "suite == resume and workload not in (mlp, resnet)"}
+  - {where: "suite in (parallel, convergence) and workload != mlp"}
+  # Two micro-batches of one rank, or one each of two ranks, which may share out states, or of two replicas.
+  - {where: "suite != parallel and (world_size == 2 or replicas == 2 or accumulate == 2 or zero_stage == 2)"}
+  - {where: "world_size == 2 and replicas == 2"}
+  - {where: "suite == parallel and accumulate == 1 and world_size == 1 and replicas == 1"}
+  - {where: "accumulate == 2 and (world_size == 2 or replicas == 2)"}
+  - {where: "zero_stage == 2 and world_size == 1"}
+  - {where: "suite in (smoke, determinism) and seed != 1"}
+  - {where: "suite == parallel and seed in (2, 5, 6)"}
+  - {where: "suite == resume and (seed in (2, 6) or (workload == resnet and seed in (4, 5)))"}
 reference: {stack: $stack}
 YAML
-
-run() { "$reprobench" --store "$work/store" run --matrix "$work/matrix.yaml" --out "$1" "${@:2}"; }
-expect() { # WHAT EXPECTED ACTUAL
-  [ "$2" = "$3" ] || { echo "real stack: $1 is \`$3\`, expected \`$2\`" >&2; exit 1; }
 }
-field() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$1/verdict.json" "$2"; }
 
-"$reprobench" --store "$work/store" stack install "$stack"
-"$reprobench" --store "$work/store" stack verify "$stack"
-
-run "$work/clean"
-expect "the clean run's verdict" passed "$(field "$work/clean" 'v["word"]')"
-
-status=0
-run "$work/planted" --inject "kind=weight_ulp,step=20,tensor=fc1.weight,element=4711,repeat=1,precision=fp32,suite=determinism,workload=mlp" || status=$?
-expect "the exit code with a planted fault" 1 "$status"
-expect "the number of cells that fail" 1 "$(field "$work/planted" 'v["totals"]["failed"]')"
-divergence='[k["divergence"] for c in v["cells"] for k in c["checks"] if k["status"] == "failed" and k["divergence"]][0]'
-expect "the step that was named" 20 "$(field "$work/planted" "${divergence}[\"step\"]")"
-expect "the tensor that was named" fc1.weight "$(field "$work/planted" "${divergence}[\"tensor\"]")"
-
-# A fault in every repeat alike is no difference between them: the CPU adds the scattered shares in turn. On a GPU the same
-# faults are the negative control of ci/gpu.sh.
-scattered=()
-for repeat in 0 1 2; do
-  scattered+=(--inject "kind=atomic_add,repeat=$repeat,step=2,tensor=fc1.weight,element=0,precision=fp32,suite=determinism,workload=mlp")
-done
-status=0
-run "$work/scattered" "${scattered[@]}" || status=$?
-expect "the exit code of a drill that nothing notices" 3 "$status"
-expect "the cells that fail where three processes add in the same order" 0 "$(field "$work/scattered" 'v["totals"]["failed"]')"
-expect "the cells that pass there" "$(field "$work/clean" 'v["totals"]["passed"]')" "$(field "$work/scattered" 'v["totals"]["passed"]')"
-
-run "$work/again"
-expect "the verdict without the fault" passed "$(field "$work/again" 'v["word"]')"
-same='[(c["cell_id"], c["chain"]) for c in v["cells"]]'
-expect "cell ids and digests of two clean runs" "$(field "$work/clean" "$same")" "$(field "$work/again" "$same")"
-mkdir "$work/documents" "$work/overflow-documents" "$work/stretch-documents"
-"$reprobench" --store "$work/store" compare "$work/again" "$work/clean" --json >"$work/documents/comparisons.json"
-
-"$reprobench" --store "$work/store" calibrate "$stack" --model mlp --steps 20 --members 2 --json >"$work/documents/envelope.json"
-# Other threads and vector instructions are correct: what they make of one step is allowed from then on, and said.
-"$reprobench" --store "$work/store" calibrate "$stack" --lockstep --model mlp --steps 20 --batches 16 --json >"$work/documents/lockstep_bounds.json"
-bounds() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$work/documents/lockstep_bounds.json" "$1"; }
-expect "whether correct runs of a stack with other bits are learned from" True \
-  "$(bounds 'v["refused"] == "" and sum(p["differing"] for p in v["pairs"]) > 0')"
-status=0
-"$reprobench" --store "$work/store" compare "$stack" "$stack" --model mlp --steps 20 --knob-a threads=2 --explain --batches 8 \
-  --trajectory --members 2 --seeds 2 --keep --json >"$work/documents/comparison.json" || status=$?
-expect "the exit code of a comparison of thread counts" 1 "$status"
-compared() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$work/documents/comparison.json" "$1"; }
-expect "the judgement of another order of summation by fp64" rounding "$(compared 'v["explanation"]["lockstep"]["word"]')"
-expect "what the bound of pooled errors comes from" "\`calibrate --lockstep\` of $stack by itself" "$(compared 'v["explanation"]["lockstep"]["legitimate_ratio_from"]')"
-expect "the judgement of its trajectory" within "$(compared 'v["trajectory"]["word"]')"
-expect "the operator that sums in another order" True "$(compared '"mm" in v["explanation"]["operator"]["measured"]["name"]')"
-
-# The sides take different operators: each one's stretch of calls is named, and in fp64 the two make the same.
-status=0
-"$reprobench" --store "$work/store" compare "$stack" "$stack" --model gpt2 --steps 1 --knob-a attention=flash --knob-b attention=written_out \
-  --explain --batches 2 --json >"$work/stretch-documents/comparison.json" || status=$?
-expect "the exit code of fused against written-out attention" 1 "$status"
-stretch() { "$python" -c 'import json, sys; e = json.load(open(sys.argv[1]))["explanation"]; print(eval(sys.argv[2]))' "$work/stretch-documents/comparison.json" "$1"; }
-expect "the calls of the fused side" "aten::scaled_dot_product_attention" "$(stretch '" ".join(c["name"] for c in e["region"]["measured"]["calls"])')"
-expect "the calls of the other side" "aten::transpose aten::matmul aten::mul aten::masked_fill aten::softmax aten::matmul" \
-  "$(stretch '" ".join(c["name"] for c in e["region"]["expected"]["calls"])')"
-expect "the two in fp64" True "$(stretch 'e["operator_budget"]["forms_apart_rel"] < 1e-14 < 1e-8 < e["operator_budget"]["distance_rel"]')"
-
-# A NaN out of finite inputs: the operator that made it is named.
-status=0
-"$reprobench" --store "$work/store" run --matrix "$work/matrix.yaml" --out "$work/overflow" --no-report \
-  --inject "kind=weight_huge,step=3,tensor=h.0.ln_1.weight,element=5,precision=fp32,suite=determinism,workload=gpt2" >/dev/null || status=$?
-expect "the exit code with an overflow" 1 "$status"
-cell=$(field "$work/overflow" '[c["cell_id"] for c in v["cells"] if c["outcome"] == "failed"][0]')
-"$reprobench" --store "$work/store" compare "$work/overflow:$cell" "$work/clean:$cell" --explain --json >"$work/overflow-documents/comparison.json" || true
-origin=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["non_finite"]["sentence"])' "$work/overflow-documents/comparison.json")
-case $origin in *"out of finite inputs: input 0 in ["*) ;; *) echo "real stack: the overflow's origin is \`$origin\`" >&2; exit 1 ;; esac
-
-# Two ranks: collectives hold, and a fault in one of them turns the cell red in the words of that fault.
+# Do ranks get the right result of every call? Timed, so one cell after the other.
 cat >"$work/ranks.yaml" <<YAML
 schema: 1
 name: ranks
 suites: [comm]
-axes: {stack: [$stack], device: [cpu]}
+axes: {stack: [$stack], device: [cpu], seed: [1, 2, 3, 4, 5, 6, 7]}
 repeat: 2
 limits: {heartbeat_gap: 8s, grace: 1s}
 YAML
-ranks() { "$reprobench" --store "$work/store" run --matrix "$work/ranks.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
-in_rank_1() { # KIND OPERATION EXPECTED_WORD PART_OF_THE_SENTENCE
-  local status=0 sentence
-  ranks "$work/ranks-$1" --inject "kind=$1,step=3,tensor=$2,element=5,rank=1" || status=$?
-  expect "the exit code with $1 in a rank" 1 "$status"
-  expect "the reason of $1" "$3" "$(field "$work/ranks-$1" 'v["cells"][0]["reason"]')"
-  sentence=$(field "$work/ranks-$1" 'v["cells"][0]["sentence"]')
-  case $sentence in *"$4"*) ;; *) echo "real stack: with $1 the cell says \`$sentence\`, not \`$4\`" >&2; exit 1 ;; esac
-}
-ranks "$work/ranks-clean"
-expect "the verdict on two ranks" passed "$(field "$work/ranks-clean" 'v["word"]')"
-expect "the dimension that was checked" passed "$(field "$work/ranks-clean" '[d["word"] for d in v["dimensions"] if d["dimension"] == "communication"][0]')"
-in_rank_1 result_wrong all_gather comm.wrong_results "first all_gather of 8B on rank 1: in call 3 element 1 is "
-in_rank_1 result_bit all_reduce comm.call_mismatches "on rank 1: 1 calls with other bits than the first"
-in_rank_1 operation_slow broadcast comm.latency_p50 "rank 1 comes last, 10"
-in_rank_1 rank_killed all_reduce crash "rank 1: SIGKILL that reprobench did not send"
-in_rank_1 rank_stopped all_reduce hang "rank 1: rank 0 waited for it: call "
-in_rank_1 collective_skipped all_reduce worker_error "does call "
 
+# run MATRIX FOLDER OPTION...
+run() { "$reprobench" --store "$work/store" run --matrix "$work/$1.yaml" --out "$work/$2" --jobs 2 "${@:3}"; }
+# ends STATUS WHAT COMMAND...
+ends() {
+  local status=0
+  "${@:3}" || status=$?
+  expect "the exit code of $2" "$1" "$status"
+}
+expect() { # WHAT EXPECTED ACTUAL
+  [ "$2" = "$3" ] || { echo "real stack: $1 is \`$3\`, expected \`$2\`" >&2; exit 1; }
+}
+expect_part() { # WHAT PART ACTUAL
+  case $3 in *"$2"*) ;; *) echo "real stack: $1 is \`$3\`, not with \`$2\`" >&2; exit 1 ;; esac
+}
+# in_json FILE EXPRESSION [KIND]: `v` is the document; planted() are the cells of a verdict that a fault was planted in, of that kind.
+in_json() {
+  "$python" - "$work/$1" "$2" "${3:-}" <<'PYTHON'
+import json, sys
+v, kind = json.load(open(sys.argv[1])), sys.argv[3]
+def planted(): return [c for c in v["cells"] if any(a["injected"] and kind in a["injected"] for a in c["attempts"])]
+print(eval(sys.argv[2]))
+PYTHON
+}
+field() { in_json "$1/verdict.json" "${@:2}"; } # FOLDER EXPRESSION [KIND]
+
+# Jobs beside each other: what each said is shown when all are over, and one that failed ends the script. They begin outside of any
+# condition, in which bash would go on behind a command that failed.
+jobs_begun=()
+beside() { # FUNCTION
+  "$1" >"$work/$1.log" 2>&1 &
+  jobs_begun+=("$1" "$!")
+}
+together() {
+  local index status failed=0
+  for ((index = 0; index < ${#jobs_begun[@]}; index += 2)); do
+    status=0
+    wait "${jobs_begun[index + 1]}" || status=$?
+    cat "$work/${jobs_begun[index]}.log"
+    if [ "$status" -ne 0 ]; then
+      echo "real stack: ${jobs_begun[index]} ended with $status" >&2
+      failed=1
+    fi
+  done
+  [ "$failed" -eq 0 ] || exit 1
+}
+
+# Faults, and what is then said of the cell that has them.
+faults=() wanted=()
+plant() { # KIND SELECTORS REASON PART_OF_THE_SENTENCE
+  faults+=(--inject "kind=$1,$2")
+  wanted+=("$1" "$3" "$4")
+}
+# The planted cells fail in the words of their faults, each of them, and no other cell.
+expect_planted() { # FOLDER
+  local index
+  for ((index = 0; index < ${#wanted[@]}; index += 3)); do
+    expect_part "what is said of ${wanted[index]} and ${wanted[index + 1]}" "${wanted[index + 2]}" \
+      "$(field "$1" "[c['sentence'] for c in planted() if c['reason'] == '${wanted[index + 1]}']" "${wanted[index]}")"
+  done
+  expect "the planted cells of $1" "$((${#wanted[@]} / 3))" "$(field "$1" 'len(planted())')"
+  expect "the cells of $1 that failed" "$(field "$1" 'sorted(c["cell_id"] for c in planted())')" \
+    "$(field "$1" 'sorted(c["cell_id"] for c in v["cells"] if c["outcome"] == "failed")')"
+  expect "the cells of $1 that neither failed nor passed" "[]" \
+    "$(field "$1" '[c["slug"] for c in v["cells"] if c["outcome"] not in ("failed", "passed") and c["reason"] != "deselected"]')"
+}
+# A weight moved by one unit in the last place, and a NaN out of finite inputs.
+in_training=precision=fp32,suite=determinism
+plant weight_ulp "step=20,tensor=fc1.weight,element=4711,repeat=1,workload=mlp,$in_training" numerics.repeat_mismatches "first at step 20 in fc1.weight (parameter)"
+plant weight_huge "step=3,tensor=h.0.ln_1.weight,element=5,workload=gpt2,$in_training" worker_error "non_finite_loss at step 3"
 # Two ranks train what one rank trains alone; a rank that does not is named, by its own tensor or by what it sent.
-cat >"$work/parallel.yaml" <<YAML
-schema: 1
-name: parallel
-suites: [parallel]
-axes: {stack: [$stack], device: [cpu], world_size: [1, 2], accumulate: [2, 1], zero_stage: [0, 2]}
-zip: [[world_size, accumulate]]
-exclude: [{where: "workload != mlp or (world_size == 1 and zero_stage != 0)"}]
-YAML
-layouts() { "$reprobench" --store "$work/store" run --matrix "$work/parallel.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
-failed='[k["sentence"] for c in v["cells"] for k in c["checks"] if k["metric"] == sys.argv[2] and k["status"] == "failed"]'
-said() { "$python" -c "import json, sys; v = json.load(open(sys.argv[1])); print(*$failed)" "$1/verdict.json" "$2"; }
-expect_said() { # WHAT FOLDER METRIC PART_OF_THE_SENTENCE
-  local words
-  words=$(said "$2" "$3")
-  case $words in *"$4"*) ;; *) echo "real stack: with $1 $3 says \`$words\`, not \`$4\`" >&2; exit 1 ;; esac
-}
-layouts "$work/layouts"
-expect "the verdict on layouts" passed "$(field "$work/layouts" 'v["word"]')"
-expect "the checks between ranks and layouts" 4 "$(field "$work/layouts" 'sum(k["metric"] in ("numerics.rank_mismatches", "numerics.layout_mismatches") and k["status"] == "passed" for c in v["cells"] for k in c["checks"])')"
-in_training() { # KIND METRIC PART_OF_THE_SENTENCE [ZERO_STAGE]
-  local status=0
-  layouts "$work/layouts-$1" --inject "kind=$1,step=4,tensor=fc1.weight,element=60000,rank=1,world_size=2,zero_stage=${4:-0}" || status=$?
-  expect "the exit code with $1 in a training rank" 1 "$status"
-  expect_said "$1" "$work/layouts-$1" "$2" "$3"
-}
-in_training weight_ulp numerics.rank_mismatches "rank 1 differs from rank 0 in 17 of 20 steps and the state after them; first at step 4 in fc1.weight (parameter)"
-in_training wrong_batch numerics.layout_mismatches "first on rank 1; first at step 4 in input#1 (input)"
+in_rank=step=4,tensor=fc1.weight,element=60000,rank=1,suite=parallel,world_size=2
+plant weight_ulp "$in_rank,zero_stage=0,seed=3" numerics.rank_mismatches \
+  "rank 1 differs from rank 0 in 17 of 20 steps and the state after them; first at step 4 in fc1.weight (parameter)"
+plant wrong_batch "$in_rank,zero_stage=0,seed=4" numerics.layout_mismatches "first on rank 1; first at step 4 in input#1 (input)"
 # A shard of the optimizer's state, which no other rank has: both hold some of this tensor.
-in_training moment_ulp numerics.layout_mismatches "first in what ranks 0, 1 hold of it together; first at step 4 in fc1.weight.exp_avg (optimizer_state)" 2
-
+plant moment_ulp "$in_rank,zero_stage=2,seed=3" numerics.layout_mismatches \
+  "first in what ranks 0, 1 hold of it together; first at step 4 in fc1.weight.exp_avg (optimizer_state)"
 # The same micro-batches on replicas of one process; one that is left behind is named, and one that is left out of a sum is seen.
-cat >"$work/replicas.yaml" <<YAML
-schema: 1
-name: replicas
-suites: [parallel]
-axes: {stack: [$stack], device: [cpu], replicas: [1, 2], accumulate: [2, 1]}
-zip: [[replicas, accumulate]]
-exclude: [{where: "workload != mlp"}]
-YAML
-replicas() { "$reprobench" --store "$work/store" run --matrix "$work/replicas.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
-replicas "$work/replicas"
-expect "the verdict on replicas" passed "$(field "$work/replicas" 'v["word"]')"
-expect "the checks of replicas" 2 "$(field "$work/replicas" 'sum(k["metric"] in ("numerics.replica_mismatches", "numerics.layout_mismatches") and k["status"] == "passed" for c in v["cells"] for k in c["checks"])')"
-in_replica() { # KIND METRIC PART_OF_THE_SENTENCE
-  local status=0
-  replicas "$work/replicas-$1" --inject "kind=$1,step=4,replicas=2" || status=$?
-  expect "the exit code with $1" 1 "$status"
-  expect_said "$1" "$work/replicas-$1" "$2" "$3"
-}
-in_replica replica_stale numerics.replica_mismatches "replica 1 begins 1 of 20 steps with other weights than replica 0; first at step 5 in fc1.weight@1 (parameter)"
-in_replica replica_gradient_lost numerics.layout_mismatches "first at step 4 in fc1.weight (parameter_gradient)"
-
+plant replica_stale step=4,replicas=2,seed=3 numerics.replica_mismatches \
+  "replica 1 begins 1 of 20 steps with other weights than replica 0; first at step 5 in fc1.weight@1 (parameter)"
+plant replica_gradient_lost step=4,replicas=2,seed=4 numerics.layout_mismatches "first at step 4 in fc1.weight (parameter_gradient)"
 # Stopped and gone on with in another process, a training has the bits of one that never was; what is not put back is named.
-cat >"$work/resume.yaml" <<YAML
-schema: 1
-name: resume
-suites: [resume]
-axes: {stack: [$stack], device: [cpu]}
-exclude: [{where: "workload not in (mlp, resnet)"}]
-YAML
-resume() { "$reprobench" --store "$work/store" run --matrix "$work/resume.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
-resume "$work/resume"
-expect "the verdict on going on" passed "$(field "$work/resume" 'v["word"]')"
-expect "the checks of going on" 2 "$(field "$work/resume" 'sum("steps in two processes have the bits of" in k["sentence"] for c in v["cells"] for k in c["checks"])')"
-going_on() { # KIND WORKLOAD STEP PART_OF_THE_SENTENCE
-  local status=0
-  resume "$work/resume-$1" --workload "$2" --inject "kind=$1,step=$3" || status=$?
-  expect "the exit code with $1" 1 "$status"
-  expect_said "$1" "$work/resume-$1" numerics.resume_mismatches "$4"
-}
-going_on resume_from_step_0 mlp 9 "first at step 9 in input (input)"
-going_on resume_without_optimizer_state mlp 9 "first at step 9 in fc1.weight.exp_avg (optimizer_state)"
-going_on resume_without_data_position mlp 9 "first at step 9 in input (input)"
-going_on resume_without_buffers resnet 5 "first at step 5 in bn1.running_mean (buffer)"
+resumed=numerics.resume_mismatches
+plant resume_from_step_0 step=9,suite=resume,workload=mlp,seed=3 $resumed "first at step 9 in input (input)"
+plant resume_without_optimizer_state step=9,suite=resume,workload=mlp,seed=4 $resumed "first at step 9 in fc1.weight.exp_avg (optimizer_state)"
+plant resume_without_data_position step=9,suite=resume,workload=mlp,seed=5 $resumed "first at step 9 in input (input)"
+plant resume_without_buffers step=5,suite=resume,workload=resnet,seed=3 $resumed "first at step 5 in bn1.running_mean (buffer)"
+# A training learns, or leaves the band that its loss has to end in: on either side.
+in_weight=step=1,tensor=fc1.weight,element=0,suite=convergence
+plant updates_stop "$in_weight,seed=3" numerics.end_loss " loss is above "
+plant update_halved "$in_weight,seed=4" numerics.end_loss " loss is above "
+plant targets_shifted "$in_weight,seed=5" numerics.end_loss " loss is above "
+plant batch_stuck "$in_weight,seed=6" numerics.end_loss " loss is below "
 
-# A training learns, from two seeds, or leaves the band that its loss has to end in: on either side.
-cat >"$work/learning.yaml" <<YAML
-schema: 1
-name: learning
-suites: [convergence]
-axes: {stack: [$stack], device: [cpu], seed: [1, 2]}
-exclude: [{where: "workload != mlp"}]
-YAML
-learning() { "$reprobench" --store "$work/store" run --matrix "$work/learning.yaml" --out "$1" --no-report "${@:2}" >/dev/null; }
-learning "$work/learning"
-expect "the verdict on learning" passed "$(field "$work/learning" 'v["word"]')"
-expect "the seeds that train what no other does" 2 "$(field "$work/learning" 'sum(k["metric"] == "numerics.alike_seeds" and k["status"] == "passed" for c in v["cells"] for k in c["checks"])')"
-not_learning() { # KIND SIDE
-  local status=0
-  learning "$work/learning-$1" --inject "kind=$1,step=1,tensor=fc1.weight,element=0,seed=2" || status=$?
-  expect "the exit code with $1" 1 "$status"
-  expect "the cells that fail with $1" 1 "$(field "$work/learning-$1" 'v["totals"]["failed"]')"
-  expect_said "$1" "$work/learning-$1" numerics.end_loss " loss is $2 "
+# Without a fault all is green, and the checks that the faults are for have been made.
+check_clean() {
+  passed_checks() { field clean 'sum(k["metric"].removeprefix("numerics.") in ('"$1"',) and k["status"] == "passed" for c in v["cells"] for k in c["checks"])'; }
+  expect "the clean run's verdict" passed "$(field clean 'v["word"]')"
+  expect "the checks between ranks, replicas and layouts" 6 "$(passed_checks '"rank_mismatches", "replica_mismatches", "layout_mismatches"')"
+  expect "the checks of going on" 2 "$(field clean 'sum("steps in two processes have the bits of" in k["sentence"] for c in v["cells"] for k in c["checks"])')"
+  expect "the seeds that train what no other does" 2 "$(passed_checks '"alike_seeds"')"
 }
-not_learning updates_stop above
-not_learning update_halved above
-not_learning targets_shifted above
-not_learning batch_stuck below
+
+check_planted() {
+  local divergence='[(k["divergence"]["step"], k["divergence"]["tensor"]) for c in planted() if c["coordinates"]["suite"] == "determinism" for k in c["checks"] if k["status"] == "failed" and k["divergence"]]'
+  expect_planted planted
+  expect "the step and tensor that were named" "[(20, 'fc1.weight')]" "$(field planted "$divergence" weight_ulp)"
+}
+
+# A fault in every repeat alike is no difference between them: the CPU adds the scattered shares in turn. On a GPU the same
+# faults are the negative control of ci/gpu.sh. Then the cells of the first two suites once more.
+unnoticed_and_again() {
+  local repeat scattered=() same='{c["cell_id"]: c["chain"] for c in v["cells"] if c["coordinates"]["suite"] in ("smoke", "determinism")}'
+  for repeat in 0 1 2; do
+    scattered+=(--inject "kind=atomic_add,repeat=$repeat,step=2,tensor=fc1.weight,element=0")
+  done
+  ends 3 "a drill that nothing notices" run again scattered --no-report --filter "suite == determinism and workload == mlp and precision == fp32" "${scattered[@]}"
+  expect "the outcomes where three processes add in the same order" "['passed']" "$(field scattered '[c["outcome"] for c in v["cells"] if c["reason"] != "deselected"]')"
+  expect "the processes that added so" 3 "$(field scattered 'sum("atomic_add" in a["injected"] for c in v["cells"] for a in c["attempts"])')"
+
+  run again again --no-report
+  expect "the verdict without the fault" passed "$(field again 'v["word"]')"
+  expect "cell ids and digests of two clean runs" "$(field clean "$same")" "$(field again "$same")"
+  "$reprobench" --store "$work/store" compare "$work/again" "$work/clean" --json >"$work/documents/comparisons.json"
+}
+
+comparisons() {
+  local cell
+  "$reprobench" --store "$work/store" calibrate "$stack" --model mlp --steps 20 --members 2 --json >"$work/documents/envelope.json"
+  # Other threads and vector instructions are correct: what they make of one step is allowed from then on, and said.
+  "$reprobench" --store "$work/store" calibrate "$stack" --lockstep --model mlp --steps 20 --batches 16 --json >"$work/documents/lockstep_bounds.json"
+  expect "whether correct runs of a stack with other bits are learned from" True \
+    "$(in_json documents/lockstep_bounds.json 'v["refused"] == "" and sum(p["differing"] for p in v["pairs"]) > 0')"
+  ends 1 "a comparison of thread counts" "$reprobench" --store "$work/store" compare "$stack" "$stack" --model mlp --steps 20 --knob-a threads=2 \
+    --explain --batches 8 --trajectory --members 2 --seeds 2 --keep --json >"$work/documents/comparison.json"
+  compared() { in_json documents/comparison.json "$1"; }
+  expect "the judgement of another order of summation by fp64" rounding "$(compared 'v["explanation"]["lockstep"]["word"]')"
+  expect "what the bound of pooled errors comes from" "\`calibrate --lockstep\` of $stack by itself" "$(compared 'v["explanation"]["lockstep"]["legitimate_ratio_from"]')"
+  expect "the judgement of its trajectory" within "$(compared 'v["trajectory"]["word"]')"
+  expect "the operator that sums in another order" True "$(compared '"mm" in v["explanation"]["operator"]["measured"]["name"]')"
+
+  # The NaN out of finite inputs: the operator that made it is named.
+  cell=$(field planted 'planted()[0]["cell_id"]' weight_huge)
+  "$reprobench" --store "$work/store" compare "$work/planted:$cell" "$work/clean:$cell" --explain --json >"$work/overflow-documents/comparison.json" || true
+  expect_part "the overflow's origin" "out of finite inputs: input 0 in [" "$(in_json overflow-documents/comparison.json 'v["non_finite"]["sentence"]')"
+}
+
+# The sides take different operators: each one's stretch of calls is named, and in fp64 the two make the same.
+operators() {
+  ends 1 "fused against written-out attention" "$reprobench" --store "$work/store" compare "$stack" "$stack" --model gpt2 --steps 1 \
+    --knob-a attention=flash --knob-b attention=written_out --explain --batches 2 --json >"$work/stretch-documents/comparison.json"
+  stretch() { in_json stretch-documents/comparison.json "$1"; }
+  expect "the calls of the fused side" "aten::scaled_dot_product_attention" \
+    "$(stretch '" ".join(c["name"] for c in v["explanation"]["region"]["measured"]["calls"])')"
+  expect "the calls of the other side" "aten::transpose aten::matmul aten::mul aten::masked_fill aten::softmax aten::matmul" \
+    "$(stretch '" ".join(c["name"] for c in v["explanation"]["region"]["expected"]["calls"])')"
+  expect "the two in fp64" True \
+    "$(stretch 'v["explanation"]["operator_budget"]["forms_apart_rel"] < 1e-14 < 1e-8 < v["explanation"]["operator_budget"]["distance_rel"]')"
+}
+
+# Two ranks: collectives hold, and a fault in one of them turns its cell red in the words of that fault.
+collectives() {
+  local faults=() wanted=()
+  in_rank_1() { plant "$1" "step=3,tensor=$2,element=5,rank=1,seed=$3" "$4" "$5"; } # KIND OPERATION SEED REASON PART_OF_THE_SENTENCE
+  run ranks ranks-clean --no-report --filter "seed == 1"
+  expect "the verdict on two ranks" passed "$(field ranks-clean 'v["word"]')"
+  expect "the dimension that was checked" passed "$(field ranks-clean '[d["word"] for d in v["dimensions"] if d["dimension"] == "communication"][0]')"
+  in_rank_1 result_wrong all_gather 2 comm.wrong_results "first all_gather of 8B on rank 1: in call 3 element 1 is "
+  in_rank_1 result_bit all_reduce 3 comm.call_mismatches "on rank 1: 1 calls with other bits than the first"
+  in_rank_1 operation_slow broadcast 4 comm.latency_p50 "rank 1 comes last, 10"
+  in_rank_1 rank_killed all_reduce 5 crash "rank 1: SIGKILL that reprobench did not send"
+  in_rank_1 rank_stopped all_reduce 6 hang "rank 1: rank 0 waited for it: call "
+  in_rank_1 collective_skipped all_reduce 7 worker_error "does call "
+  ends 1 "faults in a rank" run ranks ranks-planted --no-report --filter "seed != 1" "${faults[@]}"
+  expect_planted ranks-planted
+}
+
+"$reprobench" --store "$work/store" stack install "$stack"
+"$reprobench" --store "$work/store" stack verify "$stack"
+mkdir "$work/documents" "$work/overflow-documents" "$work/stretch-documents"
+
+matrix clean "seed not in (1, 2)"
+matrix planted "seed in (1, 2) and suite != determinism"
+matrix again "suite not in (smoke, determinism)"
+
+run clean clean
+check_clean
+ends 1 "planted faults" run planted planted "${faults[@]}"
+check_planted
+beside comparisons
+beside operators
+beside collectives
+beside unnoticed_and_again
+together
 
 # The public package reads the states that a worker wrote, where it is installed.
 "$python" - "$work/store" <<'PYTHON'
