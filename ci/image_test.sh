@@ -3,6 +3,7 @@
 # with its own entry point; its health check passes; and nothing in it lets anybody in.
 #
 #   ci/image_test.sh [PRESET]    # of the coordinator that is packed; `ci`
+#   ci/image_test.sh --root      # makes the root alone, which waits for packages more than it computes
 #
 # Needs root, debootstrap and buildah, and neither a daemon nor overlayfs nor user namespaces. The root is made once and kept in
 # build-PRESET/images. The stack is not installed in the image: that of $REPROBENCH_STACKS is its volume, at the path where it was
@@ -11,7 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
 
-preset=${1:-ci}
+root_alone=no preset=${1:-ci}
+if [ "$preset" = --root ]; then root_alone=yes preset=ci; fi
 stack="torch-2.9.0-cu128"
 stacks=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
 cache=$PWD/build-$preset/images
@@ -44,6 +46,7 @@ if ! b inspect --type image "$base" >/dev/null 2>&1; then
   rm -rf "$cache/root"
 fi
 echo "image: the root is there after $SECONDS s"
+[ "$root_alone" = no ] || exit 0
 
 mkdir "$work/context"
 ci/bundle.sh --preset "$preset" --out "$work/context/reprobench.tar.gz"

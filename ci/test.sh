@@ -21,6 +21,7 @@ unit_tests() { counted_ctest --preset "$1" --parallel $((cores + 1)); }
 ci/packages.sh test
 begin_steps "$PWD/build-ci/logs"
 if [ "$quick" = no ]; then early "wheels fetched" ci/fetch_wheels.sh torch-2.9.0-cu128 torch-2.11.0-cu130+gpu; fi
+if [ "$quick" = no ]; then early "root of a runner's image" patient ci/image_test.sh --root; fi
 beside "lint" ci/lint.sh
 if [ "$quick" = yes ]; then
   beside "build" build ci
@@ -47,21 +48,22 @@ if [ "$quick" = yes ]; then
   step "unit tests" unit_tests ci
 else
   step "build with address and undefined-behaviour sanitizers" build asan
-  step "unit tests, sanitized" unit_tests asan
+  # The longest first. Nothing here waits for all of the others, so that no core idles behind the last of a group.
+  beside "unit tests, sanitized" unit_tests asan
+  beside "build with the thread sanitizer" patient build tsan
   arrived "wheels fetched"
   beside "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   beside "faults planted on that stack" patient ci/selftest_test.sh build-ci/bin/reprobench
   beside "fuzzed parsers" patient ci/fuzz.sh build-asan 20 1
-  beside "build with the thread sanitizer" patient build tsan
   together
-  step "launching, telemetry and loading under the thread sanitizer" unit_tests tsan
-  beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
+  arrived "root of a runner's image"
   beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench
-  beside "a runner's image" ci/image_test.sh ci
-  together
+  beside "launching, telemetry and loading under the thread sanitizer" unit_tests tsan
+  beside "the worker on that stack" ci/worker_test.sh build-ci/bin/reprobench
   beside "one of everything, added" ci/examples_test.sh
   beside "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
   beside "scripts that run by hand" ci/scripts_test.sh build-ci
+  beside "a runner's image" ci/image_test.sh ci
   together
 fi
 
