@@ -48,7 +48,7 @@ if [ "$quick" = yes ]; then
   step "unit tests" unit_tests ci
 else
   step "build with address and undefined-behaviour sanitizers" build asan
-  # The longest first. Nothing here waits for all of the others, so that no core idles behind the last of a group.
+  # The longest first: a group ends when its last step does.
   beside "unit tests, sanitized" unit_tests asan
   beside "build with the thread sanitizer" patient build tsan
   arrived "wheels fetched"
