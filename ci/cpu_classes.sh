@@ -12,6 +12,7 @@
 # because REPROBENCH_CPU_CLASS is set, and plans and fingerprints hold them. The tests of the worker are built by ci/worker_test.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
 
 classes=(avx2_amd avx2 avx512 avx512_bf16 native)
 maker=build-ci/mkl_maker

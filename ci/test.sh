@@ -18,6 +18,7 @@ build() { cmake --preset "$1" && cmake --build --preset "${2:-$1}"; }
 # longest wait for processes.
 unit_tests() { counted_ctest --preset "$1" --parallel $((cores + 1)); }
 
+ci/cpu_classes.sh --list | head -n 1
 ci/packages.sh test
 begin_steps "$PWD/build-ci/logs"
 if [ "$quick" = no ]; then early "wheels fetched" ci/fetch_wheels.sh torch-2.9.0-cu128 torch-2.11.0-cu130+gpu; fi
@@ -64,6 +65,10 @@ else
   beside "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
   beside "scripts that run by hand" ci/scripts_test.sh build-ci
   beside "a runner's image" ci/image_test.sh ci
+  together
+  # With the worker's tests that were just built.
+  beside "what computes, as AVX2 alone" ci/cpu_classes.sh avx2
+  beside "what computes, as AVX-512 without bf16" ci/cpu_classes.sh avx512
   together
 fi
 
