@@ -12,10 +12,10 @@
 //     }
 //   };
 //
-// Writing (writer.hpp), reading (reader.hpp) and the JSON Schema (schema.hpp) all call `fields`, each with a `field` of
-// its own kind. A type of a field is a bool, an integer, a double (non-finite ones are words; one with bounds is
-// finite), text, an enum with Words or Numbers, a type with a TextForm, milliseconds, another described struct, an
-// optional, vector, array or map of these, or any JSON.
+// Writing (writer.hpp), reading (reader.hpp) and the JSON Schema (schema.hpp) all call `fields`, each with a
+// FieldVisitor of its own (shape.hpp). A type of a field is a bool, an integer, a double (non-finite ones are words;
+// one with bounds is finite), text, an enum with Words or Numbers, a type with a TextForm, milliseconds, another
+// described struct, an optional, vector, array or map of these, or any JSON.
 //
 // `field.group("bound", fields)` is an object whose fields stand in the same struct, `field.as("origin", get, set)` a
 // value the struct holds in another form, `field.either(key, is)` chooses between two sets of fields, of which the

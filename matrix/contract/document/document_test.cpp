@@ -122,6 +122,7 @@ TEST_CASE("a described struct survives its document, as values and as text", "[c
   JsonText text;
   write_text(text, bicycle);
   CHECK(nlohmann::json::parse(text.text()) == written(bicycle));
+  CHECK(text.text().find(R"("turns":18446744073709551615)") != std::string::npos);  // equal to -1 as values of JSON
   Bicycle back = read(written(bicycle));
   back.has_bell = bicycle.has_bell;
   CHECK(back == bicycle);
