@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "matrix/cli/gpu_situation_probe.hpp"
-#include "matrix/contract/host_facts.hpp"
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/detect_host.hpp"
 
 namespace reprobench {
@@ -27,10 +27,9 @@ struct Preflight {
 
 void check_host(const Preflight& preflight, Lines& lines) {
   const HostFacts& host = preflight.host;
+  lines.push_back(cpu_line(host, set_cpu_limits()));
   lines.push_back({Finding::ok, "host",
-                   fmt::format("{}, kernel {}, glibc {}, {} cores of {}", host.os, host.kernel, host.glibc, host.cores,
-                               host.cpu_model),
-                   ""});
+                   fmt::format("{}, kernel {}, glibc {}, {} cores", host.os, host.kernel, host.glibc, host.cores), ""});
   lines.push_back(memory_line(host.memory_bytes));
 }
 
@@ -111,7 +110,28 @@ void check_stacks(const Preflight& preflight, Lines& lines) {
 constexpr void (*kChecks[])(const Preflight&, Lines&) = {&check_host,  &check_gpu,      &check_store,
                                                          &check_tools, &check_governor, &check_stacks};
 
+std::string listed(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : variables) words.push_back(name + "=" + value);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 }  // namespace
+
+PreflightLine cpu_line(const HostFacts& host, const std::map<std::string, std::string>& set) {
+  std::string text = host.cpu_model;
+  if (!host.cpu_revision.empty()) text += fmt::format(" ({})", host.cpu_revision);
+  text += fmt::format(": {}", host.cpu_isa.empty() ? "no avx2" : fmt::format("{}", fmt::join(host.cpu_isa, " ")));
+  if (!host.cpu_limits.empty()) {
+    return {Finding::warn, "cpu", fmt::format("{}; workers are held to that by {}", text, listed(host.cpu_limits)),
+            fmt::format("unset {} to measure what this CPU does", kCpuClass)};
+  }
+  if (!set.empty()) {
+    return {Finding::warn, "cpu", fmt::format("{}; {} reaches no worker", text, listed(set)),
+            "the knob cpu_isa caps a training, ci/cpu_classes.sh a whole host"};
+  }
+  return {Finding::ok, "cpu", text, ""};
+}
 
 PreflightLine memory_line(std::int64_t memory_bytes) {
   const double memory_gb = static_cast<double>(memory_bytes) / kGigabyte;

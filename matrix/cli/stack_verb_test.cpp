@@ -3,6 +3,7 @@
 #include "matrix/cli/preflight.hpp"
 #include "matrix/cli/verb_fixture.hpp"
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/detect_host.hpp"
 
 namespace reprobench {
@@ -171,12 +172,16 @@ TEST_CASE("a preflight says of each stack whether its cells run, and what to do 
              Catch::StartsWith("FAIL: ") && Catch::EndsWith(" -> repair the file; only what names this stack stops"));
 }
 
+std::string text_of(const PreflightLine& line) { return line_of({line}, line.check); }
+
 TEST_CASE("a preflight looks at host, memory, store and tools", "[cli]") {
   const PreflightPlace project;
   const PreflightLines lines = preflight(project.project());
   const HostFacts host = detect_host();
-  CHECK(line_of(lines, "host") == fmt::format("OK: {}, kernel {}, glibc {}, {} cores of {} -> ", host.os, host.kernel,
-                                              host.glibc, host.cores, host.cpu_model));
+  CHECK(lines.front().check == "cpu");
+  CHECK(text_of(lines.front()) == text_of(cpu_line(host, set_cpu_limits())));
+  CHECK(line_of(lines, "host") ==
+        fmt::format("OK: {}, kernel {}, glibc {}, {} cores -> ", host.os, host.kernel, host.glibc, host.cores));
   CHECK_THAT(line_of(lines, "memory"),
              Contains(fmt::format("{:.1f} GB", static_cast<double>(host.memory_bytes) / 1e9)));
   CHECK_THAT(line_of(lines, "store"), Contains(project.store().string() + ", ") && Contains(" GB free"));
@@ -188,7 +193,24 @@ TEST_CASE("a preflight looks at host, memory, store and tools", "[cli]") {
   }
 }
 
-std::string text_of(const PreflightLine& line) { return line_of({line}, line.check); }
+TEST_CASE("the CPU's line names it and its vector instructions, and warns of what caps them", "[cli]") {
+  HostFacts host;
+  host.cpu_model = "Some CPU";
+  CHECK(text_of(cpu_line(host, {})) == "OK: Some CPU: no avx2 -> ");
+  host.cpu_revision = "family 6, model 143, microcode 0x2b";
+  host.cpu_isa = {"avx2", "avx512"};
+  CHECK(text_of(cpu_line(host, {})) == "OK: Some CPU (family 6, model 143, microcode 0x2b): avx2 avx512 -> ");
+  CHECK(text_of(cpu_line(host, {{"ATEN_CPU_CAPABILITY", "avx2"}, {"MKL_ENABLE_INSTRUCTIONS", "AVX2"}})) ==
+        "WARN: Some CPU (family 6, model 143, microcode 0x2b): avx2 avx512; "
+        "ATEN_CPU_CAPABILITY=avx2 MKL_ENABLE_INSTRUCTIONS=AVX2 reaches no worker -> "
+        "the knob cpu_isa caps a training, ci/cpu_classes.sh a whole host");
+  host.cpu_isa = {"avx2"};
+  host.cpu_limits = {{"ATEN_CPU_CAPABILITY", "avx2"}, {kCpuClass, "avx2"}};
+  CHECK(text_of(cpu_line(host, {{"ATEN_CPU_CAPABILITY", "avx2"}})) ==
+        "WARN: Some CPU (family 6, model 143, microcode 0x2b): avx2; workers are held to that by "
+        "ATEN_CPU_CAPABILITY=avx2 REPROBENCH_CPU_CLASS=avx2 -> "
+        "unset REPROBENCH_CPU_CLASS to measure what this CPU does");
+}
 
 TEST_CASE("little memory or room and a governor that changes the clock are warned of", "[cli]") {
   CHECK(text_of(memory_line(3'999'999'999)) == "WARN: 4.0 GB -> building a worker needs about 3 GB");

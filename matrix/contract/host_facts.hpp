@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,14 @@
 
 namespace reprobench {
 
+// Variables that keep libraries from instructions this CPU has. A shell's reach no worker, unless the first one is set:
+// it names the class of CPU that the others make of this host (ci/cpu_classes.sh). Then all of them are facts of the
+// host, and stand in the fingerprint of every worker.
+inline constexpr const char* kCpuClass = "REPROBENCH_CPU_CLASS";
+inline constexpr const char* kCpuLimits[] = {
+    "ATEN_CPU_CAPABILITY",     "DNNL_MAX_CPU_ISA",   "FBGEMM_ENABLE_INSTRUCTIONS", "GLIBC_TUNABLES",
+    "MKL_ENABLE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA", "OPENBLAS_CORETYPE"};
+
 struct HostFacts {
   std::string host_name;
   std::string os;  // "Debian GNU/Linux 12 (bookworm)"
@@ -20,8 +29,10 @@ struct HostFacts {
   std::string glibc;         // "2.36"
   std::string architecture;  // "x86_64"
   std::string cpu_model;
-  std::vector<std::string> cpu_isa;  // subset of "avx2", "avx512"
-  int cores = 1;                     // this process may use
+  std::string cpu_revision;                       // "family 25, model 17, stepping 1, microcode 0x1000065"
+  std::vector<std::string> cpu_isa;               // subset of "avx2", "avx512", "avx512_bf16", "avx512_fp16", "amx"
+  std::map<std::string, std::string> cpu_limits;  // matrix/host/cpu_limits.hpp
+  int cores = 1;                                  // this process may use
   std::int64_t memory_bytes = 0;
   std::string driver;       // "570.124.06"; empty without an NVIDIA driver
   std::string driver_cuda;  // "12.8": the newest CUDA that driver knows
@@ -39,7 +50,10 @@ struct Description<HostFacts> {
     field("glibc", host.glibc);
     field("architecture", host.architecture);
     field("cpu_model", host.cpu_model);
+    field.optional("cpu_revision", host.cpu_revision, "Family, model, stepping and microcode, where they can be read.");
     field("cpu_isa", host.cpu_isa);
+    field.optional("cpu_limits", host.cpu_limits,
+                   "Variables that make it stand for a lesser CPU; every worker has them. Absent: it is what it is.");
     field("cores", host.cores, rule::at_least(1));
     field("memory_bytes", host.memory_bytes, rule::at_least(0));
     field("driver", host.driver, "Empty without an NVIDIA driver.");

@@ -45,7 +45,8 @@
 // |         | they are held against and what changed; in comparisons the `operators` of runs that also train, |
 // |         | `on_given_values` of a source; `keep_values` and `given_values` of a replay; the trace level |
 // |         | `recent` and its segments; `legitimate_ratios` of a lockstep and of the pairs of `lockstep_bounds`, |
-// |         | `summed_terms` and `is_learned` of a lockstep; `algorithm_unknown` of a measurement |
+// |         | `summed_terms` and `is_learned` of a lockstep; `algorithm_unknown` of a measurement; of a host |
+// |         | `cpu_revision`, `cpu_limits` and more words of `cpu_isa` |
 #pragma once
 
 #include <stdexcept>

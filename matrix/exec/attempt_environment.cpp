@@ -1,6 +1,7 @@
 #include "matrix/exec/attempt_environment.hpp"
 
 #include "matrix/exec/gpu_pool.hpp"
+#include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/driver_folder.hpp"
 
 namespace reprobench {
@@ -13,6 +14,7 @@ std::map<std::string, std::string> attempt_environment(const CellRequest& reques
                                                     {"TZ", "UTC"},
                                                     {"HOME", folder.string()},
                                                     {"TMPDIR", folder.string()}};
+  environment.merge(cpu_limits());
   for (const auto& [name, value] : of_stack) environment[name] = value;
   for (const auto& [name, value] : knob_environment(knobs_of_rank(request))) environment[name] = value;
   // glibc fills memory it hands out with the complement of this byte, 0x5a, and freed memory with 0xa5.

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/host_text.hpp"
 #include "matrix/host/sysfs_topology.hpp"
 
@@ -43,7 +44,9 @@ HostFacts detect_host(const GpuInventory& gpus, const std::filesystem::path& sys
   host.glibc = gnu_get_libc_version();
   const CpuText cpu = cpu_text(content_of("/proc/cpuinfo"));
   host.cpu_model = cpu.model;
-  host.cpu_isa = cpu.isa;
+  host.cpu_revision = cpu.revision;
+  host.cpu_limits = cpu_limits();
+  host.cpu_isa = isa_within(cpu.isa, host.cpu_limits);
   host.cores = usable_cores();
   host.memory_bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   host.driver = gpus.driver;

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <list>
+#include <optional>
 
 #include <sched.h>
 #include <signal.h>
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
+#include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/detached_thread.hpp"
 #include "matrix/host/driver_folder.hpp"
 #include "matrix/host/host_text.hpp"
@@ -123,6 +126,61 @@ TEST_CASE("the CPU's instruction sets are those ATen would use", "[host]") {
   CHECK(cpu_text("model name:x\nflags:fma avx2\n").model == "x");
   CHECK(cpu_text("model name:x\nflags:fma avx2\n").isa == std::vector<std::string>{"avx2"});
   CHECK(cpu_text("").model == "unknown");
+  CHECK(cpu_text("").revision.empty());
+}
+
+TEST_CASE("a CPU's revision and the instructions beyond AVX-512 are read, each from its own line", "[host]") {
+  const CpuText xeon = cpu_text(
+      "cpu family\t: 6\nmodel\t\t: 143\nmodel name\t: Xeon\nstepping\t: 8\nmicrocode\t: 0x2b\n"
+      "flags\t\t: fma avx2 avx512f avx512dq avx512bw avx512vl avx512_bf16 amx_tile avx512_fp16\n"
+      "vmx flags\t: vnmi\n");
+  CHECK(xeon.revision == "family 6, model 143, stepping 8, microcode 0x2b");
+  CHECK(xeon.isa == std::vector<std::string>{"avx2", "avx512", "avx512_bf16", "avx512_fp16", "amx"});
+  CHECK(cpu_text("model\t: 143\nvmx flags : avx2 fma\n").revision == "model 143");
+  CHECK(cpu_text("model\t: 143\nvmx flags : avx2 fma\n").isa.empty());
+}
+
+// A variable's value as long as this lives.
+struct Variable {
+  Variable(const char* variable, const char* value) : name(variable) {
+    if (const char* before = std::getenv(name)) kept = before;
+    value == nullptr ? unsetenv(name) : setenv(name, value, 1);
+  }
+  ~Variable() { kept ? setenv(name, kept->c_str(), 1) : unsetenv(name); }
+  const char* name;
+  std::optional<std::string> kept;
+};
+
+TEST_CASE("a host stands for a lesser CPU where a class is named, and for itself whatever else is set", "[host]") {
+  std::list<Variable> clean;
+  for (const char* name : kCpuLimits) clean.emplace_back(name, nullptr);
+  const Variable unnamed(kCpuClass, nullptr);
+  const std::vector<std::string> isa = detect_host({}).cpu_isa;
+  const Variable aten("ATEN_CPU_CAPABILITY", "avx2");
+  CHECK(set_cpu_limits() == std::map<std::string, std::string>{{"ATEN_CPU_CAPABILITY", "avx2"}});
+  CHECK(detect_host({}).cpu_limits.empty());
+  CHECK(detect_host({}).cpu_isa == isa);
+  const Variable empty(kCpuClass, "");
+  CHECK(cpu_limits().empty());
+  const Variable preloaded("LD_PRELOAD", "/some.so");
+  CHECK(cpu_limits().empty());
+  const Variable named(kCpuClass, "avx2");
+  const HostFacts lesser = detect_host({});
+  CHECK(lesser.cpu_limits == std::map<std::string, std::string>{
+                                 {"ATEN_CPU_CAPABILITY", "avx2"}, {"LD_PRELOAD", "/some.so"}, {kCpuClass, "avx2"}});
+  CHECK(lesser.cpu_isa == isa_within(isa, lesser.cpu_limits));
+  CHECK(host_facts_from_json(to_json(lesser)).cpu_limits == lesser.cpu_limits);
+  CHECK(host_facts_from_json(to_json(lesser)).cpu_revision == lesser.cpu_revision);
+}
+
+TEST_CASE("of a CPU's instructions those up to the class it stands for are there", "[host]") {
+  const std::vector<std::string> all{"avx2", "avx512", "avx512_bf16", "amx"};
+  CHECK(isa_within(all, {}) == all);
+  CHECK(isa_within(all, {{kCpuClass, "avx512"}}) == std::vector<std::string>{"avx2", "avx512"});
+  CHECK(isa_within(all, {{kCpuClass, "avx2"}}) == std::vector<std::string>{"avx2"});
+  CHECK(isa_within(all, {{kCpuClass, "avx2_amd"}}) == std::vector<std::string>{"avx2"});
+  CHECK(isa_within(all, {{kCpuClass, "avx512_bf16"}}) == std::vector<std::string>{"avx2", "avx512", "avx512_bf16"});
+  CHECK(isa_within({"avx2"}, {{kCpuClass, "avx512"}}) == std::vector<std::string>{"avx2"});
 }
 
 TEST_CASE("the system's name is its pretty one", "[host]") {

@@ -11,7 +11,8 @@ std::string os_name(const std::string& os_release);
 
 struct CpuText {
   std::string model;             // "model name", or "unknown"
-  std::vector<std::string> isa;  // of "avx2", "avx512": those ATen can dispatch to
+  std::string revision;          // "family 25, model 17, stepping 1, microcode 0x1000065": what of it is there
+  std::vector<std::string> isa;  // of the words of HostFacts::cpu_isa
 };
 
 // Of a /proc/cpuinfo file, its first processor.

@@ -1,5 +1,6 @@
 #include "suites/worker/stack_probe.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -10,6 +11,7 @@
 #include <torch/version.h>
 
 #include "matrix/contract/elf_library.hpp"
+#include "matrix/contract/host_facts.hpp"
 #include "suites/worker/float32_precision.hpp"
 #include "suites/worker/mapped_libraries.hpp"
 #include "suites/worker/process_facts.hpp"
@@ -132,12 +134,9 @@ std::string relative_to(const std::string& folder, const std::string& path) {
 std::map<std::string, std::string> set_variables() {
   // MALLOC_PERTURB_ is left out on purpose: poisoned and clean runs must have equal fingerprints and equal bits. So is
   // CUDA_VISIBLE_DEVICES: two cards of one model are one kind of device.
-  static constexpr const char* kAllowed[] = {"ATEN_CPU_CAPABILITY",
-                                             "CUBLAS_WORKSPACE_CONFIG",
+  static constexpr const char* kAllowed[] = {"CUBLAS_WORKSPACE_CONFIG",
                                              "CUDA_MODULE_LOADING",
                                              "DISABLE_ADDMM_CUDA_LT",
-                                             "DNNL_MAX_CPU_ISA",
-                                             "GLIBC_TUNABLES",
                                              "LD_PRELOAD",
                                              "MALLOC_ARENA_MAX",
                                              "MALLOC_MMAP_THRESHOLD_",
@@ -159,17 +158,18 @@ std::map<std::string, std::string> set_variables() {
                                              "OMP_DYNAMIC",
                                              "OMP_NUM_THREADS",
                                              "OMP_WAIT_POLICY",
-                                             "ONEDNN_MAX_CPU_ISA",
-                                             "OPENBLAS_CORETYPE",
                                              "OPENBLAS_NUM_THREADS",
                                              "PYTORCH_CUDA_ALLOC_CONF",
                                              "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
                                              "TORCH_BLAS_PREFER_CUBLASLT",
                                              "TORCH_CUDNN_USE_HEURISTIC_MODE_B"};
   std::map<std::string, std::string> result;
-  for (const char* name : kAllowed) {
+  const auto take = [&result](const char* name) {
     if (const char* value = std::getenv(name)) result[name] = value;
-  }
+  };
+  take(kCpuClass);
+  std::ranges::for_each(kCpuLimits, take);
+  std::ranges::for_each(kAllowed, take);
   return result;
 }
 

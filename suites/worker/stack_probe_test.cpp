@@ -1,12 +1,18 @@
 #include "suites/worker/stack_probe.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
 #include <vector>
 
 #include <torch/version.h>
 
 #include "ci/catch.hpp"
+#include "matrix/contract/host_facts.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/describe.hpp"
 #include "suites/worker/mapped_libraries.hpp"
@@ -31,6 +37,30 @@ TEST_CASE("the fingerprint names the LibTorch that is mapped, with its build id"
   CHECK(fingerprint.blas_provider != "unknown");
   CHECK_FALSE(fingerprint.cpu_capability.empty());
   CHECK_FALSE(fingerprint.cpu_model.empty());
+}
+
+TEST_CASE("the fingerprint says which instructions ATen takes, and the variables that keep it from others",
+          "[worker]") {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  const std::set<std::string> words{std::istream_iterator<std::string>(cpuinfo), {}};
+  const auto has = [&](std::initializer_list<const char*> flags) {
+    return std::ranges::all_of(flags, [&](const char* flag) { return words.count(flag) == 1; });
+  };
+  const char* const capped = std::getenv("ATEN_CPU_CAPABILITY");
+  std::string expected = capped != nullptr                                             ? capped
+                         : has({"avx512f", "avx512vl", "avx512bw", "avx512dq", "fma"}) ? "avx512"
+                         : has({"avx2", "fma"})                                        ? "avx2"
+                                                                                       : "default";
+  std::ranges::transform(expected, expected.begin(), [](unsigned char c) { return std::toupper(c); });
+  CHECK(probe_stack().cpu_capability == expected);
+  for (const char* name : kCpuLimits) {
+    INFO(name);
+    CHECK((probe_stack().environment.count(name) == 1) == (std::getenv(name) != nullptr));
+  }
+  const char* const before = std::getenv(kCpuClass);
+  if (before == nullptr) setenv(kCpuClass, "some", 1);
+  CHECK(probe_stack().environment.at(kCpuClass) == std::getenv(kCpuClass));
+  if (before == nullptr) unsetenv(kCpuClass);
 }
 
 TEST_CASE("the description is a valid document that lists every model", "[worker]") {
