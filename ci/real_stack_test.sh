@@ -158,10 +158,11 @@ plant batch_stuck "$in_weight,seed=6" numerics.end_loss " loss is below "
 
 # Without a fault all is green, and the checks that the faults are for have been made.
 check_clean() {
-  passed_checks() { field clean 'sum(k["metric"].removeprefix("numerics.") in ('"$1"',) and k["status"] == "passed" for c in v["cells"] for k in c["checks"])'; }
+  passed_checks() { field layouts 'sum(k["metric"].removeprefix("numerics.") in ('"$1"',) and k["status"] == "passed" for c in v["cells"] for k in c["checks"])'; }
   expect "the clean run's verdict" passed "$(field clean 'v["word"]')"
+  expect "the verdict on layouts, going on and learning" passed "$(field layouts 'v["word"]')"
   expect "the checks between ranks, replicas and layouts" 6 "$(passed_checks '"rank_mismatches", "replica_mismatches", "layout_mismatches"')"
-  expect "the checks of going on" 2 "$(field clean 'sum("steps in two processes have the bits of" in k["sentence"] for c in v["cells"] for k in c["checks"])')"
+  expect "the checks of going on" 2 "$(field layouts 'sum("steps in two processes have the bits of" in k["sentence"] for c in v["cells"] for k in c["checks"])')"
   expect "the seeds that train what no other does" 2 "$(passed_checks '"alike_seeds"')"
 }
 
@@ -172,17 +173,17 @@ check_planted() {
 }
 
 # A fault in every repeat alike is no difference between them: the CPU adds the scattered shares in turn. On a GPU the same
-# faults are the negative control of ci/gpu.sh. Then the cells of the first two suites once more.
+# faults are the negative control of ci/gpu.sh. Then the clean run once more.
 unnoticed_and_again() {
-  local repeat scattered=() same='{c["cell_id"]: c["chain"] for c in v["cells"] if c["coordinates"]["suite"] in ("smoke", "determinism")}'
+  local repeat scattered=() same='{c["cell_id"]: c["chain"] for c in v["cells"]}'
   for repeat in 0 1 2; do
     scattered+=(--inject "kind=atomic_add,repeat=$repeat,step=2,tensor=fc1.weight,element=0")
   done
-  ends 3 "a drill that nothing notices" run again scattered --no-report --filter "suite == determinism and workload == mlp and precision == fp32" "${scattered[@]}"
+  ends 3 "a drill that nothing notices" run clean scattered --no-report --filter "suite == determinism and workload == mlp and precision == fp32" "${scattered[@]}"
   expect "the outcomes where three processes add in the same order" "['passed']" "$(field scattered '[c["outcome"] for c in v["cells"] if c["reason"] != "deselected"]')"
   expect "the processes that added so" 3 "$(field scattered 'sum("atomic_add" in a["injected"] for c in v["cells"] for a in c["attempts"])')"
 
-  run again again --no-report
+  run clean again --no-report
   expect "the verdict without the fault" passed "$(field again 'v["word"]')"
   expect "cell ids and digests of two clean runs" "$(field clean "$same")" "$(field again "$same")"
   "$reprobench" --store "$work/store" compare "$work/again" "$work/clean" --json >"$work/documents/comparisons.json"
@@ -243,11 +244,12 @@ collectives() {
 "$reprobench" --store "$work/store" stack verify "$stack"
 mkdir "$work/documents" "$work/overflow-documents" "$work/stretch-documents"
 
-matrix clean "seed not in (1, 2)"
-matrix planted "seed in (1, 2) and suite != determinism"
-matrix again "suite not in (smoke, determinism)"
+matrix clean "suite not in (smoke, determinism)"
+matrix layouts "suite in (smoke, determinism) or seed not in (1, 2)"
+matrix planted "suite == smoke or (suite != determinism and seed in (1, 2))"
 
 run clean clean
+run layouts layouts --no-report
 check_clean
 ends 1 "planted faults" run planted planted "${faults[@]}"
 check_planted
