@@ -73,10 +73,14 @@ TEST_CASE("documents that need a stack, written for the schemas", "[.documents]"
   LockstepBounds bounds;
   bounds.batches = 32;
   bounds.states = {0, 10, 20};
-  bounds.pairs = {{"threads=2", 48, 6, 1.005, "gradient/fc2.weight", ""}};
-  bounds.against = BoundsBasis{"torch-2.8.0-cu128", {{"torch", "2.8.0", "2.8.0", ""}}, "mkl", "a CPU", "AVX512"};
+  bounds.pairs = {{"threads=2", 48, 6, 1.31, "gradient/fc2.weight", {{"gradient/fc2.weight", 1.34}}, ""}};
+  bounds.against =
+      BoundsBasis{"torch-2.8.0-cu128", {{"torch", "2.8.0", "2.8.0", ""}}, "mkl", "a CPU", "AVX512", "threads: 1"};
   write("lockstep_bounds.json", to_json(bounds).dump());
   Lockstep lockstep;
+  lockstep.options.summed_terms = {{"gradient/fc1.weight", 32}};
+  lockstep.options.legitimate_ratios = {{"gradient/fc1.weight", 1.34}};
+  lockstep.options.is_learned = true;
   lockstep.tensors.resize(2);
   lockstep.tensors[0].name = "gradient/fc1.weight";
   lockstep.tensors[0].ulp_histogram = {0, 0, 0, 7};
