@@ -95,7 +95,7 @@ list() {
 # first_failure LOG: the first failed assertion with its test's name, or the end of a program that died.
 first_failure() {
   awk '
-    /^-{70,}$/ { header = ""; is_header = !is_header; next }
+    /^--------------------/ { is_header = !is_header; if (is_header) header = ""; next }
     is_header { header = header $0 "\n" }
     /: FAILED:?/ { printf "%s", header; is_found = 1 }
     is_found && /^$/ { exit }
