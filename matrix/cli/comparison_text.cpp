@@ -59,7 +59,11 @@ std::string call_text(const OperatorDivergence& divergence) {
 }
 
 std::string stretch_text(std::string_view side, const OperatorStretch& stretch) {
-  if (stretch.calls.empty()) return line("", fmt::format("{:<9} nothing: the value passes as it is", side));
+  if (stretch.calls.empty()) {
+    const char* const made = stretch.not_on_record ? "no call on record: what makes the value is no operator"
+                                                   : "nothing: the value passes as it is";
+    return line("", fmt::format("{:<9} {}", side, made));
+  }
   std::string text;
   for (const OperatorRecord& call : stretch.calls) {
     std::vector<std::string> made;

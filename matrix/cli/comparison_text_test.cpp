@@ -152,6 +152,7 @@ TEST_CASE("two stretches are shown call by call, and how they differ in kind", "
   region.measured.calls = {call_of("aten::mul", "act", 3), call_of("aten::add", "", 4)};
   region.measured.calls[1].constants.clear();
   region.measured.calls[1].outputs = {tensor_of("ff", "bfloat16")};
+  region.expected.outflow = tensor_of("ee", "float32");
   explanation.region = region;
   CHECK(explained(explanation) ==
         "  operators   2 calls against 0 make other values of equal ones\n"
@@ -159,7 +160,11 @@ TEST_CASE("two stretches are shown call by call, and how they differ in kind", "
         "float32 [2 x 3]\n"
         "                        aten::add in the forward of `-`, call 4; makes bfloat16 [2 x 3]\n"
         "              expected  nothing: the value passes as it is\n"
-        "              bfloat16 on the measured side only, float32 on the measured side only\n");
+        "              bfloat16 on the measured side only\n");
+  explanation.region->expected.not_on_record = true;
+  CHECK(explained(explanation).find("expected  no call on record: what makes the value is no operator\n") !=
+        std::string::npos);
+  explanation.region->expected.not_on_record = false;
   std::swap(explanation.region->measured, explanation.region->expected);
   explanation.region->measured.calls = {explanation.region->expected.calls[0]};
   explanation.region->expected.calls.pop_back();

@@ -13,7 +13,8 @@ namespace reprobench {
 
 bool has_both_sides(const DifferenceSource& source) {
   if (source.call) return true;
-  return source.region && source.region->measured.at.step > 0 && source.region->expected.at.step > 0;
+  const auto is_there = [](const OperatorStretch& stretch) { return stretch.at.step > 0 && !stretch.not_on_record; };
+  return source.region && is_there(source.region->measured) && is_there(source.region->expected);
 }
 
 std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_given_values) {

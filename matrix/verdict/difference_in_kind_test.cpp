@@ -49,5 +49,22 @@ TEST_CASE("every type of float that one side alone makes is told, in any output 
         "float16 on the expected side only, the constants of a view differ");
 }
 
+TEST_CASE("state that one side alone changes is told, of the side that leaves it as it is", "[region]") {
+  OperatorRegion region{{}, stretch_of({making("aten::addcdiv_", {"float32"})}), false};
+  region.measured.kept = {"fc1.weight", "fc1.bias"};
+  CHECK(difference_in_kind(region) == "the measured side leaves fc1.weight, fc1.bias as it is");
+  std::swap(region.measured, region.expected);
+  CHECK(difference_in_kind(region) == "the expected side leaves fc1.weight, fc1.bias as it is");
+}
+
+TEST_CASE("where one side's calls are not on record the types of the value are compared, and no others", "[region]") {
+  OperatorRegion region{stretch_of({}), stretch_of({making("aten::to", {"bfloat16"})}), false};
+  CHECK(difference_in_kind(region) == "bfloat16 on the expected side only");
+  region.measured.not_on_record = true;
+  CHECK(difference_in_kind(region).empty());
+  region.measured.outflow.dtype = "float16";
+  CHECK(difference_in_kind(region) == "float16 on the measured side only, float32 on the expected side only");
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -44,8 +44,12 @@ class OperatorFlow {
   // Once every partner is known.
   void note_values();
 
-  // A call in sight took or made it: one that is only part of an unmatched call does not count.
-  bool has_value(const OperatorTensor& tensor) const { return values_.count(tensor.digest) > 0; }
+  // A call in sight took or made it: one that is only part of an unmatched call does not count. `before`: it was there
+  // when that call began; kNoCall: at any time.
+  bool has_value(const OperatorTensor& tensor, std::size_t before = kNoCall) const;
+
+  // `call` made this value, or handed it on instead of what it made (contract/replay.hpp).
+  bool gave(std::size_t call, const OperatorTensor& tensor) const;
 
   bool is_read(std::size_t call) const { return is_read_[call]; }  // a later call takes what it made
   bool is_innermost(std::size_t call) const { return !calls_[call]; }
@@ -66,16 +70,24 @@ class OperatorFlow {
   std::vector<bool> is_apart_;
   std::unordered_map<std::int64_t, std::size_t> position_;
   std::unordered_map<std::string, std::vector<std::size_t>> makers_;
-  std::unordered_set<std::string> values_;
+  std::unordered_map<std::string, std::size_t> values_;  // by digest: from which call on, 0 of those that none made
+  std::unordered_map<std::size_t, std::unordered_set<std::string>>
+      handed_on_;  // what calls gave that they did not make
 };
 
 // The stretch behind one value, followed back to what both sides have, and to calls whose results are known to differ.
+// With `end` it ends at that call of the other side: what that side has only behind it flows into nothing before it. A
+// replay on given values (contract/replay.hpp) hands on there what this side's stretch has made.
 class OperatorSlice {
  public:
-  OperatorSlice(const OperatorFlow& own, const OperatorFlow& other) : own_(own), other_(other) {}
+  OperatorSlice(const OperatorFlow& own, const OperatorFlow& other, std::size_t end = kNoCall)
+      : own_(own), other_(other), end_(end) {}
 
   // Of what `reader` takes.
   OperatorStretch behind(std::size_t reader, std::size_t input);
+
+  // The same where this value does not flow into the other side's stretch: with the call that made it, if any did.
+  OperatorStretch widened(std::size_t reader, std::size_t input);
 
   // Of what `call` made, with itself.
   OperatorStretch made_by(std::size_t call, std::size_t output);
@@ -85,7 +97,18 @@ class OperatorSlice {
   bool meets_apart() const { return meets_apart_; }            // a call whose results are known to differ
   bool leaves_step() const { return leaves_step_; }            // a value that differs and that no call of the step made
 
+  // This value of the other side is one that flows into the stretch: as itself, or shown otherwise.
+  bool takes(std::size_t reader, const OperatorTensor& of_other) const;
+
  private:
+  // A value as one call made it, looked at through views; without a maker it is known by its digest.
+  struct Origin {
+    std::size_t maker = kNoCall;
+    std::string digest;
+  };
+  static Origin origin_of(const OperatorFlow& flow, std::size_t reader, OperatorTensor tensor);
+
+  bool is_shared(std::size_t maker, const OperatorTensor& tensor) const;
   void follow(std::size_t reader, const OperatorTensor& tensor);
   void take(std::size_t call);
   void follow_inputs(std::size_t call);
@@ -93,7 +116,9 @@ class OperatorSlice {
 
   const OperatorFlow& own_;
   const OperatorFlow& other_;
+  std::size_t end_;
   std::set<std::size_t> met_;
+  std::vector<Origin> inflows_;
   bool constants_differ_ = false;
   bool meets_apart_ = false;
   bool leaves_step_ = false;

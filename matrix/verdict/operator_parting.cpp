@@ -49,6 +49,14 @@ bool makes_other_values(const OperatorRecord& call) {
   });
 }
 
+// Its caller gives what it made.
+bool gives_result_of(const OperatorFlow& flow, std::size_t call) {
+  const auto& given = flow.calls[flow.parent[call]].outputs;
+  return std::ranges::any_of(flow.calls[call].outputs, [&](const OperatorTensor& made) {
+    return has_content(made) && std::ranges::find(given, made) != given.end();
+  });
+}
+
 // Gradients are clipped by a factor that their own norm gives.
 bool may_clip(const OperatorRecord& call) {
   return call.pass == "optimizer" && (call.name == "aten::mul" || call.name == "aten::mul_");
@@ -139,7 +147,9 @@ class Parting {
 
   // The inputs of two calls that are not the same, of which both sides have only their own; if there are none, the
   // first of which one side has.
-  std::vector<Places> differing_inputs(const OperatorRecord& a, const OperatorRecord& b) const {
+  std::vector<Places> differing_inputs(std::size_t i, std::size_t j) const {
+    const OperatorRecord& a = ours(i);
+    const OperatorRecord& b = theirs(j);
     std::vector<Places> of_both;
     std::vector<Places> of_one;
     if (a.inputs.empty() || b.inputs.empty()) return {};
@@ -147,8 +157,8 @@ class Parting {
       const Places places{std::min(place, a.inputs.size() - 1), std::min(place, b.inputs.size() - 1)};
       const OperatorTensor& x = a.inputs[places.first];
       const OperatorTensor& y = b.inputs[places.second];
-      const bool is_ours = has_content(x) && !expected_.has_value(x);
-      const bool is_theirs = has_content(y) && !measured_.has_value(y);
+      const bool is_ours = has_content(x) && !expected_.has_value(x, j);
+      const bool is_theirs = has_content(y) && !measured_.has_value(y, i);
       if (x == y || !(is_ours || is_theirs)) continue;
       (is_ours && is_theirs ? of_both : of_one).push_back(places);
     }
@@ -161,7 +171,7 @@ class Parting {
   void take_other_values(std::size_t pair) {
     const std::size_t i = pairs_[pair].first;
     const std::size_t j = pairs_[pair].second;
-    auto places = differing_inputs(ours(i), theirs(j));
+    auto places = differing_inputs(i, j);
     std::erase_if(places, [&](const Places& place) { return is_number_of_caller(i, j, place); });
     if (places.empty()) return;  // no pair after all
     const bool is_known = measured_.is_apart(i) || expected_.is_apart(j);
@@ -192,8 +202,8 @@ class Parting {
   // No call on record stands behind any of these inputs.
   bool nothing_made(std::size_t i, std::size_t j, const std::vector<Places>& all) const {
     return std::ranges::all_of(all, [&](const Places& places) {
-      return OperatorSlice(measured_, expected_).behind(i, places.first).calls.empty() &&
-             OperatorSlice(expected_, measured_).behind(j, places.second).calls.empty();
+      return OperatorSlice(measured_, expected_, j).behind(i, places.first).calls.empty() &&
+             OperatorSlice(expected_, measured_, i).behind(j, places.second).calls.empty();
     });
   }
 
@@ -211,9 +221,14 @@ class Parting {
   }
 
   void take_other_value(std::size_t i, std::size_t j, const Places& place) {
-    OperatorSlice our_slice(measured_, expected_);
-    OperatorSlice their_slice(expected_, measured_);
+    OperatorSlice our_slice(measured_, expected_, j);
+    OperatorSlice their_slice(expected_, measured_, i);
     OperatorRegion region{our_slice.behind(i, place.first), their_slice.behind(j, place.second)};
+    if (region.measured.calls.empty() != region.expected.calls.empty()) {
+      const bool is_ours = region.measured.calls.empty();
+      account_for_empty(is_ours ? region.measured : region.expected, is_ours ? our_slice : their_slice,
+                        is_ours ? their_slice : our_slice, is_ours ? i : j);
+    }
     const bool is_known = our_slice.meets_apart() || their_slice.meets_apart();
     const bool is_first = !found_.parts();
     if (is_known) count_apart(region);
@@ -223,6 +238,15 @@ class Parting {
       add_region(std::move(region), our_slice, their_slice);
     }
     note_met(our_slice, their_slice);
+  }
+
+  // A side without calls passes on a value that flows into the other side's stretch. Another value of it was made by a
+  // call elsewhere, which then belongs to the stretch; or by none, and what made it is not on record.
+  static void account_for_empty(OperatorStretch& empty, OperatorSlice& own, const OperatorSlice& of_other,
+                                std::size_t reader) {
+    if (of_other.takes(reader, empty.outflow)) return;
+    empty = own.widened(reader, empty.place);
+    empty.not_on_record = empty.calls.empty() && !own.meets_apart();
   }
 
   // Calls without a partner that work on values which differ already are judged by nobody, as pairs that do are.
@@ -276,6 +300,8 @@ class Parting {
       for (std::size_t i = flow.calls.size(); i-- > 0;) {
         if (flow.partner[i] != kNoCall || !flow.is_in_sight(i) || flow.is_read(i)) continue;
         if (is_bare_memory(flow, i)) continue;
+        // What a caller gives that is a source or takes what one made: it stands for this call.
+        if (flow.parent[i] != kNoCall && flow.is_apart(flow.parent[i]) && gives_result_of(flow, i)) continue;
         // Zeros for a caller's own use, one row a thread: what the caller makes of them is held against its partner's.
         if (flow.parent[i] != kNoCall && std::ranges::none_of(flow.calls[i].inputs, has_content)) continue;
         const auto& outputs = flow.calls[i].outputs;
@@ -289,6 +315,8 @@ class Parting {
     };
     OperatorRegion region{last(measured_, expected_, our_slice), last(expected_, measured_, their_slice)};
     if (region.measured.calls.empty() && region.expected.calls.empty()) return;
+    region.measured.not_on_record = region.measured.calls.empty();
+    region.expected.not_on_record = region.expected.calls.empty();
     const bool is_known = our_slice.meets_apart() || their_slice.meets_apart();
     const bool leaves = our_slice.leaves_step() || their_slice.leaves_step();
     if (is_known) count_apart(region);

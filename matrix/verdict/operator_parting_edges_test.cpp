@@ -117,10 +117,10 @@ TEST_CASE("at the end of a step a call without inputs is a source by itself, and
   CHECK(names_of(parting.sources[0].region->expected) == "aten::ones");
   const auto alone = parting_of(step("aten::zeros", false), step("", false));
   REQUIRE(alone.sources.size() == 1);
-  CHECK(names_of(alone.sources[0].region->expected) == "nothing");
+  CHECK(names_of(alone.sources[0].region->expected) == "no call on record");
   const auto reverse = parting_of(step("", false), step("aten::zeros", false));
   REQUIRE(reverse.sources.size() == 1);
-  CHECK(names_of(reverse.sources[0].region->measured) == "nothing");
+  CHECK(names_of(reverse.sources[0].region->measured) == "no call on record");
   CHECK_FALSE(parting_of(step("aten::zeros", true), step("", false)).parts());  // ends in a value of both
 }
 
@@ -140,6 +140,21 @@ TEST_CASE("memory that one side's library takes for its own use is no source at 
   CHECK(parting_of(step("aten::empty", "aten::fill_"), nothing).parts());  // that is a value
   const auto laid_out = Written(nothing).call("aten::as_strided_", {"x"}, {"x otherwise"});
   CHECK(parting_of(laid_out, nothing).parts());  // so is what the step began with
+}
+
+TEST_CASE("a call that makes its caller's result is no source at the end of a step where the caller is one",
+          "[parting]") {
+  const auto step = [](const std::string& inner, const std::string& made, const std::string& result) {
+    return Written().caller("aten::_convolution", {"x", "w"}, {result}, [&](Written& of) {
+      of.call(inner, {"x", "w"}, {made});
+    });
+  };
+  // oneDNN's own convolution against another library's.
+  const auto covered = parting_of(step("aten::nnpack", "y'", "y'"), step("aten::mkldnn", "", "y"));
+  REQUIRE(covered.sources.size() == 1);
+  CHECK(covered.sources[0].call->measured.name == "aten::_convolution");
+  CHECK(parting_of(step("aten::nnpack", "other", "y'"), step("aten::mkldnn", "", "y")).sources.size() == 2);
+  CHECK(parting_of(step("aten::nnpack", "other", "y"), step("aten::mkldnn", "", "y")).sources.size() == 1);
 }
 
 TEST_CASE("a value of several that a last call makes is told by its place", "[parting]") {

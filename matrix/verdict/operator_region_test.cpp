@@ -359,5 +359,121 @@ TEST_CASE("of two stretches the first one is found, and nothing of what inherits
   CHECK(region.expected.calls[0].module == "h.0");
 }
 
+// A replay on given values records what its calls make, and those behind them take what the other side made.
+TEST_CASE("what a call hands on behind a stretch does not flow into the stretch", "[region]") {
+  Step fused = Step().call("aten::attention", {"q", "k", "v"}, {"y'"}).call("aten::clone", {"y'"}, {"y'"}).from(0, 0);
+  fused.call("aten::mm", {"y", "p"}, {"z"}).from(0, 1).call("aten::relu", {"y"}, {"r"}).from(0, 1);
+  Step written_out = Step()
+                         .call("aten::matmul", {"q", "k"}, {"s"})
+                         .call("aten::softmax", {"s"}, {"a"})
+                         .from(0, 0)
+                         .call("aten::matmul", {"a", "v"}, {"y"})
+                         .from(0, 1)
+                         .call("aten::clone", {"y"}, {"y"})
+                         .from(0, 2);
+  written_out.call("aten::mm", {"y", "p"}, {"z"}).from(0, 3).call("aten::relu", {"y"}, {"r"}).from(0, 3);
+  const Names calls{"aten::matmul", "aten::softmax", "aten::matmul"};
+  const auto region = region_between(fused, written_out);
+  CHECK(calls_of(region.measured) == Names{"aten::attention"});
+  CHECK(calls_of(region.expected) == calls);
+  const auto reverse = region_between(written_out, fused);
+  CHECK(calls_of(reverse.measured) == calls);
+  CHECK(calls_of(reverse.expected) == Names{"aten::attention"});
+}
+
+// The backward pass keeps what softmax made, and a call that both sides make hands it on.
+TEST_CASE("what is handed on behind a stretch cuts it nowhere", "[region]") {
+  Step fused = Step().call("aten::attention", {"q", "k", "v"}, {"y'"}).call("aten::clone", {"y'"}, {"y'"}).from(0, 0);
+  fused.call("aten::to", {"kept"}, {"kept"}).call("aten::neg", {"a"}, {"n"}).from(0, 2);
+  Step written_out = Step()
+                         .call("aten::matmul", {"q", "k"}, {"s"})
+                         .call("aten::softmax", {"s"}, {"a"})
+                         .from(0, 0)
+                         .call("aten::matmul", {"a", "v"}, {"y"})
+                         .from(0, 1)
+                         .call("aten::clone", {"y"}, {"y"})
+                         .from(0, 2);
+  written_out.call("aten::to", {"a"}, {"a"}).from(0, 1).call("aten::neg", {"a"}, {"n"}).from(0, 4);
+  const auto region = region_between(fused, written_out);
+  CHECK(calls_of(region.measured) == Names{"aten::attention"});
+  CHECK(calls_of(region.expected) == Names{"aten::matmul", "aten::softmax", "aten::matmul"});
+}
+
+TEST_CASE("a value of two calls that correspond ends a stretch in whatever order they ran", "[region]") {
+  const Step fused = Step()
+                         .call("aten::fused", {"q"}, {"r'"})
+                         .call("aten::relu", {"r'"}, {"z'"})
+                         .call("aten::abs", {"c"}, {"d"})
+                         .call("aten::sum", {"c"}, {"f"})
+                         .call("aten::exp", {"b"}, {"e"})
+                         .call("aten::neg", {"e"}, {"n"});
+  const Step single = Step()
+                          .call("aten::exp", {"b"}, {"e"})
+                          .call("aten::mul", {"q", "e"}, {"r"})
+                          .call("aten::relu", {"r"}, {"z"})
+                          .call("aten::abs", {"c"}, {"d"})
+                          .call("aten::sum", {"c"}, {"f"})
+                          .call("aten::neg", {"e"}, {"n"});
+  const auto region = region_between(fused, single);
+  CHECK(calls_of(region.measured) == Names{"aten::fused"});
+  CHECK(calls_of(region.expected) == Names{"aten::mul"});
+}
+
+TEST_CASE("what two calls that correspond hand on flows into the stretch behind them", "[region]") {
+  const auto begin = [](const std::string& made) { return Step().call("aten::mm", {"x" + made, "w"}, {"a" + made}); };
+  const Step plain = begin("'").call("aten::relu", {"a"}, {"r"}).from(0, 0);
+  const Step scaled = begin("").call("aten::mul", {"a"}, {"m"}).from(0, 0).call("aten::relu", {"m"}, {"s"}).from(0, 1);
+  for (const bool swapped : {false, true}) {
+    const auto parting =
+        swapped ? partings_of_step(scaled.calls, plain.calls) : partings_of_step(plain.calls, scaled.calls);
+    REQUIRE(parting.sources.size() == 1);
+    const OperatorRegion& region = *parting.sources[0].region;
+    CHECK(names_of(swapped ? region.expected : region.measured) == "nothing");
+    CHECK(names_of(swapped ? region.measured : region.expected) == "aten::mul");
+  }
+}
+
+TEST_CASE("a value that no call made and that was not there before is not on record, and is asked for no types",
+          "[region]") {
+  const auto step = [](const std::string& value, bool is_made, const std::string& dtype) {
+    Step of;
+    of.call("aten::mm", {"x", "w"}, {"a"});
+    if (is_made) of.call("aten::mul", {"p"}, {value}).from(0, -1).of(dtype);
+    of.call("aten::add", {"a", value}, {"s" + value}).from(0, 0);
+    return of.from(1, is_made ? 1 : -1);
+  };
+  const auto region = region_between(step("p'", false, ""), step("p\"", true, "bfloat16"));
+  CHECK(region.measured.not_on_record);
+  CHECK_FALSE(region.expected.not_on_record);
+  CHECK(names_of(region.measured) == "no call on record");
+  CHECK(difference_in_kind(region).empty());
+  CHECK(region_between(step("p\"", true, "float32"), step("p'", false, "")).expected.not_on_record);
+}
+
+TEST_CASE("a value of a call elsewhere that does not flow into the other side's stretch is judged with that call",
+          "[region]") {
+  const auto step = [](bool is_made_again) {
+    Step of;
+    of.call("aten::rope", {"b"}, {"a"});
+    if (is_made_again) of.call("aten::exp", {"b"}, {"e"});
+    const std::string value = is_made_again ? "e" : "a";
+    return of.call("aten::add", {"x", value}, {"s" + value}).call("aten::neg", {"a"}, {"n"});
+  };
+  const auto region = region_between(step(false), step(true));
+  CHECK(calls_of(region.measured) == Names{"aten::rope"});
+  CHECK(calls_of(region.expected) == Names{"aten::exp"});
+  CHECK_FALSE(region.measured.not_on_record);
+}
+
+TEST_CASE("an update that no call on record makes is not on record and is asked for no types", "[region]") {
+  const Step flat = Step().call("aten::mm", {"x", "w"}, {"g"});
+  const Step written = Step(flat).in("optimizer", "w").call("aten::addcdiv_", {"w", "g"}, {"w next"});
+  const auto region = region_between(flat, written);
+  CHECK(region.measured.not_on_record);
+  CHECK_FALSE(region.expected.not_on_record);
+  CHECK(difference_in_kind(region).empty());
+  CHECK(region_between(written, flat).expected.not_on_record);
+}
+
 }  // namespace
 }  // namespace reprobench
