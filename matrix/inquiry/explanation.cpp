@@ -1,6 +1,8 @@
 #include "matrix/inquiry/explanation.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -19,7 +21,14 @@
 namespace reprobench {
 namespace {
 
-constexpr const char* kOnOneSide = "not captured: one side alone makes this value at the end of the step";
+// Of a source that only one side's calls make.
+std::string on_one_side(const OperatorRegion& region) {
+  const bool is_measured = region.measured.calls.empty();
+  const OperatorStretch& stretch = is_measured ? region.measured : region.expected;
+  const std::string_view side = kSides[is_measured ? 0 : 1];
+  if (!stretch.kept.empty()) return fmt::format("not captured: the {} side makes no value there", side);
+  return fmt::format("no call on record makes this value on the {} side: it cannot be judged by itself", side);
+}
 
 // The steps among which the first difference arose. Where every tensor is digested it is the differing one, or the one
 // before it where the step began with another parameter, which it may have where its tensors are not on record; at
@@ -79,6 +88,7 @@ class Explainer {
       if (parting.sources.empty()) continue;
       take(std::move(parting));
       parted_step_ = step;
+      look_at_what_is_kept();
       our_calls_ = our_calls;
       their_calls_ = their_calls;
       if (result_.calls_apart > 0) given_ = calls_to_give(our_calls, their_calls);
@@ -99,6 +109,55 @@ class Explainer {
         take_further(std::move(source), false);
       }
     }
+  }
+
+  // Calls at the end of a step that one side alone makes: the other one makes the values otherwise, or not at all. That
+  // the states after the step say.
+  void look_at_what_is_kept() {
+    std::vector<OperatorRegion*> regions;
+    const auto add = [&](DifferenceSource& source) {
+      if (!source.region) return;
+      const OperatorRegion& region = *source.region;
+      const bool is_at_end = region.measured.at.step == 0 || region.expected.at.step == 0;
+      if (is_at_end) regions.push_back(&*source.region);
+    };
+    add(result_);
+    for (FurtherSource& source : result_.further_sources) add(source);
+    if (regions.empty()) return;
+    const auto kept = kept_states();
+    for (OperatorRegion* region : regions) {
+      OperatorStretch& stretch = region->measured.calls.empty() ? region->measured : region->expected;
+      stretch.kept = kept[region->measured.calls.empty() ? 0 : 1];
+      stretch.not_on_record = stretch.kept.empty();
+    }
+    for (FurtherSource& source : result_.further_sources) source.no_budget = not_captured(source);
+  }
+
+  // What the measured side leaves as it is in that step and the expected one changes; and the other way round.
+  std::array<std::vector<std::string>, 2> kept_states() {
+    const auto step_with_states = [&](const std::filesystem::path& folder) {
+      Replay replay = parted_step_from(folder);
+      replay.snapshots_after = {parted_step_ - 1, parted_step_};
+      return replay;
+    };
+    const auto outcomes = run_both("states", step_with_states(measured_folder_), step_with_states(expected_folder_));
+    std::array<std::vector<std::string>, 2> kept;
+    std::array<std::map<std::string, bool>, 2> changed;
+    for (const std::size_t side : {0, 1}) {
+      const auto before = tensors_left_in(outcomes[side].folder, snapshot_file(parted_step_ - 1));
+      const auto after = tensors_left_in(outcomes[side].folder, snapshot_file(parted_step_));
+      for (const TensorView& tensor : after.tensors()) {
+        const TensorView* old = find_tensor(before.tensors(), tensor.name);
+        changed[side][tensor.name] = old == nullptr || !std::ranges::equal(old->bytes, tensor.bytes);
+      }
+    }
+    for (const std::size_t side : {0, 1}) {
+      for (const auto& [name, is_changed] : changed[side]) {
+        const auto other = changed[1 - side].find(name);
+        if (!is_changed && other != changed[1 - side].end() && other->second) kept[side].push_back(name);
+      }
+    }
+    return kept;
   }
 
   void take_further(OperatorParting source, bool on_given_values) {
@@ -145,13 +204,13 @@ class Explainer {
 
   static std::string not_captured(const FurtherSource& source) {
     if (!source.inputs_agree) return "its inputs differ already";
-    if (!has_both_sides(source)) return kOnOneSide;
+    if (!has_both_sides(source)) return on_one_side(*source.region);
     return fmt::format("not captured: a replay captures {} calls and {} MiB at most", kMostCaptures,
                        kMostCaptureBytes >> 20);
   }
 
   void judge_sources() {
-    if (result_.region && !has_both_sides(result_)) result_.no_budget = kOnOneSide;
+    if (result_.region && !has_both_sides(result_)) result_.no_budget = on_one_side(*result_.region);
     const auto sources = sources_to_capture(result_);
     const bool keeps_values = !given_.calls.empty() && given_.bytes <= kKeptBesideCaptures;
     const auto expected_folder =

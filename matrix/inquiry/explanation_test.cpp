@@ -449,5 +449,46 @@ TEST_CASE("no number of sides with other workloads is compared", "[explanation]"
   CHECK_FALSE(comparison.trace.first);
 }
 
+const std::function<double(double, Rounding)> kAsItIs = [](double value, Rounding) { return value; };
+
+TEST_CASE("an update that no call on record makes is judged by the steps against fp64, and said not to be on record",
+          "[explanation]") {
+  const double factor = GENERATE(1.0, 1.001);  // of the step's size
+  const bool is_measured = GENERATE(true, false);
+  ScriptedReplays replays;
+  replays.stacks[is_measured ? "stack-b" : "stack-a"] = {
+      {"flat update", 1, std::numeric_limits<std::int64_t>::max(), 0, times(factor)}};
+  const auto comparison = compare_stacks(replays, explained(8));
+  REQUIRE(comparison.explanation);
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.region);
+  const std::string side = is_measured ? "measured" : "expected";
+  CHECK(names_of(is_measured ? found.region->measured : found.region->expected) == "no call on record");
+  CHECK(found.no_budget ==
+        "no call on record makes this value on the " + side + " side: it cannot be judged by itself");
+  REQUIRE(found.headline);
+  CHECK(has(found.headline->sentence, found.no_budget));
+  if (factor == 1) CHECK(found.headline->word == ExplainedWord::rounding);
+  if (factor != 1 && is_measured) CHECK(found.headline->word == ExplainedWord::defect);
+  CHECK(compare_stacks(replays, explained(0)).explanation->headline->word == ExplainedWord::undecided);
+}
+
+TEST_CASE("an update that one side leaves out is another computation, be the others on record or not",
+          "[explanation]") {
+  const bool is_flat = GENERATE(true, false);
+  const bool is_measured = GENERATE(true, false);
+  ScriptedReplays replays;
+  auto& deviations = replays.stacks[is_measured ? "stack-b" : "stack-a"];
+  deviations = {{"no update fc2.bias", 2, 2, 0, kAsItIs}};
+  if (is_flat) deviations.push_back({"flat update", 2, 2, 0, kAsItIs});
+  const auto comparison = compare_stacks(replays, explained());
+  REQUIRE(comparison.explanation);
+  const Explanation& found = *comparison.explanation;
+  REQUIRE(found.headline);
+  CHECK(found.headline->word == ExplainedWord::another_computation);
+  CHECK(has(found.headline->sentence, std::string("the ") + (is_measured ? "measured" : "expected") +
+                                          " side leaves fc2.bias, fc2.bias.exp_avg as it is"));
+}
+
 }  // namespace
 }  // namespace reprobench

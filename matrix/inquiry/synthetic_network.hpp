@@ -60,7 +60,8 @@ inline double next_up(double value, Rounding round) {
 // forward fc1 aten::addmm"; what is changed between operators: "input", "parameter NAME" before a step, "gradient NAME"
 // before the update, "moment NAME" after it. "decomposed act": the ReLU is made by three calls, a product by three, a
 // quotient by three and a ReLU; `change` makes the second three. "doubled NAME": the update takes half of twice the
-// moment; `change` makes the two. "cast fc1": its output goes through bfloat16 and back.
+// moment; `change` makes the two. "cast fc1": its output goes through bfloat16 and back. "flat update": what updates
+// all parameters is on record by no call, and rounds otherwise; `change` makes the step's size. "no update NAME": none.
 struct Deviation {
   std::string site;
   std::int64_t first_step = 1;
@@ -366,8 +367,23 @@ class SyntheticNetwork {
     gradients_of("fc1", x, of_hidden);
   }
 
+  // As one loop over all parameters does it, which calls no operator.
+  void update_off_record(const std::string& name) {
+    SyntheticTensor size{{1}, {0.1}};
+    deviate("flat update", size);
+    SyntheticTensor& kept = state_.at(moment(name));
+    kept = elementwise(kept, gradients.at(name), round_, [](double m, double g) { return 0.9 * m + g; });
+    SyntheticTensor& value = state_.at(name);
+    value = elementwise(value, kept, round_, [&](double p, double m) { return p - round_(size.values.front() * m); });
+  }
+
   void update() {
     for (const std::string& name : parameters_) {
+      if (is_asked("no update " + name)) continue;
+      if (is_asked("flat update")) {
+        update_off_record(name);
+        continue;
+      }
       const SyntheticTensor old_moment = state_.at(moment(name));
       const SyntheticTensor& gradient = gradients.at(name);
       const SyntheticTensor fresh = call("optimizer", name, "aten::lerp_", {old_moment, gradient}, [&](Rounding round) {
