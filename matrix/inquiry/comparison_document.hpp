@@ -194,6 +194,8 @@ struct DifferenceSource {
   std::optional<ModuleJudgement> module;  // of a region without a call
   bool on_given_values = false;           // it takes values that differ already, and was judged on the expected side's
   bool is_captured_otherwise = false;     // not in the document: `no_budget` says it, the headline what comes of it
+  bool gradients_deny_it = false;         // not in the document either: nor is what fp64 makes of the region held
+                                          // against it; headline.cpp
 };
 
 // One behind the first.

@@ -103,6 +103,41 @@ bool only_pooling_contradicts(const Explanation& explanation) {
          is_within_bound(explanation) && std::ranges::all_of(explanation.further_sources, is_within_bound);
 }
 
+// Calls correspond by name and shape where their values differ. One release scales both factors before a product and
+// another one what it gives: then the products of their backward passes are pairs, and the values they take are two
+// times apart by right. A backward pass makes gradients and nothing else: what is this far apart in earnest, the
+// gradients of the same step show, for they are held to a few roundings.
+constexpr double kShownByGradientsRel = 1e-3;
+
+bool gradients_deny(const DifferenceSource& source, const Explanation& explanation) {
+  const auto& lockstep = explanation.lockstep;
+  if (source.call || !source.region || !source.module || !source.budget || !source.budget->forms_apart_rel)
+    return false;
+  if (!lockstep || lockstep->word != LockstepWord::rounding || !explanation.lockstep_state) return false;
+  const std::int64_t before = *explanation.lockstep_state;
+  const auto is_held = [&](const OperatorStretch& stretch) {
+    return stretch.is_taken && stretch.at.pass == "backward" && stretch.at.step > before &&
+           stretch.at.step <= before + lockstep->batches;
+  };
+  return is_held(source.region->measured) && is_held(source.region->expected) &&
+         *source.budget->forms_apart_rel >= kShownByGradientsRel && difference_in_kind(*source.region).empty() &&
+         !reprobench::is_beyond(source.module->measured) && !reprobench::is_beyond(source.module->expected);
+}
+
+void believe_gradients(DifferenceSource& source, const Explanation& explanation) {
+  if (!gradients_deny(source, explanation)) return;
+  source.gradients_deny_it = true;
+  ModuleJudgement& module = *source.module;
+  module.word = ExplainedWord::undecided;
+  module.farther = "";
+  module.farther_factor.reset();
+  module.sentence = fmt::format(
+      "{} (backward): in fp64 the values that {} takes on the two sides are {:.2e} apart, and no gradient of the same "
+      "step shows it: the two calls have a name and a shape in common, not a value",
+      module.module.empty() ? "a stretch of no module" : fmt::format("`{}`", module.module),
+      source.region->measured.at.name, *source.budget->forms_apart_rel);
+}
+
 // With what the steps against fp64 say to it.
 Headline with_lockstep(const DifferenceSource& source, const Explanation& explanation) {
   const std::optional<Lockstep>& lockstep = explanation.lockstep;
@@ -195,7 +230,7 @@ Headline headline_of(const DifferenceSource& source, const Explanation& explanat
   } else {
     headline = with_lockstep(source, explanation);
   }
-  if (source.budget) {
+  if (source.budget && !source.gradients_deny_it) {
     const std::string farther = farther_side(*source.budget);
     const bool is_said = headline.sentence.find(farther) != std::string::npos;  // by a module's own sentence
     if (!farther.empty() && !is_said) headline.sentence += "; " + farther;
@@ -216,6 +251,8 @@ const DifferenceSource& blamed_source(const Explanation& explanation) {
 }
 
 void give_headlines(Explanation& explanation) {
+  believe_gradients(explanation, explanation);
+  for (FurtherSource& source : explanation.further_sources) believe_gradients(source, explanation);
   for (FurtherSource& source : explanation.further_sources) {
     source.headline = headline_of(source, explanation);
   }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "ci/catch.hpp"
+#include "matrix/inquiry/module_judgement.hpp"
 
 namespace reprobench {
 namespace {
@@ -287,6 +288,60 @@ TEST_CASE("no call behind a state that differed before is blamed for what the st
   CHECK_FALSE(headline_of(explanation));
   give_headlines(explanation);
   CHECK(to_string(explanation.further_sources[0].headline.word) == to_string(explanation.lockstep->word));
+}
+
+// Attention that scales its factors before the product against one that scales the product: two products are a pair in
+// the backward pass, and what they take is three times apart by right.
+Explanation of_calls_named_alike() {
+  Explanation explanation = of_one_call();
+  explanation.call.reset();
+  explanation.lockstep_state = 4;
+  explanation.lockstep->batches = 2;
+  OperatorRegion& region = explanation.region.emplace();
+  for (OperatorStretch* stretch : {&region.measured, &region.expected}) {
+    stretch->outflow = {"float32", {2}, std::string(32, 'a')};
+    stretch->at.name = "aten::bmm";
+    stretch->at.pass = "backward";
+    stretch->at.step = 5;
+    stretch->calls.emplace_back().pass = "backward";
+  }
+  explanation.budget->measured_error_rel = 3;
+  explanation.budget->forms_apart_rel = 3;
+  judge_module(explanation, {}, {});
+  REQUIRE(explanation.module->word == ExplainedWord::another_computation);
+  return explanation;
+}
+
+TEST_CASE("what the backward passes' values lie apart in earnest is denied by gradients that do not show it",
+          "[headline]") {
+  Explanation explanation = of_calls_named_alike();
+  CHECK(told(explanation) ==
+        "rounding: by the steps against fp64 alone; at a stretch of no module (backward): in fp64 the values that "
+        "aten::bmm takes on the two sides are 3.00e+00 apart, and no gradient of the same step shows it: the two calls "
+        "have a name and a shape in common, not a value");
+  give_headlines(explanation);
+  CHECK(explanation.module->word == ExplainedWord::undecided);
+  CHECK(explanation.module->farther.empty());
+  FurtherSource& behind = explanation.further_sources.emplace_back();
+  static_cast<DifferenceSource&>(behind) = of_calls_named_alike();
+  CHECK(headline_of(explanation)->word == ExplainedWord::rounding);
+}
+
+TEST_CASE("gradients deny nothing that they might not show", "[headline]") {
+  Explanation explanation = of_calls_named_alike();
+  OperatorRegion& region = *explanation.region;
+  SECTION("so small that rounding hides it") { explanation.budget->forms_apart_rel = 0.99e-3; }
+  SECTION("a value that the forward pass takes") { region.expected.at.pass = "forward"; }
+  SECTION("a value that the update takes") { region.measured.at.pass = "optimizer"; }
+  SECTION("a value that nothing takes") { region.measured.is_taken = false; }
+  SECTION("of a step before those that are held against fp64") { region.measured.at.step = 4; }
+  SECTION("of a step behind them") { region.expected.at.step = 7; }
+  SECTION("no step is held against fp64") { explanation.lockstep.reset(); }
+  SECTION("the steps do not decide") { explanation.lockstep->word = LockstepWord::undecided; }
+  SECTION("the steps show a defect") { explanation.lockstep->word = LockstepWord::defect; }
+  SECTION("another type") { region.measured.outflow.dtype = "bfloat16"; }
+  SECTION("a call beyond its bound") { explanation.module->measured.of_bound = 1.5; }
+  CHECK(headline_of(explanation)->word == ExplainedWord::another_computation);
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ std::string other_question(const DifferenceSource& source) {
     if (!kind.empty()) return kind;
   }
   const auto& budget = source.budget;
-  if (budget && budget->forms_apart_rel && !(*budget->forms_apart_rel <= kSameFormRel)) {
+  if (budget && !source.gradients_deny_it && budget->forms_apart_rel && !(*budget->forms_apart_rel <= kSameFormRel)) {
     return fmt::format("in fp64, on equal values, the two sides are {:.2e} apart", *budget->forms_apart_rel);
   }
   return "";
