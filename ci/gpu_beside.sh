@@ -44,7 +44,8 @@ measure() {
   fi
   timeout --kill-after=2 "$left" "${@:2}" >"$out/$name.out" 2>"$out/$name.log" || ended=$?
   if [ "$ended" -eq 0 ] && tail -n 1 "$out/$name.out" | grep '^{.*}$' >"$out/$name.json"; then return; fi
-  without "$name" "ended with $ended within $left s: $(tail -n 1 "$out/$name.log")"
+  # Its own last words: a script of ours says behind them which line ended it.
+  without "$name" "ended with $ended within $left s: $({ grep -v ': ended with [0-9]* by `' "$out/$name.log" || true; } | tail -n 1)"
 }
 
 worker=$(find "$stacks" -path "*/$stack-*/workers/*/reprobench-worker" -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2-)
