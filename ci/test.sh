@@ -18,7 +18,7 @@ build() { cmake --preset "$1" && cmake --build --preset "${2:-$1}"; }
 # longest wait for processes.
 unit_tests() { counted_ctest --preset "$1" --parallel $((cores + 1)); }
 
-ci/cpu_classes.sh --list | head -n 1
+ci/cpu_classes.sh --list | sed -n 1p
 ci/packages.sh test
 begin_steps "$PWD/build-ci/logs"
 if [ "$quick" = no ]; then early "wheels fetched" ci/fetch_wheels.sh torch-2.9.0-cu128 torch-2.11.0-cu130+gpu; fi
