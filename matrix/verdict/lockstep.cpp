@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/document/reader.hpp"
+#include "matrix/stats/robust.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
@@ -121,34 +122,53 @@ void count_differences(TensorEvidence& evidence) {
   result.ulp_histogram = used_buckets(histogram);
 }
 
-// E, S and their inputs of every batch; keeps the worst. Returns the errors for pooling.
-BatchErrors measure(const RoleRms& rms, const PrecisionBounds& bounds, double order_error, TensorEvidence& evidence) {
+// The errors of every batch: of the candidate, of the reference, and what lies between the two.
+struct MeasuredErrors {
+  BatchErrors to_exact;
+  std::vector<double> delta;
+};
+
+MeasuredErrors measured_errors(const RoleRms& rms, const TensorEvidence& evidence) {
+  MeasuredErrors errors;
+  for (std::size_t batch = 0; batch < evidence.batches.size(); ++batch) {
+    const BatchSums& sums = evidence.batches[batch];
+    const double g = rms.at({role_of(evidence.result.name), batch});
+    const std::int64_t n = sums.difference.count;
+    errors.to_exact.candidate.push_back(
+        relative_l2(sums.candidate.error_squares, sums.candidate.reference_squares, n, g));
+    errors.to_exact.reference.push_back(
+        relative_l2(sums.reference.error_squares, sums.reference.reference_squares, n, g));
+    errors.delta.push_back(relative_l2(sums.difference.difference_squares, sums.difference.reference_squares, n, g));
+  }
+  return errors;
+}
+
+// E, S and their inputs of the worst batch. Two sides that add up in other orders draw their errors independently, and in one
+// batch of many the reference is lucky: there its usual error stands for it.
+void keep_worst_batch(const RoleRms& rms, const PrecisionBounds& bounds, double order_error,
+                      const MeasuredErrors& errors, TensorEvidence& evidence) {
   LockstepTensor& result = evidence.result;
-  BatchErrors errors;
+  const double usual_error = order_error > 0 ? median(errors.to_exact.reference) : 0;
   for (std::size_t batch = 0; batch < evidence.batches.size(); ++batch) {
     const BatchSums& sums = evidence.batches[batch];
     const double g = rms.at({role_of(result.name), batch});
-    const std::int64_t n = sums.difference.count;
-    const double e_x = relative_l2(sums.candidate.error_squares, sums.candidate.reference_squares, n, g);
-    const double e_r = relative_l2(sums.reference.error_squares, sums.reference.reference_squares, n, g);
-    const double delta = relative_l2(sums.difference.difference_squares, sums.difference.reference_squares, n, g);
-    const double floor = noise_floor(sums.candidate.reference_squares, n, g, std::max(bounds.phi, order_error));
-    const ErrorBudget budget = error_budget(e_x, e_r, delta, floor);
+    const double e_x = errors.to_exact.candidate[batch];
+    const double e_r = errors.to_exact.reference[batch];
+    const double floor = noise_floor(sums.candidate.reference_squares, sums.difference.count, g,
+                                     std::max(bounds.phi, order_error));
+    const ErrorBudget budget = error_budget(e_x, e_r, errors.delta[batch], std::max(floor, usual_error));
     if (batch == 0 || budget.error_ratio > result.error_ratio) {
       result.worst_batch = static_cast<int>(batch);
       result.e_x = e_x;
       result.e_r = e_r;
-      result.delta = delta;
+      result.delta = errors.delta[batch];
       result.error_ratio = budget.error_ratio;
     }
     // delta is relative to r, both errors to h: in low precision the two norms differ by up to e_r.
     result.triangle = std::max(result.triangle, budget.triangle * (1 - std::min(e_r, 0.1)));
-    errors.candidate.push_back(e_x);
-    errors.reference.push_back(e_r);
   }
   result.error_ratio_bound =
       evidence.batches[0].difference.count < kSmallTensor ? bounds.max_ratio_small : bounds.max_ratio;
-  return errors;
 }
 
 bool fp64_is_finite_where_stacks_are_not(const TensorEvidence& evidence) {
@@ -184,8 +204,9 @@ void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const Allow
     return result.equal_bits ? settle(evidence, LockstepWord::rounding, "equal bits")
                              : settle(evidence, LockstepWord::defect, "bits differ, and integers are not rounded");
   }
-  const BatchErrors errors = measure(rms, bounds, allowance.order_error_rel, evidence);
-  const auto ratio = pooled_ratio(errors, evidence.batches[0].difference.count, unit_roundoff_of(type));
+  const MeasuredErrors errors = measured_errors(rms, evidence);
+  keep_worst_batch(rms, bounds, allowance.order_error_rel, errors, evidence);
+  const auto ratio = pooled_ratio(errors.to_exact, evidence.batches[0].difference.count, unit_roundoff_of(type));
   if (ratio) result.pooled = PooledJudgement{*ratio, decide_pooled(*ratio, allowance.pooled)};
   if (result.nan_mismatches + result.inf_mismatches > 0) {
     settle(evidence, LockstepWord::defect,

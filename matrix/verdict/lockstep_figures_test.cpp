@@ -290,6 +290,28 @@ TEST_CASE("class B2 allows what an order of summation may leave in a long sum, a
   CHECK(runs.judge(options).word == LockstepWord::defect);
 }
 
+TEST_CASE("a batch in which the reference is lucky is held against its usual error, where orders differ", "[lockstep]") {
+  const auto judged = [](const std::vector<std::pair<double, double>>& errors, std::int64_t terms) {
+    Runs runs;
+    for (std::size_t batch = 0; batch < errors.size(); ++batch) {
+      add_five(runs, batch, "gradient/w", errors[batch].first, errors[batch].second);
+    }
+    LockstepOptions options;
+    if (terms > 0) options.summed_terms = {{"gradient/w", terms}};
+    return runs.judge(options).tensors.at(0);
+  };
+  const double e = 0x1p-15;
+  const std::vector<std::pair<double, double>> lucky = {{e, e}, {e, e / 4}, {e, e}};
+  CHECK(judged(lucky, 0).error_ratio == Approx(4));
+  CHECK(judged(lucky, 0).word == LockstepWord::defect);
+  CHECK(judged(lucky, 16).error_ratio == Approx(1));
+  CHECK(judged(lucky, 16).word == LockstepWord::rounding);
+  // The candidate's own excess in one batch is not excused, nor is a whole run by one bad batch of the reference.
+  CHECK(judged({{e, e}, {4 * e, e / 4}, {e, e}}, 16).error_ratio == Approx(4));
+  CHECK(judged({{4 * e, e}, {4 * e, 64 * e}, {4 * e, e}}, 16).error_ratio == Approx(4));
+  CHECK(judged({{4 * e, e}, {4 * e, 64 * e}, {4 * e, e}}, 16).word == LockstepWord::defect);
+}
+
 TEST_CASE("three runs that are not of one tensor are told by S", "[lockstep]") {
   Runs runs;
   runs.add(0, "gradient/w", {3, 4}, {0, 0x1p-10}, {-2.9, -3.9});  // the reference is a tenth of the others
