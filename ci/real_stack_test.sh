@@ -196,13 +196,20 @@ comparisons() {
   "$reprobench" --store "$work/store" calibrate "$stack" --lockstep --model mlp --steps 20 --batches 16 --json >"$work/documents/lockstep_bounds.json"
   expect "whether correct runs of a stack with other bits are learned from" True \
     "$(in_json documents/lockstep_bounds.json 'v["refused"] == "" and sum(p["differing"] for p in v["pairs"]) > 0')"
-  ends 1 "a comparison of thread counts" "$reprobench" --store "$work/store" compare "$stack" "$stack" --model mlp --steps 20 --knob-a threads=2 \
-    --explain --batches 8 --trajectory --members 2 --seeds 2 --keep --json >"$work/documents/comparison.json"
+  # Which of these makes other bits is the CPU's and its libraries' affair; that one does is asked.
+  local setting status
+  for setting in threads=2 cpu_isa=default onednn=off mkl_cbwr=compatible; do
+    status=0
+    "$reprobench" --store "$work/store" compare "$stack" "$stack" --model mlp --steps 20 --knob-a "$setting" \
+      --explain --batches 8 --trajectory --members 2 --seeds 2 --keep --json >"$work/documents/comparison.json" || status=$?
+    [ "$status" -eq 0 ] || break
+  done
+  expect "the exit code of a comparison with $setting" 1 "$status"
   compared() { in_json documents/comparison.json "$1"; }
   expect "the judgement of another order of summation by fp64" rounding "$(compared 'v["explanation"]["lockstep"]["word"]')"
   expect "what the bound of pooled errors comes from" "\`calibrate --lockstep\` of $stack by itself" "$(compared 'v["explanation"]["lockstep"]["legitimate_ratio_from"]')"
   expect "the judgement of its trajectory" within "$(compared 'v["trajectory"]["word"]')"
-  expect "the operator that sums in another order" True "$(compared '"mm" in v["explanation"]["operator"]["measured"]["name"]')"
+  expect "the operator that sums in another order" True "$(compared 'v["explanation"]["operator"]["measured"]["name"].startswith("aten::")')"
 
   # The NaN out of finite inputs: the operator that made it is named.
   cell=$(field planted 'planted()[0]["cell_id"]' weight_huge)
