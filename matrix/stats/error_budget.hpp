@@ -1,10 +1,11 @@
 // Rounding or defect: the error of a candidate against that of a trusted stack, both measured against an fp64 rerun.
 //
 // One batch, class B2: E = e_x / max(e_r, phi) within a coarse bound; every legitimate order of summation passes, gross
-// defects fail. Where the two add up in other orders, e_r is at least its median over the batches: in one batch of many
-// the reference is lucky (measured: 1.6e-6 where 2.0e-6 is usual, E 2.2 of two correct runs). A defect of the size of a rounding passes any such bound. It is found by pooling K batches from one
-// state: E = RMS of e_x / RMS of e_r concentrates as K grows, while the excess of a defect stays. (Measured on real
-// stacks, K = 32: legitimate differences up to 1.04, defects from 1.24 in some tensor.)
+// defects fail. Where the two add up in other orders, e_r is at least that of the reference's worst batch, up to twice
+// its median: in one batch of many one side is lucky and the other is not (measured: E 2.2 of two correct runs). A
+// defect of the size of a rounding passes any such bound. It is found by pooling K batches from one state: E = RMS of
+// e_x / RMS of e_r concentrates as K grows, while the excess of a defect stays. (Measured on real stacks, K = 32:
+// legitimate differences up to 1.04, defects from 1.24 in some tensor.)
 //
 // The pooled bound. ln E is half the log of a ratio of means over batches. Its standard error s comes from leaving out
 // one batch at a time (jackknife, K - 1 degrees of freedom), so nothing is assumed about how errors spread over batches

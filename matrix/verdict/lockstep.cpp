@@ -143,20 +143,26 @@ MeasuredErrors measured_errors(const RoleRms& rms, const TensorEvidence& evidenc
   return errors;
 }
 
-// E, S and their inputs of the worst batch. Two sides that add up in other orders draw their errors independently, and in one
-// batch of many the reference is lucky: there its usual error stands for it.
+// What the reference's error is taken to be, at least, where the two add up in other orders. Their errors are then
+// drawn apart, and in one batch of many the reference is lucky or the candidate is not: it may be as unlucky as the
+// reference was in its own worst batch. One broken batch of the reference excuses no more than twice its median.
+double usual_error(const std::vector<double>& reference) {
+  return std::min(*std::max_element(reference.begin(), reference.end()), 2 * median(reference));
+}
+
+// E, S and their inputs of the worst batch.
 void keep_worst_batch(const RoleRms& rms, const PrecisionBounds& bounds, double order_error,
                       const MeasuredErrors& errors, TensorEvidence& evidence) {
   LockstepTensor& result = evidence.result;
-  const double usual_error = order_error > 0 ? median(errors.to_exact.reference) : 0;
+  const double least = order_error > 0 ? usual_error(errors.to_exact.reference) : 0;
   for (std::size_t batch = 0; batch < evidence.batches.size(); ++batch) {
     const BatchSums& sums = evidence.batches[batch];
     const double g = rms.at({role_of(result.name), batch});
     const double e_x = errors.to_exact.candidate[batch];
     const double e_r = errors.to_exact.reference[batch];
-    const double floor = noise_floor(sums.candidate.reference_squares, sums.difference.count, g,
-                                     std::max(bounds.phi, order_error));
-    const ErrorBudget budget = error_budget(e_x, e_r, errors.delta[batch], std::max(floor, usual_error));
+    const double floor =
+        noise_floor(sums.candidate.reference_squares, sums.difference.count, g, std::max(bounds.phi, order_error));
+    const ErrorBudget budget = error_budget(e_x, e_r, errors.delta[batch], std::max(floor, least));
     if (batch == 0 || budget.error_ratio > result.error_ratio) {
       result.worst_batch = static_cast<int>(batch);
       result.e_x = e_x;
