@@ -143,6 +143,13 @@ MeasuredErrors measured_errors(const RoleRms& rms, const TensorEvidence& evidenc
   return errors;
 }
 
+// What may lie between the sides in one tensor.
+struct Allowance {
+  PooledOptions pooled;
+  bool orders_differ = false;
+  double order_error_rel = 0;  // 0 too where the terms of this tensor are not on record
+};
+
 // What the reference's error is taken to be, at least, where the two add up in other orders. Their errors are then
 // drawn apart, and in one batch of many the reference is lucky or the candidate is not: it may be as unlucky as the
 // reference was in its own worst batch. One broken batch of the reference excuses no more than twice its median.
@@ -151,17 +158,17 @@ double usual_error(const std::vector<double>& reference) {
 }
 
 // E, S and their inputs of the worst batch.
-void keep_worst_batch(const RoleRms& rms, const PrecisionBounds& bounds, double order_error,
+void keep_worst_batch(const RoleRms& rms, const PrecisionBounds& bounds, const Allowance& allowance,
                       const MeasuredErrors& errors, TensorEvidence& evidence) {
   LockstepTensor& result = evidence.result;
-  const double least = order_error > 0 ? usual_error(errors.to_exact.reference) : 0;
+  const double least = allowance.orders_differ ? usual_error(errors.to_exact.reference) : 0;
   for (std::size_t batch = 0; batch < evidence.batches.size(); ++batch) {
     const BatchSums& sums = evidence.batches[batch];
     const double g = rms.at({role_of(result.name), batch});
     const double e_x = errors.to_exact.candidate[batch];
     const double e_r = errors.to_exact.reference[batch];
-    const double floor =
-        noise_floor(sums.candidate.reference_squares, sums.difference.count, g, std::max(bounds.phi, order_error));
+    const double floor = noise_floor(sums.candidate.reference_squares, sums.difference.count, g,
+                                     std::max(bounds.phi, allowance.order_error_rel));
     const ErrorBudget budget = error_budget(e_x, e_r, errors.delta[batch], std::max(floor, least));
     if (batch == 0 || budget.error_ratio > result.error_ratio) {
       result.worst_batch = static_cast<int>(batch);
@@ -183,14 +190,8 @@ bool fp64_is_finite_where_stacks_are_not(const TensorEvidence& evidence) {
   });
 }
 
-// What may lie between the sides in one tensor.
-struct Allowance {
-  PooledOptions pooled;
-  double order_error_rel = 0;
-};
-
 Allowance allowance_of(const std::string& tensor, const LockstepOptions& options, int judged) {
-  Allowance allowance{{judged, options.alpha, options.legitimate_ratio}};
+  Allowance allowance{{judged, options.alpha, options.legitimate_ratio}, !options.summed_terms.empty()};
   if (const auto own = options.legitimate_ratios.find(tensor); own != options.legitimate_ratios.end()) {
     allowance.pooled.legitimate_ratio = own->second;
   }
@@ -211,7 +212,7 @@ void judge_tensor(const RoleRms& rms, const PrecisionBounds& bounds, const Allow
                              : settle(evidence, LockstepWord::defect, "bits differ, and integers are not rounded");
   }
   const MeasuredErrors errors = measured_errors(rms, evidence);
-  keep_worst_batch(rms, bounds, allowance.order_error_rel, errors, evidence);
+  keep_worst_batch(rms, bounds, allowance, errors, evidence);
   const auto ratio = pooled_ratio(errors.to_exact, evidence.batches[0].difference.count, unit_roundoff_of(type));
   if (ratio) result.pooled = PooledJudgement{*ratio, decide_pooled(*ratio, allowance.pooled)};
   if (result.nan_mismatches + result.inf_mismatches > 0) {

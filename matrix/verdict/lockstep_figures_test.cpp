@@ -292,13 +292,14 @@ TEST_CASE("class B2 allows what an order of summation may leave in a long sum, a
 
 TEST_CASE("where orders differ a batch in which the reference is lucky, or the candidate is not, is no defect",
           "[lockstep]") {
-  const auto judged = [](const std::vector<std::pair<double, double>>& errors, std::int64_t terms) {
+  const auto judged = [](const std::vector<std::pair<double, double>>& errors, std::int64_t terms,
+                         const char* tensor_with_terms = "gradient/w") {
     Runs runs;
     for (std::size_t batch = 0; batch < errors.size(); ++batch) {
       add_five(runs, batch, "gradient/w", errors[batch].first, errors[batch].second);
     }
     LockstepOptions options;
-    if (terms > 0) options.summed_terms = {{"gradient/w", terms}};
+    if (terms > 0) options.summed_terms = {{tensor_with_terms, terms}};
     return runs.judge(options).tensors.at(0);
   };
   const double e = 0x1p-15;
@@ -307,6 +308,8 @@ TEST_CASE("where orders differ a batch in which the reference is lucky, or the c
   CHECK(judged(lucky, 0).word == LockstepWord::defect);
   CHECK(judged(lucky, 16).error_ratio == Approx(1));
   CHECK(judged(lucky, 16).word == LockstepWord::rounding);
+  CHECK(judged(lucky, 16, "gradient/other").error_ratio ==
+        Approx(1));  // terms of another tensor: orders differ here too
   // It may be as unlucky as the reference was in its worst batch, and no more.
   CHECK(judged({{e, e}, {e, 1.5 * e}, {4 * e, e}}, 0).error_ratio == Approx(4));
   CHECK(judged({{e, e}, {e, 1.5 * e}, {4 * e, e}}, 16).error_ratio == Approx(4 / 1.5));
