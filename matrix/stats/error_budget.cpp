@@ -5,7 +5,10 @@
 #include <cmath>
 #include <limits>
 
+#include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/students_t.hpp>
+
+#include "matrix/stats/robust.hpp"
 
 namespace reprobench {
 namespace {
@@ -97,6 +100,23 @@ double order_error_rel(std::int64_t terms) {
 
 double largest_ratio_of_orders(std::int64_t terms) {
   return std::max(kLegitimateRatioOfOrders, order_error_rel(terms) / (kOneRounding * 0x1p-24));
+}
+
+BatchChance batch_chance(const std::vector<double>& errors, std::int64_t count) {
+  BatchChance result;
+  result.independent = static_cast<double>(std::max<std::int64_t>(count, 1));
+  if (errors.empty()) return result;
+  const auto batches = static_cast<double>(errors.size());
+  const double mean = sum_squares(errors) / batches;
+  result.usual = std::min(std::sqrt(mean), 2 * median(errors));
+  double variance = 0;
+  for (const double error : errors) variance += (error * error - mean) * (error * error - mean) / batches;
+  if (variance > 0) result.independent = std::clamp(2 * mean * mean / variance, 1.0, result.independent);
+  return result;
+}
+
+double largest_by_chance(double independent, double tail) {
+  return std::sqrt(boost::math::quantile(complement(boost::math::chi_squared(independent), tail)) / independent);
 }
 
 double noise_floor(double exact_squares, std::int64_t count, double global_rms, double phi) {

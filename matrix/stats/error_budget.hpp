@@ -58,6 +58,21 @@ double order_error_rel(std::int64_t terms);
 // kLegitimateRatioOfOrders.
 double largest_ratio_of_orders(std::int64_t terms);
 
+// What chance makes of the error of one batch, read off the batches of a trusted side. The error of a matrix is not
+// that of as many elements: a few roundings in front of it reach all of them. (Measured: 64 x 64 elements that spread
+// as 6 would.)
+struct BatchChance {
+  double usual = 0;  // RMS over the batches; at most twice their median, so that one broken batch excuses little
+  double independent =
+      1;  // as many errors drawn apart spread as these do: 2 / variance of e^2 over its mean; at most `count`
+};
+
+BatchChance batch_chance(const std::vector<double>& errors, std::int64_t count);
+
+// What the RMS of so many errors drawn apart exceeds with probability `tail`, in units of what is usual: the root of
+// chi-squared over its degrees of freedom. 5.1 for one, 2.6 for six and 1.05 for 4096, at 4e-7.
+double largest_by_chance(double independent, double tail);
+
 // phi in the units of relative_l2 against an exact tensor: phi of its own length. But a softmax does not see a bias of
 // its keys, so that the exact gradient of one is zero and both stacks hold rounding alone. Which of two such vectors is
 // longer is chance (measured between correct stacks: E up to 3.4 in one batch of 32, pooled 0.98). So where the exact

@@ -303,6 +303,28 @@ TEST_CASE("the largest ratio of two orders is that of the worst to one rounding,
   CHECK(largest_ratio_of_orders(25088) == Approx(158.392 / 0.29));
 }
 
+TEST_CASE("few errors may be far above what is usual by chance, many may not", "[stats]") {
+  CHECK(largest_by_chance(1, 0.05) == Approx(1.959964));
+  CHECK(largest_by_chance(2, 1e-6) == Approx(std::sqrt(-std::log(1e-6))));
+  CHECK(largest_by_chance(4096, 4e-7) == Approx(1.055).margin(0.005));
+}
+
+TEST_CASE("how many errors are drawn apart is told by how they spread over batches", "[stats]") {
+  const BatchChance alike = batch_chance({3, 3, 3, 3}, 4096);
+  CHECK(alike.usual == 3);
+  CHECK(alike.independent == 4096);
+  // Squares 1, 1, 1, 5: mean 2, variance 3.
+  const BatchChance apart = batch_chance({1, 1, 1, std::sqrt(5.0)}, 4096);
+  CHECK(apart.usual == Approx(std::sqrt(2.0)));
+  CHECK(apart.independent == Approx(2 * 4 / 3.0));
+  CHECK(batch_chance({1, 1, 1, std::sqrt(5.0)}, 2).independent == 2);
+  const BatchChance broken = batch_chance({1, 1, 1, 100}, 4096);
+  CHECK(broken.usual == 2);  // twice the median, where the RMS is 50
+  CHECK(broken.independent == 1);
+  CHECK(batch_chance({0, 0}, 0).independent == 1);
+  CHECK(batch_chance({}, 7).usual == 0);
+}
+
 TEST_CASE("what is pooled keeps the candidate's own error", "[stats]") {
   const BatchErrors errors{{3e-7, 4e-7, 3e-7, 4e-7}, {1e-7, 1e-7, 1e-7, 1e-7}};
   CHECK(pooled_ratio(errors, 1000, kFp32)->candidate_error_rel == Approx(std::sqrt(12.5) * 1e-7));

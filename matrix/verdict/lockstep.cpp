@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/document/reader.hpp"
-#include "matrix/stats/robust.hpp"
 #include "matrix/verdict/snapshot_comparison.hpp"
 
 namespace reprobench {
@@ -150,18 +149,14 @@ struct Allowance {
   double order_error_rel = 0;  // 0 too where the terms of this tensor are not on record
 };
 
-// What the reference's error is taken to be, at least, where the two add up in other orders. Their errors are then
-// drawn apart, and in one batch of many the reference is lucky or the candidate is not: it may be as unlucky as the
-// reference was in its own worst batch. One broken batch of the reference excuses no more than twice its median.
-double usual_error(const std::vector<double>& reference) {
-  return std::min(*std::max_element(reference.begin(), reference.end()), 2 * median(reference));
-}
-
-// E, S and their inputs of the worst batch.
+// E, S and their inputs of the worst batch. Two sides that add up in other orders draw their errors apart: in one batch
+// of many the reference is lucky, or the candidate is not.
 void keep_worst_batch(const RoleRms& rms, const PrecisionBounds& bounds, const Allowance& allowance,
                       const MeasuredErrors& errors, TensorEvidence& evidence) {
   LockstepTensor& result = evidence.result;
-  const double least = allowance.orders_differ ? usual_error(errors.to_exact.reference) : 0;
+  const std::int64_t count = evidence.batches[0].difference.count;
+  const BatchChance chance = batch_chance(errors.to_exact.reference, count);
+  const double least = allowance.orders_differ ? chance.usual : 0;
   for (std::size_t batch = 0; batch < evidence.batches.size(); ++batch) {
     const BatchSums& sums = evidence.batches[batch];
     const double g = rms.at({role_of(result.name), batch});
@@ -180,8 +175,13 @@ void keep_worst_batch(const RoleRms& rms, const PrecisionBounds& bounds, const A
     // delta is relative to r, both errors to h: in low precision the two norms differ by up to e_r.
     result.triangle = std::max(result.triangle, budget.triangle * (1 - std::min(e_r, 0.1)));
   }
-  result.error_ratio_bound =
-      evidence.batches[0].difference.count < kSmallTensor ? bounds.max_ratio_small : bounds.max_ratio;
+  result.error_ratio_bound = count < kSmallTensor ? bounds.max_ratio_small : bounds.max_ratio;
+  if (allowance.orders_differ) {
+    const double draws = allowance.pooled.tensors * static_cast<double>(evidence.batches.size());
+    result.error_ratio_bound =
+        std::max(result.error_ratio_bound,
+                 kLegitimateRatioOfOrders * largest_by_chance(chance.independent, allowance.pooled.alpha / draws));
+  }
 }
 
 bool fp64_is_finite_where_stacks_are_not(const TensorEvidence& evidence) {

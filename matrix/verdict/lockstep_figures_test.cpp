@@ -286,7 +286,7 @@ TEST_CASE("class B2 allows what an order of summation may leave in a long sum, a
   options.summed_terms = {{"gradient/w", 25088}};
   CHECK(runs.judge(options).word == LockstepWord::rounding);
   CHECK(runs.judge(options).tensors[0].error_ratio == Approx(e_x / order_error_rel(25088)));
-  options.summed_terms = {{"gradient/w", 1000}};  // a third of it at most
+  options.summed_terms = {{"gradient/w", 100}};  // a sixteenth of it
   CHECK(runs.judge(options).word == LockstepWord::defect);
 }
 
@@ -305,19 +305,44 @@ TEST_CASE("where orders differ a batch in which the reference is lucky, or the c
   const double e = 0x1p-15;
   const std::vector<std::pair<double, double>> lucky = {{e, e}, {e, e / 4}, {e, e}};
   CHECK(judged(lucky, 0).error_ratio == Approx(4));
+  CHECK(judged(lucky, 0).error_ratio_bound == 3);
   CHECK(judged(lucky, 0).word == LockstepWord::defect);
-  CHECK(judged(lucky, 16).error_ratio == Approx(1));
+  const double usual = std::sqrt((1 + 1.0 / 16 + 1) / 3);
+  CHECK(judged(lucky, 16).error_ratio == Approx(1 / usual));
+  CHECK(judged(lucky, 16).error_ratio_bound == Approx(2 * largest_by_chance(2, 1e-3 / 3)));
   CHECK(judged(lucky, 16).word == LockstepWord::rounding);
-  CHECK(judged(lucky, 16, "gradient/other").error_ratio ==
-        Approx(1));  // terms of another tensor: orders differ here too
-  // It may be as unlucky as the reference was in its worst batch, and no more.
-  CHECK(judged({{e, e}, {e, 1.5 * e}, {4 * e, e}}, 0).error_ratio == Approx(4));
-  CHECK(judged({{e, e}, {e, 1.5 * e}, {4 * e, e}}, 16).error_ratio == Approx(4 / 1.5));
-  CHECK(judged({{e, e}, {4 * e, e / 4}, {e, e}}, 16).error_ratio == Approx(4));
-  CHECK(judged({{e, e}, {4 * e, e / 4}, {e, e}}, 16).word == LockstepWord::defect);
-  // A broken batch of the reference excuses no more than twice its median.
-  CHECK(judged({{8 * e, e}, {8 * e, 64 * e}, {8 * e, e}}, 16).error_ratio == Approx(4));
-  CHECK(judged({{8 * e, e}, {8 * e, 64 * e}, {8 * e, e}}, 16).word == LockstepWord::defect);
+  // Terms of another tensor: orders differ here too.
+  CHECK(judged(lucky, 16, "gradient/other").error_ratio == Approx(1 / usual));
+
+  CHECK(judged({{e, e}, {4 * e, e}, {e, e}}, 0).word == LockstepWord::defect);
+  CHECK(judged({{e, e}, {4 * e, e}, {e, e}}, 16).word == LockstepWord::rounding);
+  CHECK(judged({{e, e}, {8 * e, e}, {e, e}}, 16).word == LockstepWord::defect);
+  // A broken batch of the reference excuses no more than twice its median, and single draws.
+  CHECK(judged({{32 * e, e}, {32 * e, 64 * e}, {32 * e, e}}, 16).error_ratio == Approx(16));
+  CHECK(judged({{32 * e, e}, {32 * e, 64 * e}, {32 * e, e}}, 16).word == LockstepWord::defect);
+}
+
+TEST_CASE("where orders differ the error of a scalar in one batch is a draw, that of a matrix is not", "[lockstep]") {
+  const auto judged = [](std::size_t elements, double candidate_error, bool orders_differ) {
+    Runs runs;
+    const std::vector<double> exact(elements, 4);
+    for (std::size_t batch = 0; batch < 4; ++batch) {
+      const double error = batch == 2 ? candidate_error : 0x1p-16;
+      runs.add(batch, "gradient/w", exact, std::vector<double>(elements, error),
+               std::vector<double>(elements, 0x1p-16));
+    }
+    LockstepOptions options;
+    if (orders_differ) options.summed_terms = {{"gradient/other", 16}};
+    return runs.judge(options).tensors.at(0);
+  };
+  CHECK(judged(1, 0x1p-14, false).word == LockstepWord::defect);
+  CHECK(judged(1, 0x1p-14, true).word == LockstepWord::rounding);
+  CHECK(judged(1, 0x1p-14, true).error_ratio_bound == Approx(2 * largest_by_chance(1, 1e-3 / 4)));
+  CHECK(judged(1, 0x1p-12, true).word == LockstepWord::defect);
+  CHECK(judged(999, 0x1p-14, true).error_ratio_bound == 3);
+  CHECK(judged(999, 0x1p-14, true).word == LockstepWord::defect);
+  CHECK(judged(1000, 0x1p-15, true).error_ratio_bound == Approx(2 * largest_by_chance(1000, 1e-3 / 4)));
+  CHECK(judged(1000, 0x1p-15, false).error_ratio_bound == 2);
 }
 
 TEST_CASE("three runs that are not of one tensor are told by S", "[lockstep]") {
