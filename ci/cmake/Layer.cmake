@@ -11,14 +11,21 @@ function(reprobench_even_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${batch_size})
 endfunction()
 
-# reprobench_layer(NAME DEPENDS ... LINKS ... BESIDE ...): the folder this is called from is one layer.
+# reprobench_compile_fast(TARGET): for what waits for processes and files, or writes for people. An optimiser would take a quarter of the
+# compiler's time on it in each build, and give back nothing.
+function(reprobench_compile_fast target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+endfunction()
+
+# reprobench_layer(NAME DEPENDS ... LINKS ... BESIDE ... [COMPILED_FAST]): the folder this is called from is one layer.
 #
 # The file name decides what a source is: `*_test.cpp` goes into the layer's Catch2 binary `NAME_test`, `*_bench.cpp` into its
 # Google Benchmark binary `NAME_bench`, every `X_fuzz.cpp` is a program of its own, `main.cpp` is left to the folder, and
 # the rest is the static library `reprobench_NAME`. DEPENDS names other layers, LINKS outside libraries. The tests of the
 # files in BESIDE run as a test of their own, so that one long program does not keep a core waiting for the other.
+# COMPILED_FAST: see above.
 function(reprobench_layer name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LINKS;BESIDE" ${ARGN})
+  cmake_parse_arguments(ARG "COMPILED_FAST" "" "DEPENDS;LINKS;BESIDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp")
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -34,6 +41,9 @@ function(reprobench_layer name)
     reprobench_even_unity(reprobench_${name})
     target_link_libraries(reprobench_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LINKS}
       PRIVATE $<BUILD_INTERFACE:reprobench_build_interface>)
+    if(ARG_COMPILED_FAST)
+      reprobench_compile_fast(reprobench_${name})
+    endif()
     target_include_directories(reprobench_${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   else()
     add_library(reprobench_${name} INTERFACE)

@@ -5,16 +5,16 @@
 namespace reprobench {
 namespace {
 
-constexpr std::int64_t kMebibyte = std::int64_t{1} << 20;
+constexpr std::int64_t mebibytes(std::int64_t count) { return count << 20; }
 
 }  // namespace
 
 std::vector<std::int64_t> gpu_stream_sizes(std::int64_t l2_bytes) {
-  std::vector<std::int64_t> sizes = {256 * kMebibyte, 512 * kMebibyte, 1024 * kMebibyte};
+  std::vector<std::int64_t> sizes = {mebibytes(256), mebibytes(512), mebibytes(1024)};
   std::erase_if(sizes, [&](std::int64_t bytes) { return bytes < 4 * l2_bytes && bytes < sizes.back(); });
   return sizes;
 }
 
-std::vector<std::int64_t> cpu_stream_sizes() { return {1 * kMebibyte, 16 * kMebibyte, 128 * kMebibyte}; }
+std::vector<std::int64_t> cpu_stream_sizes() { return {mebibytes(1), mebibytes(16), mebibytes(128)}; }
 
 }  // namespace reprobench
