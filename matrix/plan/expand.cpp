@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/plan/cell_grid.hpp"
+#include "matrix/plan/gaps.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/plan/rule_use.hpp"
 #include "matrix/spec/diagnostics.hpp"
@@ -24,6 +25,7 @@ class Expansion {
     add_grid();
     add_included();
     link_references();
+    find_own_references();
     rules_.report_unused(diagnostics_);
     diagnostics_.throw_if_any();
     return std::move(cells_);
@@ -146,6 +148,21 @@ class Expansion {
       const auto reference = references_.find(key_without_reference(cells_[i].cell));
       if (reference == references_.end() || reference->second == i) continue;
       cells_[i].cell.reference_cell_id = cells_[reference->second].cell.request.cell_id;
+      if (cells_[i].cell.required) compared_with_required_.insert(reference->second);
+    }
+  }
+
+  // A required cell with which no required one is compared: what is asked against the reference is asked of nobody.
+  void find_own_references() {
+    for (const auto& [key, index] : references_) {
+      Cell& cell = cells_[index].cell;
+      if (!cell.required || compared_with_required_.contains(index)) continue;
+      const auto source = std::ranges::find_if(
+          sources_, [&](const SuiteWorkload& candidate) { return candidate.suite->name == cell.request.suite; });
+      const CoordinateLookup coordinates = selection_coordinates(cell);
+      for (Gap& gap : dimensions_of_own_reference({matrix_, *source->suite, cell, coordinates, true})) {
+        cell.gaps.push_back(std::move(gap));
+      }
     }
   }
 
@@ -156,6 +173,7 @@ class Expansion {
   std::vector<PlannedCell> cells_;
   std::unordered_map<std::uint64_t, std::size_t> index_of_id_;
   std::unordered_map<std::string, std::size_t> references_;  // by key_without_reference()
+  std::set<std::size_t> compared_with_required_;
   std::set<std::string> reported_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/plan/gaps.hpp"
 #include "matrix/spec/own_files.hpp"
 
 namespace reprobench {
@@ -132,6 +133,7 @@ void RuleUse::apply(Cell& cell, const CoordinateLookup& coordinates, const Suite
   const auto [found, is_new] = thresholds_of_rules_.try_emplace(std::move(selected));
   if (is_new) found->second = thresholds_of(found->first);
   cell.thresholds = found->second;
+  if (cell.required) cell.gaps = unarmed_dimensions({matrix_, suite, cell, coordinates, is_reference});
 }
 
 std::vector<CellThreshold> RuleUse::thresholds_of(const Selected& selected) {

@@ -242,6 +242,7 @@ void read_rule(const MetricInfo& metric, const YamlNode& node, std::vector<Thres
   draft.metric = &metric;
   draft.rule.metric = name;
   draft.rule.mark = node.mark;
+  draft.rule.dimension = metric.dimension;
   read_fields<RuleDraft>(draft, node, kRuleFields, scope, {"RB033", "bound"});
   check_bounds(draft, node, scope);
   if (draft.rule.bound) draft.rule.bound->vs_reference = node.find("vs") != nullptr;

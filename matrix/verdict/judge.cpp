@@ -103,6 +103,7 @@ class Judge {
       }
     }
     evaluate_checks(planned.cell, evidence, verdict);
+    for (const Gap& gap : planned.cell.gaps) verdict.checks.push_back(unanswered(gap));
     if (auto diverged = non_finite_loss(evidence)) {
       Ended ended{Outcome::failed, "non_finite_loss", diverged->sentence, diverged->repeat};
       verdict.checks.push_back(std::move(*diverged));

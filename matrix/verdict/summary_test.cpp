@@ -180,6 +180,24 @@ TEST_CASE("a required cell that is skipped makes the run undecided", "[verdict]"
              Contains("a required one did not run; 1 cell was skipped. First: suite-mlp-stack-b-gpu"));
 }
 
+TEST_CASE("what a required cell cannot answer makes the run undecided, unless something failed", "[verdict]") {
+  const auto* reason = GENERATE("unarmed", "own_reference");
+  RunRecord run = sample::run(3, 1.0, kHolds);
+  run.plan.cells[1].cell.required = true;
+  CHECK(judge(run).exit_code == ExitCode::passed);
+  run.plan.cells[1].cell.gaps = {{Dimension::throughput, reason, "why it cannot"}};
+  const RunVerdict verdict = judge(run);
+  CHECK(verdict.exit_code == ExitCode::undecided);
+  CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+  CHECK(candidate(verdict).reason == reason);
+  CHECK_THAT(verdict.sentence, Catch::EndsWith(": why it cannot"));
+  CHECK(candidate(verdict).checks.back().origin == "built in");
+  CHECK(verdict.dimensions[1].word == "inconclusive");
+  CHECK(verdict.dimensions[2].word == "passed");
+  run.plan.cells[1].cell.thresholds = kFails;
+  CHECK(judge(run).exit_code == ExitCode::failed);
+}
+
 TEST_CASE("an interrupted run counts what ended, not what was planned", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kHolds);
   run.info.interrupted = true;
