@@ -26,7 +26,8 @@ class Expansion {
     add_included();
     link_references();
     find_own_references();
-    rules_.report_unused(diagnostics_);
+    check_suites();
+    rules_.report_faults(diagnostics_);
     diagnostics_.throw_if_any();
     return std::move(cells_);
   }
@@ -75,6 +76,18 @@ class Expansion {
         added = true;
       }
       if (!added) diagnostics_.error(rule.mark, "RB024", "include names a suite or workload this matrix does not run");
+    }
+  }
+
+  // A suite that is listed and asks nothing would look as if it had been asked.
+  void check_suites() {
+    std::set<std::string_view> asked;
+    for (const PlannedCell& planned : cells_) asked.insert(planned.cell.request.suite);
+    for (std::size_t i = 0; i < matrix_.suites.size(); ++i) {
+      if (asked.contains(matrix_.suites[i])) continue;
+      diagnostics_.error(matrix_.suite_marks[i], "RB024",
+                         fmt::format("`exclude` leaves no cell of suite `{}`", matrix_.suites[i]),
+                         "take it off `suites`, or leave it a cell");
     }
   }
 
