@@ -32,6 +32,8 @@ class Expansion {
     return std::move(cells_);
   }
 
+  std::int64_t excluded() const { return excluded_; }
+
  private:
   // The command line can name a reference after the file was read.
   void check_reference_values() {
@@ -59,6 +61,7 @@ class Expansion {
         make_cell(matrix_, source, chosen, cell);
         if (rules_.is_excluded(selection_coordinates(cell))) {
           cells_.pop_back();
+          ++excluded_;
         } else {
           complete_last(source, source.suite->mark);
         }
@@ -183,6 +186,7 @@ class Expansion {
   std::vector<SuiteWorkload> sources_;
   RuleUse rules_;
   Diagnostics diagnostics_;
+  std::int64_t excluded_ = 0;
   std::vector<PlannedCell> cells_;
   std::unordered_map<std::uint64_t, std::size_t> index_of_id_;
   std::unordered_map<std::string, std::size_t> references_;  // by key_without_reference()
@@ -192,8 +196,12 @@ class Expansion {
 
 }  // namespace
 
-std::vector<PlannedCell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites) {
-  return Expansion(matrix, suites).run();
+std::vector<PlannedCell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
+                                std::int64_t* excluded) {
+  Expansion expansion(matrix, suites);
+  std::vector<PlannedCell> cells = expansion.run();
+  if (excluded != nullptr) *excluded = expansion.excluded();
+  return cells;
 }
 
 }  // namespace reprobench

@@ -91,6 +91,16 @@ TEST_CASE("exclude removes cells and include appends them", "[plan]") {
         std::vector<std::string>{"smoke-mlp-a-cpu", "smoke-mlp-a-sm_90", "smoke-mlp-b-cpu", "smoke-mlp-c-sm_80-fp64"});
 }
 
+TEST_CASE("what exclude takes away is counted, each cell once", "[plan]") {
+  std::int64_t excluded = -1;
+  const auto count = [&](const std::string& rules) {
+    expand(parse_test_matrix("axes: {stack: [a, b], device: [cpu, sm_90]}\n" + rules), smoke_suite(), &excluded);
+    return excluded;
+  };
+  CHECK(count("") == 0);
+  CHECK(count("exclude: [{stack: b}, {device: sm_90}]\n") == 3);
+}
+
 TEST_CASE("an axis overrides the matrix's defaults, and those the suite's knobs", "[plan]") {
   const auto cells = expand_test("axes: {stack: [a], precision: [bf16]}\ndefaults: {precision: fp64, threads: 2}\n",
                                  smoke_suite("knobs: {threads: 4, precision: fp64, seed: 7}\n"));
