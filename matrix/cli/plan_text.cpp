@@ -90,6 +90,7 @@ void plan_table(const Plan& plan, const Terminal& terminal, const std::function<
       part += fmt::format("         {}: {}, sha256 {}\n", own.name, workload.*own.file, workload.*own.sha256);
     }
     for (const std::string& note : planned.notes) part += fmt::format("         note: {}\n", note);
+    for (const Gap& gap : cell.gaps) part += fmt::format("         leaves the run undecided: {}\n", gap.sentence);
     if (part.size() < kPartBytes) continue;
     sink(part);
     part.clear();

@@ -59,6 +59,7 @@ TEST_CASE("a plan's table has a line a runnable cell, with its notes, and the sk
   plan.cells[0].cell.exclusive = true;
   plan.cells[0].notes = {"bf16 is emulated", "slow"};
   plan.cells[1].cell.required = true;
+  plan.cells[1].cell.gaps = {{Dimension::memory, "unarmed", "no check of memory is armed"}};
   plan.cells.push_back(cell_named("d", 7));
   plan.cells[3].cell.max_repeat = 28;
   CHECK(table_of(plan) ==
@@ -67,6 +68,7 @@ TEST_CASE("a plan's table has a line a runnable cell, with its notes, and the sk
         "         note: bf16 is emulated\n"
         "         note: slow\n"
         "runnable b  smoke-b  3 repeats, required\n"
+        "         leaves the run undecided: no check of memory is armed\n"
         "runnable d  smoke-d  7 to 28 repeats\n"
         "skipped  device-class: needs a GPU of class sm_90, this host has none (1 cell)\n");
 }

@@ -74,6 +74,37 @@ TEST_CASE("a run leaves what it was asked, with which words and when, and all fi
   CHECK(json::parse(place.say(&declare_list, {"runs", "--json"}).out).at("entries").size() == 1);
 }
 
+TEST_CASE("a candidate of which a stale `where` takes the memory check is undecided, and the first screen says why",
+          "[cli][process]") {
+  const RunPlace place;
+  place.add_suite(
+      "short",
+      "schema: 1\nname: short\ndescription: d\nworkloads: [{model: mlp, preset: base, steps: 6, batch_size: "
+      "32}]\nrepeat: 1\ntimeout: 5m\nthresholds:\n  numerics.final_loss: {max: 9}\n"
+      "  memory.peak_anonymous: {max_regression: 10%, vs: reference}\n");
+  const auto run = [&](const char* former, const char* reference) {
+    const std::string matrix =
+        written_file(place / "candidate.yaml",
+                     fmt::format("schema: 1\nname: candidate\nsuites: [short]\naxes: {{stack: [new, old]}}\n"
+                                 "reference: {{stack: {}}}\nrequired: [{{stack: new}}]\nthresholds:\n"
+                                 "  memory.peak_anonymous: {{gate: record_only, where: \"stack != {}\"}}\n",
+                                 reference, former));
+    Said said = place.run("rss=1.85", {}, matrix);
+    std::replace(said.out.begin(), said.out.end(), '\n', ' ');
+    said.out = std::regex_replace(said.out, std::regex(" +"), " ");
+    return said;
+  };
+  CHECK(run("new", "old").code == ExitCode::failed);
+  const Said stale = run("former", "old");
+  CHECK(stale.code == ExitCode::undecided);
+  CHECK_THAT(stale.out, Contains("INCONCLUSIVE short-mlp-new-cpu · unarmed memory.armed_checks: no check of memory is "
+                                 "armed: `memory.peak_anonymous` of ") &&
+                            Contains("candidate.yaml:8:26, where `stack != former`") && Contains("Verdict UNDECIDED"));
+  const Said own = run("new", "new");
+  CHECK(own.code == ExitCode::undecided);
+  CHECK_THAT(own.out, Contains("short-mlp-new-cpu · own_reference memory.reference: this cell is its own reference"));
+}
+
 TEST_CASE("only the inputs of stacks that are in the plan are kept", "[cli][process]") {
   const RunPlace place;
   place.run("ok", {"--stack", "old", "--out", (place / "mine").string()});

@@ -260,7 +260,7 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
   auto suites = project.suites();
   replace_calls(options.calls, matrix, suites);
   give_own_files(matrix, vocabulary, suites);
-  plan.cells = plan_cells(matrix, suites, catalog, project.facts(), plan.host);
+  plan.cells = plan_cells(matrix, suites, catalog, project.facts(), plan.host, &plan.excluded);
   check_names(options, plan.cells);
   check_values(options, plan.cells);
   plan.request = request_of(options, as_written, suites);

@@ -43,11 +43,29 @@ SelftestTotals totals_of(const std::vector<SelftestRow>& rows) {
   return totals;
 }
 
+// "gelu_constant beside cpu_isa=default" is of the kind `gelu_constant`.
+bool is_of_kind(const SelftestRow& row, const std::string& kind) {
+  return row.fault == kind || row.fault.starts_with(kind + " beside ");
+}
+
+bool is_tested(const SelftestRow& row) { return row.fault != "nothing" && row.planted > row.without_effect; }
+
+// Empty: a planted fault changed bits, and one of every kind that was asked for.
+std::string untested(const std::vector<SelftestRow>& rows, const std::vector<std::string>& kinds) {
+  if (std::ranges::none_of(rows, is_tested)) return "no fault was planted that changed a bit";
+  for (const std::string& kind : kinds) {
+    const bool tested =
+        std::ranges::any_of(rows, [&](const SelftestRow& row) { return is_tested(row) && is_of_kind(row, kind); });
+    if (!tested) return fmt::format("no {} was planted that changed a bit", kind);
+  }
+  return "";
+}
+
 }  // namespace
 
-std::string to_text(const std::vector<SelftestRow>& rows, const std::string& stack, const Terminal& terminal) {
+std::string to_text(const std::vector<SelftestRow>& rows, const SelftestSettings& settings, const Terminal& terminal) {
   std::string text =
-      fmt::format("SELFTEST on {}: does reprobench find what it plants? No verdict on the stack\n", stack);
+      fmt::format("SELFTEST on {}: does reprobench find what it plants? No verdict on the stack\n", settings.stack);
   text += fmt::format("{:<4} {:<11} {:<20} {:>7} {:>6} {:>8} {:>5}  {:<9}  {:<10} {:>9} {:>9}  {}\n", "", "workload",
                       "planted", "times", "found", "located", "false", "explained", "by fp64", "E", "pooled E",
                       "worst tensor");
@@ -63,12 +81,15 @@ std::string to_text(const std::vector<SelftestRow>& rows, const std::string& sta
       "{} faults planted: {} found, {} of them where they are, {} gave the same bits; {} clean runs: {} false alarms\n",
       totals.planted, totals.found, totals.located, totals.without_effect, totals.clean, totals.false_alarms);
   text += fmt::format("{} passed, {} failed\n", rows.size() - static_cast<std::size_t>(totals.failed), totals.failed);
+  const std::string open = untested(rows, settings.faults);
+  if (!open.empty()) text += fmt::format("UNDECIDED: {}\n", open);
   return text;
 }
 
-ExitCode exit_code_of(const std::vector<SelftestRow>& rows) {
+ExitCode exit_code_of(const std::vector<SelftestRow>& rows, const SelftestSettings& settings) {
   const bool all_passed = std::all_of(rows.begin(), rows.end(), [](const SelftestRow& row) { return row.passed; });
-  return all_passed ? ExitCode::passed : ExitCode::failed;
+  if (!all_passed) return ExitCode::failed;
+  return untested(rows, settings.faults).empty() ? ExitCode::passed : ExitCode::undecided;
 }
 
 }  // namespace reprobench

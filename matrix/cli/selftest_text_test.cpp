@@ -17,7 +17,7 @@ TEST_CASE("a selftest says first what it is not, and last what became of each ro
   clean.planted = 5;
   clean.false_alarms = 1;
   clean.problem = "a clean run differs";
-  const std::string text = to_text({found, clean}, "torch-2.8.0-cu128", Terminal());
+  const std::string text = to_text({found, clean}, {"torch-2.8.0-cu128", {}}, Terminal());
   CHECK_THAT(text,
              Catch::StartsWith(
                  "SELFTEST on torch-2.8.0-cu128: does reprobench find what it plants? No verdict on the stack\n"));
@@ -28,10 +28,38 @@ TEST_CASE("a selftest says first what it is not, and last what became of each ro
 TEST_CASE("a selftest fails where a row did not pass", "[cli]") {
   SelftestRow good;
   good.passed = true;
-  CHECK(exit_code_of(std::vector<SelftestRow>{}) == ExitCode::passed);
-  CHECK(exit_code_of({good, good}) == ExitCode::passed);
-  CHECK(exit_code_of({good, SelftestRow()}) == ExitCode::failed);
-  CHECK(exit_code_of({SelftestRow(), good}) == ExitCode::failed);
+  good.planted = 1;
+  CHECK(exit_code_of({good, good}, {}) == ExitCode::passed);
+  CHECK(exit_code_of({good, SelftestRow()}, {}) == ExitCode::failed);
+  CHECK(exit_code_of({SelftestRow(), good}, {}) == ExitCode::failed);
+}
+
+TEST_CASE("a selftest in which nothing was planted, or nothing changed a bit, is undecided", "[cli]") {
+  SelftestRow clean;
+  clean.fault = "nothing";
+  clean.planted = 4;
+  clean.passed = true;
+  SelftestRow fault = clean;
+  fault.fault = "gelu_constant beside cpu_isa=default";
+  fault.planted = 2;
+  const auto code = [](const std::vector<SelftestRow>& rows, std::vector<std::string> asked = {}) {
+    SelftestSettings settings;
+    settings.faults = std::move(asked);
+    const ExitCode ended = exit_code_of(rows, settings);
+    const std::string text = to_text(rows, settings, Terminal());
+    CHECK((text.find("UNDECIDED: ") == std::string::npos) == (ended == ExitCode::passed));
+    return ended;
+  };
+  CHECK(code({}) == ExitCode::undecided);
+  CHECK(code({clean}) == ExitCode::undecided);
+  CHECK(code({clean, fault}) == ExitCode::passed);
+  CHECK(code({clean, fault}, {"gelu_constant"}) == ExitCode::passed);
+  CHECK(code({clean, fault}, {"gelu_constant", "weight_ulp"}) == ExitCode::undecided);
+  CHECK(code({clean, fault}, {"gelu"}) == ExitCode::undecided);
+  fault.without_effect = 1;
+  CHECK(code({clean, fault}) == ExitCode::passed);
+  fault.without_effect = 2;
+  CHECK(code({clean, fault}) == ExitCode::undecided);
 }
 
 TEST_CASE("how often compare --explain was asked stands in the row, and nothing where it was not", "[cli]") {
@@ -39,7 +67,7 @@ TEST_CASE("how often compare --explain was asked stands in the row, and nothing 
   row.fault = "tf32";
   row.workload = "gpt2/tiny";
   const auto line_of = [&] {
-    const std::string text = to_text({row}, "stack", Terminal());
+    const std::string text = to_text({row}, {"stack", {}}, Terminal());
     const std::size_t begin = text.find("gpt2/tiny");
     return text.substr(begin, text.find('\n', begin) - begin);
   };

@@ -1,6 +1,7 @@
 #include "matrix/cli/verdict_text.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -56,21 +57,38 @@ std::string open_cells(const RunVerdict& verdict, const std::string& run_folder,
   return text;
 }
 
+// Stacks with a required cell; none: every stack is as much as any other.
+std::set<std::string> required_stacks(const RunVerdict& verdict) {
+  std::set<std::string> stacks;
+  for (const CellVerdict& cell : verdict.cells) {
+    if (cell.required && cell.coordinates.contains("stack")) stacks.insert(cell.coordinates.at("stack"));
+  }
+  return stacks;
+}
+
 // One line a check that `holds`, at most three of a metric: a matrix in which a hundred cells differ from their
-// reference says so once.
+// reference says so once. Those of stacks of which nothing is required are counted under the others.
 template <class Predicate, class Line>
 std::string checks_where(const RunVerdict& verdict, const char* label, Predicate holds, Line line) {
   struct OfMetric {
     std::string metric;
     std::string lines;
     int found = 0;
+    int of_context = 0;
   };
+  const std::set<std::string> required = required_stacks(verdict);
   std::vector<OfMetric> metrics;
   for (const CellVerdict& cell : verdict.cells) {
+    const auto stack = cell.coordinates.find("stack");
+    const bool is_context = !required.empty() && stack != cell.coordinates.end() && !required.contains(stack->second);
     for (const CheckResult& check : cell.checks) {
       if (!holds(check)) continue;
       auto of = std::ranges::find(metrics, check.metric, &OfMetric::metric);
-      if (of == metrics.end()) of = metrics.insert(of, {check.metric, "", 0});
+      if (of == metrics.end()) of = metrics.insert(of, {check.metric, "", 0, 0});
+      if (is_context) {
+        ++of->of_context;
+        continue;
+      }
       if (++of->found <= kMostOfAMetric) of->lines += labelled(label, line(cell, check));
     }
   }
@@ -79,6 +97,9 @@ std::string checks_where(const RunVerdict& verdict, const char* label, Predicate
     text += of.lines;
     const int more = of.found - kMostOfAMetric;
     if (more > 0) text += labelled("", fmt::format("and {} more of {}; see verdict.json", more, of.metric));
+    if (of.of_context == 0) continue;
+    text += labelled(of.found > 0 ? "" : label,
+                     fmt::format("{} of {} on stacks that are context; see verdict.json", of.of_context, of.metric));
   }
   return text;
 }
@@ -121,13 +142,18 @@ Style style_of_word(const std::string& word) {
 
 std::string dimensions(const RunVerdict& verdict, const Terminal& terminal) {
   std::string text;
+  std::vector<std::string> unchecked;
   for (const DimensionSummary& summary : verdict.dimensions) {
-    if (summary.word == "not_checked") continue;
+    if (summary.word == "not_checked") {
+      unchecked.emplace_back(to_string(summary.dimension));
+      continue;
+    }
     const std::string word = summary.word;
     text += fmt::format("{:<{}}{}: {}\n", to_string(summary.dimension), kIndent,
                         terminal.paint(upper(word), style_of_word(word)),
                         wrapped(plain_line(summary.sentence), kIndent + word.size() + 2, kIndent));
   }
+  if (!unchecked.empty()) text += labelled("not checked", fmt::format("{}", fmt::join(unchecked, ", ")));
   return text;
 }
 

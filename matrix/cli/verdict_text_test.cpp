@@ -68,7 +68,8 @@ TEST_CASE("what is open comes first by what it is, then what is recorded, the di
       check_of(Gate::record_only, CheckStatus::failed, false), check_of(Gate::armed, CheckStatus::failed, false)};
   verdict.environments = {{"stack-a", {}, {}, "", {"torch 1.13.1 loads as 1.13.0"}}};
   verdict.dimensions = {{Dimension::numerics, "failed", "bits differ"},
-                        {Dimension::memory, "not_checked", "nothing was asked"}};
+                        {Dimension::memory, "not_checked", "nothing was asked"},
+                        {Dimension::communication, "not_checked", "nothing was asked"}};
   verdict.totals.planned = 6;
   for (const CellVerdict& cell : verdict.cells) ++verdict.totals[cell.outcome];
   verdict.info.duration_ns = 94'000'000'000;
@@ -100,6 +101,7 @@ TEST_CASE("what is open comes first by what it is, then what is recorded, the di
         "gain          b · memory.peak_rss: x1.3; only recorded\n"
         "finding       stack-a: torch 1.13.1 loads as 1.13.0\n"
         "numerics      FAILED: bits differ\n"
+        "not checked   memory, communication\n"
         "Summary [1m34s] 6 planned: 1 passed, 1 failed, 1 inconclusive, 1 errored, 2 unfinished\n"
         "Verdict FAILED (exit 1)\n"
         "v2.9 NOT qualified\n");
@@ -139,6 +141,24 @@ TEST_CASE("three checks of a metric are listed and the rest counted, each metric
   CHECK(count_of(more, "m.first: x1.3") == 3);
   CHECK_THAT(more,
              Catch::Contains("              and 2 more of m.first; see verdict.json\nover          cell-0 · m.second"));
+}
+
+TEST_CASE("what is only recorded of context stacks is counted under the candidate's", "[cli]") {
+  RunVerdict verdict;
+  verdict.cells = {ended("new", Outcome::passed, "ok"), ended("old", Outcome::passed, "ok")};
+  for (CellVerdict& cell : verdict.cells) {
+    cell.coordinates = {{"stack", cell.slug}};
+    cell.checks = {check_of(Gate::record_only, CheckStatus::failed, false)};
+  }
+  verdict.cells[1].checks.resize(2, verdict.cells[1].checks[0]);
+  CHECK(count_of(verdict_text(verdict, "r", Terminal()), "over          ") == 3);  // nothing is required
+  verdict.cells[0].required = true;
+  CHECK_THAT(verdict_text(verdict, "r", Terminal()),
+             Catch::StartsWith("over          new · memory.peak_rss: x1.3; only recorded: m.yaml:3:5\n"
+                               "              2 of memory.peak_rss on stacks that are context; see verdict.json\n"));
+  verdict.cells[0].checks.clear();
+  CHECK_THAT(verdict_text(verdict, "r", Terminal()),
+             Catch::StartsWith("over          2 of memory.peak_rss on stacks that are context; see verdict.json\n"));
 }
 
 TEST_CASE("a run without faults has no drill, and several faults are one line of it", "[cli]") {

@@ -9,10 +9,10 @@
 namespace reprobench {
 
 enum class ExitCode : int {
-  passed = 0,         // every check of every cell that ran passed
+  passed = 0,         // every check of every cell that ran passed, and no required cell is missing
   failed = 1,         // at least one check failed; wins over the rest
   usage = 2,          // usage or spec error, nothing launched
-  undecided = 3,      // inconclusive, errored or unfinished cells remain, or a required cell was skipped
+  undecided = 3,      // inconclusive, errored or unfinished cells remain, or a required cell was skipped or left out
   nothing_ran = 4,    // empty selection, or every cell skipped
   store = 5,          // store or report I/O, corruption, lock held
   internal_bug = 70,  // EX_SOFTWARE of sysexits.h

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <string_view>
 
 #include "matrix/contract/outcome.hpp"
@@ -32,6 +33,8 @@ struct MetricInfo {
   std::string_view operation_unit = {};
   bool is_share = false;  // a threshold says of what with `to`
   Compared compared = Compared::not_yet;
+  double least = 0;  // of all values that can be measured, in `unit`; a bound that lies outside can never fail
+  double most = std::numeric_limits<double>::infinity();
 };
 
 // What a training's speed is a share of: a threshold of one of these has matrix products timed after it.

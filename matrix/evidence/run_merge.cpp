@@ -140,6 +140,7 @@ class Merge {
     merged_.plan.matrix = first.plan.matrix;
     merged_.plan.matrix_file = first.plan.matrix_file;
     merged_.plan.host = first.plan.host;
+    merged_.plan.excluded = first.plan.excluded;
   }
 
   // The hosts of a source: its own machine, or those it was merged from.

@@ -43,6 +43,22 @@ struct Description<CellThreshold> {
   }
 };
 
+// What a required cell cannot answer, however its checks come out: it leaves the run undecided.
+struct Gap {
+  Dimension dimension = Dimension::numerics;
+  std::string reason;    // "unarmed" or "own_reference"
+  std::string sentence;  // names the threshold
+};
+template <>
+struct Description<Gap> {
+  static constexpr About about = About::part("gap", "What a required cell cannot answer, however its checks come out.");
+  static void fields(auto& field, Gap& gap) {
+    field("dimension", gap.dimension);
+    field("reason", gap.reason, "A code.");
+    field("sentence", gap.sentence);
+  }
+};
+
 struct Cell {
   // cell_id set; nonce, repeat, attempt, inject left for the executor. Of a cell that was planned in this process the
   // knobs are those that are not at their default (all 24 of 100,000 cells would be 290 MB); plan.json, and so a cell
@@ -52,6 +68,7 @@ struct Cell {
   Coordinates coordinates;                       // suite, workload, stack, device, world_size and the axes' knobs
   std::optional<std::string> reference_cell_id;  // nothing: this cell is a reference, or the matrix names none
   bool required = false;
+  std::vector<Gap> gaps;  // of a required cell alone
   int repeat = 1;
   int max_repeat = 0;  // where noise leaves a ratio open (evidence/planned_looks.hpp); 0: never more than `repeat`
   bool poison_last_repeat = false;
@@ -120,6 +137,7 @@ struct Description<PlannedCell> {
     afterwards_fields(field, cell.request);
     field("reference_cell_id", cell.reference_cell_id, rule::not_empty);
     field("required", cell.required);
+    field.optional("gaps", cell.gaps, rule::not_empty_list.says("Of a required cell: the run is undecided."));
     field("repeat", cell.repeat, rule::at_least(1));
     field.optional("max_repeat", cell.max_repeat,
                    rule::at_least(1).says("Where noise leaves a ratio open, repeats are doubled up to here."));

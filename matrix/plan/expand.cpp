@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/plan/cell_grid.hpp"
+#include "matrix/plan/gaps.hpp"
 #include "matrix/plan/plan.hpp"
 #include "matrix/plan/rule_use.hpp"
 #include "matrix/spec/diagnostics.hpp"
@@ -24,10 +25,14 @@ class Expansion {
     add_grid();
     add_included();
     link_references();
-    rules_.report_unused(diagnostics_);
+    find_own_references();
+    check_suites();
+    rules_.report_faults(diagnostics_);
     diagnostics_.throw_if_any();
     return std::move(cells_);
   }
+
+  std::int64_t excluded() const { return excluded_; }
 
  private:
   // The command line can name a reference after the file was read.
@@ -56,6 +61,7 @@ class Expansion {
         make_cell(matrix_, source, chosen, cell);
         if (rules_.is_excluded(selection_coordinates(cell))) {
           cells_.pop_back();
+          ++excluded_;
         } else {
           complete_last(source, source.suite->mark);
         }
@@ -73,6 +79,18 @@ class Expansion {
         added = true;
       }
       if (!added) diagnostics_.error(rule.mark, "RB024", "include names a suite or workload this matrix does not run");
+    }
+  }
+
+  // A suite that is listed and asks nothing would look as if it had been asked.
+  void check_suites() {
+    std::set<std::string_view> asked;
+    for (const PlannedCell& planned : cells_) asked.insert(planned.cell.request.suite);
+    for (std::size_t i = 0; i < matrix_.suites.size(); ++i) {
+      if (asked.contains(matrix_.suites[i])) continue;
+      diagnostics_.error(matrix_.suite_marks[i], "RB024",
+                         fmt::format("`exclude` leaves no cell of suite `{}`", matrix_.suites[i]),
+                         "take it off `suites`, or leave it a cell");
     }
   }
 
@@ -146,6 +164,21 @@ class Expansion {
       const auto reference = references_.find(key_without_reference(cells_[i].cell));
       if (reference == references_.end() || reference->second == i) continue;
       cells_[i].cell.reference_cell_id = cells_[reference->second].cell.request.cell_id;
+      if (cells_[i].cell.required) compared_with_required_.insert(reference->second);
+    }
+  }
+
+  // A required cell with which no required one is compared: what is asked against the reference is asked of nobody.
+  void find_own_references() {
+    for (const auto& [key, index] : references_) {
+      Cell& cell = cells_[index].cell;
+      if (!cell.required || compared_with_required_.contains(index)) continue;
+      const auto source = std::ranges::find_if(
+          sources_, [&](const SuiteWorkload& candidate) { return candidate.suite->name == cell.request.suite; });
+      const CoordinateLookup coordinates = selection_coordinates(cell);
+      for (Gap& gap : dimensions_of_own_reference({matrix_, *source->suite, cell, coordinates, true})) {
+        cell.gaps.push_back(std::move(gap));
+      }
     }
   }
 
@@ -153,16 +186,22 @@ class Expansion {
   std::vector<SuiteWorkload> sources_;
   RuleUse rules_;
   Diagnostics diagnostics_;
+  std::int64_t excluded_ = 0;
   std::vector<PlannedCell> cells_;
   std::unordered_map<std::uint64_t, std::size_t> index_of_id_;
   std::unordered_map<std::string, std::size_t> references_;  // by key_without_reference()
+  std::set<std::size_t> compared_with_required_;
   std::set<std::string> reported_;
 };
 
 }  // namespace
 
-std::vector<PlannedCell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites) {
-  return Expansion(matrix, suites).run();
+std::vector<PlannedCell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
+                                std::int64_t* excluded) {
+  Expansion expansion(matrix, suites);
+  std::vector<PlannedCell> cells = expansion.run();
+  if (excluded != nullptr) *excluded = expansion.excluded();
+  return cells;
 }
 
 }  // namespace reprobench

@@ -31,13 +31,18 @@ std::vector<Cell> expand_test(const std::string& body, const Suites& suites = sm
   return cells_of(expand(parse_test_matrix(body), suites));
 }
 
-std::string error_of(const std::string& body, const Suites& suites = smoke_suite()) {
+template <class Call>
+std::string spec_error_of(Call call) {
   try {
-    expand_test(body, suites);
+    call();
   } catch (const SpecError& error) {
     return error.what();
   }
   return "";
+}
+
+std::string error_of(const std::string& body, const Suites& suites = smoke_suite()) {
+  return spec_error_of([&] { expand_test(body, suites); });
 }
 
 const CellThreshold* find_threshold(const Cell& cell, const std::string& metric) {
@@ -84,6 +89,16 @@ TEST_CASE("exclude removes cells and include appends them", "[plan]") {
                           "exclude: [{where: \"stack == b and device == sm_90\"}]\n"
                           "include: [{stack: c, device: sm_80, precision: fp64}]\n")) ==
         std::vector<std::string>{"smoke-mlp-a-cpu", "smoke-mlp-a-sm_90", "smoke-mlp-b-cpu", "smoke-mlp-c-sm_80-fp64"});
+}
+
+TEST_CASE("what exclude takes away is counted, each cell once", "[plan]") {
+  std::int64_t excluded = -1;
+  const auto count = [&](const std::string& rules) {
+    expand(parse_test_matrix("axes: {stack: [a, b], device: [cpu, sm_90]}\n" + rules), smoke_suite(), &excluded);
+    return excluded;
+  };
+  CHECK(count("") == 0);
+  CHECK(count("exclude: [{stack: b}, {device: sm_90}]\n") == 3);
 }
 
 TEST_CASE("an axis overrides the matrix's defaults, and those the suite's knobs", "[plan]") {
@@ -345,6 +360,45 @@ TEST_CASE("rules that select nothing, doubled cells and unknown names are errors
   }
   CHECK(error_of("axes: {stack: [a]}\n", {{"smoky", parse_test_suite("smoky")}}) ==
         "m.yaml:3:10: error[RB009]: unknown suite `smoke`; did you mean `smoky`?");
+}
+
+TEST_CASE("an exclude that leaves no cell of a suite is an error, unless an include brings one back", "[plan]") {
+  const Suites suites = {{"smoke", parse_test_suite("smoke")}, {"more", parse_test_suite("more")}};
+  const auto error = [&](const std::string& body) {
+    return spec_error_of([&] {
+      expand(parse_matrix("schema: 1\nname: m\nsuites: [smoke, more]\naxes: {stack: [a, b]}\n" + body, "m.yaml",
+                          test_vocabulary()),
+             suites);
+    });
+  };
+  CHECK(error("exclude: [{suite: more, stack: a}]\n").empty());
+  const char* none =
+      "m.yaml:3:17: error[RB024]: `exclude` leaves no cell of suite `more`; take it off `suites`, or leave it a cell";
+  CHECK(error("exclude: [{suite: more}]\n") == none);
+  CHECK(error("exclude: [{suite: more, stack: a}, {stack: b}]\n") == none);
+  CHECK(error("exclude: [{suite: more}]\ninclude: [{suite: more, stack: c, device: cpu}]\n").empty());
+}
+
+TEST_CASE("a matrix's bound of another kind than the suite's is an error where it lets go of a side", "[plan]") {
+  const auto error = [&](const std::string& of_suite, const std::string& of_matrix) {
+    return error_of("axes: {stack: [a, b]}\nreference: {stack: b}\nthresholds:\n  " + of_matrix + "\n",
+                    smoke_suite("thresholds:\n  " + of_suite + "\n"));
+  };
+  CHECK(error("numerics.final_loss: {band: [1, 9]}", "numerics.final_loss: {max: 8}") ==
+        "m.yaml:7:24: error[RB039]: `max: 8` takes the place of `band: [1, 9]` at smoke.yaml:5:24, which nothing then "
+        "holds; bound both sides by a `band`, or keep the kind of bound");
+  const std::string regression = "throughput.step_time: {max_regression: 5%, vs: reference}";
+  CHECK_THAT(error(regression, "throughput.step_time: {max: 5s}"), Catch::Contains("RB039"));
+  CHECK_THAT(error("throughput.step_time: {max: 5s}", regression), Catch::Contains("RB039"));
+  CHECK_THAT(error(regression, "throughput.step_time: {band: [1s, 5s]}"), Catch::Contains("RB039"));
+  CHECK(error("numerics.final_loss: {max: 9}", "numerics.final_loss: {max: 8}").empty());
+  CHECK(error("numerics.final_loss: {max: 9}", "numerics.final_loss: {band: [1, 8]}").empty());
+  CHECK(error("numerics.alike_seeds: {max: 9}", "numerics.alike_seeds: {equal: 0}").empty());
+  CHECK(error("numerics.final_loss: {band: [1, 9], gate: record_only}", "numerics.final_loss: {max: 8}").empty());
+  CHECK(error("numerics.final_loss: {band: [1, 9]}", "numerics.end_loss: {max: 8}").empty());
+  CHECK(error("numerics.final_loss: {band: [1, 9], where: {stack: a}}",
+              "numerics.final_loss: {max: 8, where: {stack: b}}")
+            .empty());
 }
 
 TEST_CASE("an armed bound of a suite against a reference the matrix does not name is an error, once", "[plan]") {

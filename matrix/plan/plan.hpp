@@ -41,6 +41,7 @@ struct Plan {
   std::map<std::string, std::map<std::string, std::string>>
       declared;  // stack -> component -> version, of the stacks named
   std::vector<PlannedCell> cells;
+  std::int64_t excluded = 0;  // points of the axes that `exclude` took away
 };
 
 inline constexpr std::string_view kHostLabelLetters =
@@ -97,6 +98,7 @@ struct Description<Plan> {
     field("host", plan.host);
     field.optional("hosts", plan.hosts, rule::not_empty_list.says("Of a merged run: the machines its cells ran on."));
     field("declared", plan.declared, "Stack, component, version.");
+    field.optional("excluded", plan.excluded, rule::at_least(1).says("Points of the axes that `exclude` took away."));
     field.as(
         "totals", [&] { return totals_of(plan); }, [](const PlanTotals&) {});
   }
@@ -114,8 +116,10 @@ Plan plan_from_json(const nlohmann::json& json);
 
 // Axes times suites, minus exclude, plus include, in fixed order, with cell ids, thresholds, references and required
 // marks. Pure. Throws SpecError: unknown suite, two cells with one id (B25), more than 100,000 cells (B17), rules that
-// select nothing (B24, B40). Of each neither skip nor note is known yet.
-std::vector<PlannedCell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites);
+// select nothing (B24, B40). Of each neither skip nor note is known yet. `excluded`: how many cells `exclude` took
+// away.
+std::vector<PlannedCell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
+                                std::int64_t* excluded = nullptr);
 
 // "3f9c1e0a7b52": the first 12 hex digits of the SHA-256 of the canonical request.
 std::string cell_id_of(const CellRequest& request);

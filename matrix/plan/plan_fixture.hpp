@@ -10,8 +10,10 @@
 namespace reprobench {
 
 inline Vocabulary test_vocabulary() {
+  constexpr double kAny = std::numeric_limits<double>::infinity();
   static constexpr MetricInfo kMetrics[] = {
-      {"numerics.final_loss", "loss", Better::lower, Dimension::numerics, ""},
+      {"numerics.final_loss", "loss", Better::lower, Dimension::numerics, "", "", false, Compared::not_yet, -kAny,
+       kAny},
       {"numerics.end_loss", "loss", Better::lower, Dimension::numerics, ""},
       {"numerics.loss_fall_rel", "rel", Better::higher, Dimension::numerics, ""},
       {"numerics.alike_seeds", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},

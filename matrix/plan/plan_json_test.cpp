@@ -28,6 +28,7 @@ Plan sample_plan() {
   plan.host = gpu_host("NVIDIA H100", "9.0", "570.124.06", 2);
   plan.declared = {{"a", {{"torch", "2.9.0+cu128"}}}};
   plan.cells = expand(matrix, {{"smoke", suite}});
+  plan.excluded = 4;
   plan.cells[0].notes = {"a note"};
   plan.cells[1].skip = Skip{"device-class", "needs a GPU of class sm_90, this host has none"};
   return plan;

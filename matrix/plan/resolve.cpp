@@ -115,8 +115,9 @@ void resolve(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const
 }
 
 std::vector<PlannedCell> plan_cells(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
-                                    const StackCatalog& catalog, const CompatFacts& facts, const HostFacts& host) {
-  std::vector<PlannedCell> planned = expand(matrix, suites);
+                                    const StackCatalog& catalog, const CompatFacts& facts, const HostFacts& host,
+                                    std::int64_t* excluded) {
+  std::vector<PlannedCell> planned = expand(matrix, suites, excluded);
   resolve(planned, catalog, facts, host);
   return planned;
 }

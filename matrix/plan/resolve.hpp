@@ -37,6 +37,7 @@ void resolve(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const
 
 // expand() and resolve(). Throws SpecError as expand() does.
 std::vector<PlannedCell> plan_cells(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
-                                    const StackCatalog& catalog, const CompatFacts& facts, const HostFacts& host);
+                                    const StackCatalog& catalog, const CompatFacts& facts, const HostFacts& host,
+                                    std::int64_t* excluded = nullptr);
 
 }  // namespace reprobench

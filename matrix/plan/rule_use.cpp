@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/plan/gaps.hpp"
 #include "matrix/spec/own_files.hpp"
 
 namespace reprobench {
@@ -37,6 +38,23 @@ bool apply_rule(const ThresholdRule& rule, std::vector<CellThreshold>& threshold
     *found = std::move(threshold);
   }
   return true;
+}
+
+// Whether every side that one bound holds is held by another in its place. `max` says nothing of what is too low, and
+// a limit nothing of the reference.
+bool holds_as_much(const Bound& bound, const Bound& replaced) {
+  if (bound.kind == replaced.kind) return true;
+  const bool is_of_both_sides = bound.kind == Bound::Kind::band || bound.kind == Bound::Kind::equal;
+  return is_of_both_sides && replaced.kind != Bound::Kind::max_regression;
+}
+
+// Null: it takes no armed one away.
+const CellThreshold* taken_away(const ThresholdRule& rule, const std::vector<CellThreshold>& of_suite) {
+  const auto found = std::ranges::find_if(of_suite, [&](const CellThreshold& threshold) {
+    return rule.bound && threshold.metric == rule.metric && threshold.of == rule.of && threshold.gate == Gate::armed &&
+           !holds_as_much(*rule.bound, threshold.bound);
+  });
+  return found == of_suite.end() ? nullptr : &*found;
 }
 
 // How far a training gets is measured on data and from drawn weights: what a suite says of it holds for its own.
@@ -132,6 +150,7 @@ void RuleUse::apply(Cell& cell, const CoordinateLookup& coordinates, const Suite
   const auto [found, is_new] = thresholds_of_rules_.try_emplace(std::move(selected));
   if (is_new) found->second = thresholds_of(found->first);
   cell.thresholds = found->second;
+  if (cell.required) cell.gaps = unarmed_dimensions({matrix_, suite, cell, coordinates, is_reference});
 }
 
 std::vector<CellThreshold> RuleUse::thresholds_of(const Selected& selected) {
@@ -143,6 +162,9 @@ std::vector<CellThreshold> RuleUse::thresholds_of(const Selected& selected) {
   };
   apply_rules(0, selected.of_suite);
   if (selected.other_input != nullptr) disarm_learning(*selected.other_input, thresholds);
+  for (std::size_t i = selected.of_suite; i < selected.rules.size(); ++i) {
+    if (const auto* lost = taken_away(*selected.rules[i], thresholds)) let_go_.try_emplace(selected.rules[i], *lost);
+  }
   apply_rules(selected.of_suite, selected.rules.size());
   if (selected.is_reference) {
     std::erase_if(thresholds, [](const CellThreshold& threshold) { return threshold.bound.vs_reference; });
@@ -150,12 +172,18 @@ std::vector<CellThreshold> RuleUse::thresholds_of(const Selected& selected) {
   return thresholds;
 }
 
-void RuleUse::report_unused(Diagnostics& diagnostics) const {
+void RuleUse::report_faults(Diagnostics& diagnostics) const {
   report(excluded_, matrix_.exclude, "RB024", "exclude rule matches no cell", diagnostics);
   report(required_, matrix_.required, "RB040", "rule selects no cell", diagnostics);
   report(injected_, matrix_.inject, "RB040", "rule selects no cell", diagnostics);
   for (const ThresholdRule& rule : matrix_.thresholds) {
     if (!effective_.contains(&rule)) diagnostics.error(rule.mark, "RB040", "rule selects no cell");
+    const auto lost = let_go_.find(&rule);
+    if (lost == let_go_.end()) continue;
+    diagnostics.error(rule.mark, "RB039",
+                      fmt::format("`{}` takes the place of `{}` at {}, which nothing then holds", rule.bound->text,
+                                  lost->second.bound.text, to_string(lost->second.mark)),
+                      "bound both sides by a `band`, or keep the kind of bound");
   }
 }
 

@@ -26,8 +26,8 @@ class RuleUse {
   // the reference do not hold for it.
   void apply(Cell& cell, const CoordinateLookup& coordinates, const SuiteSpec& suite, bool is_reference);
 
-  // Rules that selected no cell: RB024 for `exclude`, RB040 for the rest.
-  void report_unused(Diagnostics& diagnostics) const;
+  // Rules that selected no cell: RB024 for `exclude`, RB040 for the rest. Bounds that took away a suite's: RB039.
+  void report_faults(Diagnostics& diagnostics) const;
 
  private:
   // What the thresholds of a cell follow from.
@@ -47,6 +47,7 @@ class RuleUse {
   std::vector<bool> required_;
   std::vector<bool> injected_;
   std::set<const ThresholdRule*> effective_;
+  std::map<const ThresholdRule*, CellThreshold> let_go_;  // by a rule of the matrix: the suite's bound it takes away
   std::map<Selected, SharedList<CellThreshold>> thresholds_of_rules_;  // cells alike in them share one list
 };
 

@@ -287,6 +287,27 @@ const std::vector<Row>& threshold_rows() {
        "m.yaml:9:31: error[RB019]: `band` must be a number, got `low`; write for example 1000"},
       {"B34 a band without an end", rule("throughput.samples", "{band: [5, inf]}"),
        "m.yaml:9:34: error[RB034]: `band` must be finite, got `inf`; write for example 1000"},
+      {"B46 nothing below zero", rule("numerics.repeat_mismatches", "{min: 0}"),
+       "m.yaml:9:31: error[RB046]: `min: 0` of `numerics.repeat_mismatches` can never fail; lower is better: bound it "
+       "by `max`, or from both sides by `band`"},
+      {"B46 a ratio", rule("throughput.samples", "{min: 0}"),
+       "m.yaml:9:23: error[RB046]: `min: 0` of `throughput.samples` can never fail; higher is better: bound it by "
+       "`min`, or from both sides by `band`"},
+      {"B46 the good side", rule("numerics.final_loss", "{min: 0.5}"),
+       "m.yaml:9:24: error[RB046]: `min: 0.5` of `numerics.final_loss` only fails what is good; lower is better: bound "
+       "it by `max`, or from both sides by `band`"},
+      {"B46 the good side of speed", rule("throughput.samples", "{max: 10}"),
+       "m.yaml:9:23: error[RB046]: `max: 10` of `throughput.samples` only fails what is good; higher is better: bound "
+       "it by `min`, or from both sides by `band`"},
+      {"B46 recorded", rule("throughput.samples", "{min: 0, gate: record_only}"),
+       "m.yaml:9:23: error[RB046]: `min: 0` of `throughput.samples` can never fail; higher is better: bound it by "
+       "`min`, or from both sides by `band`"},
+      {"B46 a whole share", rule("data.wait_share", "{max: 100%}"),
+       "m.yaml:9:20: error[RB046]: `max: 100%` of `data.wait_share` can never fail; lower is better: bound it by "
+       "`max`, or from both sides by `band`"},
+      {"B46 a band around all", rule("data.wait_share", "{band: [0, 100%]}"),
+       "m.yaml:9:20: error[RB046]: `band: [0, 100%]` of `data.wait_share` can never fail; lower is better: bound it "
+       "by `max`, or from both sides by `band`"},
       {"B20 a band of numbers", rule("throughput.step_time", "{band: [5, 6ms]}"),
        "m.yaml:9:33: error[RB020]: `band` of `throughput.step_time` must be in ns, got `5`; write for example 5ms"},
   };
@@ -312,7 +333,9 @@ TEST_CASE("the good matrix that the catalogue breaks is accepted", "[spec]") {
   CHECK(matrix_error(kGoodMatrix).empty());
   for (const char* rule : {"numerics.loss_rel: {max: 1e-5, vs: reference}", "numerics.loss_rel: {max: 1e-5}",
                            "numerics.repeat_mismatches: {max: 0}", "memory.peak_rss: {max: 1GiB}",
-                           "memory.peak_rss: {max_regression: 5%, vs: reference}", "memory.peak_rss: {gate: armed}"}) {
+                           "memory.peak_rss: {max_regression: 5%, vs: reference}", "memory.peak_rss: {gate: armed}",
+                           "data.wait_share: {max: 99%}", "data.wait_share: {band: [0, 50%]}",
+                           "data.wait_share: {band: [1%, 100%]}", "numerics.final_loss: {max: 0}"}) {
     CHECK(matrix_error(matrix_with(fmt::format("thresholds:\n  {}\n", rule))).empty());
   }
   CHECK(matrix_error(std::string("\xEF\xBB\xBF") + kGoodMatrix).empty());

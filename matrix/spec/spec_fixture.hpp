@@ -9,8 +9,11 @@
 namespace reprobench {
 
 inline Vocabulary spec_test_vocabulary() {
+  constexpr double kAny = std::numeric_limits<double>::infinity();
   static constexpr MetricInfo kMetrics[] = {
-      {"numerics.final_loss", "loss", Better::lower, Dimension::numerics, ""},
+      {"numerics.final_loss", "loss", Better::lower, Dimension::numerics, "", "", false, Compared::not_yet, -kAny,
+       kAny},
+      {"data.wait_share", "rel", Better::lower, Dimension::throughput, "", "", false, Compared::not_yet, 0, 1},
       {"numerics.repeat_mismatches", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_others},
       {"numerics.loss_rel", "rel", Better::lower, Dimension::numerics, "", "", false, Compared::with_reference},
       {"throughput.step_time", "ns", Better::lower, Dimension::throughput, ""},

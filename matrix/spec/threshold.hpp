@@ -23,6 +23,7 @@
 
 #include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"
+#include "matrix/contract/outcome.hpp"
 #include "matrix/contract/probe_measurement.hpp"
 #include "matrix/spec/selector.hpp"
 
@@ -72,6 +73,7 @@ struct ThresholdRule {
   std::optional<Bound> bound;  // nothing: only the gate of an earlier rule changes
   Selector where;
   Mark mark;
+  Dimension dimension = Dimension::numerics;  // of the metric
 };
 
 }  // namespace reprobench

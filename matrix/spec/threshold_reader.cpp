@@ -215,6 +215,38 @@ void check_sort_of_bound(const RuleDraft& draft, const YamlNode& map, Scope& sco
   }
 }
 
+bool holds_always(const MetricInfo& metric, const Bound& bound) {
+  const bool below_all = bound.kind == Bound::Kind::band ? *bound.low <= metric.least : bound.limit <= metric.least;
+  const bool above_all = bound.limit >= metric.most;
+  switch (bound.kind) {
+    case Bound::Kind::max:
+      return above_all;
+    case Bound::Kind::min:
+      return below_all;
+    case Bound::Kind::band:
+      return below_all && above_all;
+    case Bound::Kind::equal:
+    case Bound::Kind::max_regression:
+      break;
+  }
+  return false;
+}
+
+// A bound that nothing can break, or that good values alone can break, looks like a check and is none.
+void check_that_it_can_fail(const RuleDraft& draft, Scope& scope) {
+  if (draft.bounds != 1 || !draft.rule.bound) return;
+  const MetricInfo& metric = *draft.metric;
+  const Bound& bound = *draft.rule.bound;
+  const bool is_lower_better = metric.better == Better::lower;
+  const auto refuse = [&](const char* what) {
+    scope.diagnostics.error(draft.rule.mark, "RB046", fmt::format("`{}` of `{}` {}", bound.text, metric.name, what),
+                            is_lower_better ? "lower is better: bound it by `max`, or from both sides by `band`"
+                                            : "higher is better: bound it by `min`, or from both sides by `band`");
+  };
+  if (holds_always(metric, bound)) return refuse("can never fail");
+  if (bound.kind == (is_lower_better ? Bound::Kind::min : Bound::Kind::max)) refuse("only fails what is good");
+}
+
 void check_bounds(const RuleDraft& draft, const YamlNode& map, Scope& scope) {
   const Mark& mark = draft.rule.mark;
   if (draft.min && draft.max && *draft.min > *draft.max) {
@@ -225,7 +257,9 @@ void check_bounds(const RuleDraft& draft, const YamlNode& map, Scope& scope) {
   if (draft.bounds == 0 && map.find("gate") == nullptr) {
     scope.diagnostics.error(mark, "RB018", "a rule needs a bound (max, min, equal, max_regression, band) or a `gate`");
   }
+  const std::size_t found = scope.diagnostics.size();
   check_sort_of_bound(draft, map, scope);
+  if (scope.diagnostics.size() == found) check_that_it_can_fail(draft, scope);
   if (draft.metric->is_share && draft.bounds > 0 && map.find("to") == nullptr) {
     scope.diagnostics.error(mark, "RB018", fmt::format("`{}` is a share of something", draft.rule.metric),
                             "add `to: peak`, `to: measured_peak` or an operation");
@@ -242,6 +276,7 @@ void read_rule(const MetricInfo& metric, const YamlNode& node, std::vector<Thres
   draft.metric = &metric;
   draft.rule.metric = name;
   draft.rule.mark = node.mark;
+  draft.rule.dimension = metric.dimension;
   read_fields<RuleDraft>(draft, node, kRuleFields, scope, {"RB033", "bound"});
   check_bounds(draft, node, scope);
   if (draft.rule.bound) draft.rule.bound->vs_reference = node.find("vs") != nullptr;

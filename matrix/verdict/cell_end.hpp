@@ -30,6 +30,9 @@ std::optional<Ended> ended_early(const Cell& cell, const std::vector<const Attem
 // Nothing: the repeats did not run the same workload.
 std::optional<std::string> common_workload_digest(const std::vector<const AttemptRecord*>& repeats);
 
+// Of what a required cell cannot answer: a check that no matrix can disarm.
+CheckResult unanswered(const Gap& gap);
+
 Ended from_checks(const std::vector<CheckResult>& checks);
 
 // Equal NaNs in every process are perfectly reproducible and no training: whatever the thresholds say, such a cell

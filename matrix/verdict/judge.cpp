@@ -103,6 +103,7 @@ class Judge {
       }
     }
     evaluate_checks(planned.cell, evidence, verdict);
+    for (const Gap& gap : planned.cell.gaps) verdict.checks.push_back(unanswered(gap));
     if (auto diverged = non_finite_loss(evidence)) {
       Ended ended{Outcome::failed, "non_finite_loss", diverged->sentence, diverged->repeat};
       verdict.checks.push_back(std::move(*diverged));
@@ -420,6 +421,7 @@ RunVerdict judge(const RunRecord& run) {
   verdict.seal = run.seal;
   verdict.matrix = run.plan.matrix;
   verdict.matrix_file = run.plan.matrix_file;
+  verdict.excluded = run.plan.excluded;
   Judge judge_of_cells(run);
   for (const PlannedCell& planned : run.plan.cells) verdict.cells.push_back(judge_of_cells.judge_cell(planned));
   for (CellVerdict& cell : verdict.cells) cell.next = next_step(cell, run.info.run_id);

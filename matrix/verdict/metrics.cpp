@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -302,6 +303,14 @@ constexpr Metric over_steps(Metric metric) {
   return metric;
 }
 
+// Values that can be measured at all, where they are not those from 0 on.
+constexpr double kAny = std::numeric_limits<double>::infinity();
+constexpr Metric between(double least, double most, Metric metric) {
+  metric.info.least = least;
+  metric.info.most = most;
+  return metric;
+}
+
 constexpr Metric of_phases(Metric metric) {
   metric.has_phases = true;
   return metric;
@@ -329,13 +338,13 @@ constexpr Metric kMetrics[] = {
     {{"numerics.by_construction_mismatches", "count", kLower, numerics, "inputs and initial weights whose digests differ between devices, stacks or processes"}, nullptr, &by_construction_mismatches, kWorst, Against::construction},
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
     {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, Against::reference},
-    {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst},
-    with_reasons({"numerics.end_loss", "loss",   kLower,  numerics,   "mean loss of the last tenth of the steps, at least five"}, &end_loss, kWorst),
-    with_reasons({"numerics.loss_fall_rel", "rel", kHigher, numerics, "share of the first tenth's loss that is gone in the last tenth"}, &loss_fall_rel, kWorst),
+    between(-kAny, kAny, {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst}),
+    between(-kAny, kAny, with_reasons({"numerics.end_loss", "loss",   kLower,  numerics,   "mean loss of the last tenth of the steps, at least five"}, &end_loss, kWorst)),
+    between(-kAny, 1, with_reasons({"numerics.loss_fall_rel", "rel", kHigher, numerics, "share of the first tenth's loss that is gone in the last tenth"}, &loss_fall_rel, kWorst)),
     with_reasons({kWeightChange, "rel", kLower,      numerics,   "L2 distance of the trained weights from their initial values, as a share of their norm"}, &weight_change_rel, kWorst),
     {{"numerics.alike_seeds",          "count", kLower,  numerics,   "other seeds that train the same work, or the same bits"},                nullptr, &alike_seeds, kWorst, Against::seeds},
     {{"numerics.seed_spread_rel",      "rel",   kLower,  numerics,   "from the least to the largest end loss of all seeds, as a share of their mean"}, nullptr, &seed_spread_rel, kWorst, Against::seeds},
-    with_reasons({"numerics.skipped_updates", "rel", kLower, numerics, "share of the steps whose update a dynamic loss scale skipped"}, &skipped_updates, kWorst),
+    between(0, 1, with_reasons({"numerics.skipped_updates", "rel", kLower, numerics, "share of the steps whose update a dynamic loss scale skipped"}, &skipped_updates, kWorst)),
     {{"numerics.changed_calls",        "count", kLower,  numerics,   "operator calls whose bits are not the reference's"},                     nullptr, &changed_calls, kWorst, Against::reference},
     {{"numerics.broken_calls",         "count", kLower,  numerics,   "operator calls that are neither equal to the reference's nor rounding"}, nullptr, &broken_calls, kWorst, Against::reference},
     of_phases(of_steps({"throughput.step_time", "ns", kLower, throughput, "median time of a training step after warm-up"},                     &median_step_time_ns)),
@@ -345,18 +354,18 @@ constexpr Metric kMetrics[] = {
     {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},
     over_steps(with_reasons({"throughput.gemm_peak_share", "rel", kHigher, throughput, "floating-point operations a second of the median step as a share of the fastest matrix product of the same process"}, &gemm_peak_share, kPaired)),
     over_steps(with_reasons({"throughput.mfu", "rel", kHigher, throughput, "floating-point operations a second of the median step as a share of the GPU's dense peak by its data sheet"}, &model_flop_utilisation, kPaired)),
-    of_steps({"data.wait_share",       "rel",   kLower,  throughput, "share of the time of all steps after warm-up in which there were no samples to compute with"}, &data_wait_share),
+    between(0, 1, of_steps({"data.wait_share",       "rel",   kLower,  throughput, "share of the time of all steps after warm-up in which there were no samples to compute with"}, &data_wait_share)),
     {{"memory.peak_rss",               "bytes", kLower,  memory,     "largest resident set of the worker"},                                    &peak_rss_bytes, nullptr, kWorst},
-    {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &growth_bytes<&StepRecord::rss_bytes>, nullptr, kWorst},
+    between(-kAny, kAny, {{"memory.rss_growth",             "bytes", kLower,  memory,     "growth of the resident set over the second half of the run"},            &growth_bytes<&StepRecord::rss_bytes>, nullptr, kWorst}),
     {{"memory.peak_anonymous",         "bytes", kLower,  memory,     "largest resident set of the worker without mapped files"},               &peak_anonymous_bytes, nullptr, kWorst},
     {{"memory.peak_anonymous_share",   "rel",   kLower,  memory,     "largest resident set without mapped files as a share of the reference's"}, nullptr, &peak_anonymous_share, kWorst, Against::reference},
-    {{"memory.anonymous_growth",       "bytes", kLower,  memory,     "growth of the worker's memory without mapped files over the second half of the run"}, &growth_bytes<&StepRecord::anonymous_bytes>, nullptr, kWorst},
+    between(-kAny, kAny, {{"memory.anonymous_growth",       "bytes", kLower,  memory,     "growth of the worker's memory without mapped files over the second half of the run"}, &growth_bytes<&StepRecord::anonymous_bytes>, nullptr, kWorst}),
     {{"memory.device_peak",            "bytes", kLower,  memory,     "largest sum of the device allocator's live blocks"},                     &device_peak_bytes, nullptr, kWorst},
     {{"memory.optimizer_state_share",  "rel",   kLower,  memory,     "optimizer state of the fullest rank times the number of ranks, as a share of one rank's"}, nullptr, &optimizer_state_share, kWorst, Against::one_rank},
     {{"memory.model_state_share",      "rel",   kLower,  memory,     "parameters, gradients and optimizer state of the fullest rank as a share of one rank's"}, nullptr, &model_state_share, kWorst, Against::one_rank},
     {{"memory.model_state_bound_share", "rel",  kLower,  memory,     "model state of the fullest rank, device and host, as a share of what zero_stage and offload declare"}, nullptr, &model_state_bound_share, kWorst, Against::one_rank},
     {{"memory.device_state_bound_share", "rel", kLower,  memory,     "the same of model state on the training's device, where offload leaves no optimizer state"}, nullptr, &device_state_bound_share, kWorst, Against::one_rank},
-    with_reasons({"device.utilisation",       "rel",     kHigher, throughput, "median share of the time in which the GPU's SMs computed while steps were timed"}, &utilisation, kPaired),
+    between(0, 1, with_reasons({"device.utilisation",       "rel",     kHigher, throughput, "median share of the time in which the GPU's SMs computed while steps were timed"}, &utilisation, kPaired)),
     with_reasons({"device.step_energy",       "J",       kLower,  throughput, "energy that all GPUs of a training drew for a step, by their own counters"}, &step_energy_j, kPaired),
     // Of probes: those measurements that `of` names, among the operations of this unit; how a cell's attempts become one.
     with_reasons({"device.wrong_results",     "count",   kLower,  numerics,   "measurements of a probe whose result was wrong", "any"}, &wrong_results, kWorst),
@@ -381,8 +390,8 @@ constexpr Metric kMetrics[] = {
     with_reasons({"comm.algorithm_bandwidth", "GB/s",    kHigher, communication, "bytes of a call by its median time, as nccl-tests has it", "ns"}, &algorithm_bandwidth_gb_per_s, kWorst),
     with_reasons({"comm.bus_bandwidth",       "GB/s",    kHigher, communication, "algorithm bandwidth times the collective's factor, as nccl-tests has it", "ns"}, &bus_bandwidth_gb_per_s, kWorst),
     with_reasons({"comm.bus_bandwidth_share", "rel",     kHigher, communication, "bus bandwidth between GPUs as a share of the slowest link between them, one direction", "ns"}, &bus_bandwidth_share, kWorst),
-    of_steps({"comm.step_share",       "rel",   kLower,  communication, "share of a training's step time in which the gradients of its micro-batches become one"}, &communication_share),
-    with_reasons({"comm.overlap_share",       "rel",     kHigher, communication, "with overlap=on, share of the time of exchanging gradients that the backward pass hides"}, &overlap_share, kPaired),
+    between(0, 1, of_steps({"comm.step_share",       "rel",   kLower,  communication, "share of a training's step time in which the gradients of its micro-batches become one"}, &communication_share)),
+    between(0, 1, with_reasons({"comm.overlap_share",       "rel",     kHigher, communication, "with overlap=on, share of the time of exchanging gradients that the backward pass hides"}, &overlap_share, kPaired)),
     with_reasons({"comm.startup_time",        "ns",      kLower,  communication, "time of a call without bytes, by a fit over an operation's sizes", "ns"}, &startup_ns, kWorst),
     with_reasons({"comm.fitted_bandwidth",    "GB/s",    kHigher, communication, "bandwidth of an operation by that fit", "ns"}, &fitted_bandwidth_gb_per_s, kWorst),
 };

@@ -15,6 +15,19 @@
 namespace reprobench {
 namespace {
 
+TEST_CASE("every metric's range leaves room on its bad side, and shares of a whole end with it", "[verdict]") {
+  for (const MetricInfo& metric : metric_infos()) {
+    INFO(metric.name);
+    CHECK(metric.least < metric.most);
+    CHECK((metric.least == 0 || std::isinf(metric.least)));
+    CHECK((metric.most == 1 || std::isinf(metric.most)));
+    if (metric.most == 1) CHECK(metric.unit == "rel");
+  }
+  CHECK(find_metric("data.wait_share")->info.most == 1);
+  CHECK(find_metric("memory.anonymous_growth")->info.least < 0);
+  CHECK(find_metric("numerics.loss_fall_rel")->info.least < 0);
+}
+
 std::optional<double> metric_of(const char* metric, const AttemptRecord& attempt) {
   return find_metric(metric)->of_attempt(attempt);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -110,12 +111,38 @@ std::string first_difference(const TensorComparison& tensor) {
   return text;
 }
 
+// NaN or infinite on both sides: equal bits of these say nothing of a computation.
+std::int64_t not_finite_alike(const TensorComparison& tensor) {
+  if (!tensor.ulp_histogram || !tensor.elements) return 0;
+  const std::int64_t finite =
+      std::accumulate(tensor.ulp_histogram->begin(), tensor.ulp_histogram->end(), std::int64_t{0});
+  return *tensor.elements - finite - tensor.one_sided();
+}
+
+// "; 5 of its 100 elements are NaN or infinite on both sides", and of which tensors; empty: none is.
+std::string alike_text(const SnapshotComparison& comparison) {
+  std::int64_t elements = 0;
+  std::int64_t not_finite = 0;
+  std::string first;
+  for (const TensorComparison& tensor : comparison.tensors) {
+    const std::int64_t here = not_finite_alike(tensor);
+    elements += tensor.elements.value_or(0);
+    not_finite += here;
+    if (here > 0 && first.empty()) first = tensor.name;
+  }
+  if (not_finite == 0) return "";
+  return fmt::format("{} of {} elements are NaN or infinite on both sides, first in `{}`",
+                     not_finite == elements ? "all" : std::to_string(not_finite), elements, first);
+}
+
 std::string sentence_of(const SnapshotComparison& comparison) {
   const std::int64_t differing = count_of(comparison, Match::differs);
   const std::int64_t not_comparable = count_of(comparison, Match::not_comparable);
   const auto common = static_cast<std::int64_t>(comparison.tensors.size());
+  const std::string alike = alike_text(comparison);
   if (comparison.match == Match::equal) {
-    return common == 1 ? "the one tensor has equal bits" : fmt::format("all {} tensors have equal bits", common);
+    return (common == 1 ? "the one tensor has equal bits" : fmt::format("all {} tensors have equal bits", common)) +
+           (alike.empty() ? "" : ", but " + alike);
   }
   std::vector<std::string> parts;
   if (common == 0) {
@@ -131,6 +158,7 @@ std::string sentence_of(const SnapshotComparison& comparison) {
   if (worst != comparison.tensors.end()) parts.push_back(first_difference(*worst));
   if (!comparison.missing.empty()) parts.push_back(fmt::format("{} only in the reference", comparison.missing.size()));
   if (!comparison.extra.empty()) parts.push_back(fmt::format("{} only in the measured file", comparison.extra.size()));
+  if (!alike.empty()) parts.push_back(alike);
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 

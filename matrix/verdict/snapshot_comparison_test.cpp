@@ -46,7 +46,27 @@ TEST_CASE("snapshots with equal bits are equal, NaN payloads included", "[verdic
   scene.measured = scene.reference = {stored("w", "F32", weights)};
   const SnapshotComparison result = scene.compare();
   CHECK(result.match == Match::equal);
-  CHECK(result.sentence == "the one tensor has equal bits");
+  CHECK(result.sentence ==
+        "the one tensor has equal bits, but 1 of 3 elements are NaN or infinite on both sides, first in `w`");
+}
+
+TEST_CASE("files of NaN alone are not called equal without a word", "[verdict]") {
+  const std::vector<float> numbers = {1, 2};
+  const std::vector<float> nothing(2, std::numeric_limits<float>::quiet_NaN());
+  const std::vector<std::int64_t> counts = {-1, 5};
+  SnapshotPair scene;
+  const auto sentence = [&](std::vector<SafetensorsTensor> tensors) {
+    scene.measured = scene.reference = std::move(tensors);
+    return scene.compare().sentence;
+  };
+  CHECK(sentence({stored("a", "F32", numbers), stored("i", "I64", counts)}) == "all 2 tensors have equal bits");
+  CHECK(sentence({stored("v", "F32", nothing), stored("w", "F32", nothing)}) ==
+        "all 2 tensors have equal bits, but all of 4 elements are NaN or infinite on both sides, first in `v`");
+  // On one side only it is a difference, as before.
+  scene.reference = {stored("v", "F32", nothing), stored("w", "F32", numbers)};
+  CHECK_THAT(scene.compare().sentence,
+             Catch::StartsWith("1 of 2 tensors differ; ") &&
+                 Catch::EndsWith("; 2 of 4 elements are NaN or infinite on both sides, first in `v`"));
 }
 
 TEST_CASE("a nudged weight is named with element, bits and distance", "[verdict]") {

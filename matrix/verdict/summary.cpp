@@ -1,6 +1,7 @@
 #include "matrix/verdict/summary.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -120,7 +121,31 @@ std::string coverage(const RunVerdict& verdict) {
   if (unsaid > 0) {
     text += fmt::format("; {} {}cell{} skipped", unsaid, text.empty() ? "" : "more ", unsaid == 1 ? " was" : "s were");
   }
+  if (verdict.excluded > 0) {
+    text += fmt::format("; the matrix excludes {} cell{}", verdict.excluded, verdict.excluded == 1 ? "" : "s");
+  }
   return text;
+}
+
+// "; 3 attempts were made again (2 lost, 1 launch)". What a retry mended does not count, and is no secret.
+std::string retries(const RunVerdict& verdict) {
+  std::map<std::string, int> ends;
+  int again = 0;
+  for (const CellVerdict& cell : verdict.cells) {
+    for (const AttemptSummary& attempt : cell.attempts) {
+      const bool is_last = std::ranges::none_of(cell.attempts, [&](const AttemptSummary& other) {
+        return other.repeat == attempt.repeat && other.attempt > attempt.attempt;
+      });
+      if (is_last) continue;
+      ++again;
+      ++ends[std::string(to_string(attempt.end))];
+    }
+  }
+  std::vector<std::string> causes;
+  for (const auto& [end, count] : ends) causes.push_back(fmt::format("{} {}", count, end));
+  if (again == 0) return "";
+  return fmt::format("; {} made again ({})", again == 1 ? "1 attempt was" : fmt::format("{} attempts were", again),
+                     fmt::join(causes, ", "));
 }
 
 // Why this run gives no verdict on its matrix; empty: it does.
@@ -182,7 +207,9 @@ class Summary {
     }
     if (const CellVerdict* required = skipped_required(verdict_)) {
       return conclude("undecided", ExitCode::undecided, "UNDECIDED",
-                      "no cell that ran failed, but a required one did not run", required);
+                      is_deselected(*required) ? "no cell that ran failed, but a required one was left out"
+                                               : "no cell that ran failed, but a required one did not run",
+                      required);
     }
     if (count(Outcome::passed) == 0) {
       return conclude("undecided", ExitCode::undecided, "UNDECIDED",
@@ -230,8 +257,8 @@ class Summary {
     const std::string head = no_verdict_because_.empty()
                                  ? fmt::format("{} {}", verdict_.matrix, word_of_matrix)
                                  : fmt::format("{}: no verdict on {}", no_verdict_because_, verdict_.matrix);
-    verdict_.sentence =
-        fmt::format("{}{} {}{}", head, no_verdict_because_.empty() ? ":" : ";", body, coverage(verdict_));
+    verdict_.sentence = fmt::format("{}{} {}{}{}", head, no_verdict_because_.empty() ? ":" : ";", body,
+                                    coverage(verdict_), retries(verdict_));
     if (first != nullptr) verdict_.sentence += fmt::format(". First: {}: {}", first->slug, first->sentence);
   }
 

@@ -53,6 +53,28 @@ TEST_CASE("cells that were skipped where others ran are counted", "[verdict]") {
   CHECK_THAT(judge(run).sentence, Catch::EndsWith("; nothing ran on sm_90; 2 more cells were skipped"));
 }
 
+TEST_CASE("what the matrix excludes, and attempts that were made again, are said with their causes", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kHolds);
+  run.plan.excluded = 1;
+  CHECK_THAT(judge(run).sentence, Catch::EndsWith("; the matrix excludes 1 cell"));
+  CHECK(judge(run).excluded == 1);
+  run.plan.excluded = 12;
+  const auto again = [&](int repeat, int attempt, AttemptEnd end) {
+    AttemptRecord lost = sample::attempt(repeat, 300'000);
+    lost.attempt = attempt;
+    lost.end = end;
+    candidate(run).attempts.push_back(lost);
+  };
+  candidate(run).attempts[1].attempt = 1;
+  again(1, 0, AttemptEnd::lost);
+  CHECK_THAT(judge(run).sentence, Catch::EndsWith("; the matrix excludes 12 cells; 1 attempt was made again (1 lost)"));
+  candidate(run).attempts[2].attempt = 2;
+  again(2, 0, AttemptEnd::lost);
+  again(2, 1, AttemptEnd::launch);
+  CHECK_THAT(judge(run).sentence, Catch::EndsWith("; 3 attempts were made again (1 launch, 2 lost)"));
+  CHECK(judge(run).exit_code == ExitCode::passed);
+}
+
 TEST_CASE("a cell of which nothing was asked is not counted as passed", "[verdict]") {
   const RunVerdict verdict = judge(sample::run(3, 1.0, kHolds));
   CHECK(verdict.cells[0].outcome == Outcome::recorded);
@@ -88,6 +110,7 @@ TEST_CASE("a required cell that was left out makes a selection undecided, unless
   RunRecord run = selection(1);
   run.plan.cells[2].cell.required = true;
   CHECK(judge(run).exit_code == ExitCode::undecided);
+  CHECK_THAT(judge(run).sentence, Contains("no cell that ran failed, but a required one was left out. First: "));
   run.plan.request.names_cells = true;
   CHECK(judge(run).exit_code == ExitCode::passed);
   CHECK_THAT(judge(run).sentence, StartsWith("2 of 3 cells selected: no verdict on sample"));
@@ -178,6 +201,24 @@ TEST_CASE("a required cell that is skipped makes the run undecided", "[verdict]"
   CHECK(judge(run).exit_code == ExitCode::undecided);
   CHECK_THAT(judge(run).sentence,
              Contains("a required one did not run; 1 cell was skipped. First: suite-mlp-stack-b-gpu"));
+}
+
+TEST_CASE("what a required cell cannot answer makes the run undecided, unless something failed", "[verdict]") {
+  const auto* reason = GENERATE("unarmed", "own_reference");
+  RunRecord run = sample::run(3, 1.0, kHolds);
+  run.plan.cells[1].cell.required = true;
+  CHECK(judge(run).exit_code == ExitCode::passed);
+  run.plan.cells[1].cell.gaps = {{Dimension::throughput, reason, "why it cannot"}};
+  const RunVerdict verdict = judge(run);
+  CHECK(verdict.exit_code == ExitCode::undecided);
+  CHECK(candidate(verdict).outcome == Outcome::inconclusive);
+  CHECK(candidate(verdict).reason == reason);
+  CHECK_THAT(verdict.sentence, Catch::EndsWith(": why it cannot"));
+  CHECK(candidate(verdict).checks.back().origin == "built in");
+  CHECK(verdict.dimensions[1].word == "inconclusive");
+  CHECK(verdict.dimensions[2].word == "passed");
+  run.plan.cells[1].cell.thresholds = kFails;
+  CHECK(judge(run).exit_code == ExitCode::failed);
 }
 
 TEST_CASE("an interrupted run counts what ended, not what was planned", "[verdict]") {

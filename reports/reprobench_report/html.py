@@ -36,6 +36,7 @@ from .overview import (
     recorded_over,
     reference_stacks,
     skip_groups,
+    unchecked,
 )
 from .phases import has_phases, phase_bars
 from .partings import partings, squeezed
@@ -108,6 +109,7 @@ def report_html(run: Run) -> str:
         "outcomes": [(name, counts[name]) for name in OUTCOMES],
         "dimensions": dimension_counts(cells),
         "lines": dimension_lines(run),
+        "unchecked": unchecked(run),
         "over": first_of_each(recorded_over(cells), MAX_OVER_SHOWN),
         "disarmed_by": disarmed_by,
         "ran": cells_that_ran(cells),

@@ -16,7 +16,7 @@ from .hosts import SharedCell, hosts_of, shared_cells
 from .limits import LimitRow, limit_rows
 from .load import OUTCOMES, Run
 from .measurements import Row, check_name, measured_cells
-from .overview import comparisons, dimension_counts, dimension_lines, disarmed_by, recorded_over, skip_groups
+from .overview import comparisons, dimension_counts, dimension_lines, disarmed_by, recorded_over, skip_groups, unchecked
 from .pairs import Pair, Side, operator_table, pairs_of
 from .quantity import duration, human, percent, significant
 from .telemetry import TelemetryRow, telemetry_rows
@@ -53,7 +53,8 @@ def _head(run: Run) -> list[str]:
     ]
     for line in dimension_lines(run):
         lines += [f"- **{line['dimension']}** {line['word']}: {text(line['sentence'])}"]
-    lines += [""] if dimension_lines(run) else []
+    lines += [f"- **not checked** {unchecked(run)}"] if unchecked(run) else []
+    lines += [""] if run.verdict.get("dimensions") else []
     compared = comparisons(run.cells)
     for comparison in compared[:_COMPARISONS_NAMED]:
         tested = ", ".join(text(name) for name in comparison.under_test[:12])

@@ -146,10 +146,11 @@ def cells_that_ran(cells: list[dict[str, Any]]) -> int:
 
 
 def recorded_over(cells: list[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """(cell, check) for each check that is over its bound and decides nothing."""
+    """(cell, check) for each check that is over its bound and decides nothing; required stacks before the context."""
+    required = {cell["coordinates"].get("stack") for cell in cells if cell["required"]}
     return [
         (cell, check)
-        for cell in cells
+        for cell in sorted(cells, key=lambda cell: cell["coordinates"].get("stack") not in required)
         for check in cell["checks"]
         if check["gate"] == "record_only" and check["status"] == "failed"
     ]
@@ -171,6 +172,11 @@ def disarmed_by(check: dict[str, Any]) -> str:
 def dimension_lines(run: Run) -> list[dict[str, str]]:
     """Candidates against references, a sentence for each dimension that was checked."""
     return [line for line in run.verdict.get("dimensions", []) if line["word"] != "not_checked"]
+
+
+def unchecked(run: Run) -> str:
+    """Dimensions in which nothing was asked: "memory, communication"."""
+    return ", ".join(line["dimension"] for line in run.verdict.get("dimensions", []) if line["word"] == "not_checked")
 
 
 def outcome_counts(run: Run) -> Counter[str]:

@@ -30,12 +30,15 @@ class Planned(unittest.TestCase):
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_the_stack_stands_wherever_the_matrix_named_its_own(self):
-        done = self.gpu("matrix/here.yaml")
+        matrix = self.folder / "here.yaml"
+        required = "\nrequired:\n  - {device: cpu, stack: here}\n"
+        matrix.write_text((REPOSITORY / "matrix/here.yaml").read_text("utf-8") + required, "utf-8")
+        done = self.gpu(str(matrix))
         made = (self.folder / "out" / "matrix.yaml").read_text("utf-8")
         self.assertIn(f"\n  stack: [{_STACK}]\n", made)
         self.assertIn(f"reference: {{stack: {_STACK}}}", made)
         self.assertIn(f"{{device: cpu, stack: {_STACK}}}", made)
-        self.assertEqual((done.returncode, "no cell of matrix/here.yaml finds its GPU" in done.stderr), (4, True))
+        self.assertEqual((done.returncode, f"no cell of {matrix} finds its GPU" in done.stderr), (4, True))
 
     def test_a_plan_that_is_refused_is_no_missing_gpu(self):
         matrix = self.folder / "two.yaml"

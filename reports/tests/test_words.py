@@ -6,7 +6,7 @@ import golden_run
 
 from reprobench_report.html import report_html
 from reprobench_report.markdown import summary_md
-from reprobench_report.overview import cells_that_ran, dimension_counts, first_of_each
+from reprobench_report.overview import cells_that_ran, dimension_counts, first_of_each, recorded_over
 
 
 def plain(markdown):
@@ -67,6 +67,13 @@ class Words(unittest.TestCase):
         memory = dimension_counts([{"checks": [check]}])[2]
         self.assertEqual((memory.failed, memory.recorded, memory.recorded_over), (0, 1, 1))
 
+    def test_what_is_recorded_of_context_stacks_comes_behind_the_candidates(self):
+        check = {"metric": "m", "gate": "record_only", "status": "failed"}
+        cells = [
+            {"coordinates": {"stack": stack}, "required": stack == "new", "checks": [check]} for stack in ("a", "new", "b")
+        ]
+        self.assertEqual([cell["coordinates"]["stack"] for cell, _ in recorded_over(cells)], ["new", "a", "b"])
+
     def test_cells_that_an_interrupted_run_did_not_finish_did_not_run(self):
         outcomes = ("passed", "failed", "errored", "inconclusive", "recorded", "unfinished", "skipped")
         self.assertEqual(cells_that_ran([{"outcome": outcome, "attempts": [{}]} for outcome in outcomes]), 5)
@@ -86,7 +93,8 @@ class Words(unittest.TestCase):
         self.assertLess(page.index("bits equal to torch-2.8.0 in 4 of 6 cells"), page.index('id="matrix"'))
         self.assertIn("DRILL", summary.splitlines()[0])
         self.assertIn("- **numerics** failed: bits equal to torch-2.8.0 in 4 of 6 cells", summary)
-        self.assertNotIn("not checked", summary)
+        self.assertIn("- **not checked** communication", summary)
+        self.assertLess(page.index("<dt>not checked</dt><dd>communication</dd>"), page.index('id="matrix"'))
 
     def test_each_finding_says_what_to_do_next(self):
         changed = golden_run.documents()

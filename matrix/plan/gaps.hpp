@@ -1,0 +1,30 @@
+// What a required cell cannot answer, whatever its checks come out as.
+//
+// A `where` that no longer selects the candidate after a version bump, or that selects it only to disarm it, leaves a
+// dimension in which nothing can fail. A candidate that is named as its own reference loses every bound against it.
+#pragma once
+
+#include <vector>
+
+#include "matrix/plan/cell.hpp"
+
+namespace reprobench {
+
+// The rules of a required cell, and what they are put to. Valid as long as all four.
+struct RulesOfCell {
+  const MatrixSpec& matrix;
+  const SuiteSpec& suite;
+  const Cell& cell;  // its thresholds are known
+  const CoordinateLookup& coordinates;
+  bool is_reference = false;
+};
+
+// Dimensions in which a rule arms a bound for the cell, or for the same cell at another value of what the matrix
+// compares, and in which none is armed in the end. What only others are held against a reference by is no question to
+// the reference.
+std::vector<Gap> unarmed_dimensions(const RulesOfCell& rules);
+
+// Dimensions with an armed bound against the reference, which falls away because the cell is the reference.
+std::vector<Gap> dimensions_of_own_reference(const RulesOfCell& rules);
+
+}  // namespace reprobench
