@@ -112,6 +112,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
   for (const auto& [stack, worker] : given) request.changed_by.push_back("--worker " + stack);
   for (const std::string& worker : options.workers) request.overrides.push_back("--worker " + shell_word(worker));
   const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
+  selected.plan.installed = installed_libraries(stacks_to_run(selected.plan), project);
   const HostMemory memory = fit_into_host_memory(selected.plan, workers);
   if (meeting != nullptr) {
     require_ranks(selected.plan, meeting->ranks());

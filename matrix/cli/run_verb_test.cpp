@@ -82,6 +82,39 @@ TEST_CASE("only the inputs of stacks that are in the plan are kept", "[cli][proc
   CHECK_FALSE(fs::exists(place.store() / "runs"));
 }
 
+// Both stacks are installed, and the worker of `new` says that it has mapped `loaded`.
+struct InstalledPlace : RunPlace {
+  explicit InstalledPlace(const std::string& loaded) {
+    install("new", small_capability(), true, loaded);
+    install("old", small_capability("2.8.0"));
+  }
+  Said run_installed() const { return say(&declare_run, {"--matrix", matrix(), "--no-report"}); }
+};
+
+TEST_CASE("workers that load what is installed of their stacks qualify", "[cli][process]") {
+  const InstalledPlace place("site/torch/lib/libtorch_cpu.so");
+  const Said said = place.run_installed();
+  INFO(said.err << said.out);
+  CHECK(said.code == ExitCode::passed);
+  CHECK_THAT(said.out, Contains("small qualified on cpu"));
+  const json installed = place.file("plan.json").at("installed");
+  CHECK(installed.at("new").at("libraries").at(0).at("sha256") == sha256_of_text("torch of new"));
+  CHECK(installed.size() == 2);
+}
+
+TEST_CASE("a worker that loads another torch leaves the run undecided, and the first screen says which",
+          "[cli][process]") {
+  const InstalledPlace place("/elsewhere/site/torch/lib/libtorch_cpu.so=28");
+  const Said said = place.run_installed();
+  INFO(said.err << said.out);
+  CHECK(said.code == ExitCode::undecided);
+  CHECK_THAT(said.out, Contains("small UNDECIDED") && Contains("short-mlp-new-cpu · wrong_libraries") &&
+                           Contains("finding       new: /elsewhere/site/torch/lib/libtorch_cpu.so was loaded"));
+  CHECK(place.file("verdict.json").at("cells").at(0).at("sentence") ==
+        "/elsewhere/site/torch/lib/libtorch_cpu.so was loaded with build id 28; site/torch/lib/libtorch_cpu.so without "
+        "a build id is installed");
+}
+
 TEST_CASE("a dry run shows the plan and makes nothing", "[cli]") {
   const RunPlace place;
   const Said said = place.run("ok", {"--dry-run"});

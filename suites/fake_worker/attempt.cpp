@@ -214,7 +214,8 @@ Fingerprint fake_fingerprint(const std::string& stack) {
   return fingerprint;
 }
 
-int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs::path& folder) {
+int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs::path& folder,
+                const std::vector<MappedLibrary>& loaded) {
   before_training(behaviour);
   if (behaviour.does("early_child")) leave_child(/*in_own_session=*/false);
   if (behaviour.does("early_setsid_child")) leave_child(/*in_own_session=*/true);
@@ -226,6 +227,7 @@ int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs
   result.rank = request.rank;
   result.knobs_resolved = request.knobs;
   result.fingerprint = fake_fingerprint(request.stack);
+  result.fingerprint.libraries = loaded;
   result.workload_digest = training.workload_digest();
   result.peak_rss_bytes = training.peak_rss_bytes();
   result.peak_anonymous_bytes = training.peak_anonymous_bytes();
