@@ -9,6 +9,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
+#include "matrix/record/verdict_seal.hpp"
 
 namespace reprobench {
 namespace {
@@ -264,7 +265,7 @@ TEST_CASE("explain shows no escape sequence, bidirectional mark or line of a wor
   for (const char* key : {"sentence", "reason", "reproduce", "slug"}) cell[key] = evil;
   cell.at("attempts").at(0)["detail"] = evil;
   cell.at("checks").at(0)["origin"] = evil;
-  std::ofstream(file) << verdict.dump();
+  write_sealed_verdict(place.run_folder(), verdict.dump());
   for (const char* color : {"never", "always"}) {
     const auto result = call({kBinary, "--store", place / "store", "--color", color, "explain", cell.at("cell_id")});
     INFO(result.out);

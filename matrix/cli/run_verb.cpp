@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -80,6 +81,11 @@ void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& 
   run.keep_input("matrix.yaml", selected.matrix_text);
   for (const auto& [name, spec] : project.stacks()) {
     if (selected.plan.declared.count(name) > 0) run.keep_input("stack-" + name + ".yaml", spec.text);
+  }
+  std::set<std::string> suites;
+  for (const PlannedCell& planned : selected.plan.cells) suites.insert(planned.cell.request.suite);
+  for (const auto& [name, suite] : project.suites()) {
+    if (suites.contains(name)) run.keep_input("suite-" + name + ".yaml", read_file(suite.mark.file));
   }
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("a run leaves what it was asked, with which words and when, and all fi
   for (const auto& entry : fs::directory_iterator(place.run_folder() / "inputs"))
     inputs.push_back(entry.path().filename());
   std::sort(inputs.begin(), inputs.end());
-  CHECK(inputs == Texts{"matrix.yaml", "stack-new.yaml", "stack-old.yaml"});
+  CHECK(inputs == Texts{"matrix.yaml", "stack-new.yaml", "stack-old.yaml", "suite-short.yaml"});
   CHECK(read_file(place.run_folder() / "inputs/matrix.yaml") == read_file(place / "matrix.yaml"));
   CHECK(read_file(place.run_folder() / "inputs/stack-old.yaml") == small_stack("old", "2.8.0"));
   const json request = place.file("plan.json").at("request");
@@ -76,8 +76,13 @@ TEST_CASE("a run leaves what it was asked, with which words and when, and all fi
 
 TEST_CASE("only the inputs of stacks that are in the plan are kept", "[cli][process]") {
   const RunPlace place;
+  place.add_suite("other",
+                  "schema: 1\nname: other\ndescription: d\nworkloads: [{model: mlp, preset: base, steps: 1, "
+                  "batch_size: 32}]\n");
   place.run("ok", {"--stack", "old", "--out", (place / "mine").string()});
   CHECK(fs::exists(place / "mine/inputs/stack-old.yaml"));
+  CHECK(read_file(place / "mine/inputs/suite-short.yaml") == read_file(place.root() / "suites/definitions/short.yaml"));
+  CHECK_FALSE(fs::exists(place / "mine/inputs/suite-other.yaml"));
   CHECK_FALSE(fs::exists(place / "mine/inputs/stack-new.yaml"));
   CHECK_FALSE(fs::exists(place.store() / "runs"));
 }
@@ -180,10 +185,14 @@ TEST_CASE("a report judges what has no verdict, and again what is asked, and ref
   json changed = before;
   changed["sentence"] = "something else";
   written_file(place.run_folder() / "verdict.json", changed.dump());
-  place.say(&declare_report, {});
-  CHECK(place.file("verdict.json") == changed);  // which is not judged again
+  CHECK_THROWS_WITH(place.say(&declare_report, {}), Contains("verdict.json changed since it was judged"));
+  CHECK_THROWS_WITH(place.say(&declare_compare, {place.run_folder().string()}),
+                    Contains("verdict.json changed since it was judged"));
+  CHECK_THROWS_WITH(place.say(&declare_merge, {place.run_folder().string(), place.run_folder().string()}),
+                    Contains("verdict.json changed since it was judged"));
   place.say(&declare_report, {"--rejudge"});
   CHECK(place.file("verdict.json") == before);
+  CHECK(place.file("verdict.json.changed") == changed);
   for (const auto& entry : fs::recursive_directory_iterator(place.run_folder() / "cells")) {
     if (entry.path().filename() == "trace.jsonl") std::ofstream(entry.path(), std::ios::app) << "more\n";
   }
@@ -329,7 +338,8 @@ TEST_CASE("inputs of two runs that differ are both kept, and equal ones once", "
   Texts inputs;
   for (const auto& entry : fs::directory_iterator(place / "merged/inputs")) inputs.push_back(entry.path().filename());
   std::sort(inputs.begin(), inputs.end());
-  CHECK(inputs == Texts{"matrix.yaml", second + ".stack-old.yaml", "stack-new.yaml", "stack-old.yaml"});
+  CHECK(inputs ==
+        Texts{"matrix.yaml", second + ".stack-old.yaml", "stack-new.yaml", "stack-old.yaml", "suite-short.yaml"});
   CHECK(read_file(place / "merged/inputs" / (second + ".stack-old.yaml")) == "another");
 }
 
@@ -375,7 +385,7 @@ TEST_CASE("an index that cannot be written is said, and the run's files are whol
   place.run();
   const RunVerdict verdict = judge(load_run(place.run_folder().string()));
   const fs::path folder = place / "written";
-  fs::create_directories(folder);
+  written_file(folder / "journal.jsonl", "");
   write_verdict_files(folder, verdict);
   CHECK(json::parse(read_file(folder / "verdict.json")) == to_json(verdict));
   CHECK(read_file(folder / "verdict.json").back() == '\n');
