@@ -76,6 +76,14 @@ TEST_CASE("a preloaded library and an auditor are named, wherever they lie", "[v
   CHECK(wrong_libraries(kInstalled, fingerprint).size() == 1);
 }
 
+TEST_CASE("of several the torch is told first", "[verdict]") {
+  Fingerprint fingerprint = loaded({}, "28");
+  fingerprint.libraries.insert(fingerprint.libraries.begin(), {"site/torch/lib/libc10.so", "c2"});
+  const Texts sentences = wrong_libraries(kInstalled, fingerprint);
+  REQUIRE(sentences.size() == 2);
+  CHECK(sentences[0].starts_with("site/torch/lib/libtorch_cpu.so was loaded with build id 28"));
+}
+
 TEST_CASE("a worker that does not tell its torch is not known", "[verdict]") {
   CHECK(wrong_libraries(kInstalled, Fingerprint{}) == Texts{"not known which libtorch_cpu.so was loaded"});
 }
