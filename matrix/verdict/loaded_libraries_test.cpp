@@ -171,7 +171,9 @@ TEST_CASE("two stacks that loaded one torch are not compared with each other", "
     attempt.lead().result->fingerprint.libraries[0].build_id = "28";
   }
   SECTION("of two releases") {
-    last_loaded(run).libraries.push_back({"site/nvidia/cudnn/lib/libcudnn.so.9", "9"});
+    for (AttemptRecord& attempt : sample::candidate(run).attempts) {
+      attempt.lead().result->fingerprint.libraries.push_back({"site/nvidia/cudnn/lib/libcudnn.so.9", "9"});
+    }
     const RunVerdict verdict = judge(run);
     CHECK(sample::candidate(verdict).reason == "same_libraries");
     CHECK(sample::candidate(verdict).sentence ==
