@@ -9,6 +9,7 @@
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/record/verdict_seal.hpp"
 #include "matrix/verdict/judge.hpp"
 
 namespace reprobench {
@@ -26,6 +27,10 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
     const Project project(context.store);
     const auto folder = find_run(project.store(), options->run);
     require_not_held(folder, folder.filename().string());  // its verdict is the running process's to write
+    // One that changed vouches for nothing, and stays beside that which takes its place.
+    if (options->rejudge && !broken_verdict(folder).empty()) {
+      std::filesystem::rename(folder / "verdict.json", folder / "verdict.json.changed");
+    }
     if (options->rejudge || !std::filesystem::exists(folder / "verdict.json")) {
       const RunVerdict verdict = judge(load_run(folder.string()));
       write_verdict_files(folder, verdict);

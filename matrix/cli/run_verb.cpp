@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -81,6 +82,11 @@ void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& 
   for (const auto& [name, spec] : project.stacks()) {
     if (selected.plan.declared.count(name) > 0) run.keep_input("stack-" + name + ".yaml", spec.text);
   }
+  std::set<std::string> suites;
+  for (const PlannedCell& planned : selected.plan.cells) suites.insert(planned.cell.request.suite);
+  for (const auto& [name, suite] : project.suites()) {
+    if (suites.contains(name)) run.keep_input("suite-" + name + ".yaml", read_file(suite.mark.file));
+  }
 }
 
 // Nothing: every cell that is to run has as many ranks as the outer launcher started processes.
@@ -112,6 +118,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
   for (const auto& [stack, worker] : given) request.changed_by.push_back("--worker " + stack);
   for (const std::string& worker : options.workers) request.overrides.push_back("--worker " + shell_word(worker));
   const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
+  selected.plan.installed = installed_libraries(stacks_to_run(selected.plan), project);
   const HostMemory memory = fit_into_host_memory(selected.plan, workers);
   if (meeting != nullptr) {
     require_ranks(selected.plan, meeting->ranks());

@@ -64,7 +64,7 @@ TEST_CASE("a run leaves what it was asked, with which words and when, and all fi
   for (const auto& entry : fs::directory_iterator(place.run_folder() / "inputs"))
     inputs.push_back(entry.path().filename());
   std::sort(inputs.begin(), inputs.end());
-  CHECK(inputs == Texts{"matrix.yaml", "stack-new.yaml", "stack-old.yaml"});
+  CHECK(inputs == Texts{"matrix.yaml", "stack-new.yaml", "stack-old.yaml", "suite-short.yaml"});
   CHECK(read_file(place.run_folder() / "inputs/matrix.yaml") == read_file(place / "matrix.yaml"));
   CHECK(read_file(place.run_folder() / "inputs/stack-old.yaml") == small_stack("old", "2.8.0"));
   const json request = place.file("plan.json").at("request");
@@ -107,10 +107,48 @@ TEST_CASE("a candidate of which a stale `where` takes the memory check is undeci
 
 TEST_CASE("only the inputs of stacks that are in the plan are kept", "[cli][process]") {
   const RunPlace place;
+  place.add_suite("other",
+                  "schema: 1\nname: other\ndescription: d\nworkloads: [{model: mlp, preset: base, steps: 1, "
+                  "batch_size: 32}]\n");
   place.run("ok", {"--stack", "old", "--out", (place / "mine").string()});
   CHECK(fs::exists(place / "mine/inputs/stack-old.yaml"));
+  CHECK(read_file(place / "mine/inputs/suite-short.yaml") == read_file(place.root() / "suites/definitions/short.yaml"));
+  CHECK_FALSE(fs::exists(place / "mine/inputs/suite-other.yaml"));
   CHECK_FALSE(fs::exists(place / "mine/inputs/stack-new.yaml"));
   CHECK_FALSE(fs::exists(place.store() / "runs"));
+}
+
+// Both stacks are installed, and the worker of `new` says that it has mapped `loaded`.
+struct InstalledPlace : RunPlace {
+  explicit InstalledPlace(const std::string& loaded) {
+    install("new", small_capability(), true, loaded);
+    install("old", small_capability("2.8.0"));
+  }
+  Said run_installed() const { return say(&declare_run, {"--matrix", matrix(), "--no-report"}); }
+};
+
+TEST_CASE("workers that load what is installed of their stacks qualify", "[cli][process]") {
+  const InstalledPlace place("site/torch/lib/libtorch_cpu.so");
+  const Said said = place.run_installed();
+  INFO(said.err << said.out);
+  CHECK(said.code == ExitCode::passed);
+  CHECK_THAT(said.out, Contains("small qualified on cpu"));
+  const json installed = place.file("plan.json").at("installed");
+  CHECK(installed.at("new").at("libraries").at(0).at("sha256") == sha256_of_text("torch of new"));
+  CHECK(installed.size() == 2);
+}
+
+TEST_CASE("a worker that loads another torch leaves the run undecided, and the first screen says which",
+          "[cli][process]") {
+  const InstalledPlace place("/elsewhere/site/torch/lib/libtorch_cpu.so=28");
+  const Said said = place.run_installed();
+  INFO(said.err << said.out);
+  CHECK(said.code == ExitCode::undecided);
+  CHECK_THAT(said.out, Contains("small UNDECIDED") && Contains("short-mlp-new-cpu · wrong_libraries") &&
+                           Contains("finding       new: /elsewhere/site/torch/lib/libtorch_cpu.so was loaded"));
+  CHECK(place.file("verdict.json").at("cells").at(0).at("sentence") ==
+        "/elsewhere/site/torch/lib/libtorch_cpu.so was loaded with build id 28; site/torch/lib/libtorch_cpu.so without "
+        "a build id is installed");
 }
 
 TEST_CASE("a dry run shows the plan and makes nothing", "[cli]") {
@@ -178,10 +216,14 @@ TEST_CASE("a report judges what has no verdict, and again what is asked, and ref
   json changed = before;
   changed["sentence"] = "something else";
   written_file(place.run_folder() / "verdict.json", changed.dump());
-  place.say(&declare_report, {});
-  CHECK(place.file("verdict.json") == changed);  // which is not judged again
+  CHECK_THROWS_WITH(place.say(&declare_report, {}), Contains("verdict.json changed since it was judged"));
+  CHECK_THROWS_WITH(place.say(&declare_compare, {place.run_folder().string()}),
+                    Contains("verdict.json changed since it was judged"));
+  CHECK_THROWS_WITH(place.say(&declare_merge, {place.run_folder().string(), place.run_folder().string()}),
+                    Contains("verdict.json changed since it was judged"));
   place.say(&declare_report, {"--rejudge"});
   CHECK(place.file("verdict.json") == before);
+  CHECK(place.file("verdict.json.changed") == changed);
   for (const auto& entry : fs::recursive_directory_iterator(place.run_folder() / "cells")) {
     if (entry.path().filename() == "trace.jsonl") std::ofstream(entry.path(), std::ios::app) << "more\n";
   }
@@ -327,7 +369,8 @@ TEST_CASE("inputs of two runs that differ are both kept, and equal ones once", "
   Texts inputs;
   for (const auto& entry : fs::directory_iterator(place / "merged/inputs")) inputs.push_back(entry.path().filename());
   std::sort(inputs.begin(), inputs.end());
-  CHECK(inputs == Texts{"matrix.yaml", second + ".stack-old.yaml", "stack-new.yaml", "stack-old.yaml"});
+  CHECK(inputs ==
+        Texts{"matrix.yaml", second + ".stack-old.yaml", "stack-new.yaml", "stack-old.yaml", "suite-short.yaml"});
   CHECK(read_file(place / "merged/inputs" / (second + ".stack-old.yaml")) == "another");
 }
 
@@ -373,7 +416,7 @@ TEST_CASE("an index that cannot be written is said, and the run's files are whol
   place.run();
   const RunVerdict verdict = judge(load_run(place.run_folder().string()));
   const fs::path folder = place / "written";
-  fs::create_directories(folder);
+  written_file(folder / "journal.jsonl", "");
   write_verdict_files(folder, verdict);
   CHECK(json::parse(read_file(folder / "verdict.json")) == to_json(verdict));
   CHECK(read_file(folder / "verdict.json").back() == '\n');

@@ -161,8 +161,10 @@ class SmallProject {
                             more);
   }
 
-  // The stack as if it were installed: its worker says `capability` when it is asked, and trains as the fake one does.
-  InstalledStack install(const std::string& name, const Capability& capability, bool with_worker = true) const {
+  // The stack as if it were installed: its worker says `capability` when it is asked, trains as the fake one does, and
+  // says then that it has mapped the torch that is installed, or `loaded`.
+  InstalledStack install(const std::string& name, const Capability& capability, bool with_worker = true,
+                         const std::string& loaded = "site/torch/lib/libtorch_cpu.so") const {
     const StackSpec spec = project().stacks().at(name);
     const InstalledStack stack = project().stack_store().find(spec);
     std::filesystem::create_directories(stack.folder);
@@ -170,16 +172,18 @@ class SmallProject {
     manifest.name = name;
     manifest.digest = stack.digest;
     manifest.size_bytes = 1000;
+    written_file(stack.folder / "site/torch/lib/libtorch_cpu.so", "torch of " + name);
+    manifest.files = {{"torch/lib/libtorch_cpu.so", 0, sha256_of_text("torch of " + name)}};
     write_manifest(stack.folder, manifest);
     if (!with_worker) return project().stack_store().find(spec);
     const std::string key = fmt::format("{}\n{}\n", stack.digest, worker_sources_digest(root()));
     const auto folder = stack.folder / "workers" / sha256_of_text(key).substr(0, 12);
     written_file(folder / "describe.json", to_json(capability).dump());
-    written_file(
-        folder / "reprobench-worker",
-        fmt::format("#!/bin/sh\n[ \"$1\" = describe ] && exec cat '{}'\nexec '{}/reprobench-fake-worker' \"$@\"\n",
-                    (folder / "describe.json").string(), REPROBENCH_BINARY_DIR),
-        /*is_program=*/true);
+    written_file(folder / "reprobench-worker",
+                 fmt::format("#!/bin/sh\n[ \"$1\" = describe ] && exec cat '{}'\n"
+                             "exec '{}/reprobench-fake-worker' \"$@\" --loaded '{}'\n",
+                             (folder / "describe.json").string(), REPROBENCH_BINARY_DIR, loaded),
+                 /*is_program=*/true);
     return project().stack_store().find(spec);
   }
 

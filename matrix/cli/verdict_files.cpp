@@ -4,13 +4,14 @@
 
 #include "matrix/record/result_index.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/record/verdict_seal.hpp"
 #include "matrix/verdict/junit.hpp"
 
 namespace reprobench {
 
 void write_verdict_files(const std::filesystem::path& run_folder, const RunVerdict& verdict) {
   write_file_atomically(run_folder / "junit.xml", to_junit(verdict));
-  write_file_atomically(run_folder / "verdict.json", to_json(verdict).dump(1) + "\n");
+  write_sealed_verdict(run_folder, to_json(verdict).dump(1) + "\n");
 }
 
 void index_verdict(const Project& project, const std::filesystem::path& run_folder, const RunVerdict& verdict,

@@ -50,6 +50,18 @@ std::vector<std::string> add_installed(const std::set<std::string>& stacks, cons
   return missing;
 }
 
+std::string moved_text(const std::vector<std::string>& stacks, const Project& project) {
+  const StackFiles files = project.stack_files();
+  std::string text;
+  for (const std::string& name : stacks) {
+    const InstalledStack stack = project.stack_store().find(files.stacks.at(name));
+    if (stack.moved_from.empty()) continue;
+    text += fmt::format("\n            the worker of {} is linked for {}, and lies in {}", name,
+                        stack.moved_from.string(), stack.folder.string());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string any_installed_stack(const Project& project) {
@@ -63,14 +75,41 @@ std::string any_installed_stack(const Project& project) {
 
 std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,
                                                      std::map<std::string, WorkerCommand> workers) {
+  std::set<std::string> asked;
+  for (const std::string& stack : stacks) {
+    if (workers.count(stack) == 0) asked.insert(stack);
+  }
   const std::vector<std::string> missing = add_installed(stacks, project, workers);
   if (!missing.empty()) {
     throw UsageError(
-        fmt::format("not installed, or not built for these worker sources: {0}\n"
+        fmt::format("not installed, or not built for these worker sources: {0}{1}\n"
                     "            run: reprobench stack install {0}",
-                    fmt::join(missing, " ")));
+                    fmt::join(missing, " "), moved_text(missing, project)));
   }
+  installed_libraries(asked, project);
   return workers;
+}
+
+std::map<std::string, InstalledLibraries> installed_libraries(const std::set<std::string>& stacks,
+                                                              const Project& project) {
+  const StackStore store = project.stack_store();
+  const StackFiles files = project.stack_files();
+  std::map<std::string, InstalledLibraries> libraries;
+  for (const std::string& name : stacks) {
+    const auto spec = files.stacks.find(name);
+    if (spec == files.stacks.end()) continue;
+    const InstalledStack stack = store.find(spec->second);
+    if (!stack.complete || stack.worker.empty()) continue;
+    LibraryCheck check = store.check(stack);
+    if (!check.changed.empty()) {
+      throw UsageError(
+          fmt::format("{0} is not what was installed: {1}\n"
+                      "            run: reprobench stack remove {0} && reprobench stack install {0}",
+                      name, fmt::join(check.changed, "; ")));
+    }
+    libraries.emplace(name, std::move(check.installed));
+  }
+  return libraries;
 }
 
 std::map<std::string, WorkerCommand> installed_worker_commands(const std::set<std::string>& stacks,

@@ -18,7 +18,7 @@ std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string
 std::string any_installed_stack(const Project& project);
 
 // `workers` and, for every stack that is not among them, its installed worker. Throws UsageError naming every stack
-// that is not installed.
+// that is not installed, and every library of theirs that is not the one that was.
 std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>& stacks, const Project& project,
                                                      std::map<std::string, WorkerCommand> workers);
 
@@ -26,5 +26,9 @@ std::map<std::string, WorkerCommand> worker_commands(const std::set<std::string>
 std::map<std::string, WorkerCommand> installed_worker_commands(const std::set<std::string>& stacks,
                                                                const Project& project,
                                                                std::map<std::string, WorkerCommand> workers);
+
+// What the workers of those that are installed have to load. Throws UsageError naming a library that has changed.
+std::map<std::string, InstalledLibraries> installed_libraries(const std::set<std::string>& stacks,
+                                                              const Project& project);
 
 }  // namespace reprobench

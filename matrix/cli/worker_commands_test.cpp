@@ -57,6 +57,31 @@ TEST_CASE("stacks that are not installed are named together, with the command th
   CHECK(some.contains("old"));
 }
 
+TEST_CASE("a stack whose library was changed is refused by the library's name, with what mends it", "[cli]") {
+  const SmallProject project;
+  const InstalledStack stack = project.install("new", small_capability());
+  const auto installed = installed_libraries({"new", "old"}, project.project());
+  REQUIRE(installed.size() == 1);
+  CHECK(installed.at("new").libraries.at(0).path == "site/torch/lib/libtorch_cpu.so");
+  written_file(stack.folder / "site/torch/lib/libtorch_cpu.so", "torch of another");
+  CHECK_THROWS_WITH(worker_commands({"new"}, project.project(), {}),
+                    Catch::Contains("new is not what was installed: " + stack.folder.string() +
+                                    "/site/torch/lib/libtorch_cpu.so: SHA-256 is ") &&
+                        Catch::Contains("run: reprobench stack remove new && reprobench stack install new"));
+  CHECK(worker_commands({"new"}, project.project(), given_workers({"new=/bin/a"})).size() == 1);
+}
+
+TEST_CASE("a store that was moved is refused with the place that its workers are of", "[cli]") {
+  const SmallProject project;
+  const InstalledStack stack = project.install("new", small_capability());
+  const std::string link = fmt::format(
+      "c++ -shared -nostdlib -x c /dev/null -o '{}' -Wl,-rpath,/old/new-0/site/torch/lib", stack.worker.string());
+  REQUIRE(std::system(link.c_str()) == 0);
+  CHECK_THROWS_WITH(worker_commands({"new"}, project.project(), {}),
+                    Catch::Contains("the worker of new is linked for /old/new-0, and lies in " + stack.folder.string() +
+                                    "\n            run: reprobench stack install new"));
+}
+
 TEST_CASE("a stack that nobody knows, or whose file cannot be read, is refused by both", "[cli]") {
   const SmallProject project;
   project.add_stack("bad", "schema: 1\nname: [\n");

@@ -53,6 +53,8 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"non_finite_loss",        ReasonOf::cell,    "the loss of a step is not a finite number, whatever the thresholds say"},
     {"nothing_updated",        ReasonOf::cell,    "every step was skipped, because a gradient was not finite, whatever the thresholds say"},
     {"nothing_armed",          ReasonOf::cell,    "the cell ran to completion and no armed check asks anything of it"},
+    {"wrong_libraries",        ReasonOf::cell,    "the worker loaded something else than is installed of its stack, or did not tell"},
+    {"same_libraries",         ReasonOf::cell,    "the cell and its reference loaded the same torch under two names of stacks"},
     {"all_checks_passed",      ReasonOf::cell,    "every armed check passed"},
     {"within_bound",           ReasonOf::check,   "the measured value keeps its bound"},
     {"over_bound",             ReasonOf::check,   "the measured value breaks its bound"},

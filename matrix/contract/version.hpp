@@ -47,7 +47,8 @@
 // |         | `recent` and its segments; `legitimate_ratios` of a lockstep and of the pairs of `lockstep_bounds`, |
 // |         | `summed_terms` and `is_learned` of a lockstep; `algorithm_unknown` of a measurement; of a host |
 // |         | `cpu_revision`, `cpu_limits` and more words of `cpu_isa`; of a stretch of calls `not_on_record` and |
-// |         | `kept`; of planned cells `gaps`, of plans and verdicts `excluded` |
+// |         | `kept`; of planned cells `gaps`, of plans and verdicts `excluded`; the `installed` libraries of |
+// |         | stacks in plans; the `verdict` in a journal |
 #pragma once
 
 #include <stdexcept>

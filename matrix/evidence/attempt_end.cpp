@@ -161,8 +161,40 @@ std::string phase_gap(const Trace& trace) {
   return "";
 }
 
+// Records of an older contract are judged as they were then: nobody held them against the kernel's.
+constexpr int kHeldAgainstKernelSince = 4;
+
+// Steps are parts of the life of their process, by the shepherd's clock. A GPU times its steps by a clock of its own,
+// which may differ by a thousandth.
+std::string lifetime_gap(const ExitRecord& exit, const Trace& trace) {
+  if (trace.minor < kHeldAgainstKernelSince) return "";
+  std::int64_t steps_ns = 0;
+  for (const StepRecord& step : trace.steps) steps_ns += step.step_time_ns;
+  if (steps_ns <= exit.duration_ns + exit.duration_ns / 1000) return "";
+  return fmt::format("exit.json: the process lived {} ns, and its {} steps took {} ns", exit.duration_ns,
+                     trace.steps.size(), steps_ns);
+}
+
+// Worker and shepherd read one counter of the kernel, whose readers may miss what CPUs have not handed in yet: on each
+// at most as many pages as twice the CPUs, 128 MiB in all on 128 of them.
+constexpr std::int64_t kNotHandedIn_bytes = std::int64_t{128} << 20;
+constexpr double kNotHandedIn_rel = 0.05;  // on a host with more CPUs, whose programs are larger
+
+// A kernel that keeps no account of a process's memory says 0, and contradicts nobody.
+std::string memory_gap(const ExitRecord& exit, const CellResult& result, const Trace& trace) {
+  std::int64_t said_bytes = std::max(result.peak_rss_bytes, result.peak_anonymous_bytes);
+  for (const StepRecord& step : trace.steps) said_bytes = std::max({said_bytes, step.rss_bytes, step.anonymous_bytes});
+  const std::int64_t missed_bytes = std::max(
+      kNotHandedIn_bytes, static_cast<std::int64_t>(kNotHandedIn_rel * static_cast<double>(exit.max_rss_bytes)));
+  if (trace.minor < kHeldAgainstKernelSince || exit.max_rss_bytes == 0) return "";
+  if (said_bytes <= exit.max_rss_bytes + missed_bytes) return "";
+  return fmt::format("result.json: a resident set of {} bytes, and the kernel saw no more than {}", said_bytes,
+                     exit.max_rss_bytes);
+}
+
 // What is missing from the positive proof of a finished run (reliability rule R5); empty: nothing.
-std::string proof_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
+std::string proof_gap(const ExitRecord& exit, const CellResult& result, const Trace& trace,
+                      const CellRequest& request) {
   if (!trace.problem.empty()) return trace.problem;
   const auto steps = static_cast<std::int64_t>(trace.steps.size());
   const std::int64_t asked = last_step_of(request) - first_step_of(request) + 1;
@@ -186,7 +218,8 @@ std::string proof_gap(const CellResult& result, const Trace& trace, const CellRe
                        trace.header.workload_digest);
   }
   if (trace.header.level != request.trace) return "trace.jsonl: recorded at another level than asked for";
-  for (const std::string& gap : {chain_gap(trace, request), block_gap(trace, request), phase_gap(trace)}) {
+  for (const std::string& gap : {chain_gap(trace, request), block_gap(trace, request), phase_gap(trace),
+                                 lifetime_gap(exit, trace), memory_gap(exit, result, trace)}) {
     if (!gap.empty()) return gap;
   }
   return measurement_gap(result, trace, request);
@@ -203,7 +236,7 @@ JudgedEnd judge_rank(const RankFiles& files, const CellRequest& request) {
   if (*files.exit.value->exit_code != 0) return judge_nonzero(files);
   if (!files.result.value) return {AttemptEnd::contract, files.result.problem};
   if (!files.trace) return {AttemptEnd::contract, "trace.jsonl: missing"};
-  const std::string gap = proof_gap(*files.result.value, *files.trace, request);
+  const std::string gap = proof_gap(*files.exit.value, *files.result.value, *files.trace, request);
   if (!gap.empty()) return {AttemptEnd::contract, gap};
   if (const int leaked = files.exit.value->leaked_processes; leaked > 0) {
     return {AttemptEnd::leaked, fmt::format("{} {} alive after the worker ended, and killed", leaked,

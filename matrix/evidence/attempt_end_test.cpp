@@ -106,6 +106,40 @@ TEST_CASE("a step is its phases and nothing else, so that no time is hidden betw
   CHECK(scene.load().end == AttemptEnd::completed);
 }
 
+TEST_CASE("steps that took longer than their process lived break the contract", "[evidence]") {
+  AttemptFolder scene;  // three steps of 1000 ns
+  for (const std::int64_t duration_ns : {2'998, 3'000, 2'990}) {
+    scene.sample.exit.duration_ns = duration_ns;
+    const AttemptRecord attempt = scene.load();
+    CHECK((attempt.end == AttemptEnd::completed) == (duration_ns > 2'990));
+    if (attempt.end == AttemptEnd::completed) continue;
+    CHECK(attempt.end == AttemptEnd::contract);
+    CHECK(attempt.detail == "exit.json: the process lived 2990 ns, and its 3 steps took 3000 ns");
+  }
+}
+
+TEST_CASE("memory that the kernel never saw breaks the contract, wherever the worker claims it", "[evidence]") {
+  constexpr std::int64_t kMebibyte = 1 << 20;
+  AttemptFolder scene;
+  const auto end_with = [&](std::int64_t seen_bytes, std::int64_t said_bytes) {
+    scene.sample.exit.max_rss_bytes = seen_bytes;
+    scene.sample.result.peak_rss_bytes = said_bytes;
+    return scene.load().end;
+  };
+  CHECK(end_with(100 * kMebibyte, 228 * kMebibyte) == AttemptEnd::completed);
+  CHECK(end_with(100 * kMebibyte, 229 * kMebibyte) == AttemptEnd::contract);
+  CHECK(scene.load().detail ==
+        "result.json: a resident set of 240123904 bytes, and the kernel saw no more than 104857600");
+  CHECK(end_with(20'000 * kMebibyte, 20'999 * kMebibyte) == AttemptEnd::completed);
+  CHECK(end_with(20'000 * kMebibyte, 21'001 * kMebibyte) == AttemptEnd::contract);
+  CHECK(end_with(0, 229 * kMebibyte) == AttemptEnd::completed);
+  CHECK(end_with(100 * kMebibyte, 0) == AttemptEnd::completed);
+  SECTION("anonymous") { scene.sample.result.peak_anonymous_bytes = 300 * kMebibyte; }
+  SECTION("in a step") { scene.sample.lines.at(2)["rss_bytes"] = 300 * kMebibyte; }
+  SECTION("anonymous in a step") { scene.sample.lines.at(2)["anonymous_bytes"] = 300 * kMebibyte; }
+  CHECK(scene.load().end == AttemptEnd::contract);
+}
+
 TEST_CASE("a replay's first step goes on from a chain that only its state knows", "[evidence]") {
   AttemptFolder scene;
   scene.sample.request.replay.emplace();

@@ -20,7 +20,7 @@ struct RanksOnDisk {
       sample.request.world_size = ranks;
       sample.request.rank = rank;
       sample.exit.rank = rank;
-      sample.exit.duration_ns = 1'000;
+      sample.exit.duration_ns = 10'000;
       sample.result.rank = rank;
       sample.lines[0]["rank"] = rank;
     }

@@ -210,6 +210,7 @@ class Merge {
       if (is_new || known->second == components) continue;
       throw MergeRefused(fmt::format("stack {} is declared with other components in run {}", stack, run.info.run_id));
     }
+    for (const auto& [stack, libraries] : run.plan.installed) add_installed(index, stack, libraries);
     for (std::size_t i = 0; i < run.plan.cells.size(); ++i) {
       const Cell& cell = run.plan.cells[i].cell;
       const auto host = cell.coordinates.find(kHostCoordinate);
@@ -221,6 +222,20 @@ class Merge {
       if (known.empty()) order_.push_back(base_id(cell));
       known.push_back({index, i, at, has_run});
       check_agreement(known.front(), known.back());
+    }
+  }
+
+  // Hosts have copies of their own. A run that was merged before names the host of each.
+  void add_installed(std::size_t index, const std::string& name, const InstalledLibraries& libraries) {
+    for (const auto& [source, at] : host_of_) {
+      if (source.first != index) continue;
+      const std::string stack = name_without_host(name);
+      if (stack != name && name != name_on_host(stack, source.second)) continue;
+      const std::string merged = name_on_host(stack, merged_.plan.hosts[at].label);
+      const auto [known, is_new] = merged_.plan.installed.emplace(merged, libraries);
+      if (is_new || written(known->second) == written(libraries)) continue;
+      throw MergeRefused(fmt::format("stack {} has other libraries in run {}, on the same host", stack,
+                                     sources_[index].run.info.run_id));
     }
   }
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/installed_libraries.hpp"
 #include "matrix/plan/cell.hpp"
 #include "matrix/spec/stack_spec.hpp"
 
@@ -40,6 +41,8 @@ struct Plan {
   std::vector<PlanHost> hosts;  // of a merged run; empty: all ran on `host`
   std::map<std::string, std::map<std::string, std::string>>
       declared;  // stack -> component -> version, of the stacks named
+  // By stack, in a merged run by name_on_host() of it; of installed stacks alone. Empty: a plan of an older build.
+  std::map<std::string, InstalledLibraries> installed;
   std::vector<PlannedCell> cells;
   std::int64_t excluded = 0;  // points of the axes that `exclude` took away
 };
@@ -99,6 +102,7 @@ struct Description<Plan> {
     field.optional("hosts", plan.hosts, rule::not_empty_list.says("Of a merged run: the machines its cells ran on."));
     field("declared", plan.declared, "Stack, component, version.");
     field.optional("excluded", plan.excluded, rule::at_least(1).says("Points of the axes that `exclude` took away."));
+    field.optional("installed", plan.installed, "Of the stacks that are installed what their workers have to load.");
     field.as(
         "totals", [&] { return totals_of(plan); }, [](const PlanTotals&) {});
   }

@@ -30,6 +30,7 @@ constexpr std::size_t kDigestDigits = 12;
 constexpr const char* kWorkerName = "reprobench-worker";
 constexpr const char* kDescriptionName = "describe.json";
 constexpr std::chrono::seconds kDescribeTimeout{120};
+constexpr std::string_view kHashed = "sha256:";  // of a library of an adopted stack that has no build id
 
 std::string read_lock_text(const StackSpec& spec) {
   if (spec.source != StackSource::wheel) return "";
@@ -192,6 +193,13 @@ InstalledStack StackStore::find(const StackSpec& spec) const {
   stack.size_bytes = read_manifest(stack.folder).size_bytes;
   const std::filesystem::path folder = worker_folder(stack);
   if (!std::filesystem::exists(folder / kDescriptionName)) return stack;
+  // It would load the libraries of the place that it was linked for, which may be another's by now.
+  const std::filesystem::path linked = linked_site(folder / kWorkerName);
+  std::error_code is_gone;
+  if (!linked.empty() && !std::filesystem::equivalent(linked, stack.folder / "site/torch/lib", is_gone)) {
+    stack.moved_from = linked.parent_path().parent_path().parent_path();
+    return stack;
+  }
   stack.worker = folder / kWorkerName;
   stack.size_bytes += static_cast<std::int64_t>(std::filesystem::file_size(stack.worker));
   return stack;
@@ -324,6 +332,23 @@ std::optional<Capability> StackStore::description(const InstalledStack& stack) c
   } catch (const ContractError&) {
     return std::nullopt;  // of an older contract: it is asked anew when it runs
   }
+}
+
+LibraryCheck StackStore::check(const InstalledStack& stack) const {
+  LibraryCheck check = check_libraries(stack.folder, read_manifest(stack.folder));
+  if (stack.spec.source != StackSource::system) return check;
+  check.installed.folders = stack.spec.library_dirs;
+  for (const auto& [name, identity] : stack.spec.libraries) {
+    const bool is_hash = identity.starts_with(kHashed);
+    check.installed.libraries.push_back(
+        {name, is_hash ? "" : identity, is_hash ? identity.substr(kHashed.size()) : ""});
+  }
+  if (stack.spec.is_adopted()) return check;
+  const std::optional<Capability> built = description(stack);
+  for (const MappedLibrary& library : built ? built->fingerprint.libraries : std::vector<MappedLibrary>{}) {
+    if (is_of_a_stack(library.path)) check.installed.libraries.push_back({library.path, library.build_id, ""});
+  }
+  return check;
 }
 
 std::vector<StackFinding> StackStore::verify(const InstalledStack& stack) const {

@@ -3,6 +3,7 @@
 //
 //   HOME/NAME-DIGEST/            DIGEST: 12 hex digits over stack file and lock
 //     stack.json                 written last: its presence means the installation is complete
+//     libraries.json             what was hashed of site/ and when (library_check.hpp); may be deleted
 //     site/                      unpacked wheels: torch/ nvidia/ (absent for system stacks)
 //     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack and worker sources. Which
 //                                compiler built it is part of its description, and nothing but a build needs one
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "matrix/contract/capability.hpp"
+#include "matrix/provision/library_check.hpp"
 #include "matrix/provision/progress.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/stack_verify.hpp"
@@ -33,8 +35,9 @@ struct InstalledStack {
   StackSpec spec;
   std::string digest;  // of stack file and lock
   std::filesystem::path folder;
-  bool complete = false;         // stack.json is there
-  std::filesystem::path worker;  // empty: not built for the present worker sources
+  bool complete = false;             // stack.json is there
+  std::filesystem::path worker;      // empty: not built for the present worker sources, or linked for another place
+  std::filesystem::path moved_from;  // the place that it is linked for; empty: it is not, or there is no worker
   std::int64_t size_bytes = 0;
 };
 
@@ -64,6 +67,11 @@ class StackStore {
   // Every finding where declared, compiled and loaded versions or files disagree; none that is not settled means
   // verified. Checks wheel hashes again.
   std::vector<StackFinding> verify(const InstalledStack& stack) const;
+
+  // What `verify` asks of the files, in milliseconds where they did not change, and what a worker has to load: the
+  // unpacked libraries, or of a system stack those of its file, and of torch those that its worker loaded when it was
+  // built.
+  LibraryCheck check(const InstalledStack& stack) const;
 
   void remove(const InstalledStack& stack) const;
 

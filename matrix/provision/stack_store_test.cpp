@@ -39,7 +39,8 @@ class SmallStack {
     spec_.cpu_wheels = {"torch"};
     write_file(source_root() / "suites/worker/CMakeLists.txt",
                "cmake_minimum_required(VERSION 3.24)\nproject(worker LANGUAGES CXX)\n"
-               "add_executable(reprobench-worker main.cpp)\n");
+               "add_executable(reprobench-worker main.cpp)\n"
+               "target_link_options(reprobench-worker PRIVATE -Wl,-rpath,${REPROBENCH_TORCH_LIBRARY_DIRS})\n");
     Capability capability;
     capability.torch_version = "9.9.9";
     write_worker("std::puts(R\"json(" + to_json(capability).dump() + ")json\");");
@@ -220,6 +221,60 @@ TEST_CASE("verify finds a changed library and a changed wheel", "[provision][pro
   REQUIRE(findings.size() == 2);
   CHECK_THAT(findings[0].text, ContainsSubstring("libtorch_cpu.so: SHA-256 is"));
   CHECK_THAT(findings[1].text, Catch::Matchers::StartsWith(kWheelFile));
+}
+
+TEST_CASE("a store that was moved or copied needs workers of its own, which an installation makes",
+          "[provision][process]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  const InstalledStack first = store.install(small.spec(), false, kNoProgress);
+  const std::filesystem::path other = small.home().parent_path() / "other";
+  SECTION("moved") { std::filesystem::rename(small.home(), other); }
+  SECTION("copied") { std::filesystem::copy(small.home(), other, std::filesystem::copy_options::recursive); }
+  SECTION("named by a link") {
+    std::filesystem::create_directory_symlink(small.home(), other);
+    CHECK_FALSE(StackStore(other, small.source_root(), kShepherd).find(small.spec()).worker.empty());
+    return;
+  }
+  StackStore moved(other, small.source_root(), kShepherd);
+  const InstalledStack found = moved.find(small.spec());
+  CHECK(found.complete);
+  CHECK(found.worker.empty());
+  CHECK(found.moved_from == first.folder);
+  const InstalledStack mended = moved.install(small.spec(), false, kNoProgress);
+  CHECK(linked_site(mended.worker) == mended.folder / "site/torch/lib");
+  CHECK(mended.moved_from.empty());
+}
+
+TEST_CASE("what a worker has to load is what was unpacked, of a system stack what is named or was loaded",
+          "[provision][process]") {
+  const SmallStack small;
+  Capability capability;
+  capability.torch_version = "9.9.9";
+  capability.fingerprint.libraries = {{"/usr/lib/libtorch_cpu.so.9", "99"}, {"/usr/lib/libc.so.6", "cc"}};
+  small.write_worker("std::puts(R\"json(" + to_json(capability).dump() + ")json\");");
+  StackStore store = small.store();
+  const InstalledStack stack = store.install(small.spec(), false, kNoProgress);
+  const auto paths_of = [&](const InstalledStack& of) {
+    std::vector<std::string> paths;
+    for (const InstalledLibrary& library : store.check(of).installed.libraries) {
+      paths.push_back(fmt::format("{}={}", library.path, library.build_id));
+    }
+    return paths;
+  };
+  CHECK(paths_of(stack) == std::vector<std::string>{"site/torch/lib/libtorch_cpu.so="});
+  write_file(stack.folder / "site/torch/lib/libtorch_cpu.so", "CPU library");
+  CHECK_THAT(store.check(stack).changed.at(0), ContainsSubstring("libtorch_cpu.so: SHA-256 is"));
+
+  InstalledStack of_system = stack;
+  of_system.spec.source = StackSource::system;
+  of_system.spec.library_dirs = {"/opt/lib"};
+  write_manifest(stack.folder, {});
+  CHECK(paths_of(of_system) == std::vector<std::string>{"/usr/lib/libtorch_cpu.so.9=99"});
+  CHECK(store.check(of_system).installed.folders == std::vector<std::string>{"/opt/lib"});
+  of_system.spec.libraries = {{"libblas.so.3", "sha256:ff"}, {"libtorch_cpu.so", "98"}};
+  CHECK(paths_of(of_system) == std::vector<std::string>{"libblas.so.3=", "libtorch_cpu.so=98"});
+  CHECK(store.check(of_system).installed.libraries[0].sha256 == "ff");
 }
 
 TEST_CASE("an adopted stack keeps its worker while the environment stays, and is refused after a change",

@@ -1,22 +1,15 @@
 #include "matrix/provision/stack_verify.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
-#include "matrix/provision/library_name.hpp"
+#include "matrix/contract/installed_libraries.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/spec/version_agreement.hpp"
 
 namespace reprobench {
 namespace {
-
-// Libraries that belong to a stack, by the beginning of their file name. Others (C and C++ runtime, BLAS of a system
-// stack) are the host's and part of the fingerprint, not of the stack.
-constexpr std::array<std::string_view, 13> kStackLibraries = {
-    "libtorch", "libc10",    "libcudart",   "libcupti",    "libcublas", "libcudnn",    "libnccl",
-    "libcufft", "libcurand", "libcusolver", "libcusparse", "libnvrtc",  "libnvJitLink"};
 
 bool lies_in(const std::string& path, const std::string& folder) {
   return path.starts_with(folder.ends_with('/') ? folder : folder + "/");
@@ -52,8 +45,7 @@ std::vector<StackFinding> find_disagreements(const StackSpec& spec, const Capabi
                                     capability.fingerprint.cxx11_abi)});
   }
   for (const MappedLibrary& library : capability.fingerprint.libraries) {
-    const std::string file = library.path.substr(library.path.rfind('/') + 1);
-    if (begins_with_one_of(file, kStackLibraries) && !lies_in_stack(library.path, spec, folder)) {
+    if (is_of_a_stack(library.path) && !lies_in_stack(library.path, spec, folder)) {
       findings.push_back({fmt::format("{} was loaded from outside the stack's folders", library.path)});
     }
   }

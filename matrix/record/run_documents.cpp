@@ -22,6 +22,7 @@ class JournalBuilder {
       if (minor_ < 0) return "`" + kind + "` comes before the header";
       if (kind == "begin") return accept_begin(read_document<JournalBegin>(entry));
       if (kind == "end") return accept_end(read_document<JournalEnd>(entry));
+      if (kind == "verdict") return accept_verdict(read_document<JournalVerdict>(entry));
       if (kind != "finish") return "unknown kind `" + kind + "`";
       read_document<JournalFinish>(entry);
       return "";
@@ -39,6 +40,11 @@ class JournalBuilder {
     if (minor_ >= 0) return "a second header";
     journal_.plan_sha256 = read_document<JournalHeader>(entry).plan_sha256;
     minor_ = require_document(entry, "journal");
+    return "";
+  }
+
+  std::string accept_verdict(const JournalVerdict& verdict) {
+    journal_.verdict_sha256 = verdict.sha256;
     return "";
   }
 

@@ -97,6 +97,17 @@ struct Description<JournalFinish> {
   static void fields(auto& field, JournalFinish& finish) { field("interrupted", finish.interrupted); }
 };
 
+struct JournalVerdict {
+  std::string sha256;
+};
+template <>
+struct Description<JournalVerdict> {
+  static constexpr About about = About::line("journal", "verdict", "After `finish`, each time the run is judged.");
+  static void fields(auto& field, JournalVerdict& verdict) {
+    field("sha256", verdict.sha256, rule::hex(64).says("Of verdict.json."));
+  }
+};
+
 // What the journal knows of one attempt.
 struct JournaledAttempt {
   std::string cell_id;
@@ -112,6 +123,7 @@ struct JournaledAttempt {
 
 struct Journal {
   std::string plan_sha256;                 // empty before contract 1.2
+  std::string verdict_sha256;              // of the last verdict; empty: it was not judged, or before contract 1.4
   std::vector<JournaledAttempt> attempts;  // in the order they began
 };
 

@@ -48,6 +48,7 @@ struct SampleAttempt {
     request.knobs = with_defaults({});
     exit.nonce = request.nonce;
     exit.exit_code = 0;
+    exit.duration_ns = 1'000'000'000;
 
     const std::string digest(32, 'a');
     lines.push_back(to_json(TraceHeader{request.cell_id, request.nonce, digest, request.trace}));

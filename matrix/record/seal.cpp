@@ -12,6 +12,7 @@
 #include "matrix/contract/sha256.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/record/verdict_seal.hpp"
 
 namespace reprobench {
 namespace {
@@ -79,7 +80,12 @@ std::string broken_seal(const fs::path& attempt_folder, const std::vector<Sealed
 }
 
 RunSeal seal_of_run(const fs::path& run_folder) {
-  return {sha256_of(run_folder / "plan.json"), sha256_of(run_folder / "journal.jsonl")};
+  const fs::path journal = run_folder / "journal.jsonl";
+  const auto opened = open_plain_file(journal);
+  if (const auto* problem = std::get_if<FileProblem>(&opened)) {
+    throw StoreError("cannot read " + journal.string() + ": " + problem->text);
+  }
+  return {sha256_of(run_folder / "plan.json"), sha256_of_text(journal_before_verdicts(read_file(journal)))};
 }
 
 }  // namespace reprobench

@@ -1,6 +1,7 @@
 // Seals: by what files a run was judged. Every file of an attempt stands in the journal by size and SHA-256 from the
-// moment the attempt ended, the plan in the journal's first line, and plan and journal in verdict.json. Whoever reads
-// the run later learns whether these are still the files. They find changes, they do not keep a forger out.
+// moment the attempt ended, the plan in the journal's first line, plan and journal in verdict.json, and that in the
+// journal's last line (verdict_seal.hpp). Whoever reads the run later learns whether these are still the files. They
+// find changes, they do not keep a forger out.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,11 @@
 #include "matrix/verdict/environment.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "matrix/spec/version_agreement.hpp"
+#include "matrix/verdict/loaded_libraries.hpp"
 
 namespace reprobench {
 namespace {
@@ -35,6 +38,20 @@ Told told_of(const RunRecord& run, const std::string& stack) {
   return told;
 }
 
+// Of all its cells, each sentence once.
+void add_wrong_libraries(const RunRecord& run, StackEnvironment& environment) {
+  for (std::size_t i = 0; i < run.plan.cells.size() && i < run.cells.size(); ++i) {
+    const Cell& cell = run.plan.cells[i].cell;
+    if (cell.request.stack != environment.stack) continue;
+    std::vector<const AttemptRecord*> attempts;
+    for (const AttemptRecord& attempt : run.cells[i].attempts) attempts.push_back(&attempt);
+    for (std::string& sentence : wrong_libraries(run.plan, cell, attempts)) {
+      if (std::ranges::find(environment.findings, sentence) != environment.findings.end()) continue;
+      environment.findings.push_back(std::move(sentence));
+    }
+  }
+}
+
 std::string unknown_parts(const std::string& torch) {
   return torch.empty()
              ? "not known what was loaded: every attempt ended before it said so"
@@ -60,6 +77,7 @@ std::vector<StackEnvironment> environments_of(const RunRecord& run) {
       environment.torch_loaded = told.torch;
       environment.findings.push_back(unknown_parts(told.torch));
     }
+    add_wrong_libraries(run, environment);
     environments.push_back(std::move(environment));
   }
   return environments;

@@ -16,6 +16,7 @@
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
 #include "matrix/verdict/link_notes.hpp"
+#include "matrix/verdict/loaded_libraries.hpp"
 #include "matrix/verdict/next_step.hpp"
 #include "matrix/verdict/own_file_notes.hpp"
 #include "matrix/verdict/skipped_updates.hpp"
@@ -115,7 +116,11 @@ class Judge {
       verdict.checks.push_back(std::move(*idle));
       if (is_known) return conclude(verdict, std::move(ended));
     }
-    return conclude(verdict, from_checks(verdict.checks));
+    Ended ended = from_checks(verdict.checks);
+    if (ended.outcome != Outcome::failed) {
+      if (auto other = of_another_stack(planned.cell, repeats)) ended = std::move(*other);
+    }
+    return conclude(verdict, std::move(ended));
   }
 
  private:
@@ -197,6 +202,34 @@ class Judge {
       }
     }
     for (std::string& note : link_notes(all)) verdict.notes.push_back(std::move(note));
+  }
+
+  std::string declared_torch(const std::string& stack) const {
+    const auto declared = run_.plan.declared.find(stack);
+    if (declared == run_.plan.declared.end()) return "";
+    const auto torch = declared->second.find("torch");
+    return torch == declared->second.end() ? "" : torch->second;
+  }
+
+  // Numbers that were not made by this stack, or are held against its own, decide nothing in its favour.
+  std::optional<Ended> of_another_stack(const Cell& cell, const std::vector<const AttemptRecord*>& repeats) const {
+    if (const auto wrong = wrong_libraries(run_.plan, cell, repeats); !wrong.empty()) {
+      const std::string more = wrong.size() > 1 ? fmt::format(", and {} more", wrong.size() - 1) : "";
+      return Ended{Outcome::inconclusive, "wrong_libraries", wrong.front() + more};
+    }
+    const auto planned = planned_.find(cell.reference_cell_id.value_or(""));
+    if (planned == planned_.end() || planned->second->cell.request.stack == cell.request.stack) return std::nullopt;
+    const CellRecord* record = record_of(planned->first);
+    if (record == nullptr) return std::nullopt;
+    const Fingerprint& loaded = repeats.front()->lead().result->fingerprint;
+    const bool declare_one_torch =
+        declared_torch(cell.request.stack) == declared_torch(planned->second->cell.request.stack);
+    for (const AttemptRecord* attempt : last_attempts(planned->second->cell, *record)) {
+      if (attempt == nullptr || !attempt->lead().result) continue;
+      const std::string same = same_libraries(loaded, attempt->lead().result->fingerprint, declare_one_torch);
+      if (!same.empty()) return Ended{Outcome::inconclusive, "same_libraries", same};
+    }
+    return std::nullopt;
   }
 
   void evaluate_checks(const Cell& cell, const CellEvidence& evidence, CellVerdict& verdict) {

@@ -39,6 +39,8 @@ constexpr Advice kAdvice[] = {
     {"interrupted", "run it again"},
     {"not_started", "run it again"},
     {"unsupported", "exclude what this stack cannot do, or name another stack"},
+    {"wrong_libraries", "see `reprobench stack verify` and what is preloaded, then run it again"},
+    {"same_libraries", "name a reference that has another torch"},
     {"launch", "see `reprobench doctor` and `reprobench stack verify`"},
     {"store", "see that the store has space and can be written, then run it again"},
     {"gpu_hw", "see `reprobench doctor`; another GPU tells the device from the stack"},

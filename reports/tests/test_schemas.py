@@ -164,6 +164,7 @@ SAMPLES = {
         _trace_line("end", cell_id="c", repeat=0, attempt=0, nonce="n", end="completed", detail="exit code 0"),
         _trace_line("end", cell_id="c", repeat=0, attempt=0, nonce="n", rank=1, end="crash", detail="rank 1: SIGSEGV"),
         _trace_line("finish", interrupted=False),
+        _trace_line("verdict", sha256="5e" * 32),
     ],
 }  # fmt: skip
 # The documents of a run. Those that verbs print are held against their schemas by the verbs' own tests.

@@ -159,6 +159,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
   header.resumed = resume_synthetic(request, behaviour, training, result);
   trace.begin(header);
   TurnWait turns(request, folder);
+  std::int64_t steps_ns = 0;
   // Of the training; of a process that goes on behind it, its first step.
   const std::int64_t middle = std::max(first_step_of(request), (request.workload.steps + 1) / 2);
   const std::int64_t last = behaviour.does("never_stop") ? request.workload.steps : last_step_of(request);
@@ -171,6 +172,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
     if (record.block && behaviour.does("wrong_block")) ++*record.block;
     record.ended_ns = std::chrono::nanoseconds(std::chrono::steady_clock::now() - began).count();
     trace.append(to_json(record));
+    steps_ns += record.step_time_ns;
     result.steps_completed = step;
     if (behaviour.does("paced"))
       std::this_thread::sleep_for(milliseconds(static_cast<int>(behaviour.value("paced", 20))));
@@ -180,6 +182,7 @@ void train(const CellRequest& request, const Behaviour& behaviour, SyntheticTrai
     }
     if (behaviour.does("lockstep")) wait_for_ranks(request, folder, step);
   }
+  std::this_thread::sleep_until(began + std::chrono::nanoseconds(steps_ns));  // they are a part of its life
   calm_gpu(behaviour);
   write_synthetic_checkpoint(request, training, result);
   const nlohmann::json final_state = to_json(training.final_state());
@@ -214,7 +217,8 @@ Fingerprint fake_fingerprint(const std::string& stack) {
   return fingerprint;
 }
 
-int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs::path& folder) {
+int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs::path& folder,
+                const std::vector<MappedLibrary>& loaded) {
   before_training(behaviour);
   if (behaviour.does("early_child")) leave_child(/*in_own_session=*/false);
   if (behaviour.does("early_setsid_child")) leave_child(/*in_own_session=*/true);
@@ -226,6 +230,7 @@ int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs
   result.rank = request.rank;
   result.knobs_resolved = request.knobs;
   result.fingerprint = fake_fingerprint(request.stack);
+  result.fingerprint.libraries = loaded;
   result.workload_digest = training.workload_digest();
   result.peak_rss_bytes = training.peak_rss_bytes();
   result.peak_anonymous_bytes = training.peak_anonymous_bytes();

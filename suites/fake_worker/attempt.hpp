@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include "matrix/contract/result.hpp"
 #include "suites/fake_worker/behaviour.hpp"
@@ -10,7 +11,8 @@ namespace reprobench {
 
 Fingerprint fake_fingerprint(const std::string& stack);
 
-// The exit code of the process. Some behaviours do not return.
-int run_attempt(const CellRequest& request, const Behaviour& behaviour, const std::filesystem::path& folder);
+// The exit code of the process. Some behaviours do not return. `loaded`: the libraries that it says it has mapped.
+int run_attempt(const CellRequest& request, const Behaviour& behaviour, const std::filesystem::path& folder,
+                const std::vector<MappedLibrary>& loaded);
 
 }  // namespace reprobench

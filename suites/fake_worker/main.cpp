@@ -2,6 +2,7 @@
 //
 //   reprobench-fake-worker describe
 //   reprobench-fake-worker run REQUEST [--do BEHAVIOUR | --script FILE]      (behaviour.hpp)
+//     [--loaded PATH=BUILD_ID ...]      libraries that it says it has mapped
 //
 // Other arguments of `run`, such as a real worker's `--data DIR`, are accepted and ignored.
 #include <fstream>
@@ -45,10 +46,22 @@ Behaviour chosen_behaviour(const std::vector<std::string>& arguments, const Cell
   return Behaviour("ok");
 }
 
+std::vector<MappedLibrary> loaded_libraries(const std::vector<std::string>& arguments) {
+  std::vector<MappedLibrary> libraries;
+  for (std::size_t i = 2; i + 1 < arguments.size(); ++i) {
+    if (arguments[i] != "--loaded") continue;
+    const std::string& library = arguments[i + 1];
+    const std::size_t equals = library.find('=');
+    libraries.push_back({library.substr(0, equals), equals == std::string::npos ? "" : library.substr(equals + 1)});
+  }
+  return libraries;
+}
+
 int run(const std::vector<std::string>& arguments) {
   const CellRequest request = request_from_json(nlohmann::json::parse(read_text(arguments[1])));
   const auto folder = std::filesystem::absolute(arguments[1]).parent_path();
-  return run_attempt(request, chosen_behaviour(arguments, request).of_leg(request).of_rank(request.rank), folder);
+  return run_attempt(request, chosen_behaviour(arguments, request).of_leg(request).of_rank(request.rank), folder,
+                     loaded_libraries(arguments));
 }
 
 }  // namespace

@@ -11,9 +11,9 @@
 namespace reprobench {
 namespace {
 
-constexpr double kBaseStepTime_ns = 1e6;
+constexpr double kBaseStepTime_ns = 1e5;
 constexpr double kStepTimeJitterRel = 0.01;
-constexpr double kBaseRss_bytes = 200e6;
+constexpr double kBaseRss_bytes = 20e6;  // more than the kernel sees, and within what its accounts may differ by
 constexpr double kOtherBitsRel = 1e-6;
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood 2014): every input bit reaches every output bit.

@@ -12,6 +12,7 @@
 
 #include "matrix/contract/elf_library.hpp"
 #include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/installed_libraries.hpp"
 #include "suites/worker/float32_precision.hpp"
 #include "suites/worker/mapped_libraries.hpp"
 #include "suites/worker/process_facts.hpp"
@@ -120,8 +121,12 @@ std::vector<ComponentVersion> probe_components(const std::vector<std::string>& m
           {"openmp", "", config_value(config, "OpenMP "), openmp}};
 }
 
-// The folder that holds the stack's site folder, with a slash; empty for a stack of the system.
+// The folder of the stack that this worker was built for, with a slash: a torch of another stack is outside it. A
+// worker that lies elsewhere has that of the torch that it loaded; empty for a stack of the system.
 std::string stack_folder(const std::vector<std::string>& mapped) {
+  std::error_code error;
+  const auto keyed = std::filesystem::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  if (keyed.filename() == "workers") return keyed.parent_path().string() + "/";
   const std::string torch = find_mapped(mapped, "libtorch_cpu.so");
   const auto site = torch.rfind("/site/torch/lib/");
   return site == std::string::npos ? "" : torch.substr(0, site + 1);
@@ -137,6 +142,7 @@ std::map<std::string, std::string> set_variables() {
   static constexpr const char* kAllowed[] = {"CUBLAS_WORKSPACE_CONFIG",
                                              "CUDA_MODULE_LOADING",
                                              "DISABLE_ADDMM_CUDA_LT",
+                                             "LD_AUDIT",
                                              "LD_PRELOAD",
                                              "MALLOC_ARENA_MAX",
                                              "MALLOC_MMAP_THRESHOLD_",
@@ -224,7 +230,7 @@ Fingerprint probe_stack() {
   fingerprint.components = probe_components(mapped, fingerprint.blas_provider);
   for (ComponentVersion& component : fingerprint.components) component.path = relative_to(folder, component.path);
   for (const std::string& path : mapped) {
-    if (!is_stack_library(path)) continue;
+    if (!is_stack_library(path) && is_of_the_host(path)) continue;
     const std::optional<ElfLibrary> library = read_elf_library(path);
     fingerprint.libraries.push_back({relative_to(folder, path), library ? library->build_id : ""});
   }

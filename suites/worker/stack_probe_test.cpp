@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <dlfcn.h>
 #include <torch/version.h>
 
 #include "ci/catch.hpp"
@@ -61,6 +62,27 @@ TEST_CASE("the fingerprint says which instructions ATen takes, and the variables
   if (before == nullptr) setenv(kCpuClass, "some", 1);
   CHECK(probe_stack().environment.at(kCpuClass) == std::getenv(kCpuClass));
   if (before == nullptr) unsetenv(kCpuClass);
+}
+
+TEST_CASE("a library from elsewhere is named in the fingerprint, one of the host's that no stack is made of is not",
+          "[worker]") {
+  const TemporaryFolder folder;
+  const auto has = [](const std::string& ending) {
+    return std::ranges::any_of(probe_stack().libraries,
+                               [&](const MappedLibrary& library) { return library.path.ends_with(ending); });
+  };
+  const std::string foreign = (folder.path() / "libforeign.so").string();
+  std::filesystem::copy_file(find_mapped(mapped_shared_objects(), "libgcc_s"), foreign);
+  CHECK_FALSE(has("/libforeign.so"));
+  void* const library = dlopen(foreign.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  CHECK(has("/libforeign.so"));
+  dlclose(library);
+  void* const of_host = dlopen("libresolv.so.2", RTLD_LAZY | RTLD_LOCAL);
+  REQUIRE(of_host != nullptr);
+  CHECK_FALSE(find_mapped(mapped_shared_objects(), "libresolv").empty());
+  CHECK_FALSE(has("/libresolv.so.2"));
+  dlclose(of_host);
 }
 
 TEST_CASE("the description is a valid document that lists every model", "[worker]") {

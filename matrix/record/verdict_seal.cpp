@@ -1,0 +1,54 @@
+#include "matrix/record/verdict_seal.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/contract/sha256.hpp"
+#include "matrix/contract/trace.hpp"
+#include "matrix/contract/write_fully.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/record/run_documents.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+void append(const fs::path& path, const std::string& line) {
+  const FileDescriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  int error = file.is_open() ? write_fully(file.get(), line) : errno;
+  if (error == 0 && fsync(file.get()) != 0) error = errno;
+  if (error != 0) throw StoreError(fmt::format("cannot write {}: {}", path.string(), std::strerror(error)));
+}
+
+}  // namespace
+
+void write_sealed_verdict(const fs::path& run_folder, std::string_view text) {
+  write_file_atomically(run_folder / "verdict.json", text);
+  const std::string journal = read_file(run_folder / "journal.jsonl");
+  if (!journal.ends_with('\n')) return;
+  append(run_folder / "journal.jsonl",
+         trace_line(written(JournalVerdict{sha256_of_text(text)}), std::ranges::count(journal, '\n')));
+}
+
+std::string broken_verdict(const fs::path& run_folder) {
+  const fs::path path = run_folder / "verdict.json";
+  if (!fs::exists(path)) return "";
+  const std::string judged = read_journal(run_folder / "journal.jsonl").verdict_sha256;
+  return judged.empty() || judged == sha256_of_text(read_file(path)) ? "" : "verdict.json changed since it was judged";
+}
+
+std::string_view journal_before_verdicts(std::string_view journal) {
+  // Within a text of a line its quotes are escaped.
+  const std::size_t first = journal.find("\"kind\":\"verdict\"");
+  return first == std::string_view::npos ? journal : journal.substr(0, journal.rfind('\n', first) + 1);
+}
+
+}  // namespace reprobench

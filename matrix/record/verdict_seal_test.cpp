@@ -1,0 +1,71 @@
+#include "matrix/record/verdict_seal.hpp"
+
+#include <fstream>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/sha256.hpp"
+#include "matrix/record/run_documents.hpp"
+#include "matrix/record/sample_attempt.hpp"
+
+namespace reprobench {
+namespace {
+
+// A run that has ended, whose one attempt says in its own words what a line of a verdict looks like.
+struct EndedRun {
+  EndedRun() {
+    const SampleAttempt sample;
+    RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+    folder = run.folder();
+    sample.write(run.begin_attempt(sample.request) / "rank-0");
+    run.end_attempt(sample.request, AttemptEnd::crash, "stderr: \"kind\":\"verdict\"");
+    seal = run.finish(sample_info());
+  }
+  std::filesystem::path verdict() const { return folder / "verdict.json"; }
+  std::filesystem::path journal() const { return folder / "journal.jsonl"; }
+
+  TemporaryFolder store;
+  std::filesystem::path folder;
+  RunSeal seal;
+};
+
+TEST_CASE("a verdict that is not the one that was judged is broken, by whatever it differs", "[record]") {
+  const EndedRun run;
+  CHECK(broken_verdict(run.folder).empty());
+  write_sealed_verdict(run.folder, "{\"word\": \"failed\"}\n");
+  CHECK(broken_verdict(run.folder).empty());
+  CHECK(read_journal(run.journal()).verdict_sha256 == sha256_of_text(read_file(run.verdict())));
+  for (const char* other : {"{\"word\": \"passed\"}\n", "{\"word\": \"failed\"}", ""}) {
+    std::ofstream(run.verdict()) << other;
+    CHECK(broken_verdict(run.folder) == "verdict.json changed since it was judged");
+  }
+  std::filesystem::remove(run.verdict());
+  CHECK(broken_verdict(run.folder).empty());
+}
+
+TEST_CASE("of several verdicts the last is the one that counts, and none changes what the run is sealed by",
+          "[record]") {
+  const EndedRun run;
+  const std::string before = read_file(run.journal());
+  for (const char* text : {"first", "second"}) {
+    write_sealed_verdict(run.folder, text);
+    CHECK(broken_verdict(run.folder).empty());
+    CHECK(seal_of_run(run.folder) == run.seal);
+  }
+  std::ofstream(run.verdict()) << "first";
+  CHECK_FALSE(broken_verdict(run.folder).empty());
+  CHECK(journal_before_verdicts(read_file(run.journal())) == before);
+  CHECK(read_journal(run.journal()).attempts.size() == 1);
+}
+
+TEST_CASE("a journal whose last line was cut takes no verdict and stays readable", "[record]") {
+  const EndedRun run;
+  std::filesystem::resize_file(run.journal(), std::filesystem::file_size(run.journal()) - 5);
+  const std::string before = read_file(run.journal());
+  write_sealed_verdict(run.folder, "text");
+  CHECK(read_file(run.journal()) == before);
+  CHECK(read_file(run.verdict()) == "text");
+  CHECK(broken_verdict(run.folder).empty());
+}
+
+}  // namespace
+}  // namespace reprobench
