@@ -55,7 +55,7 @@ else
   arrived "wheels fetched"
   beside "one real stack, end to end" ci/real_stack_test.sh build-ci/bin/reprobench
   beside "faults planted on that stack" patient ci/selftest_test.sh build-ci/bin/reprobench
-  beside "fuzzed parsers" patient ci/fuzz.sh build-asan 20 1
+  beside "fuzzed parsers" patient ci/fuzz.sh build-asan 8 1
   together
   arrived "root of a runner's image"
   beside "a PyTorch that is there, adopted" ci/adopt_test.sh build-ci/bin/reprobench

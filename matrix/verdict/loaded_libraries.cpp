@@ -92,8 +92,8 @@ std::vector<std::string> wrong_libraries(const InstalledLibraries& installed, co
   const bool is_told = std::ranges::any_of(
       loaded.libraries, [](const MappedLibrary& library) { return name_of(library.path).starts_with(kTorch); });
   // The first is the one that a cell is shown with, and the others follow from torch more often than it from them.
-  std::ranges::stable_partition(sentences,
-                                [](const std::string& sentence) { return sentence.find(kTorch) != std::string::npos; });
+  std::stable_partition(sentences.begin(), sentences.end(),
+                        [](const std::string& sentence) { return sentence.find(kTorch) != std::string::npos; });
   if (!is_told) sentences.push_back(fmt::format("not known which {} was loaded", kTorch));
   return sentences;
 }
