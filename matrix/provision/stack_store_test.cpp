@@ -40,7 +40,8 @@ class SmallStack {
     write_file(source_root() / "suites/worker/CMakeLists.txt",
                "cmake_minimum_required(VERSION 3.24)\nproject(worker LANGUAGES CXX)\n"
                "add_executable(reprobench-worker main.cpp)\n"
-               "target_link_options(reprobench-worker PRIVATE -Wl,-rpath,${REPROBENCH_TORCH_LIBRARY_DIRS})\n");
+               "list(TRANSFORM REPROBENCH_TORCH_LIBRARY_DIRS PREPEND -Wl,-rpath,)\n"
+               "target_link_options(reprobench-worker PRIVATE ${REPROBENCH_TORCH_LIBRARY_DIRS})\n");
     Capability capability;
     capability.torch_version = "9.9.9";
     write_worker("std::puts(R\"json(" + to_json(capability).dump() + ")json\");");
