@@ -1,7 +1,6 @@
 #include "matrix/verdict/collective_metrics.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -149,13 +148,6 @@ std::string add_differing_ranks(const OnRanks& ranks, Measurement& count) {
   count.finding =
       fmt::format("first {}: rank {} holds other bits than rank 0", name_of(**other), other - ranks.begin());
   return "";
-}
-
-// The nearest rank: of 100 samples the 99th for a share of 0.99.
-double percentile(std::vector<double> samples, double share) {
-  const auto place = static_cast<std::ptrdiff_t>(std::ceil(share * static_cast<double>(samples.size()))) - 1;
-  std::nth_element(samples.begin(), samples.begin() + place, samples.end());
-  return samples[static_cast<std::size_t>(place)];
 }
 
 double slowest_ns(const OnRanks& ranks, double (*of_samples)(const std::vector<double>&)) {
