@@ -415,6 +415,7 @@ constexpr Metric kMetrics[] = {
     with_reasons({"comm.rank_mismatches",     "count",   kLower,  communication, "sums of which the ranks hold different bits", "ns"}, &differing_ranks, kWorst),
     {{"comm.repeat_mismatches",        "count", kLower,  communication, "sums whose bits differ between fresh processes: another order of summation"}, nullptr, &changed_orders_between_repeats, kWorst},
     {{"comm.reference_mismatches",     "count", kLower,  communication, "sums whose bits differ from the reference's: another order of summation"}, nullptr, &changed_orders_to_reference, kWorst, Against::reference},
+    {{"comm.latency_ratio",            "rel",   kLower,  communication, "largest ratio to the reference of a collective's time, of all operations and sizes; the fastest tenth of calls counts"}, nullptr, &latency_ratio, kWorst, Against::reference},
     with_reasons({"comm.latency_p50",         "ns",      kLower,  communication, "median time of a call on the slowest rank", "ns"}, &latency_p50_ns, kWorst),
     with_reasons({"comm.latency_p99",         "ns",      kLower,  communication, "99th percentile of the time of a call on the slowest rank", "ns"}, &latency_p99_ns, kWorst),
     with_reasons({"comm.algorithm_bandwidth", "GB/s",    kHigher, communication, "bytes of a call by its median time, as nccl-tests has it", "ns"}, &algorithm_bandwidth_gb_per_s, kWorst),

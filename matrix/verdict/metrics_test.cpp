@@ -314,7 +314,7 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
   };
   for (const char* name : {"numerics.reference_mismatches", "numerics.first_gradient_rel", "numerics.loss_rel",
                            "numerics.changed_calls", "numerics.broken_calls", "memory.peak_anonymous_share",
-                           "device.changed_algorithms", "comm.reference_mismatches"}) {
+                           "device.changed_algorithms", "comm.reference_mismatches", "comm.latency_ratio"}) {
     CHECK(compared(name) == Compared::with_reference);
   }
   for (const char* name :
@@ -327,7 +327,7 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 25);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 26);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -404,6 +404,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "comm.rank_mismatches count lower communication worst of ns",
            "comm.repeat_mismatches count lower communication worst",
            "comm.reference_mismatches count lower communication worst",
+           "comm.latency_ratio rel lower communication worst",
            "comm.latency_p50 ns lower communication worst of ns",
            "comm.latency_p99 ns lower communication worst of ns",
            "comm.algorithm_bandwidth GB/s higher communication worst of ns",
