@@ -13,6 +13,7 @@
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/gpu_validity.hpp"
+#include "matrix/verdict/stalls.hpp"
 #include "matrix/verdict/step_phases.hpp"
 
 namespace reprobench {
@@ -360,6 +361,12 @@ void doubt_what_was_disturbed(CheckResult& check, const CellEvidence& cell, cons
   leave_undecided(check, *reason, check.sentence + "; that may be what disturbed them");
 }
 
+// Over all steps: whether a few of them are slow, or all.
+void follow_into_stalls(CheckResult& check, const CellEvidence& cell) {
+  const std::string stalls = stalls_text(cell);
+  if (!stalls.empty()) check.sentence += "; " + stalls;
+}
+
 // Where a step's time went, and in words which phases moved it where it moved.
 void follow_into_phases(CheckResult& check, const CellEvidence& cell, const CellEvidence* reference) {
   if (!check.measured) return;
@@ -448,6 +455,7 @@ CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, c
     evaluate_of_cell(check, *metric, threshold.bound, cell, expected);
   }
   if (metric->has_phases) follow_into_phases(check, cell, expected);
+  if (metric->counts_disturbed && check.status == CheckStatus::failed) follow_into_stalls(check, cell);
   if (metric->is_of_steps) say_what_was_disturbed(check, metric->counts_disturbed, cell, expected);
   if (metric->counts_disturbed) doubt_what_was_disturbed(check, cell, expected);
   if (!check.of.empty()) check.sentence = fmt::format("{}: {}", check.of, check.sentence);
