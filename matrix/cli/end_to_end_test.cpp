@@ -31,6 +31,7 @@ TEST_CASE("probes run from suite to verdict, and what is wrong with a device fai
       Row{"device_stress", "flipped_bit", 1, "device.stress_mismatches"}, Row{"device_stress", "crash", 1, "crash"},
       Row{"comm", "ok", 0, "all_checks_passed"}, Row{"comm", "rank=1,wrong_result", 1, "comm.wrong_results"},
       Row{"comm", "rank=1,slow_collective=1e5", 1, "comm.latency_p50"},
+      Row{"comm", "rank=1,slow_collective=118", 1, "comm.latency_ratio"},
       Row{"comm", "rank=1,other_order", 1, "comm.rank_mismatches"});
   CAPTURE(row.suites, row.candidate);
   const Workplace place;
@@ -115,6 +116,8 @@ TEST_CASE("every repeat that trained leaves its curve, a crashed one too, and no
 TEST_CASE("each planted fault turns its cell, and only its cell, and the exit code", "[e2e]") {
   const auto planted = GENERATE(values<Planted>({
       {"throughput", "slow=1.1", 1, "failed", "throughput.step_time"},
+      {"throughput", "stall=100", 1, "failed", "throughput.mean_step_time"},
+      {"throughput", "late_start=17", 1, "failed", "throughput.start_to_first_step"},
       {"throughput", "slow=0.9", 0, "passed", "all_checks_passed"},
       {"memory", "drop_metric", 3, "inconclusive", "missing_metric"},
       {"determinism", "drift=5", 1, "failed", "numerics.repeat_mismatches"},
@@ -226,6 +229,14 @@ TEST_CASE("explain writes quantities as the verdict's sentences do", "[e2e]") {
   CHECK_THAT(result.out,
              Catch::Matches(R"([\s\S]*ratio      x[12]\.[0-9]{3} \[[0-9.]+, [0-9.]+\]   lower is better\n[\s\S]*)"));
   CHECK_THAT(result.out, Catch::Contains(" %   margin -"));
+}
+
+TEST_CASE("a mean that stalls made slower names them", "[e2e]") {
+  const Workplace place;
+  call(place.run_command("throughput", "stall=100"));
+  CHECK_THAT(candidate_cell(place.verdict()).at("sentence").get<std::string>(),
+             Catch::Contains("14 of 210 steps after warm-up took more than 3 times their median, ") &&
+                 Catch::EndsWith(" times as a rule, mostly 20 steps apart"));
 }
 
 TEST_CASE("a slower step is followed into the phase that is slower", "[e2e]") {

@@ -32,6 +32,10 @@ axes:
 thresholds:
   throughput.step_time:
     - {gate: record_only}
+  throughput.mean_step_time:
+    - {gate: record_only}
+  throughput.start_to_first_step:
+    - {gate: record_only}
 )";
 
 // A host with this GPU, and a store.

@@ -38,6 +38,16 @@ std::int64_t last_known_ns(const TelemetryRecord& telemetry) {
   return telemetry.samples.back().at_ns + kLongestGapPeriods * telemetry.header.period_ns;
 }
 
+// The i-th step, as the rank recorded it that was slowest in it.
+const StepRecord& slowest_at(const AttemptRecord& attempt, std::size_t i) {
+  const StepRecord* slowest = &attempt.lead().trace->steps[i];
+  for (const RankRecord& rank : attempt.ranks) {
+    const StepRecord& step = rank.trace->steps.at(i);
+    if (step.step_time_ns > slowest->step_time_ns) slowest = &step;
+  }
+  return *slowest;
+}
+
 }  // namespace
 
 std::size_t warm_up_steps(std::size_t steps) { return std::min(std::max<std::size_t>(steps / 10, 10), steps / 2); }
@@ -105,12 +115,7 @@ std::vector<const StepRecord*> timed_steps(const AttemptRecord& attempt) {
   for (std::size_t i = warm_up_steps(steps.size()); i < steps.size(); ++i) {
     while (next != left_out.end() && next->last < steps[i].step) ++next;
     if (next != left_out.end() && next->first <= steps[i].step) continue;
-    const StepRecord* slowest = &steps[i];
-    for (const RankRecord& rank : attempt.ranks) {
-      const StepRecord& step = rank.trace->steps.at(i);
-      if (step.step_time_ns > slowest->step_time_ns) slowest = &step;
-    }
-    timed.push_back(slowest);
+    timed.push_back(&slowest_at(attempt, i));
   }
   return timed;
 }
@@ -118,6 +123,14 @@ std::vector<const StepRecord*> timed_steps(const AttemptRecord& attempt) {
 std::vector<double> timed_steps_ns(const AttemptRecord& attempt) {
   std::vector<double> times_ns;
   for (const StepRecord* step : timed_steps(attempt)) times_ns.push_back(static_cast<double>(step->step_time_ns));
+  return times_ns;
+}
+
+std::vector<double> all_steps_ns(const AttemptRecord& attempt) {
+  std::vector<double> times_ns;
+  for (std::size_t i = 0; i < attempt.lead().trace->steps.size(); ++i) {
+    times_ns.push_back(static_cast<double>(slowest_at(attempt, i).step_time_ns));
+  }
   return times_ns;
 }
 

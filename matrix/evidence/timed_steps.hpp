@@ -33,4 +33,7 @@ std::vector<const StepRecord*> timed_steps(const AttemptRecord& attempt);
 
 std::vector<double> timed_steps_ns(const AttemptRecord& attempt);
 
+// The time of every step on its slowest rank. Warm-up and disturbed steps are among them: a stall must not drop out.
+std::vector<double> all_steps_ns(const AttemptRecord& attempt);
+
 }  // namespace reprobench

@@ -1,5 +1,6 @@
 // The files of the repository itself: they have to plan on a machine without a GPU.
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -64,17 +65,23 @@ TEST_CASE("no shipped matrix leaves a required cell a dimension in which nothing
   CHECK(required > 100);
 }
 
-TEST_CASE("speed and memory are armed for the candidate and recorded for the others", "[plan]") {
-  int armed = 0;
+TEST_CASE("speed, memory and communication are armed for the candidate and recorded for the others", "[plan]") {
+  const std::set<std::string> compared = {"throughput.step_time", "throughput.mean_step_time",
+                                          "throughput.start_to_first_step", "comm.latency_ratio",
+                                          "memory.peak_anonymous"};
+  std::map<std::string, int> armed;
   for (const PlannedCell& planned : plan_of("v2.9.yaml", cpu_host())) {
     for (const CellThreshold& threshold : planned.cell.thresholds) {
-      if (threshold.metric != "throughput.step_time" && threshold.metric != "memory.peak_anonymous") continue;
+      if (!compared.contains(threshold.metric)) continue;
       const bool candidate = planned.cell.request.stack == "torch-2.9.0-cu128";
       CHECK((threshold.gate == Gate::armed) == candidate);
-      if (threshold.gate == Gate::armed) ++armed;
+      if (threshold.gate == Gate::armed) ++armed[threshold.metric];
     }
   }
-  CHECK(armed == 16);
+  CHECK(armed["throughput.step_time"] + armed["memory.peak_anonymous"] == 16);
+  CHECK(armed["throughput.mean_step_time"] == armed["throughput.step_time"]);
+  CHECK(armed["throughput.start_to_first_step"] == armed["throughput.step_time"]);
+  CHECK(armed["comm.latency_ratio"] == 3);  // on the CPU and two classes of GPU
 }
 
 TEST_CASE("required in the v2.9 matrix are the candidate's CPU cells", "[plan]") {

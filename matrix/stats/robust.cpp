@@ -16,6 +16,14 @@ double median(std::span<const double> samples) {
   return (*std::max_element(sorted.begin(), middle) + *middle) / 2;
 }
 
+double percentile(std::span<const double> samples, double share) {
+  assert(!samples.empty());
+  std::vector<double> sorted(samples.begin(), samples.end());
+  const auto place = static_cast<std::ptrdiff_t>(std::ceil(share * static_cast<double>(sorted.size()))) - 1;
+  std::nth_element(sorted.begin(), sorted.begin() + place, sorted.end());
+  return sorted[static_cast<std::size_t>(place)];
+}
+
 double robust_sd(std::span<const double> samples) {
   constexpr double kNormalConsistency = 1.4826;  // 1 / quantile of the standard normal at 3/4
   const double center = median(samples);

@@ -13,6 +13,7 @@
 #include "matrix/stats/robust.hpp"
 #include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/gpu_validity.hpp"
+#include "matrix/verdict/stalls.hpp"
 #include "matrix/verdict/step_phases.hpp"
 
 namespace reprobench {
@@ -341,11 +342,29 @@ bool has_reference_blas(const CellEvidence& cell) {
   return cell.repeats.front().lead().result->fingerprint.blas_provider == kReferenceBlas;
 }
 
-void say_what_was_left_out(CheckResult& check, const CellEvidence& cell, const CellEvidence* reference) {
-  const std::string here = steps_left_out(cell);
-  const std::string there = reference == nullptr ? "" : steps_left_out(*reference);
+void say_what_was_disturbed(CheckResult& check, bool counts, const CellEvidence& cell, const CellEvidence* reference) {
+  const std::string_view fate = counts ? "were disturbed and count" : "left out";
+  const std::string here = disturbed_steps(cell, fate);
+  const std::string there = reference == nullptr ? "" : disturbed_steps(*reference, fate);
   if (!here.empty()) check.sentence += "; " + here;
   if (!there.empty()) check.sentence += fmt::format("; of {}: {}", reference->slug, there);
+}
+
+// Over all steps, a disturbance makes its side slower and never faster. So it may excuse a cell that failed, and a
+// reference that was disturbed may be all that let a cell pass.
+void doubt_what_was_disturbed(CheckResult& check, const CellEvidence& cell, const CellEvidence* reference) {
+  if (check.status == CheckStatus::inconclusive) return;
+  const CellEvidence* slowed = check.status == CheckStatus::failed ? &cell : reference;
+  const std::optional<Reason> reason = slowed == nullptr ? std::nullopt : first_disturbance(*slowed);
+  if (!reason) return;
+  check.gain = false;
+  leave_undecided(check, *reason, check.sentence + "; that may be what disturbed them");
+}
+
+// Over all steps: whether a few of them are slow, or all.
+void follow_into_stalls(CheckResult& check, const CellEvidence& cell) {
+  const std::string stalls = stalls_text(cell);
+  if (!stalls.empty()) check.sentence += "; " + stalls;
 }
 
 // Where a step's time went, and in words which phases moved it where it moved.
@@ -436,7 +455,9 @@ CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, c
     evaluate_of_cell(check, *metric, threshold.bound, cell, expected);
   }
   if (metric->has_phases) follow_into_phases(check, cell, expected);
-  if (metric->is_of_steps) say_what_was_left_out(check, cell, expected);
+  if (metric->counts_disturbed && check.status == CheckStatus::failed) follow_into_stalls(check, cell);
+  if (metric->is_of_steps) say_what_was_disturbed(check, metric->counts_disturbed, cell, expected);
+  if (metric->counts_disturbed) doubt_what_was_disturbed(check, cell, expected);
   if (!check.of.empty()) check.sentence = fmt::format("{}: {}", check.of, check.sentence);
   return check;
 }

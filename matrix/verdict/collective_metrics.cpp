@@ -1,8 +1,8 @@
 #include "matrix/verdict/collective_metrics.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,10 +13,15 @@
 namespace reprobench {
 namespace {
 
+using CollectiveKey = std::pair<std::string, decltype(ProbeMeasurement::labels)>;  // operation, labels
+
+std::string name_of(const CollectiveKey& key) {
+  const auto size = key.second.find("size");
+  return size == key.second.end() ? key.first : fmt::format("{} of {}", key.first, size->second);
+}
+
 std::string name_of(const ProbeMeasurement& measurement) {
-  const auto size = measurement.labels.find("size");
-  return size == measurement.labels.end() ? measurement.operation
-                                          : fmt::format("{} of {}", measurement.operation, size->second);
+  return name_of(CollectiveKey{measurement.operation, measurement.labels});
 }
 
 // The same measurement on each rank.
@@ -149,13 +154,6 @@ std::string add_differing_ranks(const OnRanks& ranks, Measurement& count) {
   count.finding =
       fmt::format("first {}: rank {} holds other bits than rank 0", name_of(**other), other - ranks.begin());
   return "";
-}
-
-// The nearest rank: of 100 samples the 99th for a share of 0.99.
-double percentile(std::vector<double> samples, double share) {
-  const auto place = static_cast<std::ptrdiff_t>(std::ceil(share * static_cast<double>(samples.size()))) - 1;
-  std::nth_element(samples.begin(), samples.begin() + place, samples.end());
-  return samples[static_cast<std::size_t>(place)];
 }
 
 double slowest_ns(const OnRanks& ranks, double (*of_samples)(const std::vector<double>&)) {
@@ -321,6 +319,62 @@ Measurement changed_orders(const ComparedOrders& orders, const std::string& agai
   return changed;
 }
 
+bool is_not_to_be_had(const ProbeMeasurement* measurement) {
+  return measurement->status == MeasurementStatus::unsupported;
+}
+
+// Of a cell's collectives the fastest tenth of calls, in its fastest repeat: other load makes a call longer alone.
+struct QuietTimes {
+  std::map<CollectiveKey, double> of_ns;
+  std::map<CollectiveKey, std::string> lacking;  // what the stack cannot do, and why
+  std::string gap;                               // what was not timed though it can be done
+};
+
+QuietTimes quiet_times(const CellEvidence& cell) {
+  QuietTimes times;
+  for (const AttemptRecord& repeat : cell.repeats) {
+    const SelectedOnRanks selection = selected(repeat, {});
+    times.gap = selection.gap;
+    if (!times.gap.empty()) return times;
+    for (const OnRanks& ranks : selection.all) {
+      const CollectiveKey key{ranks.front()->operation, ranks.front()->labels};
+      const std::string why = untimed(ranks);
+      if (!why.empty() && std::ranges::all_of(ranks, &is_not_to_be_had)) {
+        times.lacking.emplace(key, why);
+      } else if (!why.empty()) {
+        times.gap = why;
+        return times;
+      } else {
+        const double time_ns = slowest_ns(ranks, &p10);
+        const auto [known, is_new] = times.of_ns.emplace(key, time_ns);
+        known->second = std::min(known->second, time_ns);
+      }
+    }
+  }
+  return times;
+}
+
+// What was timed here and not there; empty where there could not do it.
+std::string timed_here_alone(const QuietTimes& here, const QuietTimes& there) {
+  for (const auto& [key, time_ns] : here.of_ns) {
+    if (!there.of_ns.contains(key) && !there.lacking.contains(key)) return name_of(key);
+  }
+  return "";
+}
+
+// Why the times of the two cells cannot be held against each other; empty: they can.
+std::string not_timed_alike(const QuietTimes& ours, const QuietTimes& theirs, const std::string& reference) {
+  if (!ours.gap.empty()) return ours.gap;
+  if (!theirs.gap.empty()) return fmt::format("{}: {}", reference, theirs.gap);
+  for (const auto& [key, why] : ours.lacking) {
+    if (theirs.of_ns.contains(key)) return why;
+  }
+  const std::string here = timed_here_alone(ours, theirs);
+  if (!here.empty()) return fmt::format("{} did not measure {}", reference, here);
+  const std::string there = timed_here_alone(theirs, ours);
+  return there.empty() ? "" : fmt::format("{} was timed for the reference alone", there);
+}
+
 }  // namespace
 
 Measurement wrong_collectives(const AttemptRecord& attempt, const MeasurementSelection& of) {
@@ -343,6 +397,28 @@ Measurement latency_p50_ns(const AttemptRecord& attempt, const MeasurementSelect
 Measurement latency_p99_ns(const AttemptRecord& attempt, const MeasurementSelection& of) {
   return worst_of(attempt, of, Better::lower,
                   [](const OnRanks& ranks) { return std::optional(slowest_ns(ranks, &p99)); });
+}
+
+Measurement latency_ratio(const CellEvidence& cell, const CellEvidence* reference) {
+  const QuietTimes ours = quiet_times(cell);
+  const QuietTimes theirs = quiet_times(*reference);
+  if (const std::string why = not_timed_alike(ours, theirs, reference->slug); !why.empty()) return no_value(why);
+  Measurement worst;
+  std::size_t compared = 0;
+  for (const auto& [key, time_ns] : ours.of_ns) {
+    const auto expected = theirs.of_ns.find(key);
+    if (expected == theirs.of_ns.end()) continue;
+    ++compared;
+    const double ratio = time_ns / expected->second;
+    if (worst.value && ratio <= *worst.value) continue;
+    worst.value = ratio;
+    worst.finding = fmt::format("{}, {:.1f} us against {:.1f} us", name_of(key), time_ns / 1e3, expected->second / 1e3);
+  }
+  if (!worst.value) return no_value("no collective was timed on both sides");
+  worst.finding = fmt::format("the worst of {} is {}", compared, worst.finding);
+  const std::size_t alone = ours.of_ns.size() - compared;
+  if (alone > 0) worst.finding += fmt::format("; {} more cannot be done by the reference", alone);
+  return worst;
 }
 
 Measurement algorithm_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of) {

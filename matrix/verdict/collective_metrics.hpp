@@ -17,6 +17,11 @@ Measurement differing_ranks(const AttemptRecord& attempt, const MeasurementSelec
 
 Measurement latency_p50_ns(const AttemptRecord& attempt, const MeasurementSelection& of);
 Measurement latency_p99_ns(const AttemptRecord& attempt, const MeasurementSelection& of);
+
+// Of all operations and sizes the one that is slowest beside the reference: the fastest tenth of calls on the slowest
+// rank, in the fastest repeat of either side. A median would not do: ranks that share cores wait whole time slices.
+Measurement latency_ratio(const CellEvidence& cell, const CellEvidence* reference);
+
 Measurement algorithm_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
 Measurement bus_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
 

@@ -94,6 +94,93 @@ TEST_CASE("startup time and bandwidth are those of all sizes of an operation", "
   CHECK(startup_ns(attempt, kAllReduce).missing == "no startup time and bandwidth explain all_reduce");
 }
 
+// Two repeats on two ranks, in which every call takes its 1000 ns.
+CellEvidence quiet_cell() { return evidence_of({attempt_of(2), attempt_of(2)}); }
+
+std::vector<double>& calls_of(CellEvidence& cell, std::size_t repeat, std::size_t rank, std::size_t index = 0) {
+  return of_rank(cell.repeats[repeat], rank, index).samples;
+}
+
+TEST_CASE("the collective that is slowest beside the reference speaks, of all operations and sizes",
+          "[verdict][ranks]") {
+  CellEvidence cell = quiet_cell();
+  CellEvidence reference = quiet_cell();
+  CHECK(latency_ratio(cell, &reference).value == 1);
+  for (const std::size_t repeat : {0, 1}) calls_of(cell, repeat, 1).assign(50, 118'000);  // one rank is slow
+  CHECK(latency_ratio(cell, &reference).value == 118);
+  CHECK_THAT(latency_ratio(cell, &reference).finding,
+             Catch::Equals("the worst of 4 is all_reduce of 4KiB, 118.0 us against 1.0 us"));
+  calls_of(cell, 1, 1).assign(50, 1000);  // and fast in the other repeat
+  CHECK(latency_ratio(cell, &reference).value == 1);
+}
+
+TEST_CASE("calls that wait for a core, on either side, make no collective slow and hide none", "[verdict][ranks]") {
+  CellEvidence cell = quiet_cell();
+  CellEvidence reference = quiet_cell();
+  CellEvidence& busy = GENERATE(true, false) ? cell : reference;
+  for (const std::size_t rank : {0, 1}) {
+    calls_of(busy, 0, rank).assign(50, 4e6);
+    calls_of(busy, 1, rank).assign(50, 4e6);
+    for (std::size_t i = 0; i < 5; ++i) calls_of(busy, 1, rank)[7 * i] = 1000;
+  }
+  CHECK(latency_ratio(cell, &reference).value == 1);
+  calls_of(busy, 1, 0)[0] = 4e6;  // four of 50 are left
+  CHECK(latency_ratio(cell, &reference).value == (&busy == &cell ? Approx(4000) : Approx(1)));
+  calls_of(busy, 1, 0)[0] = 1000;
+  for (const std::size_t repeat : {0, 1}) calls_of(cell, repeat, 0, 1).assign(50, 11'800'000);
+  CHECK(latency_ratio(cell, &reference).value == 118);
+}
+
+TEST_CASE("a collective that one side alone has timed leaves the ratio open, unless the reference cannot do it",
+          "[verdict][ranks]") {
+  CellEvidence cell = quiet_cell();
+  CellEvidence reference = quiet_cell();
+  const auto missing = [&] { return latency_ratio(cell, &reference).missing; };
+  const auto spoil_all = [](CellEvidence& side, MeasurementStatus status) {
+    for (AttemptRecord& repeat : side.repeats) {
+      for (const std::size_t rank : {0, 1}) spoil(of_rank(repeat, rank, 0), status, "none");
+    }
+  };
+  SECTION("wrong in one repeat, on either side") {
+    spoil(of_rank(cell.repeats[1], 1, 0), MeasurementStatus::wrong, "element 5");
+    CHECK(missing() == "all_reduce of 4KiB was not timed: rank 1: element 5");
+    std::swap(cell, reference);
+    CHECK(missing() == "cell: all_reduce of 4KiB was not timed: rank 1: element 5");
+  }
+  SECTION("dropped, on either side") {
+    for (AttemptRecord& repeat : cell.repeats) {
+      for (RankRecord& rank : repeat.ranks) rank.result->measurements.erase(rank.result->measurements.begin());
+    }
+    CHECK(missing() == "all_reduce of 4KiB was timed for the reference alone");
+    std::swap(cell, reference);
+    CHECK(missing() == "cell did not measure all_reduce of 4KiB");
+  }
+  SECTION("dropped by a rank") {
+    auto& measurements = cell.repeats[0].ranks[1].result->measurements;
+    measurements.erase(measurements.begin());
+    CHECK(missing() == "rank 1 did not measure all_reduce of 4KiB");
+  }
+  SECTION("not supported here") {
+    spoil_all(cell, MeasurementStatus::unsupported);
+    CHECK(missing() == "all_reduce of 4KiB was not timed: rank 0: none");
+  }
+  SECTION("not supported by the reference, or by one rank of it") {
+    spoil_all(reference, MeasurementStatus::unsupported);
+    CHECK(latency_ratio(cell, &reference).value == 1);
+    CHECK_THAT(latency_ratio(cell, &reference).finding, Catch::EndsWith("; 1 more cannot be done by the reference"));
+    of_rank(reference.repeats[1], 1, 0) = of_rank(cell.repeats[1], 1, 0);
+    CHECK(missing() == "cell: all_reduce of 4KiB was not timed: rank 0: none");
+  }
+  SECTION("nothing is supported") {
+    for (AttemptRecord& repeat : reference.repeats) {
+      for (RankRecord& rank : repeat.ranks) {
+        for (ProbeMeasurement& one : rank.result->measurements) spoil(one, MeasurementStatus::unsupported, "none");
+      }
+    }
+    CHECK(missing() == "no collective was timed on both sides");
+  }
+}
+
 TEST_CASE("the 99th percentile is the nearest rank's", "[verdict][ranks]") {
   AttemptRecord attempt = attempt_of(1);
   std::vector<double>& samples = of_rank(attempt, 0, 0).samples;

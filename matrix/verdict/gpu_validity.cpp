@@ -82,7 +82,7 @@ std::optional<TimeDoubt> doubt_about_times(const CellEvidence& cell, const CellE
   return doubt_about_pair(cell, *reference);
 }
 
-std::string steps_left_out(const CellEvidence& cell) {
+std::string disturbed_steps(const CellEvidence& cell, std::string_view fate) {
   std::int64_t timed = 0;
   std::int64_t left_out = 0;
   std::map<std::string, std::int64_t> by_reason;
@@ -97,7 +97,16 @@ std::string steps_left_out(const CellEvidence& cell) {
   if (left_out == 0) return "";
   std::vector<std::string> parts;
   for (const auto& [reason, steps] : by_reason) parts.push_back(fmt::format("{} {}", steps, reason));
-  return fmt::format("{} of {} steps left out ({})", left_out, timed, fmt::join(parts, ", "));
+  return fmt::format("{} of {} steps {} ({})", left_out, timed, fate, fmt::join(parts, ", "));
+}
+
+std::optional<Reason> first_disturbance(const CellEvidence& cell) {
+  for (const AttemptRecord& attempt : cell.repeats) {
+    if (attempt.telemetry && !attempt.telemetry->left_out.empty()) {
+      return Reason::of(attempt.telemetry->left_out.front().reason);
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace reprobench

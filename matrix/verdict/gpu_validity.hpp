@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "matrix/contract/reason.hpp"
 #include "matrix/verdict/metrics.hpp"
@@ -20,7 +21,11 @@ struct TimeDoubt {
 // were at the power limit, where the clock is what the load of the stack makes it.
 std::optional<TimeDoubt> doubt_about_times(const CellEvidence& cell, const CellEvidence* reference);
 
-// "40 of 18900 steps left out (30 throttled, 10 contended)", over the repeats of a cell; empty: none was.
-std::string steps_left_out(const CellEvidence& cell);
+// "40 of 18900 steps left out (30 throttled, 10 contended)", over the repeats of a cell; empty: none was disturbed.
+// `fate`: what became of them.
+std::string disturbed_steps(const CellEvidence& cell, std::string_view fate);
+
+// Of the first step that was disturbed in a repeat; nothing if none was.
+std::optional<Reason> first_disturbance(const CellEvidence& cell);
 
 }  // namespace reprobench

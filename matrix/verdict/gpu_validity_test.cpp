@@ -134,6 +134,59 @@ TEST_CASE("steps that are left out are counted in the sentence and not in the ti
   CHECK(speed(judge(run)).sentence.find(": 49 of 70 steps left out") != std::string::npos);
 }
 
+TEST_CASE("of all steps none is left out: what disturbed a side leaves open what it may have decided",
+          "[verdict][gpu]") {
+  RunRecord run = gpu_run();
+  const char* metric = GENERATE("throughput.mean_step_time", "throughput.step_time_p99", "throughput.samples");
+  CAPTURE(metric);
+  run.plan.cells[1].cell.thresholds = {threshold(metric, Bound::Kind::max_regression, 0.05, true)};
+  const auto slow = [](CellRecord& cell) {
+    for (AttemptRecord& attempt : cell.attempts) attempt.lead().trace->steps[14].step_time_ns *= 100;
+  };
+  const auto disturb = [](CellRecord& cell) {
+    for (AttemptRecord& attempt : cell.attempts) {
+      attempt.telemetry->timed_steps = 10;
+      attempt.telemetry->left_out = {{15, 15, "contended"}};
+    }
+  };
+  const auto judged = [&] { return speed(judge(run)); };
+  const std::string doubt = "; that may be what disturbed them";
+  CHECK(judged().status == CheckStatus::passed);
+
+  SECTION("a disturbed cell that passes all the same has passed") {
+    disturb(candidate(run));
+    CHECK(judged().status == CheckStatus::passed);
+    CHECK(judged().sentence.ends_with("; 7 of 70 steps were disturbed and count (7 contended)"));
+  }
+  SECTION("a disturbed cell that is slow is not failed for it") {
+    slow(candidate(run));
+    CHECK(judged().status == CheckStatus::failed);
+    disturb(candidate(run));
+    CHECK(judged().status == CheckStatus::inconclusive);
+    CHECK(judged().reason == "contended");
+    CHECK(judged().sentence.ends_with("; 7 of 70 steps were disturbed and count (7 contended)" + doubt));
+  }
+  SECTION("a disturbed reference makes nobody pass") {
+    slow(candidate(run));
+    slow(run.cells[0]);
+    disturb(run.cells[0]);
+    CHECK(judged().status == CheckStatus::inconclusive);
+    CHECK(judged().sentence.ends_with(doubt));
+  }
+  SECTION("nor gain") {
+    slow(run.cells[0]);
+    CHECK(judged().gain);
+    disturb(run.cells[0]);
+    CHECK(judged().status == CheckStatus::inconclusive);
+    CHECK_FALSE(judged().gain);
+  }
+  SECTION("who is slower than a disturbed reference has failed") {
+    slow(candidate(run));
+    disturb(run.cells[0]);
+    CHECK(judged().status == CheckStatus::failed);
+  }
+}
+
 // A candidate whose GPU's utilisation this was, in so many readings while its steps were timed.
 RunRecord busy_run(std::int64_t percent, std::int64_t readings) {
   RunRecord run = gpu_run();

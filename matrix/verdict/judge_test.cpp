@@ -25,6 +25,24 @@ TEST_CASE("10 % slower fails a margin of 5 %, with the ratio in the check", "[ve
   CHECK(verdict.exit_code == ExitCode::failed);
 }
 
+TEST_CASE("a candidate that stalls every tenth step has the reference's median, and fails by its mean", "[verdict]") {
+  RunRecord run = sample::run(7, 1.0, kStepTime);
+  const auto stall = [](CellRecord& cell) {
+    for (AttemptRecord& attempt : cell.attempts) {
+      for (const std::size_t i : {9, 19}) attempt.lead().trace->steps[i].step_time_ns *= 100;
+    }
+  };
+  stall(candidate(run));
+  CHECK(candidate(judge(run)).outcome == Outcome::passed);
+  for (const char* metric : {"throughput.mean_step_time", "throughput.step_time_p99", "throughput.samples"}) {
+    run.plan.cells[1].cell.thresholds = {threshold(metric, kRegression, 0.15, true)};
+    CHECK(candidate(judge(run)).outcome == Outcome::failed);
+    CHECK(candidate(judge(run)).reason == metric);
+  }
+  stall(run.cells[0]);  // the reference stalls alike
+  CHECK(candidate(judge(run)).outcome == Outcome::passed);
+}
+
 TEST_CASE("10 % faster passes and is marked as a gain", "[verdict]") {
   const RunVerdict verdict = judge(sample::run(7, 0.90, kStepTime));
   CHECK(candidate(verdict).outcome == Outcome::passed);

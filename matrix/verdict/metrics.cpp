@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -57,13 +58,34 @@ MaybeValue total(const AttemptRecord& attempt, Value value) {
   return sum;
 }
 
+double total_steps_ns(const AttemptRecord& attempt) {
+  const std::vector<double> times_ns = all_steps_ns(attempt);
+  return std::accumulate(times_ns.begin(), times_ns.end(), 0.0);
+}
+
+// A step in fifty may take a hundred times as long without moving the median.
+MaybeValue mean_step_time_ns(const AttemptRecord& attempt) {
+  const std::size_t steps = attempt.lead().trace->steps.size();
+  if (steps == 0) return std::nullopt;
+  return total_steps_ns(attempt) / static_cast<double>(steps);
+}
+
+// The first steps are always slow: in a short run they would be all that this is about.
+MaybeValue step_time_p99_ns(const AttemptRecord& attempt) {
+  const std::vector<double> times_ns = all_steps_ns(attempt);
+  if (times_ns.empty()) return std::nullopt;
+  return percentile(std::span(times_ns).subspan(warm_up_steps(times_ns.size())), 0.99);
+}
+
 MaybeValue samples_per_s(const AttemptRecord& attempt) {
-  const auto step_time_ns = median_step_time_ns(attempt);
-  if (!step_time_ns) return std::nullopt;
+  const double time_ns = total_steps_ns(attempt);
+  if (time_ns <= 0) return std::nullopt;
   const auto samples = total(attempt, [](const RankRecord& rank) {
-    return MaybeValue(static_cast<double>(rank.trace->steps.back().samples));
+    double sum = 0;
+    for (const StepRecord& step : rank.trace->steps) sum += static_cast<double>(step.samples);
+    return MaybeValue(sum);
   });
-  return *samples * 1e9 / *step_time_ns;
+  return *samples * 1e9 / time_ns;
 }
 
 // Of all time after the warm-up; nothing where a step does not say.
@@ -325,6 +347,12 @@ constexpr Metric of_steps(const MetricInfo& info, MaybeValue (*of_attempt)(const
   return metric;
 }
 
+constexpr Metric of_all_steps(const MetricInfo& info, MaybeValue (*of_attempt)(const AttemptRecord&)) {
+  Metric metric = of_steps(info, of_attempt);
+  metric.counts_disturbed = true;
+  return metric;
+}
+
 // clang-format off
 constexpr Metric kMetrics[] = {
     // name, unit, better, dimension, what it says; of one attempt, or of the cell; how attempts become one value
@@ -348,7 +376,9 @@ constexpr Metric kMetrics[] = {
     {{"numerics.changed_calls",        "count", kLower,  numerics,   "operator calls whose bits are not the reference's"},                     nullptr, &changed_calls, kWorst, Against::reference},
     {{"numerics.broken_calls",         "count", kLower,  numerics,   "operator calls that are neither equal to the reference's nor rounding"}, nullptr, &broken_calls, kWorst, Against::reference},
     of_phases(of_steps({"throughput.step_time", "ns", kLower, throughput, "median time of a training step after warm-up"},                     &median_step_time_ns)),
-    of_steps({"throughput.samples",    "1/s",   kHigher, throughput, "training samples a second at the median step time"},                     &samples_per_s),
+    of_all_steps({"throughput.mean_step_time", "ns", kLower, throughput, "mean time of all steps of a training, warm-up and stalls included"},   &mean_step_time_ns),
+    of_all_steps({"throughput.step_time_p99", "ns", kLower, throughput, "99th percentile of the time of a training step after warm-up; of fewer than 100 steps the slowest"}, &step_time_p99_ns),
+    of_all_steps({"throughput.samples", "1/s",  kHigher, throughput, "training samples a second over the time of all steps, warm-up and stalls included"}, &samples_per_s),
     {{"throughput.strong_scaling_efficiency", "rel", kHigher, throughput, "speed of several ranks as a share of as many times one rank's that does all their micro-batches"}, nullptr, &strong_scaling_efficiency, kPaired, Against::one_rank},
     {{"throughput.weak_scaling_efficiency", "rel", kHigher, throughput, "step time of one rank alone as a share of that of several ranks which each do as much as it does"}, nullptr, &weak_scaling_efficiency, kPaired, Against::one_share},
     {{"throughput.start_to_first_step","ns",    kLower,  throughput, "process start to the end of the first step"},                            &start_to_first_step_ns, nullptr, kPaired},
@@ -385,6 +415,7 @@ constexpr Metric kMetrics[] = {
     with_reasons({"comm.rank_mismatches",     "count",   kLower,  communication, "sums of which the ranks hold different bits", "ns"}, &differing_ranks, kWorst),
     {{"comm.repeat_mismatches",        "count", kLower,  communication, "sums whose bits differ between fresh processes: another order of summation"}, nullptr, &changed_orders_between_repeats, kWorst},
     {{"comm.reference_mismatches",     "count", kLower,  communication, "sums whose bits differ from the reference's: another order of summation"}, nullptr, &changed_orders_to_reference, kWorst, Against::reference},
+    {{"comm.latency_ratio",            "rel",   kLower,  communication, "largest ratio to the reference of a collective's time, of all operations and sizes; the fastest tenth of calls counts"}, nullptr, &latency_ratio, kWorst, Against::reference},
     with_reasons({"comm.latency_p50",         "ns",      kLower,  communication, "median time of a call on the slowest rank", "ns"}, &latency_p50_ns, kWorst),
     with_reasons({"comm.latency_p99",         "ns",      kLower,  communication, "99th percentile of the time of a call on the slowest rank", "ns"}, &latency_p99_ns, kWorst),
     with_reasons({"comm.algorithm_bandwidth", "GB/s",    kHigher, communication, "bytes of a call by its median time, as nccl-tests has it", "ns"}, &algorithm_bandwidth_gb_per_s, kWorst),

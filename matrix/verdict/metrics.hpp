@@ -68,8 +68,9 @@ struct Metric {
   Against against = Against::nothing;  // whose evidence of_cell is called with, whatever the bound says
   bool compares_bits = false;          // class A: across devices and hosts only equal fingerprints promise them
   Measurement (*of_measurements)(const AttemptRecord& attempt, const MeasurementSelection& of) = nullptr;
-  bool is_of_steps = false;  // over the times of steps, of which telemetry may leave some out
-  bool has_phases = false;   // it is the time of a step, which has phases
+  bool is_of_steps = false;       // over the times of steps, of which telemetry may leave some out
+  bool counts_disturbed = false;  // of all steps: those that telemetry leaves out of other times count
+  bool has_phases = false;        // it is the time of a step, which has phases
 };
 
 std::span<const Metric> metrics();

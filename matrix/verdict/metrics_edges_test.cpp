@@ -88,10 +88,12 @@ TEST_CASE("a run without steps, or whose steps take no time, has no times and no
     step.phases.data_wait_ns = 0;
   }
   CHECK_FALSE(find_metric("data.wait_share")->of_attempt(attempt));
+  CHECK_FALSE(find_metric("throughput.samples")->of_attempt(attempt));
   for (StepRecord& step : attempt.lead().trace->steps) step.step_time_ns = 1;
   CHECK(find_metric("data.wait_share")->of_attempt(attempt) == 0);
   attempt.lead().trace->steps.clear();
-  for (const char* metric : {"throughput.step_time", "throughput.samples", "data.wait_share"}) {
+  for (const char* metric : {"throughput.step_time", "throughput.mean_step_time", "throughput.step_time_p99",
+                             "throughput.samples", "data.wait_share"}) {
     CHECK_FALSE(find_metric(metric)->of_attempt(attempt));
   }
 }

@@ -122,10 +122,37 @@ TEST_CASE("the final loss is the last step's", "[verdict]") {
   CHECK_FALSE(metric_of("numerics.final_loss", attempt));
 }
 
+TEST_CASE("steps that the median cannot see are in the mean, the 99th percentile and the samples a second",
+          "[verdict]") {
+  AttemptRecord attempt = sample::attempt(0, 1'000'000, "same", 200);
+  for (StepRecord& step : attempt.lead().trace->steps)
+    step.step_time_ns = step.step % 50 == 0 ? 100'000'000 : 1'000'000;
+  CHECK(metric_of("throughput.step_time", attempt) == 1'000'000);
+  CHECK(metric_of("throughput.mean_step_time", attempt) == Approx(2'980'000));
+  CHECK(metric_of("throughput.step_time_p99", attempt) == 100'000'000);  // 4 of 180
+  CHECK(metric_of("throughput.samples", attempt) == Approx(32e9 / 2'980'000));
+}
+
+TEST_CASE("the mean counts the warm-up and the slowest rank of each step, the 99th percentile is after the warm-up",
+          "[verdict]") {
+  AttemptRecord attempt = sample::attempt(0, 1000, "same", 20);
+  attempt.ranks.reserve(2);
+  for (StepRecord& step : attempt.lead().trace->steps) step.step_time_ns = 1000;
+  attempt.ranks.push_back(attempt.lead());
+  attempt.ranks[1].trace->steps[0].step_time_ns = 81'000;
+  CHECK(metric_of("throughput.mean_step_time", attempt) == 5000);
+  CHECK(metric_of("throughput.step_time_p99", attempt) == 1000);
+  attempt.lead().trace->steps[10].step_time_ns = 21'000;
+  CHECK(metric_of("throughput.mean_step_time", attempt) == 6000);
+  CHECK(metric_of("throughput.step_time_p99", attempt) == 21'000);
+  for (RankRecord& rank : attempt.ranks) rank.trace->steps[0].samples = 52;  // once as many, of both
+  CHECK(metric_of("throughput.samples", attempt) == Approx(2 * 660 * 1e9 / 120'000));
+}
+
 TEST_CASE("times, samples and peaks are those of the attempt, and nothing where they were not recorded", "[verdict]") {
   AttemptRecord attempt = sample::attempt(0, 2'000'000);
   CHECK(metric_of("throughput.step_time", attempt) == Approx(2'000'001));
-  CHECK(metric_of("throughput.samples", attempt) == Approx(32e9 / 2'000'001));
+  CHECK(metric_of("throughput.samples", attempt) == Approx(32e9 / 2'000'001.05));  // 0, 1 or 2 ns longer
   CHECK_FALSE(metric_of("throughput.start_to_first_step", attempt));
   attempt.lead().result->start_to_first_step_ns = 1;
   CHECK(metric_of("throughput.start_to_first_step", attempt) == 1);
@@ -287,7 +314,7 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
   };
   for (const char* name : {"numerics.reference_mismatches", "numerics.first_gradient_rel", "numerics.loss_rel",
                            "numerics.changed_calls", "numerics.broken_calls", "memory.peak_anonymous_share",
-                           "device.changed_algorithms", "comm.reference_mismatches"}) {
+                           "device.changed_algorithms", "comm.reference_mismatches", "comm.latency_ratio"}) {
     CHECK(compared(name) == Compared::with_reference);
   }
   for (const char* name :
@@ -300,7 +327,7 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 25);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 26);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -347,6 +374,8 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "numerics.broken_calls count lower numerics worst",
            "throughput.step_time ns lower throughput paired",
            "throughput.samples 1/s higher throughput paired",
+           "throughput.mean_step_time ns lower throughput paired",
+           "throughput.step_time_p99 ns lower throughput paired",
            "throughput.start_to_first_step ns lower throughput paired",
            "throughput.gemm_peak_share rel higher throughput paired",
            "throughput.mfu rel higher throughput paired",
@@ -375,6 +404,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "comm.rank_mismatches count lower communication worst of ns",
            "comm.repeat_mismatches count lower communication worst",
            "comm.reference_mismatches count lower communication worst",
+           "comm.latency_ratio rel lower communication worst",
            "comm.latency_p50 ns lower communication worst of ns",
            "comm.latency_p99 ns lower communication worst of ns",
            "comm.algorithm_bandwidth GB/s higher communication worst of ns",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <optional>
 #include <stdexcept>
@@ -234,7 +235,8 @@ int run_attempt(const CellRequest& request, const Behaviour& behaviour, const fs
   result.workload_digest = training.workload_digest();
   result.peak_rss_bytes = training.peak_rss_bytes();
   result.peak_anonymous_bytes = training.peak_anonymous_bytes();
-  result.start_to_first_step_ns = behaviour.does("drop_metric") ? 0 : 50'000'000;
+  result.start_to_first_step_ns =
+      behaviour.does("drop_metric") ? 0 : std::llround(5e7 * behaviour.value("late_start", 1));
   try {
     if (request.workload.is_probe()) {
       result.workload_digest = synthetic_probe_digest(request);

@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 54> kWords = {"ok",
+constexpr std::array<std::string_view, 56> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -40,6 +40,8 @@ constexpr std::array<std::string_view, 54> kWords = {"ok",
                                                      "setsid_child",
                                                      "close_stdout",
                                                      "slow_backward",
+                                                     "stall",
+                                                     "late_start",
                                                      "slow_triad",
                                                      "slow_collective",
                                                      "other_order",

@@ -6,6 +6,8 @@
 //   drift=K                from step K (default 2) on, bits that differ between repeats
 //   nan=K                  from step K (default 2) on, the loss is NaN
 //   slow=FACTOR            step times scaled: 1.1 plants 10 % slower, 0.9 plants 10 % faster
+//   stall=FACTOR           every 20th step takes so many times as long
+//   late_start=FACTOR      the time to the first step scaled
 //   slow_triad=FACTOR      of a probe: the triad's rate divided
 //   wrong_result           of a probe: its first operation's result is wrong
 //   slow_collective=FACTOR of a probe of collectives: the time of each call multiplied

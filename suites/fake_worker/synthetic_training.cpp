@@ -136,8 +136,9 @@ StepRecord SyntheticTraining::advance() {
   step.learning_rate = 1e-3;
   step.samples = request_.workload.batch_size;
   const std::uint64_t jitter = mix_text(static_cast<std::uint64_t>(step_ + 1000 * request_.repeat), request_.cell_id);
+  const double stall = step_ % 20 == 0 ? behaviour_.value("stall", 1) : 1;
   const double time_ns =
-      kBaseStepTime_ns * behaviour_.value("slow", 1) * (1 + kStepTimeJitterRel * signed_unit(jitter));
+      kBaseStepTime_ns * behaviour_.value("slow", 1) * stall * (1 + kStepTimeJitterRel * signed_unit(jitter));
   step.step_time_ns = std::max<std::int64_t>(1, std::llround(time_ns));
   const std::int64_t part_ns = step.step_time_ns / 10;
   step.phases = {part_ns, 3 * part_ns, 4 * part_ns, step.step_time_ns - 8 * part_ns};
