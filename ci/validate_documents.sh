@@ -12,6 +12,7 @@ reprobench=$(realpath "$1")
 fake_worker=$(dirname "$reprobench")/reprobench-fake-worker
 python=$(command -v /usr/bin/python3 || command -v python3)
 work=$(mktemp -d)
+export REPROBENCH_STACKS=$work/stacks # the fake worker stands for stacks that are not installed
 trap 'rm -rf "$work"' EXIT
 
 run() {
