@@ -51,8 +51,7 @@ std::function<ExitCode()> declare_selftest(CLI::App& app, Context& context) {
   app.footer(app.get_footer() +
              "\nOf selftest: 0 every planted fault was found where it is and judged right, and no clean run raised an "
              "alarm;\n1 one was missed or misjudged, or a clean run differed;\n3 no fault, or none of a kind that was "
-             "asked for, "
-             "changed a bit.");
+             "asked for, changed a bit.");
   app.add_option("--stack", settings.stack, "Default: the first that is installed");
   app.add_option("--workload", options->workloads, "MODEL/PRESET, may be repeated")->capture_default_str();
   app.add_option("--fault", settings.faults, "Only this kind, may be repeated; default: all");

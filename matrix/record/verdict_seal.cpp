@@ -39,10 +39,14 @@ void write_sealed_verdict(const fs::path& run_folder, std::string_view text) {
 }
 
 std::string broken_verdict(const fs::path& run_folder) {
+  if (!fs::exists(run_folder / "verdict.json")) return "";
+  return broken_verdict(run_folder, read_journal(run_folder / "journal.jsonl").verdict_sha256);
+}
+
+std::string broken_verdict(const fs::path& run_folder, const std::string& judged_sha256) {
   const fs::path path = run_folder / "verdict.json";
-  if (!fs::exists(path)) return "";
-  const std::string judged = read_journal(run_folder / "journal.jsonl").verdict_sha256;
-  return judged.empty() || judged == sha256_of_text(read_file(path)) ? "" : "verdict.json changed since it was judged";
+  if (judged_sha256.empty() || !fs::exists(path)) return "";
+  return judged_sha256 == sha256_of_text(read_file(path)) ? "" : "verdict.json changed since it was judged";
 }
 
 std::string_view journal_before_verdicts(std::string_view journal) {

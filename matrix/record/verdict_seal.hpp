@@ -16,6 +16,9 @@ void write_sealed_verdict(const std::filesystem::path& run_folder, std::string_v
 // tells of none. Throws StoreError.
 std::string broken_verdict(const std::filesystem::path& run_folder);
 
+// The same of a journal that was read already: `judged_sha256` is its last verdict's, or empty.
+std::string broken_verdict(const std::filesystem::path& run_folder, const std::string& judged_sha256);
+
 // What the verdict's own seal is of: the journal as it was when it was first judged.
 std::string_view journal_before_verdicts(std::string_view journal);
 

@@ -84,8 +84,7 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
      &read_selection_rules<&MatrixSpec::exclude>},
     {"required", kOptional,
      "Cells without which the run is undecided: maps of coordinates, or `where`. Each is armed in every dimension it "
-     "is "
-     "asked about, and is not its own reference.",
+     "is asked about, and is not its own reference.",
      &read_selection_rules<&MatrixSpec::required>},
     {"reference", kOptional,
      "Who is compared with whom: the coordinates that a cell's reference has instead of its own.", &read_reference},
