@@ -19,7 +19,8 @@ bool is_open_for_noise(const CellVerdict& verdict) {
   if (verdict.outcome != Outcome::inconclusive) return false;
   return std::ranges::all_of(verdict.checks, [](const CheckResult& check) {
     const bool is_undecided = check.gate == Gate::armed && check.status == CheckStatus::inconclusive;
-    return !is_undecided || check.reason == "noise" || check.reason == "too_few_samples";
+    return !is_undecided || check.reason == "noise" || check.reason == "too_few_samples" ||
+           check.reason == "undiagnosed";
   });
 }
 

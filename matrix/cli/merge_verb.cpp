@@ -78,6 +78,7 @@ RunVerdict write_merged(const RunMerge& merge, const std::vector<MergeSource>& s
     run.adopt_attempt(attempt.request, source, record.end, record.detail,
                       names_a_rank ? std::optional(record.ended_by) : std::nullopt);
   }
+  for (const Diagnosis& diagnosis : merge.diagnoses) run.note_diagnosis(diagnosis);
   keep_inputs(run, sources);
   run.finish(merge.info);
   RunVerdict verdict = judge(load_run(building.string()));

@@ -14,6 +14,7 @@
 #include "matrix/cli/plan_text.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/report_process.hpp"
+#include "matrix/cli/run_diagnoses.hpp"
 #include "matrix/cli/selection.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/cli/verdict_files.hpp"
@@ -45,6 +46,7 @@ struct RunOptions {
   std::string out;
   std::string join;  // an outer launcher whose processes are the ranks; empty: we start them
   double join_wait_s = 60;
+  double diagnose_for_s = 1800;
   bool dry_run = false;
   bool json = false;
   bool no_report = false;
@@ -176,6 +178,9 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
   record.info.ended_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   record.info.interrupted = interrupts.count() > 0;
   record.info.terminated = interrupts.was_terminated();
+  if (!record.info.interrupted && meeting == nullptr) {
+    diagnose_run(project, workers, options.diagnose_for_s, terminal, run, record);
+  }
   record.seal = run.finish(record.info);
   const RunVerdict verdict = judge(record);
   write_verdict_files(run.folder(), verdict);
@@ -248,6 +253,10 @@ std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
   app.add_flag("--dry-run", options->dry_run, "Show the plan and launch nothing");
   app.add_flag("--no-report", options->no_report,
                "Leave report.html, summary.md and checks.csv to `reprobench report`");
+  app.add_option("--diagnose-for", options->diagnose_for_s,
+                 "Seconds for finding out whether differences of bits are rounding; what is left then stays undecided")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   app.add_flag("--json", options->json, "The verdict as one JSON document (schema: verdict)");
   app.add_option("--join", options->join,
                  "Run the ranks as the processes that torchrun or srun started, which all run this command")

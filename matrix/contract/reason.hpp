@@ -69,6 +69,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"no_reference",           ReasonOf::check,   "there is no reference cell, or it did not run"},
     {"reference_failed",       ReasonOf::check,   "the reference cell did not complete"},
     {"not_comparable",         ReasonOf::check,   "the two sides differ in what makes their values comparable"},
+    {"undiagnosed",            ReasonOf::check,   "bits differ from the reference's, and what the difference is was not found out"},
     {"unarmed",                ReasonOf::check,   "no check of a dimension that the matrix or suite asks about is armed for a required cell"},
     {"own_reference",          ReasonOf::check,   "a required cell is what it would be compared with"},
     {"reference_blas",         ReasonOf::check,   "the BLAS in use is netlib's reference code, whose speed judges no stack"},

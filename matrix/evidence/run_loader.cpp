@@ -210,13 +210,20 @@ RunRecord load_run(const std::string& run_folder) {
     }
     run.cells.push_back({cell_id, {}});
   }
-  for (const JournaledAttempt& entry : read_sealed_journal(folder, *run.seal).attempts) {
-    const auto found = cell_index.find(entry.cell_id);
-    if (found == cell_index.end()) {
-      throw StoreError((folder / "journal.jsonl").string() + ": cell " + entry.cell_id + " is not in plan.json");
-    }
-    const Cell& cell = run.plan.cells[found->second].cell;
-    run.cells[found->second].attempts.push_back(load_journaled(folder, cell, entry));
+  const auto index_of = [&](const std::string& cell_id) {
+    const auto found = cell_index.find(cell_id);
+    if (found != cell_index.end()) return found->second;
+    throw StoreError((folder / "journal.jsonl").string() + ": cell " + cell_id + " is not in plan.json");
+  };
+  const Journal journal = read_sealed_journal(folder, *run.seal);
+  for (const Diagnosis& diagnosis : journal.diagnoses) {
+    index_of(diagnosis.cell_id);
+    run.diagnoses.emplace(diagnosis.cell_id, diagnosis);
+  }
+  for (const JournaledAttempt& entry : journal.attempts) {
+    const std::size_t index = index_of(entry.cell_id);
+    const Cell& cell = run.plan.cells[index].cell;
+    run.cells[index].attempts.push_back(load_journaled(folder, cell, entry));
   }
   for (CellRecord& cell : run.cells) {
     std::sort(cell.attempts.begin(), cell.attempts.end(), [](const AttemptRecord& a, const AttemptRecord& b) {

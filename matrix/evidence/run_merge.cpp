@@ -72,6 +72,7 @@ class Merge {
     for (std::size_t source = 0; source < sources_.size(); ++source) collect(source);
     for (const std::string& id : order_) add_cell(contributions_.at(id));
     for (PlannedCell& planned : merged_.plan.cells) link_reference(planned);
+    for (const auto& [c, index] : ran_) add_diagnosis(c, merged_.plan.cells[index].cell);
     add_request();
     return std::move(merged_);
   }
@@ -271,7 +272,20 @@ class Merge {
       attempt.request.nonce = record.nonce;
       merged_.attempts.push_back(std::move(attempt));
     }
+    ran_.emplace_back(c, merged_.plan.cells.size());
     merged_.plan.cells.push_back(std::move(cell));
+  }
+
+  // A run diagnoses against a reference that it ran itself, so on the host of the cell.
+  void add_diagnosis(const Contribution& c, const Cell& cell) {
+    const auto& diagnoses = sources_[c.source].run.diagnoses;
+    const auto found = diagnoses.find(planned(c).cell.request.cell_id);
+    if (found == diagnoses.end() || !cell.reference_cell_id) return;
+    const auto reference = ids_on_.find(name_without_host(found->second.reference_cell_id));
+    if (reference == ids_on_.end() || std::ranges::find(reference->second, c.host) == reference->second.end()) return;
+    if (name_without_host(*cell.reference_cell_id) != reference->first) return;
+    merged_.diagnoses.push_back(
+        {cell.request.cell_id, *cell.reference_cell_id, found->second.word, found->second.sentence});
   }
 
   // Skipped on every host, or runnable and not begun on one. What one run left out another may have asked for: then its
@@ -342,6 +356,7 @@ class Merge {
   std::vector<std::string> order_;                                            // of the ids below
   std::unordered_map<std::string, std::vector<Contribution>> contributions_;  // by id without host
   std::unordered_map<std::string, std::vector<std::size_t>> ids_on_;          // id without host -> hosts it ran on
+  std::vector<std::pair<Contribution, std::size_t>> ran_;                     // and its index in the merged plan
 };
 
 }  // namespace

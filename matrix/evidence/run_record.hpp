@@ -4,10 +4,12 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "matrix/contract/diagnosis.hpp"
 #include "matrix/contract/exit_record.hpp"
 #include "matrix/contract/leg.hpp"
 #include "matrix/contract/outcome.hpp"
@@ -68,6 +70,7 @@ struct RunRecord {
   Plan plan;
   std::vector<CellRecord> cells;  // in plan order, one a planned cell, skipped ones without attempts
   std::string folder;             // the run directory; traces that are not in memory are read from there
+  std::map<std::string, Diagnosis> diagnoses{};  // by cell
   std::optional<RunSeal> seal{};  // of plan and journal as they were read; nothing: of a run that is not on disk
 };
 

@@ -9,6 +9,7 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 std::atomic<int> interrupts{0};
 std::atomic<int> first_signal{0};
+int handlers = 0;  // of which the outermost takes the signals and gives them back
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
 extern "C" void count_interrupt(int signal_number) {
@@ -27,12 +28,15 @@ void set_handlers(void (*handler)(int)) {
 }  // namespace
 
 InterruptHandler::InterruptHandler() {
+  if (++handlers > 1) return;
   interrupts = 0;
   first_signal = 0;
   set_handlers(&count_interrupt);
 }
 
-InterruptHandler::~InterruptHandler() { set_handlers(SIG_DFL); }
+InterruptHandler::~InterruptHandler() {
+  if (--handlers == 0) set_handlers(SIG_DFL);
+}
 
 const std::atomic<int>& InterruptHandler::count() const { return interrupts; }
 

@@ -5,7 +5,8 @@
 
 namespace reprobench {
 
-// Counts SIGINT, SIGTERM and SIGHUP while it lives; restores the handlers afterwards. One at a time.
+// Counts SIGINT, SIGTERM and SIGHUP while it lives and restores the handlers afterwards. One within another, as a run's
+// replays have it, counts on with it.
 class InterruptHandler {
  public:
   InterruptHandler();

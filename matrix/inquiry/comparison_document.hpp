@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernels/diff/diff.hpp"
+#include "matrix/contract/diagnosis.hpp"
 #include "matrix/contract/metric.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/verdict/discrete_events.hpp"
@@ -93,13 +94,6 @@ struct Description<OperatorBudget> {
     field.optional("measured", budget.measured);
     field.optional("expected", budget.expected);
   }
-};
-
-// What a difference is, out of all that is known of it.
-enum class ExplainedWord { rounding, another_computation, defect, undecided };
-template <>
-struct Words<ExplainedWord> {
-  static constexpr std::array<std::string_view, 4> table = {"rounding", "another computation", "defect", "undecided"};
 };
 
 // One side's calls of a module whose operators differ between the sides, each against fp64 from what it took itself.

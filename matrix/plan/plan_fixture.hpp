@@ -45,6 +45,7 @@ inline Vocabulary test_vocabulary() {
       {"memory.peak_anonymous_share", "rel", Better::lower, Dimension::memory, "", "", false, Compared::with_reference},
       {"numerics.first_gradient_rel", "rel", Better::lower, Dimension::numerics, "", "", false,
        Compared::with_reference},
+      {"numerics.beyond_rounding", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_reference},
       {"numerics.loss_rel", "rel", Better::lower, Dimension::numerics, "", "", false, Compared::with_reference},
       {"numerics.changed_calls", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_reference},
       {"numerics.broken_calls", "count", Better::lower, Dimension::numerics, "", "", false, Compared::with_reference},

@@ -215,6 +215,8 @@ void RunDirectory::end_attempt(const CellRequest& request, AttemptEnd end, const
       written(JournalEnd{named_in_journal(request), end, detail, rank, seal_files(folder_ / attempt_folder(request))}));
 }
 
+void RunDirectory::note_diagnosis(const Diagnosis& diagnosis) { append_journal(written(diagnosis)); }
+
 void RunDirectory::keep_input(const std::string& name, std::string_view content) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
     throw StoreError("`" + name + "` is no file name for inputs/");

@@ -20,6 +20,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/diagnosis.hpp"
 #include "matrix/contract/leg.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/request.hpp"
@@ -82,6 +83,9 @@ class RunDirectory {
   // (plain_file.hpp). What is no regular file is left out.
   void adopt_attempt(const CellRequest& request, const std::filesystem::path& source, AttemptEnd end,
                      const std::string& detail, std::optional<int> rank = std::nullopt);
+
+  // What the difference between a cell and its reference is; once a cell.
+  void note_diagnosis(const Diagnosis& diagnosis);
 
   void keep_input(const std::string& name, std::string_view content);
 

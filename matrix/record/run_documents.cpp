@@ -1,6 +1,7 @@
 #include "matrix/record/run_documents.hpp"
 
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "matrix/contract/document/reader.hpp"
@@ -22,6 +23,7 @@ class JournalBuilder {
       if (minor_ < 0) return "`" + kind + "` comes before the header";
       if (kind == "begin") return accept_begin(read_document<JournalBegin>(entry));
       if (kind == "end") return accept_end(read_document<JournalEnd>(entry));
+      if (kind == "diagnosis") return accept_diagnosis(read_document<Diagnosis>(entry));
       if (kind == "verdict") return accept_verdict(read_document<JournalVerdict>(entry));
       if (kind != "finish") return "unknown kind `" + kind + "`";
       read_document<JournalFinish>(entry);
@@ -48,6 +50,13 @@ class JournalBuilder {
     return "";
   }
 
+  std::string accept_diagnosis(Diagnosis diagnosis) {
+    const std::string& id = diagnosis.cell_id;
+    if (!diagnosed_.insert(id).second) return "a second diagnosis of cell " + id;
+    journal_.diagnoses.push_back(std::move(diagnosis));
+    return "";
+  }
+
   std::string accept_begin(const JournalBegin& begin) {
     const JournalAttempt& of = begin.of;
     if (!index_of_.emplace(of.nonce, journal_.attempts.size()).second) return "a second attempt of nonce " + of.nonce;
@@ -71,6 +80,7 @@ class JournalBuilder {
 
   Journal journal_;
   std::unordered_map<std::string, std::size_t> index_of_;  // by nonce
+  std::unordered_set<std::string> diagnosed_;              // by cell
   int minor_ = -1;                                         // of the header's version; -1: none came yet
 };
 

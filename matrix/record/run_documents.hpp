@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/diagnosis.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/record/run_info.hpp"
 #include "matrix/record/seal.hpp"
@@ -125,6 +126,7 @@ struct Journal {
   std::string plan_sha256;                 // empty before contract 1.2
   std::string verdict_sha256;              // of the last verdict; empty: it was not judged, or before contract 1.4
   std::vector<JournaledAttempt> attempts;  // in the order they began
+  std::vector<Diagnosis> diagnoses;
 };
 
 // A last line that was cut (the runner was killed while writing it) is left out; damage anywhere else throws

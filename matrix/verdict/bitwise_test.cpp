@@ -1,5 +1,7 @@
 #include "matrix/verdict/bitwise.hpp"
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 #include "matrix/verdict/judge.hpp"
 #include "matrix/verdict/sample_run.hpp"
@@ -67,7 +69,7 @@ TEST_CASE("inputs and initial weights are held against any cell of the workload,
   cell.repeats[0].lead().trace->tensors[0].tensors[2].digest = "ff";
   CHECK(*by_construction_mismatches(cell, &anchor).value == 0);
   CHECK(by_construction_mismatches(cell, &anchor).statement ==
-        "workload digest and 2 first inputs and parameters are those of a");
+        "workload digest, learning rate and samples of 20 steps, 2 inputs and first parameters are those of a");
   cell.repeats[0].lead().trace->tensors = {initial("22")};
   const Measurement found = by_construction_mismatches(cell, &anchor);
   CHECK(*found.value == 1);
@@ -76,7 +78,8 @@ TEST_CASE("inputs and initial weights are held against any cell of the workload,
   cell.repeats[0].lead().result->workload_digest = "another";
   const Measurement both = by_construction_mismatches(cell, &anchor);
   CHECK(*both.value == 2);
-  CHECK(both.statement == "2 times other than a: workload digest and 2 first inputs and parameters");
+  CHECK(both.statement ==
+        "2 times other than a: workload digest, learning rate and samples of 20 steps, 2 inputs and first parameters");
 }
 
 TEST_CASE("every first tensor that differs counts, of every repeat and rank, and the first is named", "[verdict]") {
@@ -101,7 +104,45 @@ TEST_CASE("every first tensor that differs counts, of every repeat and rank, and
   CHECK(found.divergence->expected_digest == "aa");
 }
 
-TEST_CASE("a side without tensors of its first step is held to its workload digest alone", "[verdict]") {
+TEST_CASE("the inputs of every step are made by construction, its parameters those of the first alone", "[verdict]") {
+  const auto of_steps = [](const std::string& slug, const std::string& later_input, const std::string& later_weight) {
+    CellEvidence cell = evidence(slug);
+    TensorsRecord second = initial(later_weight);
+    second.step = 2;
+    second.tensors[0].digest = later_input;
+    cell.repeats[0].lead().trace->tensors = {initial("11"), second};
+    return cell;
+  };
+  const CellEvidence anchor = of_steps("a", "bb", "22");
+  CHECK(by_construction_mismatches(of_steps("b", "bb", "33"), &anchor).value == 0);
+  const Measurement stuck = by_construction_mismatches(of_steps("b", "aa", "22"), &anchor);
+  CHECK(stuck.value == 1);
+  REQUIRE(stuck.divergence);
+  CHECK(stuck.divergence->step == 2);
+  CHECK(stuck.divergence->tensor == "input");
+}
+
+TEST_CASE("the learning rate and the samples of every step are made by construction", "[verdict]") {
+  const CellEvidence anchor = evidence("a");
+  const auto changed = [&](const auto& change) {
+    CellEvidence cell = evidence("b");
+    change(cell.repeats[0].lead().trace->steps[6]);
+    return by_construction_mismatches(cell, &anchor);
+  };
+  const Measurement rate = changed([](StepRecord& step) { step.learning_rate = 0.5; });
+  CHECK(rate.value == 1);
+  REQUIRE(rate.divergence);
+  CHECK(rate.divergence->step == 7);
+  CHECK(rate.divergence->role ==
+        fmt::format("learning rate 0.5, {} samples instead of learning rate {}, {} samples",
+                    anchor.repeats[0].lead().trace->steps[6].samples,
+                    anchor.repeats[0].lead().trace->steps[6].learning_rate,
+                    anchor.repeats[0].lead().trace->steps[6].samples));
+  CHECK(changed([](StepRecord& step) { step.samples += 1; }).value == 1);
+  CHECK(changed([](StepRecord& step) { step.loss = "0x1p+9"; }).value == 0);
+}
+
+TEST_CASE("a side without tensors is held to its workload digest and its steps alone", "[verdict]") {
   const CellEvidence whole = [] {
     CellEvidence cell = evidence("a");
     cell.repeats[0].lead().trace->tensors = {initial("11")};
@@ -114,9 +155,10 @@ TEST_CASE("a side without tensors of its first step is held to its workload dige
     if (kind == 0) tensors.clear();
     if (kind == 1) tensors[0].is_final = true;
     if (kind == 2) tensors[0].step = 2;
-    CHECK(by_construction_mismatches(without, &whole).statement == "workload digest are those of a");
-    CHECK(by_construction_mismatches(whole, &without).statement == "workload digest are those of b");
-    CHECK(constructed_part(*without.repeats[0].lead().trace).tensors.empty());
+    const std::string alone = "workload digest, learning rate and samples of 20 steps are those of ";
+    CHECK(by_construction_mismatches(without, &whole).statement == alone + "a");
+    CHECK(by_construction_mismatches(whole, &without).statement == alone + "b");
+    CHECK(constructed_part(*without.repeats[0].lead().trace).tensors.size() == (kind == 2 ? 1 : 0));
   }
   const Trace part = constructed_part(*whole.repeats[0].lead().trace);
   REQUIRE(part.tensors.size() == 1);

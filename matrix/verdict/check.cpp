@@ -331,7 +331,7 @@ void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bou
   check.samples = static_cast<int>(cell.repeats.size());
   check.divergence = measurement.divergence;
   if (!measurement.of_pairs.empty()) return evaluate_of_pairs(check, bound, cell, measurement);
-  if (!measurement.value) return leave_undecided(check, "missing_metric", measurement.missing);
+  if (!measurement.value) return leave_undecided(check, measurement.missing_reason, measurement.missing);
   check.repeat = measurement.repeat;
   judge_absolute(check, bound, *measurement.value, measurement.statement);
   if (!measurement.finding.empty()) check.sentence += "; " + measurement.finding;

@@ -198,7 +198,8 @@ TEST_CASE("a place before the first step is told without a step", "[verdict]") {
   const CheckResult check =
       evaluate(sample::threshold("numerics.by_construction_mismatches", kUpper, 0, false), cell, {&anchor, {}, ""});
   CHECK(check.sentence ==
-        "1 times other than anchor: workload digest and 1 first inputs and parameters; first in workload digest");
+        "1 times other than anchor: workload digest, learning rate and samples of 20 steps, 1 inputs and first "
+        "parameters; first in workload digest");
 }
 
 }  // namespace

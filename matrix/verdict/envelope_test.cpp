@@ -66,7 +66,7 @@ TEST_CASE("a choice that flips ends no envelope, and hides no mask that flips af
   CHECK(both.horizon_step == 3);
   CHECK(both.horizon_reason == "mask `relu` flips at step 4");
   CHECK_FALSE(judged({.drift = 1e-6, .choice = 2}, envelope_of_one({1e-6})).horizon_step);
-  CHECK(judged({.drift = 1e-6, .mask = 5, .choice = 2}, envelope_of_one({1e-6})).horizon_step == 4);
+  CHECK_FALSE(judged({.drift = 1e-6, .mask = 5, .choice = 2}, envelope_of_one({1e-6})).horizon_step);
 }
 
 TEST_CASE("an envelope ends before a member is 1e-3 away, and says how far that is", "[trajectory]") {
@@ -89,10 +89,10 @@ TEST_CASE("a judgement within the envelope says how far it reaches", "[trajector
   CHECK(part.horizon_step == 3);
   CHECK(part.sentence ==
         "no further apart than three times the furthest of 1 runs with one weight moved by 1 ulp, up to step 3, where "
-        "the horizon is: mask `relu` flips at step 4");
+        "the horizon is: mask `relu` flips at step 4; than 10 times after it");
   const auto by_itself = judged({.drift = 1e-6, .mask = 3}, envelope_of_one({.drift = 1e-6, .mask = 4}));
-  CHECK(by_itself.horizon_step == 2);
-  CHECK(by_itself.sentence.ends_with("mask `relu` flips at step 3 between the two runs"));
+  CHECK(by_itself.horizon_step == 3);
+  CHECK(by_itself.word == "within");
   const auto later = judged({.drift = 1e-6, .mask = 5}, envelope_of_one({.drift = 1e-6, .mask = 4}));
   CHECK(later.horizon_step == 3);
 }
@@ -106,10 +106,10 @@ TEST_CASE("a judgement outside the envelope names the first step that is", "[tra
 }
 
 TEST_CASE("what cannot be judged says why", "[trajectory]") {
-  const auto none = judged({1}, envelope_of_one({.drift = 1e-6, .mask = 1}));
-  CHECK(none.word == "not_judged");
-  CHECK(none.sentence == "no step before the horizon carries sketches: mask `relu` flips at step 1");
-  CHECK(none.horizon_step == 0);
+  Envelope empty = envelope_of_one({1e-6});
+  empty.points.clear();
+  CHECK(judged({1}, empty).word == "not_judged");
+  CHECK(judged({1}, empty).sentence == "no step of both runs carries sketches that the ensemble has, too");
   Envelope other = envelope_of_one({1e-6});
   other.workload_digest = "v";
   CHECK(judged({0}, other).sentence == "the envelope is of another workload");

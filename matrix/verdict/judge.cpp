@@ -337,7 +337,8 @@ class Judge {
     return constructed_.emplace(key, std::move(evidence)).first->second;
   }
 
-  // Of each workload the first cell that completed: references before others, the CPU before other devices.
+  // Of each workload the first cell that completed: one that digests its inputs before one that does not, references
+  // before others, the CPU before other devices.
   void find_anchors() {
     for (const PlannedCell& planned : run_.plan.cells) {
       const Cell& cell = planned.cell;
@@ -345,7 +346,8 @@ class Judge {
       if (planned.skip || record == nullptr ||
           ended_early(cell, last_attempts(cell, *record), stack_and_driver(cell), faults_))
         continue;
-      const int rank = (references_.count(cell.request.cell_id) > 0 ? 2 : 0) +
+      const int rank = (digests_tensors(cell.request.trace) ? 4 : 0) +
+                       (references_.count(cell.request.cell_id) > 0 ? 2 : 0) +
                        (DeviceClass::parse(cell.request.device) == kCpu ? 1 : 0);
       const auto [known, is_new] = anchors_.try_emplace(workload_key(cell.request), Anchor{&planned, rank});
       if (!is_new && rank > known->second.rank) known->second = {&planned, rank};
@@ -370,6 +372,10 @@ class Judge {
     const auto host = cell.coordinates.find("host");
     CellEvidence evidence{cell.slug, cell.request.device, host == cell.coordinates.end() ? "" : host->second, {}};
     evidence.looks = planned_looks(cell);
+    const auto diagnosis = run_.diagnoses.find(cell.request.cell_id);
+    if (diagnosis != run_.diagnoses.end() && diagnosis->second.reference_cell_id == cell.reference_cell_id) {
+      evidence.diagnosis = &diagnosis->second;
+    }
     for (const AttemptRecord* attempt : repeats) {
       evidence.repeats.push_back(*attempt);
       load_traces(evidence.repeats.back(), run_.folder, cell.request);

@@ -131,6 +131,30 @@ TEST_CASE("a reference on a GPU stands for its workload before any other cell on
   CHECK(judge(run).cells[0].checks.at(0).divergence->against == "suite-mlp-stack-a");
 }
 
+TEST_CASE("a cell that digests its inputs stands for its workload before a reference that does not", "[verdict]") {
+  RunRecord run = sample::run(2, 1.0, {threshold("numerics.by_construction_mismatches", kNoMoreThan, 0, false)});
+  for (AttemptRecord& attempt : run.cells[0].attempts) attempt.lead().trace->tensors[0].tensors[0].digest = "odd";
+  for (PlannedCell& planned : run.plan.cells) planned.cell.request.trace = TraceLevel::step;
+  CHECK(candidate(judge(run)).checks.at(0).divergence->against == "suite-mlp-stack-a");
+  run.plan.cells[1].cell.request.trace = TraceLevel::tensor;
+  CHECK(candidate(judge(run)).checks.at(0).sentence.ends_with("are those of repeat 0"));
+}
+
+TEST_CASE("a diagnosis counts for the pair that it was made of", "[verdict]") {
+  RunRecord run = sample::run(1, 1.0, {threshold("numerics.beyond_rounding", kNoMoreThan, 0, false)});
+  run.cells[1].attempts[0].lead().trace->steps[3].root = "x";
+  CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
+  CHECK(candidate(judge(run)).reason == "undiagnosed");
+  Diagnosis diagnosis{sample::kCandidateId, sample::kReferenceId, ExplainedWord::rounding, "aten::mm made it"};
+  run.diagnoses[sample::kCandidateId] = diagnosis;
+  CHECK(candidate(judge(run)).outcome == Outcome::passed);
+  run.diagnoses[sample::kCandidateId].word = ExplainedWord::defect;
+  CHECK(candidate(judge(run)).outcome == Outcome::failed);
+  run.diagnoses[sample::kCandidateId].word = ExplainedWord::rounding;
+  run.diagnoses[sample::kCandidateId].reference_cell_id = "another";
+  CHECK(candidate(judge(run)).reason == "undiagnosed");
+}
+
 TEST_CASE("a device fault followed a stack in the sentence too, whatever else is on record", "[verdict][gpu]") {
   RunRecord run = sample::run(2, 1.0, kReferenceBits);
   run.cells.insert(run.cells.begin(), CellRecord{"of no cell of the plan", {sample::attempt(0, 1000)}});

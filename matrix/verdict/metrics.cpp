@@ -233,6 +233,45 @@ Measurement reference_mismatches(const CellEvidence& cell, const CellEvidence* r
   return differing_steps(cell.repeats[0], reference->repeats[0], reference->slug);
 }
 
+// The first repeats of both sides that differ; of equal ones the last that were compared.
+Measurement first_difference(const CellEvidence& cell, const CellEvidence& reference) {
+  Measurement found;
+  for (const AttemptRecord& ours : cell.repeats) {
+    for (const AttemptRecord& theirs : reference.repeats) {
+      found = differing_steps(ours, theirs, reference.slug);
+      if (found.value != 0.0) return found;
+    }
+  }
+  return found;
+}
+
+// Equal bits need no diagnosis; other bits are never judged by anything else.
+Measurement beyond_rounding(const CellEvidence& cell, const CellEvidence* reference) {
+  Measurement found = first_difference(cell, *reference);
+  if (!found.value || *found.value == 0) return found;
+  const Diagnosis* diagnosis = cell.diagnosis;
+  if (diagnosis == nullptr) {
+    Measurement open = no_value(found.statement + "; what the difference is was not asked");
+    open.missing_reason = "undiagnosed";
+    return open;
+  }
+  found.statement = fmt::format("{}: {}", to_string(diagnosis->word), diagnosis->sentence);
+  switch (diagnosis->word) {
+    case ExplainedWord::rounding:
+      found.value = 0;
+      return found;
+    case ExplainedWord::another_computation:
+    case ExplainedWord::defect:
+      found.value = 1;
+      return found;
+    case ExplainedWord::undecided:
+      break;
+  }
+  Measurement open = no_value(found.statement);
+  open.missing_reason = "undiagnosed";
+  return open;
+}
+
 // The largest of the cell's repeats by the smallest of the reference's, so that chance never makes it look smaller.
 Measurement peak_anonymous_share(const CellEvidence& cell, const CellEvidence* reference) {
   Measurement largest;
@@ -358,6 +397,7 @@ constexpr Metric kMetrics[] = {
     // name, unit, better, dimension, what it says; of one attempt, or of the cell; how attempts become one value
     {{"numerics.repeat_mismatches",    "count", kLower,  numerics,   "steps whose digests differ between fresh processes of one stack"},       nullptr, &repeat_mismatches, kWorst},
     {{"numerics.reference_mismatches", "count", kLower,  numerics,   "steps whose digests differ from the reference's"},                       nullptr, &reference_mismatches, kWorst, Against::reference, true},
+    {{"numerics.beyond_rounding",      "count", kLower,  numerics,   "differences from the reference that are another computation or a defect"}, nullptr, &beyond_rounding, kWorst, Against::reference},
     {{"numerics.host_mismatches",      "count", kLower,  numerics,   "steps whose digests differ from the same cell's on another host"},       nullptr, &host_mismatches, kWorst, Against::other_host, true},
     {{"numerics.rank_mismatches",      "count", kLower,  numerics,   "steps after which the ranks of a training hold different bits"},         nullptr, &differing_ranks_of_training, kWorst},
     {{"numerics.layout_mismatches",    "count", kLower,  numerics,   "steps of several ranks, of several replicas or with offload, with other bits than one rank that does their micro-batches"}, nullptr, &differing_from_one_rank, kWorst, Against::one_rank},

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "matrix/contract/metric.hpp"
+#include "matrix/contract/reason.hpp"
 #include "matrix/verdict/verdict.hpp"
 
 namespace reprobench {
@@ -21,6 +22,7 @@ struct CellEvidence {
   std::string host;    // in a merged run
   std::vector<AttemptRecord> repeats;
   std::vector<int> looks{};                    // planned_looks() of the cell
+  const Diagnosis* diagnosis = nullptr;  // of its difference from the reference; null: nobody asked
   std::set<std::vector<std::string>> links{};  // link_kinds() of the repeats that had several GPUs, each once
 };
 
@@ -35,6 +37,7 @@ struct Measurement {
   // Of each pair of repeats, all positive: `value` is then left out, for it is their median, and a bound holds or not
   // only where their interval does not reach over it.
   std::vector<double> of_pairs = {};
+  Reason missing_reason = "missing_metric";
 };
 
 inline Measurement no_value(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }

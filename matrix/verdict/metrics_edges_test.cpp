@@ -44,6 +44,39 @@ TEST_CASE("where bits differ is told by steps and by the state after them", "[ve
   CHECK(said().value == 2);
 }
 
+TEST_CASE("equal bits need no diagnosis, and other bits pass as rounding alone", "[verdict]") {
+  CellEvidence cell{"cell", "cpu", "", {sample::attempt(0, 1)}};
+  const CellEvidence reference{"other", "cpu", "", {sample::attempt(0, 1)}};
+  const auto said = [&] { return held("numerics.beyond_rounding", cell, &reference); };
+  CHECK(said().value == 0);
+  CHECK(said().statement == "repeat 0 has the bits of other in all 20 steps");
+  cell.repeats[0].lead().trace->steps[3].root = "x";
+  CHECK(said().missing == "repeat 0 differs from other in 1 of 20 steps; what the difference is was not asked");
+  CHECK(said().missing_reason == "undiagnosed");
+  const auto diagnosed = [&](ExplainedWord word) {
+    const Diagnosis diagnosis{"cell", "other", word, "aten::mm made it"};
+    cell.diagnosis = &diagnosis;
+    return said();
+  };
+  CHECK(diagnosed(ExplainedWord::rounding).value == 0);
+  CHECK(diagnosed(ExplainedWord::rounding).statement == "rounding: aten::mm made it");
+  CHECK(diagnosed(ExplainedWord::another_computation).value == 1);
+  CHECK(diagnosed(ExplainedWord::defect).value == 1);
+  CHECK(diagnosed(ExplainedWord::defect).statement == "defect: aten::mm made it");
+  CHECK_FALSE(diagnosed(ExplainedWord::undecided).value);
+  CHECK(diagnosed(ExplainedWord::undecided).missing == "undecided: aten::mm made it");
+  CHECK(diagnosed(ExplainedWord::undecided).missing_reason == "undiagnosed");
+}
+
+TEST_CASE("every repeat of both sides is held against every one of the other before bits count as equal", "[verdict]") {
+  CellEvidence cell{"cell", "cpu", "", {sample::attempt(0, 1), sample::attempt(1, 1)}};
+  CellEvidence reference{"other", "cpu", "", {sample::attempt(0, 1), sample::attempt(1, 1)}};
+  CHECK(held("numerics.beyond_rounding", cell, &reference).value == 0);
+  SECTION("a repeat of the cell") { cell.repeats[1].lead().trace->steps[3].root = "x"; }
+  SECTION("a repeat of the reference") { reference.repeats[1].lead().trace->steps[3].root = "x"; }
+  CHECK_FALSE(held("numerics.beyond_rounding", cell, &reference).value);
+}
+
 TEST_CASE("of ranks that differ as much the first is named, and else the one that differs most", "[verdict][ranks]") {
   CellEvidence cell = on_two_ranks("cell");
   const CellEvidence reference = on_two_ranks("other");

@@ -312,7 +312,7 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
     }
     throw std::logic_error("no such metric");
   };
-  for (const char* name : {"numerics.reference_mismatches", "numerics.first_gradient_rel", "numerics.loss_rel",
+  for (const char* name : {"numerics.reference_mismatches", "numerics.beyond_rounding", "numerics.first_gradient_rel", "numerics.loss_rel",
                            "numerics.changed_calls", "numerics.broken_calls", "memory.peak_anonymous_share",
                            "device.changed_algorithms", "comm.reference_mismatches", "comm.latency_ratio"}) {
     CHECK(compared(name) == Compared::with_reference);
@@ -327,7 +327,7 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 26);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 27);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -345,6 +345,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
   for (const char* row : {
            "numerics.repeat_mismatches count lower numerics worst",
            "numerics.reference_mismatches count lower numerics worst",
+           "numerics.beyond_rounding count lower numerics worst",
            "numerics.host_mismatches count lower numerics worst",
            "numerics.rank_mismatches count lower numerics worst",
            "numerics.layout_mismatches count lower numerics worst",

@@ -2,8 +2,9 @@
 //
 // An ensemble of the expected stack, each member with another weight moved by 1 ulp before its first step, shows how
 // far rounding alone takes the parameters. A measured run may be three times as far as the furthest member, plus
-// 4 u sqrt(t). That holds up to the horizon: the first step where the ensemble is 1e-3 away or a mask flips; after it a
-// distance proves nothing, and class D (loss_equivalence.hpp) takes over.
+// 4 u sqrt(t). That holds up to the horizon: the first step where a member is 1e-3 away or has a mask that flips. After
+// it ten times as far is allowed. The horizon is the ensemble's alone: a mask that flips earlier between the two runs
+// excuses no distance, but leaves it undecided.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ struct Envelope {
   std::string workload_digest;
   int members = 0;
   std::vector<TrajectoryPoint> points;       // the furthest member
-  std::optional<std::int64_t> horizon_step;  // the last step that can be judged; nothing: all of them
+  std::optional<std::int64_t> horizon_step;  // the last step that is judged closely; nothing: all of them
   std::string horizon_reason;                // "mask `relu_active` flips at step 215"
 };
 
@@ -79,7 +80,7 @@ struct Description<Growth> {
 };
 
 struct JudgedPoint : TrajectoryPoint {
-  std::optional<double> bound_rel;  // nothing: beyond the horizon, or no member tells
+  std::optional<double> bound_rel;  // nothing: no member tells
 };
 
 template <>
@@ -87,7 +88,7 @@ struct Description<JudgedPoint> {
   static constexpr About about = About::part("judged_point");
   static void fields(auto& field, JudgedPoint& point) {
     Description<TrajectoryPoint>::fields(field, point);
-    field("bound_rel", point.bound_rel, "null: beyond the horizon, or no member tells.");
+    field("bound_rel", point.bound_rel, "null: no member tells.");
   }
 };
 

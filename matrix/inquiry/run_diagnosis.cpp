@@ -1,0 +1,198 @@
+#include "matrix/inquiry/run_diagnosis.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "matrix/contract/usage_error.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::string_view kMetric = "numerics.beyond_rounding";
+
+bool is_asked(const SharedList<CellThreshold>& thresholds) {
+  return std::ranges::any_of(thresholds, [](const CellThreshold& threshold) {
+    return threshold.gate == Gate::armed && threshold.metric == kMetric;
+  });
+}
+
+// Of all ranks; empty: an attempt that did not come to a result.
+std::vector<std::string> chains_of(const AttemptRecord& attempt) {
+  std::vector<std::string> chains;
+  for (const RankRecord& rank : attempt.ranks) {
+    if (!rank.result) return {};
+    chains.push_back(rank.result->chain);
+  }
+  return chains;
+}
+
+bool differ_anywhere(const std::vector<AttemptRecord>& ours, const std::vector<AttemptRecord>& theirs) {
+  return std::ranges::any_of(ours, [&](const AttemptRecord& our) {
+    return std::ranges::any_of(theirs,
+                               [&](const AttemptRecord& their) { return chains_of(our) != chains_of(their); });
+  });
+}
+
+// The root of every step, on both sides.
+using Roots = std::pair<std::vector<std::string>, std::vector<std::string>>;
+
+std::vector<std::string> roots_of(const ComparedSide& side) {
+  std::vector<std::string> roots;
+  for (const StepRecord& step : side.attempt.lead().trace->steps) roots.push_back(step.root);
+  return roots;
+}
+
+bool begins_with(const std::vector<std::string>& longer, const std::vector<std::string>& shorter) {
+  return shorter.size() <= longer.size() && std::equal(shorter.begin(), shorter.end(), longer.begin());
+}
+
+// Everything that a step's root depends on beside the numbers of the step.
+std::string kind_of(const SidePair& pair) {
+  std::string kind;
+  for (const ComparedSide* side : {&pair.first, &pair.second}) {
+    const CellRequest& request = side->request;
+    const WorkloadRequest& workload = request.workload;
+    kind += fmt::format("{} {} {}/{}/{} {} {}", request.stack, request.device, workload.model, workload.preset,
+                        workload.batch_size, request.world_size, to_string(request.trace));
+    for (const auto& [name, value] : request.knobs) kind += fmt::format(" {}={}", name, value);
+    kind += '\n';
+  }
+  return kind;
+}
+
+struct Answered {
+  std::string kind;
+  Roots roots;
+  Diagnosis diagnosis;
+  std::string slug;
+};
+
+Diagnosis named_of(const SidePair& pair, ExplainedWord word, std::string sentence) {
+  return {pair.first.request.cell_id, pair.second.request.cell_id, word, std::move(sentence)};
+}
+
+// A weight moves in one process alone, and masks are on record where every tensor is.
+bool has_trajectory(const SidePair& pair) {
+  const auto& [ours, theirs] = pair;
+  return ours.request.trace == TraceLevel::tensor && theirs.request.trace == TraceLevel::tensor &&
+         ours.request.world_size == 1 && ours.request.workload.steps > 1;
+}
+
+class RunDiagnosis {
+ public:
+  RunDiagnosis(const RunDiagnosisSettings& settings, Replays& replays, const Announce& announce)
+      : settings_(settings), replays_(replays), announce_(announce) {}
+
+  DiagnosedCell ask(SidePair pair) {
+    take_differing_repeats(pair);
+    read_trace_of(pair.first);
+    read_trace_of(pair.second);
+    Answered answered{kind_of(pair), {roots_of(pair.first), roots_of(pair.second)}, {}, pair.first.stored->slug};
+    if (const Answered* same = with_the_same_cause(answered)) {
+      const Diagnosis& known = same->diagnosis;
+      return {named_of(pair, known.word,
+                       fmt::format("the same steps on both sides as {}, which see: {}", same->slug, known.sentence)),
+              std::nullopt};
+    }
+    if (settings_.spent() >= settings_.budget) {
+      return {named_of(pair, ExplainedWord::undecided,
+                       fmt::format("not asked: {} s for diagnoses were spent (--diagnose-for)",
+                                   std::chrono::duration_cast<std::chrono::seconds>(settings_.budget).count())),
+              std::nullopt};
+    }
+    PairQuestions questions = settings_.questions;
+    questions.explain.explain = true;
+    questions.trajectory = has_trajectory(pair);
+    try {
+      CellComparison comparison = inquire(pair, questions, replays_, announce_);
+      answered.diagnosis = diagnosis_of(comparison, pair);
+      answered_.push_back(answered);
+      return {answered.diagnosis, std::move(comparison)};
+    } catch (const UsageError& error) {
+      return {named_of(pair, ExplainedWord::undecided, error.what()), std::nullopt};
+    }
+  }
+
+ private:
+  const Answered* with_the_same_cause(const Answered& asked) const {
+    const auto found = std::ranges::find_if(answered_, [&](const Answered& known) {
+      return known.kind == asked.kind && begins_with(known.roots.first, asked.roots.first) &&
+             begins_with(known.roots.second, asked.roots.second);
+    });
+    return found == answered_.end() ? nullptr : &*found;
+  }
+
+  const RunDiagnosisSettings& settings_;
+  Replays& replays_;
+  const Announce& announce_;
+  std::vector<Answered> answered_;
+};
+
+}  // namespace
+
+bool has_difference_to_diagnose(const RunRecord& run) {
+  std::map<std::string, const CellRecord*> records;
+  for (const CellRecord& record : run.cells) records.emplace(record.cell_id, &record);
+  return std::ranges::any_of(run.plan.cells, [&](const PlannedCell& planned) {
+    const Cell& cell = planned.cell;
+    if (planned.skip || cell.request.workload.is_probe() || !is_asked(cell.thresholds)) return false;
+    const auto ours = records.find(cell.request.cell_id);
+    const auto theirs = records.find(cell.reference_cell_id.value_or(""));
+    return ours != records.end() && theirs != records.end() &&
+           differ_anywhere(ours->second->attempts, theirs->second->attempts);
+  });
+}
+
+std::vector<SidePair> pairs_to_diagnose(StoredPairs found) {
+  std::vector<SidePair> asked;
+  for (SidePair& pair : found.pairs) {
+    const auto& [ours, theirs] = pair;
+    const bool is_whole = ours.missing.empty() && theirs.missing.empty();
+    if (is_whole && is_asked(ours.stored->thresholds) && differ_anywhere(ours.stored->repeats, theirs.stored->repeats)) {
+      asked.push_back(std::move(pair));
+    }
+  }
+  std::ranges::stable_sort(asked, [](const SidePair& a, const SidePair& b) {
+    const auto weight = [](const SidePair& pair) {
+      const CellRequest& request = pair.first.request;
+      return std::pair(digests_tensors(request.trace), request.workload.steps);
+    };
+    return weight(a) > weight(b);
+  });
+  return asked;
+}
+
+Diagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair) {
+  const auto say = [&](ExplainedWord word, std::string sentence) { return named_of(pair, word, std::move(sentence)); };
+  const Match judged = judged_by(comparison, FailOn::another_computation);
+  if (judged == Match::differs) {
+    const auto& explained = comparison.explanation;
+    const bool is_named = explained && explained->headline &&
+                          explained->headline->word == ExplainedWord::another_computation &&
+                          (!explained->lockstep || explained->lockstep->word != LockstepWord::defect);
+    return say(is_named ? ExplainedWord::another_computation : ExplainedWord::defect, comparison.sentence);
+  }
+  const auto& trajectory = comparison.trajectory;
+  if (trajectory && trajectory->word == "outside") {
+    return say(ExplainedWord::defect, trajectory->sentence + "; " + comparison.sentence);
+  }
+  const std::string how_far = trajectory ? "; " + trajectory->sentence : "";
+  const bool is_open = !comparison.unanswered.empty() || (trajectory && trajectory->word != "within");
+  if (comparison.word != Match::differs || judged != Match::equal || is_open) {
+    return say(ExplainedWord::undecided, comparison.sentence + how_far);
+  }
+  return say(ExplainedWord::rounding, comparison.sentence + how_far);
+}
+
+void diagnose(std::vector<SidePair> pairs, const RunDiagnosisSettings& settings, Replays& replays,
+              const Announce& announce, const std::function<void(const DiagnosedCell&)>& told) {
+  RunDiagnosis diagnosis(settings, replays, announce);
+  for (SidePair& pair : pairs) {
+    announce(fmt::format("{} has other bits than its reference: finding out what the difference is",
+                         pair.first.stored->slug));
+    told(diagnosis.ask(std::move(pair)));
+  }
+}
+
+}  // namespace reprobench
