@@ -16,6 +16,12 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+// A run that leaves every difference to `compare`.
+std::vector<std::string> undiagnosed(std::vector<std::string> command) {
+  command.insert(command.end(), {"--diagnose-for", "0"});
+  return command;
+}
+
 TEST_CASE(
     "compare says where two runs part, that a run which repeats itself is its equal, and refuses what has nothing in "
     "common",
@@ -59,9 +65,39 @@ TEST_CASE(
   CHECK(compare("torch-2.9.0-cu128", run).exit_code == 2);
 }
 
+const json* check_of(const json& cell, const std::string& metric) {
+  for (const json& check : cell.at("checks")) {
+    if (check.at("metric") == metric) return &check;
+  }
+  return nullptr;
+}
+
+TEST_CASE("a run keeps in its journal what its differences are, and is judged by that anew", "[e2e]") {
+  const Workplace place;
+  const bool is_asked = GENERATE(true, false);
+  const auto command = place.run_command("determinism", "drift=5");
+  call(is_asked ? command : undiagnosed(command));
+  const auto diagnosed = [&] {
+    const json cell = candidate_cell(json::parse(read_file(place.run_folder() / "verdict.json")));
+    const json* check = check_of(cell, "numerics.beyond_rounding");
+    REQUIRE(check != nullptr);
+    CHECK(check->at("status") == "inconclusive");
+    CHECK(check->at("reason") == "undiagnosed");
+    return check->at("sentence").get<std::string>();
+  };
+  const std::string sentence = diagnosed();
+  CHECK_THAT(sentence, Catch::StartsWith("undecided: "));
+  CHECK((sentence == "undecided: not asked: 0 s for diagnoses were spent (--diagnose-for)") != is_asked);
+  CHECK(fs::exists(place.run_folder() / "comparisons.json") == is_asked);
+  const std::string journal = read_file(place.run_folder() / "journal.jsonl");
+  CHECK_THAT(journal, Catch::Contains("\"kind\":\"diagnosis\""));
+  call({kBinary, "--store", place / "store", "report", place.run_folder(), "--rejudge"});
+  CHECK(diagnosed() == sentence);
+}
+
 TEST_CASE("compare takes a cell of the newest run as explain does", "[e2e]") {
   const Workplace place;
-  CHECK(call(place.run_command("determinism", "drift=5")).exit_code == 1);
+  CHECK(call(undiagnosed(place.run_command("determinism", "drift=5"))).exit_code == 1);
   const json cell = candidate_cell(place.verdict());
   const std::string id = cell.at("cell_id");
   const std::string slug = cell.at("slug");
@@ -122,7 +158,7 @@ TEST_CASE("cells without a partner are said in the document and on stderr, besid
 TEST_CASE("compare with a run alone holds its cells against their references and leaves what it found beside them",
           "[e2e]") {
   const Workplace place;
-  CHECK(call(place.run_command("smoke, determinism", "drift=5")).exit_code == 1);
+  CHECK(call(undiagnosed(place.run_command("smoke, determinism", "drift=5"))).exit_code == 1);
   const auto explain = [&] {
     return call({kBinary, "--store", place / "store", "explain", "determinism-mlp-torch-2.9.0-cu128-cpu"});
   };

@@ -174,13 +174,13 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
   record.cells = execute(selected.plan, workers, launcher, clock, run, execution, observer);
   terminal.status("");
 
-  record.info.duration_ns = (clock.now() - started).count();
-  record.info.ended_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   record.info.interrupted = interrupts.count() > 0;
   record.info.terminated = interrupts.was_terminated();
   if (!record.info.interrupted && meeting == nullptr) {
     diagnose_run(project, workers, options.diagnose_for_s, terminal, run, record);
   }
+  record.info.duration_ns = (clock.now() - started).count();
+  record.info.ended_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   record.seal = run.finish(record.info);
   const RunVerdict verdict = judge(record);
   write_verdict_files(run.folder(), verdict);

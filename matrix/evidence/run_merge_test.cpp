@@ -138,6 +138,35 @@ TEST_CASE("a cell that two hosts ran is kept twice, each with the reference of i
   CHECK(merge.attempts[3].source == 1);
 }
 
+TEST_CASE("what a difference is goes into a merge for a cell that keeps its reference", "[evidence]") {
+  MergeSource first = source("r-1", "a", {kReferenceId, kCandidateId});
+  MergeSource second = source("r-2", "b", {kReferenceId, kCandidateId});
+  const auto diagnose = [](MergeSource& source, ExplainedWord word) {
+    source.run.diagnoses[kCandidateId] = {kCandidateId, kReferenceId, word, "of " + source.run.info.run_id};
+  };
+  diagnose(first, ExplainedWord::rounding);
+  diagnose(second, ExplainedWord::defect);
+  const RunMerge merge = merge_runs({first, second});
+  REQUIRE(merge.diagnoses.size() == 2);
+  CHECK(merge.diagnoses[0].cell_id == "bbbbbbbbbbbb@a");
+  CHECK(merge.diagnoses[0].reference_cell_id == "aaaaaaaaaaaa@a");
+  CHECK(merge.diagnoses[0].word == ExplainedWord::rounding);
+  CHECK(merge.diagnoses[0].sentence == "of r-1");
+  CHECK(merge.diagnoses[1].cell_id == "bbbbbbbbbbbb@b");
+  CHECK(merge.diagnoses[1].reference_cell_id == "aaaaaaaaaaaa@b");
+  CHECK(merge.diagnoses[1].word == ExplainedWord::defect);
+}
+
+TEST_CASE("what a difference is stays out of a merge that holds the cell against another reference", "[evidence]") {
+  MergeSource first = source("r-1", "a", {kReferenceId});
+  MergeSource second = source("r-2", "b", {kCandidateId});
+  second.run.diagnoses[kCandidateId] = {kCandidateId, kReferenceId, ExplainedWord::rounding, "of r-2"};
+  CHECK(merge_runs({first, second}).diagnoses.empty());
+  second = source("r-2", "b", {kReferenceId, kCandidateId});
+  second.run.diagnoses[kCandidateId] = {kCandidateId, kGpuId, ExplainedWord::rounding, "of r-2"};
+  CHECK(merge_runs({first, second}).diagnoses.empty());
+}
+
 TEST_CASE("shards of one host are one host; a second run of the same cells there is told apart", "[evidence]") {
   const auto merged = [](const std::vector<std::string>& second) {
     return merge_runs({source("r-1", "a", {kReferenceId}), source("r-2", "a", second)});

@@ -188,8 +188,9 @@ Diagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair) {
 void diagnose(std::vector<SidePair> pairs, const RunDiagnosisSettings& settings, Replays& replays,
               const Announce& announce, const std::function<void(const DiagnosedCell&)>& told) {
   RunDiagnosis diagnosis(settings, replays, announce);
+  std::size_t asked = 0;
   for (SidePair& pair : pairs) {
-    announce(fmt::format("{} has other bits than its reference: finding out what the difference is",
+    announce(fmt::format("[{}/{}] differs  {}  finding out what the difference is", ++asked, pairs.size(),
                          pair.first.stored->slug));
     told(diagnosis.ask(std::move(pair)));
   }

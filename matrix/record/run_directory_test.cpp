@@ -205,6 +205,23 @@ TEST_CASE("a run is held while its runner lives, for readers too, and not before
   CHECK(asked() == "nothing was thrown");
 }
 
+TEST_CASE("what a difference is stands in the journal, once a cell", "[record]") {
+  TemporaryFolder store;
+  const SampleAttempt sample;
+  RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), sample_plan(sample));
+  const Diagnosis diagnosis{"bbbbbbbbbbbb", "aaaaaaaaaaaa", ExplainedWord::another_computation, "its epsilon differs"};
+  run.note_diagnosis(diagnosis);
+  const fs::path path = run.folder() / "journal.jsonl";
+  const Journal journal = read_journal(path);
+  REQUIRE(journal.diagnoses.size() == 1);
+  CHECK(journal.diagnoses[0].cell_id == diagnosis.cell_id);
+  CHECK(journal.diagnoses[0].reference_cell_id == diagnosis.reference_cell_id);
+  CHECK(journal.diagnoses[0].word == diagnosis.word);
+  CHECK(journal.diagnoses[0].sentence == diagnosis.sentence);
+  run.note_diagnosis(diagnosis);
+  CHECK(what_of([&] { read_journal(path); }).find("a second diagnosis of cell bbbbbbbbbbbb") != std::string::npos);
+}
+
 TEST_CASE("a journal with two ends, two headers or an unsealed end is refused", "[record]") {
   TemporaryFolder store;
   const SampleAttempt sample;

@@ -79,25 +79,46 @@ std::string names_of_candidates(const std::vector<Pair>& pairs) {
                                    : fmt::format("{}", fmt::join(names, ", "));
 }
 
+// ": all rounding", ": 7 rounding, 1 beyond it"; empty where no check asks what the differences are.
+std::string diagnosed_text(const std::vector<const CellVerdict*>& differing) {
+  std::size_t rounding = 0;
+  std::size_t beyond = 0;
+  std::size_t open = 0;
+  for (const CellVerdict* cell : differing) {
+    for (const CheckResult& check : cell->checks) {
+      if (check.metric != "numerics.beyond_rounding") continue;
+      rounding += check.status == CheckStatus::passed ? 1 : 0;
+      beyond += check.status == CheckStatus::failed ? 1 : 0;
+      open += check.status == CheckStatus::inconclusive ? 1 : 0;
+    }
+  }
+  if (rounding + beyond + open == 0) return "";
+  if (rounding == differing.size()) return ": all rounding";
+  std::string text = fmt::format(": {} rounding", rounding);
+  if (beyond > 0) text += fmt::format(", {} beyond it", beyond);
+  if (open > 0) text += fmt::format(", {} undecided", open);
+  return text;
+}
+
 std::string numerics_text(const std::vector<Pair>& pairs) {
   std::size_t equal = 0;
-  std::size_t differing = 0;
+  std::vector<const CellVerdict*> differing;
   std::string first;
   for (const auto& [candidate, reference] : pairs) {
     const Match bits = reference_bits(*candidate, *reference);
     equal += bits == Match::equal ? 1 : 0;
     if (bits != Match::differs) continue;
-    ++differing;
+    differing.push_back(candidate);
     const Divergence* at = divergence_from(*candidate, *reference);
     if (at == nullptr || !first.empty()) continue;
     first =
         fmt::format("; first at step {} in {} of {}", at->step,
                     at->tensor.empty() ? at->role : fmt::format("`{}` ({})", at->tensor, at->role), candidate->slug);
   }
-  const std::size_t open = pairs.size() - equal - differing;
+  const std::size_t open = pairs.size() - equal - differing.size();
   std::string text = fmt::format("{}: bits equal to {} in {} of {}", names_of_candidates(pairs),
                                  names_of_references(pairs), equal, cells_text(pairs.size()));
-  if (differing > 0) text += fmt::format(", other bits in {}{}", differing, first);
+  if (!differing.empty()) text += fmt::format(", other bits in {}{}{}", differing.size(), diagnosed_text(differing), first);
   if (open > 0) text += fmt::format("; {} could not be compared", open);
   return text;
 }
