@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Does a plain run of two stacks notice each fault that changes what is trained? Plants it in every process of the candidate, alone and
-# behind a harmless difference (another release, another instruction set), and asks for a failed cell. A line a question; the last
-# line counts them. Exit code 1: a fault that a run lets through, leaves undecided or calls rounding.
+# Does a plain run notice each fault that changes what is trained? Plants it in every process of the candidate, alone and behind a
+# harmless difference (another release, another instruction set), and asks for a failed cell. A line a question; the last line counts
+# them. Exit code 1: a fault that a run lets through, leaves undecided or calls rounding, or no fault that fails.
 #
 #   ci/planted_runs.sh [--model NAME]... [--fault KIND]... [--behind nothing|release|isa]... REPROBENCH
 #
-# Needs torch-2.9.0-cu128 and torch-2.8.0-cu128; `release` needs torch-2.1.0-cu121, too.
+# `isa` needs torch-2.9.0-cu128 alone, `nothing` torch-2.8.0-cu128 too, and `release` that and torch-2.1.0-cu121.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
@@ -33,37 +33,43 @@ trap 'rm -rf "$work"' EXIT
   sample_repeated sample_dropped adam_epsilon tf32 accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale gelu_constant
   attention_scale cast_inserted gelu_bias norm_epsilon)
 
-matrix() { # MODEL SCENE CANDIDATE
-  local isa='' excluded='' reference=torch-2.8.0-cu128
-  if [ "$2" = isa ]; then
-    isa=', cpu_isa: [default, native]'
-    excluded="
-  - {where: \"stack == $3 and cpu_isa == native\"}
-  - {where: \"stack == $reference and cpu_isa == default\"}"
-  fi
+# The sides of a scene: what sets the candidate apart, by its axis, and the reference's value on it.
+sides() {
+  case $1 in
+    nothing) echo stack torch-2.9.0-cu128 torch-2.8.0-cu128 ;;
+    release) echo stack torch-2.1.0-cu121 torch-2.8.0-cu128 ;;
+    isa) echo cpu_isa default native ;;
+    *) echo "planted_runs: behind $1? one of nothing, release, isa" >&2 && return 2 ;;
+  esac
+}
+
+matrix() { # MODEL AXIS CANDIDATE REFERENCE
+  local stacks=torch-2.9.0-cu128 isa=native
+  [ "$2" != stack ] || stacks="$3, $4"
+  [ "$2" != cpu_isa ] || isa="$3, $4"
   cat <<YAML
 schema: 1
 name: planted
 suites: [determinism]
-axes: {stack: [$3, $reference], device: [cpu]$isa}
+axes: {stack: [$stacks], device: [cpu], cpu_isa: [$isa]}
 exclude:
-  - {where: "workload != $1"}$excluded
-reference: {stack: $reference${isa:+, cpu_isa: native}}
+  - {where: "workload != $1"}
+reference: {$2: $4}
 YAML
 }
 
 asked=0 missed=0 refused=0
 for model in "${models[@]}"; do
   for scene in "${scenes[@]}"; do
-    candidate=torch-2.9.0-cu128
-    [ "$scene" != release ] || candidate=torch-2.1.0-cu121
-    matrix "$model" "$scene" "$candidate" >"$work/planted.yaml"
+    read -r axis candidate reference < <(sides "$scene") || exit 2
+    matrix "$model" "$axis" "$candidate" "$reference" >"$work/planted.yaml"
     for fault in none "${faults[@]}"; do
       began=$SECONDS status=0
-      inject=(--inject "kind=$fault,step=5,stack=$candidate")
+      inject=(--inject "kind=$fault,step=5,$axis=$candidate")
       [ "$fault" != none ] || inject=()
       "$reprobench" --store "$work/store" run --matrix "$work/planted.yaml" --no-report --repeat 2 -j 2 "${inject[@]}" \
         >"$work/out" 2>"$work/log" || status=$?
+      case $status in 0 | 1 | 3) ;; *) cat "$work/log" >&2 && exit "$status" ;; esac
       answer=$({ grep -h -m 1 '^diagnosis' "$work/log" || grep -h -m 1 '^FAILED' "$work/out" || tail -n 1 "$work/log"; } | tr -s ' ' | cut -c 1-200)
       if grep -qE 'bad_injection' "$work/out"; then
         word=refused refused=$((refused + 1))

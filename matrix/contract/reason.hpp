@@ -51,6 +51,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"input_changed",          ReasonOf::cell,    "a file of the user's is not there, or not the one that was planned"},
     {"input_refused",          ReasonOf::cell,    "a file of the user's is the one that was planned, and not what this work can use"},
     {"non_finite_loss",        ReasonOf::cell,    "the loss of a step is not a finite number, whatever the thresholds say"},
+    {"non_finite_tensor",      ReasonOf::cell,    "a weight, a gradient or the optimizer's state is not finite, whatever the thresholds say"},
     {"nothing_updated",        ReasonOf::cell,    "every step was skipped, because a gradient was not finite, whatever the thresholds say"},
     {"nothing_armed",          ReasonOf::cell,    "the cell ran to completion and no armed check asks anything of it"},
     {"wrong_libraries",        ReasonOf::cell,    "the worker loaded something else than is installed of its stack, or did not tell"},

@@ -133,27 +133,83 @@ Ended from_checks(const std::vector<CheckResult>& checks) {
   return {Outcome::passed, "all_checks_passed", fmt::format("{} of {} armed checks passed", armed, armed)};
 }
 
+namespace {
+
+CheckResult not_finite(const CellEvidence& evidence, const AttemptRecord& attempt, std::size_t rank,
+                       const std::string& metric, Reason reason, const std::string& what) {
+  const std::string which = attempt.ranks.size() > 1 ? fmt::format(", rank {}", rank) : "";
+  CheckResult check;
+  check.metric = metric;
+  check.unit = "count";
+  check.status = CheckStatus::failed;
+  check.reason = reason;
+  check.sentence = fmt::format("repeat {}{}: {}", attempt.repeat, which, what);
+  check.measured = 1;
+  check.samples = static_cast<int>(evidence.repeats.size());
+  check.bound = "max: 0";
+  check.origin = "built in";
+  check.repeat = attempt.repeat;
+  return check;
+}
+
+// A dynamic loss scale meets infinite gradients by design, and leaves the step out.
+bool was_left_out(const Trace& trace, std::int64_t step) {
+  const auto found = std::ranges::find(trace.steps, step, &StepRecord::step);
+  return found != trace.steps.end() && found->events.value("skipped", 0) != 0;
+}
+
+// A buffer may hold infinities, as a mask does.
+std::int64_t not_finite_in(const TensorRecord& tensor) {
+  if (!tensor.sketch) return 0;
+  switch (tensor.role) {
+    case TensorRole::parameter:
+    case TensorRole::parameter_gradient:
+    case TensorRole::optimizer_state:
+      return tensor.sketch->nan_count + tensor.sketch->inf_count;
+    case TensorRole::buffer:
+      return tensor.sketch->nan_count;
+    default:
+      return 0;
+  }
+}
+
+// "3 values of `fc1.weight` (parameter) are not finite in step 20"; empty: none.
+std::string not_finite_tensor(const Trace& trace) {
+  for (const TensorsRecord& record : trace.tensors) {
+    for (const TensorRecord& tensor : record.tensors) {
+      const std::int64_t count = not_finite_in(tensor);
+      if (count == 0) continue;
+      if (tensor.role == TensorRole::parameter_gradient && was_left_out(trace, record.step)) continue;
+      return fmt::format("{} value{} of `{}` ({}) {} not finite {} step {}", count, count == 1 ? "" : "s", tensor.name,
+                         to_string(tensor.role), count == 1 ? "is" : "are", record.is_final ? "after" : "in",
+                         record.step);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
 std::optional<CheckResult> non_finite_loss(const CellEvidence& evidence) {
   for (const AttemptRecord& attempt : evidence.repeats) {
     for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
       for (const StepRecord& step : attempt.ranks[rank].trace->steps) {
         const auto loss = exact_float_from_json(step.loss);
         if (loss && std::isfinite(*loss)) continue;
-        const std::string which = attempt.ranks.size() > 1 ? fmt::format(", rank {}", rank) : "";
-        CheckResult check;
-        check.metric = "numerics.finite_loss";
-        check.unit = "count";
-        check.status = CheckStatus::failed;
-        check.reason = "non_finite_loss";
-        check.sentence =
-            fmt::format("repeat {}{}: the loss of step {} is not a finite number", attempt.repeat, which, step.step);
-        check.measured = 1;
-        check.samples = static_cast<int>(evidence.repeats.size());
-        check.bound = "max: 0";
-        check.origin = "built in";
-        check.repeat = attempt.repeat;
-        return check;
+        return not_finite(evidence, attempt, rank, "numerics.finite_loss", "non_finite_loss",
+                          fmt::format("the loss of step {} is not a finite number", step.step));
       }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<CheckResult> non_finite_tensor(const CellEvidence& evidence) {
+  for (const AttemptRecord& attempt : evidence.repeats) {
+    for (std::size_t rank = 0; rank < attempt.ranks.size(); ++rank) {
+      const std::string found = not_finite_tensor(*attempt.ranks[rank].trace);
+      if (found.empty()) continue;
+      return not_finite(evidence, attempt, rank, "numerics.finite_tensors", "non_finite_tensor", found);
     }
   }
   return std::nullopt;

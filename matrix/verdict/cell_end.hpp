@@ -39,4 +39,7 @@ Ended from_checks(const std::vector<CheckResult>& checks);
 // fails, by a check that no matrix can disarm.
 std::optional<CheckResult> non_finite_loss(const CellEvidence& evidence);
 
+// The same of weights, their gradients and the optimizer's state, as far as sketches tell; of buffers of a NaN alone.
+std::optional<CheckResult> non_finite_tensor(const CellEvidence& evidence);
+
 }  // namespace reprobench

@@ -211,6 +211,42 @@ TEST_CASE("a loss that is no number is a whole check, which names its repeat and
   CHECK(found->repeat == 4);
 }
 
+TEST_CASE("weights, gradients and state are numbers in every step on record and after the last", "[verdict]") {
+  CellEvidence cell = two_repeats();
+  Trace& trace = *cell.repeats[1].lead().trace;
+  TensorRecord tensor{"fc1.weight", TensorRole::parameter, "float32", {2}, "d", TensorSketch{}};
+  const auto found = [&](TensorRole role, std::int64_t nans, std::int64_t infinities, bool is_final = false) {
+    tensor.role = role;
+    tensor.sketch->nan_count = nans;
+    tensor.sketch->inf_count = infinities;
+    trace.tensors = {{2, is_final, {tensor}}};
+    const auto check = non_finite_tensor(cell);
+    return check ? check->sentence : "";
+  };
+  CHECK(found(TensorRole::parameter, 0, 0).empty());
+  CHECK(found(TensorRole::parameter, 1, 0) == "repeat 4: 1 value of `fc1.weight` (parameter) is not finite in step 2");
+  CHECK(found(TensorRole::parameter_gradient, 1, 2) ==
+        "repeat 4: 3 values of `fc1.weight` (parameter_gradient) are not finite in step 2");
+  CHECK(found(TensorRole::optimizer_state, 0, 1, true) ==
+        "repeat 4: 1 value of `fc1.weight` (optimizer_state) is not finite after step 2");
+  CHECK(found(TensorRole::buffer, 1, 0) == "repeat 4: 1 value of `fc1.weight` (buffer) is not finite in step 2");
+  CHECK(found(TensorRole::buffer, 0, 1).empty());
+  CHECK(found(TensorRole::forward_output, 1, 1).empty());
+  // A dynamic loss scale leaves the step out, but not what it would have spoilt.
+  for (StepRecord& step : trace.steps) step.events["skipped"] = step.step == 2 ? 1 : 0;
+  CHECK(found(TensorRole::parameter_gradient, 0, 1).empty());
+  CHECK_FALSE(found(TensorRole::parameter, 0, 1).empty());
+  trace.steps[1].events["skipped"] = 0;
+  const auto check = non_finite_tensor(cell);
+  REQUIRE(check);
+  CHECK(check->metric == "numerics.finite_tensors");
+  CHECK(check->reason == "non_finite_tensor");
+  CHECK(check->gate == Gate::armed);
+  tensor.sketch.reset();
+  trace.tensors = {{2, false, {tensor}}};
+  CHECK_FALSE(non_finite_tensor(cell));
+}
+
 TEST_CASE("the loss of every rank must be a number, and what cannot be read is none", "[verdict][ranks]") {
   CellEvidence cell = two_repeats();
   cell.repeats[0].ranks.push_back(cell.repeats[0].lead());

@@ -105,11 +105,8 @@ class Judge {
     }
     evaluate_checks(planned.cell, evidence, verdict);
     for (const Gap& gap : planned.cell.gaps) verdict.checks.push_back(unanswered(gap));
-    if (auto diverged = non_finite_loss(evidence)) {
-      Ended ended{Outcome::failed, "non_finite_loss", diverged->sentence, diverged->repeat};
-      verdict.checks.push_back(std::move(*diverged));
-      return conclude(verdict, std::move(ended));
-    }
+    if (auto found = non_finite_loss(evidence)) return failed_by(verdict, std::move(*found), "non_finite_loss");
+    if (auto found = non_finite_tensor(evidence)) return failed_by(verdict, std::move(*found), "non_finite_tensor");
     if (auto idle = no_updates(evidence)) {
       const bool is_known = idle->status == CheckStatus::failed;
       Ended ended{Outcome::failed, "nothing_updated", idle->sentence, idle->repeat};
@@ -149,6 +146,13 @@ class Judge {
       if (!ended.repeat || attempt.repeat == *ended.repeat) verdict.log_folder = attempt.folder;
     }
     return std::move(verdict);
+  }
+
+  // By a check that no matrix can disarm.
+  static CellVerdict failed_by(CellVerdict& verdict, CheckResult check, Reason reason) {
+    Ended ended{Outcome::failed, reason, check.sentence, check.repeat};
+    verdict.checks.push_back(std::move(check));
+    return conclude(verdict, std::move(ended));
   }
 
   CellVerdict described(const PlannedCell& planned) const {

@@ -233,6 +233,18 @@ TEST_CASE("a loss that is no number fails a check of its dimension that nothing 
   CHECK(cell.log_folder == "cells/x/r2");
 }
 
+TEST_CASE("a weight that is no number fails a cell whose loss is one", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, {threshold("memory.peak_rss", kMax, 1e12, false)});
+  TensorRecord& weight = candidate(run).attempts[2].lead().trace->tensors[0].tensors[0];
+  weight.role = TensorRole::parameter;
+  weight.sketch = TensorSketch{};
+  weight.sketch->nan_count = 1;
+  const CellVerdict cell = candidate(judge(run));
+  CHECK(cell.outcome == Outcome::failed);
+  CHECK(cell.reason == "non_finite_tensor");
+  CHECK(cell.log_folder == "cells/x/r2");
+}
+
 TEST_CASE("a difference in the final state alone is seen", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, kRepeats);
   for (AttemptRecord& attempt : candidate(run).attempts) {
