@@ -1,5 +1,5 @@
-// What a difference of bits between a cell and its reference is. The run that saw the difference asks it, once its cells
-// have ended, and keeps the answer in its journal.
+// What a difference of bits between a cell and its reference is. The run that saw the difference asks it, once its
+// cells have ended, and keeps the answer in its journal.
 #pragma once
 
 #include <array>

@@ -68,8 +68,8 @@ struct CellRecord {
 struct RunRecord {
   RunInfo info;
   Plan plan;
-  std::vector<CellRecord> cells;  // in plan order, one a planned cell, skipped ones without attempts
-  std::string folder;             // the run directory; traces that are not in memory are read from there
+  std::vector<CellRecord> cells;                 // in plan order, one a planned cell, skipped ones without attempts
+  std::string folder;                            // the run directory; traces that are not in memory are read from there
   std::map<std::string, Diagnosis> diagnoses{};  // by cell
   std::optional<RunSeal> seal{};  // of plan and journal as they were read; nothing: of a run that is not on disk
 };

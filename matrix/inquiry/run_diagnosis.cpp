@@ -29,8 +29,7 @@ std::vector<std::string> chains_of(const AttemptRecord& attempt) {
 
 bool differ_anywhere(const std::vector<AttemptRecord>& ours, const std::vector<AttemptRecord>& theirs) {
   return std::ranges::any_of(ours, [&](const AttemptRecord& our) {
-    return std::ranges::any_of(theirs,
-                               [&](const AttemptRecord& their) { return chains_of(our) != chains_of(their); });
+    return std::ranges::any_of(theirs, [&](const AttemptRecord& their) { return chains_of(our) != chains_of(their); });
   });
 }
 
@@ -149,7 +148,8 @@ std::vector<SidePair> pairs_to_diagnose(StoredPairs found) {
   for (SidePair& pair : found.pairs) {
     const auto& [ours, theirs] = pair;
     const bool is_whole = ours.missing.empty() && theirs.missing.empty();
-    if (is_whole && is_asked(ours.stored->thresholds) && differ_anywhere(ours.stored->repeats, theirs.stored->repeats)) {
+    if (is_whole && is_asked(ours.stored->thresholds) &&
+        differ_anywhere(ours.stored->repeats, theirs.stored->repeats)) {
       asked.push_back(std::move(pair));
     }
   }

@@ -1,5 +1,5 @@
-// A run asks what its own differences are: each cell whose bits are not its reference's, and that a check asks about, is
-// replayed as `compare RUN --explain --trajectory` would, and the answer becomes evidence of the run.
+// A run asks what its own differences are: each cell whose bits are not its reference's, and that a check asks about,
+// is replayed as `compare RUN --explain --trajectory` would, and the answer becomes evidence of the run.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,8 @@ struct DiagnosedCell {
 
 struct RunDiagnosisSettings {
   PairQuestions questions;
-  std::chrono::nanoseconds budget{};               // of all inquiries; one that has begun is finished
-  std::function<std::chrono::nanoseconds()> spent; // since the first began
+  std::chrono::nanoseconds budget{};                // of all inquiries; one that has begun is finished
+  std::function<std::chrono::nanoseconds()> spent;  // since the first began
 };
 
 // Whether any cell wants a diagnosis, by what is in memory: a run of equal bits reads none of its files again.
@@ -35,8 +35,8 @@ std::vector<SidePair> pairs_to_diagnose(StoredPairs found);
 // be asked of the pair.
 Diagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair);
 
-// Asks one after the other and hands each answer to `told` as soon as it is there. Throws StoreError; ReplayInterrupted,
-// after what was answered until then.
+// Asks one after the other and hands each answer to `told` as soon as it is there. Throws StoreError;
+// ReplayInterrupted, after what was answered until then.
 void diagnose(std::vector<SidePair> pairs, const RunDiagnosisSettings& settings, Replays& replays,
               const Announce& announce, const std::function<void(const DiagnosedCell&)>& told);
 

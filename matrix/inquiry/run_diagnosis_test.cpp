@@ -23,9 +23,9 @@ class DifferingRun {
  public:
   DifferingRun() {
     replays.planted = [](const CellRequest& request) {
-      return request.inject ? std::vector<Deviation>{{"parameter " + request.inject->tensor, 1, 1,
-                                                      request.inject->element}}
-                            : std::vector<Deviation>{};
+      return request.inject
+                 ? std::vector<Deviation>{{"parameter " + request.inject->tensor, 1, 1, request.inject->element}}
+                 : std::vector<Deviation>{};
     };
     settings.questions.explain.lockstep_batches = 4;
     settings.questions.members = 4;
@@ -55,8 +55,9 @@ class DifferingRun {
 
   std::vector<DiagnosedCell> asked(std::vector<SidePair> pairs) {
     std::vector<DiagnosedCell> told;
-    diagnose(std::move(pairs), settings, replays, [](const std::string&) {},
-             [&](const DiagnosedCell& cell) { told.push_back(cell); });
+    diagnose(
+        std::move(pairs), settings, replays, [](const std::string&) {},
+        [&](const DiagnosedCell& cell) { told.push_back(cell); });
     return told;
   }
 
@@ -168,9 +169,7 @@ TEST_CASE("a shorter run of the same steps shares the cause of the longer one", 
   scene.replays.stacks["stack-b"] = {kRoundedAtStep3};
   const SidePair longer = scene.pair("long", 6);
   SidePair shorter = scene.pair("short", 4);
-  const auto change_step = [](ComparedSide& side) {
-    side.stored->repeats[0].lead().trace->steps[3].root = "other";
-  };
+  const auto change_step = [](ComparedSide& side) { side.stored->repeats[0].lead().trace->steps[3].root = "other"; };
   bool is_shared = true;
   SECTION("equal steps") {}
   SECTION("a step of the measured side is another") {
@@ -219,7 +218,8 @@ TEST_CASE("a run of equal bits, or that asks about none, has nothing to diagnose
   DifferingRun scene;
   scene.replays.stacks["stack-b"] = {kRoundedAtStep3};
   RunRecord run;
-  for (ComparedSide& side : std::vector<ComparedSide>{scene.side("stack-a", "cell", 6), scene.side("stack-b", "cell", 6)}) {
+  for (ComparedSide& side :
+       std::vector<ComparedSide>{scene.side("stack-a", "cell", 6), scene.side("stack-b", "cell", 6)}) {
     PlannedCell planned;
     planned.cell.request = side.request;
     planned.cell.thresholds = side.stored->thresholds;

@@ -133,11 +133,10 @@ TEST_CASE("the learning rate and the samples of every step are made by construct
   CHECK(rate.value == 1);
   REQUIRE(rate.divergence);
   CHECK(rate.divergence->step == 7);
-  CHECK(rate.divergence->role ==
-        fmt::format("learning rate 0.5, {} samples instead of learning rate {}, {} samples",
-                    anchor.repeats[0].lead().trace->steps[6].samples,
-                    anchor.repeats[0].lead().trace->steps[6].learning_rate,
-                    anchor.repeats[0].lead().trace->steps[6].samples));
+  CHECK(rate.divergence->role == fmt::format("learning rate 0.5, {} samples instead of learning rate {}, {} samples",
+                                             anchor.repeats[0].lead().trace->steps[6].samples,
+                                             anchor.repeats[0].lead().trace->steps[6].learning_rate,
+                                             anchor.repeats[0].lead().trace->steps[6].samples));
   CHECK(changed([](StepRecord& step) { step.samples += 1; }).value == 1);
   CHECK(changed([](StepRecord& step) { step.loss = "0x1p+9"; }).value == 0);
 }

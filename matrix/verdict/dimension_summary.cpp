@@ -118,7 +118,8 @@ std::string numerics_text(const std::vector<Pair>& pairs) {
   const std::size_t open = pairs.size() - equal - differing.size();
   std::string text = fmt::format("{}: bits equal to {} in {} of {}", names_of_candidates(pairs),
                                  names_of_references(pairs), equal, cells_text(pairs.size()));
-  if (!differing.empty()) text += fmt::format(", other bits in {}{}{}", differing.size(), diagnosed_text(differing), first);
+  if (!differing.empty())
+    text += fmt::format(", other bits in {}{}{}", differing.size(), diagnosed_text(differing), first);
   if (open > 0) text += fmt::format("; {} could not be compared", open);
   return text;
 }

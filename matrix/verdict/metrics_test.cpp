@@ -312,9 +312,10 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
     }
     throw std::logic_error("no such metric");
   };
-  for (const char* name : {"numerics.reference_mismatches", "numerics.beyond_rounding", "numerics.first_gradient_rel", "numerics.loss_rel",
-                           "numerics.changed_calls", "numerics.broken_calls", "memory.peak_anonymous_share",
-                           "device.changed_algorithms", "comm.reference_mismatches", "comm.latency_ratio"}) {
+  for (const char* name :
+       {"numerics.reference_mismatches", "numerics.beyond_rounding", "numerics.first_gradient_rel", "numerics.loss_rel",
+        "numerics.changed_calls", "numerics.broken_calls", "memory.peak_anonymous_share", "device.changed_algorithms",
+        "comm.reference_mismatches", "comm.latency_ratio"}) {
     CHECK(compared(name) == Compared::with_reference);
   }
   for (const char* name :

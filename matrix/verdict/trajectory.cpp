@@ -78,10 +78,10 @@ std::int64_t first_gap(const Envelope& envelope, const std::vector<TrajectoryPoi
 
 std::string sentence_of(const TrajectoryJudgement& judgement, const std::optional<TrajectoryPoint>& outside,
                         std::size_t judged, const std::string& reason) {
-  const std::string until =
-      judgement.horizon_step ? fmt::format("up to step {}, where the horizon is: {}; than {} times after it",
-                                           *judgement.horizon_step, reason, kFactorBeyondHorizon)
-                             : "over the whole run";
+  const std::string until = judgement.horizon_step
+                                ? fmt::format("up to step {}, where the horizon is: {}; than {} times after it",
+                                              *judgement.horizon_step, reason, kFactorBeyondHorizon)
+                                : "over the whole run";
   if (outside) {
     return fmt::format("after {} steps the parameters are {:.3g} apart, more than 1-ulp moves of one weight explain",
                        outside->step, outside->distance_rel);
@@ -163,8 +163,10 @@ TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expecte
     const auto flip = early_flip(envelope, measured, expected);
     if (flip && outside->step >= *flip) {
       judgement.word = "not_judged";
-      judgement.sentence += fmt::format("; a mask flips at step {} between the two runs, before any of the ensemble "
-                                        "does, which may have made it", *flip);
+      judgement.sentence += fmt::format(
+          "; a mask flips at step {} between the two runs, before any of the ensemble "
+          "does, which may have made it",
+          *flip);
     }
   }
   const std::int64_t gap = first_gap(envelope, points);

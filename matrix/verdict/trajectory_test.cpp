@@ -98,8 +98,7 @@ TEST_CASE("a distance that is not a number is outside", "[trajectory]") {
   CHECK(judge_trajectory(spoilt, run(0), envelope(1e-6)).word == "outside");
 }
 
-TEST_CASE("a run that lacks a parameter's sketch is not judged, unless it is outside",
-          "[trajectory]") {
+TEST_CASE("a run that lacks a parameter's sketch is not judged, unless it is outside", "[trajectory]") {
   Trace gap = run(1e-6);
   const std::size_t at = GENERATE(1, 5, 10);  // the first update, one between, the final state
   SECTION("the sketch") { gap.tensors[at].tensors.front().sketch.reset(); }
