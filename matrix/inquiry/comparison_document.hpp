@@ -228,6 +228,7 @@ struct Explanation : DifferenceSource {
   std::optional<Lockstep> lockstep;
   std::optional<std::int64_t> lockstep_state;  // the step after which its common state was taken
   std::vector<StateLockstep> lockstep_states;  // from further states, if asked for
+  std::vector<std::string> not_reproduced;  // sides whose replay took another course than the run; stored in the notes
   Suspect suspect;
   std::vector<std::string> notes;
 };

@@ -62,7 +62,7 @@ class Explainer {
       judge_steps({measured_, expected_, settings_}, expected_folder_, start_ - 1, replays_, result_);
     }
     give_headlines(result_);
-    result_.suspect = suspect_of(operator_of(blamed_source(result_)), differences);
+    result_.suspect = suspect_of(blamed_operator(result_), differences);
     return std::move(result_);
   }
 
@@ -180,6 +180,7 @@ class Explainer {
   // A replay that takes another course than the run shows nothing about the run.
   void check_reproduced(const ComparedSide& side, const ReplayOutcome& outcome) {
     if (same_course(*side.attempt.lead().trace, *outcome.attempt.lead().trace, first_.step)) return;
+    result_.not_reproduced.push_back(side.label);
     result_.notes.push_back(
         fmt::format("{}: the replay did not give the run's bits up to step {}: this side is not "
                     "reproducible, and what follows is about the replay",

@@ -17,11 +17,15 @@ inline constexpr double kFartherFactor = 4;
 Headline headline_of(const DifferenceSource& source, const Explanation& explanation);
 
 // Of the explanation and of each further source. The worst of them counts: a source behind a difference that is
-// rounding is not rounding because of that. Nothing where no call of the step makes a difference: then only the steps
-// are judged.
+// rounding is not rounding because of that, and one within its own bound is not blamed for what the steps say. Nothing
+// where no call of the step makes a difference: then only the steps are judged. Of a replay that took another course
+// than its run nothing is called rounding.
 void give_headlines(Explanation& explanation);
 
 // The source that the headline is about, the first one if none has a worse word. Its headlines are there.
 const DifferenceSource& blamed_source(const Explanation& explanation);
+
+// Its operator. Empty: there is no source, or none that a defect of the steps can be put down to.
+std::string blamed_operator(const Explanation& explanation);
 
 }  // namespace reprobench
