@@ -44,8 +44,10 @@ std::string beyond_text(const DifferenceSource& source) {
   };
   std::vector<std::string> sides{side("measured", budget.measured), side("expected", budget.expected)};
   std::erase(sides, "");
-  return fmt::format("{} is off by more than it can round: {} the bound ({})", source.call->measured.name,
-                     fmt::join(sides, ", "), (is_beyond(budget.measured) ? budget.measured : budget.expected)->source);
+  const std::string buffer = filled_buffer(*source.call);
+  return fmt::format("{}{} is off by more than it can round: {} the bound ({})", source.call->measured.name,
+                     buffer.empty() ? "" : fmt::format(", in `{}`,", buffer), fmt::join(sides, ", "),
+                     (is_beyond(budget.measured) ? budget.measured : budget.expected)->source);
 }
 
 // Why the operator or stretch by itself shows nothing but rounding; empty: it does not show that.
