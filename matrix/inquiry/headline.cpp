@@ -273,6 +273,11 @@ const DifferenceSource& blamed_source(const Explanation& explanation) {
   return *worst;
 }
 
+bool is_shown_by_a_call(const Explanation& explanation) {
+  const DifferenceSource& blamed = blamed_source(explanation);
+  return (blamed.call || blamed.region) && is_bad_by_itself(blamed);
+}
+
 std::string blamed_operator(const Explanation& explanation) {
   const DifferenceSource& blamed = blamed_source(explanation);
   if (!blamed.call && !blamed.region) return "";

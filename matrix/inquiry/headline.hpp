@@ -25,6 +25,9 @@ void give_headlines(Explanation& explanation);
 // The source that the headline is about, the first one if none has a worse word. Its headlines are there.
 const DifferenceSource& blamed_source(const Explanation& explanation);
 
+// That source is another computation or beyond its own bound: it does not take the word from the steps.
+bool is_shown_by_a_call(const Explanation& explanation);
+
 // Its operator. Empty: there is no source, or none that a defect of the steps can be put down to.
 std::string blamed_operator(const Explanation& explanation);
 

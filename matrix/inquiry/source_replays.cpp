@@ -86,7 +86,7 @@ std::string SourceReplays::not_captured(const FurtherSource& source) {
 
 void SourceReplays::judge_sources() {
   if (result_.region && !has_both_sides(result_)) result_.no_budget = on_one_side(*result_.region);
-  const auto sources = sources_to_capture(result_);
+  const auto sources = sources_to_capture(result_, false, looks_);
   const bool keeps_values = !given_.calls.empty() && given_.bytes <= kKeptBesideCaptures;
   const auto expected_folder = capture_and_judge("tensors", sources, step_of(Side::measured),
                                                  keeps_values ? keeping_values() : step_of(Side::expected));
@@ -158,11 +158,12 @@ void SourceReplays::judge_behind(const std::function<bool(const OperatorParting&
     const auto outcome = replays_.run({{"a-given" + what_, measured_.replayed(given)}}).front();
     const auto our_calls = operators_left_in(outcome.folder, step_.step, step_.step).of_step(step_.step);
     StepParting parting = partings_of_step(our_calls, step_.expected);
+    from_outside_ = parting.from_outside;
     if (is_known) std::erase_if(parting.sources, is_known);
     for (OperatorParting& source : not_known_yet(std::move(parting.sources), result_)) {
       take_further(std::move(source), true);
     }
-    capture_and_judge("behind", sources_to_capture(result_, true), given, step_of(Side::expected));
+    capture_and_judge("behind", sources_to_capture(result_, true, looks_), given, step_of(Side::expected));
     join_sources(our_calls, given, true);
     result_.calls_apart = parting.calls_apart;
     result_.gradient_calls_apart = parting.gradient_calls_apart;

@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,13 @@ class SourceReplays {
 
   // What is found is added to `result`; the replays are named by `what` they are for.
   SourceReplays(const ComparedSide& measured, const ComparedSide& expected, Replays& replays, Explanation& result,
-                std::string what = "")
-      : measured_(measured), expected_(expected), replays_(replays), result_(result), what_(std::move(what)) {}
+                std::string what = "", Looks looks = Looks::both)
+      : measured_(measured),
+        expected_(expected),
+        replays_(replays),
+        result_(result),
+        what_(std::move(what)),
+        looks_(looks) {}
 
   std::vector<ReplayOutcome> run_both(const std::string& purpose, const Replay& measured, const Replay& expected);
 
@@ -43,6 +49,9 @@ class SourceReplays {
 
   // `is_known`: no source that has to be judged again.
   void judge_behind(const std::function<bool(const OperatorParting&)>& is_known = {});
+
+  // By the calls on given values, if there were any: see StepParting.
+  const std::optional<std::vector<OperatorRecord>>& from_outside() const { return from_outside_; }
 
   static std::string not_captured(const FurtherSource& source);
 
@@ -64,8 +73,10 @@ class SourceReplays {
   Replays& replays_;
   Explanation& result_;
   std::string what_;
+  Looks looks_;
   ReplayedStep step_;
   GivenCalls given_;
+  std::optional<std::vector<OperatorRecord>> from_outside_;
   std::filesystem::path values_folder_;  // where the expected side's values lie; empty: not kept yet
 };
 

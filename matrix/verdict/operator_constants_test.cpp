@@ -99,5 +99,34 @@ TEST_CASE("a momentum beside gradients that differ, and one behind a norm read o
   CHECK(calls_asked(step("'", "0.5"), step("", "0.9")) == CallNames{"aten::mm 0", "aten::mul_ 3"});
 }
 
+TEST_CASE("a value that differs and that no call of the step made is told behind a source, too", "[parting]") {
+  const auto step = [](const std::string& mark, const std::string& weight) {
+    return AskedStep()
+        .call("aten::mm", {"x", "w1"}, {"h" + mark})
+        .call("aten::relu", {"h" + mark}, {"r" + mark})
+        .call("aten::mm", {"r" + mark, weight}, {"y" + mark});
+  };
+  const auto readers = [&](const std::string& mark, const std::string& weight) {
+    CallNames names;
+    for (const OperatorRecord& call : partings_of_step(step(mark, weight).calls, step("", "w2").calls).from_outside) {
+      names.push_back(call.name + " " + std::to_string(call.index));
+    }
+    return names;
+  };
+  CHECK(readers("", "w2").empty());
+  CHECK(readers("'", "w2").empty());
+  CHECK(readers("'", "w2'") == CallNames{"aten::mm 2"});
+  CHECK(readers("", "w2'") == CallNames{"aten::mm 2"});
+  // What a call of the step made has a maker, although nothing of it is on record.
+  const auto bare = [](const std::string& mark) {
+    return AskedStep()
+        .call("aten::mm", {"x", "w1"}, {"h" + mark})
+        .call("aten::empty", {}, {""})
+        .call("aten::as_strided_", {"memory" + mark}, {"memory" + mark})
+        .from(0, 1);
+  };
+  CHECK(partings_of_step(bare("'").calls, bare("").calls).from_outside.empty());
+}
+
 }  // namespace
 }  // namespace reprobench

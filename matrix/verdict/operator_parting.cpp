@@ -274,6 +274,9 @@ class Parting {
     const bool is_first = !found_.parts();
     if (is_known) count_apart(region);
     if (region.measured.calls.empty() && region.expected.calls.empty()) {
+      const bool is_made = measured_.maker(i, ours(i).inputs[place.first]) != kNoCall ||
+                           expected_.maker(j, theirs(j).inputs[place.second]) != kNoCall;
+      if (!is_known && !is_made) found_.from_outside.push_back(ours(i));
       if (!is_known && found_.sources.empty()) found_.begins_apart = true;
     } else if (!is_known && (is_first || !(our_slice.leaves_step() || their_slice.leaves_step()))) {
       add_region(std::move(region), our_slice, their_slice);
