@@ -298,7 +298,7 @@ std::optional<Headline> headline_of_sources(const Explanation& explanation) {
                 "bound: none is blamed"};
   } else if (&blamed != &explanation) {
     headline.sentence =
-        fmt::format("behind the first difference, {}{}: {}", place_of(blamed),
+        fmt::format("{}{}{}: {}", kBehindFirst, place_of(blamed),
                     blamed.on_given_values ? ", on the values of the expected side" : "", headline.sentence);
     if (has_first_source(explanation)) {
       headline.sentence +=

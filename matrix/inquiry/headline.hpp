@@ -2,6 +2,8 @@
 // two sides were asked to compute, then what the operator made of it against fp64, then whole steps against fp64.
 #pragma once
 
+#include <string_view>
+
 #include "matrix/inquiry/comparison.hpp"
 
 namespace reprobench {
@@ -12,6 +14,9 @@ inline constexpr double kSameFormRel = 1e-9;
 
 // One side is called farther from fp64 than the other from this factor on: E_max of class B1.
 inline constexpr double kFartherFactor = 4;
+
+// How the sentence about any other source than the first begins.
+inline constexpr std::string_view kBehindFirst = "behind the first difference, ";
 
 // Of one source of `explanation` by itself, beside what the steps against fp64 say.
 Headline headline_of(const DifferenceSource& source, const Explanation& explanation);

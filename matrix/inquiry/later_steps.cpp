@@ -89,7 +89,11 @@ class StepFromState {
 
   LaterStep in_words() const {
     const auto& sources = found_.further_sources;
-    if (found_.headline) return {step_, found_.headline->word, found_.headline->sentence};
+    if (found_.headline) {
+      std::string sentence = found_.headline->sentence;  // of a source behind nothing: both sides begin alike
+      if (sentence.starts_with(kBehindFirst)) sentence.erase(0, kBehindFirst.size());
+      return {step_, found_.headline->word, sentence};
+    }
     if (!found_.notes.empty()) return {step_, ExplainedWord::undecided, found_.notes.front()};
     const auto open = std::ranges::find_if(
         sources, [](const FurtherSource& source) { return source.headline.word == ExplainedWord::undecided; });
@@ -124,9 +128,9 @@ void lead_with_worst(Explanation& explanation) {
   const bool leads = by_itself && (is_red(*by_itself) ? is_shown_by_a_call(explanation) || !is_red(worst->word)
                                                       : rank_of(*by_itself) >= rank_of(worst->word));
   if (leads) return;
-  headline = Headline{
-      worst->word, fmt::format("behind the first difference, in step {}: {}; the first one by itself: {}", worst->step,
-                               worst->sentence, by_itself ? to_string(*by_itself) : "not judged")};
+  headline =
+      Headline{worst->word, fmt::format("{}in step {}: {}; the first one by itself: {}", kBehindFirst, worst->step,
+                                        worst->sentence, by_itself ? to_string(*by_itself) : "not judged")};
 }
 
 // Of the records of that step.
