@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How much of a layer its own tests pin: one-line changes made by universalmutator over whole files, sampled. Each changed
-# file is compiled elsewhere and linked in front of the layer's library; the tree stays as it is. By hand; a change takes 2
+# file is compiled elsewhere and linked in the place of the layer's library; the tree stays as it is. By hand; a change takes 2
 # to 20 s. What it found so far: ci/mutations.md.
 #
 #   ci/mutate.sh [--samples N] [--seed N] FILE_OR_FOLDER...   15 changes a file; ci/mutate.sh matrix/stats matrix/verdict/check.cpp
@@ -108,10 +108,11 @@ objects() {
 }
 export -f compile clean_object clean_objects objects
 
-# How ninja links bin/PROGRAM, from copies, so that tests may be written and built meanwhile.
-link_command() { # PROGRAM
+# How ninja links bin/PROGRAM, from copies, so that tests may be written and built meanwhile. Without the layer's own library: a
+# function that a change has deleted would come from there, and its deletion count as unnoticed.
+link_command() { # PROGRAM LAYER
   local command
-  command=$(ninja -C "$build" -t commands "$1" | grep -o "c++ .* -o bin/$1 .*" | sed 's/ && :$//')
+  command=$(ninja -C "$build" -t commands "$1" | grep -o "c++ .* -o bin/$1 .*" | sed -E "s/ && :$//; s# [^ ]*/libreprobench_$2[.]a##g")
   # shellcheck disable=SC2046 # one word a file
   (cd "$build" && cp --parents $(tr ' ' '\n' <<<"$command" | grep -E '^[^/-].*\.(o|a)$' | sort -u) "$work/link")
   if command -v ld.gold >/dev/null; then command+=" -fuse-ld=gold"; fi
@@ -194,7 +195,7 @@ run_stage() { # STAGE LIMIT_S PROGRAM
 prepared=none
 prepare() { # FOLDER LAYER
   [ "$prepared" = "$1" ] && return
-  # Every file of the layer is compiled by itself, without optimisation, and linked in front of the layer's library: what the
+  # Every file of the layer is compiled by itself, without optimisation, and linked in the place of the layer's library: what the
   # compiler inlined of one file into another of the same unity source is not there. The other layers are optimised.
   if [ -z "$build" ]; then
     build=$out/build
@@ -206,9 +207,9 @@ command = next(c["command"] for c in json.load(open(sys.argv[1])) if "/reprobenc
 print(command[command.index("/c++ ") + 4:].split(" -o ")[0])' "$build/compile_commands.json" "$2")
   mkdir -p "$work/link"
   ln -sf "$build/bin/reprobench-shepherd" "$work/" # beside the test program, as it is in the build
-  link=$(link_command "$2_test")
+  link=$(link_command "$2_test" "$2")
   link_program=
-  if [ "$2" = cli ]; then link_program=$(link_command reprobench); fi
+  if [ "$2" = cli ]; then link_program=$(link_command reprobench cli); fi
   headers=$work/headers.hpp
   # What the layer includes compiled once, and a linker that is three times as fast: a change costs what is in its own file.
   {

@@ -38,7 +38,11 @@ struct CompareOptions {
   std::vector<std::string> measured_knobs;
   std::vector<std::string> expected_knobs;
   std::vector<std::string> workers;
-  ExplainSettings explain;
+  ExplainSettings explain = [] {
+    ExplainSettings settings;
+    settings.later_steps = 2;
+    return settings;
+  }();
   bool trajectory = false;
   int members = 8;
   int seeds = 0;
@@ -247,6 +251,10 @@ std::function<ExitCode()> declare_compare(CLI::App& app, Context& context) {
                  "Judge the step after each of these steps, too: 0,1,10,100")
       ->delimiter(',')
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--later", options->explain.later_steps,
+                 "Of --explain: judge at most so many steps behind the first difference, too; 0: none")
+      ->check(CLI::Range(0, 16))
+      ->capture_default_str();
   app.add_option("--model", options->workload.model, "Of two stacks: the workload to run")->capture_default_str();
   app.add_option("--preset", options->workload.preset, "Its preset; default: its first");
   app.add_option("--steps", options->workload.steps, "Its steps")->check(CLI::Range(1, 1000000))->capture_default_str();

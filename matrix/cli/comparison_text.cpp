@@ -191,6 +191,9 @@ std::string explanation_text(const Explanation& explanation) {
   for (const auto& [state, word, sentence] : explanation.lockstep_states) {
     text += line("", fmt::format("after step {}: {}, {}", state, to_string(word), sentence));
   }
+  for (const LaterStep& later : explanation.later_steps) {
+    text += line("later", fmt::format("step {}: {}, {}", later.step, to_string(later.word), later.sentence));
+  }
   text += line("suspect", explanation.suspect.sentence);
   for (const std::string& note : explanation.notes) text += line("note", note);
   return text;

@@ -22,6 +22,7 @@ struct OperatorTensor {
   std::string digest;  // 32 hex digits; empty: memory nobody has written yet, or that the call overwrites unread
   std::int64_t not_finite = 0;               // elements that are NaN or infinite; 0 where there is no digest
   std::optional<std::int64_t> made_by = {};  // of an input: index of the call that made or last wrote it; -1: none did
+  std::string argument = {};  // of an output: the argument that the call fills and does not return, "running_var"
 
   // The same values, wherever they come from.
   friend bool operator==(const OperatorTensor& a, const OperatorTensor& b) {
@@ -55,6 +56,8 @@ struct Description<OperatorTensor> {
     field.optional("made_by", tensor.made_by,
                    rule::at_least(-1).says("Of an input: index of the call of this step that made or last wrote it; "
                                            "-1: none did; absent: not read, or an older worker."));
+    field.optional("argument", tensor.argument,
+                   "Of an output: the argument that the call fills and does not return, `running_var`.");
   }
 };
 

@@ -105,11 +105,13 @@ TEST_CASE("a fault is planted in a parameter, a probe or where a run goes on", "
   CHECK(names([](const InjectionKind& kind) { return is_of_probe(fault_of(kind.name)); }) == of_probe);
   CHECK(names([](const InjectionKind& kind) { return is_of_resuming(fault_of(kind.name)); }) == of_resuming);
   CHECK(names([](const InjectionKind& kind) { return !kind.names_parameter && !kind.of_probe && !kind.of_resuming; }) ==
-        "adam_epsilon skip_update updates_stop update_halved batch_stuck targets_shifted loader_slow process_killed "
+        "adam_epsilon optimizer_momentum skip_update updates_stop update_halved batch_stuck targets_shifted "
+        "loader_slow process_killed "
         "process_stopped stale_batch "
         "wrong_batch sample_repeated sample_dropped reduction_order "
         "tf32 "
-        "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale order_and_decay "
+        "accumulate_16_bit layer_norm_epsilon gelu_scale softmax_scale order_and_decay running_variance_biased "
+        "running_momentum "
         "gelu_constant gelu_written_out attention_scale cast_inserted gelu_bias norm_epsilon attention_fused "
         "parameters_kept_whole bucket_late "
         "bucket_order replica_stale replica_gradient_lost ");

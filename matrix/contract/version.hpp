@@ -19,7 +19,7 @@
 // |         | collective's measurements the bytes of a call and the digest of a sum; the document `lint`; the probe |
 // |         | `operators`: `calls` and `memory_bytes` of a workload, `call` of a measurement; the document `atlas`; |
 // |         | the phase `comm_ns` of a step of several micro-batches; `optimizer_state_bytes` and |
-// |         | `model_state_peak_bytes` in results; |
+// |         | `model_state_peak_bytes` in results; in comparisons the buffer that a call fills and later steps; |
 // |         | checkpoints: `resume_after` of a workload, `checkpoint` of a request, `checkpoints` of a result and |
 // |         | `resumed` of a trace's header; the document `memory` and `memory_bytes` of a planned cell; |
 // |         | `loss_scale` of a step and the role `scaler_state` of a tensor; `data_wait_ns` of a step's phases; |

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/inquiry/explanation.hpp"
+#include "matrix/inquiry/later_steps.hpp"
 #include "matrix/inquiry/non_finite.hpp"
 #include "matrix/verdict/skipped_updates.hpp"
 #include "matrix/verdict/tensor_distance.hpp"
@@ -272,6 +273,12 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
   answer(comparison, "explanation", [&] {
     comparison.explanation =
         explain_difference(measured, expected, *comparison.trace.first, comparison.differences, settings, replays);
+    if (settings.later_steps > 0) {
+      comparison.explanation->later_steps =
+          later_courses(*measured.attempt.lead().trace, *expected.attempt.lead().trace, comparison.trace.first->step);
+      judge_later_steps(measured, expected, later_steps(comparison, settings.later_steps), replays,
+                        *comparison.explanation);
+    }
     comparison.sentence += explanation_sentence(*comparison.explanation);
   });
   return comparison;

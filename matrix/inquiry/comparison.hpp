@@ -57,6 +57,7 @@ struct ExplainSettings {
   bool explain = false;
   int lockstep_batches = 32;                  // 0: no lockstep
   std::vector<std::int64_t> lockstep_states;  // beside the one before the first difference
+  int later_steps = 0;                        // at most so many behind the first difference are judged, too
   std::filesystem::path bounds_store = {};    // where `calibrate --lockstep` keeps what it learned; empty: nowhere
 };
 

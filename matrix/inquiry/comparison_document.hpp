@@ -178,6 +178,23 @@ struct Description<StateLockstep> {
   }
 };
 
+// A step behind the first difference, by the traces, or taken by both sides from the expected side's state.
+struct LaterStep {
+  std::int64_t step = 0;
+  ExplainedWord word = ExplainedWord::undecided;
+  std::string sentence;
+};
+
+template <>
+struct Description<LaterStep> {
+  static constexpr About about = About::part("later_step", "A step behind the first difference.");
+  static void fields(auto& field, LaterStep& later) {
+    field("step", later.step, rule::at_least(1));
+    field("word", later.word);
+    field("sentence", later.sentence);
+  }
+};
+
 // One place of a step where other values arise out of equal ones.
 struct DifferenceSource {
   std::optional<OperatorDivergence> call;
@@ -228,6 +245,8 @@ struct Explanation : DifferenceSource {
   std::optional<Lockstep> lockstep;
   std::optional<std::int64_t> lockstep_state;  // the step after which its common state was taken
   std::vector<StateLockstep> lockstep_states;  // from further states, if asked for
+  std::vector<LaterStep> later_steps;          // in the order in which they were judged
+  std::vector<std::string> not_reproduced;  // sides whose replay took another course than the run; stored in the notes
   Suspect suspect;
   std::vector<std::string> notes;
 };
@@ -259,6 +278,8 @@ struct Description<Explanation> {
     field.optional("lockstep_state", explanation.lockstep_state,
                    rule::at_least(0).says("The step after which its common state was taken."));
     field("lockstep_states", explanation.lockstep_states, "From further states, if asked for.");
+    field.optional("later_steps", explanation.later_steps,
+                   rule::not_empty_list.says("Behind the first difference, each from the expected side's state."));
     field("suspect", explanation.suspect);
     field("notes", explanation.notes);
   }

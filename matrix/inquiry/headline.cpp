@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "matrix/inquiry/module_judgement.hpp"
+#include "matrix/inquiry/source_judgement.hpp"
 
 namespace reprobench {
 namespace {
@@ -43,8 +44,10 @@ std::string beyond_text(const DifferenceSource& source) {
   };
   std::vector<std::string> sides{side("measured", budget.measured), side("expected", budget.expected)};
   std::erase(sides, "");
-  return fmt::format("{} is off by more than it can round: {} the bound ({})", source.call->measured.name,
-                     fmt::join(sides, ", "), (is_beyond(budget.measured) ? budget.measured : budget.expected)->source);
+  const std::string buffer = filled_buffer(*source.call);
+  return fmt::format("{}{} is off by more than it can round: {} the bound ({})", source.call->measured.name,
+                     buffer.empty() ? "" : fmt::format(", in `{}`,", buffer), fmt::join(sides, ", "),
+                     (is_beyond(budget.measured) ? budget.measured : budget.expected)->source);
 }
 
 // Why the operator or stretch by itself shows nothing but rounding; empty: it does not show that.
@@ -157,8 +160,8 @@ Headline with_lockstep(const DifferenceSource& source, const Explanation& explan
   }
   switch (lockstep->word) {
     case LockstepWord::defect:
-      return {ExplainedWord::defect,
-              fmt::format("the steps against fp64 say so{}{}", local.empty() ? "; " : ", though ", here)};
+      if (local.empty()) return {ExplainedWord::defect, "the steps against fp64 say so; " + here};
+      return {ExplainedWord::rounding, here + "; the defect that the steps against fp64 show is not its own"};
     case LockstepWord::undecided:
       return {ExplainedWord::undecided, fmt::format("the steps against fp64 do not decide; {}", here)};
     default:
@@ -210,6 +213,26 @@ std::string count_text(const Explanation& explanation) {
 
 bool has_first_source(const Explanation& explanation) { return explanation.call || explanation.region; }
 
+// The steps say defect, and every source on record is shown to be rounding by its own bound.
+bool is_blameless(const Explanation& explanation, ExplainedWord worst) {
+  const auto& lockstep = explanation.lockstep;
+  return lockstep && lockstep->word == LockstepWord::defect && worst == ExplainedWord::rounding &&
+         !only_pooling_contradicts(explanation);
+}
+
+// A replay that took another course than its run says nothing good about the run.
+void doubt_other_courses(Explanation& explanation) {
+  if (explanation.not_reproduced.empty()) return;
+  const std::string doubt = fmt::format("not judged: the replay of {} took another course than the run",
+                                        fmt::join(explanation.not_reproduced, " and of "));
+  auto& headline = explanation.headline;
+  if (!headline) {
+    headline = Headline{ExplainedWord::undecided, doubt};
+  } else if (headline->word == ExplainedWord::rounding || headline->word == ExplainedWord::undecided) {
+    headline = Headline{ExplainedWord::undecided, fmt::format("{}; of the replay: {}", doubt, headline->sentence)};
+  }
+}
+
 // Sources that nobody looked at are rounding only if the steps say so.
 void doubt_what_is_left_out(const Explanation& explanation, Headline& headline) {
   if (explanation.sources_left_out == 0 || headline.word != ExplainedWord::rounding) return;
@@ -250,20 +273,32 @@ const DifferenceSource& blamed_source(const Explanation& explanation) {
   return *worst;
 }
 
-void give_headlines(Explanation& explanation) {
-  believe_gradients(explanation, explanation);
-  for (FurtherSource& source : explanation.further_sources) believe_gradients(source, explanation);
-  for (FurtherSource& source : explanation.further_sources) {
-    source.headline = headline_of(source, explanation);
-  }
-  if (!has_first_source(explanation) && explanation.further_sources.empty()) return;
+bool is_shown_by_a_call(const Explanation& explanation) {
+  const DifferenceSource& blamed = blamed_source(explanation);
+  return (blamed.call || blamed.region) && is_bad_by_itself(blamed);
+}
+
+std::string blamed_operator(const Explanation& explanation) {
+  const DifferenceSource& blamed = blamed_source(explanation);
+  if (!blamed.call && !blamed.region) return "";
+  return is_blameless(explanation, headline_of(blamed, explanation).word) ? "" : operator_of(blamed);
+}
+
+namespace {
+
+std::optional<Headline> headline_of_sources(const Explanation& explanation) {
+  if (!has_first_source(explanation) && explanation.further_sources.empty()) return std::nullopt;
   const DifferenceSource& blamed = blamed_source(explanation);
   // What differed before any call may be what the steps say: no call behind it is blamed for that.
-  if (!has_first_source(explanation) && !is_bad_by_itself(blamed)) return;
+  if (!has_first_source(explanation) && !is_bad_by_itself(blamed)) return std::nullopt;
   Headline headline = headline_of(blamed, explanation);
-  if (&blamed != &explanation) {
+  if (is_blameless(explanation, headline.word)) {
+    headline = {ExplainedWord::defect,
+                "the steps against fp64 say so, and every call on record that makes a difference stays within its own "
+                "bound: none is blamed"};
+  } else if (&blamed != &explanation) {
     headline.sentence =
-        fmt::format("behind the first difference, {}{}: {}", place_of(blamed),
+        fmt::format("{}{}{}: {}", kBehindFirst, place_of(blamed),
                     blamed.on_given_values ? ", on the values of the expected side" : "", headline.sentence);
     if (has_first_source(explanation)) {
       headline.sentence +=
@@ -272,7 +307,19 @@ void give_headlines(Explanation& explanation) {
   }
   if (!explanation.further_sources.empty()) headline.sentence += "; " + count_text(explanation);
   doubt_what_is_left_out(explanation, headline);
-  explanation.headline = headline;
+  return headline;
+}
+
+}  // namespace
+
+void give_headlines(Explanation& explanation) {
+  believe_gradients(explanation, explanation);
+  for (FurtherSource& source : explanation.further_sources) believe_gradients(source, explanation);
+  for (FurtherSource& source : explanation.further_sources) {
+    source.headline = headline_of(source, explanation);
+  }
+  explanation.headline = headline_of_sources(explanation);
+  doubt_other_courses(explanation);
 }
 
 }  // namespace reprobench

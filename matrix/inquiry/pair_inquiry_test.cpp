@@ -179,7 +179,7 @@ TEST_CASE("what fails is chosen; what nobody judged, a NaN or doubtful evidence 
     Explanation& explanation = comparison.explanation.emplace();
     explanation.lockstep.emplace().word = *row.fp64;
     explanation.call.emplace().constants_differ = row.constants_differ;
-    explanation.headline = headline_of(explanation);
+    explanation.headline = headline_of(explanation, explanation);
   }
   if (row.not_finite) comparison.non_finite.emplace();
   if (row.doubtful) comparison.doubts.push_back("of x 2 of 3 repeats completed");

@@ -28,7 +28,7 @@ bool is_one_of(const std::string& name, std::string_view names) {
 
 SelftestAnswer answer_to(const SelftestFault& fault, const Explanation& explanation) {
   if (!explanation.headline) return {"no operator", false};
-  const std::string blamed = operator_of(blamed_source(explanation));
+  const std::string blamed = blamed_operator(explanation);
   const ExplainedWord word = explanation.headline->word;
   return {fmt::format("{} at {}", to_string(word), blamed.empty() ? "no operator" : blamed),
           is_word_asked_for(word, fault.answer) && !blamed.empty() && is_one_of(blamed, fault.operators)};

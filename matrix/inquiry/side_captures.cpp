@@ -17,7 +17,7 @@ bool has_both_sides(const DifferenceSource& source) {
   return source.region && is_there(source.region->measured) && is_there(source.region->expected);
 }
 
-std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_given_values) {
+std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_given_values, Looks looks) {
   std::vector<DifferenceSource*> sources;
   std::set<std::string> operators;
   std::int64_t bytes = 0;
@@ -27,6 +27,7 @@ std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool
     bytes = capture_bytes(explanation);
   }
   for (const bool is_second_look : {false, true}) {
+    if (is_second_look && looks == Looks::first) break;
     for (FurtherSource& source : explanation.further_sources) {
       if (!source.inputs_agree || !has_both_sides(source)) continue;
       if (source.on_given_values != on_given_values) continue;

@@ -59,6 +59,20 @@ TEST_CASE("the calls of all modules share 1024 MiB", "[inquiry]") {
   CHECK(captured(found, SideCaptures::Side::expected) == 2 + 2);
 }
 
+TEST_CASE("with the first look alone one source of every operator is captured", "[inquiry]") {
+  Explanation found;
+  for (const char* name : {"aten::mul_", "aten::lerp_", "aten::mul_", "aten::lerp_"}) {
+    FurtherSource& source = found.further_sources.emplace_back();
+    source.call.emplace();
+    source.call->measured.name = source.call->expected.name = name;
+  }
+  CHECK(sources_to_capture(found).size() == 4);
+  const auto sources = sources_to_capture(found, false, Looks::first);
+  REQUIRE(sources.size() == 2);
+  CHECK(sources[0] == &found.further_sources[0]);
+  CHECK(sources[1] == &found.further_sources[1]);
+}
+
 TEST_CASE("a stretch at a step's end that one side alone takes is not captured, and what is behind it is",
           "[inquiry]") {
   Explanation found = region_of(1);

@@ -4,6 +4,7 @@
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explanation_fixture.hpp"
 #include "matrix/inquiry/headline.hpp"
+#include "matrix/inquiry/pair_inquiry.hpp"
 
 namespace reprobench {
 namespace {
@@ -16,9 +17,28 @@ TEST_CASE("a side whose replay takes another course is said not to be reproducib
   replays.spoil = [&](const ReplayTask& task, ReplayOutcome& outcome) {
     if (task.purpose == purpose) outcome.attempt.lead().trace->steps.back().chain = "another";
   };
-  const auto comparison = compare_stacks(replays, explained());
+  const auto comparison = compare_stacks(replays, explained(8));
   REQUIRE(comparison.explanation->notes.size() == 1);
   CHECK(has(comparison.explanation->notes.front(), stack + ": the replay did not give the run's bits up to step 4"));
+  CHECK(comparison.explanation->lockstep->word == LockstepWord::rounding);
+  CHECK(comparison.explanation->headline->word == ExplainedWord::undecided);
+  CHECK(judged_by(comparison, FailOn::defect) == Match::not_comparable);
+  CHECK(judged_by(comparison, FailOn::another_computation) == Match::not_comparable);
+}
+
+TEST_CASE("a defect that a replay does not show, because it depends on the process, is not judged", "[explanation]") {
+  ScriptedReplays replays;
+  const auto measured = [&] {
+    replays.stacks["stack-b"] = {{"parameter fc1.weight", 3, 3, 2}};
+    ComparedSide side = replays.side("stack-b", synthetic_request());
+    replays.stacks.clear();
+    return side;
+  }();
+  const auto comparison = compare_cells(measured, replays.side("stack-a", synthetic_request()), explained(8), replays);
+  REQUIRE(comparison.explanation);
+  CHECK_FALSE(comparison.explanation->call);
+  CHECK(comparison.explanation->headline->word == ExplainedWord::undecided);
+  CHECK(judged_by(comparison, FailOn::defect) == Match::not_comparable);
 }
 
 TEST_CASE("a replay that fails or leaves less than asked for costs the explanation and nothing else", "[explanation]") {

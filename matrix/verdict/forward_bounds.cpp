@@ -192,6 +192,8 @@ const std::vector<BoundRow>& forward_bounds() {
       {{"nll_loss_forward"}, &negative_log_likelihood, "gamma_N sum |x|: Higham 2002, section 4.2"},
       {{"softmax", "_softmax"}, &softmax, "exp of 2 ULP, gamma_K of the sum, a quotient", kReductions},
       {{"log_softmax", "_log_softmax"}, &log_softmax, "exp and log of 2 ULP, gamma_K of the sum", kReductions},
+      {{"native_batch_norm"}, &batch_norm,
+       "gamma_N of a channel's mean and variance, then five roundings; of running statistics four of the call's own", kReductions},
       {{"native_layer_norm"}, &layer_norm, "gamma_N of mean and variance, then four roundings", kReductions},
   };
   // clang-format on

@@ -403,6 +403,8 @@ TEST_CASE("every operator that has a bound, and where it comes from", "[local]")
       {"gamma_K of sum |g|, exp of 2 ULP", {"_log_softmax_backward_data"}},
       {"gamma_N of the sums of a row, of the rows for weight and bias", {"native_layer_norm_backward"}},
       {"gamma_N of the sums of a channel", {"native_batch_norm_backward"}},
+      {"gamma_N of a channel's mean and variance, then five roundings; of running statistics four of the call's own",
+       {"native_batch_norm"}},
   };
   for (const auto& [source, names] : sources) {
     for (const char* name : names) {

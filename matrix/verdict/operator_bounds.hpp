@@ -128,6 +128,9 @@ struct BoundRow {
   bool multiplies_operands = false;  // of the type of the result, all of them
 };
 
+// Of native_batch_norm, and of the running statistics that it fills.
+Doubles batch_norm(const CapturedCall& captured);
+
 const std::vector<BoundRow>& forward_bounds();
 const std::vector<BoundRow>& backward_bounds();
 const std::vector<BoundRow>& attention_bounds();  // forward and backward

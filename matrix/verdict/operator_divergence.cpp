@@ -15,6 +15,13 @@ std::optional<std::size_t> differing_output(const OperatorRecord& measured, cons
   return std::nullopt;
 }
 
+std::string filled_buffer(const OperatorDivergence& call) {
+  if (call.output >= call.measured.outputs.size()) return "";
+  const std::string& argument = call.measured.outputs[call.output].argument;
+  const std::string& module = call.measured.module;
+  return argument.empty() || module.empty() ? argument : module + "." + argument;
+}
+
 std::vector<std::string> diverging_operator_names(std::span<const OperatorRecord> measured,
                                                   std::span<const OperatorRecord> expected) {
   std::vector<std::string> names;

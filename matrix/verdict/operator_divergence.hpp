@@ -32,6 +32,9 @@ struct Description<OperatorDivergence> {
   }
 };
 
+// "bn1.running_var", where the output that differs is a buffer which the call fills and does not return; else empty.
+std::string filled_buffer(const OperatorDivergence& call);
+
 // Index of the first output that both sides wrote and that differs. Memory that nobody has written or that a call
 // overwrites counts neither as input nor as output.
 std::optional<std::size_t> differing_output(const OperatorRecord& measured, const OperatorRecord& expected);

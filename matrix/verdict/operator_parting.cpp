@@ -57,9 +57,12 @@ bool gives_result_of(const OperatorFlow& flow, std::size_t call) {
   });
 }
 
-// Gradients are clipped by a factor that their own norm gives.
-bool may_clip(const OperatorRecord& call) {
-  return call.pass == "optimizer" && (call.name == "aten::mul" || call.name == "aten::mul_");
+// Gradients are clipped by a factor that their own norm gives. A weight that decays and a moment are multiplied too,
+// but no call of this step made them before.
+bool may_clip(const OperatorFlow& flow, std::size_t call) {
+  const OperatorRecord& record = flow.calls[call];
+  if (record.pass != "optimizer" || (record.name != "aten::mul" && record.name != "aten::mul_")) return false;
+  return !record.inputs.empty() && flow.maker(call, record.inputs.front()) != kNoCall;
 }
 
 class Parting {
@@ -72,6 +75,10 @@ class Parting {
     }
     measured_.note_values();
     expected_.note_values();
+    is_asked_.assign(measured_.calls.size(), false);
+    norms_differ_ = std::ranges::any_of(pairs_, [&](const auto& pair) {
+      return may_clip(measured_, pair.first) && !inputs_agree(ours(pair.first), theirs(pair.second));
+    });
   }
 
   StepParting find() {
@@ -81,8 +88,11 @@ class Parting {
         take_other_values(k);
       } else if (const auto output = output_made_different(i, j)) {
         if (is_accounted_for(i, j)) continue;
-        found_.sources.push_back(at_pair(k, *output));
+        if (!follows_norms(i, j)) found_.sources.push_back(at_pair(k, *output));
         note_apart(i, j);
+      } else if (asks_otherwise_with_equal_result(i, j)) {
+        found_.sources.push_back({divergence_at(k, 0), std::nullopt});
+        for (std::size_t call = i; call != kNoCall; call = measured_.parent[call]) is_asked_[call] = true;
       }
     }
     part_at_the_end();
@@ -102,6 +112,37 @@ class Parting {
   bool is_accounted_for(std::size_t i, std::size_t j) const {
     if (measured_.is_apart(i) || expected_.is_apart(j)) return true;
     return found_.parts() && !takes_only_what_is_on_record(ours(i));
+  }
+
+  // Of gradients that are equal, beside others that are not: one norm is over all of them.
+  bool follows_norms(std::size_t i, std::size_t j) const {
+    return norms_differ_ && may_clip(measured_, i) && ours(i).constants != theirs(j).constants;
+  }
+
+  // Constants that are told from a number which may differ by right.
+  bool may_follow_values(std::size_t i) const {
+    if (may_clip(measured_, i)) return norms_differ_;
+    return reads_numbers_ && ours(i).pass != "optimizer";
+  }
+
+  // 0 x 0.5 is 0 x 0.9: the first step of a momentum hides which one it is, and the next one does not.
+  bool asks_otherwise_with_equal_result(std::size_t i, std::size_t j) const {
+    if (is_asked_[i] || may_follow_values(i) || differing_output(ours(i), theirs(j))) return false;
+    return std::ranges::any_of(ours(i).outputs, has_content) && asks_for_another(ours(i), theirs(j)) &&
+           has_paired_neighbours(i, j) && !is_answered_by_caller(i, j);
+  }
+
+  // The two are part of calls that ask the same and get the same: how they come to it is the library's.
+  bool is_answered_by_caller(std::size_t i, std::size_t j) const {
+    for (std::size_t a = measured_.parent[i]; a != kNoCall; a = measured_.parent[a]) {
+      const std::size_t b = measured_.partner[a];
+      if (b == kNoCall || !expected_.encloses(b, j) || !takes_only_what_is_on_record(ours(a))) continue;
+      if (!asks_for_another(ours(a), theirs(b)) && inputs_agree(ours(a), theirs(b)) &&
+          !differing_output(ours(a), theirs(b))) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // The first output that differs; not of two calls that only their names and shapes made a pair, each of which makes
@@ -233,6 +274,9 @@ class Parting {
     const bool is_first = !found_.parts();
     if (is_known) count_apart(region);
     if (region.measured.calls.empty() && region.expected.calls.empty()) {
+      const bool is_made = measured_.maker(i, ours(i).inputs[place.first]) != kNoCall ||
+                           expected_.maker(j, theirs(j).inputs[place.second]) != kNoCall;
+      if (!is_known && !is_made) found_.from_outside.push_back(ours(i));
       if (!is_known && found_.sources.empty()) found_.begins_apart = true;
     } else if (!is_known && (is_first || !(our_slice.leaves_step() || their_slice.leaves_step()))) {
       add_region(std::move(region), our_slice, their_slice);
@@ -274,9 +318,7 @@ class Parting {
   void note_other_question(std::size_t pair) {
     const auto [i, j] = pairs_[pair];
     if (reads_a_number(ours(i))) reads_numbers_ = true;
-    if (reads_numbers_ || may_clip(ours(i)) || !asks_for_another(ours(i), theirs(j)) || !has_paired_neighbours(i, j)) {
-      return;
-    }
+    if (may_follow_values(i) || !asks_for_another(ours(i), theirs(j)) || !has_paired_neighbours(i, j)) return;
     const auto output = differing_output(ours(i), theirs(j));
     if (!output) return;
     OperatorParting parting{divergence_at(pair, *output), std::nullopt, false};
@@ -328,6 +370,8 @@ class Parting {
   OperatorFlow measured_;
   OperatorFlow expected_;
   StepParting found_;
+  std::vector<bool> is_asked_;  // of our calls: it, or one it makes, has another constant and an equal result
+  bool norms_differ_ = false;   // of the gradients, which clip them
   bool reads_numbers_ = false;
 };
 

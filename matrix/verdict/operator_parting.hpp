@@ -32,6 +32,9 @@ struct StepParting {
   std::int64_t gradient_calls_apart = 0;  // those of them, and calls without a partner, that make values so early that
                                           // a gradient may come of them: before the optimizer
 
+  std::vector<OperatorRecord> from_outside;  // measured calls that take a value which differs and which no call of this
+                                             // step made: from the state, the batch, or changed between operators
+
   bool parts() const { return begins_apart || !sources.empty() || calls_apart > 0; }
 };
 

@@ -26,10 +26,10 @@ struct FaultSite {
   BatchSource& batches;
 };
 
-// What a kind acts on: nothing that is named, an optimizer with an epsilon, a sample of the (first micro-)batch, or an
-// element of a parameter, of one that is trained, of one that is trained and of ZeRO 3 this rank's, or of what the
-// optimizer keeps of one.
-enum class Target { none, epsilon, sample, parameter, trained, own_gradient, kept };
+// What a kind acts on: nothing that is named, an optimizer with an epsilon or a momentum, a sample of the (first
+// micro-)batch, or an element of a parameter, of one that is trained, of one that is trained and of ZeRO 3 this rank's,
+// or of what the optimizer keeps of one.
+enum class Target { none, epsilon, momentum, sample, parameter, trained, own_gradient, kept };
 
 struct FaultKind {
   std::string_view name;
@@ -165,6 +165,9 @@ void atomic_add(const FaultSite& site) {
 // Ten times the usual one, from this step on. Of AdamW too; SGD has none.
 void adam_epsilon(const FaultSite& site) { site.state.optimizer().set_epsilon(1e-7); }
 
+// Half for nine tenths, of SGD's momentum or Adam's first moment, from this step on.
+void optimizer_momentum(const FaultSite& site) { site.state.optimizer().set_momentum(0.5); }
+
 // Of one parameter, by other calls from this step on.
 void adam_written_out(const FaultSite& site) {
   site.state.write_out(*site.state.index_of(site.injection.tensor), AdamForm::textbook);
@@ -243,9 +246,10 @@ constexpr FaultKind kKinds[] = {
     {"weight_huge",     FaultPhase::before_step,       Target::parameter, &weight_huge},
     {"weight_sign",     FaultPhase::before_step,       Target::parameter, &weight_sign},
     {"moment_ulp",      FaultPhase::after_update,      Target::kept,      &moment_ulp},
-    {"adam_epsilon",    FaultPhase::before_step,       Target::epsilon,   &adam_epsilon},
-    {"adam_written_out", FaultPhase::before_step,      Target::trained,   &adam_written_out},
-    {"adam_epsilon_unscaled", FaultPhase::before_step, Target::trained,   &adam_epsilon_unscaled},
+    {"adam_epsilon",    FaultPhase::before_step,       Target::epsilon,   &adam_epsilon, true},
+    {"optimizer_momentum", FaultPhase::before_step,    Target::momentum,  &optimizer_momentum, true},
+    {"adam_written_out", FaultPhase::before_step,      Target::trained,   &adam_written_out, true},
+    {"adam_epsilon_unscaled", FaultPhase::before_step, Target::trained,   &adam_epsilon_unscaled, true},
     {"loader_slow",     FaultPhase::before_step,       Target::none,      &loader_slow},
     {"process_killed",  FaultPhase::before_step,       Target::none,      &process_killed},
     {"process_stopped", FaultPhase::before_step,       Target::none,      &process_stopped},
@@ -265,8 +269,8 @@ constexpr FaultKind kKinds[] = {
     {"replica_gradient_lost", FaultPhase::before_step, Target::none,      &in_replicas},
     {"skip_update",     FaultPhase::instead_of_update, Target::none,      &skip_update},
     {"updates_stop",    FaultPhase::instead_of_update, Target::none,      &skip_update, true},
-    {"update_halved",   FaultPhase::before_step,       Target::none,      &update_halved},
-    {"weight_stuck",    FaultPhase::before_step,       Target::trained,   &weight_stuck},
+    {"update_halved",   FaultPhase::before_step,       Target::none,      &update_halved, true},
+    {"weight_stuck",    FaultPhase::before_step,       Target::trained,   &weight_stuck, true},
     {"batch_stuck",     FaultPhase::after_load,        Target::none,      &batch_stuck, true},
     {"targets_shifted", FaultPhase::after_load,        Target::none,      &targets_shifted, true},
 };
@@ -330,6 +334,10 @@ void check_target(const FaultKind& kind, const FaultSite& site) {
   if (kind.target == Target::none) return;
   if (kind.target == Target::epsilon) {
     if (!site.state.optimizer().has_epsilon()) refuse("the model's optimizer has no epsilon");
+    return;
+  }
+  if (kind.target == Target::momentum) {
+    if (site.state.optimizer().keeps().empty()) refuse("the model's optimizer has no momentum");
     return;
   }
   if (kind.target == Target::sample) {

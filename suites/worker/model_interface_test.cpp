@@ -317,12 +317,14 @@ TEST_CASE("a fault an optimizer or a frozen parameter cannot have is refused wit
         "inject: the model's optimizer keeps nothing of a parameter");
   CHECK(refusal("adamw", {"adam_epsilon", 2, "", 0}).empty());
   CHECK(refusal("sgd", {"adam_epsilon", 2, "", 0}) == "inject: the model's optimizer has no epsilon");
+  CHECK(refusal("plain", {"optimizer_momentum", 2, "", 0}) == "inject: the model's optimizer has no momentum");
   CHECK(refusal("sgd", {"skip_update", 2, "", 0}).empty());
 }
 
 TEST_CASE("faults of the optimizer change the run under every optimizer that has what they act on", "[worker][model]") {
   for (const auto& [preset, kinds] : std::map<const char*, std::vector<const char*>>{
-           {"adamw", {"moment_ulp", "adam_epsilon", "skip_update"}}, {"sgd", {"moment_ulp", "skip_update"}}}) {
+           {"adamw", {"moment_ulp", "adam_epsilon", "optimizer_momentum", "skip_update"}},
+           {"sgd", {"moment_ulp", "optimizer_momentum", "skip_update"}}}) {
     CellRequest request = pairs_request(preset, 4, TraceLevel::tensor);
     const std::string clean = run_pairs(request).result.chain;
     for (const char* kind : kinds) {

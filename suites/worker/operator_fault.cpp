@@ -122,6 +122,45 @@ std::optional<Stack> other_order_and_twice(const OperatorCall& call, const Stack
   return Stack{call.outputs[0].toTensor().variable_data().mul(inputs[1].toScalar())};
 }
 
+// What native_batch_norm(x, weight, bias, running mean, running variance, training, momentum, eps) makes of a batch:
+// y, mean, 1/sigma, and the running statistics that it fills.
+struct BatchStatistics {
+  double momentum;
+  double count;  // numbers of a channel
+  at::Tensor mean;
+  at::Tensor variance;  // of these numbers, divided by their count
+};
+
+std::optional<BatchStatistics> batch_statistics(const OperatorCall& call, const Stack& inputs) {
+  if (call.filled.size() != 2 || call.outputs.size() != 5) return std::nullopt;
+  const at::Tensor& x = inputs[0].toTensor();
+  const at::Tensor& inverse = call.outputs[2].toTensor();
+  return BatchStatistics{inputs[6].toDouble(), static_cast<double>(x.numel() / x.size(1)), call.outputs[1].toTensor(),
+                         inverse.mul(inverse).reciprocal() - inputs[7].toDouble()};
+}
+
+// By N and not by N - 1.
+std::optional<Stack> with_biased_variance(const OperatorCall& call, const Stack& inputs) {
+  const auto batch = batch_statistics(call, inputs);
+  if (!batch) return std::nullopt;
+  Stack made = call.outputs;
+  made[4] = made[4].toTensor() - batch->variance * (batch->momentum / (batch->count - 1));
+  return made;
+}
+
+// A batch counts for twice as much.
+std::optional<Stack> with_twice_the_momentum(const OperatorCall& call, const Stack& inputs) {
+  const auto batch = batch_statistics(call, inputs);
+  if (!batch || batch->momentum >= 1) return std::nullopt;
+  Stack made = call.outputs;
+  const at::Tensor of_batch[] = {batch->mean, batch->variance * (batch->count / (batch->count - 1))};
+  for (const std::size_t i : {0, 1}) {
+    const at::Tensor before = (made[3 + i].toTensor() - of_batch[i] * batch->momentum) / (1 - batch->momentum);
+    made[3 + i] = before * (1 - 2 * batch->momentum) + of_batch[i] * (2 * batch->momentum);
+  }
+  return made;
+}
+
 const std::vector<OperatorFaultKind>& kinds() {
   static const std::vector<std::string_view> kProducts = {"aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"};
   static const std::vector<std::string_view> kProductsAndDecay = {"aten::mm", "aten::bmm", "aten::addmm",
@@ -136,6 +175,8 @@ const std::vector<OperatorFaultKind>& kinds() {
       {"gelu_scale",         {"aten::gelu"},              true,       &with_scaled_input},
       {"softmax_scale",      {"aten::_softmax"},          true,       &with_scaled_input},
       {"order_and_decay",    kProductsAndDecay,           true,       &other_order_and_twice},
+      {"running_variance_biased", {"aten::native_batch_norm"}, true,  &with_biased_variance},
+      {"running_momentum",   {"aten::native_batch_norm"}, true,       &with_twice_the_momentum},
   };
   // clang-format on
   return kRows;

@@ -1,5 +1,6 @@
 #include "suites/worker/operator_hook.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <map>
 #include <memory>
@@ -70,15 +71,37 @@ bool overwrites_self(const std::string& name) {
   return false;
 }
 
+// LibTorch writes them through plain pointers: neither the schema nor a version counter tells.
+bool is_running_statistic(const std::string& name, const c10::Argument& argument) {
+  const bool is_backward = name.find("backward") != std::string::npos;
+  return !is_backward && (argument.name() == "running_mean" || argument.name() == "running_var");
+}
+
+bool says_whether_it_trains(const c10::Argument& argument) {
+  return argument.name() == "training" || argument.name() == "train" || argument.name() == "use_input_stats";
+}
+
+// What is written in place and returned is an output already.
+bool returns_what_it_writes(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.returns().begin(), schema.returns().end(), [](const c10::Argument& result) {
+    return result.alias_info() != nullptr && result.alias_info()->isWrite();
+  });
+}
+
 OperatorTraits traits_of(const at::RecordFunction& function, const std::string& name) {
   OperatorTraits traits;
   for (const char* prefix : {"aten::empty", "aten::new_empty", "aten::_empty", "aten::resize_", "aten::set_"}) {
     if (starts_with(name, prefix)) traits.leaves_memory_unwritten = true;
   }
   if (const auto schema = function.operator_schema()) {
+    const bool returns = returns_what_it_writes(*schema);
     for (const auto& argument : schema->arguments()) {
+      const bool is_statistic = is_running_statistic(name, argument);
+      const bool is_written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+      if (says_whether_it_trains(argument)) traits.fills_if = traits.changes.size();
       traits.overwrites.push_back(argument.is_out());
-      traits.changes.push_back(argument.alias_info() != nullptr && argument.alias_info()->isWrite());
+      traits.changes.push_back(is_written || is_statistic);
+      traits.fills.push_back(is_statistic || (is_written && !returns) ? argument.name() : "");
     }
     for (const auto& result : schema->returns()) {
       if (result.alias_info() != nullptr && !result.alias_info()->isWrite()) traits.shows_input = true;
@@ -86,6 +109,15 @@ OperatorTraits traits_of(const at::RecordFunction& function, const std::string& 
   }
   if (overwrites_self(name) && !traits.overwrites.empty()) traits.overwrites.front() = true;
   return traits;
+}
+
+// Behind the results: whoever looks at what a call has made sees them.
+void add_filled(OperatorCall& call) {
+  for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+    if (!call.is_filled(i)) continue;
+    call.outputs.push_back(call.inputs[i]);
+    call.filled.push_back(call.traits->fills[i]);
+  }
 }
 
 template <class Show>
@@ -133,6 +165,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   hook->running.pop_back();
   state.busy = true;
   call->outputs = function.outputs();
+  add_filled(*call);
   show(*hook, [&](OperatorListener& listener) { listener.ended(*call); });
   state.busy = false;
   if (--state.running == 0) hook->turn.unlock();
@@ -166,6 +199,12 @@ void OperatorHook::rethrow_failure() {
 OperatorPause::OperatorPause() : was_busy_(std::exchange(state_under_hook().busy, true)) {}
 
 OperatorPause::~OperatorPause() { state_under_hook().busy = was_busy_; }
+
+bool OperatorCall::is_filled(std::size_t argument) const {
+  if (traits == nullptr || argument >= traits->fills.size() || traits->fills[argument].empty()) return false;
+  const auto& trains = traits->fills_if;
+  return !trains || *trains >= inputs.size() || !inputs[*trains].isBool() || inputs[*trains].toBool();
+}
 
 void visit_tensors(const at::IValue& value, const std::function<void(const at::Tensor&)>& visit) {
   if (value.isTensor()) {

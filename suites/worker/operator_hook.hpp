@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ namespace reprobench {
 struct OperatorTraits {
   std::vector<bool> overwrites;          // by argument: written without being read, `out` of `sum.out`, self of `copy_`
   std::vector<bool> changes;             // by argument: written in any way
+  std::vector<std::string> fills;        // by argument: its name where it is written and not returned, the running
+                                         // statistics of a normalisation, whose schema does not tell of it
+  std::optional<std::size_t> fills_if;   // the argument `training` that says whether it does
   bool leaves_memory_unwritten = false;  // `empty` and its relatives
   bool shows_input = false;              // its result is its input, seen or laid out otherwise: `t`, `view`, `reshape`
 };
@@ -39,7 +43,10 @@ struct OperatorCall {
   std::int64_t index = 0;  // of its start, since the hook was set
   const OperatorTraits* traits = nullptr;
   std::vector<c10::IValue> inputs;
-  std::vector<c10::IValue> outputs;  // empty until it has ended
+  std::vector<c10::IValue> outputs;  // empty until it has ended; the arguments that it fills stand behind its results
+  std::vector<std::string> filled;   // their names
+
+  bool is_filled(std::size_t argument) const;
 };
 
 class OperatorListener {

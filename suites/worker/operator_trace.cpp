@@ -55,7 +55,7 @@ bool has_trait(const std::vector<bool>& traits, std::size_t argument) {
 
 OperatorTensor without_content(const at::Tensor& tensor) {
   const auto sizes = tensor.sizes();
-  return {dtype_name(tensor), {sizes.begin(), sizes.end()}, "", 0, {}};
+  return {dtype_name(tensor), {sizes.begin(), sizes.end()}, "", 0, {}, ""};
 }
 
 OperatorTensor with_content(const at::Tensor& tensor, TensorContent content) {
@@ -138,10 +138,12 @@ void OperatorTrace::add_inputs(OperatorRecord& record, const OperatorCall& call)
 
 void OperatorTrace::add_outputs(OperatorRecord& record, const OperatorCall& call) {
   const bool has_content = !call.traits->leaves_memory_unwritten && !call.traits->shows_input;
-  for (const at::IValue& value : call.outputs) {
-    visit_tensors(value, [&](const at::Tensor& tensor) {
+  const std::size_t results = call.outputs.size() - call.filled.size();
+  for (std::size_t place = 0; place < call.outputs.size(); ++place) {
+    visit_tensors(call.outputs[place], [&](const at::Tensor& tensor) {
       record.outputs.push_back(has_content ? with_content(tensor, contents_.fresh_content(tensor, running_.empty()))
                                            : without_content(tensor));
+      if (place >= results) record.outputs.back().argument = call.filled[place - results];
       makers_.returned(tensor, record.index, call.traits->shows_input);
     });
   }

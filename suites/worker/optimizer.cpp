@@ -70,6 +70,7 @@ class Adam final : public Optimizer {
   }
   bool has_epsilon() const override { return true; }
   void set_epsilon(double epsilon) override { settings_.epsilon = epsilon; }
+  void set_momentum(double momentum) override { settings_.beta1 = momentum; }
   bool decays(const ParameterSpec& parameter) const override { return weight_decay_ != 0 && rule_(parameter); }
 
  private:
@@ -127,6 +128,8 @@ class Sgd final : public Optimizer {
 
   void step(const Elements<float>& elements) const override { update_sgd(of_step(), elements); }
   void step(const Elements<double>& elements) const override { update_sgd(of_step(), elements); }
+
+  void set_momentum(double momentum) override { settings_.momentum = momentum; }
 
   bool decays(const ParameterSpec& parameter) const override {
     return settings_.weight_decay != 0 && settings_.decays(parameter);

@@ -62,6 +62,9 @@ class Optimizer {
   virtual bool has_epsilon() const { return false; }
   virtual void set_epsilon(double) {}
 
+  // For the fault `optimizer_momentum`: what a step keeps of the first thing that it keeps.
+  virtual void set_momentum(double) {}
+
   // Whether this parameter decays by the preset's rule.
   virtual bool decays(const ParameterSpec&) const { return false; }
 };

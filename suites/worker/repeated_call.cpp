@@ -76,9 +76,14 @@ CallStack call_again(const OperatorCall& call, CallStack arguments) {
   const c10::NoGradGuard no_grad;
   const c10::impl::ExcludeDispatchKeyGuard below_autograd(c10::autograd_dispatch_keyset);
   const c10::impl::ExcludeDispatchKeyGuard below_autocast(c10::autocast_dispatch_keyset);
+  CallStack filled;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (call.is_filled(i)) filled.push_back(arguments[i]);
+  }
   const Callee callee = in_any_precision(call, arguments);
   const auto handle = c10::Dispatcher::singleton().findSchemaOrThrow(callee.name, callee.overload.c_str());
   handle.callBoxed(&arguments);
+  arguments.insert(arguments.end(), filled.begin(), filled.end());
   return arguments;
 }
 
