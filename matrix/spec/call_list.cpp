@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/contract/call_policy.hpp"
 #include "matrix/contract/declared_call.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -81,6 +82,10 @@ void add_calls(ListDraft& list, const CallDraft& draft, Scope& scope) {
   for (const Values& row : rows) {
     try {
       DeclaredCall call = parse_call(canonical_call(draft.text, row));
+      if (const std::string refusal = refusal_of(call); !refusal.empty()) {
+        scope.diagnostics.error(draft.mark, "RB047", fmt::format("{} may not run: {}", call.name, refusal));
+        return;
+      }
       if (std::ranges::find(list.calls, call.text, &DeclaredCall::text) != list.calls.end()) {
         scope.diagnostics.error(draft.mark, "RB023", fmt::format("the list has {} twice", call.text));
       }

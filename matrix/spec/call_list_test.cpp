@@ -35,6 +35,16 @@ TEST_CASE("a list without `memory` allows each call one GiB", "[spec]") {
                                                                                                           << 30);
 }
 
+TEST_CASE("#41: a list that names a file or another library is refused where it stands", "[spec]") {
+  using Catch::Contains;
+  CHECK_THAT(calls_error(kListHead + "calls:\n  - call: from_file('/etc/passwd', false, 8)\n"),
+             Contains("mine.yaml:4:11: error[RB047]: from_file may not run: text is given by its argument's name"));
+  CHECK_THAT(calls_error(kListHead + "calls:\n  - {call: \"from_file(filename=F, shared=true)\", with: [{F: \"'x'\"}]}\n"),
+             Contains("error[RB047]"));
+  CHECK_THAT(calls_error(kListHead + "calls: [{call: 'quantized::mul(f32[2], f32[2])'}]\n"),
+             Contains("error[RB047]: quantized::mul may not run: `quantized::mul` is of another library"));
+}
+
 TEST_CASE("what is wrong with a list is said at its place", "[spec]") {
   using Catch::Contains;
   CHECK_THAT(calls_error(kListHead), Contains("required key `calls` is missing"));
