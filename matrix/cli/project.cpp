@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "matrix/exec/subprocess.hpp"
 #include "matrix/spec/own_files.hpp"
 #include "matrix/verdict/metrics.hpp"
 
@@ -115,18 +114,6 @@ StackCatalog Project::catalog() const {
     if (const auto capability = store.description(installed)) availability.knobs = capability->knobs;
   }
   return catalog;
-}
-
-std::string find_python_with(const std::string& module) {
-  const char* named = std::getenv("REPROBENCH_PYTHON");
-  for (const std::string& python :
-       {std::string(named != nullptr ? named : ""), find_in_path("python3"), std::string("/usr/bin/python3")}) {
-    if (python.empty()) continue;
-    SubprocessOptions probe;
-    probe.command = {python, "-c", "import " + module};
-    if (run_subprocess(probe).exit_code == 0) return python;
-  }
-  return "";
 }
 
 }  // namespace reprobench

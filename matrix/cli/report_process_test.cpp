@@ -3,23 +3,26 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/verb_fixture.hpp"
+#include "matrix/exec/python.hpp"
 
 namespace reprobench {
 namespace {
 
 // A `python3` that has every module and runs `body` as the generator.
 std::filesystem::path python(const SmallProject& project, const std::string& body) {
-  return written_file(project / "bin/python3", "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n" + body, /*is_program=*/true);
+  return written_file(project / "bin/python3", "#!/bin/sh\n[ \"$3\" = -c ] && exit 0\n" + body, /*is_program=*/true);
 }
 
-TEST_CASE("the generator is given the run, the project's reports and no leave to write byte code", "[cli]") {
+TEST_CASE("the generator is isolated, is given the run and the project's reports, and writes no byte code", "[cli]") {
   const SmallProject project;
   const Setting setting("REPROBENCH_PYTHON",
-                        python(project, "echo \"$@\"; echo \"$PYTHONPATH $PYTHONDONTWRITEBYTECODE $KEPT\"").string());
-  const Setting kept("KEPT", "kept");
+                        python(project, "echo \"$@\"; echo \"$PWD $PYTHONPATH $CANARY $LANG\"").string());
+  const Setting canary("CANARY", "passed on");
+  const Setting path("PYTHONPATH", "/elsewhere");
+  const Setting language("LANG", "C.UTF-8");
   const ReportOutcome report = write_reports(project.project(), "/the/run");
   CHECK(report.problem.empty());
-  CHECK(report.paths == "-m reprobench_report /the/run\n" + (project.root() / "reports").string() + " 1 kept\n");
+  CHECK(report.paths == "-I -B " + (project.root() / "reports").string() + " /the/run\n/   C.UTF-8\n");
 }
 
 TEST_CASE("of a generator that fails the last line is said", "[cli]") {
@@ -41,7 +44,7 @@ TEST_CASE("python is the one that is named, else the first on PATH, that has the
   const std::string named = python(project, "exit 0").string();
   const Setting path("PATH", (project / "elsewhere").string());
   const std::string on_path =
-      written_file(project / "elsewhere/python3", "#!/bin/sh\n[ \"$1 $2\" = '-c import only_here' ]\n", true).string();
+      written_file(project / "elsewhere/python3", "#!/bin/sh\n[ \"$3 $4\" = '-c import only_here' ]\n", true).string();
   {
     const Setting setting("REPROBENCH_PYTHON", named);
     CHECK(find_python_with("only_here") == named);

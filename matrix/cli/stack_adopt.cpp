@@ -29,7 +29,7 @@ TorchPlace find_place(const AdoptOptions& options) {
   if (!options.libtorch.empty()) return torch_in_folder(options.libtorch);
   if (!options.python.empty()) return torch_of_python(options.python);
   const char* active = std::getenv("VIRTUAL_ENV");
-  return torch_of_python(active != nullptr && *active != '\0' ? std::string(active) + "/bin/python3" : "python3");
+  return torch_of_python(active != nullptr && *active != '\0' ? (std::filesystem::absolute(active) / "bin/python3").string() : "python3");
 }
 
 std::vector<std::string> folders_of_variable(const char* name) {

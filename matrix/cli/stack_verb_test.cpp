@@ -2,6 +2,7 @@
 #include "ci/catch.hpp"
 #include "matrix/cli/preflight.hpp"
 #include "matrix/cli/verb_fixture.hpp"
+#include "matrix/exec/python.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/detect_host.hpp"

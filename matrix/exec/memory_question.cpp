@@ -12,6 +12,7 @@
 
 #include "matrix/contract/document/text_writer.hpp"
 #include "matrix/exec/kept_predictions.hpp"
+#include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/subprocess.hpp"
 
 namespace reprobench {
@@ -89,7 +90,7 @@ std::vector<AttemptMemory> asked_now(const nlohmann::json& questions, const Work
   SubprocessOptions options;
   options.command = worker.command;
   options.command.insert(options.command.end(), {"predict", file.path().string()});
-  options.environment = inherited_environment();
+  options.environment = helper_environment();
   for (const auto& [name, value] : worker.environment) (*options.environment)[name] = value;
   options.timeout = kTimeout;
   options.capture_bytes = kMostBytes;
