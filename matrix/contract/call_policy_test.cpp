@@ -36,10 +36,10 @@ TEST_CASE("#41: a call is of no library but ATen and prims", "[contract]") {
                            "quantized::linear(f32[2])", "prim::RaiseException(f32[2])", "torch::load(f32[2])",
                            "::relu(f32[2])", "aten2::relu(f32[2])"}) {
     CHECK_THAT(refusal_of([&] {
-      DeclaredCall declared = parse_call("relu(f32[2])");
-      declared.name = std::string(call).substr(0, std::string(call).find('('));
-      return declared;
-    }()),
+                 DeclaredCall declared = parse_call("relu(f32[2])");
+                 declared.name = std::string(call).substr(0, std::string(call).find('('));
+                 return declared;
+               }()),
                Catch::Contains("another library"));
   }
 }

@@ -7,7 +7,8 @@
 namespace reprobench {
 namespace {
 
-constexpr std::string_view kOfEveryHelper[] = {"HOME", "LANG", "LC_*", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER", "XDG_*"};
+constexpr std::string_view kOfEveryHelper[] = {"HOME",   "LANG", "LC_*", "LOGNAME", "PATH",
+                                               "TMPDIR", "TZ",   "USER", "XDG_*"};
 
 bool names(std::string_view pattern, std::string_view variable) {
   return pattern.ends_with('*') ? variable.starts_with(pattern.substr(0, pattern.size() - 1)) : variable == pattern;

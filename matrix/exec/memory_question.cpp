@@ -11,8 +11,9 @@
 #include <unistd.h>
 
 #include "matrix/contract/document/text_writer.hpp"
-#include "matrix/exec/kept_predictions.hpp"
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/exec/helper_environment.hpp"
+#include "matrix/exec/kept_predictions.hpp"
 #include "matrix/exec/subprocess.hpp"
 
 namespace reprobench {
@@ -100,7 +101,7 @@ std::vector<AttemptMemory> asked_now(const nlohmann::json& questions, const Work
     return {};
   }
   try {
-    const nlohmann::json answer = nlohmann::json::parse(result.out, nullptr, false);
+    const nlohmann::json answer = json_or_discarded(result.out);
     if (answer.is_discarded()) throw ContractError("no JSON");
     MemoryPredictions predictions = memory_predictions_from_json(answer);
     if (predictions.needs.size() == questions.size()) return std::move(predictions.needs);

@@ -17,9 +17,9 @@ namespace {
 class PlantedModules {
  public:
   PlantedModules() : stood_in_(std::filesystem::current_path()) {
-    for (const char* name : {"argparse", "csv", "importlib", "jinja2", "json", "markupsafe", "math", "os", "pathlib",
-                             "pip", "re", "reprobench_report", "site", "sitecustomize", "tempfile", "typing",
-                             "usercustomize"}) {
+    for (const char* name :
+         {"argparse", "csv", "importlib", "jinja2", "json", "markupsafe", "math", "os", "pathlib", "pip", "re",
+          "reprobench_report", "site", "sitecustomize", "tempfile", "typing", "usercustomize"}) {
       std::ofstream(folder_.path / (std::string(name) + ".py"))
           << "open('" << canary().string() << "', 'a').write('" << name << "')\n";
     }
@@ -45,7 +45,8 @@ TEST_CASE("#41: no module that lies where one stands is imported by a Python of 
   for (const char* module : {"json", "pip", "jinja2", "argparse"}) find_python_with(module);
   const std::string python = find_python_with("sys");
   REQUIRE_FALSE(python.empty());
-  const auto result = run_subprocess(isolated_python(python, {"-c", "import json, argparse, typing, re; print('ran')"}));
+  const auto result =
+      run_subprocess(isolated_python(python, {"-c", "import json, argparse, typing, re; print('ran')"}));
   CHECK(result.out == "ran\n");
   run_subprocess(isolated_python(python, {"-m", "pip", "--version"}));
   CHECK_FALSE(std::filesystem::exists(planted.canary()));

@@ -16,7 +16,7 @@ struct SubprocessOptions {
   std::vector<std::string> command;                                 // its first word is a path
   std::optional<std::map<std::string, std::string>> environment{};  // nothing: that of helper_environment()
   std::string working_directory = "/";
-  std::chrono::milliseconds timeout{0};                             // 0: none
+  std::chrono::milliseconds timeout{0};  // 0: none
   // reprobench-shepherd: the command and all it started end when this process ends, even by SIGKILL. Empty: they may
   // outlive it.
   std::string shepherd{};

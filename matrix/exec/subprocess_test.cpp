@@ -76,7 +76,8 @@ TEST_CASE("a subprocess gets the folder and the variables it is told, and no des
                       .working_directory = "/usr"});
   CHECK(told.out == "/usr\nONE=1\nPATH=/usr/bin:/bin\n4\n");  // 0 to 2, and the folder that ls reads
   setenv("REPROBENCH_TEST_INHERITED", "yes", 1);
-  const auto untold = run_subprocess({.command = {"/bin/sh", "-c", "pwd; echo \"$REPROBENCH_TEST_INHERITED\" ${PATH:+found}"}});
+  const auto untold =
+      run_subprocess({.command = {"/bin/sh", "-c", "pwd; echo \"$REPROBENCH_TEST_INHERITED\" ${PATH:+found}"}});
   CHECK(untold.out == "/\n found\n");
   CHECK(inherited_environment().at("REPROBENCH_TEST_INHERITED") == "yes");
   unsetenv("REPROBENCH_TEST_INHERITED");

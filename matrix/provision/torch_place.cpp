@@ -11,6 +11,7 @@
 #include <glob.h>
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/provision_error.hpp"
@@ -31,8 +32,8 @@ print(json.dumps({"version": "%d.%d" % sys.version_info[:2], "prefix": sys.prefi
                   "path": sys.path}))
 )";
 
-constexpr std::string_view kOfEnvironments[] = {"CONDA_*", "LD_LIBRARY_PATH", "PYENV_*", "PYTHONHOME", "PYTHONPATH",
-                                                "VIRTUAL_ENV"};
+constexpr std::string_view kOfEnvironments[] = {"CONDA_*",    "LD_LIBRARY_PATH", "PYENV_*",
+                                                "PYTHONHOME", "PYTHONPATH",      "VIRTUAL_ENV"};
 
 // Where a PyTorch may lie below a prefix, and the folder of its headers from there.
 struct Layout {
@@ -102,7 +103,7 @@ TorchPlace torch_of_python(const std::string& python) {
   options.environment = helper_environment(kOfEnvironments);
   options.timeout = std::chrono::seconds(30);
   const SubprocessResult result = run_subprocess(options);
-  const nlohmann::json answer = nlohmann::json::parse(result.out, nullptr, false);
+  const nlohmann::json answer = json_or_discarded(result.out);
   if (result.exit_code != 0 || !answer.is_object()) {
     throw ProvisionError(fmt::format("{} cannot be asked for its PyTorch (exit code {}){}{}; is it a Python 3?",
                                      program, result.exit_code, result.err.empty() ? "" : ": ",

@@ -59,10 +59,26 @@ int build_jobs() {
 }
 
 // Where a compiler finds headers, libraries and its own parts, and what CMake, its generator and ccache are told.
-constexpr std::string_view kOfCompilers[] = {
-    "CC",         "CXX",      "CFLAGS",     "CXXFLAGS",      "CPPFLAGS",  "LDFLAGS",       "CPATH",
-    "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "LD_LIBRARY_PATH", "COMPILER_PATH", "GCC_*", "CCACHE_*",
-    "CMAKE_*",    "MAKEFLAGS", "NINJA_STATUS", "PKG_CONFIG_*", "SOURCE_DATE_EPOCH", "REPROBENCH_*"};
+constexpr std::string_view kOfCompilers[] = {"CC",
+                                             "CXX",
+                                             "CFLAGS",
+                                             "CXXFLAGS",
+                                             "CPPFLAGS",
+                                             "LDFLAGS",
+                                             "CPATH",
+                                             "C_INCLUDE_PATH",
+                                             "CPLUS_INCLUDE_PATH",
+                                             "LIBRARY_PATH",
+                                             "LD_LIBRARY_PATH",
+                                             "COMPILER_PATH",
+                                             "GCC_*",
+                                             "CCACHE_*",
+                                             "CMAKE_*",
+                                             "MAKEFLAGS",
+                                             "NINJA_STATUS",
+                                             "PKG_CONFIG_*",
+                                             "SOURCE_DATE_EPOCH",
+                                             "REPROBENCH_*"};
 
 std::vector<std::string> configure_command(const std::string& cmake, const WorkerBuild& build) {
   const std::filesystem::path out = build.build_folder / "bin";

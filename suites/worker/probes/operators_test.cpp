@@ -141,16 +141,16 @@ TEST_CASE("what LibTorch refuses and what needs more memory than allowed is not 
   CHECK(all[1].call->end == CallEnd::ran);
 }
 
-TEST_CASE("#41: a call that reaches beyond tensors is refused by the operator's schema, and touches no file", "[probe]") {
+TEST_CASE("#41: a call that reaches beyond tensors is refused by the operator's schema, and touches no file",
+          "[probe]") {
   const TemporaryFolder folder;
   const auto canary = folder.path() / "canary";
   const std::string quoted = "'" + canary.string() + "'";
   for (const std::string& call :
        {"from_file(" + quoted + ", true, 25)", "from_file(filename=" + quoted + ", shared=true, size=25)",
         "from_file(approximate=" + quoted + ", true, 25)", std::string("zeros([2], device='f32')"),
-        std::string("zeros([2], device=1)"), std::string("record_stream(f32[2], 0)"),
-        std::string("_print(s='tanh')"), std::string("set_.source_Storage(f32[2], 0)"),
-        std::string("profiler::_record_function_enter(name='tanh')")}) {
+        std::string("zeros([2], device=1)"), std::string("record_stream(f32[2], 0)"), std::string("_print(s='tanh')"),
+        std::string("set_.source_Storage(f32[2], 0)"), std::string("profiler::_record_function_enter(name='tanh')")}) {
     CAPTURE(call);
     const ProbeMeasurement refused = only_call(call);
     CHECK(refused.call->end == CallEnd::refused);
