@@ -99,7 +99,15 @@ std::map<std::string, SuiteSpec> Project::suites() const {
   return suites;
 }
 
-StackFiles Project::stack_files() const { return read_stack_files(from_here(root_ / "matrix" / "stacks")); }
+StackFiles Project::stack_files() const {
+  StackFiles files = read_stack_files(from_here(root_ / "matrix" / "stacks"));
+  // Whose lock cannot be read, nobody can tell whether it is installed; the others are not its affair.
+  for (auto& [name, spec] : files.stacks) {
+    if (auto error = find_lock_error(spec)) files.broken.emplace(name, std::move(*error));
+  }
+  for (const auto& [name, broken] : files.broken) files.stacks.erase(name);
+  return files;
+}
 
 CompatFacts Project::facts() const { return load_compat_facts(root_ / "matrix" / "facts" / "compat-facts.json"); }
 

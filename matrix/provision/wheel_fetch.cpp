@@ -143,8 +143,7 @@ std::string wrong_hash(const LockedWheel& wheel, const std::string& got) {
 }
 
 std::vector<std::string> pip_arguments(const LockedWheel& wheel, const std::string& python,
-                                       const std::filesystem::path& requirements,
-                                       const std::filesystem::path& folder) {
+                                       const std::filesystem::path& requirements, const std::filesystem::path& folder) {
   const WheelTags tags = tags_of(wheel.file);
   std::vector<std::string> command = {"-u",  // its last words are seen when it is killed
                                       "-m",
