@@ -1,6 +1,14 @@
 // The report generator as a process: what it is told, and what is said when it fails or nothing can run it.
 #include "matrix/cli/report_process.hpp"
 
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "ci/catch.hpp"
 #include "matrix/cli/verb_fixture.hpp"
 #include "matrix/exec/python.hpp"
@@ -23,6 +31,28 @@ TEST_CASE("the generator is isolated, is given the run and the project's reports
   const ReportOutcome report = write_reports(project.project(), "/the/run");
   CHECK(report.problem.empty());
   CHECK(report.paths == "-I -B " + (project.root() / "reports").string() + " /the/run\n/   C.UTF-8\n");
+}
+
+TEST_CASE("#41: a generator ends with its coordinator, even by SIGKILL", "[cli][process]") {
+  const SmallProject project;
+  const std::filesystem::path said = project / "pid";
+  const Setting setting("REPROBENCH_PYTHON",
+                        python(project, "echo $$ >'" + said.string() + "'\nexec sleep 100\n").string());
+  const pid_t coordinator = fork();
+  if (coordinator == 0) {
+    write_reports(project.project(), "/the/run");
+    _exit(0);
+  }
+  const auto comes_true = [](const auto& condition) {
+    for (int i = 0; i < 200 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return condition();
+  };
+  pid_t generator = 0;
+  REQUIRE(comes_true([&] { return (std::ifstream(said) >> generator) && generator > 0; }));
+  CHECK(kill(generator, 0) == 0);
+  kill(coordinator, SIGKILL);
+  waitpid(coordinator, nullptr, 0);
+  CHECK(comes_true([&] { return kill(generator, 0) != 0; }));
 }
 
 TEST_CASE("of a generator that fails the last line is said", "[cli]") {
