@@ -126,6 +126,7 @@ TEST_CASE("a mistyped stack is told its nearest name, whatever became of the new
   const Workplace place;
   const fs::path run = place / "store/runs/r-20261121-101502-7f3a";
   fs::create_directories(run);
+  std::ofstream(run / "run.json") << "{}";
   const std::string plan = GENERATE("", "{", "{}");
   if (!plan.empty()) std::ofstream(run / "plan.json") << plan;
   const auto result = call({kBinary, "--store", place / "store", "compare", "torch-2.8.0-cu12", "torch-2.9.0-cu128"});

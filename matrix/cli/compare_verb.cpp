@@ -127,7 +127,9 @@ class Comparer {
       for (const auto& [a, b] : pairs) needed.insert({a.request.stack, b.request.stack});
     }
     if (needed.empty()) return {};
-    return worker_commands(needed, project_, given_workers(options_.workers));
+    const auto given = given_workers(options_.workers);
+    require_known_stacks(given, project_);
+    return worker_commands(needed, project_, given);
   }
 
   SidePair fresh_pair(Replays& replays) const {
@@ -195,6 +197,10 @@ class Comparer {
   void finish(const std::vector<CellComparison>& comparisons, const StoredPairs& found) const {
     if (options_.keep) terminal_.log(fmt::format("replays are in {}\n", (project_.store() / "replays").string()));
     if (!is_run_ || !measured_.cell.empty()) return;  // one cell's would take the place of the others in the report
+    if (is_read_only(measured_.folder)) {
+      terminal_.log(fmt::format("not kept for the report: {} can only be read\n", measured_.folder.string()));
+      return;
+    }
     write_file_atomically(measured_.folder / "comparisons.json",
                           to_json(comparisons, found.without_partner).dump(1) + "\n");
     const ReportOutcome report = write_reports(project_, measured_.folder);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/evidence/cell_partner.hpp"
@@ -24,7 +25,7 @@ Contents contents_of(const RunCells& cells) {
   Contents found;
   std::vector<std::string> slugs;
   bool is_known = cells.cell.empty();
-  const auto document = nlohmann::json::parse(read_file(cells.folder / "plan.json"), nullptr, false);
+  const auto document = json_or_discarded(read_file(cells.folder / "plan.json"));
   if (document.is_discarded()) throw StoreError((cells.folder / "plan.json").string() + " is not JSON");
   for (const PlannedCell& planned : plan_from_json(document).cells) {
     slugs.push_back(planned.cell.slug);

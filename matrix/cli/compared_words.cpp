@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/stored_runs.hpp"
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/plan/plan_json.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -21,7 +22,7 @@ NewestCells cells_of_newest_run(const std::filesystem::path& store) {
   NewestCells newest;
   if (stored_run_names(store).empty()) return newest;
   try {
-    const auto plan = nlohmann::json::parse(read_file(find_run(store, "") / "plan.json"));
+    const auto plan = json_or_discarded(read_file(find_run(store, "") / "plan.json"));
     for (const PlannedCell& planned : plan_from_json(plan).cells) {
       newest.cells.push_back({planned.cell.request.cell_id, planned.cell.slug});
     }

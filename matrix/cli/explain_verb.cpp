@@ -6,9 +6,11 @@
 
 #include "matrix/cli/comparison_text.hpp"
 #include "matrix/cli/printed_documents.hpp"
+#include "matrix/cli/store_option.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verb.hpp"
 #include "matrix/contract/document/reader.hpp"
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/plain_text.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -144,7 +146,7 @@ std::string measurement_text(const RepeatedMeasurement& repeated) {
   return text;
 }
 
-std::string cell_text(const CellVerdict& cell) {
+std::string cell_text(const CellVerdict& cell, const std::string& store) {
   std::string text = fmt::format("{}  {}\n", cell.cell_id, cell.slug);
   text += fmt::format("{} · {}: {}\n", to_string(cell.outcome), cell.reason, cell.sentence);
   if (cell.reference_cell_id) text += fmt::format("compared with cell {}\n", *cell.reference_cell_id);
@@ -158,7 +160,7 @@ std::string cell_text(const CellVerdict& cell) {
   for (const CheckResult& check : cell.checks) text += check_text(check);
   if (!cell.measurements.empty()) text += "measurements\n";
   for (const RepeatedMeasurement& measurement : cell.measurements) text += measurement_text(measurement);
-  return text + fmt::format("reproduce: {}\n", cell.reproduce);
+  return text + fmt::format("reproduce: {}\n", in_store(cell.reproduce, store));
 }
 
 // What `compare RUN` found of the cell and left beside the verdict, which does not rest on it.
@@ -168,7 +170,7 @@ std::string comparisons_text(const std::filesystem::path& run_folder, const std:
   if (!std::filesystem::exists(file)) return "";
   std::string text;
   try {
-    const json document = json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+    const json document = json_or_discarded(read_file(file));
     for (const CellComparison& comparison : comparisons_from_json(in_plain_lines(document))) {
       if (comparison.measured == cell) text += to_text(comparison, terminal);
     }
@@ -197,7 +199,7 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
     return told;
   }
   const auto cell = read_document<CellVerdict>(in_plain_lines(written(explained.cell)));
-  std::string text = fmt::format("run {}\n", explained.run) + cell_text(cell);
+  std::string text = fmt::format("run {}\n", explained.run) + cell_text(cell, context.store);
   const std::string name = fmt::format("{}:{}", verdict.info.run_id, cell.cell_id);
   if (options.check.empty()) text += comparisons_text(run_folder, name, context.terminal);
   context.terminal.out(text);

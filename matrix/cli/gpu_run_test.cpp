@@ -61,6 +61,8 @@ struct GpuHost {
     SubprocessOptions options;
     options.command = {REPROBENCH_BINARY_DIR "/reprobench", "--store", machine.folder / "store"};
     options.command.insert(options.command.end(), arguments.begin(), arguments.end());
+    options.environment = inherited_environment();
+    options.working_directory = std::filesystem::current_path();
     options.timeout = std::chrono::minutes(5);
     return run_subprocess(options);
   }

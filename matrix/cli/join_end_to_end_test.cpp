@@ -46,6 +46,7 @@ class Launch {
     SubprocessOptions options;
     options.command = words;
     options.environment = inherited_environment();
+    options.working_directory = std::filesystem::current_path();
     for (const auto& [name, value] : variables) (*options.environment)[name] = value;
     options.timeout = std::chrono::minutes(2);
     return run_subprocess(options);

@@ -78,6 +78,7 @@ TEST_CASE("what lint prints is at most 80 columns wide, but for long words", "[e
     std::filesystem::copy_file(kConfigurations + file, place / "ds.json",
                                std::filesystem::copy_options::overwrite_existing);
     SubprocessOptions options;
+    options.environment = inherited_environment();
     options.command = {
         "/bin/sh", "-c",
         "cd '" + (place / "").string() + "' && '" + kBinary + "' lint ds.json --params 7B --world-size 8"};

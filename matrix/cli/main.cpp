@@ -16,6 +16,7 @@
 #include "matrix/contract/version.hpp"
 #include "matrix/inquiry/replays.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/spec/input_text.hpp"
 #include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {
@@ -143,6 +144,13 @@ std::vector<std::string> with_help_as_option(int argc, char** argv) {
   return words;
 }
 
+// Documents that repeat an argument are UTF-8.
+void require_utf8(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (!is_utf8(argv[i])) throw UsageError(fmt::format("argument {} is not UTF-8: {}", i, plain_line(argv[i])));
+  }
+}
+
 int run(int argc, char** argv) {
   Context context;
   context.command_line.assign(argv, argv + argc);
@@ -171,12 +179,16 @@ int run(int argc, char** argv) {
     actions[sub] = verb.declare(*sub, context);
   }
   try {
+    require_utf8(argc, argv);
     app.parse(with_help_as_option(argc, argv));
   } catch (const CLI::Success& asked_for_help) {
     std::ostringstream help;
     const int code = app.exit(asked_for_help, help, help);
     context.terminal.out(help.str());
     return static_cast<int>(written_well(context.terminal, static_cast<ExitCode>(code)));
+  } catch (const UsageError& error) {
+    context.terminal.error(fmt::format("reprobench: {}\n", error.what()));
+    return static_cast<int>(ExitCode::usage);
   } catch (const CLI::ParseError& error) {
     context.terminal.error(fmt::format("reprobench: {}; see `reprobench --help`\n", parse_problem(app, error)));
     return static_cast<int>(ExitCode::usage);

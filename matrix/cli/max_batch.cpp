@@ -73,7 +73,9 @@ ExitCode max_batch(const MaxBatchOptions& options, const Context& context) {
   fit.available_source = options.memory.empty() ? "free" : "--memory";
   fit.wished_batch = options.batch_size;
   fit.stack = options.stack.empty() ? any_installed_stack(project) : options.stack;
-  const WorkerCommand worker = worker_commands({fit.stack}, project, given_workers(options.workers)).at(fit.stack);
+  const auto given = given_workers(options.workers);
+  require_known_stacks(given, project);
+  const WorkerCommand worker = worker_commands({fit.stack}, project, given).at(fit.stack);
   fit.model = options.model;
   fit.preset = preset_named(capability_of(fit.stack, project), options.model, options.preset).name;
   fit = fitted(std::move(fit), by_worker(fit, worker));

@@ -143,7 +143,8 @@ ExitCode merge(const MergeOptions& options, Context& context) {
   if (options.json) {
     terminal.out_document(to_json(*verdict));
   } else {
-    terminal.out(verdict_text(*verdict, folder, terminal, terminal.paint(hosts_text(merge.plan), Style::dim)));
+    terminal.out(
+        verdict_text(*verdict, folder, terminal, terminal.paint(hosts_text(merge.plan), Style::dim), context.store));
   }
   if (!options.no_report) {
     const ReportOutcome report = write_reports(project, folder);

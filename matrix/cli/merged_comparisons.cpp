@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/record/run_directory.hpp"
 
@@ -38,7 +39,7 @@ MergedComparisons merged_comparisons(const RunMerge& merge, const std::vector<Me
     const std::filesystem::path file = std::filesystem::path(source.run.folder) / "comparisons.json";
     if (!std::filesystem::exists(file)) continue;
     try {
-      const auto document = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+      const auto document = json_or_discarded(read_file(file));
       for (CellComparison& comparison : comparisons_from_json(document)) {
         const auto measured = ids.find(comparison.measured);
         const auto expected = ids.find(comparison.expected);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "matrix/cli/gpu_situation_probe.hpp"
+#include "matrix/exec/python.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/detect_host.hpp"

@@ -25,6 +25,35 @@ TEST_CASE("a store that cannot be made ends with 5 before anything is launched",
   CHECK(call(place.run_command("smoke", "ok")).exit_code == 5);
 }
 
+TEST_CASE("#41: an argument that is not UTF-8 is a usage error, and is shown without its bytes", "[e2e]") {
+  const auto result = call({REPROBENCH_BINARY_DIR "/reprobench", "plan", "--matrix", "m\xff.yaml"});
+  CHECK(result.exit_code == 2);
+  CHECK_THAT(result.err, Catch::Contains("argument 3 is not UTF-8: m?.yaml"));
+}
+
+TEST_CASE("#41: a store that can only be read is listed, compared and reported elsewhere", "[e2e]") {
+  const Workplace place;
+  REQUIRE(call(place.run_command("smoke", "ok")).exit_code == 0);
+  const std::string store = (place / "store").string();
+  const auto in_mount = [&](const std::string& command) {
+    const std::string script = "mount --bind '" + store + "' '" + store + "' && mount -o remount,ro,bind '" + store +
+                               "' || exit 99; exec " REPROBENCH_BINARY_DIR "/reprobench --store '" + store + "' " +
+                               command;
+    return call({"/usr/bin/unshare", "--mount", "/bin/sh", "-c", script});
+  };
+  const auto listed = in_mount("list runs");
+  if (listed.exit_code == 1 || listed.exit_code == 99 || listed.exit_code == 127) {
+    WARN("no mount of one's own can be made here");
+    return;
+  }
+  const std::string run = place.run_folder().filename();
+  CHECK(listed.exit_code == 0);
+  CHECK_THAT(listed.out, Catch::Contains(run));
+  CHECK_THAT(in_mount("compare " + run).err, Catch::Contains("can only be read"));
+  CHECK(in_mount("report --to '" + (place / "reports").string() + "'").exit_code == 0);
+  CHECK(fs::exists(place / "reports/report.html"));
+}
+
 TEST_CASE("output to a pipe has no escape sequences", "[e2e]") {
   const Workplace place;
   const auto result = call(place.run_command("smoke", "crash=11"));

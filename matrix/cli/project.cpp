@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "matrix/exec/subprocess.hpp"
 #include "matrix/spec/own_files.hpp"
 #include "matrix/verdict/metrics.hpp"
 
@@ -100,7 +99,15 @@ std::map<std::string, SuiteSpec> Project::suites() const {
   return suites;
 }
 
-StackFiles Project::stack_files() const { return read_stack_files(from_here(root_ / "matrix" / "stacks")); }
+StackFiles Project::stack_files() const {
+  StackFiles files = read_stack_files(from_here(root_ / "matrix" / "stacks"));
+  // Whose lock cannot be read, nobody can tell whether it is installed; the others are not its affair.
+  for (auto& [name, spec] : files.stacks) {
+    if (auto error = find_lock_error(spec)) files.broken.emplace(name, std::move(*error));
+  }
+  for (const auto& [name, broken] : files.broken) files.stacks.erase(name);
+  return files;
+}
 
 CompatFacts Project::facts() const { return load_compat_facts(root_ / "matrix" / "facts" / "compat-facts.json"); }
 
@@ -115,18 +122,6 @@ StackCatalog Project::catalog() const {
     if (const auto capability = store.description(installed)) availability.knobs = capability->knobs;
   }
   return catalog;
-}
-
-std::string find_python_with(const std::string& module) {
-  const char* named = std::getenv("REPROBENCH_PYTHON");
-  for (const std::string& python :
-       {std::string(named != nullptr ? named : ""), find_in_path("python3"), std::string("/usr/bin/python3")}) {
-    if (python.empty()) continue;
-    SubprocessOptions probe;
-    probe.command = {python, "-c", "import " + module};
-    if (run_subprocess(probe).exit_code == 0) return python;
-  }
-  return "";
 }
 
 }  // namespace reprobench

@@ -42,7 +42,4 @@ class Project {
   StackStore stack_store_;  // its copies read the worker's sources once between them
 };
 
-// First python3 that can import `module`: $REPROBENCH_PYTHON, python3 on PATH, /usr/bin/python3. Empty if none can.
-std::string find_python_with(const std::string& module);
-
 }  // namespace reprobench

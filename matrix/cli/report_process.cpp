@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/exec/subprocess.hpp"
+#include "matrix/exec/python.hpp"
 
 namespace reprobench {
 namespace {
@@ -16,14 +16,14 @@ std::string last_line(const std::string& text) {
 
 }  // namespace
 
-ReportOutcome write_reports(const Project& project, const std::filesystem::path& run_folder) {
+ReportOutcome write_reports(const Project& project, const std::filesystem::path& run_folder,
+                            const std::filesystem::path& to) {
   const std::string python = find_python_with("jinja2");
   if (python.empty()) return {"", "no python3 with jinja2 was found; install python3-jinja2, then `reprobench report`"};
-  SubprocessOptions options;
-  options.command = {python, "-m", "reprobench_report", run_folder};
-  options.environment = inherited_environment();
-  (*options.environment)["PYTHONPATH"] = project.root() / "reports";
-  (*options.environment)["PYTHONDONTWRITEBYTECODE"] = "1";
+  SubprocessOptions options =
+      isolated_python(python, {project.root() / "reports", std::filesystem::absolute(run_folder).string()});
+  if (!to.empty()) options.command.insert(options.command.end(), {"--out", std::filesystem::absolute(to).string()});
+  options.shepherd = project.shepherd();
   const SubprocessResult result = run_subprocess(options);
   if (result.exit_code != 0) {
     return {"", fmt::format("the report generator ended with {}: {}", result.exit_code, last_line(result.err))};

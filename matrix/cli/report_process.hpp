@@ -13,6 +13,8 @@ struct ReportOutcome {
   std::string problem;  // empty unless it could not be made
 };
 
-ReportOutcome write_reports(const Project& project, const std::filesystem::path& run_folder);
+// `to`: the folder they are written into; empty: RUN/report.
+ReportOutcome write_reports(const Project& project, const std::filesystem::path& run_folder,
+                            const std::filesystem::path& to = {});
 
 }  // namespace reprobench

@@ -1,25 +1,58 @@
 // The report generator as a process: what it is told, and what is said when it fails or nothing can run it.
 #include "matrix/cli/report_process.hpp"
 
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "ci/catch.hpp"
 #include "matrix/cli/verb_fixture.hpp"
+#include "matrix/exec/python.hpp"
 
 namespace reprobench {
 namespace {
 
 // A `python3` that has every module and runs `body` as the generator.
 std::filesystem::path python(const SmallProject& project, const std::string& body) {
-  return written_file(project / "bin/python3", "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n" + body, /*is_program=*/true);
+  return written_file(project / "bin/python3", "#!/bin/sh\n[ \"$3\" = -c ] && exit 0\n" + body, /*is_program=*/true);
 }
 
-TEST_CASE("the generator is given the run, the project's reports and no leave to write byte code", "[cli]") {
+TEST_CASE("the generator is isolated, is given the run and the project's reports, and writes no byte code", "[cli]") {
   const SmallProject project;
   const Setting setting("REPROBENCH_PYTHON",
-                        python(project, "echo \"$@\"; echo \"$PYTHONPATH $PYTHONDONTWRITEBYTECODE $KEPT\"").string());
-  const Setting kept("KEPT", "kept");
+                        python(project, "echo \"$@\"; echo \"$PWD $PYTHONPATH $CANARY $LANG\"").string());
+  const Setting canary("CANARY", "passed on");
+  const Setting path("PYTHONPATH", "/elsewhere");
+  const Setting language("LANG", "C.UTF-8");
   const ReportOutcome report = write_reports(project.project(), "/the/run");
   CHECK(report.problem.empty());
-  CHECK(report.paths == "-m reprobench_report /the/run\n" + (project.root() / "reports").string() + " 1 kept\n");
+  CHECK(report.paths == "-I -B " + (project.root() / "reports").string() + " /the/run\n/   C.UTF-8\n");
+}
+
+TEST_CASE("#41: a generator ends with its coordinator, even by SIGKILL", "[cli][process]") {
+  const SmallProject project;
+  const std::filesystem::path said = project / "pid";
+  const Setting setting("REPROBENCH_PYTHON",
+                        python(project, "echo $$ >'" + said.string() + "'\nexec sleep 100\n").string());
+  const pid_t coordinator = fork();
+  if (coordinator == 0) {
+    write_reports(project.project(), "/the/run");
+    _exit(0);
+  }
+  const auto comes_true = [](const auto& condition) {
+    for (int i = 0; i < 200 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return condition();
+  };
+  pid_t generator = 0;
+  REQUIRE(comes_true([&] { return (std::ifstream(said) >> generator) && generator > 0; }));
+  CHECK(kill(generator, 0) == 0);
+  kill(coordinator, SIGKILL);
+  waitpid(coordinator, nullptr, 0);
+  CHECK(comes_true([&] { return kill(generator, 0) != 0; }));
 }
 
 TEST_CASE("of a generator that fails the last line is said", "[cli]") {
@@ -41,7 +74,7 @@ TEST_CASE("python is the one that is named, else the first on PATH, that has the
   const std::string named = python(project, "exit 0").string();
   const Setting path("PATH", (project / "elsewhere").string());
   const std::string on_path =
-      written_file(project / "elsewhere/python3", "#!/bin/sh\n[ \"$1 $2\" = '-c import only_here' ]\n", true).string();
+      written_file(project / "elsewhere/python3", "#!/bin/sh\n[ \"$3 $4\" = '-c import only_here' ]\n", true).string();
   {
     const Setting setting("REPROBENCH_PYTHON", named);
     CHECK(find_python_with("only_here") == named);

@@ -17,10 +17,13 @@ namespace reprobench {
 std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
   struct Options {
     std::string run;
+    std::string to;
     bool rejudge = false;
   };
   auto options = std::make_shared<Options>();
   app.add_option("run", options->run, "Run id or directory; default: the newest of the store")->type_name("RUN");
+  app.add_option("--to", options->to, "Folder to write into, instead of the run's own: of a store that is only read")
+      ->type_name("DIR");
   app.add_flag("--rejudge", options->rejudge,
                "Judge the run's files again with this build first (writes verdict.json and junit.xml)");
   return [options, &context] {
@@ -37,7 +40,7 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
     } else if (const auto changed = changed_since_judged(folder.string()); !changed.empty()) {
       throw StoreError(changed.front() + "; `report --rejudge` judges what there is");
     }
-    const ReportOutcome report = write_reports(project, folder);
+    const ReportOutcome report = write_reports(project, folder, options->to);
     if (!report.problem.empty()) throw StoreError(report.problem);
     context.terminal.out(report.paths);
     return ExitCode::passed;

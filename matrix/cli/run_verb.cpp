@@ -109,6 +109,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
   const Project project(context.store);
   SelectedPlan selected = make_plan(project, options.selection);
   const auto given = given_workers(options.workers);
+  require_known_stacks(given, project);
   if (options.dry_run) {
     const auto workers = installed_worker_commands(stacks_to_run(selected.plan), project, given);
     terminal.log(fit_into_host_memory(selected.plan, workers).note);
@@ -189,8 +190,8 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
   if (options.json) {
     terminal.out_document(to_json(verdict));
   } else {
-    terminal.out(
-        verdict_text(verdict, run.folder(), terminal, terminal.paint(skipped_by_reason(selected.plan), Style::dim)));
+    terminal.out(verdict_text(verdict, run.folder(), terminal,
+                              terminal.paint(skipped_by_reason(selected.plan), Style::dim), context.store));
   }
   if (!options.no_report) {
     if (!curves.problem().empty()) terminal.error(fmt::format("report: {}\n", curves.problem()));

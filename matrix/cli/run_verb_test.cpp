@@ -23,7 +23,7 @@ using Texts = std::vector<std::string>;
 struct FakePython {
   FakePython(const SmallProject& project, const std::string& body)
       : setting("REPROBENCH_PYTHON",
-                written_file(project / "bin/python3", "#!/bin/sh\n[ \"$1\" = -c ] && exit 0\n" + body, true).string()) {
+                written_file(project / "bin/python3", "#!/bin/sh\n[ \"$3\" = -c ] && exit 0\n" + body, true).string()) {
   }
   Setting setting;
 };
@@ -187,7 +187,7 @@ TEST_CASE("a cell that fails by its attempts is shown once, one that fails by a 
 TEST_CASE("a report is asked for unless it is left out, its trouble is said and the verdict stays", "[cli][process]") {
   const RunPlace place;
   {
-    const FakePython python(place, "echo \"$3/report.html\"\n");
+    const FakePython python(place, "echo \"$4/report.html\"\n");
     const Said said = place.run("ok", {"--report"});
     CHECK_THAT(said.err, Contains(place.run_folder().string() + "/report.html\nrun "));
     CHECK(fs::exists(place.run_folder() / "tensorboard/short-mlp-new-cpu/repeat-0"));

@@ -100,6 +100,7 @@ PlanRequest request_of(const SelectionOptions& options, const MatrixSpec& as_wri
     request.changed_by.push_back(fmt::format("{} {}", kind->option(), shell_word(path)));
     add(kind->option().c_str(), {path}, request.overrides);
   }
+  if (options.trust) request.overrides.push_back("--trust");
   if (options.repeat > 0) add("--repeat", {std::to_string(options.repeat)}, request.overrides);
   add("--inject", options.inject, request.overrides);
   return request;
@@ -178,6 +179,25 @@ void replace_calls(const std::string& file, const MatrixSpec& matrix, std::map<s
   if (!is_taken) throw UsageError(fmt::format("--calls: no suite of {} runs operator calls", matrix.name));
 }
 
+[[noreturn]] void refuse_package(const Mark& mark) {
+  throw_spec_error(mark, "RB048", "a package is code, and would run because this file names it",
+                   "name it yourself with --package FILE, or say --trust");
+}
+
+// A matrix and its suites may come from anywhere; a package that they bring along is a program (ADR 56).
+void refuse_code(const SelectionOptions& options, const MatrixSpec& matrix,
+                 const std::map<std::string, SuiteSpec>& suites) {
+  const auto is_package = [](const auto& given) { return given.first->is_of_probe(); };
+  if (options.trust || std::ranges::any_of(options.own_files, is_package)) return;  // it stands in for theirs
+  if (!matrix.package.empty()) refuse_package(matrix.package_mark);
+  for (const auto& [name, suite] : suites) {
+    if (std::find(matrix.suites.begin(), matrix.suites.end(), name) == matrix.suites.end()) continue;
+    for (const WorkloadRequest& workload : suite.workloads) {
+      if (!workload.package_file.empty()) refuse_package(suite.mark);
+    }
+  }
+}
+
 MatrixSpec with_overrides(const SelectionOptions& options, MatrixSpec matrix) {
   if (options.repeat > 0) matrix.repeats = {options.repeat, options.repeat};
   for (const auto& [kind, path] : options.own_files) {
@@ -236,6 +256,7 @@ void add_selection_options(CLI::App& verb, SelectionOptions& options) {
                   "Operator calls of your own for the suite `operators`: a file as those in suites/operators")
       ->type_name("FILE");
   add_own_file_options(verb, options.own_files);
+  verb.add_flag("--trust", options.trust, "Run the code of packages that the matrix or a suite names, too");
   verb.add_option("--repeat", options.repeat, "Fresh processes a cell, instead of the suites' and the matrix's")
       ->check(CLI::Range(1, 1000));
   verb.add_option("--inject", options.inject,
@@ -259,6 +280,7 @@ SelectedPlan make_plan(const Project& project, const SelectionOptions& options) 
   plan.host = detect_host();
   auto suites = project.suites();
   replace_calls(options.calls, matrix, suites);
+  refuse_code(options, matrix, suites);
   give_own_files(matrix, vocabulary, suites);
   plan.cells = plan_cells(matrix, suites, catalog, project.facts(), plan.host, &plan.excluded);
   check_names(options, plan.cells);

@@ -25,7 +25,8 @@ struct SelectionOptions {
   std::string calls;      // a list of operator calls in place of the suites'
   OwnFilePaths own_files;
   std::vector<std::string> inject;
-  int repeat = 0;  // 0: as the matrix says
+  int repeat = 0;      // 0: as the matrix says
+  bool trust = false;  // code that comes with the matrix and its suites may run
 };
 
 void add_selection_options(CLI::App& verb, SelectionOptions& options);

@@ -38,6 +38,15 @@ const Texts kAll = {"short-mlp-new-cpu", "short-mlp-old-cpu", "short-gpt2-new-cp
 const Texts kMlp = {"short-mlp-new-cpu", "short-mlp-old-cpu"};
 const Texts kMlpOld = {"short-mlp-old-cpu"};
 
+TEST_CASE("#41: a package that a matrix or a suite brings along does not run unless that is said", "[cli]") {
+  Planned planned;
+  written_file(planned.project / "theirs.pt2", "a program");
+  planned.options.matrix = planned.project.matrix("package: theirs.pt2\n");
+  CHECK_THROWS_WITH(planned.plan(), Contains("error[RB048]: a package is code") && Contains("--trust"));
+  planned.options.trust = true;
+  CHECK_THROWS_WITH(planned.plan(), !Contains("RB048"));  // what it refuses now is the file
+}
+
 TEST_CASE("without an option every cell is planned, for this host, by the file as it is written", "[cli]") {
   const Planned planned;
   const SelectedPlan selected = planned.plan();

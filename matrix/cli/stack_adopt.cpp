@@ -11,6 +11,7 @@
 #include "matrix/cli/install_progress.hpp"
 #include "matrix/cli/progress.hpp"
 #include "matrix/cli/stack_text.hpp"
+#include "matrix/cli/store_option.hpp"
 #include "matrix/contract/pending_file.hpp"
 #include "matrix/contract/plain_text.hpp"
 #include "matrix/host/detect_host.hpp"
@@ -29,7 +30,8 @@ TorchPlace find_place(const AdoptOptions& options) {
   if (!options.libtorch.empty()) return torch_in_folder(options.libtorch);
   if (!options.python.empty()) return torch_of_python(options.python);
   const char* active = std::getenv("VIRTUAL_ENV");
-  return torch_of_python(active != nullptr && *active != '\0' ? std::string(active) + "/bin/python3" : "python3");
+  return torch_of_python(
+      active != nullptr && *active != '\0' ? (std::filesystem::absolute(active) / "bin/python3").string() : "python3");
 }
 
 std::vector<std::string> folders_of_variable(const char* name) {
@@ -124,7 +126,8 @@ ExitCode adopt_stack(const AdoptOptions& options, const Context& context) {
   context.terminal.out(findings_text(spec, findings));
   if (!all_settled(findings)) return ExitCode::failed;
   if (spec.name == "here") {
-    context.terminal.log("next: reprobench run --matrix matrix/here.yaml [--reference STACK]\n");
+    context.terminal.log(
+        in_store("next: reprobench run --matrix matrix/here.yaml [--reference STACK]\n", context.store));
   }
   return ExitCode::passed;
 }

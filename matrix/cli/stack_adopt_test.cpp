@@ -64,7 +64,8 @@ TEST_CASE("what is adopted is written as a stack, built, and shown as it loads",
   const Adoption::Told told = adoption.adopt({"--prefix", adoption.prefix()});
   CHECK(told.problem.empty());
   CHECK(told.code == ExitCode::passed);
-  CHECK(told.err == "next: reprobench run --matrix matrix/here.yaml [--reference STACK]\n");
+  CHECK(told.err == "next: reprobench --store " + adoption.project.store().string() +
+                        " run --matrix matrix/here.yaml [--reference STACK]\n");
   CHECK_THAT(told.out, Catch::StartsWith("here: ") && Contains("torch 9.8.7+cu128"));
   CHECK_THAT(told.out, Contains(" in " + adoption.environment.torch().string() + "/lib, C++ ABI 1\n"));
   CHECK_THAT(told.out, Contains("\n  libtorch_cpu.so                              " +

@@ -17,6 +17,7 @@
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/plain_text.hpp"
 #include "matrix/host/detect_host.hpp"
+#include "matrix/provision/system_stack.hpp"
 
 namespace reprobench {
 namespace {
@@ -26,6 +27,7 @@ struct StackOptions {
   std::string matrix;
   bool all = false;
   bool with_gpu = false;
+  bool trust = false;
   bool as_json = false;
 };
 
@@ -59,11 +61,21 @@ std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& 
 }
 
 // Installs one stack; what went wrong, or nothing.
-std::string install_one(const StackSpec& spec, bool with_gpu, const Project& project, InstallProgress& progress) {
+std::string install_one(const StackSpec& spec, const StackOptions& options, bool with_gpu, const Project& project,
+                        InstallProgress& progress) {
   StackStore store = project.stack_store();
   if (const std::string problem = store.system_problem(spec); !problem.empty()) {
     progress.finish(spec.name, fmt::format("{}: left out: {}\n", spec.name, problem));
     return "";
+  }
+  // What was installed, or adopted, is the user's by now (ADR 56).
+  if (const std::string folder = folder_not_of_system(spec);
+      !folder.empty() && !options.trust && !store.find(spec).complete) {
+    return fmt::format(
+        "{}: not installed: {} names {}, whose libraries would run; say --trust if the file is yours, or let "
+        "`reprobench "
+        "stack adopt` find that PyTorch",
+        spec.name, spec.mark.file, folder);
   }
   const auto start = std::chrono::steady_clock::now();
   try {
@@ -93,7 +105,7 @@ ExitCode install(const StackOptions& options, const Context& context) {
   std::vector<std::string> failures(specs.size());
   const auto work = [&] {
     for (std::size_t i = next++; i < specs.size(); i = next++) {
-      failures[i] = install_one(specs[i], with_gpu, project, progress);
+      failures[i] = install_one(specs[i], options, with_gpu, project, progress);
     }
   };
   std::vector<std::future<void>> workers;
@@ -202,8 +214,9 @@ std::function<ExitCode()> declare_stack(CLI::App& app, Context& context) {
     sub->add_option("names", options->names, "Stacks")->type_name("STACK");
     sub->add_option("--matrix", options->matrix, "All stacks of this matrix file")->type_name("FILE");
     sub->add_flag("--all", options->all, "All stacks");
-    if (action.run == &install)
-      sub->add_flag("--with-gpu", options->with_gpu, "The GPU libraries too, on a host without a GPU");
+    if (action.run != &install) continue;
+    sub->add_flag("--with-gpu", options->with_gpu, "The GPU libraries too, on a host without a GPU");
+    sub->add_flag("--trust", options->trust, "Of `source: system`, load libraries of any folder that the file names");
   }
   auto adopted = std::make_shared<AdoptOptions>();
   CLI::App* adopt = app.add_subcommand("adopt", "Take the PyTorch that is there as a stack, and build its worker");

@@ -1,7 +1,10 @@
 // `stack` and `doctor` on a small project with stacks that are installed by a stroke of the pen.
+#include <sys/stat.h>
+
 #include "ci/catch.hpp"
 #include "matrix/cli/preflight.hpp"
 #include "matrix/cli/verb_fixture.hpp"
+#include "matrix/exec/python.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/detect_host.hpp"
@@ -53,6 +56,55 @@ TEST_CASE("a stack file that cannot be read is left out of the list, by name", "
   CHECK_THAT(said.out, !Contains("bad"));
   CHECK_THROWS_AS(stack(project, {"show", "bad"}), SpecError);
   CHECK_THROWS_AS(stack(project, {"verify", "--all"}), SpecError);
+}
+
+TEST_CASE("#41: a stack whose lock is gone, or is no file, is left out by name and stops no other", "[cli]") {
+  const SmallProject project;
+  const auto lock = project.root() / "matrix/stacks/old.lock";
+  std::filesystem::remove(lock);
+  const std::string matrix = written_file(
+      project / "one.yaml", "schema: 1\nname: one\nsuites: [short]\naxes: {stack: [new], device: [cpu]}\n");
+  SECTION("gone") {}
+  SECTION("a pipe") { REQUIRE(mkfifo(lock.c_str(), 0600) == 0); }
+  SECTION("far too large") {
+    written_file(lock, "");
+    std::filesystem::resize_file(lock, std::uintmax_t{10} << 30);
+  }
+  const Said said = stack(project, {"list"});
+  CHECK_THAT(said.err, Catch::StartsWith("old: left out: ") && Contains("old.lock cannot be read: "));
+  CHECK_THAT(said.out, Contains("new ") && !Contains("old "));
+  CHECK(said_by(&declare_plan, project.store(), {"--matrix", matrix}).code == ExitCode::passed);
+  CHECK_THROWS_WITH(stack(project, {"install", "old"}), Contains("old.lock cannot be read: "));
+}
+
+TEST_CASE("#41: a stack whose manifest is damaged counts as not installed and stops no other", "[cli]") {
+  const SmallProject project;
+  project.install("new", small_capability());
+  const InstalledStack old = project.install("old", small_capability());
+  const std::string depth(100'000, '[');
+  const std::string damage = GENERATE_COPY(std::string("{"), std::string(""), depth);
+  written_file(old.folder / "stack.json", damage);
+  const Said said = stack(project, {"list"});
+  CHECK(said.code == ExitCode::passed);
+  CHECK_THAT(said.out,
+             Contains("new                      installed") && Contains("old                      not installed"));
+}
+
+TEST_CASE("#41: libraries of a folder that a stack file names are loaded only where one says so", "[cli]") {
+  const SmallProject project;
+  const std::string folder = (project / "theirs").string();
+  written_file(project / "theirs/torch/version.h",
+               "#define TORCH_VERSION_MAJOR 1\n#define TORCH_VERSION_MINOR 0\n#define TORCH_VERSION_PATCH 0\n");
+  for (const char* library : {"libtorch_cpu.so", "libc10.so", "libtorch.so"}) {
+    written_file(project / "theirs" / library, "");
+  }
+  project.add_stack("theirs", fmt::format("schema: 1\nname: theirs\nsource: system\ncomponents: {{torch: \"1.0.0\"}}\n"
+                                          "cxx11_abi: 1\ncxx_standard: 17\nsystem: {{package: libno, package_version: "
+                                          "\"1.0.0\", include_dirs: [{0}], library_dirs: [{0}]}}\n",
+                                          folder));
+  CHECK_THROWS_WITH(stack(project, {"install", "theirs"}),
+                    Contains("not installed: ") && Contains("names " + folder + ", whose libraries would run") &&
+                        Contains("--trust"));
 }
 
 TEST_CASE("an installed stack is shown by what its worker loads, as text and as a document", "[cli]") {

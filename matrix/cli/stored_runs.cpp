@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -28,8 +29,8 @@ std::vector<std::string> stored_run_names(const fs::path& store) {
   if (!fs::is_directory(store / "runs")) return names;
   for (const auto& entry : fs::directory_iterator(store / "runs")) {
     const std::string name = entry.path().filename();
-    const bool is_being_built = name.front() == '.';  // by `merge`
-    if (entry.is_directory() && !is_being_built) names.push_back(name);
+    const bool is_being_built = name.front() == '.';                        // by `merge`
+    if (!is_being_built && holds_run(entry.path())) names.push_back(name);  // else it died before it was one
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -75,8 +76,7 @@ std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const s
 }
 
 RunVerdict load_verdict(const fs::path& run_folder) {
-  const std::string text = read_file(run_folder / "verdict.json");
-  const nlohmann::json verdict = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json verdict = json_or_discarded(read_file(run_folder / "verdict.json"));
   if (verdict.is_discarded()) throw StoreError((run_folder / "verdict.json").string() + " is not JSON");
   return verdict_from_json(verdict);
 }

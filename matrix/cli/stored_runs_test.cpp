@@ -27,6 +27,14 @@ TEST_CASE("the runs of a store are its folders, oldest first, but for those that
   CHECK(find_run(store.path, "") == store.path / "runs/r-2");
 }
 
+TEST_CASE("#41: what died before it was a run is not the newest", "[cli]") {
+  const TemporaryFolder store;
+  add_run(store.path, "r-1");
+  add_run(store.path, "r-2", /*is_whole=*/false);
+  CHECK(stored_run_names(store.path) == std::vector<std::string>{"r-1"});
+  CHECK(find_run(store.path, "") == store.path / "runs/r-1");
+}
+
 TEST_CASE("a run is found by its name or its folder", "[cli]") {
   const TemporaryFolder store;
   CHECK_THROWS_WITH(find_run(store.path, ""), store.path.string() + " holds no run; name one");

@@ -1,6 +1,5 @@
 #include "matrix/cli/topology_text.hpp"
 
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -9,6 +8,7 @@
 
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/nccl_log.hpp"
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/host/sysfs_topology.hpp"
 #include "matrix/verdict/link_notes.hpp"
@@ -26,11 +26,10 @@ std::string link_text(const PciDevice& device) {
 }
 
 std::string log_in(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (!in) throw UsageError(fmt::format("{} cannot be read", path));
-  return text.str();
+  constexpr std::int64_t kLargestLogBytes = 64 << 20;
+  FileText log = read_regular_file(path, kLargestLogBytes);
+  if (!log.problem.empty()) throw UsageError(fmt::format("{} cannot be read: {}", path, log.problem));
+  return std::move(log.text);
 }
 
 }  // namespace

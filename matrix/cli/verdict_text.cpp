@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "matrix/cli/progress.hpp"
+#include "matrix/cli/store_option.hpp"
 #include "matrix/cli/wrapped_text.hpp"
 #include "matrix/contract/plain_text.hpp"
 
@@ -29,7 +30,8 @@ std::string labelled(const char* label, const std::string& text) {
   return fmt::format("{:<{}}{}\n", label, kIndent, wrapped(plain_line(text), kIndent, kIndent));
 }
 
-std::string open_cell(const CellVerdict& cell, const std::string& run_folder, const Terminal& terminal) {
+std::string open_cell(const CellVerdict& cell, const std::string& run_folder, const Terminal& terminal,
+                      const std::string& store) {
   std::string text = terminal.paint(fmt::format("{:<12}", upper(to_string(cell.outcome))), style_of(cell.outcome)) +
                      fmt::format("  {} · {}\n", cell.slug, cell.reason);
   text += labelled("", cell.sentence);
@@ -38,19 +40,20 @@ std::string open_cell(const CellVerdict& cell, const std::string& run_folder, co
       text += labelled("", fmt::format("planted in repeat {}: {}", attempt.repeat, attempt.injected));
     }
   }
-  if (!cell.next.empty()) text += fmt::format("{:<{}}{}\n", "  next", kIndent, plain_line(cell.next));
-  text += fmt::format("{:<{}}{}\n", "  again", kIndent, cell.reproduce);
+  if (!cell.next.empty()) text += fmt::format("{:<{}}{}\n", "  next", kIndent, in_store(plain_line(cell.next), store));
+  text += fmt::format("{:<{}}{}\n", "  again", kIndent, in_store(cell.reproduce, store));
   if (!cell.log_folder.empty()) text += fmt::format("{:<{}}{}/{}\n", "  logs", kIndent, run_folder, cell.log_folder);
   return text;
 }
 
-std::string open_cells(const RunVerdict& verdict, const std::string& run_folder, const Terminal& terminal) {
+std::string open_cells(const RunVerdict& verdict, const std::string& run_folder, const Terminal& terminal,
+                       const std::string& store) {
   std::string text;
   int open = 0;
   for (const Outcome outcome : kOpen) {
     for (const CellVerdict& cell : verdict.cells) {
       if (cell.outcome != outcome || (outcome == Outcome::unfinished && cell.attempts.empty())) continue;
-      if (++open <= kMostListed) text += open_cell(cell, run_folder, terminal);
+      if (++open <= kMostListed) text += open_cell(cell, run_folder, terminal, store);
     }
   }
   if (open > kMostListed) text += fmt::format("              and {} more; see verdict.json\n", open - kMostListed);
@@ -180,9 +183,10 @@ std::string drill_text(const std::vector<std::string>& planted) {
 }
 
 std::string verdict_text(const RunVerdict& verdict, const std::string& run_folder, const Terminal& terminal,
-                         const std::string& before) {
-  return drill_text(verdict.planted) + before + open_cells(verdict, run_folder, terminal) + recorded_over(verdict) +
-         gains(verdict) + findings(verdict) + dimensions(verdict, terminal) + summary_line(verdict, terminal) +
+                         const std::string& before, const std::string& store) {
+  return drill_text(verdict.planted) + before + open_cells(verdict, run_folder, terminal, store) +
+         recorded_over(verdict) + gains(verdict) + findings(verdict) + dimensions(verdict, terminal) +
+         summary_line(verdict, terminal) +
          fmt::format("{} (exit {})\n{}\n",
                      terminal.paint("Verdict " + upper(verdict.word), style_of_word(verdict.word)),
                      static_cast<int>(verdict.exit_code), wrapped(plain_line(verdict.sentence), 0, 0));

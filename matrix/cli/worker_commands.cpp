@@ -1,5 +1,6 @@
 #include "matrix/cli/worker_commands.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <sstream>
 
@@ -21,6 +22,18 @@ std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string
     worker.arguments.assign(command.begin() + 1, command.end());
   }
   return workers;
+}
+
+void require_known_stacks(const std::map<std::string, WorkerCommand>& workers, const Project& project) {
+  const StackFiles files = workers.empty() ? StackFiles() : project.stack_files();
+  std::vector<std::string> known;
+  for (const auto& [name, spec] : files.stacks) known.push_back(name);
+  for (const auto& [name, broken] : files.broken) known.push_back(name);
+  for (const auto& [name, worker] : workers) {
+    if (std::ranges::find(known, name) == known.end()) {
+      throw UsageError(fmt::format("--worker {}: {}", name, unknown_name("stack", name, known)));
+    }
+  }
 }
 
 namespace {

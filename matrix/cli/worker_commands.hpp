@@ -14,6 +14,9 @@ namespace reprobench {
 // "torch-2.9.0-cu128=/path/worker --flag": the worker and what follows `run REQUEST` on its command line.
 std::map<std::string, WorkerCommand> given_workers(const std::vector<std::string>& options);
 
+// Throws UsageError for a worker of a stack that nobody knows: no cell would ever run it.
+void require_known_stacks(const std::map<std::string, WorkerCommand>& workers, const Project& project);
+
 // The first stack that is installed with its worker, for whoever names none. Throws UsageError where none is.
 std::string any_installed_stack(const Project& project);
 

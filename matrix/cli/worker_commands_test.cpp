@@ -91,5 +91,12 @@ TEST_CASE("a stack that nobody knows, or whose file cannot be read, is refused b
   }
 }
 
+TEST_CASE("#41: a worker of a stack that nobody knows is refused, with the nearest name", "[cli]") {
+  const SmallProject project;
+  require_known_stacks(given_workers({"new=/bin/a", "old=/bin/b"}), project.project());
+  CHECK_THROWS_WITH(require_known_stacks(given_workers({"nwe=/bin/a"}), project.project()),
+                    "--worker nwe: there is no stack `nwe`; did you mean `new`?");
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -93,6 +93,8 @@ class Workplace {
 inline SubprocessResult call(std::vector<std::string> command) {
   SubprocessOptions options;
   options.command = std::move(command);
+  options.environment = inherited_environment();
+  options.working_directory = std::filesystem::current_path();
   options.timeout = std::chrono::minutes(5);
   return run_subprocess(options);
 }

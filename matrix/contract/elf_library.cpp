@@ -8,6 +8,7 @@
 #include <elf.h>
 
 #include "matrix/contract/number.hpp"
+#include "matrix/contract/regular_file.hpp"
 
 namespace reprobench {
 namespace {
@@ -114,6 +115,7 @@ bool read_dynamic_section(std::ifstream& file, const std::vector<Elf64_Phdr>& se
 }  // namespace
 
 std::optional<ElfLibrary> read_elf_library(const std::filesystem::path& path) {
+  if (!open_regular_file(path).problem.empty()) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr header{};
   if (!read_at(file, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||

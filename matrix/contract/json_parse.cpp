@@ -61,6 +61,11 @@ class Builder final : public nlohmann::json_sax<json> {
   }
 
   bool open(json::value_t type) {
+    if (open_.size() == kMostJsonDepth) {
+      parsed_ = {};
+      parsed_.problem = "nested deeper than " + std::to_string(kMostJsonDepth);
+      return false;
+    }
     json& value = place();
     value = json(type);
     open_.push_back(&value);
@@ -78,6 +83,11 @@ class Builder final : public nlohmann::json_sax<json> {
 };
 
 }  // namespace
+
+nlohmann::json json_or_discarded(std::string_view text) {
+  ParsedJson parsed = parse_json(text);
+  return parsed.problem.empty() ? std::move(parsed.value) : json(json::value_t::discarded);
+}
 
 ParsedJson parse_json(std::string_view text) {
   ParsedJson parsed;

@@ -47,6 +47,25 @@ TEST_CASE("the first key that stands twice is named, the last value counts, and 
   CHECK(broken.value.is_null());
 }
 
+TEST_CASE("#41: text that is nested deeper than any document is refused before a value of it is made", "[contract]") {
+  const auto nested = [](std::size_t depth, const char* opening, const char* closing) {
+    std::string text;
+    for (std::size_t i = 0; i < depth; ++i) text += opening;
+    text += "1";
+    for (std::size_t i = 0; i < depth; ++i) text += closing;
+    return text;
+  };
+  for (const auto& [opening, closing] : {std::pair("[", "]"), std::pair("{\"a\":", "}")}) {
+    CHECK(parse_json(nested(kMostJsonDepth, opening, closing)).problem.empty());
+    const ParsedJson deeper = parse_json(nested(kMostJsonDepth + 1, opening, closing));
+    CHECK(deeper.problem == "nested deeper than 256");
+    CHECK(deeper.value.is_null());
+    CHECK(parse_json(nested(1'000'000, opening, "")).problem == "nested deeper than 256");
+    CHECK(json_or_discarded(nested(1'000'000, opening, closing)).is_discarded());
+  }
+  CHECK(json_or_discarded("[1]") == nlohmann::json::array({1}));
+}
+
 TEST_CASE("a number that no type holds is no malformed text", "[contract]") {
   const ParsedJson parsed = parse_json(R"({"a": 1e999})");
   CHECK(parsed.problem == "a number too large for any type");

@@ -1,8 +1,6 @@
 #include "matrix/exec/kept_predictions.hpp"
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/pending_file.hpp"
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/contract/sha256.hpp"
 
 namespace reprobench {
@@ -47,8 +46,8 @@ KeptPredictions::KeptPredictions(const WorkerCommand& worker) {
 
 // The digest of all that follows it, an end of line, and the document.
 void KeptPredictions::read() {
-  std::ifstream stream(file_, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  constexpr std::int64_t kLargestBytes = 64 << 20;
+  const std::string text = read_regular_file(file_, kLargestBytes).text;
   if (text.size() <= kDigestLetters) return;
   const std::string document = text.substr(kDigestLetters);
   if (text.substr(0, kDigestLetters) != sha256_of_text(document)) return;

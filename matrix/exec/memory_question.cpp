@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "matrix/contract/document/text_writer.hpp"
+#include "matrix/contract/json_parse.hpp"
+#include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/kept_predictions.hpp"
 #include "matrix/exec/subprocess.hpp"
 
@@ -89,7 +91,7 @@ std::vector<AttemptMemory> asked_now(const nlohmann::json& questions, const Work
   SubprocessOptions options;
   options.command = worker.command;
   options.command.insert(options.command.end(), {"predict", file.path().string()});
-  options.environment = inherited_environment();
+  options.environment = helper_environment();
   for (const auto& [name, value] : worker.environment) (*options.environment)[name] = value;
   options.timeout = kTimeout;
   options.capture_bytes = kMostBytes;
@@ -99,7 +101,7 @@ std::vector<AttemptMemory> asked_now(const nlohmann::json& questions, const Work
     return {};
   }
   try {
-    const nlohmann::json answer = nlohmann::json::parse(result.out, nullptr, false);
+    const nlohmann::json answer = json_or_discarded(result.out);
     if (answer.is_discarded()) throw ContractError("no JSON");
     MemoryPredictions predictions = memory_predictions_from_json(answer);
     if (predictions.needs.size() == questions.size()) return std::move(predictions.needs);

@@ -11,6 +11,7 @@
 
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/plain_sha256.hpp"
 #include "matrix/contract/usage_error.hpp"
 
@@ -86,7 +87,7 @@ std::optional<RankMessage> RankChannel::receive() {
   }
   try {
     RankMessage message;
-    read_fields_of(nlohmann::json::parse(text), "rank_message",
+    read_fields_of(json_or_discarded(text), "rank_message",
                    [&](auto& field) { Description<RankMessage>::fields(field, message); });
     return message;
   } catch (const std::exception&) {

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
 #include "matrix/contract/write_fully.hpp"
@@ -62,7 +63,7 @@ void Resident::read_trace_growth(RankFiles& rank) {
     rank.has_header = true;
     const std::string_view line = std::string_view(rank.cut_line).substr(begin, end - begin);
     if (line.find("\"kind\":\"step\"") == std::string_view::npos) continue;
-    const auto body = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const auto body = json_or_discarded(line);
     const auto step = body.is_object() ? body.find("step") : body.end();
     if (body.is_object() && step != body.end() && step->is_number_integer()) rank.last_step = step->get<std::int64_t>();
   }

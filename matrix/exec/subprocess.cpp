@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "matrix/contract/file_descriptor.hpp"
+#include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/process_spawn.hpp"
 
 namespace reprobench {
@@ -91,7 +92,7 @@ SubprocessResult run_subprocess(const SubprocessOptions& options) {
   Pipe out = make_pipe();
   Pipe err = make_pipe();
   SpawnRequest request{options.command,
-                       options.environment,
+                       options.environment ? options.environment : helper_environment(),
                        options.working_directory,
                        {{out.write_end.get(), STDOUT_FILENO}, {err.write_end.get(), STDERR_FILENO}},
                        /*own_group=*/true};
@@ -153,7 +154,7 @@ std::string find_in_path(const std::string& name) {
   while (!rest.empty()) {
     const std::size_t colon = rest.find(':');
     const std::string candidate = std::string(rest.substr(0, colon)) + "/" + name;
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (candidate.front() == '/' && colon != 0 && access(candidate.c_str(), X_OK) == 0) return candidate;
     rest = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
   }
   return "";

@@ -1,5 +1,5 @@
 // A helper program run to its end: pip, cmake, the worker's `describe`, the report generator. No shell is involved
-// anywhere.
+// anywhere, and neither the folder one stands in nor one's environment decides what it runs.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@
 namespace reprobench {
 
 struct SubprocessOptions {
-  std::vector<std::string> command;
-  std::optional<std::map<std::string, std::string>> environment{};  // nothing: this process's own
-  std::string working_directory{};                                  // empty: this process's own
-  std::chrono::milliseconds timeout{0};                             // 0: none
+  std::vector<std::string> command;                                 // its first word is a path
+  std::optional<std::map<std::string, std::string>> environment{};  // nothing: that of helper_environment()
+  std::string working_directory = "/";
+  std::chrono::milliseconds timeout{0};  // 0: none
   // reprobench-shepherd: the command and all it started end when this process ends, even by SIGKILL. Empty: they may
   // outlive it.
   std::string shepherd{};
@@ -37,7 +37,8 @@ SubprocessResult run_subprocess(const SubprocessOptions& options);
 // The variables of this process, to start another with and a few changed.
 std::map<std::string, std::string> inherited_environment();
 
-// First of PATH's folders that holds an executable `name`; empty if none.
+// First of PATH's folders that holds an executable `name`; empty if none. A folder that depends on where one stands
+// (`.`, an empty one) is passed over.
 std::string find_in_path(const std::string& name);
 
 }  // namespace reprobench

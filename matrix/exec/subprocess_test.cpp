@@ -76,7 +76,9 @@ TEST_CASE("a subprocess gets the folder and the variables it is told, and no des
                       .working_directory = "/usr"});
   CHECK(told.out == "/usr\nONE=1\nPATH=/usr/bin:/bin\n4\n");  // 0 to 2, and the folder that ls reads
   setenv("REPROBENCH_TEST_INHERITED", "yes", 1);
-  CHECK(run_subprocess({.command = {"/bin/sh", "-c", "echo $REPROBENCH_TEST_INHERITED"}}).out == "yes\n");
+  const auto untold =
+      run_subprocess({.command = {"/bin/sh", "-c", "pwd; echo \"$REPROBENCH_TEST_INHERITED\" ${PATH:+found}"}});
+  CHECK(untold.out == "/\n found\n");
   CHECK(inherited_environment().at("REPROBENCH_TEST_INHERITED") == "yes");
   unsetenv("REPROBENCH_TEST_INHERITED");
 }
@@ -139,6 +141,11 @@ TEST_CASE("the first program of PATH that may be run is taken", "[exec]") {
   CHECK(found_in(at + "/c") == at + "/c/tool");
   CHECK(found_in(at + "/nowhere:" + at + "/c:" + at + "/b") == at + "/c/tool");
   CHECK(found_in(at + "/a").empty());
+  const auto stood_in = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path / "b");  // where one stands is no place to find programs in
+  for (const char* here : {".", "", ":", "../b", "./", "x::y"}) CHECK(found_in(here).empty());
+  CHECK(found_in(".::" + at + "/c") == at + "/c/tool");
+  std::filesystem::current_path(stood_in);
   CHECK(found_in("").empty());
   unsetenv("PATH");
   CHECK(find_in_path("tool").empty());

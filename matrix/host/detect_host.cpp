@@ -1,13 +1,11 @@
 #include "matrix/host/detect_host.hpp"
 
-#include <fstream>
-#include <sstream>
-
 #include <gnu/libc-version.h>
 #include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/host_text.hpp"
 #include "matrix/host/sysfs_topology.hpp"
@@ -16,10 +14,7 @@ namespace reprobench {
 namespace {
 
 std::string content_of(const char* path) {
-  std::ifstream in(path);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  return read_regular_file(path, 16 << 20).text;  // cpuinfo of hundreds of cores has less than one MiB
 }
 
 int usable_cores() {

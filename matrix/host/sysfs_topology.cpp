@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/host/device_pairs.hpp"
 
 namespace reprobench {
@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 
 // The first line of a file of sysfs; nothing if it cannot be read, as the speed of a port that is down.
 std::optional<std::string> line_of(const fs::path& path) {
-  std::ifstream in(path);
-  std::string line;
-  if (!std::getline(in, line)) return std::nullopt;
-  return line;
+  constexpr std::int64_t kLargestBytes = 64 << 10;  // the kernel gives a page
+  const FileText read = read_regular_file(path, kLargestBytes);
+  if (read.text.empty()) return std::nullopt;
+  return read.text.substr(0, read.text.find('\n'));
 }
 
 template <class Number>

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/plan/cell_id.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -60,7 +61,9 @@ EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool aga
   EnsembleEnvelope result;
   result.file = file_of(base, members, store);
   if (!again && std::filesystem::exists(result.file)) {
-    result.envelope = envelope_from_json(nlohmann::json::parse(read_file(result.file)));
+    const nlohmann::json kept = json_or_discarded(read_file(result.file));
+    if (kept.is_discarded()) throw StoreError(result.file.string() + " is not JSON; remove it");
+    result.envelope = envelope_from_json(kept);
     return result;
   }
   announce(fmt::format("running {} members around {}", members, base.label));

@@ -6,6 +6,7 @@
 
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/usage_error.hpp"
 #include "matrix/inquiry/step_judgement.hpp"
 #include "matrix/inquiry/summation_order.hpp"
@@ -236,9 +237,11 @@ std::optional<Kept> kept_of(const ComparedSide& expected, const ComparedSide* ag
   if (!std::filesystem::exists(file)) return std::nullopt;
   Kept kept{expected, against};
   try {
-    kept.bounds = lockstep_bounds_from_json(nlohmann::json::parse(read_file(file)));
-  } catch (const nlohmann::json::exception&) {
-    kept.bounds.refused = file.string() + " is not JSON";
+    const nlohmann::json document = json_or_discarded(read_file(file));
+    if (document.is_discarded()) throw ContractError("is not JSON");
+    kept.bounds = lockstep_bounds_from_json(document);
+  } catch (const nlohmann::json::exception& error) {
+    kept.bounds.refused = fmt::format("{}: {}", file.string(), error.what());
   } catch (const ContractError& error) {
     kept.bounds.refused = fmt::format("{}: {}", file.string(), error.what());
   }

@@ -5,6 +5,8 @@
 #include <fstream>
 
 #include "matrix/contract/json_field.hpp"
+#include "matrix/contract/json_parse.hpp"
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/plan/dotted_version.hpp"
 
 namespace reprobench {
@@ -129,9 +131,10 @@ CompatFacts compat_facts_from_json(const json& object) {
 }
 
 CompatFacts load_compat_facts(const std::filesystem::path& path) {
-  std::ifstream in(path);
-  if (!in) throw ContractError("compat-facts: cannot read " + path.string());
-  const json object = json::parse(in, nullptr, false);
+  constexpr std::int64_t kLargestFactsBytes = 16 << 20;
+  const FileText facts = read_regular_file(path, kLargestFactsBytes);
+  if (!facts.problem.empty()) throw ContractError("compat-facts: cannot read " + path.string() + ": " + facts.problem);
+  const json object = json_or_discarded(facts.text);
   if (object.is_discarded()) throw ContractError("compat-facts: " + path.string() + " is not JSON");
   return compat_facts_from_json(object);
 }

@@ -12,7 +12,9 @@
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/elf_library.hpp"
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/pending_file.hpp"
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"
@@ -61,6 +63,7 @@ struct Description<HashedLibraries> {
 namespace {
 
 constexpr const char* kName = "libraries.json";
+constexpr std::int64_t kLargestListBytes = 64 << 20;
 // A file that is written twice between two ticks of the kernel's clock has one time of change for both.
 constexpr std::int64_t kManyTicks_ns = 100'000'000;
 
@@ -84,8 +87,7 @@ std::optional<HashedLibrary> as_it_lies(const std::filesystem::path& site, const
 // A file that is missing or damaged only makes everything to be hashed again.
 std::map<std::string, HashedLibrary> hashed_before(const std::filesystem::path& folder) {
   std::map<std::string, HashedLibrary> known;
-  std::ifstream file(folder / kName, std::ios::binary);
-  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  const nlohmann::json json = json_or_discarded(read_regular_file(folder / kName, kLargestListBytes).text);
   if (json.is_discarded()) return known;
   try {
     for (HashedLibrary& library : read_document<HashedLibraries>(json).files) known.emplace(library.path, library);

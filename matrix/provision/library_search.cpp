@@ -2,13 +2,13 @@
 
 #include <deque>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
 #include <glob.h>
 
 #include "matrix/contract/elf_library.hpp"
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/provision/sha256.hpp"
 
 namespace reprobench {
@@ -16,9 +16,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostConfigurations = 1'000;
+
 // Folders that the lines of an ld.so.conf name, and the files it includes.
-void read_loader_configuration(const fs::path& file, const fs::path& root, std::vector<std::string>& folders) {
-  std::ifstream stream(file);
+void read_loader_configuration(const fs::path& file, const fs::path& root, std::set<fs::path>& read,
+                               std::vector<std::string>& folders) {
+  constexpr std::int64_t kLargestBytes = 1 << 20;
+  if (!read.insert(file.lexically_normal()).second || read.size() > kMostConfigurations) return;
+  std::istringstream stream(read_regular_file(file, kLargestBytes).text);
   for (std::string line; std::getline(stream, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string word;
@@ -32,7 +37,7 @@ void read_loader_configuration(const fs::path& file, const fs::path& root, std::
       glob_t matches{};
       if (glob(below.c_str(), 0, nullptr, &matches) == 0) {
         for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
-          read_loader_configuration(matches.gl_pathv[i], root, folders);
+          read_loader_configuration(matches.gl_pathv[i], root, read, folders);
         }
       }
       globfree(&matches);
@@ -72,7 +77,8 @@ bool is_other_content(const std::string& a, const std::string& b) {
 
 std::vector<std::string> host_library_folders(const std::string& root) {
   std::vector<std::string> folders;
-  read_loader_configuration(fs::path(root) / "etc/ld.so.conf", root, folders);
+  std::set<fs::path> read;  // a file may include itself
+  read_loader_configuration(fs::path(root) / "etc/ld.so.conf", root, read, folders);
   for (const char* folder :
        {"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib"}) {
     folders.push_back((fs::path(root) / folder).string());

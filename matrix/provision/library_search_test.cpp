@@ -1,5 +1,9 @@
 #include "matrix/provision/library_search.hpp"
 
+#include <algorithm>
+
+#include <sys/stat.h>
+
 #include "ci/catch.hpp"
 #include "matrix/provision/environment_fixture.hpp"
 
@@ -72,6 +76,14 @@ TEST_CASE("a library is known by its build id, or by its content where it has no
   CHECK(library_identity((folder.path() / "liba.so").string()) == "00ff");
   CHECK(library_identity((folder.path() / "libb.so").string()) ==
         "sha256:" + sha256_of_file(folder.path() / "libb.so"));
+}
+
+TEST_CASE("#41: a loader configuration that includes itself, or is no file, ends", "[provision]") {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "etc/ld.so.conf", "include ld.so.conf\ninclude /etc/*.conf\n/opt/lib\n");
+  REQUIRE(mkfifo((folder.path() / "etc/pipe.conf").c_str(), 0600) == 0);
+  const auto folders = host_library_folders(folder.path().string());
+  CHECK(std::ranges::count(folders, (folder.path() / "opt/lib").string()) == 1);
 }
 
 TEST_CASE("the host's folders are those of ld.so.conf, then the loader's own", "[provision]") {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
+#include <sstream>
 #include <utility>
+
+#include "matrix/contract/regular_file.hpp"
 
 namespace reprobench {
 namespace {
@@ -39,6 +41,8 @@ bool value_after(const std::string& line, const std::string& key, std::string& v
   return true;
 }
 
+constexpr std::int64_t kLargestMetadataBytes = 16 << 20;  // with the description
+
 }  // namespace
 
 std::vector<InstalledPackage> read_package_metadata(const std::filesystem::path& site) {
@@ -48,7 +52,7 @@ std::vector<InstalledPackage> read_package_metadata(const std::filesystem::path&
     const std::string folder = entry.path().filename().string();
     if (!folder.ends_with(".dist-info") || (!folder.starts_with("torch-") && !folder.starts_with("nvidia_"))) continue;
     InstalledPackage package;
-    std::ifstream metadata(entry.path() / "METADATA");
+    std::istringstream metadata(read_regular_file(entry.path() / "METADATA", kLargestMetadataBytes).text);
     std::string name;
     // The header ends at the first empty line; what follows is the description.
     for (std::string line, requirement; std::getline(metadata, line) && !line.empty() && line != "\r";) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/provision/provision_error.hpp"
 
 namespace reprobench {
@@ -30,8 +31,10 @@ std::string to_base64url(const Sha256Digest& digest) {
 }
 
 std::string sha256_of_file(const std::filesystem::path& file) {
+  if (const std::string problem = open_regular_file(file).problem; !problem.empty()) {
+    throw ProvisionError(fmt::format("{}: cannot be read: {}", file.string(), problem));
+  }
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw ProvisionError(fmt::format("{}: cannot be read: {}", file.string(), std::strerror(errno)));
   Sha256 sha;
   std::vector<char> buffer(1 << 20);
   while (stream) {

@@ -2,8 +2,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <system_error>
 
 #include <fcntl.h>
@@ -11,7 +9,9 @@
 #include <unistd.h>
 
 #include "matrix/contract/json_field.hpp"
+#include "matrix/contract/json_parse.hpp"
 #include "matrix/contract/pending_file.hpp"
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/provision/provision_error.hpp"
 
@@ -20,6 +20,7 @@ namespace {
 
 constexpr const char* kDocument = "installed_stack";
 constexpr const char* kManifestName = "stack.json";
+constexpr std::int64_t kLargestManifestBytes = 256 << 20;  // a line for each of the thousands of files of a wheel
 
 [[noreturn]] void fail(const std::filesystem::path& path, int error) {
   throw ProvisionError(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(error)));
@@ -51,10 +52,9 @@ void write_manifest(const std::filesystem::path& folder, const StackManifest& ma
 }
 
 StackManifest read_manifest(const std::filesystem::path& folder) {
-  std::ifstream stream(folder / kManifestName);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  const nlohmann::json json = nlohmann::json::parse(text.str(), nullptr, false);
+  const FileText read = read_regular_file(folder / kManifestName, kLargestManifestBytes);
+  if (!read.problem.empty()) throw ContractError((folder / kManifestName).string() + ": " + read.problem);
+  const nlohmann::json json = json_or_discarded(read.text);
   if (json.is_discarded()) throw ContractError((folder / kManifestName).string() + ": is no JSON");
   require_document(json, kDocument);
   StackManifest manifest;

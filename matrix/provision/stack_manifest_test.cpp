@@ -44,7 +44,7 @@ TEST_CASE("what was installed is read as it was written", "[provision]") {
 TEST_CASE("a damaged account of an installation is refused, whatever it lacks", "[provision]") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "stack.json";
-  CHECK(message_of<ContractError>([&] { read_manifest(folder.path()); }) == path.string() + ": is no JSON");
+  CHECK(message_of<ContractError>([&] { read_manifest(folder.path()); }) == path.string() + ": missing");
   write_manifest(folder.path(), sample_manifest());
   const nlohmann::json whole = nlohmann::json::parse(read_file(path));
   for (const auto& [key, value] : whole.items()) {

@@ -13,6 +13,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "matrix/contract/json_parse.hpp"
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/lock_file.hpp"
@@ -22,6 +24,7 @@
 #include "matrix/provision/wheel_fetch.hpp"
 #include "matrix/provision/wheel_unpack.hpp"
 #include "matrix/provision/worker_build.hpp"
+#include "matrix/spec/checkout.hpp"
 
 namespace reprobench {
 namespace {
@@ -30,18 +33,17 @@ constexpr std::size_t kDigestDigits = 12;
 constexpr const char* kWorkerName = "reprobench-worker";
 constexpr const char* kDescriptionName = "describe.json";
 constexpr std::chrono::seconds kDescribeTimeout{120};
-constexpr std::string_view kHashed = "sha256:";  // of a library of an adopted stack that has no build id
+constexpr std::int64_t kLargestDescriptionBytes = 64 << 20;
+constexpr std::int64_t kLargestLockBytes = 1 << 20;  // a line a wheel
+constexpr std::string_view kHashed = "sha256:";      // of a library of an adopted stack that has no build id
 
 std::string read_lock_text(const StackSpec& spec) {
   if (spec.source != StackSource::wheel) return "";
-  std::ifstream stream(spec.lock_path, std::ios::binary);
-  if (!stream) {
-    throw SpecError({{spec.mark, "RB027", fmt::format("lock {} cannot be read", spec.lock_path),
-                      "write it with ci/lock_stack.sh"}});
-  }
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
+  FileText lock{"", leads_out(spec.lock_path)};
+  if (lock.problem.empty()) lock = read_regular_file(spec.lock_path, kLargestLockBytes);
+  if (lock.problem.empty()) return std::move(lock.text);
+  throw SpecError({{spec.mark, "RB027", fmt::format("lock {} cannot be read: {}", spec.lock_path, lock.problem),
+                    "write it with ci/lock_stack.sh"}});
 }
 
 std::vector<LockedWheel> read_lock(const StackSpec& spec) { return parse_lock(read_lock_text(spec), spec.lock_path); }
@@ -177,6 +179,15 @@ std::vector<std::string> library_dirs(const InstalledStack& stack, bool with_gpu
 
 }  // namespace
 
+std::optional<SpecError> find_lock_error(const StackSpec& spec) {
+  try {
+    read_lock_text(spec);
+    return std::nullopt;
+  } catch (const SpecError& error) {
+    return error;
+  }
+}
+
 StackStore::StackStore(const std::filesystem::path& home, std::filesystem::path source_root,
                        std::filesystem::path shepherd)
     : home_(std::filesystem::absolute(home).lexically_normal()),
@@ -188,9 +199,13 @@ InstalledStack StackStore::find(const StackSpec& spec) const {
   stack.spec = spec;
   stack.digest = stack_digest(spec);
   stack.folder = home_ / folder_name(spec, stack.digest);
-  stack.complete = has_manifest(stack.folder);
-  if (!stack.complete) return stack;
-  stack.size_bytes = read_manifest(stack.folder).size_bytes;
+  if (!has_manifest(stack.folder)) return stack;
+  try {
+    stack.size_bytes = read_manifest(stack.folder).size_bytes;
+  } catch (const ContractError&) {
+    return stack;  // as one that was never installed: it stops no other, and is installed anew
+  }
+  stack.complete = true;
   const std::filesystem::path folder = worker_folder(stack);
   if (!std::filesystem::exists(folder / kDescriptionName)) return stack;
   // It would load the libraries of the place that it was linked for, which may be another's by now.
@@ -313,7 +328,7 @@ Capability StackStore::describe(const InstalledStack& stack) const {
                                      stack.worker.string(), result.exit_code, result.timed_out ? " (timeout)" : "",
                                      result.launch_error, result.err));
   }
-  const nlohmann::json json = nlohmann::json::parse(result.out, nullptr, false);
+  const nlohmann::json json = json_or_discarded(result.out);
   try {
     if (json.is_discarded()) throw ContractError("no JSON");
     return capability_from_json(json);
@@ -325,10 +340,9 @@ Capability StackStore::describe(const InstalledStack& stack) const {
 
 std::optional<Capability> StackStore::description(const InstalledStack& stack) const {
   if (stack.worker.empty()) return std::nullopt;
-  std::ifstream file(stack.worker.parent_path() / kDescriptionName, std::ios::binary);
-  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
   try {
-    return capability_from_json(json);
+    const auto file = read_regular_file(stack.worker.parent_path() / kDescriptionName, kLargestDescriptionBytes);
+    return capability_from_json(json_or_discarded(file.text));
   } catch (const ContractError&) {
     return std::nullopt;  // of an older contract: it is asked anew when it runs
   }

@@ -31,6 +31,9 @@
 
 namespace reprobench {
 
+// Why the lock of a wheel stack cannot be read; nothing: it can, or the stack has none.
+std::optional<SpecError> find_lock_error(const StackSpec& spec);
+
 struct InstalledStack {
   StackSpec spec;
   std::string digest;  // of stack file and lock

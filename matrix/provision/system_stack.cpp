@@ -40,6 +40,18 @@ std::string installed_package_version(const std::string& package) {
   return result.exit_code == 0 && result.out.starts_with(kInstalled) ? result.out.substr(kInstalled.size()) : "";
 }
 
+std::string folder_not_of_system(const StackSpec& spec) {
+  namespace fs = std::filesystem;
+  if (spec.source != StackSource::system) return "";
+  for (const auto* folders : {&spec.include_dirs, &spec.library_dirs}) {
+    for (const std::string& folder : *folders) {
+      const std::string real = fs::weakly_canonical(folder).string() + "/";
+      if (!real.starts_with("/usr/") && !real.starts_with("/lib/") && !real.starts_with("/lib64/")) return folder;
+    }
+  }
+  return "";
+}
+
 std::string find_system_problem(const StackSpec& spec, const PackageVersion& package_version) {
   if (spec.is_adopted()) return find_adopted_problem(spec);
   const std::string missing = fmt::format("{} {} is not installed", spec.package, spec.package_version);

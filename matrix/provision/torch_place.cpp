@@ -11,6 +11,8 @@
 #include <glob.h>
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/json_parse.hpp"
+#include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/provision_error.hpp"
 
@@ -29,6 +31,9 @@ print(json.dumps({"version": "%d.%d" % sys.version_info[:2], "prefix": sys.prefi
                   "torch": spec.submodule_search_locations[0] if spec and spec.origin else "",
                   "path": sys.path}))
 )";
+
+constexpr std::string_view kOfEnvironments[] = {"CONDA_*",    "LD_LIBRARY_PATH", "PYENV_*",
+                                                "PYTHONHOME", "PYTHONPATH",      "VIRTUAL_ENV"};
 
 // Where a PyTorch may lie below a prefix, and the folder of its headers from there.
 struct Layout {
@@ -88,13 +93,17 @@ fs::path tidy(const fs::path& path) {
 }  // namespace
 
 TorchPlace torch_of_python(const std::string& python) {
-  const std::string program = python.find('/') == std::string::npos ? find_in_path(python) : python;
+  // Not isolated: PYTHONPATH and the user's own site folder are part of what is asked about. It stands in `/`, which is
+  // what "" and "." then lead to.
+  const std::string program =
+      python.find('/') == std::string::npos ? find_in_path(python) : fs::absolute(python).string();
   if (program.empty()) throw ProvisionError(fmt::format("{} is not on PATH; name a Python with its path", python));
   SubprocessOptions options;
   options.command = {program, "-c", kQuestion};
+  options.environment = helper_environment(kOfEnvironments);
   options.timeout = std::chrono::seconds(30);
   const SubprocessResult result = run_subprocess(options);
-  const nlohmann::json answer = nlohmann::json::parse(result.out, nullptr, false);
+  const nlohmann::json answer = json_or_discarded(result.out);
   if (result.exit_code != 0 || !answer.is_object()) {
     throw ProvisionError(fmt::format("{} cannot be asked for its PyTorch (exit code {}){}{}; is it a Python 3?",
                                      program, result.exit_code, result.err.empty() ? "" : ": ",

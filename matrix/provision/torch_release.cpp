@@ -2,10 +2,10 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/provision/version_header.hpp"
 
 namespace reprobench {
@@ -13,17 +13,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::int64_t kLargestSourceBytes = 1 << 20;
+constexpr std::int64_t kLargestLibraryBytes = 256 << 20;  // a libc10 has 1 to 2 MB
+
 std::string first_line(const fs::path& file) {
-  std::ifstream stream(file);
-  std::string line;
-  std::getline(stream, line);
-  return line;
+  const std::string text = read_regular_file(file, kLargestSourceBytes).text;
+  return text.substr(0, text.find('\n'));
 }
 
 // What a Python file assigns to `name`, without quotes; empty for None. The line is `cuda: Optional[str] = '13.0'` or
 // `cuda = '12.1'`.
 std::string python_assignment(const fs::path& file, std::string_view name) {
-  std::ifstream stream(file);
+  std::istringstream stream(read_regular_file(file, kLargestSourceBytes).text);
   for (std::string line; std::getline(stream, line);) {
     if (!line.starts_with(name) || line.find_first_of(" :=", name.size()) != name.size()) continue;
     const std::size_t open = line.find_first_of("'\"");
@@ -42,9 +43,7 @@ std::string cuda_of_tag(const std::string& version) {
 
 // Whether the functions that libc10 exports take the strings of the new ABI.
 int cxx11_abi_of(const fs::path& libc10) {
-  std::ostringstream bytes;
-  bytes << std::ifstream(libc10, std::ios::binary).rdbuf();
-  const std::string text = bytes.str();
+  const std::string text = read_regular_file(libc10, kLargestLibraryBytes).text;
   for (std::size_t at = text.find("_ZN3c10"); at != std::string::npos; at = text.find("_ZN3c10", at + 1)) {
     if (std::string_view(text.c_str() + at).find("St7__cxx11") != std::string_view::npos) return 1;
   }

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <sstream>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/contract/regular_file.hpp"
+
 namespace reprobench {
 
 std::string defined_version(const std::filesystem::path& header, const std::vector<std::string>& names) {
-  std::ifstream stream(header);
+  constexpr std::int64_t kLargestHeaderBytes = 1 << 20;
+  std::istringstream stream(read_regular_file(header, kLargestHeaderBytes).text);
   std::vector<std::string> numbers(names.size());
   for (std::string line; std::getline(stream, line);) {
     std::istringstream words(line);

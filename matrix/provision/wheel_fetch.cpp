@@ -14,7 +14,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/exec/subprocess.hpp"
+#include "matrix/exec/helper_environment.hpp"
+#include "matrix/exec/python.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"
 
@@ -141,11 +142,10 @@ std::string wrong_hash(const LockedWheel& wheel, const std::string& got) {
                                    last_line(result.err.empty() ? result.out : result.err)));
 }
 
-std::vector<std::string> pip_command(const std::string& interpreter, const LockedWheel& wheel,
-                                     const std::string& python, const std::filesystem::path& requirements,
-                                     const std::filesystem::path& folder) {
+std::vector<std::string> pip_arguments(const LockedWheel& wheel, const std::string& python,
+                                       const std::filesystem::path& requirements, const std::filesystem::path& folder) {
   const WheelTags tags = tags_of(wheel.file);
-  std::vector<std::string> command = {interpreter,
+  std::vector<std::string> command = {"-u",  // its last words are seen when it is killed
                                       "-m",
                                       "pip",
                                       "download",
@@ -170,13 +170,10 @@ std::vector<std::string> pip_command(const std::string& interpreter, const Locke
   return command;
 }
 
-// This process's environment, but pip's temporary files go where an interrupted download is cleaned up.
-std::map<std::string, std::string> pip_environment(const std::filesystem::path& temporary) {
-  std::map<std::string, std::string> environment = inherited_environment();
-  environment["TMPDIR"] = temporary.string();
-  environment.insert_or_assign("PYTHONUNBUFFERED", std::string("1"));
-  return environment;
-}
+// What says where packages come from, beside pip's own configuration in the home folder.
+constexpr std::array<std::string_view, 13> kOfIndexes = {
+    "PIP_*",      "NETRC",       "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "http_proxy", "https_proxy",
+    "HTTP_PROXY", "HTTPS_PROXY", "all_proxy",  "ALL_PROXY",          "no_proxy",       "NO_PROXY"};
 
 void fetch_wheel(const std::string& interpreter, const LockedWheel& wheel, const std::string& python,
                  const std::filesystem::path& downloads, const std::filesystem::path& staging,
@@ -190,9 +187,10 @@ void fetch_wheel(const std::string& interpreter, const LockedWheel& wheel, const
   const std::filesystem::path requirements = staging / "requirements.txt";
   std::ofstream(requirements) << requirement_line(wheel) << '\n';
 
-  SubprocessOptions options;
-  options.command = pip_command(interpreter, wheel, python, requirements, arrived);
-  options.environment = pip_environment(temporary);
+  SubprocessOptions options = isolated_python(interpreter, pip_arguments(wheel, python, requirements, arrived));
+  options.environment->merge(helper_environment(kOfIndexes));
+  (*options.environment)["TMPDIR"] = temporary.string();  // where an interrupted download is cleaned up
+  options.working_directory = staging.string();
   options.shepherd = shepherd.string();
   SubprocessResult result;
   {
@@ -238,22 +236,11 @@ void require_space(const std::vector<LockedWheel>& missing, const std::filesyste
 }  // namespace
 
 std::string find_python_with_pip() {
-  std::vector<std::string> candidates;
-  if (const char* chosen = std::getenv("REPROBENCH_PYTHON"); chosen != nullptr && *chosen != '\0') {
-    const std::string found = std::string_view(chosen).find('/') == std::string_view::npos ? find_in_path(chosen) : "";
-    candidates.push_back(found.empty() ? chosen : found);
-  }
-  if (const std::string found = find_in_path("python3"); !found.empty()) candidates.push_back(found);
-  candidates.emplace_back("/usr/bin/python3");
-  for (const std::string& candidate : candidates) {
-    SubprocessOptions options;
-    options.command = {candidate, "-m", "pip", "--version"};
-    if (run_subprocess(options).exit_code == 0) return candidate;
-  }
+  if (std::string python = find_python_with("pip"); !python.empty()) return python;
   throw ProvisionError(
       fmt::format("no Python with pip was found (tried {}); install python3-pip or set "
                   "REPROBENCH_PYTHON to a Python that has pip",
-                  fmt::join(candidates, ", ")));
+                  fmt::join(python_candidates(), ", ")));
 }
 
 void require_locked_hash(const LockedWheel& wheel, const std::filesystem::path& file) {

@@ -144,8 +144,8 @@ class ScriptedPip {
     write_file(
         folder_.path() / "python",
         fmt::format(
-            "#!/bin/sh\n[ \"$3\" = --version ] && exit 0\nfor word in \"$@\"; do echo \"$word\"; done >{0}/called\n"
-            "echo \"$TMPDIR $PYTHONUNBUFFERED\" >{0}/variables\n{1}\ncat {0}/out\ncat {0}/err >&2\nexit {2}\n",
+            "#!/bin/sh\n[ \"$3\" = -c ] && exit 0\nfor word in \"$@\"; do echo \"$word\"; done >{0}/called\n"
+            "echo \"$PWD $TMPDIR $PIP_NO_INDEX $CANARY\" >{0}/variables\n{1}\ncat {0}/out\ncat {0}/err >&2\nexit {2}\n",
             at, command, exit_code));
     std::filesystem::permissions(folder_.path() / "python", std::filesystem::perms::owner_all);
     python_.emplace("REPROBENCH_PYTHON", at + "/python");
@@ -223,15 +223,17 @@ TEST_CASE("what starts pip and is not there is named, not pip", "[provision]") {
 
 TEST_CASE("pip is told which file to bring by the tags of its name, and where to leave its own", "[provision]") {
   ScriptedPip pip("", "", 0);
+  const ScopedVariable index("PIP_NO_INDEX", "1");
+  const ScopedVariable canary("CANARY", "passed on");
   const LockedWheel wheel = scripted_wheel();
   CHECK(pip.fetch({wheel}) == wheel.file + ": pip brought another file of a-b 1.2 than the lock names");
   const std::string staging = pip.staging().string();
   CHECK(pip.text_of("called") ==
-        "-m\npip\ndownload\n--require-hashes\n--no-deps\n--only-binary=:all:\n--no-cache-dir\n--no-input\n"
+        "-I\n-B\n-u\n-m\npip\ndownload\n--require-hashes\n--no-deps\n--only-binary=:all:\n--no-cache-dir\n--no-input\n"
         "--progress-bar\noff\n--disable-pip-version-check\n--retries\n3\n--implementation\ncp\n--python-version\n3.12\n"
         "--abi\ncp312\n--platform\nmanylinux1_x86_64\n--platform\nmanylinux2_x86_64\n--dest\n" +
             staging + "/wheels\n--requirement\n" + staging + "/requirements.txt\n");
-  CHECK(pip.text_of("variables") == staging + "/pip 1\n");
+  CHECK(pip.text_of("variables") == staging + " " + staging + "/pip 1 \n");
   CHECK(read_file(pip.staging() / "requirements.txt") == requirement_line(wheel) + "\n");
   CHECK(pip.phases == std::vector<std::string>{"check " + wheel.file, "download a-b 1.2 (1 of 1, 8 MB)"});
   CHECK(pip.least == -1);

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "matrix/contract/available_memory.hpp"
+#include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"
@@ -57,6 +58,28 @@ int build_jobs() {
   return static_cast<int>(std::clamp<std::int64_t>(available_memory_bytes() / kCompilerMemoryBytes, 1, cores));
 }
 
+// Where a compiler finds headers, libraries and its own parts, and what CMake, its generator and ccache are told.
+constexpr std::string_view kOfCompilers[] = {"CC",
+                                             "CXX",
+                                             "CFLAGS",
+                                             "CXXFLAGS",
+                                             "CPPFLAGS",
+                                             "LDFLAGS",
+                                             "CPATH",
+                                             "C_INCLUDE_PATH",
+                                             "CPLUS_INCLUDE_PATH",
+                                             "LIBRARY_PATH",
+                                             "LD_LIBRARY_PATH",
+                                             "COMPILER_PATH",
+                                             "GCC_*",
+                                             "CCACHE_*",
+                                             "CMAKE_*",
+                                             "MAKEFLAGS",
+                                             "NINJA_STATUS",
+                                             "PKG_CONFIG_*",
+                                             "SOURCE_DATE_EPOCH",
+                                             "REPROBENCH_*"};
+
 std::vector<std::string> configure_command(const std::string& cmake, const WorkerBuild& build) {
   const std::filesystem::path out = build.build_folder / "bin";
   std::vector<std::string> command = {
@@ -82,10 +105,12 @@ Compiler find_compiler() {
   Compiler compiler;
   const char* chosen = std::getenv("CXX");
   const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : "c++";
-  const std::string path = name.find('/') == std::string::npos ? find_in_path(name) : name;
+  const std::string path =
+      name.find('/') == std::string::npos ? find_in_path(name) : std::filesystem::absolute(name).string();
   if (path.empty()) return compiler;
   SubprocessOptions options;
   options.command = {path, "--version"};
+  options.environment = helper_environment(kOfCompilers);
   const SubprocessResult result = run_subprocess(options);
   if (result.exit_code != 0) return compiler;
   return {.path = path, .version = result.out.substr(0, result.out.find('\n'))};
@@ -126,6 +151,8 @@ std::filesystem::path build_worker(const WorkerBuild& build, const PhaseSink& pr
     };
     SubprocessOptions options;
     options.command = command;
+    options.environment = helper_environment(kOfCompilers);
+    options.working_directory = build.build_folder.string();
     options.shepherd = build.shepherd.string();
     options.on_output = [&](std::string_view chunk) { log.append(chunk, on_line); };
     const SubprocessResult result = run_subprocess(options);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/provision/provision_error.hpp"
 
 namespace reprobench {
@@ -46,10 +47,13 @@ struct DirectoryPlace {
 
 class Archive {
  public:
-  explicit Archive(const std::filesystem::path& path)
-      : name_(path.filename().string()), stream_(path, std::ios::binary) {
-    if (!stream_) throw ProvisionError(fmt::format("{}: cannot be read", path.string()));
-    size_bytes_ = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  explicit Archive(const std::filesystem::path& path) : name_(path.filename().string()) {
+    const RegularFile file = open_regular_file(path);
+    if (!file.problem.empty()) {
+      throw ProvisionError(fmt::format("{}: cannot be read: {}", path.string(), file.problem));
+    }
+    stream_.open(path, std::ios::binary);
+    size_bytes_ = file.size_bytes;
   }
 
   std::int64_t size_bytes() const { return size_bytes_; }

@@ -1,4 +1,7 @@
+#include <cerrno>
 #include <system_error>
+
+#include <unistd.h>
 
 #include "matrix/contract/pending_file.hpp"
 #include "matrix/record/plain_file.hpp"
@@ -7,8 +10,8 @@
 namespace reprobench {
 namespace {
 
-constexpr std::int64_t kLargestDocumentBytes = 4ll << 30;
-constexpr mode_t kOwnerOnly = 0600;  // as all of the store
+constexpr std::int64_t kLargestDocumentBytes = 1ll << 30;  // a plan of 100,000 cells has a tenth of that
+constexpr mode_t kOwnerOnly = 0600;                        // as all of the store
 
 }  // namespace
 
@@ -32,6 +35,10 @@ std::string read_file(const std::filesystem::path& path) {
     throw StoreError("cannot read " + path.string() + ": " + problem->text);
   }
   return std::get<std::string>(std::move(content));
+}
+
+bool is_read_only(const std::filesystem::path& folder) {
+  return access(folder.c_str(), W_OK) != 0 && (errno == EROFS || errno == EACCES);
 }
 
 }  // namespace reprobench

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <string_view>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
+#include "matrix/contract/regular_file.hpp"
 #include "matrix/contract/trace.hpp"
 
 namespace reprobench {
@@ -55,35 +55,18 @@ std::string line_problem(std::string_view line, const std::string& problem) {
 }  // namespace
 
 std::variant<FileDescriptor, FileProblem> open_plain_file(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a FIFO nobody writes to must not wait.
-  FileDescriptor fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd.is_open()) {
-    if (errno == ENOENT) return FileProblem{"missing"};
-    if (errno == ELOOP) return FileProblem{"is a symbolic link"};
-    return FileProblem{std::strerror(errno)};
-  }
-  struct stat status {};
-  if (fstat(fd.get(), &status) != 0) return FileProblem{std::strerror(errno)};
-  if (!S_ISREG(status.st_mode)) return FileProblem{"is not a regular file"};
-  if (status.st_nlink > 1) return FileProblem{"has " + std::to_string(status.st_nlink) + " names"};
-  return fd;
+  RegularFile file = open_regular_file(path, Links::refused);
+  if (!file.problem.empty()) return FileProblem{file.problem};
+  if (file.names > 1) return FileProblem{"has " + std::to_string(file.names) + " names"};
+  return std::move(file.fd);
 }
 
 std::variant<std::string, FileProblem> read_plain_file(const std::filesystem::path& path, std::int64_t limit_bytes) {
-  auto opened = open_plain_file(path);
-  if (auto* problem = std::get_if<FileProblem>(&opened)) return std::move(*problem);
-  const int fd = std::get<FileDescriptor>(opened).get();
-  const FileProblem too_large{"is larger than " + std::to_string(limit_bytes) + " bytes"};
-  struct stat status {};
-  if (fstat(fd, &status) != 0) return FileProblem{std::strerror(errno)};
-  if (status.st_size > limit_bytes) return too_large;  // before any of it is held in memory
-  std::string content;
-  for (;;) {
-    const ssize_t count = read_chunk(fd, content);
-    if (count < 0) return FileProblem{std::strerror(errno)};
-    if (count == 0) return content;
-    if (content.size() > static_cast<std::size_t>(limit_bytes)) return too_large;  // it grew
-  }
+  const RegularFile file = open_regular_file(path, Links::refused);
+  if (file.names > 1) return FileProblem{"has " + std::to_string(file.names) + " names"};
+  FileText read = read_regular_file(file, limit_bytes);
+  if (!read.problem.empty()) return FileProblem{std::move(read.problem)};
+  return std::move(read.text);
 }
 
 std::string read_tail(const std::filesystem::path& path, std::int64_t limit_bytes) {

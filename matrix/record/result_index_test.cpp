@@ -180,6 +180,7 @@ TEST_CASE("a run with the same cell twice is named by a rebuild, and the others 
   twice["cells"].push_back(twice["cells"][0]);
   std::ofstream(scene.store.path / "runs" / "r2" / "verdict.json") << twice.dump();
   fs::create_directories(scene.store.path / "runs" / ".r4");  // being built
+  fs::create_directories(scene.store.path / "runs" / "r5");   // it died before it was a run (#41)
   std::vector<std::string> problems;
   CHECK(ResultIndex::rebuild(scene.store.path, &problems) == 2);
   REQUIRE(problems.size() == 1);
@@ -306,6 +307,18 @@ TEST_CASE("a writer waits for another one's transaction to end", "[record]") {
   sqlite3_close(other);
   CHECK(problem.empty());
   CHECK(index.runs().size() == 1);
+}
+
+TEST_CASE("#41: a store may be a link, and its index may not", "[record]") {
+  IndexedStore scene;
+  const fs::path link = scene.store.path / "link";
+  scene.write_run("r1", "2026-01-01T00:00:00Z");
+  fs::create_directory_symlink(scene.store.path, link);
+  CHECK(ResultIndex::rebuild(link) == 1);
+  CHECK(ResultIndex(link).runs().size() == 1);
+  fs::rename(scene.store.path / "index.db", scene.store.path / "elsewhere.db");
+  fs::create_symlink(scene.store.path / "elsewhere.db", scene.store.path / "index.db");
+  CHECK_THROWS_AS(ResultIndex(link).runs(), StoreError);
 }
 
 TEST_CASE("F23: two writers of one index lose nothing", "[record]") {

@@ -49,6 +49,9 @@ void write_file_atomically(const std::filesystem::path& path, const std::functio
 // Throws StoreError.
 std::string read_file(const std::filesystem::path& path);
 
+// Whether nothing can be written there whatever happens: another user's folder, or a mount that can only be read.
+bool is_read_only(const std::filesystem::path& folder);
+
 // Throws StoreError if a process is writing the run now: "run r1 is held by pid 4242 ...".
 void require_not_held(const std::filesystem::path& run_folder, const std::string& run_id);
 

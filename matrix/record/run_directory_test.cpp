@@ -180,7 +180,7 @@ TEST_CASE("a document of more than 4 GiB is refused before any of it is read", "
   const fs::path file = folder.path / "plan.json";
   std::ofstream(file) << "";
   fs::resize_file(file, (std::uintmax_t{4} << 30) + 1);
-  CHECK(what_of([&] { read_file(file); }) == "cannot read " + file.string() + ": is larger than 4294967296 bytes");
+  CHECK(what_of([&] { read_file(file); }) == "cannot read " + file.string() + ": is larger than 1073741824 bytes");
 }
 
 TEST_CASE("an input's name stays inside the folder", "[record]") {

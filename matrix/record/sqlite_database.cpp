@@ -1,5 +1,7 @@
 #include "matrix/record/sqlite_database.hpp"
 
+#include <filesystem>
+
 namespace reprobench {
 namespace {
 
@@ -18,8 +20,11 @@ std::int64_t query_integer(sqlite3* db, const std::string& sql) {
 
 sqlite3* open_database(const std::string& path, bool create) {
   sqlite3* db = nullptr;
+  // NOFOLLOW refuses a link anywhere in the path; the store may be one, its index may not.
+  const std::filesystem::path file = path;
+  const std::string real = (std::filesystem::canonical(file.parent_path()) / file.filename()).string();
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | (create ? SQLITE_OPEN_CREATE : 0);
-  if (sqlite3_open_v2(path.c_str(), &db, flags, nullptr) != SQLITE_OK) {
+  if (sqlite3_open_v2(real.c_str(), &db, flags, nullptr) != SQLITE_OK) {
     const SqliteError error(sqlite3_errcode(db), sqlite3_errmsg(db));
     sqlite3_close(db);
     throw error;

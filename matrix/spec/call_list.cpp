@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/contract/call_policy.hpp"
 #include "matrix/contract/declared_call.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/spec/nearest_name.hpp"
@@ -23,6 +25,7 @@ namespace {
 
 using Values = std::map<std::string, std::string>;
 
+constexpr std::size_t kMostTensorErrors = 20;  // each looks through all names of the file for a near one
 constexpr std::int64_t kUsualMemoryBytes = std::int64_t{1} << 30;
 
 // Words of a call that a row gives: in capitals, so that none is a dtype or an operator.
@@ -36,7 +39,8 @@ struct ListDraft {
   CallList list;
   std::vector<DeclaredCall> calls;
   std::vector<Mark> marks;  // of the calls
-  std::string tensors;      // as it stands there
+  std::set<std::string> texts;
+  std::string tensors;  // as it stands there
   Mark tensors_mark;
 };
 
@@ -81,7 +85,11 @@ void add_calls(ListDraft& list, const CallDraft& draft, Scope& scope) {
   for (const Values& row : rows) {
     try {
       DeclaredCall call = parse_call(canonical_call(draft.text, row));
-      if (std::ranges::find(list.calls, call.text, &DeclaredCall::text) != list.calls.end()) {
+      if (const std::string refusal = refusal_of(call); !refusal.empty()) {
+        scope.diagnostics.error(draft.mark, "RB047", fmt::format("{} may not run: {}", call.name, refusal));
+        return;
+      }
+      if (!list.texts.insert(call.text).second) {
         scope.diagnostics.error(draft.mark, "RB023", fmt::format("the list has {} twice", call.text));
       }
       list.calls.push_back(std::move(call));
@@ -148,9 +156,9 @@ std::string shape_text(const SafetensorsEntry& tensor) {
 }
 
 void check_taken(const DeclaredTensor& declared, const TensorFile& file, const Mark& mark, Scope& scope) {
-  const auto held = std::ranges::find(file.tensors, declared.from, &SafetensorsEntry::name);
+  const auto held = std::ranges::lower_bound(file.tensors, declared.from, {}, &SafetensorsEntry::name);
   const std::string name = std::filesystem::path(file.file).filename().string();
-  if (held == file.tensors.end()) {
+  if (held == file.tensors.end() || held->name != declared.from) {
     std::vector<std::string> known;
     for (const SafetensorsEntry& tensor : file.tensors) known.push_back(tensor.name);
     scope.diagnostics.error(mark, "RB044", fmt::format("{}: {}", name, unknown_name("tensor", declared.from, known)));
@@ -177,7 +185,8 @@ void find_tensors(ListDraft& draft, const std::string& list_file, Scope& scope) 
     return;
   }
   bool is_taken = false;
-  for (std::size_t i = 0; i < draft.calls.size(); ++i) {
+  const std::size_t before = scope.diagnostics.size();
+  for (std::size_t i = 0; i < draft.calls.size() && scope.diagnostics.size() < before + kMostTensorErrors; ++i) {
     for (const DeclaredTensor& declared : draft.calls[i].tensors()) {
       if (declared.from.empty()) continue;
       is_taken = true;

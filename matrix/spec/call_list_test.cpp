@@ -1,8 +1,11 @@
 #include "matrix/spec/call_list.hpp"
 
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
+#include "matrix/spec/nearest_name.hpp"
 #include "matrix/spec/spec_fixture.hpp"
 #include "matrix/spec/suite_spec.hpp"
 
@@ -33,6 +36,28 @@ TEST_CASE("every row of a call makes one, in the order of the file", "[spec]") {
 TEST_CASE("a list without `memory` allows each call one GiB", "[spec]") {
   CHECK(parse_call_list(kListHead + "calls: [{call: 'relu(f32[2])'}]\n", "mine.yaml").memory_bytes == std::int64_t{1}
                                                                                                           << 30);
+}
+
+TEST_CASE("#41: a list that names a file or another library is refused where it stands", "[spec]") {
+  using Catch::Contains;
+  CHECK_THAT(calls_error(kListHead + "calls:\n  - call: from_file('/etc/passwd', false, 8)\n"),
+             Contains("mine.yaml:4:11: error[RB047]: from_file may not run: text is given by its argument's name"));
+  CHECK_THAT(
+      calls_error(kListHead + "calls:\n  - {call: \"from_file(filename=F, shared=true)\", with: [{F: \"'x'\"}]}\n"),
+      Contains("error[RB047]"));
+  CHECK_THAT(calls_error(kListHead + "calls: [{call: 'quantized::mul(f32[2], f32[2])'}]\n"),
+             Contains("error[RB047]: quantized::mul may not run: `quantized::mul` is of another library"));
+}
+
+TEST_CASE("#41: ten thousand calls of tensors that a file of a hundred thousand lacks take seconds", "[spec]") {
+  std::vector<std::string> names;
+  for (int i = 0; i < 100'000; ++i) names.push_back(fmt::format("n{}", i));
+  const auto started = std::chrono::steady_clock::now();
+  for (int i = 0; i < 20; ++i) nearest_name(fmt::format("m{}", i), names);
+  std::string list = kListHead + "calls:\n  - call: relu(f32[N])\n    with:\n";
+  for (int i = 1; i < 33'000; ++i) list += fmt::format("      - {{N: {}}}\n", i);
+  CHECK_THAT(calls_error(list), Catch::Contains("32999 calls are over 10000"));
+  CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(10));
 }
 
 TEST_CASE("what is wrong with a list is said at its place", "[spec]") {

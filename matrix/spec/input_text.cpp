@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/regular_file.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -123,6 +125,15 @@ void check_input_text(std::string_view text, const std::string& file, Diagnostic
   TextScan(text, file, diagnostics).run();
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto point = decode(text);
+    if (!point) return false;
+    text.remove_prefix(point->bytes);
+  }
+  return true;
+}
+
 void check_utf8(std::string_view text, const std::string& file) {
   if (looks_like_utf16(text)) throw_spec_error({file, 1, 1}, "RB002", "the file is UTF-16", "save the file as UTF-8");
   Mark mark{file, 1, 1};
@@ -144,22 +155,14 @@ std::string read_input_file(const std::string& path, std::size_t limit) {
   const auto refuse = [&](const std::string& why) {
     throw_spec_error({path, 0, 0}, "RB027", "cannot be read: " + why);
   };
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) refuse(std::strerror(error ? error.value() : ENOENT));
-  if (!std::filesystem::is_regular_file(status)) refuse("it is not a regular file");
-  std::ifstream in(path, std::ios::binary);
-  if (!in) refuse(std::strerror(errno));
-  constexpr std::size_t kPartBytes = std::size_t{1} << 20;  // a limit may be far above what a file has
-  std::string text;
-  while (in && text.size() <= limit) {
-    const std::size_t before = text.size();
-    text.resize(std::min(before + kPartBytes, limit + 1));
-    in.read(text.data() + before, static_cast<std::streamsize>(text.size() - before));
-    text.resize(before + static_cast<std::size_t>(in.gcount()));
-  }
-  if (in.bad()) refuse("the read failed");
-  return text;
+  const RegularFile file = open_regular_file(path);
+  if (file.problem == "missing") refuse(std::strerror(ENOENT));
+  if (!file.problem.empty()) refuse(file.problem.starts_with("is ") ? "it " + file.problem : file.problem);
+  // What is larger is as good as one byte too many: its reader refuses it by its size.
+  if (file.size_bytes > static_cast<std::int64_t>(limit)) return std::string(limit + 1, ' ');
+  FileText read = read_regular_file(file, static_cast<std::int64_t>(limit));
+  if (!read.problem.empty()) refuse(read.problem);
+  return std::move(read.text);
 }
 
 }  // namespace reprobench

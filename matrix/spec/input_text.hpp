@@ -16,6 +16,9 @@ std::string_view without_byte_order_mark(std::string_view text);
 // first place. Columns count bytes, as the YAML parser's do.
 void check_input_text(std::string_view text, const std::string& file, Diagnostics& diagnostics);
 
+// Whether it is UTF-8 (RFC 3629: no overlong forms, no surrogates).
+bool is_utf8(std::string_view text);
+
 // Of data, which may hold any character: throws SpecError RB002 where it is no UTF-8, RB003 for a byte 0.
 void check_utf8(std::string_view text, const std::string& file);
 

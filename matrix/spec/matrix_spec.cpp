@@ -110,7 +110,8 @@ constexpr Field<MatrixSpec> kMatrixFields[] = {
      "`weights` of a workload.",
      &read_own_file<&MatrixSpec::weights, &MatrixSpec::weights_mark>},
     {"package", kOptional,
-     "An AOTInductor package of your own, a file below the matrix's folder, for every workload of the probe `package`.",
+     "An AOTInductor package of your own, a file below the matrix's folder, for every workload of the probe `package`. "
+     "It is code, and runs with `--trust` alone.",
      &read_own_file<&MatrixSpec::package, &MatrixSpec::package_mark>},
     {"env", kOptional, "Refused: what a cell sets are knobs.", &read_environment},
 };

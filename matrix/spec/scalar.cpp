@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+
+#include "matrix/spec/checkout.hpp"
 
 namespace reprobench {
 namespace {
@@ -205,6 +208,8 @@ std::optional<std::string> read_relative_path(const std::string& what, const Yam
     problem = "is absolute";
   } else if (padded.find("/../") != std::string::npos) {
     problem = "leaves the file's folder";
+  } else if (const auto named = std::filesystem::path(node.mark.file).parent_path() / text; !leads_out(named).empty()) {
+    problem = "leaves it: " + leads_out(named);
   } else {
     return text;
   }

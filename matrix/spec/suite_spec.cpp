@@ -159,8 +159,8 @@ constexpr Field<WorkloadRequest> kProbeFields[] = {
      }},
     {"calls", kOptional, "Of the probe `operators`: a list in suites/operators, without `.yaml`.", &read_calls},
     {"package", kOptional,
-     "Of the probe `package`: an AOTInductor package of your own, a file below the suite's folder. Without one its "
-     "cells are skipped.",
+     "Of the probe `package`: an AOTInductor package of your own, a file below the suite's folder, whose code "
+     "runs with `--trust` alone. Without one its cells are skipped.",
      &read_own_file<&WorkloadRequest::package_file>},
 };
 

@@ -11,6 +11,7 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
+#include "matrix/spec/checkout.hpp"
 #include "matrix/spec/input_text.hpp"
 
 namespace reprobench {
@@ -291,6 +292,11 @@ YamlNode read_yaml(const std::string& text, const std::string& file, const FileK
   return empty;
 }
 
-std::string read_yaml_file(const std::string& path) { return read_input_file(path, kMaxFileBytes); }
+std::string read_yaml_file(const std::string& path) {
+  if (const std::string why = leads_out(path); !why.empty()) {
+    throw_spec_error({path, 0, 0}, "RB027", "cannot be read: " + why, "name the file itself");
+  }
+  return read_input_file(path, kMaxFileBytes);
+}
 
 }  // namespace reprobench

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,8 @@ _SCHEMA_FOLDERS = (_PACKAGE / "schema", _PACKAGE.parent.parent / "matrix" / "con
 # Most-wanted first: how a report orders cells, counts and colours.
 OUTCOMES = ("failed", "errored", "inconclusive", "unfinished", "passed", "recorded", "skipped")
 DIMENSIONS = ("numerics", "throughput", "memory", "communication")
+# As the coordinator bounds them (matrix/record/atomic_file.cpp).
+LARGEST_DOCUMENT_BYTES = 1 << 30
 STATUSES = ("failed", "inconclusive", "passed")
 
 
@@ -50,9 +54,21 @@ def _reject_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON; non-finite numbers travel as words in quotes")
 
 
+def _read_bytes(path: Path) -> bytes:
+    """A run folder may come from anywhere: a FIFO is not waited for, a device or a huge file is not read."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ReportError(f"{path.name} is not a regular file")
+        if status.st_size > LARGEST_DOCUMENT_BYTES:
+            raise ReportError(f"{path.name} is larger than {LARGEST_DOCUMENT_BYTES} bytes")
+        return file.read(LARGEST_DOCUMENT_BYTES)
+
+
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes().decode("utf-8"), parse_constant=_reject_constant)
+        return json.loads(_read_bytes(path).decode("utf-8"), parse_constant=_reject_constant)
     except FileNotFoundError:
         raise ReportError(f"{path.name} is missing: {path.parent} is not a judged run directory") from None
     except OSError as error:

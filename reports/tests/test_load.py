@@ -13,6 +13,28 @@ from reprobench_report import load
 from reprobench_report.load import ReportError
 
 
+class NoRegularFile(unittest.TestCase):
+    def test_a_pipe_is_not_waited_for_and_a_huge_or_deep_file_not_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "verdict.json"
+            os.mkfifo(path)
+            with self.assertRaisesRegex(ReportError, r"verdict\.json is not a regular file"):
+                load.load_run(Path(folder))
+            path.unlink()
+            path.touch()
+            os.truncate(path, 10 << 30)
+            with self.assertRaisesRegex(ReportError, r"verdict\.json is larger than"):
+                load.load_run(Path(folder))
+            os.truncate(path, 0)
+            path.write_text("[" * 100_000 + "]" * 100_000)
+            with self.assertRaisesRegex(ReportError, r"verdict\.json is not a JSON document"):
+                load.load_run(Path(folder))
+            path.unlink()
+            path.symlink_to("/dev/zero")
+            with self.assertRaises(ReportError):
+                load.load_run(Path(folder))
+
+
 class Refusals(unittest.TestCase):
     def _refused(self, pattern, change):
         changed = golden_run.documents()

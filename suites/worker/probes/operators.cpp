@@ -86,6 +86,7 @@ class CallProbe {
   }
 
   void examine() {
+    if (!single_.refused().empty()) return end_with(CallEnd::refused, single_.refused());
     if (!single_.absent().empty()) return end_with(CallEnd::absent, single_.absent());
     if (!fits(bytes_needed(call_))) return;
     plant_in_arguments();

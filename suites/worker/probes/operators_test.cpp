@@ -141,6 +141,27 @@ TEST_CASE("what LibTorch refuses and what needs more memory than allowed is not 
   CHECK(all[1].call->end == CallEnd::ran);
 }
 
+TEST_CASE("#41: a call that reaches beyond tensors is refused by the operator's schema, and touches no file",
+          "[probe]") {
+  const TemporaryFolder folder;
+  const auto canary = folder.path() / "canary";
+  const std::string quoted = "'" + canary.string() + "'";
+  for (const std::string& call :
+       {"from_file(" + quoted + ", true, 25)", "from_file(filename=" + quoted + ", shared=true, size=25)",
+        "from_file(approximate=" + quoted + ", true, 25)", std::string("zeros([2], device='f32')"),
+        std::string("zeros([2], device=1)"), std::string("record_stream(f32[2], 0)"), std::string("_print(s='tanh')"),
+        std::string("set_.source_Storage(f32[2], 0)"), std::string("profiler::_record_function_enter(name='tanh')")}) {
+    CAPTURE(call);
+    const ProbeMeasurement refused = only_call(call);
+    CHECK(refused.call->end == CallEnd::refused);
+    CHECK_FALSE(refused.finding.empty());
+    CHECK_FALSE(std::filesystem::exists(canary));
+  }
+  CHECK(only_call("gelu(f32[8], approximate='tanh')").call->end == CallEnd::ran);
+  CHECK(only_call("sum(f32[8], dtype='f64')").call->end == CallEnd::ran);
+  CHECK(only_call("einsum(equation='ij,jk->ik', {f32[2, 3], f32[3, 4]})").call->end == CallEnd::ran);
+}
+
 TEST_CASE("an operator in place is known by what it wrote, each time from the same start", "[probe]") {
   const ProbeMeasurement list = only_call("_foreach_add_.List({f32[8], f32[3]}, {f32[8], f32[3]}, alpha=-0.5)");
   CHECK(output_names(*list.call) == std::vector<std::string>{"changed.0", "changed.0.1"});

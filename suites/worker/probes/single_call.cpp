@@ -14,6 +14,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "matrix/contract/call_policy.hpp"
 #include "models/initial_values.hpp"
 #include "suites/worker/probes/call_tensors.hpp"
 #include "suites/worker/repeated_call.hpp"
@@ -91,6 +92,40 @@ c10::TypePtr inner_type(const c10::TypePtr& type) {
   return type->kind() == c10::TypeKind::OptionalType ? type->castRaw<c10::OptionalType>()->getElementType() : type;
 }
 
+// Whether it stays among tensors, numbers and words. A device, storage, stream or object reaches beyond them.
+bool may_be_given(const c10::TypePtr& type) {
+  switch (type->kind()) {
+    case c10::TypeKind::OptionalType:
+      return may_be_given(inner_type(type));
+    case c10::TypeKind::ListType:
+      return may_be_given(type->castRaw<c10::ListType>()->getElementType());
+    case c10::TypeKind::TensorType:
+    case c10::TypeKind::IntType:
+    case c10::TypeKind::FloatType:
+    case c10::TypeKind::BoolType:
+    case c10::TypeKind::NumberType:
+    case c10::TypeKind::StringType:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// By what the operator itself says of the argument; a list can only say what it takes it for.
+std::string refusal_of_argument(const c10::Argument& argument, const DeclaredArgument& declared) {
+  if (std::holds_alternative<NoValue>(declared.value)) return {};
+  const std::string shown = "`" + argument.type()->str() + " " + argument.name() + "`";
+  if (!may_be_given(argument.type())) return shown + " is no tensor, number or known word";
+  const c10::TypeKind kind = inner_type(argument.type())->kind();
+  const auto* const text = std::get_if<std::string>(&declared.value);
+  if (text == nullptr) return kind == c10::TypeKind::StringType ? shown + " is given no text" : "";
+  if (kind == c10::TypeKind::StringType && is_known_text(argument.name(), *text)) return {};
+  const bool is_dtype = std::any_of(std::begin(kDeclaredDtypes), std::end(kDeclaredDtypes),
+                                    [&](const DeclaredDtype& row) { return *text == row.name; });
+  if (kind == c10::TypeKind::IntType && is_dtype) return {};
+  return shown + " does not choose '" + *text + "' among known words";
+}
+
 // What the schema's type asks for; a whole number is also a floating-point one.
 at::IValue plain_value(const DeclaredArgument& argument, const c10::TypePtr& type) {
   if (std::holds_alternative<NoValue>(argument.value)) return {};
@@ -136,7 +171,9 @@ struct SingleCall::Arguments {
 
 SingleCall::~SingleCall() = default;
 
-SingleCall::SingleCall(DeclaredCall call, SingleCallPlace place) : call_(std::move(call)), place_(place) {
+SingleCall::SingleCall(DeclaredCall call, SingleCallPlace place)
+    : call_(std::move(call)), place_(place), refused_(refusal_of(call_)) {
+  if (!refused_.empty()) return;
   const std::string name = call_.name.find("::") == std::string::npos ? "aten::" + call_.name : call_.name;
   const auto handle = c10::Dispatcher::singleton().findSchema({name, call_.overload});
   if (!handle) {
@@ -160,6 +197,7 @@ SingleCall::SingleCall(DeclaredCall call, SingleCallPlace place) : call_(std::mo
       return;
     }
     operator_->given[at] = &declared;
+    if (refused_.empty()) refused_ = refusal_of_argument(arguments[at], declared);
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool is_written = arguments[i].alias_info() != nullptr && arguments[i].alias_info()->isWrite();

@@ -49,6 +49,9 @@ class SingleCall {
   // Why this release cannot be asked for it at all; empty: it can.
   const std::string& absent() const { return absent_; }
 
+  // Why it is not asked for, whatever the release has: it would reach beyond tensors (contract/call_policy.hpp).
+  const std::string& refused() const { return refused_; }
+
   // Once, with arguments of its own; `is_exact`: in fp64, on the values that the declared types hold. `inputs` becomes
   // the digest of arguments and of what the backward pass was given. Throws whatever LibTorch throws.
   MadeTensors run(bool is_exact, Digest* inputs = nullptr) const;
@@ -71,6 +74,7 @@ class SingleCall {
   DeclaredCall call_;
   SingleCallPlace place_;
   std::unique_ptr<Operator> operator_;
+  std::string refused_;
   std::string absent_;
 };
 
