@@ -1,6 +1,8 @@
 #include "matrix/inquiry/later_steps.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -161,6 +163,57 @@ bool keeps_parameters(const Trace& trace, std::int64_t step, bool is_last) {
   return has_any;
 }
 
+using Digests = std::map<std::string, std::vector<std::string>>;
+
+// Of every parameter before each step and after the last one; nothing where a step's tensors are not on record.
+std::optional<Digests> parameter_digests(const Trace& trace) {
+  Digests digests;
+  const auto add = [&](const TensorsRecord* record) {
+    if (record == nullptr) return false;
+    for (const TensorRecord& tensor : record->tensors) {
+      if (tensor.role == TensorRole::parameter) digests[tensor.name].push_back(tensor.digest);
+    }
+    return true;
+  };
+  for (const StepRecord& step : trace.steps) {
+    if (!add(tensors_of_step(trace, step.step, false))) return std::nullopt;
+  }
+  if (trace.steps.empty() || !add(tensors_of_step(trace, trace.steps.back().step, true))) return std::nullopt;
+  return digests;
+}
+
+// The place from which on nothing changes any more, where the other side's parameter changes at every step from there.
+std::size_t stuck_from(const std::vector<std::string>& stuck, const std::vector<std::string>& moving) {
+  std::size_t from = stuck.size() - 1;
+  while (from > 0 && stuck[from - 1] == stuck.back()) --from;
+  for (std::size_t i = from; i + 1 < moving.size(); ++i) {
+    if (moving[i] == moving[i + 1]) return stuck.size() - 1;
+  }
+  return from;
+}
+
+// One update that changes nothing may be rounding. To the end of the run, and at least so many, they are none.
+constexpr std::size_t kFewestStuck = 2;
+
+std::optional<LaterStep> stuck_parameter(const Trace& measured, const Trace& expected, std::int64_t first) {
+  const auto ours = parameter_digests(measured);
+  const auto theirs = parameter_digests(expected);
+  if (!ours || !theirs) return std::nullopt;
+  for (const auto& [name, digests] : *ours) {
+    const auto other = theirs->find(name);
+    if (other == theirs->end() || other->second.size() != digests.size() || digests.empty()) continue;
+    for (const bool is_ours : {true, false}) {
+      const auto from = is_ours ? stuck_from(digests, other->second) : stuck_from(other->second, digests);
+      const std::int64_t step = measured.steps.at(std::min(from, measured.steps.size() - 1)).step;
+      if (digests.size() - 1 - from < kFewestStuck || step < first) continue;
+      return LaterStep{step, ExplainedWord::another_computation,
+                       fmt::format("from here on the {} side leaves `{}` as it is, and the other one does not",
+                                   kSides[is_ours ? 0 : 1], name)};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> later_steps(const CellComparison& comparison, int most) {
@@ -194,6 +247,7 @@ std::vector<LaterStep> later_courses(const Trace& measured, const Trace& expecte
     return {{step, ExplainedWord::another_computation,
              fmt::format("the {} side updates no parameter, and the other one does", kSides[we_keep ? 0 : 1])}};
   }
+  if (const auto stuck = stuck_parameter(measured, expected, first)) return {*stuck};
   return {};
 }
 

@@ -110,6 +110,33 @@ TEST_CASE("a step after which one side alone has the parameters it had before le
   CHECK(later_courses(trace({"a", "b'", "b'", "d'"}), expected, 2).empty());
 }
 
+TEST_CASE("a parameter that one side alone leaves as it is to the end is told, a single update that rounds away not",
+          "[later]") {
+  const auto trace = [](const std::vector<std::string>& stuck, const std::string& mark) {
+    Trace of;
+    for (std::size_t i = 0; i < stuck.size(); ++i) {
+      const bool is_final = i + 1 == stuck.size();
+      const auto step = static_cast<std::int64_t>(is_final ? i : i + 1);
+      if (!is_final) of.steps.emplace_back().step = step;
+      TensorsRecord record = parameters_of(step, mark + std::to_string(i), is_final);
+      record.tensors.push_back({"stuck", TensorRole::parameter, "float32", {2}, stuck[i], {}});
+      of.tensors.push_back(record);
+    }
+    return of;
+  };
+  const Trace expected = trace({"a", "b", "c", "d", "e"}, "w");
+  const Trace measured = trace({"a", "b'", "c'", "c'", "c'"}, "v");
+  const auto found = later_courses(measured, expected, 1);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].step == 3);
+  CHECK(found[0].sentence == "from here on the measured side leaves `stuck` as it is, and the other one does not");
+  REQUIRE(later_courses(expected, measured, 1).size() == 1);
+  CHECK(later_courses(expected, measured, 1)[0].sentence.starts_with("from here on the expected side"));
+  CHECK(later_courses(trace({"a", "b'", "c'", "d'", "d'"}, "v"), expected, 1).empty());
+  CHECK(later_courses(measured, trace({"a", "b", "c", "c", "e"}, "w"), 1).empty());
+  CHECK(later_courses(measured, expected, 4).empty());
+}
+
 TEST_CASE("the steps that are judged are the last, where distances leave their bound, where losses split and half way",
           "[later]") {
   using Steps = std::vector<std::int64_t>;
