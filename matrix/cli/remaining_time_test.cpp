@@ -71,6 +71,8 @@ TEST_CASE("durations are those of the newest run that has any", "[remaining_time
   write("r-1/cells/b/r0a0.x", 50);
   write("r-2/cells/a/r0a0.x", 300);
   write("r-2/cells/a/r1a0.x", 500);
+  for (const char* run : {"r-1", "r-2"})
+    std::ofstream(place / ("store/runs/" + std::string(run) + "/run.json")) << "{}";
   std::ofstream(folder_of("r-2/cells/b/r0a0.x") / "exit.json") << "broken";
   REQUIRE(mkfifo((folder_of("r-2/cells/b/r1a0.x") / "exit.json").c_str(), 0600) == 0);
   const auto durations = recorded_durations(place / "store", plan_of({"a", "b", "c"}));

@@ -10,6 +10,7 @@ namespace reprobench {
 namespace {
 
 constexpr std::string_view kMetric = "numerics.beyond_rounding";
+constexpr int kLaterSteps = 2;  // behind the first difference, where a harmless one would hide a fault
 
 bool is_asked(const SharedList<CellThreshold>& thresholds) {
   return std::ranges::any_of(thresholds, [](const CellThreshold& threshold) {
@@ -102,6 +103,7 @@ class RunDiagnosis {
     }
     PairQuestions questions = settings_.questions;
     questions.explain.explain = true;
+    questions.explain.later_steps = kLaterSteps;
     questions.trajectory = has_trajectory(pair);
     try {
       CellComparison comparison = inquire(pair, questions, replays_, announce_);
