@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "matrix/verdict/operator_alignment.hpp"
+#include "matrix/verdict/operator_divergence.hpp"
 #include "matrix/verdict/operator_flow.hpp"
 
 namespace reprobench {
@@ -110,7 +111,7 @@ class JointSearch {
     return static_cast<std::size_t>(std::ranges::count_if(pairs_, [&](const Pair& pair) {
       const OperatorRecord& ours = measured_.calls[pair.first];
       const OperatorRecord& theirs = expected_.calls[pair.second];
-      return ours.constants != theirs.constants && holds_all(region.measured.calls, {ours}) &&
+      return !same_constants(ours.constants, theirs.constants) && holds_all(region.measured.calls, {ours}) &&
              holds_all(region.expected.calls, {theirs});
     }));
   }

@@ -1,10 +1,41 @@
 #include "matrix/verdict/operator_divergence.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "matrix/verdict/operator_alignment.hpp"
 
 namespace reprobench {
+namespace {
+
+// "1, [8, 64], none" in three.
+std::vector<std::string> arguments_of(const std::string& constants) {
+  std::vector<std::string> arguments;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    if (constants[i] == '[' || constants[i] == '(') ++depth;
+    if (constants[i] == ']' || constants[i] == ')') --depth;
+    if (depth > 0 || constants.compare(i, 2, ", ") != 0) continue;
+    arguments.push_back(constants.substr(begin, i - begin));
+    begin = i + 2;
+  }
+  arguments.push_back(constants.substr(begin));
+  return arguments;
+}
+
+}  // namespace
+
+bool same_constants(const std::string& measured, const std::string& expected) {
+  if (measured == expected) return true;
+  if (measured.empty() || expected.empty()) return false;
+  std::vector<std::string> ours = arguments_of(measured);
+  std::vector<std::string> theirs = arguments_of(expected);
+  if (ours.size() == theirs.size()) return false;
+  std::erase(ours, "none");
+  std::erase(theirs, "none");
+  return ours == theirs && !ours.empty();
+}
 
 std::optional<std::size_t> differing_output(const OperatorRecord& measured, const OperatorRecord& expected) {
   for (std::size_t i = 0; i < std::min(measured.outputs.size(), expected.outputs.size()); ++i) {

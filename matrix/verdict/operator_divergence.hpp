@@ -35,6 +35,10 @@ struct Description<OperatorDivergence> {
 // "bn1.running_var", where the output that differs is a buffer which the call fills and does not return; else empty.
 std::string filled_buffer(const OperatorDivergence& call);
 
+// Whether two calls have equal constants. Releases differ in whether they record an optional argument that is absent:
+// where one has more of them, "none, 1, -100" is "1, -100"; where both have as many, each has to be equal.
+bool same_constants(const std::string& measured, const std::string& expected);
+
 // Index of the first output that both sides wrote and that differs. Memory that nobody has written or that a call
 // overwrites counts neither as input nor as output.
 std::optional<std::size_t> differing_output(const OperatorRecord& measured, const OperatorRecord& expected);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "matrix/verdict/operator_alignment.hpp"
+#include "matrix/verdict/operator_divergence.hpp"
 
 namespace reprobench {
 namespace {
@@ -169,7 +170,7 @@ void OperatorSlice::follow(std::size_t reader, const OperatorTensor& tensor) {
   if (partner == kNoCall) return take(own_.outermost_without_partner(maker));
   const OperatorRecord& call = own_.calls[maker];
   if (!makes_values(call)) {
-    if (call.constants == other_.calls[partner].constants) return follow_inputs(maker);
+    if (same_constants(call.constants, other_.calls[partner].constants)) return follow_inputs(maker);
     constants_differ_ = true;
     return take(maker);
   }

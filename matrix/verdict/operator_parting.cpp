@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "matrix/verdict/operator_alignment.hpp"
+#include "matrix/verdict/operator_divergence.hpp"
 #include "matrix/verdict/operator_flow.hpp"
 
 namespace reprobench {
@@ -17,6 +18,7 @@ bool takes_only_what_is_on_record(const OperatorRecord& call) { return call.name
 
 // A later release appends arguments to an operator, "[8, 64], 1e-05" to "[8, 64]": what both have counts.
 bool asks_for_another(const OperatorRecord& measured, const OperatorRecord& expected) {
+  if (same_constants(measured.constants, expected.constants)) return false;
   const bool is_shorter = measured.constants.size() < expected.constants.size();
   const std::string& fewer = is_shorter ? measured.constants : expected.constants;
   const std::string& more = is_shorter ? expected.constants : measured.constants;
@@ -116,7 +118,7 @@ class Parting {
 
   // Of gradients that are equal, beside others that are not: one norm is over all of them.
   bool follows_norms(std::size_t i, std::size_t j) const {
-    return norms_differ_ && may_clip(measured_, i) && ours(i).constants != theirs(j).constants;
+    return norms_differ_ && may_clip(measured_, i) && !same_constants(ours(i).constants, theirs(j).constants);
   }
 
   // Constants that are told from a number which may differ by right.
@@ -150,7 +152,7 @@ class Parting {
   std::optional<std::size_t> output_made_different(std::size_t i, std::size_t j) const {
     const auto output = differing_output(ours(i), theirs(j));
     if (!output) return std::nullopt;
-    const bool is_sure = ours(i).constants == theirs(j).constants &&
+    const bool is_sure = same_constants(ours(i).constants, theirs(j).constants) &&
                          std::any_of(ours(i).inputs.begin(), ours(i).inputs.end(), has_content);
     const bool is_elsewhere =
         expected_.has_value(ours(i).outputs[*output]) && measured_.has_value(theirs(j).outputs[*output]);
@@ -160,7 +162,7 @@ class Parting {
   OperatorDivergence divergence_at(std::size_t pair, std::size_t output) const {
     const auto [i, j] = pairs_[pair];
     return {ours(i), theirs(j),
-            output,  ours(i).constants != theirs(j).constants,
+            output,  !same_constants(ours(i).constants, theirs(j).constants),
             pair,    measured_.calls.size() + expected_.calls.size() - 2 * pairs_.size()};
   }
 
@@ -235,7 +237,9 @@ class Parting {
     if (measured_.maker(i, x) != kNoCall || expected_.maker(j, y) != kNoCall) return false;
     for (std::size_t a = measured_.parent[i]; a != kNoCall; a = measured_.parent[a]) {
       const std::size_t b = measured_.partner[a];
-      if (b != kNoCall && expected_.encloses(b, j) && ours(a).constants != theirs(b).constants) return true;
+      if (b != kNoCall && expected_.encloses(b, j) && !same_constants(ours(a).constants, theirs(b).constants)) {
+        return true;
+      }
     }
     return false;
   }
