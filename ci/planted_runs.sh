@@ -65,7 +65,8 @@ for model in "${models[@]}"; do
     matrix "$model" "$axis" "$candidate" "$reference" >"$work/planted.yaml"
     for fault in none "${faults[@]}"; do
       began=$SECONDS status=0
-      inject=(--inject "kind=$fault,step=5,$axis=$candidate")
+      # In both repeats: a candidate that repeats itself, and that nothing but its reference tells is wrong.
+      inject=(--inject "kind=$fault,step=5,repeat=0,$axis=$candidate" --inject "kind=$fault,step=5,repeat=1,$axis=$candidate")
       [ "$fault" != none ] || inject=()
       "$reprobench" --store "$work/store" run --matrix "$work/planted.yaml" --no-report --repeat 2 -j 2 "${inject[@]}" \
         >"$work/out" 2>"$work/log" || status=$?
@@ -79,8 +80,10 @@ for model in "${models[@]}"; do
         [ "$status" -eq 0 ] || { word='FALSE ALARM' missed=$((missed + 1)); }
       else
         asked=$((asked + 1)) word=found
-        [ "$status" -eq 1 ] || { word='MISSED' missed=$((missed + 1)); }
-        ! grep -q '^diagnosis *rounding' "$work/log" || { word='ROUNDING' missed=$((missed + 1)); }
+        [ "$status" -eq 1 ] || word=MISSED
+        grep -qE '^diagnosis +(defect|another computation)' "$work/log" || word=MISSED
+        ! grep -qE '^diagnosis +rounding' "$work/log" || word=ROUNDING
+        [ "$word" = found ] || missed=$((missed + 1))
       fi
       printf '%-11s  %-34s  %3d s  %s\n' "$word" "$model $fault behind $scene" $((SECONDS - began)) "$answer"
     done
