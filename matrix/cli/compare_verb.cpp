@@ -40,7 +40,7 @@ struct CompareOptions {
   std::vector<std::string> workers;
   ExplainSettings explain = [] {
     ExplainSettings settings;
-    settings.later_steps = 2;
+    settings.later_steps = kUsualLaterSteps;
     return settings;
   }();
   bool trajectory = false;

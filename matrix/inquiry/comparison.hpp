@@ -53,6 +53,9 @@ struct ComparedSide {
 // Carries out one part of the answer. A replay that fails costs that part alone: it is `unanswered`.
 void answer(CellComparison& comparison, const std::string& part, const std::function<void()>& question);
 
+// What is judged behind the first difference unless somebody asks otherwise: a harmless one would hide a later fault.
+inline constexpr int kUsualLaterSteps = 2;
+
 struct ExplainSettings {
   bool explain = false;
   int lockstep_batches = 32;                  // 0: no lockstep

@@ -172,16 +172,7 @@ Headline with_lockstep(const DifferenceSource& source, const Explanation& explan
 
 // How bad a source is; of two defects the one that the operator itself shows is worse, for it explains the steps.
 int rank_of(const DifferenceSource& source, ExplainedWord word) {
-  switch (word) {
-    case ExplainedWord::rounding:
-      return 0;
-    case ExplainedWord::undecided:
-      return 1;
-    case ExplainedWord::another_computation:
-      return 2;
-    default:
-      return is_beyond(source) ? 4 : 3;
-  }
+  return rank_of(word) + (word == ExplainedWord::defect && is_beyond(source) ? 1 : 0);
 }
 
 // "aten::mul_ (optimizer of `fc2.weight`)".
@@ -242,6 +233,19 @@ void doubt_what_is_left_out(const Explanation& explanation, Headline& headline) 
 }
 
 }  // namespace
+
+int rank_of(ExplainedWord word) {
+  switch (word) {
+    case ExplainedWord::rounding:
+      return 0;
+    case ExplainedWord::undecided:
+      return 1;
+    case ExplainedWord::another_computation:
+      return 2;
+    default:
+      return 3;
+  }
+}
 
 Headline headline_of(const DifferenceSource& source, const Explanation& explanation) {
   Headline headline;

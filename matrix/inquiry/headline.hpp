@@ -18,6 +18,9 @@ inline constexpr double kFartherFactor = 4;
 // How the sentence about any other source than the first begins.
 inline constexpr std::string_view kBehindFirst = "behind the first difference, ";
 
+// From harmless to worst: rounding, undecided, another computation, defect.
+int rank_of(ExplainedWord word);
+
 // Of one source of `explanation` by itself, beside what the steps against fp64 say.
 Headline headline_of(const DifferenceSource& source, const Explanation& explanation);
 

@@ -16,20 +16,6 @@
 namespace reprobench {
 namespace {
 
-// From harmless to worst.
-int rank_of(ExplainedWord word) {
-  switch (word) {
-    case ExplainedWord::rounding:
-      return 0;
-    case ExplainedWord::undecided:
-      return 1;
-    case ExplainedWord::another_computation:
-      return 2;
-    default:
-      return 3;
-  }
-}
-
 bool is_red(ExplainedWord word) { return rank_of(word) >= rank_of(ExplainedWord::another_computation); }
 
 // One step from one state.

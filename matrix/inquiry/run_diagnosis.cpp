@@ -4,13 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/usage_error.hpp"
-
 namespace reprobench {
 namespace {
 
 constexpr std::string_view kMetric = "numerics.beyond_rounding";
-constexpr int kLaterSteps = 2;  // behind the first difference, where a harmless one would hide a fault
 
 bool is_asked(const SharedList<CellThreshold>& thresholds) {
   return std::ranges::any_of(thresholds, [](const CellThreshold& threshold) {
@@ -34,40 +31,6 @@ bool differ_anywhere(const std::vector<AttemptRecord>& ours, const std::vector<A
   });
 }
 
-// The root of every step, on both sides.
-using Roots = std::pair<std::vector<std::string>, std::vector<std::string>>;
-
-std::vector<std::string> roots_of(const ComparedSide& side) {
-  std::vector<std::string> roots;
-  for (const StepRecord& step : side.attempt.lead().trace->steps) roots.push_back(step.root);
-  return roots;
-}
-
-bool begins_with(const std::vector<std::string>& longer, const std::vector<std::string>& shorter) {
-  return shorter.size() <= longer.size() && std::equal(shorter.begin(), shorter.end(), longer.begin());
-}
-
-// Everything that a step's root depends on beside the numbers of the step.
-std::string kind_of(const SidePair& pair) {
-  std::string kind;
-  for (const ComparedSide* side : {&pair.first, &pair.second}) {
-    const CellRequest& request = side->request;
-    const WorkloadRequest& workload = request.workload;
-    kind += fmt::format("{} {} {}/{}/{} {} {}", request.stack, request.device, workload.model, workload.preset,
-                        workload.batch_size, request.world_size, to_string(request.trace));
-    for (const auto& [name, value] : request.knobs) kind += fmt::format(" {}={}", name, value);
-    kind += '\n';
-  }
-  return kind;
-}
-
-struct Answered {
-  std::string kind;
-  Roots roots;
-  Diagnosis diagnosis;
-  std::string slug;
-};
-
 Diagnosis named_of(const SidePair& pair, ExplainedWord word, std::string sentence) {
   return {pair.first.request.cell_id, pair.second.request.cell_id, word, std::move(sentence)};
 }
@@ -79,56 +42,27 @@ bool has_trajectory(const SidePair& pair) {
          ours.request.world_size == 1 && ours.request.workload.steps > 1;
 }
 
-class RunDiagnosis {
- public:
-  RunDiagnosis(const RunDiagnosisSettings& settings, Replays& replays, const Announce& announce)
-      : settings_(settings), replays_(replays), announce_(announce) {}
-
-  DiagnosedCell ask(SidePair pair) {
-    take_differing_repeats(pair);
-    read_trace_of(pair.first);
-    read_trace_of(pair.second);
-    Answered answered{kind_of(pair), {roots_of(pair.first), roots_of(pair.second)}, {}, pair.first.stored->slug};
-    if (const Answered* same = with_the_same_cause(answered)) {
-      const Diagnosis& known = same->diagnosis;
-      return {named_of(pair, known.word,
-                       fmt::format("the same steps on both sides as {}, which see: {}", same->slug, known.sentence)),
-              std::nullopt};
-    }
-    if (settings_.spent() >= settings_.budget) {
-      return {named_of(pair, ExplainedWord::undecided,
-                       fmt::format("not asked: {} s for diagnoses were spent (--diagnose-for)",
-                                   std::chrono::duration_cast<std::chrono::seconds>(settings_.budget).count())),
-              std::nullopt};
-    }
-    PairQuestions questions = settings_.questions;
-    questions.explain.explain = true;
-    questions.explain.later_steps = kLaterSteps;
-    questions.trajectory = has_trajectory(pair);
-    try {
-      CellComparison comparison = inquire(pair, questions, replays_, announce_);
-      answered.diagnosis = diagnosis_of(comparison, pair);
-      answered_.push_back(answered);
-      return {answered.diagnosis, std::move(comparison)};
-    } catch (const UsageError& error) {
-      return {named_of(pair, ExplainedWord::undecided, error.what()), std::nullopt};
-    }
+DiagnosedCell ask(SidePair& pair, const RunDiagnosisSettings& settings, Replays& replays, const Announce& announce) {
+  if (settings.spent() >= settings.budget) {
+    return {named_of(pair, ExplainedWord::undecided,
+                     fmt::format("not asked: {} s for diagnoses were spent (--diagnose-for)",
+                                 std::chrono::duration_cast<std::chrono::seconds>(settings.budget).count())),
+            std::nullopt};
   }
-
- private:
-  const Answered* with_the_same_cause(const Answered& asked) const {
-    const auto found = std::ranges::find_if(answered_, [&](const Answered& known) {
-      return known.kind == asked.kind && begins_with(known.roots.first, asked.roots.first) &&
-             begins_with(known.roots.second, asked.roots.second);
-    });
-    return found == answered_.end() ? nullptr : &*found;
+  PairQuestions questions = settings.questions;
+  questions.explain.explain = true;
+  questions.explain.later_steps = kUsualLaterSteps;
+  questions.trajectory = has_trajectory(pair);
+  // A pair that cannot be asked costs its own cell the answer, and not the run its verdict.
+  try {
+    CellComparison comparison = inquire(pair, questions, replays, announce);
+    return {diagnosis_of(comparison, pair), std::move(comparison)};
+  } catch (const ReplayInterrupted&) {
+    throw;
+  } catch (const std::exception& error) {
+    return {named_of(pair, ExplainedWord::undecided, error.what()), std::nullopt};
   }
-
-  const RunDiagnosisSettings& settings_;
-  Replays& replays_;
-  const Announce& announce_;
-  std::vector<Answered> answered_;
-};
+}
 
 }  // namespace
 
@@ -189,12 +123,12 @@ Diagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair) {
 
 void diagnose(std::vector<SidePair> pairs, const RunDiagnosisSettings& settings, Replays& replays,
               const Announce& announce, const std::function<void(const DiagnosedCell&)>& told) {
-  RunDiagnosis diagnosis(settings, replays, announce);
   std::size_t asked = 0;
   for (SidePair& pair : pairs) {
     announce(fmt::format("[{}/{}] differs  {}  finding out what the difference is", ++asked, pairs.size(),
                          pair.first.stored->slug));
-    told(diagnosis.ask(std::move(pair)));
+    told(ask(pair, settings, replays, announce));
+    pair = {};  // traces are large
   }
 }
 

@@ -10,8 +10,7 @@
 
 namespace reprobench {
 
-// One cell's answer; `comparison` is nothing where the pair was not inquired: its cause is that of an earlier one, or
-// time was up.
+// One cell's answer; `comparison` is nothing where the pair could not be asked, or time was up.
 struct DiagnosedCell {
   Diagnosis diagnosis;
   std::optional<CellComparison> comparison;
@@ -27,16 +26,16 @@ struct RunDiagnosisSettings {
 bool has_difference_to_diagnose(const RunRecord& run);
 
 // The pairs of a run that want a diagnosis: both sides trained, some of their bits differ, and the cell has an armed
-// check `numerics.beyond_rounding`. In the order in which they are to be asked: what digests every tensor first, of
-// those the longest first, for a shorter one may share its cause.
+// check `numerics.beyond_rounding`. What digests every tensor comes first, of those the longest, because they tell most
+// before time is up.
 std::vector<SidePair> pairs_to_diagnose(StoredPairs found);
 
 // Rounding only where the first difference, the steps against fp64 and the whole trajectory say so, as far as each can
 // be asked of the pair.
 Diagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair);
 
-// Asks one after the other and hands each answer to `told` as soon as it is there. Throws StoreError;
-// ReplayInterrupted, after what was answered until then.
+// Asks one after the other and hands each answer to `told` as soon as it is there. Throws ReplayInterrupted, after what
+// was answered until then.
 void diagnose(std::vector<SidePair> pairs, const RunDiagnosisSettings& settings, Replays& replays,
               const Announce& announce, const std::function<void(const DiagnosedCell&)>& told);
 
