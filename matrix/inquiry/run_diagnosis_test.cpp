@@ -135,6 +135,24 @@ TEST_CASE("a defect is called so, at its call", "[inquiry][diagnosis]") {
   CHECK(told.at(0).diagnosis.sentence.find("aten::addmm (forward of `fc1`, step 3) made it") != std::string::npos);
 }
 
+TEST_CASE("another computation is called so unless the steps show a defect", "[inquiry][diagnosis]") {
+  DifferingRun scene;
+  scene.replays.stacks["stack-b"] = {kRoundedAtStep3};
+  const SidePair pair = scene.pair();
+  CellComparison comparison = scene.asked({pair}).at(0).comparison.value();
+  const auto word_of = [&](ExplainedWord headline, LockstepWord steps) {
+    comparison.explanation->headline->word = headline;
+    comparison.explanation->lockstep->word = steps;
+    return diagnosis_of(comparison, pair).word;
+  };
+  CHECK(word_of(ExplainedWord::another_computation, LockstepWord::rounding) == ExplainedWord::another_computation);
+  CHECK(word_of(ExplainedWord::another_computation, LockstepWord::defect) == ExplainedWord::defect);
+  CHECK(word_of(ExplainedWord::defect, LockstepWord::rounding) == ExplainedWord::defect);
+  CHECK(word_of(ExplainedWord::rounding, LockstepWord::defect) == ExplainedWord::defect);
+  CHECK(word_of(ExplainedWord::undecided, LockstepWord::rounding) == ExplainedWord::undecided);
+  CHECK(word_of(ExplainedWord::rounding, LockstepWord::rounding) == ExplainedWord::rounding);
+}
+
 TEST_CASE("who goes too far behind a rounding is a defect", "[inquiry][diagnosis]") {
   DifferingRun scene;
   scene.replays.stacks["stack-b"] = {kRoundedAtStep3};

@@ -61,12 +61,6 @@ std::optional<double> bound_at(const Envelope& envelope, std::int64_t step) {
   return std::nullopt;
 }
 
-// A mask that flips between the two runs before one does in the ensemble: chance, or the work of a defect.
-std::optional<std::int64_t> early_flip(const Envelope& envelope, const Trace& measured, const Trace& expected) {
-  const auto flip = first_mask_flip(event_flips(measured, expected));
-  return flip && !is_beyond_horizon(envelope, *flip - 1) ? flip : std::nullopt;
-}
-
 // An update of which the two runs have no distance, since one lacks a parameter's sketch; 0: none.
 std::int64_t first_gap(const Envelope& envelope, const std::vector<TrajectoryPoint>& points) {
   for (const TrajectoryPoint& known : envelope.points) {
@@ -160,12 +154,12 @@ TrajectoryJudgement judge_trajectory(const Trace& measured, const Trace& expecte
   judgement.word = outside ? "outside" : judged > 0 ? "within" : "not_judged";
   judgement.sentence = sentence_of(judgement, outside, judged, envelope.horizon_reason);
   if (outside && !is_beyond_horizon(envelope, outside->step)) {
-    const auto flip = early_flip(envelope, measured, expected);
+    const auto flip = first_mask_flip(event_flips(measured, expected));
     if (flip && outside->step >= *flip) {
       judgement.word = "not_judged";
       judgement.sentence += fmt::format(
-          "; a mask flips at step {} between the two runs, before any of the ensemble "
-          "does, which may have made it",
+          "; a mask flips at step {} between the two runs, before any of the ensemble does,"
+          " which may have made it",
           *flip);
     }
   }

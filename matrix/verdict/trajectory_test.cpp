@@ -220,6 +220,8 @@ TEST_CASE("an envelope of another workload judges nothing", "[trajectory]") {
   Trace elsewhere = run(0);
   elsewhere.header.workload_digest = std::string(32, 'b');
   CHECK(judge_trajectory(elsewhere, run(0), envelope(1e-6)).word == "not_judged");
+  elsewhere.header.workload_digest = std::string(32, '0');  // that sorts before it
+  CHECK(judge_trajectory(elsewhere, run(0), envelope(1e-6)).word == "not_judged");
   CHECK(judge_trajectory(run(0), elsewhere, envelope(1e-6)).word == "not_judged");
   CHECK_THROWS_AS(envelope_of({}, run(0), "s"), ContractError);
 }
