@@ -104,9 +104,11 @@ Diagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair) {
   const Match judged = judged_by(comparison, FailOn::another_computation);
   if (judged == Match::differs) {
     const auto& explained = comparison.explanation;
-    const bool is_named = explained && explained->headline &&
-                          explained->headline->word == ExplainedWord::another_computation &&
-                          (!explained->lockstep || explained->lockstep->word != LockstepWord::defect);
+    const bool is_of_steps = explained && explained->headline && explained->headline->word != ExplainedWord::defect &&
+                             explained->lockstep && explained->lockstep->word == LockstepWord::defect;
+    if (is_of_steps) return say(ExplainedWord::defect, "the steps against fp64 show a defect; " + comparison.sentence);
+    const bool is_named =
+        explained && explained->headline && explained->headline->word == ExplainedWord::another_computation;
     return say(is_named ? ExplainedWord::another_computation : ExplainedWord::defect, comparison.sentence);
   }
   const auto& trajectory = comparison.trajectory;

@@ -149,6 +149,7 @@ TEST_CASE("another computation is called so unless the steps show a defect", "[i
   CHECK(word_of(ExplainedWord::another_computation, LockstepWord::defect) == ExplainedWord::defect);
   CHECK(word_of(ExplainedWord::defect, LockstepWord::rounding) == ExplainedWord::defect);
   CHECK(word_of(ExplainedWord::rounding, LockstepWord::defect) == ExplainedWord::defect);
+  CHECK(diagnosis_of(comparison, pair).sentence.starts_with("the steps against fp64 show a defect; "));
   CHECK(word_of(ExplainedWord::undecided, LockstepWord::rounding) == ExplainedWord::undecided);
   CHECK(word_of(ExplainedWord::rounding, LockstepWord::rounding) == ExplainedWord::rounding);
 }

@@ -1,6 +1,7 @@
 #include "matrix/verdict/dimension_summary.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -79,25 +80,23 @@ std::string names_of_candidates(const std::vector<Pair>& pairs) {
                                    : fmt::format("{}", fmt::join(names, ", "));
 }
 
-// ": all rounding", ": 7 rounding, 1 beyond it"; empty where no check asks what the differences are.
+// ": all rounding", ": 7 rounding, 1 beyond rounding"; empty where no check asks what the differences are.
 std::string diagnosed_text(const std::vector<const CellVerdict*>& differing) {
-  std::size_t rounding = 0;
-  std::size_t beyond = 0;
-  std::size_t open = 0;
+  std::map<CheckStatus, std::size_t> counts;
   for (const CellVerdict* cell : differing) {
     for (const CheckResult& check : cell->checks) {
-      if (check.metric != "numerics.beyond_rounding") continue;
-      rounding += check.status == CheckStatus::passed ? 1 : 0;
-      beyond += check.status == CheckStatus::failed ? 1 : 0;
-      open += check.status == CheckStatus::inconclusive ? 1 : 0;
+      if (check.metric == "numerics.beyond_rounding") ++counts[check.status];
     }
   }
-  if (rounding + beyond + open == 0) return "";
-  if (rounding == differing.size()) return ": all rounding";
-  std::string text = fmt::format(": {} rounding", rounding);
-  if (beyond > 0) text += fmt::format(", {} beyond it", beyond);
-  if (open > 0) text += fmt::format(", {} undecided", open);
-  return text;
+  if (counts.empty()) return "";
+  if (counts[CheckStatus::passed] == differing.size()) return ": all rounding";
+  std::vector<std::string> parts;
+  for (const auto& [status, word] :
+       {std::pair(CheckStatus::passed, "rounding"), std::pair(CheckStatus::failed, "beyond rounding"),
+        std::pair(CheckStatus::inconclusive, "undecided")}) {
+    if (counts[status] > 0) parts.push_back(fmt::format("{} {}", counts[status], word));
+  }
+  return fmt::format(": {}", fmt::join(parts, ", "));
 }
 
 std::string numerics_text(const std::vector<Pair>& pairs) {

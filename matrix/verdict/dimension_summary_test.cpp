@@ -60,6 +60,30 @@ TEST_CASE("other bits are placed", "[verdict]") {
   CHECK(summary_of(run, Dimension::numerics).word == "passed");
 }
 
+TEST_CASE("what the differences are stands beside how many there are", "[verdict]") {
+  std::vector<CellThreshold> asked = kBitChecks;
+  RunRecord run = sample::run(1, 1.0, asked);
+  const auto said = [&] { return summary_of(run, Dimension::numerics).sentence; };
+  PlannedCell second = run.plan.cells[1];
+  second.cell.request.cell_id = "cccccccccccc";
+  run.plan.cells.push_back(second);
+  run.cells.push_back({"cccccccccccc", {sample::attempt(0, 3e5, "other")}});
+  candidate(run).attempts = {sample::attempt(0, 3e5, "other")};
+  CHECK_THAT(said(), Contains("other bits in 2; first"));
+  asked.push_back(threshold("numerics.beyond_rounding", Bound::Kind::max, 0, true));
+  for (PlannedCell& planned : run.plan.cells) planned.cell.thresholds = asked;
+  CHECK_THAT(said(), Contains("other bits in 2: 2 undecided; first"));
+  const auto diagnose = [&](const char* id, ExplainedWord word) {
+    run.diagnoses[id] = {id, sample::kReferenceId, word, "aten::mm made it"};
+  };
+  diagnose(sample::kCandidateId, ExplainedWord::rounding);
+  CHECK_THAT(said(), Contains("other bits in 2: 1 rounding, 1 undecided; first"));
+  diagnose("cccccccccccc", ExplainedWord::defect);
+  CHECK_THAT(said(), Contains("other bits in 2: 1 rounding, 1 beyond rounding; first"));
+  diagnose("cccccccccccc", ExplainedWord::rounding);
+  CHECK_THAT(said(), Contains("other bits in 2: all rounding; first"));
+}
+
 TEST_CASE("speed and memory are the worst ratio with its interval, whichever way better lies", "[verdict]") {
   const auto more_is_better = GENERATE(false, true);
   const char* metric = more_is_better ? "throughput.samples" : "throughput.step_time";
