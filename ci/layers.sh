@@ -9,22 +9,24 @@ allowed() {
   case "$1" in
     kernels) echo "kernels" ;;
     models) echo "models kernels" ;;
-    matrix/contract) echo "matrix/contract" ;;
-    matrix/spec) echo "matrix/spec matrix/contract" ;;
-    matrix/host) echo "matrix/host matrix/contract" ;;
-    matrix/plan) echo "matrix/plan matrix/contract matrix/spec" ;;
-    matrix/lint) echo "matrix/lint matrix/contract matrix/spec matrix/plan" ;;
-    matrix/record) echo "matrix/record matrix/contract matrix/plan kernels" ;;
-    matrix/evidence) echo "matrix/evidence matrix/contract matrix/plan matrix/record kernels" ;;
+    matrix/base) echo "matrix/base" ;;
+    matrix/contract) echo "matrix/base matrix/contract" ;;
+    matrix/spec) echo "matrix/spec matrix/base matrix/contract" ;;
+    matrix/host) echo "matrix/host matrix/base matrix/contract" ;;
+    matrix/plan) echo "matrix/plan matrix/base matrix/contract matrix/spec" ;;
+    matrix/lint) echo "matrix/lint matrix/base matrix/contract matrix/spec matrix/plan" ;;
+    matrix/record) echo "matrix/record matrix/base matrix/contract matrix/plan kernels" ;;
+    matrix/evidence) echo "matrix/evidence matrix/base matrix/contract matrix/plan matrix/record kernels" ;;
     matrix/stats) echo "matrix/stats" ;;
-    matrix/exec) echo "matrix/exec matrix/contract matrix/host matrix/plan matrix/record matrix/evidence matrix/stats kernels" ;;
-    matrix/provision) echo "matrix/provision matrix/contract matrix/spec matrix/record matrix/exec" ;;
-    matrix/verdict) echo "matrix/verdict matrix/contract matrix/spec matrix/record matrix/evidence matrix/stats kernels" ;;
-    matrix/inquiry) echo "matrix/inquiry matrix/contract matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/exec matrix/verdict kernels" ;;
-    matrix/cli) echo "matrix/cli matrix/contract matrix/host matrix/spec matrix/plan matrix/lint matrix/record matrix/evidence matrix/stats matrix/exec matrix/provision matrix/verdict matrix/inquiry kernels" ;;
-    suites/worker) echo "suites/worker matrix/contract models kernels" ;;
+    matrix/exec) echo "matrix/exec matrix/base matrix/contract matrix/host matrix/plan matrix/record matrix/evidence matrix/stats kernels" ;;
+    matrix/provision) echo "matrix/provision matrix/base matrix/contract matrix/spec matrix/record matrix/exec" ;;
+    matrix/numerics) echo "matrix/numerics matrix/base matrix/contract matrix/record matrix/evidence matrix/stats kernels" ;;
+    matrix/verdict) echo "matrix/verdict matrix/base matrix/contract matrix/spec matrix/record matrix/evidence matrix/stats matrix/numerics kernels" ;;
+    matrix/inquiry) echo "matrix/inquiry matrix/base matrix/contract matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/numerics matrix/exec matrix/verdict kernels" ;;
+    matrix/cli) echo "matrix/cli matrix/base matrix/contract matrix/host matrix/spec matrix/plan matrix/lint matrix/record matrix/evidence matrix/stats matrix/numerics matrix/exec matrix/provision matrix/verdict matrix/inquiry kernels" ;;
+    suites/worker) echo "suites/worker matrix/base matrix/contract models kernels" ;;
     suites/fake_nvml) echo "suites/fake_nvml matrix/host" ;;
-    suites/fake_worker) echo "suites/fake_worker matrix/contract kernels" ;;
+    suites/fake_worker) echo "suites/fake_worker matrix/base matrix/contract kernels" ;;
     *) return 1 ;;
   esac
 }

@@ -1,5 +1,5 @@
 // How a preset is trained: which optimizer, with what numbers, and how its learning rate changes from step to step.
-// What the worker makes of it is written out in ATen operators (suites/worker/optimizer.cpp).
+// What the worker makes of it is written out in ATen operators (suites/worker/state/optimizer.cpp).
 #pragma once
 
 #include <cstdint>

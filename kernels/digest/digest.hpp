@@ -64,7 +64,7 @@ Digest chain_digest(const Digest& previous, const Digest& root);
 void append_tensor(DigestBuilder& root, std::string_view name, std::string_view role, std::string_view digest_digits);
 
 // The link of a training's step, which covers the loss as its trace says it: the hex digits of its bits
-// (contract/number.hpp).
+// (base/number.hpp).
 Digest step_chain_digest(const Digest& previous, const Digest& root, std::string_view loss_bits);
 
 // The chains that the ranks of a training ended with, as one: of one rank its own, of several a hash over all, in their

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/json_parse.hpp"
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/usage_error.hpp"
 #include "matrix/contract/probe.hpp"
-#include "matrix/contract/usage_error.hpp"
 #include "matrix/evidence/cell_partner.hpp"
 #include "matrix/plan/plan_json.hpp"
 #include "matrix/record/run_directory.hpp"

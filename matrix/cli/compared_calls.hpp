@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "matrix/inquiry/compared_sides.hpp"
-#include "matrix/verdict/operator_atlas.hpp"
+#include "matrix/verdict/atlas/operator_atlas.hpp"
 
 namespace reprobench {
 

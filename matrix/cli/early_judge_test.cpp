@@ -2,7 +2,7 @@
 #include "matrix/cli/early_judge.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/cli/run_verb_fixture.hpp"
+#include "matrix/cli/verbs/run_verb_fixture.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/verdict/judge.hpp"
 

@@ -1,9 +1,9 @@
 #include "matrix/cli/host_memory.hpp"
 
-#include "matrix/contract/available_memory.hpp"
+#include "matrix/base/available_memory.hpp"
 #include "matrix/exec/memory_question.hpp"
 #include "matrix/plan/memory_fit.hpp"
-#include "matrix/spec/own_files.hpp"
+#include "matrix/spec/files/own_files.hpp"
 
 namespace reprobench {
 

@@ -10,13 +10,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "matrix/base/plain_text.hpp"
 #include "matrix/cli/stored_runs.hpp"
-#include "matrix/cli/verb.hpp"
-#include "matrix/contract/plain_text.hpp"
+#include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/inquiry/replays.hpp"
 #include "matrix/record/run_directory.hpp"
-#include "matrix/spec/input_text.hpp"
+#include "matrix/spec/files/input_text.hpp"
 #include "matrix/spec/nearest_name.hpp"
 
 namespace reprobench {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/json_parse.hpp"
+#include "matrix/base/json_parse.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/record/run_directory.hpp"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "matrix/spec/own_files.hpp"
-#include "matrix/verdict/metrics.hpp"
+#include "matrix/spec/files/own_files.hpp"
+#include "matrix/verdict/metrics/metrics.hpp"
 
 namespace reprobench {
 namespace {

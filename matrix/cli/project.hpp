@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "matrix/contract/usage_error.hpp"
+#include "matrix/base/usage_error.hpp"
 #include "matrix/plan/compat_facts.hpp"
 #include "matrix/plan/resolve.hpp"
 #include "matrix/provision/stack_store.hpp"

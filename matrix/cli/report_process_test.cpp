@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
-#include "matrix/cli/verb_fixture.hpp"
+#include "matrix/cli/verbs/verb_fixture.hpp"
 #include "matrix/exec/python.hpp"
 
 namespace reprobench {

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "matrix/cli/progress.hpp"
 #include "matrix/cli/replay_host.hpp"
+#include "matrix/cli/text/progress.hpp"
 #include "matrix/contract/device_class.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/inquiry/run_diagnosis.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "matrix/cli/project.hpp"
-#include "matrix/cli/terminal.hpp"
+#include "matrix/cli/text/terminal.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/record/run_directory.hpp"
 

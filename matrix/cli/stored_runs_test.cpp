@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/usage_error.hpp"
+#include "matrix/base/usage_error.hpp"
 #include "matrix/exec/sample_plan.hpp"
 
 namespace reprobench {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "matrix/cli/project.hpp"
-#include "matrix/cli/terminal.hpp"
+#include "matrix/cli/text/terminal.hpp"
 #include "matrix/verdict/verdict.hpp"
 
 namespace reprobench {

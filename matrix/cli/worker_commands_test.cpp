@@ -2,7 +2,7 @@
 #include "matrix/cli/worker_commands.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/cli/verb_fixture.hpp"
+#include "matrix/cli/verbs/verb_fixture.hpp"
 
 namespace reprobench {
 namespace {

@@ -1,8 +1,8 @@
 // Checkpoints of a training: when a worker writes them, whether it begins from one, and what it says of that.
 //
 // All ranks of a training have one together. They lie in a folder as checkpoint-STEP.safetensors
-// (suites/worker/checkpoint_file.hpp), each complete or not there at all. Like a replay they belong to an attempt,
-// never to the cell: with and without them the cell_id is the same.
+// (suites/worker/checkpoint/checkpoint_file.hpp), each complete or not there at all. Like a replay they belong to an
+// attempt, never to the cell: with and without them the cell_id is the same.
 #pragma once
 
 #include <cstdint>

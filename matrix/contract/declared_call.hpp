@@ -1,4 +1,4 @@
-// One operator call as people write it, in lists of calls (spec/call_list.hpp) and in a request:
+// One operator call as people write it, in lists of calls (spec/files/call_list.hpp) and in a request:
 //
 //   native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)
 //   nll_loss(f32[256, 50], i64[256] below 50)    mean.dim(bf16[8, 64] strides [1, 8], [1], true)

@@ -1,8 +1,8 @@
 #include "matrix/contract/declared_call.hpp"
 
 #include "ci/catch.hpp"
+#include "matrix/base/safetensors.hpp"
 #include "matrix/contract/probe_measurement.hpp"
-#include "matrix/contract/safetensors.hpp"
 #include "matrix/contract/version.hpp"
 
 namespace reprobench {

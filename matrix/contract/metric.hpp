@@ -1,6 +1,6 @@
 // What a metric is: its name, unit and good direction. The table of all metrics, with how each is taken from a record,
-// is in verdict/metrics.cpp; the spec layer is handed this part of it so that a threshold with a wrong name or unit is
-// refused before anything runs.
+// is in verdict/metrics/metrics.cpp; the spec layer is handed this part of it so that a threshold with a wrong name or
+// unit is refused before anything runs.
 #pragma once
 
 #include <array>

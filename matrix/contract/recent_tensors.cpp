@@ -6,7 +6,7 @@
 
 #include <fcntl.h>
 
-#include "matrix/contract/write_fully.hpp"
+#include "matrix/base/write_fully.hpp"
 
 namespace reprobench {
 namespace {

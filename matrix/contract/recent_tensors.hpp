@@ -17,7 +17,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 #include "matrix/contract/trace.hpp"
 
 namespace reprobench {

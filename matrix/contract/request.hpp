@@ -159,8 +159,8 @@ struct InjectionKind {
   bool of_resuming = false;  // planted where a run goes on from a checkpoint; `step` is the first one after it
 };
 
-// What the worker can plant: its tables (suites/worker/faults.cpp, operator_fault.cpp, probes/probe_fault.cpp) have a
-// function for each.
+// What the worker can plant: its tables (suites/worker/faults/faults.cpp, operator_fault.cpp, probes/probe_fault.cpp)
+// have a function for each.
 std::span<const InjectionKind> injection_kinds();
 
 // True for the kinds of probes, false for those of trainings and unknown ones.

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "ci/catch.hpp"
+#include "matrix/base/safetensors.hpp"
+#include "matrix/base/sha256.hpp"
 #include "matrix/contract/attempt_memory.hpp"
 #include "matrix/contract/clock_event.hpp"
 #include "matrix/contract/gpu_facts.hpp"
@@ -9,8 +11,6 @@
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/replay.hpp"
 #include "matrix/contract/request.hpp"
-#include "matrix/contract/safetensors.hpp"
-#include "matrix/contract/sha256.hpp"
 #include "matrix/contract/telemetry.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/contract/xid.hpp"

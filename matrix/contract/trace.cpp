@@ -1,9 +1,9 @@
 #include "matrix/contract/trace.hpp"
 
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/document/text_writer.hpp"
-#include "matrix/contract/json_parse.hpp"
-#include "matrix/contract/number.hpp"
 
 namespace reprobench {
 namespace {

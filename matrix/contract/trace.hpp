@@ -24,6 +24,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/base/crc32c.hpp"
 #include "matrix/contract/checkpoint.hpp"
 #include "matrix/contract/probe_measurement.hpp"
 #include "matrix/contract/request.hpp"
@@ -275,8 +276,5 @@ std::string numbered_line(std::string object, std::int64_t seq);
 // The body of a line without its newline, or one sentence on what is wrong with it. `expected_seq`
 // is the line's index.
 std::variant<nlohmann::json, std::string> parse_trace_line(std::string_view line, std::int64_t expected_seq);
-
-// CRC-32C (Castagnoli), as in iSCSI (RFC 3720, appendix B.4): crc32c("123456789") == 0xe3069283.
-std::uint32_t crc32c(std::string_view bytes);
 
 }  // namespace reprobench

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/operator_record.hpp"
 #include "matrix/contract/version.hpp"
 

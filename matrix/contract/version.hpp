@@ -51,10 +51,11 @@
 // |         | stacks in plans; the `verdict` in a journal |
 #pragma once
 
-#include <stdexcept>
 #include <string>
 
 #include <nlohmann/json.hpp>
+
+#include "matrix/base/contract_error.hpp"
 
 namespace reprobench {
 
@@ -65,12 +66,6 @@ struct ContractVersion {
 
 inline constexpr ContractVersion kContractVersion{1, 4};
 inline constexpr const char* kProjectVersion = "0.2.0";
-
-// A document whose content breaks the contract. `what()` is one sentence that names the field.
-class ContractError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // {"schema": "reprobench/NAME", "version": {"major": 1, "minor": 0}}: how every document begins.
 nlohmann::json document(const std::string& name);

@@ -115,7 +115,7 @@ std::string unasked(const std::vector<ProbeMeasurement>& measurements, const Cel
 }
 
 // Measurements stand in the trace as they arose and in the result. A probe has some; a training that was asked for
-// matrix products and has none gets no share of them (verdict/compute_share.cpp).
+// matrix products and has none gets no share of them (verdict/metrics/compute_share.cpp).
 std::string measurement_gap(const CellResult& result, const Trace& trace, const CellRequest& request) {
   const auto texts = [](const std::vector<ProbeMeasurement>& measurements) {
     std::vector<std::string> lines;

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/json_parse.hpp"
 #include "matrix/contract/document/reader.hpp"
-#include "matrix/contract/json_parse.hpp"
 #include "matrix/evidence/attempt_judge.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/plan/plan_json.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/plan/plan_json.hpp"
 

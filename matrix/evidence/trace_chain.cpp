@@ -54,7 +54,7 @@ std::string chain_gap(const Trace& trace, const CellRequest& request) {
   const bool goes_on = request.replay && !request.replay->from_state.empty();
   std::optional<Digest> previous;
   if (!goes_on) previous = digest_from_hex(trace.header.workload_digest);
-  // What it says it went on from is held against who was stopped there (verdict/resume_metrics.hpp).
+  // What it says it went on from is held against who was stopped there (verdict/metrics/resume_metrics.hpp).
   if (trace.header.resumed) previous = digest_from_hex(trace.header.resumed->chain);
   for (const StepRecord& step : trace.steps) {
     const auto chain = digest_from_hex(step.chain);

@@ -1,7 +1,7 @@
 #include "matrix/evidence/trace_chain.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 
 using namespace reprobench;
 

@@ -1,6 +1,6 @@
 #include "matrix/exec/attempt_environment.hpp"
 
-#include "matrix/exec/gpu_pool.hpp"
+#include "matrix/exec/gpu/gpu_pool.hpp"
 #include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/driver_folder.hpp"
 

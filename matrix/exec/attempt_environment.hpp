@@ -11,7 +11,7 @@
 
 #include "matrix/contract/gpu_facts.hpp"
 #include "matrix/contract/request.hpp"
-#include "matrix/exec/meeting_point.hpp"
+#include "matrix/exec/ranks/meeting_point.hpp"
 
 namespace reprobench {
 

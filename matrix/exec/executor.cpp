@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <sys/random.h>
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/turns.hpp"
 #include "matrix/exec/launch_request.hpp"
 #include "matrix/exec/placement.hpp"

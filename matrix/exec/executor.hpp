@@ -15,9 +15,9 @@
 #include <string>
 
 #include "matrix/evidence/run_record.hpp"
-#include "matrix/exec/gpu_telemetry.hpp"
+#include "matrix/exec/gpu/gpu_telemetry.hpp"
 #include "matrix/exec/launcher.hpp"
-#include "matrix/exec/meeting_point.hpp"
+#include "matrix/exec/ranks/meeting_point.hpp"
 #include "matrix/exec/repeats_left.hpp"
 #include "matrix/record/run_directory.hpp"
 

@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "kernels/digest/digest.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/exit_record.hpp"
-#include "matrix/contract/number.hpp"
 #include "matrix/contract/result.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/exec/executor.hpp"

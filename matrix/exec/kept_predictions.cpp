@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/pending_file.hpp"
+#include "matrix/base/regular_file.hpp"
+#include "matrix/base/sha256.hpp"
 #include "matrix/contract/document/writer.hpp"
-#include "matrix/contract/json_parse.hpp"
-#include "matrix/contract/pending_file.hpp"
-#include "matrix/contract/regular_file.hpp"
-#include "matrix/contract/sha256.hpp"
 
 namespace reprobench {
 namespace {

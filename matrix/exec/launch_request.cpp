@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 #include "matrix/contract/rank_request.hpp"
 #include "matrix/exec/attempt_environment.hpp"
 

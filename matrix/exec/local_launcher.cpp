@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 #include "matrix/exec/process_spawn.hpp"
 #include "matrix/exec/shepherd/process_tree.hpp"
 #include "matrix/record/plain_file.hpp"

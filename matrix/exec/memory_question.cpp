@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "matrix/base/json_parse.hpp"
 #include "matrix/contract/document/text_writer.hpp"
-#include "matrix/contract/json_parse.hpp"
 #include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/kept_predictions.hpp"
 #include "matrix/exec/subprocess.hpp"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "matrix/evidence/repeated_faults.hpp"
-#include "matrix/exec/gpu_pool.hpp"
-#include "matrix/exec/gpu_telemetry.hpp"
+#include "matrix/exec/gpu/gpu_pool.hpp"
+#include "matrix/exec/gpu/gpu_telemetry.hpp"
 #include "matrix/plan/plan.hpp"
 
 namespace reprobench {

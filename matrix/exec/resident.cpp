@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "matrix/contract/json_parse.hpp"
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/write_fully.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
-#include "matrix/contract/write_fully.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 #include "matrix/contract/request.hpp"
 
 namespace reprobench {

@@ -8,8 +8,8 @@
 
 #include "matrix/contract/leg.hpp"
 #include "matrix/exec/attempt_watch.hpp"
-#include "matrix/exec/gpu_pool.hpp"
-#include "matrix/exec/gpu_telemetry.hpp"
+#include "matrix/exec/gpu/gpu_pool.hpp"
+#include "matrix/exec/gpu/gpu_telemetry.hpp"
 #include "matrix/exec/resident.hpp"
 #include "matrix/exec/scheduler.hpp"
 #include "matrix/exec/turn_order.hpp"

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 #include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/process_spawn.hpp"
 

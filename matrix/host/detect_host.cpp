@@ -5,7 +5,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "matrix/contract/regular_file.hpp"
+#include "matrix/base/regular_file.hpp"
 #include "matrix/host/cpu_limits.hpp"
 #include "matrix/host/host_text.hpp"
 #include "matrix/host/sysfs_topology.hpp"

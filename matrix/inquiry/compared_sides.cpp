@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/usage_error.hpp"
-#include "matrix/inquiry/non_finite.hpp"
+#include "matrix/base/usage_error.hpp"
+#include "matrix/inquiry/explain/non_finite.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
+#include "matrix/spec/files/own_files.hpp"
 #include "matrix/spec/nearest_name.hpp"
-#include "matrix/spec/own_files.hpp"
 
 namespace reprobench {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "matrix/contract/capability.hpp"
 #include "matrix/inquiry/comparison.hpp"
-#include "matrix/spec/own_files.hpp"
+#include "matrix/spec/files/own_files.hpp"
 
 namespace reprobench {
 

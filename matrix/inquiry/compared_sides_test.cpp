@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/usage_error.hpp"
+#include "matrix/base/usage_error.hpp"
 #include "matrix/inquiry/scripted_replays.hpp"
 
 namespace reprobench {

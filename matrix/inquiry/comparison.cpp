@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "matrix/inquiry/explanation.hpp"
-#include "matrix/inquiry/later_steps.hpp"
-#include "matrix/inquiry/non_finite.hpp"
-#include "matrix/verdict/skipped_updates.hpp"
-#include "matrix/verdict/tensor_distance.hpp"
+#include "matrix/inquiry/explain/explanation.hpp"
+#include "matrix/inquiry/explain/later_steps.hpp"
+#include "matrix/inquiry/explain/non_finite.hpp"
+#include "matrix/numerics/steps/tensor_distance.hpp"
+#include "matrix/verdict/metrics/skipped_updates.hpp"
 
 namespace reprobench {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/json_parse.hpp"
-#include "matrix/contract/usage_error.hpp"
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/usage_error.hpp"
 #include "matrix/plan/cell_id.hpp"
 #include "matrix/record/run_directory.hpp"
 

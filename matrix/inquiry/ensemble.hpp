@@ -2,7 +2,7 @@
 #pragma once
 
 #include "matrix/inquiry/comparison.hpp"
-#include "matrix/verdict/trajectory.hpp"
+#include "matrix/numerics/steps/trajectory.hpp"
 
 namespace reprobench {
 

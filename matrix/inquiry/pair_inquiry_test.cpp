@@ -1,9 +1,9 @@
 #include "matrix/inquiry/pair_inquiry.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/contract/usage_error.hpp"
+#include "matrix/base/usage_error.hpp"
 #include "matrix/inquiry/ensemble.hpp"
-#include "matrix/inquiry/headline.hpp"
+#include "matrix/inquiry/explain/headline.hpp"
 #include "matrix/inquiry/scripted_replays.hpp"
 
 namespace reprobench {

@@ -11,7 +11,7 @@
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_identity.hpp"
 #include "matrix/record/trace_reader.hpp"
-#include "matrix/spec/own_files.hpp"
+#include "matrix/spec/files/own_files.hpp"
 
 namespace reprobench {
 namespace {

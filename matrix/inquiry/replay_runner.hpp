@@ -5,8 +5,8 @@
 #include <functional>
 #include <map>
 
+#include "matrix/base/available_memory.hpp"
 #include "matrix/contract/attempt_memory.hpp"
-#include "matrix/contract/available_memory.hpp"
 #include "matrix/exec/executor.hpp"
 #include "matrix/inquiry/replays.hpp"
 

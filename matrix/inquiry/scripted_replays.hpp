@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/safetensors.hpp"
 #include "matrix/contract/recent_tensors.hpp"
-#include "matrix/contract/safetensors.hpp"
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/inquiry/comparison.hpp"
 #include "matrix/inquiry/synthetic_network.hpp"

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/usage_error.hpp"
 #include "matrix/contract/probe.hpp"
-#include "matrix/contract/usage_error.hpp"
 #include "matrix/evidence/cell_partner.hpp"
 #include "matrix/evidence/planned_looks.hpp"
 #include "matrix/evidence/repeats_due.hpp"
 #include "matrix/inquiry/compared_sides.hpp"
-#include "matrix/inquiry/non_finite.hpp"
+#include "matrix/inquiry/explain/non_finite.hpp"
 #include "matrix/spec/nearest_name.hpp"
 #include "matrix/verdict/judge.hpp"
 

@@ -19,7 +19,7 @@
 
 #include "kernels/digest/digest.hpp"
 #include "kernels/sketch/sketch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/operator_record.hpp"
 #include "matrix/contract/trace.hpp"
 

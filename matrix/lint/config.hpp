@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "matrix/lint/config_keys.hpp"
-#include "matrix/spec/json_node.hpp"
+#include "matrix/spec/files/json_node.hpp"
 
 namespace reprobench {
 

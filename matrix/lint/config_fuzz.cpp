@@ -5,7 +5,7 @@
 
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/lint/lint.hpp"
-#include "matrix/spec/json_reader.hpp"
+#include "matrix/spec/files/json_reader.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "ci/catch.hpp"
-#include "matrix/spec/json_node.hpp"
+#include "matrix/spec/files/json_node.hpp"
 
 namespace reprobench {
 namespace {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "matrix/lint/lint_fixture.hpp"
-#include "matrix/spec/input_text.hpp"
+#include "matrix/spec/files/input_text.hpp"
 
 namespace reprobench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/lint/lint.hpp"
-#include "matrix/spec/json_reader.hpp"
+#include "matrix/spec/files/json_reader.hpp"
 
 namespace reprobench {
 

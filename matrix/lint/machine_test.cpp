@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 
 namespace reprobench {
 namespace {

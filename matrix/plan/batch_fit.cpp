@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/usage_error.hpp"
+#include "matrix/base/usage_error.hpp"
 
 namespace reprobench {
 namespace {

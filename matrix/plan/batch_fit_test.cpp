@@ -1,7 +1,7 @@
 #include "matrix/plan/batch_fit.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/contract/usage_error.hpp"
+#include "matrix/base/usage_error.hpp"
 
 namespace reprobench {
 namespace {

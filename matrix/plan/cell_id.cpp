@@ -1,7 +1,7 @@
 #include "matrix/plan/cell_id.hpp"
 
+#include "matrix/base/sha256.hpp"
 #include "matrix/contract/document/text_writer.hpp"
-#include "matrix/contract/sha256.hpp"
 #include "matrix/plan/plan.hpp"
 
 namespace reprobench {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <fstream>
 
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/regular_file.hpp"
 #include "matrix/contract/json_field.hpp"
-#include "matrix/contract/json_parse.hpp"
-#include "matrix/contract/regular_file.hpp"
 #include "matrix/plan/dotted_version.hpp"
 
 namespace reprobench {

@@ -1,7 +1,7 @@
 #include <set>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/sha256.hpp"
+#include "matrix/base/sha256.hpp"
 #include "matrix/plan/cell_grid.hpp"
 #include "matrix/plan/cell_id.hpp"
 #include "matrix/plan/plan_fixture.hpp"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "matrix/plan/gaps.hpp"
-#include "matrix/spec/own_files.hpp"
+#include "matrix/spec/files/own_files.hpp"
 
 namespace reprobench {
 namespace {

@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "matrix/base/elf_library.hpp"
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/pending_file.hpp"
+#include "matrix/base/regular_file.hpp"
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/document/writer.hpp"
-#include "matrix/contract/elf_library.hpp"
-#include "matrix/contract/json_parse.hpp"
-#include "matrix/contract/pending_file.hpp"
-#include "matrix/contract/regular_file.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"

@@ -7,8 +7,8 @@
 
 #include <glob.h>
 
-#include "matrix/contract/elf_library.hpp"
-#include "matrix/contract/regular_file.hpp"
+#include "matrix/base/elf_library.hpp"
+#include "matrix/base/regular_file.hpp"
 #include "matrix/provision/sha256.hpp"
 
 namespace reprobench {

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <utility>
 
-#include "matrix/contract/regular_file.hpp"
+#include "matrix/base/regular_file.hpp"
 
 namespace reprobench {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include "matrix/contract/regular_file.hpp"
+#include "matrix/base/regular_file.hpp"
 #include "matrix/provision/provision_error.hpp"
 
 namespace reprobench {

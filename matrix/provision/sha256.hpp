@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/contract/sha256.hpp"
+#include "matrix/base/sha256.hpp"
 
 namespace reprobench {
 

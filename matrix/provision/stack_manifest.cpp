@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/pending_file.hpp"
+#include "matrix/base/regular_file.hpp"
 #include "matrix/contract/json_field.hpp"
-#include "matrix/contract/json_parse.hpp"
-#include "matrix/contract/pending_file.hpp"
-#include "matrix/contract/regular_file.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/provision/provision_error.hpp"
 

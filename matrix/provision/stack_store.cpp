@@ -13,8 +13,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "matrix/contract/json_parse.hpp"
-#include "matrix/contract/regular_file.hpp"
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/regular_file.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/lock_file.hpp"

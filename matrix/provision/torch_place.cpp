@@ -11,7 +11,7 @@
 #include <glob.h>
 #include <nlohmann/json.hpp>
 
-#include "matrix/contract/json_parse.hpp"
+#include "matrix/base/json_parse.hpp"
 #include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/provision_error.hpp"

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "matrix/contract/regular_file.hpp"
+#include "matrix/base/regular_file.hpp"
 #include "matrix/provision/version_header.hpp"
 
 namespace reprobench {

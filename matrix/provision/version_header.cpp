@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/contract/regular_file.hpp"
+#include "matrix/base/regular_file.hpp"
 
 namespace reprobench {
 

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "matrix/contract/write_fully.hpp"
+#include "matrix/base/write_fully.hpp"
 #include "matrix/provision/library_name.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"

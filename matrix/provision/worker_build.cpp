@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/contract/available_memory.hpp"
+#include "matrix/base/available_memory.hpp"
 #include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/provision_error.hpp"
@@ -117,7 +117,7 @@ Compiler find_compiler() {
 }
 
 std::string worker_sources_digest(const std::filesystem::path& source_root) {
-  return sha256_of_sources(source_root, {"suites/worker", "models", "kernels", "matrix/contract"});
+  return sha256_of_sources(source_root, {"suites/worker", "models", "kernels", "matrix/base", "matrix/contract"});
 }
 
 double build_fraction(std::string_view line) {

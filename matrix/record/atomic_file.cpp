@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "matrix/contract/pending_file.hpp"
+#include "matrix/base/pending_file.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/json_parse.hpp"
+#include "matrix/base/json_parse.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 
 namespace reprobench {
 namespace {

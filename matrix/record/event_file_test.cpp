@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 
 namespace reprobench {
 namespace {

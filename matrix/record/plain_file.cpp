@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "matrix/contract/regular_file.hpp"
+#include "matrix/base/regular_file.hpp"
 #include "matrix/contract/trace.hpp"
 
 namespace reprobench {

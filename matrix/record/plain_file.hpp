@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 
 namespace reprobench {
 

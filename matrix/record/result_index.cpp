@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/json_field.hpp"
-#include "matrix/contract/json_parse.hpp"
-#include "matrix/contract/number.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 
 struct sqlite3;
 

@@ -11,13 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "matrix/base/file_descriptor.hpp"
+#include "matrix/base/sha256.hpp"
+#include "matrix/base/write_fully.hpp"
 #include "matrix/contract/document/writer.hpp"
-#include "matrix/contract/file_descriptor.hpp"
 #include "matrix/contract/rank_request.hpp"
-#include "matrix/contract/sha256.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/version.hpp"
-#include "matrix/contract/write_fully.hpp"
 #include "matrix/record/run_documents.hpp"
 
 namespace reprobench {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <time.h>
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 
 namespace reprobench {
 

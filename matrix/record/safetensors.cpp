@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {

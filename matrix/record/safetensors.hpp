@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "matrix/contract/safetensors.hpp"
+#include "matrix/base/safetensors.hpp"
 
 namespace reprobench {
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #include "kernels/digest/digest.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/exit_record.hpp"
-#include "matrix/contract/number.hpp"
 #include "matrix/contract/request.hpp"
 #include "matrix/contract/result.hpp"
 #include "matrix/contract/trace.hpp"

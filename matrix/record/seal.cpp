@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "matrix/contract/sha256.hpp"
+#include "matrix/base/sha256.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/verdict_seal.hpp"

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/sha256.hpp"
+#include "matrix/base/sha256.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/record/sample_attempt.hpp"
 

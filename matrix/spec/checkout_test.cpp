@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "ci/catch.hpp"
-#include "matrix/spec/call_list.hpp"
+#include "matrix/spec/files/call_list.hpp"
 #include "matrix/spec/matrix_spec.hpp"
 #include "matrix/spec/spec_fixture.hpp"
 #include "matrix/spec/stack_spec.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "matrix/contract/nearest_name.hpp"
+#include "matrix/base/nearest_name.hpp"
 
 namespace reprobench {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <tuple>
 
-#include "matrix/contract/plain_text.hpp"
+#include "matrix/base/plain_text.hpp"
 #include "matrix/spec/diagnostics.hpp"
 
 namespace reprobench {

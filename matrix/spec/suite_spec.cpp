@@ -6,11 +6,11 @@
 
 #include "matrix/contract/device_class.hpp"
 #include "matrix/contract/probe.hpp"
-#include "matrix/spec/call_list.hpp"
 #include "matrix/spec/coordinate.hpp"
+#include "matrix/spec/files/call_list.hpp"
+#include "matrix/spec/files/own_files.hpp"
 #include "matrix/spec/knob_reader.hpp"
 #include "matrix/spec/limits_reader.hpp"
-#include "matrix/spec/own_files.hpp"
 #include "matrix/spec/repeat_reader.hpp"
 #include "matrix/spec/scalar.hpp"
 #include "matrix/spec/schema.hpp"

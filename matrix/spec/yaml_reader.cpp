@@ -12,7 +12,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "matrix/spec/checkout.hpp"
-#include "matrix/spec/input_text.hpp"
+#include "matrix/spec/files/input_text.hpp"
 
 namespace reprobench {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/evidence/repeats_due.hpp"
 
 namespace reprobench {

@@ -11,10 +11,10 @@
 #include "matrix/evidence/planned_looks.hpp"
 #include "matrix/stats/paired_ratio.hpp"
 #include "matrix/stats/robust.hpp"
-#include "matrix/verdict/bitwise.hpp"
-#include "matrix/verdict/gpu_validity.hpp"
-#include "matrix/verdict/stalls.hpp"
-#include "matrix/verdict/step_phases.hpp"
+#include "matrix/verdict/metrics/bitwise.hpp"
+#include "matrix/verdict/metrics/gpu_validity.hpp"
+#include "matrix/verdict/metrics/stalls.hpp"
+#include "matrix/verdict/metrics/step_phases.hpp"
 
 namespace reprobench {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "matrix/contract/reason.hpp"
-#include "matrix/verdict/metrics.hpp"
+#include "matrix/verdict/metrics/metrics.hpp"
 
 namespace reprobench {
 

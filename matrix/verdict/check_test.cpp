@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/verdict/sample_run.hpp"
 
 namespace reprobench {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "matrix/contract/number.hpp"
-#include "matrix/verdict/tensor_distance.hpp"
+#include "matrix/base/number.hpp"
+#include "matrix/numerics/steps/tensor_distance.hpp"
 
 namespace reprobench {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 
 namespace reprobench {
 namespace {

@@ -10,16 +10,16 @@
 #include "matrix/evidence/planned_looks.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
-#include "matrix/verdict/bitwise.hpp"
 #include "matrix/verdict/cell_end.hpp"
 #include "matrix/verdict/cell_families.hpp"
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
 #include "matrix/verdict/link_notes.hpp"
 #include "matrix/verdict/loaded_libraries.hpp"
+#include "matrix/verdict/metrics/bitwise.hpp"
+#include "matrix/verdict/metrics/skipped_updates.hpp"
 #include "matrix/verdict/next_step.hpp"
 #include "matrix/verdict/own_file_notes.hpp"
-#include "matrix/verdict/skipped_updates.hpp"
 #include "matrix/verdict/summary.hpp"
 
 namespace reprobench {

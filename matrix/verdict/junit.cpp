@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
-#include "matrix/contract/plain_text.hpp"
+#include "matrix/base/plain_text.hpp"
 
 namespace reprobench {
 namespace {

@@ -6,7 +6,7 @@
 #include <pugixml.hpp>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/verdict/judge.hpp"
 #include "matrix/verdict/sample_run.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "matrix/verdict/match.hpp"
+#include "matrix/numerics/steps/match.hpp"
 #include "matrix/verdict/verdict.hpp"
 
 namespace reprobench {

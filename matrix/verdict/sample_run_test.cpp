@@ -1,6 +1,6 @@
 #include "matrix/verdict/sample_run.hpp"
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 
 namespace reprobench::sample {
 namespace {

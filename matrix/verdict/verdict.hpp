@@ -14,7 +14,7 @@
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/reason.hpp"
 #include "matrix/evidence/run_record.hpp"
-#include "matrix/verdict/match.hpp"
+#include "matrix/numerics/steps/match.hpp"
 #include "matrix/verdict/telemetry_report.hpp"
 
 namespace reprobench {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-# As in the documents: a number, or one of the words nan, inf, -inf (matrix/contract/number.hpp).
+# As in the documents: a number, or one of the words nan, inf, -inf (matrix/base/number.hpp).
 Number = int | float | str
 
 _SCALES = {

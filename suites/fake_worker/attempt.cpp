@@ -15,8 +15,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "matrix/base/write_fully.hpp"
 #include "matrix/contract/recent_tensors.hpp"
-#include "matrix/contract/write_fully.hpp"
 #include "suites/fake_worker/fake_gpu.hpp"
 #include "suites/fake_worker/synthetic_checkpoint.hpp"
 #include "suites/fake_worker/synthetic_probe.hpp"

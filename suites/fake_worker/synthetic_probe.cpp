@@ -2,9 +2,9 @@
 
 #include <span>
 
+#include "matrix/base/number.hpp"
 #include "matrix/contract/collective.hpp"
 #include "matrix/contract/declared_call.hpp"
-#include "matrix/contract/number.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/version.hpp"

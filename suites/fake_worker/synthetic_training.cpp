@@ -5,7 +5,7 @@
 #include <limits>
 #include <string_view>
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/recent_tensors.hpp"
 
 namespace reprobench {

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/available_memory.hpp"
+#include "matrix/base/available_memory.hpp"
 #include "suites/worker/training_fixture.hpp"
 
 namespace reprobench {

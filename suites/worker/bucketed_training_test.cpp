@@ -3,10 +3,10 @@
 #include <set>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "models/data/byte_tokens.hpp"
 #include "models/sequence_lengths.hpp"
-#include "suites/worker/batch_source.hpp"
+#include "suites/worker/data/batch_source.hpp"
 #include "suites/worker/memory_need.hpp"
 #include "suites/worker/ranks/shared_training.hpp"
 #include "suites/worker/run_failure.hpp"

@@ -5,7 +5,7 @@
 #include "models/data_set.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/device.hpp"
-#include "suites/worker/knobs.hpp"
+#include "suites/worker/knobs/knobs.hpp"
 #include "suites/worker/stack_probe.hpp"
 
 namespace reprobench {

@@ -4,13 +4,13 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "matrix/contract/available_memory.hpp"
+#include "matrix/base/available_memory.hpp"
 #include "suites/worker/cuda_backend.hpp"
-#include "suites/worker/innermost_operators.hpp"
-#include "suites/worker/library_calls.hpp"
 #include "suites/worker/process_facts.hpp"
+#include "suites/worker/record/innermost_operators.hpp"
+#include "suites/worker/record/library_calls.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 #include "suites/worker/run_failure.hpp"
-#include "suites/worker/tensor_record.hpp"
 
 namespace reprobench {
 namespace {

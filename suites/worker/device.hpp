@@ -19,7 +19,7 @@
 #include "matrix/contract/device_facts.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/trace.hpp"
-#include "suites/worker/step_line.hpp"
+#include "suites/worker/record/step_line.hpp"
 
 namespace at {
 class Tensor;

@@ -4,9 +4,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "suites/worker/knobs.hpp"
-#include "suites/worker/operator_hook.hpp"
-#include "suites/worker/recomputed_block.hpp"
+#include "suites/worker/knobs/knobs.hpp"
+#include "suites/worker/knobs/recomputed_block.hpp"
+#include "suites/worker/record/operator_hook.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {

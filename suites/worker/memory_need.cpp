@@ -8,8 +8,8 @@
 
 #include "matrix/contract/version.hpp"
 #include "models/state_bytes.hpp"
-#include "suites/worker/own_weights.hpp"
 #include "suites/worker/process_facts.hpp"
+#include "suites/worker/weights/own_weights.hpp"
 
 namespace reprobench {
 namespace {

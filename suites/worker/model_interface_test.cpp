@@ -7,15 +7,15 @@
 #include <ATen/core/Tensor.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/trace.hpp"
 #include "models/data_set.hpp"
 #include "models/learning_rate.hpp"
 #include "models/model_spec.hpp"
-#include "suites/worker/replay.hpp"
+#include "suites/worker/record/tensor_file.hpp"
+#include "suites/worker/replay/replay.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"
-#include "suites/worker/tensor_file.hpp"
 #include "suites/worker/train_loop.hpp"
 #include "suites/worker/training_fixture.hpp"
 

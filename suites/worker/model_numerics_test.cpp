@@ -16,18 +16,18 @@
 #include <nlohmann/json.hpp>
 
 #include "ci/catch.hpp"
+#include "matrix/base/plain_sha256.hpp"
 #include "matrix/contract/knob.hpp"
-#include "matrix/contract/plain_sha256.hpp"
 #include "models/data_set.hpp"
 #include "models/initial_values.hpp"
-#include "suites/worker/batch_source.hpp"
-#include "suites/worker/operator_hook.hpp"
-#include "suites/worker/own_file.hpp"
-#include "suites/worker/own_weights.hpp"
-#include "suites/worker/published_file.hpp"
+#include "suites/worker/data/batch_source.hpp"
+#include "suites/worker/data/own_file.hpp"
+#include "suites/worker/record/operator_hook.hpp"
+#include "suites/worker/record/published_file.hpp"
+#include "suites/worker/record/tensor_file.hpp"
+#include "suites/worker/state/train_state.hpp"
 #include "suites/worker/temporary_folder.hpp"
-#include "suites/worker/tensor_file.hpp"
-#include "suites/worker/train_state.hpp"
+#include "suites/worker/weights/own_weights.hpp"
 
 namespace reprobench {
 namespace {

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 
 namespace reprobench {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <c10/core/Device.h>
 
-#include "matrix/contract/available_memory.hpp"
+#include "matrix/base/available_memory.hpp"
 #include "matrix/contract/replicas.hpp"
 #include "models/state_bytes.hpp"
 #include "suites/worker/run_failure.hpp"

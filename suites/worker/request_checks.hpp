@@ -10,7 +10,7 @@
 #include "models/model_spec.hpp"
 #include "suites/worker/device.hpp"
 #include "suites/worker/ranks/layout.hpp"
-#include "suites/worker/train_state.hpp"
+#include "suites/worker/state/train_state.hpp"
 
 namespace reprobench {
 

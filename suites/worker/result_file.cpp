@@ -1,6 +1,6 @@
 #include "suites/worker/result_file.hpp"
 
-#include "matrix/contract/pending_file.hpp"
+#include "matrix/base/pending_file.hpp"
 
 namespace reprobench {
 

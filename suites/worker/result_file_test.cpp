@@ -5,8 +5,8 @@
 #include <system_error>
 
 #include "ci/catch.hpp"
+#include "suites/worker/record/trace_writer.hpp"
 #include "suites/worker/temporary_folder.hpp"
-#include "suites/worker/trace_writer.hpp"
 
 namespace reprobench {
 namespace {

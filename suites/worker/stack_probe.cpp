@@ -10,10 +10,10 @@
 #include <dlfcn.h>
 #include <torch/version.h>
 
-#include "matrix/contract/elf_library.hpp"
+#include "matrix/base/elf_library.hpp"
 #include "matrix/contract/host_facts.hpp"
 #include "matrix/contract/installed_libraries.hpp"
-#include "suites/worker/float32_precision.hpp"
+#include "suites/worker/knobs/float32_precision.hpp"
 #include "suites/worker/mapped_libraries.hpp"
 #include "suites/worker/process_facts.hpp"
 

@@ -7,20 +7,20 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
+#include "suites/worker/data/own_file.hpp"
 #include "suites/worker/gemm_peak.hpp"
-#include "suites/worker/knobs.hpp"
-#include "suites/worker/own_file.hpp"
-#include "suites/worker/own_weights.hpp"
+#include "suites/worker/knobs/knobs.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
+#include "suites/worker/record/workload_digest.hpp"
 #include "suites/worker/request_checks.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
-#include "suites/worker/state_memory.hpp"
+#include "suites/worker/state/state_memory.hpp"
+#include "suites/worker/state/weight_change.hpp"
 #include "suites/worker/training_step.hpp"
-#include "suites/worker/weight_change.hpp"
-#include "suites/worker/workload_digest.hpp"
+#include "suites/worker/weights/own_weights.hpp"
 
 namespace reprobench {
 namespace {

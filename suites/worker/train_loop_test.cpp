@@ -8,10 +8,10 @@
 #include <torch/version.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "models/learning_rate.hpp"
+#include "suites/worker/record/step_recorder.hpp"
 #include "suites/worker/run_failure.hpp"
-#include "suites/worker/step_recorder.hpp"
 #include "suites/worker/training_fixture.hpp"
 
 namespace reprobench {

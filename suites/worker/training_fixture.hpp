@@ -12,7 +12,7 @@
 #include "ci/catch.hpp"
 #include "matrix/contract/trace.hpp"
 #include "models/model_spec.hpp"
-#include "suites/worker/knobs.hpp"
+#include "suites/worker/knobs/knobs.hpp"
 #include "suites/worker/temporary_folder.hpp"
 #include "suites/worker/train_loop.hpp"
 

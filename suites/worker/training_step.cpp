@@ -5,8 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "suites/worker/gradient_norm.hpp"
-#include "suites/worker/knobs.hpp"
+#include "suites/worker/knobs/knobs.hpp"
+#include "suites/worker/state/gradient_norm.hpp"
 
 namespace reprobench {
 namespace {

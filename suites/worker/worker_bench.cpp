@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "models/initial_values.hpp"
+#include "suites/worker/state/train_state.hpp"
 #include "suites/worker/telemetry_cost.hpp"
-#include "suites/worker/train_state.hpp"
 
 namespace reprobench {
 namespace {

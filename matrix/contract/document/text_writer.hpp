@@ -2,8 +2,8 @@
 // for documents of many equal parts, and for text that is hashed.
 #pragma once
 
+#include "matrix/base/json_text.hpp"
 #include "matrix/contract/document/shape.hpp"
-#include "matrix/contract/json_text.hpp"
 
 namespace reprobench {
 namespace document_detail {

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/base/number.hpp"
 #include "matrix/contract/document/shape.hpp"
-#include "matrix/contract/number.hpp"
 #include "matrix/contract/version.hpp"
 
 namespace reprobench {

@@ -16,7 +16,7 @@
 #include "suites/worker/cuda/cuda_probe.hpp"
 #include "suites/worker/cuda/unified_blocks.hpp"
 #include "suites/worker/cuda/unified_memory.hpp"
-#include "suites/worker/knobs.hpp"
+#include "suites/worker/knobs/knobs.hpp"
 #include "suites/worker/probes/library_algorithm.hpp"
 #include "suites/worker/run_failure.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "kernels/digest/digest_device.hpp"
 #include "suites/worker/cuda/cuda_failure.hpp"
-#include "suites/worker/tensor_record.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 
 namespace reprobench {
 namespace {

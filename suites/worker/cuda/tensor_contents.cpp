@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "suites/worker/tensor_record.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 
 namespace reprobench {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "suites/worker/host_tensor.hpp"
-#include "suites/worker/tensor_record.hpp"
+#include "suites/worker/record/host_tensor.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 
 namespace reprobench {
 namespace {

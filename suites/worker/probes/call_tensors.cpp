@@ -6,10 +6,10 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "suites/worker/own_file.hpp"
-#include "suites/worker/own_tensor_file.hpp"
+#include "suites/worker/data/own_file.hpp"
 #include "suites/worker/probes/single_call.hpp"
 #include "suites/worker/run_failure.hpp"
+#include "suites/worker/weights/own_tensor_file.hpp"
 
 namespace reprobench {
 namespace {

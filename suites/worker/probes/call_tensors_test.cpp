@@ -10,14 +10,14 @@
 #include <c10/core/Device.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/plain_sha256.hpp"
-#include "suites/worker/own_file.hpp"
+#include "matrix/base/plain_sha256.hpp"
+#include "suites/worker/data/own_file.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/single_call.hpp"
+#include "suites/worker/record/tensor_file.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"
-#include "suites/worker/tensor_file.hpp"
-#include "suites/worker/tensor_record.hpp"
 
 namespace reprobench {
 namespace {

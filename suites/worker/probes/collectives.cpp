@@ -27,8 +27,8 @@
 #include "suites/worker/ranks/exchange.hpp"
 #include "suites/worker/ranks/late_rank.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 #include "suites/worker/run_failure.hpp"
-#include "suites/worker/tensor_record.hpp"
 #include "suites/worker/train_loop.hpp"
 
 namespace reprobench {

@@ -5,10 +5,10 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/probes/error_bound.hpp"
-#include "suites/worker/tensor_record.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 
 namespace reprobench {
 namespace {

@@ -7,7 +7,7 @@
 #include <ATen/ops/mm.h>
 
 #include "suites/worker/cuda_backend.hpp"
-#include "suites/worker/float32_precision.hpp"
+#include "suites/worker/knobs/float32_precision.hpp"
 #include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/exact_product.hpp"
 #include "suites/worker/probes/probe_run.hpp"

@@ -15,8 +15,8 @@
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/probes/single_call.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 #include "suites/worker/run_failure.hpp"
-#include "suites/worker/tensor_record.hpp"
 
 namespace reprobench {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/version.hpp"
-#include "suites/worker/host_tensor.hpp"
 #include "suites/worker/probes/call_output.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/single_call.hpp"
+#include "suites/worker/record/host_tensor.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"
 

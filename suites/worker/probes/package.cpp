@@ -12,16 +12,16 @@
 #include <c10/core/GradMode.h>
 
 #include "models/data_set.hpp"
-#include "suites/worker/batch_source.hpp"
-#include "suites/worker/knobs.hpp"
-#include "suites/worker/own_file.hpp"
+#include "suites/worker/data/batch_source.hpp"
+#include "suites/worker/data/own_file.hpp"
+#include "suites/worker/knobs/knobs.hpp"
 #include "suites/worker/probes/forward_check.hpp"
 #include "suites/worker/probes/package_loader.hpp"
 #include "suites/worker/probes/packaged_work.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/run_failure.hpp"
-#include "suites/worker/train_state.hpp"
+#include "suites/worker/state/train_state.hpp"
 
 namespace reprobench {
 namespace {

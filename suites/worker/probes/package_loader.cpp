@@ -11,7 +11,7 @@
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 #endif
 
-#include "suites/worker/own_file.hpp"
+#include "suites/worker/data/own_file.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {

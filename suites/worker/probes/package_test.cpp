@@ -10,9 +10,9 @@
 #include <ATen/ops/relu.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/plain_sha256.hpp"
+#include "matrix/base/plain_sha256.hpp"
 #include "matrix/contract/probe.hpp"
-#include "suites/worker/own_file.hpp"
+#include "suites/worker/data/own_file.hpp"
 #include "suites/worker/probes/package_loader.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"

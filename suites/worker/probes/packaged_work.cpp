@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "suites/worker/own_file.hpp"
+#include "suites/worker/data/own_file.hpp"
 #include "suites/worker/probes/package_loader.hpp"
 #include "suites/worker/run_failure.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "kernels/digest/digest.hpp"
 #include "matrix/contract/probe.hpp"
-#include "suites/worker/knobs.hpp"
+#include "suites/worker/knobs/knobs.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"

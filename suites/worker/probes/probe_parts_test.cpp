@@ -12,8 +12,6 @@
 #include <ATen/record_function.h>
 
 #include "ci/catch.hpp"
-#include "suites/worker/innermost_operators.hpp"
-#include "suites/worker/operator_hook.hpp"
 #include "suites/worker/probes/capacity.hpp"
 #include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/exact_attention.hpp"
@@ -24,6 +22,8 @@
 #include "suites/worker/probes/rounding.hpp"
 #include "suites/worker/probes/stream_sizes.hpp"
 #include "suites/worker/probes/unsupported_operation.hpp"
+#include "suites/worker/record/innermost_operators.hpp"
+#include "suites/worker/record/operator_hook.hpp"
 
 namespace reprobench {
 namespace {

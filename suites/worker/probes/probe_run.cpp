@@ -9,7 +9,7 @@
 #include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
 
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "matrix/contract/probe.hpp"
 #include "models/initial_values.hpp"
 #include "suites/worker/probes/library_algorithm.hpp"

@@ -13,7 +13,7 @@
 #include "matrix/contract/request.hpp"
 #include "matrix/contract/result.hpp"
 #include "suites/worker/device.hpp"
-#include "suites/worker/trace_writer.hpp"
+#include "suites/worker/record/trace_writer.hpp"
 
 namespace at {
 class Tensor;

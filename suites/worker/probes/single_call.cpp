@@ -17,8 +17,8 @@
 #include "matrix/contract/call_policy.hpp"
 #include "models/initial_values.hpp"
 #include "suites/worker/probes/call_tensors.hpp"
-#include "suites/worker/repeated_call.hpp"
-#include "suites/worker/tensor_record.hpp"
+#include "suites/worker/record/repeated_call.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 
 namespace reprobench {
 namespace {

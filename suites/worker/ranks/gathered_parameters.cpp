@@ -7,8 +7,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
 
-#include "suites/worker/operator_hook.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
+#include "suites/worker/record/operator_hook.hpp"
 
 namespace reprobench {
 

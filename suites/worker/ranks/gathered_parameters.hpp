@@ -22,7 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "suites/worker/train_state.hpp"
+#include "suites/worker/state/train_state.hpp"
 
 namespace c10 {
 struct StorageImpl;

@@ -12,7 +12,7 @@
 #include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/ranks/shared_training.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
-#include "suites/worker/state_memory.hpp"
+#include "suites/worker/state/state_memory.hpp"
 
 namespace reprobench {
 namespace {

@@ -1,5 +1,5 @@
 // Files of weights rounded to 16 bits, gathered from all ranks.
-#include "suites/worker/gathered_weights.hpp"
+#include "suites/worker/weights/gathered_weights.hpp"
 
 #include <cmath>
 #include <limits>
@@ -8,10 +8,10 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/zeros.h>
 
-#include "matrix/contract/plain_sha256.hpp"
-#include "suites/worker/own_file.hpp"
-#include "suites/worker/own_weights.hpp"
+#include "matrix/base/plain_sha256.hpp"
+#include "suites/worker/data/own_file.hpp"
 #include "suites/worker/ranks/rank_checkpoints.hpp"
+#include "suites/worker/weights/own_weights.hpp"
 
 namespace reprobench {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/ranks/zero_shards.hpp"
-#include "suites/worker/replicas.hpp"
+#include "suites/worker/state/replicas.hpp"
 
 namespace reprobench {
 namespace {

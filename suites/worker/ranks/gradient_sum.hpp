@@ -15,7 +15,7 @@
 
 #include "suites/worker/ranks/layout.hpp"
 #include "suites/worker/ranks/overlapped_exchange.hpp"
-#include "suites/worker/train_state.hpp"
+#include "suites/worker/state/train_state.hpp"
 
 namespace at {
 class Tensor;

@@ -9,7 +9,7 @@
 #include <ATen/ops/full.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "suites/worker/ranks/shared_training.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"

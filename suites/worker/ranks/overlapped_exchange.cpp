@@ -10,9 +10,9 @@
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
 
-#include "suites/worker/operator_hook.hpp"
 #include "suites/worker/ranks/gradient_sum.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
+#include "suites/worker/record/operator_hook.hpp"
 
 namespace reprobench {
 namespace {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "matrix/contract/request.hpp"
-#include "suites/worker/train_state.hpp"
+#include "suites/worker/state/train_state.hpp"
 
 namespace reprobench {
 

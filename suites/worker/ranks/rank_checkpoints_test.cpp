@@ -9,7 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "kernels/digest/digest.hpp"
-#include "suites/worker/tensor_file.hpp"
+#include "suites/worker/record/tensor_file.hpp"
 
 namespace reprobench {
 namespace {

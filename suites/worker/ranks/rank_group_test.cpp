@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 #include "suites/worker/ranks/in_threads.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/file_descriptor.hpp"
+#include "matrix/base/file_descriptor.hpp"
 
 namespace reprobench {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "suites/worker/ranks/partition.hpp"
-#include "suites/worker/train_state.hpp"
+#include "suites/worker/state/train_state.hpp"
 
 namespace at {
 class Tensor;

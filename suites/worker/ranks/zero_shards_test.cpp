@@ -8,7 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/number.hpp"
+#include "matrix/base/number.hpp"
 #include "suites/worker/ranks/shared_training.hpp"
 #include "suites/worker/run_failure.hpp"
 

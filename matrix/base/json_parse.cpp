@@ -1,0 +1,99 @@
+#include "matrix/base/json_parse.hpp"
+
+#include <vector>
+
+namespace reprobench {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kNumberOutOfRange = 406;  // nlohmann/json's id of that error
+
+// Builds the document from the parser's events. The library's own way with a callback, which could see the keys as
+// well, takes twice the time: every line of every trace comes through here.
+class Builder final : public nlohmann::json_sax<json> {
+ public:
+  explicit Builder(ParsedJson& parsed) : parsed_(parsed) {}
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // no text has one
+
+  bool start_object(std::size_t) override { return open(json::value_t::object); }
+  bool start_array(std::size_t) override { return open(json::value_t::array); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().try_emplace(name);
+    if (!is_new && parsed_.problem.empty()) {
+      parsed_.doubled_key = name;
+      parsed_.problem = "`" + name + "` stands twice in one object";
+    }
+    value_of_key_ = &place->second;
+    return true;
+  }
+
+  bool parse_error(std::size_t bytes_read, const std::string&, const json::exception& error) override {
+    parsed_ = {};
+    parsed_.is_malformed = error.id != kNumberOutOfRange;
+    parsed_.problem = parsed_.is_malformed ? "not JSON" : "a number too large for any type";
+    if (parsed_.is_malformed && bytes_read > 0) parsed_.error_byte = bytes_read - 1;
+    return false;
+  }
+
+ private:
+  // Where the next value stands: the document itself, the end of the open array, or at the last key of the open object.
+  template <class Value>
+  bool put(Value&& value) {
+    place() = std::forward<Value>(value);
+    return true;
+  }
+
+  json& place() {
+    if (open_.empty()) return parsed_.value;
+    if (open_.back()->is_array()) return open_.back()->get_ref<json::array_t&>().emplace_back();
+    return *value_of_key_;
+  }
+
+  bool open(json::value_t type) {
+    if (open_.size() == kMostJsonDepth) {
+      parsed_ = {};
+      parsed_.problem = "nested deeper than " + std::to_string(kMostJsonDepth);
+      return false;
+    }
+    json& value = place();
+    value = json(type);
+    open_.push_back(&value);
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  ParsedJson& parsed_;
+  std::vector<json*> open_;  // objects and arrays around the place; none moves before it is closed
+  json* value_of_key_ = nullptr;
+};
+
+}  // namespace
+
+nlohmann::json json_or_discarded(std::string_view text) {
+  ParsedJson parsed = parse_json(text);
+  return parsed.problem.empty() ? std::move(parsed.value) : json(json::value_t::discarded);
+}
+
+ParsedJson parse_json(std::string_view text) {
+  ParsedJson parsed;
+  Builder builder(parsed);
+  json::sax_parse(text, &builder);
+  return parsed;
+}
+
+}  // namespace reprobench

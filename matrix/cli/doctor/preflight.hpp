@@ -1,0 +1,24 @@
+// Read-only checks of this host and its stacks, each with a remedy: one row a check in preflight.cpp; those of the
+// GPUs are in gpu_preflight.hpp.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "matrix/cli/doctor/preflight_line.hpp"
+#include "matrix/cli/project.hpp"
+#include "matrix/contract/host_facts.hpp"
+
+namespace reprobench {
+
+PreflightLines preflight(const Project& project);
+
+// Of what this host has, as `preflight` says it. `set`: the kCpuLimits of this process.
+PreflightLine cpu_line(const HostFacts& host, const std::map<std::string, std::string>& set);
+PreflightLine memory_line(std::int64_t memory_bytes);
+PreflightLine store_line(const std::filesystem::path& store, std::uintmax_t free_bytes);
+PreflightLine governor_line(const std::string& governor);
+
+}  // namespace reprobench

@@ -1,0 +1,30 @@
+// Everything a matrix can name, by kind: workloads, stacks, knobs, metrics, suites.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "matrix/cli/verbs/verb.hpp"
+
+namespace reprobench {
+
+struct CatalogEntry {
+  std::string name;
+  std::string summary;
+  nlohmann::json details;  // an object; what `describe` prints
+};
+
+// Singular and plural are both understood: "stack" and "stacks".
+std::vector<std::string> kind_names();
+
+std::vector<CatalogEntry> catalog_entries(const Project& project, const std::string& kind);
+
+// A document of schema `description`. Throws UsageError with the known names if there is no such entry.
+nlohmann::json describe_entry(const Project& project, const std::string& kind, const std::string& name);
+
+// The verb `list`: every thing of a kind in a line, or the document `list`.
+ExitCode list_entries(const std::string& kind, bool as_json, const Context& context);
+
+}  // namespace reprobench

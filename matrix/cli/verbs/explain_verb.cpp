@@ -1,0 +1,220 @@
+#include <cmath>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "matrix/base/json_parse.hpp"
+#include "matrix/base/plain_text.hpp"
+#include "matrix/cli/stored_runs.hpp"
+#include "matrix/cli/text/comparison_text.hpp"
+#include "matrix/cli/text/printed_documents.hpp"
+#include "matrix/cli/verbs/store_option.hpp"
+#include "matrix/cli/verbs/verb.hpp"
+#include "matrix/contract/document/reader.hpp"
+#include "matrix/evidence/run_record.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/spec/nearest_name.hpp"
+#include "matrix/verdict/check.hpp"
+
+namespace reprobench {
+namespace {
+
+using nlohmann::json;
+
+struct ExplainOptions {
+  std::string cell;
+  std::string check;
+  std::string run;
+  bool as_json = false;
+};
+
+const CellVerdict& cell_named(const RunVerdict& verdict, const std::string& wanted) {
+  std::vector<CellName> names;
+  std::vector<std::string> slugs;
+  for (const CellVerdict& cell : verdict.cells) {
+    names.push_back({cell.cell_id, cell.slug});
+    slugs.push_back(cell.slug);
+  }
+  if (const auto found = find_cell(names, wanted)) return verdict.cells.at(*found);
+  throw UsageError(unknown_name("cell of this run", wanted, slugs));
+}
+
+// What a worker may have said, in lines of ours.
+json in_plain_lines(const json& value) {
+  if (value.is_string()) return plain_line(value.get_ref<const std::string&>());
+  json plain = value;
+  if (value.is_structured()) {
+    for (json& item : plain) item = in_plain_lines(item);
+  }
+  return plain;
+}
+
+// As JSON has it; one that is not finite by its word.
+std::string number_text(double value) {
+  const json number = json_number(value);
+  return number.is_string() ? number.get<std::string>() : number.dump();
+}
+
+// As the sentences of a verdict write it: "7.084 ms", "312.4 MiB".
+std::string quantity_text(const std::optional<double>& value, const std::string& unit) {
+  if (!value) return "-";
+  return std::isfinite(*value) ? humanised(*value, unit) : number_text(*value);
+}
+
+std::string percent_text(const std::optional<double>& fraction) {
+  if (!fraction) return "-";
+  return std::isfinite(*fraction) ? fmt::format("{:.2f} %", *fraction * 100) : number_text(*fraction);
+}
+
+std::string ratio_text(const std::optional<double>& ratio) {
+  if (!ratio) return "-";
+  return std::isfinite(*ratio) ? fmt::format("{:.3f}", *ratio) : number_text(*ratio);
+}
+
+// Where a step's time went, a line a phase.
+std::string phases_text(const CheckResult& check) {
+  std::string text;
+  for (const StepPhase& phase : check.phases) {
+    text += fmt::format("    {:<10} {:<13}  {}   reference {}", &phase == &check.phases.front() ? "phases" : "",
+                        phase.phase, quantity_text(phase.measured_ns, "ns"), quantity_text(phase.reference_ns, "ns"));
+    if (phase.ratio) {
+      text += fmt::format("   x{} [{}, {}]", ratio_text(phase.ratio), ratio_text(phase.ratio_low),
+                          ratio_text(phase.ratio_high));
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string check_text(const CheckResult& check) {
+  std::string text =
+      fmt::format("{}{} · {}{}\n", check.metric, check.of.empty() ? "" : " of " + check.of, to_string(check.status),
+                  check.gate == Gate::record_only ? " (record only: decides nothing)" : "");
+  text += fmt::format("    {}\n", check.sentence);
+  text += fmt::format("    bound      {}   set at {}\n", check.bound, check.origin);
+  text += fmt::format("    measured   {}   reference {}\n", quantity_text(check.measured, check.unit),
+                      quantity_text(check.reference, check.unit));
+  if (check.ratio) {
+    text += fmt::format("    ratio      x{} [{}, {}]   {} is better\n", ratio_text(check.ratio),
+                        ratio_text(check.ratio_low), ratio_text(check.ratio_high), to_string(check.better));
+  }
+  text += phases_text(check);
+  text += fmt::format("    samples    {}   noise {}   margin {}\n", check.samples, percent_text(check.noise_rel),
+                      percent_text(check.margin_rel));
+  text += fmt::format("    reason     {}\n", check.reason);
+  if (const auto& divergence = check.divergence) {
+    text += fmt::format("    divergence step {} · {} ({})   against {}\n", divergence->step, divergence->tensor,
+                        divergence->role, divergence->against);
+    text += fmt::format("               digest {}\n               instead of {}\n", divergence->measured_digest,
+                        divergence->expected_digest);
+  }
+  return text;
+}
+
+// One operation of a probe with every sample it took.
+std::string measurement_text(const RepeatedMeasurement& repeated) {
+  const ProbeMeasurement& measurement = repeated.measurement;
+  std::string text = fmt::format("  repeat {} {}", repeated.repeat, measurement.operation);
+  for (const auto& [name, value] : measurement.labels) text += fmt::format(" {}={}", name, value);
+  text += fmt::format(" · {}\n", to_string(measurement.status));
+  if (!measurement.finding.empty()) text += fmt::format("    {}\n", measurement.finding);
+  if (measurement.error_rel) {
+    text += fmt::format("    error      {} against fp64, bound {}\n", number_text(*measurement.error_rel),
+                        measurement.error_bound_rel ? number_text(*measurement.error_bound_rel) : "-");
+  }
+  if (measurement.results_compared != 0) {
+    text += fmt::format("    repeated   {} results compared with the first, {} differ\n", measurement.results_compared,
+                        measurement.results_differing);
+  }
+  if (measurement.peak) {
+    text += fmt::format("    peak       {} {} ({})\n", number_text(*measurement.peak), measurement.unit,
+                        measurement.peak_source);
+  }
+  if (!measurement.algorithm_unknown.empty()) {
+    text += fmt::format("    done by    not known: {}\n", measurement.algorithm_unknown);
+  } else if (!measurement.kernels.empty()) {
+    text += fmt::format("    done by    {}\n",
+                        measurement.algorithm.empty() ? "kernels that tell no algorithm" : measurement.algorithm);
+  }
+  for (const std::string& kernel : measurement.kernels) text += fmt::format("               {}\n", kernel);
+  std::string samples;
+  for (const double sample : measurement.samples) {
+    samples += std::isfinite(sample) ? fmt::format(" {:.5g}", sample) : " " + number_text(sample);
+  }
+  if (!samples.empty()) text += fmt::format("    samples   {} {}\n", samples, measurement.unit);
+  return text;
+}
+
+std::string cell_text(const CellVerdict& cell, const std::string& store) {
+  std::string text = fmt::format("{}  {}\n", cell.cell_id, cell.slug);
+  text += fmt::format("{} · {}: {}\n", to_string(cell.outcome), cell.reason, cell.sentence);
+  if (cell.reference_cell_id) text += fmt::format("compared with cell {}\n", *cell.reference_cell_id);
+  for (const std::string& note : cell.notes) text += fmt::format("note: {}\n", note);
+  for (const AttemptSummary& attempt : cell.attempts) {
+    text += fmt::format("  repeat {} attempt {}  {}{}  chain {}{}\n", attempt.repeat, attempt.attempt,
+                        to_string(attempt.end), attempt.detail.empty() ? "" : ": " + attempt.detail, attempt.chain,
+                        attempt.injected.empty() ? "" : "  planted: " + attempt.injected);
+    for (const std::string& link : attempt.links) text += fmt::format("    link       {}\n", link);
+  }
+  for (const CheckResult& check : cell.checks) text += check_text(check);
+  if (!cell.measurements.empty()) text += "measurements\n";
+  for (const RepeatedMeasurement& measurement : cell.measurements) text += measurement_text(measurement);
+  return text + fmt::format("reproduce: {}\n", in_store(cell.reproduce, store));
+}
+
+// What `compare RUN` found of the cell and left beside the verdict, which does not rest on it.
+std::string comparisons_text(const std::filesystem::path& run_folder, const std::string& cell,
+                             const Terminal& terminal) {
+  const auto file = run_folder / "comparisons.json";
+  if (!std::filesystem::exists(file)) return "";
+  std::string text;
+  try {
+    const json document = json_or_discarded(read_file(file));
+    for (const CellComparison& comparison : comparisons_from_json(in_plain_lines(document))) {
+      if (comparison.measured == cell) text += to_text(comparison, terminal);
+    }
+  } catch (const ContractError& error) {
+    terminal.error(fmt::format("comparisons.json is not shown: {}\n", error.what()));
+  }
+  return text;
+}
+
+ExitCode explain(const ExplainOptions& options, const Context& context) {
+  const auto run_folder = find_judged_run(std::filesystem::absolute(context.store), options.run);
+  const std::vector<std::string> changed = changed_since_judged(run_folder.string());
+  for (const std::string& file : changed) context.terminal.error(file + "\n");
+  const ExitCode told = changed.empty() ? ExitCode::passed : ExitCode::undecided;
+  const RunVerdict verdict = load_verdict(run_folder);
+  ExplainDocument explained{run_folder.filename().string(), cell_named(verdict, options.cell)};
+  std::vector<CheckResult>& checks = explained.cell.checks;
+  if (!options.check.empty()) {
+    std::vector<std::string> metrics;
+    for (const CheckResult& check : checks) metrics.push_back(check.metric);
+    std::erase_if(checks, [&](const CheckResult& check) { return check.metric != options.check; });
+    if (checks.empty()) throw UsageError(unknown_name("check of cell " + options.cell, options.check, metrics));
+  }
+  if (options.as_json) {
+    context.terminal.out_document(written(explained));
+    return told;
+  }
+  const auto cell = read_document<CellVerdict>(in_plain_lines(written(explained.cell)));
+  std::string text = fmt::format("run {}\n", explained.run) + cell_text(cell, context.store);
+  const std::string name = fmt::format("{}:{}", verdict.info.run_id, cell.cell_id);
+  if (options.check.empty()) text += comparisons_text(run_folder, name, context.terminal);
+  context.terminal.out(text);
+  return told;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_explain(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ExplainOptions>();
+  app.add_option("cell", options->cell, "Cell id, prefix of at least 4 digits, or slug")->required()->type_name("CELL");
+  app.add_option("check", options->check, "Only this metric")->type_name("CHECK");
+  app.add_option("--run", options->run, "Run id or run directory; default: the newest of the store")->type_name("RUN");
+  app.add_flag("--json", options->as_json, "One JSON document (schema: explain)");
+  return [options, &context] { return explain(*options, context); };
+}
+
+}  // namespace reprobench

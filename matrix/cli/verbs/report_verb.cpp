@@ -1,0 +1,50 @@
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "matrix/cli/report_process.hpp"
+#include "matrix/cli/stored_runs.hpp"
+#include "matrix/cli/verbs/verb.hpp"
+#include "matrix/cli/verdict_files.hpp"
+#include "matrix/evidence/run_record.hpp"
+#include "matrix/record/run_directory.hpp"
+#include "matrix/record/verdict_seal.hpp"
+#include "matrix/verdict/judge.hpp"
+
+namespace reprobench {
+
+std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
+  struct Options {
+    std::string run;
+    std::string to;
+    bool rejudge = false;
+  };
+  auto options = std::make_shared<Options>();
+  app.add_option("run", options->run, "Run id or directory; default: the newest of the store")->type_name("RUN");
+  app.add_option("--to", options->to, "Folder to write into, instead of the run's own: of a store that is only read")
+      ->type_name("DIR");
+  app.add_flag("--rejudge", options->rejudge,
+               "Judge the run's files again with this build first (writes verdict.json and junit.xml)");
+  return [options, &context] {
+    const Project project(context.store);
+    const auto folder = find_run(project.store(), options->run);
+    require_not_held(folder, folder.filename().string());  // its verdict is the running process's to write
+    // One that changed vouches for nothing, and stays beside that which takes its place.
+    if (options->rejudge && !broken_verdict(folder).empty()) {
+      std::filesystem::rename(folder / "verdict.json", folder / "verdict.json.changed");
+    }
+    if (options->rejudge || !std::filesystem::exists(folder / "verdict.json")) {
+      const RunVerdict verdict = judge(load_run(folder.string()));
+      write_verdict_files(folder, verdict);
+    } else if (const auto changed = changed_since_judged(folder.string()); !changed.empty()) {
+      throw StoreError(changed.front() + "; `report --rejudge` judges what there is");
+    }
+    const ReportOutcome report = write_reports(project, folder, options->to);
+    if (!report.problem.empty()) throw StoreError(report.problem);
+    context.terminal.out(report.paths);
+    return ExitCode::passed;
+  };
+}
+
+}  // namespace reprobench

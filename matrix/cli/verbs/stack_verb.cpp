@@ -1,0 +1,244 @@
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "matrix/base/plain_text.hpp"
+#include "matrix/cli/text/install_progress.hpp"
+#include "matrix/cli/text/printed_documents.hpp"
+#include "matrix/cli/text/progress.hpp"
+#include "matrix/cli/text/stack_text.hpp"
+#include "matrix/cli/verbs/selection.hpp"
+#include "matrix/cli/verbs/stack_adopt.hpp"
+#include "matrix/cli/verbs/verb.hpp"
+#include "matrix/contract/document/writer.hpp"
+#include "matrix/host/detect_host.hpp"
+#include "matrix/provision/system_stack.hpp"
+
+namespace reprobench {
+namespace {
+
+struct StackOptions {
+  std::vector<std::string> names;
+  std::string matrix;
+  bool all = false;
+  bool with_gpu = false;
+  bool trust = false;
+  bool as_json = false;
+};
+
+const StackSpec& spec_called(const StackFiles& files, const std::string& name) {
+  files.require_readable(name);
+  const auto found = files.stacks.find(name);
+  if (found != files.stacks.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [known_name, spec] : files.stacks) known.push_back(known_name);
+  throw UsageError(fmt::format("no stack is called `{}`; there are {}", name, fmt::join(known, ", ")));
+}
+
+// The stacks named on the command line, in a matrix's axis, or all of them.
+std::vector<StackSpec> chosen_specs(const StackOptions& options, const Project& project) {
+  const StackFiles files = project.stack_files();
+  std::vector<std::string> names = options.names;
+  if (!options.matrix.empty()) {
+    for (const Axis& axis : load_matrix(options.matrix, project.vocabulary()).axes) {
+      if (axis.name == "stack") names.insert(names.end(), axis.values.begin(), axis.values.end());
+    }
+  }
+  std::vector<StackSpec> chosen;
+  for (const std::string& name : names) chosen.push_back(spec_called(files, name));
+  if (options.all) {
+    for (const auto& [name, broken] : files.broken) files.require_readable(name);
+    for (const auto& [name, spec] : files.stacks) chosen.push_back(spec);
+  }
+  if (chosen.empty())
+    throw UsageError("name at least one stack, or --matrix FILE, or --all; `reprobench stack list` shows them");
+  return chosen;
+}
+
+// Installs one stack; what went wrong, or nothing.
+std::string install_one(const StackSpec& spec, const StackOptions& options, bool with_gpu, const Project& project,
+                        InstallProgress& progress) {
+  StackStore store = project.stack_store();
+  if (const std::string problem = store.system_problem(spec); !problem.empty()) {
+    progress.finish(spec.name, fmt::format("{}: left out: {}\n", spec.name, problem));
+    return "";
+  }
+  // What was installed, or adopted, is the user's by now (ADR 56).
+  if (const std::string folder = folder_not_of_system(spec);
+      !folder.empty() && !options.trust && !store.find(spec).complete) {
+    return fmt::format(
+        "{}: not installed: {} names {}, whose libraries would run; say --trust if the file is yours, or let "
+        "`reprobench "
+        "stack adopt` find that PyTorch",
+        spec.name, spec.mark.file, folder);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    const InstalledStack stack =
+        store.install(spec, with_gpu, [&](const std::string& name, const std::string& phase, double fraction) {
+          progress.show(name, phase, fraction);
+        });
+    progress.finish(
+        spec.name, fmt::format("{}: installed, {:.2f} GB, {}\n", spec.name, static_cast<double>(stack.size_bytes) / 1e9,
+                               duration_text(std::chrono::steady_clock::now() - start)));
+    return "";
+  } catch (const ProvisionError& error) {
+    progress.finish(spec.name, "");
+    return fmt::format("{}: {}", spec.name, error.what());
+  }
+}
+
+// Two at a time: while one worker compiles, the next stack comes over the network. The others can still be had if one
+// fails; the caller sees all that failed.
+ExitCode install(const StackOptions& options, const Context& context) {
+  constexpr std::size_t kAtATime = 2;
+  const Project project(context.store);
+  const bool with_gpu = options.with_gpu || !detect_host().gpus.empty();
+  const std::vector<StackSpec> specs = chosen_specs(options, project);
+  InstallProgress progress(context.terminal);
+  std::atomic<std::size_t> next{0};
+  std::vector<std::string> failures(specs.size());
+  const auto work = [&] {
+    for (std::size_t i = next++; i < specs.size(); i = next++) {
+      failures[i] = install_one(specs[i], options, with_gpu, project, progress);
+    }
+  };
+  std::vector<std::future<void>> workers;
+  for (std::size_t i = 0; i < std::min(kAtATime, specs.size()); ++i) {
+    workers.push_back(std::async(std::launch::async, work));
+  }
+  for (auto& worker : workers) worker.get();
+  std::erase(failures, "");
+  if (!failures.empty()) throw ProvisionError(fmt::format("{}", fmt::join(failures, "\n")));
+  return ExitCode::passed;
+}
+
+ExitCode list(const StackOptions& options, const Context& context) {
+  const Project project(context.store);
+  const StackStore store = project.stack_store();
+  StacksDocument listed;
+  const StackFiles files = project.stack_files();
+  for (const auto& [name, error] : files.broken) {
+    context.terminal.error(fmt::format("{}: left out: {}\n", name, plain_line(error.what())));
+  }
+  for (const auto& [name, spec] : files.stacks) {
+    const InstalledStack stack = store.find(spec);
+    const std::string problem = store.system_problem(spec);
+    const char* const state = !problem.empty()       ? "unavailable"
+                              : !stack.complete      ? "not installed"
+                              : stack.worker.empty() ? "worker not built"
+                                                     : "installed";
+    listed.stacks.push_back({name, spec.summary, spec.source, spec.components, state, problem, stack.digest,
+                             static_cast<std::int64_t>(stack.size_bytes)});
+  }
+  if (options.as_json) {
+    context.terminal.out_document(written(listed));
+    return ExitCode::passed;
+  }
+  for (const ListedStack& stack : listed.stacks) {
+    std::string components;
+    for (const auto& [component, version] : stack.components) components += fmt::format(" {} {}", component, version);
+    context.terminal.out(fmt::format("{:<24} {:<16}{}\n", stack.name, stack.state, components));
+    if (!stack.problem.empty()) context.terminal.out(fmt::format("{:<24} {}\n", "", stack.problem));
+  }
+  return ExitCode::passed;
+}
+
+ExitCode show(const StackOptions& options, const Context& context) {
+  const Project project(context.store);
+  const StackStore store = project.stack_store();
+  for (const StackSpec& spec : chosen_specs(options, project)) {
+    const InstalledStack stack = store.find(spec);
+    if (!stack.complete || stack.worker.empty()) {
+      throw UsageError(fmt::format("{} is not installed; run `reprobench stack install {}`", spec.name, spec.name));
+    }
+    const Capability capability = store.describe(stack);
+    if (options.as_json) {
+      context.terminal.out_document(to_json(capability));
+      continue;
+    }
+    context.terminal.out(loaded_versions_text(stack, capability));
+  }
+  return ExitCode::passed;
+}
+
+ExitCode verify(const StackOptions& options, const Context& context) {
+  const Project project(context.store);
+  const StackStore store = project.stack_store();
+  bool clean = true;
+  for (const StackSpec& spec : chosen_specs(options, project)) {
+    const std::vector<StackFinding> findings = store.verify(store.find(spec));
+    context.terminal.out(findings_text(spec, findings));
+    clean = clean && all_settled(findings);
+    if (findings.empty()) context.terminal.out(fmt::format("{}: OK\n", spec.name));
+  }
+  return clean ? ExitCode::passed : ExitCode::failed;
+}
+
+ExitCode remove(const StackOptions& options, const Context& context) {
+  const Project project(context.store);
+  const StackStore store = project.stack_store();
+  for (const StackSpec& spec : chosen_specs(options, project)) {
+    store.remove(store.find(spec));
+    context.terminal.out(fmt::format("{}: removed\n", spec.name));
+  }
+  return ExitCode::passed;
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_stack(CLI::App& app, Context& context) {
+  struct Action {
+    const char* name;
+    const char* summary;
+    ExitCode (*run)(const StackOptions&, const Context&);
+    bool takes_names;
+  };
+  static constexpr Action kActions[] = {
+      {"install", "Fetch by lock, unpack, build the worker; does nothing where all that is done", &install, true},
+      {"list", "All stacks and what this host has of them", &list, false},
+      {"show", "What an installed stack's worker really loads", &show, true},
+      {"verify", "Declared, compiled and loaded versions and file hashes against each other", &verify, true},
+      {"remove", "Delete an installed stack", &remove, true}};
+  app.require_subcommand(1);
+  auto options = std::make_shared<StackOptions>();
+  for (const Action& action : kActions) {
+    CLI::App* sub = app.add_subcommand(action.name, action.summary);
+    sub->add_flag("--json", options->as_json, "One JSON document");
+    if (!action.takes_names) continue;
+    sub->add_option("names", options->names, "Stacks")->type_name("STACK");
+    sub->add_option("--matrix", options->matrix, "All stacks of this matrix file")->type_name("FILE");
+    sub->add_flag("--all", options->all, "All stacks");
+    if (action.run != &install) continue;
+    sub->add_flag("--with-gpu", options->with_gpu, "The GPU libraries too, on a host without a GPU");
+    sub->add_flag("--trust", options->trust, "Of `source: system`, load libraries of any folder that the file names");
+  }
+  auto adopted = std::make_shared<AdoptOptions>();
+  CLI::App* adopt = app.add_subcommand("adopt", "Take the PyTorch that is there as a stack, and build its worker");
+  adopt->add_option("name", adopted->name, "What to call the stack")->type_name("NAME")->capture_default_str();
+  CLI::Option* of_python =
+      adopt->add_option("--python", adopted->python, "The PyTorch of this Python; else that of python3");
+  CLI::Option* below =
+      adopt->add_option("--prefix", adopted->prefix, "The one below a Python environment or a container's root");
+  CLI::Option* in_folder =
+      adopt->add_option("--libtorch", adopted->libtorch, "A folder of LibTorch, or `torch` in a site-packages");
+  of_python->type_name("PYTHON")->excludes(below)->excludes(in_folder);
+  below->type_name("DIR")->excludes(in_folder);
+  in_folder->type_name("DIR");
+  adopt->add_flag("--with-gpu", adopted->with_gpu, "Its GPU part must be usable, on a host without a GPU too");
+  return [options, adopted, &app, &context] {
+    const std::string chosen = app.get_subcommands().front()->get_name();
+    if (chosen == "adopt") return adopt_stack(*adopted, context);
+    for (const Action& action : kActions) {
+      if (chosen == action.name) return action.run(*options, context);
+    }
+    throw std::logic_error("a stack action without a row in kActions");
+  };
+}
+
+}  // namespace reprobench

@@ -1,0 +1,168 @@
+#include "matrix/inquiry/explain/joint_sources.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/inquiry/explain/explanation_fixture.hpp"
+#include "matrix/inquiry/explain/headline.hpp"
+#include "matrix/numerics/calls/operator_parting.hpp"
+#include "matrix/numerics/calls/written_step.hpp"
+
+namespace reprobench {
+namespace {
+
+// fc2's update takes half of twice the moment, as another release could write it.
+std::vector<Deviation> written_otherwise(double factor = 1) {
+  return {{"doubled fc2.weight", 2, 2, 0, times(factor)},
+          {"constants optimizer fc2.weight aten::addcdiv_", 2, 2, 0, becomes(0.05)}};
+}
+
+// fp32 rounds nothing of what is doubled and halved: somewhere the two sides have to differ.
+const Deviation kRounded{"optimizer fc2.weight aten::addcdiv_", 2, 2, 5};
+
+Explanation explanation_of(std::vector<Deviation> deviations) {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = std::move(deviations);
+  return *compare_stacks(replays, explained()).explanation;
+}
+
+bool has_word(const Explanation& found, ExplainedWord word) {
+  return std::ranges::any_of(found.further_sources,
+                             [&](const FurtherSource& source) { return source.headline.word == word; }) ||
+         found.headline->word == word;
+}
+
+TEST_CASE("two places that ask for something else and together for the same are one that asks for the same",
+          "[joint]") {
+  auto deviations = written_otherwise();
+  deviations.push_back(kRounded);
+  const Explanation found = explanation_of(deviations);
+  REQUIRE(found.region);
+  CHECK_FALSE(found.call);
+  CHECK(names_of(found.region->measured) == "aten::mul, aten::addcdiv_");
+  CHECK(names_of(found.region->expected) == "aten::addcdiv_");
+  REQUIRE(found.budget);
+  CHECK(*found.budget->forms_apart_rel <= kJointFormRel);
+  REQUIRE(found.module);
+  CHECK_FALSE(has_word(found, ExplainedWord::another_computation));
+  REQUIRE(found.element);
+  CHECK(found.element->index == 5);
+}
+
+TEST_CASE("what does not quite make up for the other place leaves both as they are", "[joint]") {
+  auto deviations = written_otherwise(1 + 0x1p-20);
+  deviations.push_back(kRounded);
+  const Explanation found = explanation_of(deviations);
+  CHECK(has_word(found, ExplainedWord::another_computation));
+  CHECK(names_of(found.region->measured) == "aten::mul");
+}
+
+TEST_CASE("behind a harmless difference, too, two places that make up for each other are one", "[joint]") {
+  auto deviations = written_otherwise();
+  deviations.push_back(kRounded);
+  deviations.push_back({"forward fc1 aten::addmm", 2, 2, 0});
+  const Explanation found = explanation_of(deviations);
+  CHECK(found.call->measured.module == "fc1");
+  CHECK_FALSE(has_word(found, ExplainedWord::another_computation));
+  const auto joint = std::ranges::find_if(found.further_sources,
+                                          [](const FurtherSource& source) { return source.region.has_value(); });
+  REQUIRE(joint != found.further_sources.end());
+  CHECK(joint->on_given_values);
+  CHECK(names_of(joint->region->measured) == "aten::mul, aten::addcdiv_");
+}
+
+// A decay of 1e-5 that is off by a millionth moves a weight by 1e-11 of it: no constant is excused by its effect.
+TEST_CASE("one constant that differs is another computation, however little it does", "[joint]") {
+  const Explanation found =
+      explanation_of({{"constants optimizer fc2.weight aten::addcdiv_", 2, 2, 0, becomes(0.05)}, kRounded});
+  CHECK(found.headline->word == ExplainedWord::another_computation);
+}
+
+WrittenStep update(const std::string& mark) {
+  WrittenStep step;
+  step.call("aten::sqrt", {"square"}, {"root"});
+  step.call("aten::add_", {"root"}, {"size" + mark}, "epsilon" + mark).from(0, 0);
+  step.call("aten::addcdiv_", {"weight", "moment", "size" + mark}, {"updated" + mark}, "rate" + mark).from(2, 1);
+  return step;
+}
+
+// Which sources are looked at, of an epsilon and a rate that differ: 0 is the first one, 1 the further one.
+std::vector<std::size_t> parts_of(bool first_is_on_given, bool further_is_on_given, bool on_given_values) {
+  const WrittenStep ours = update("'");
+  const WrittenStep theirs = update("");
+  const StepParting parting = partings_of_step(ours.calls, theirs.calls);
+  REQUIRE(parting.sources.size() == 2);
+  Explanation explanation;
+  explanation.call = parting.sources[0].call;
+  explanation.on_given_values = first_is_on_given;
+  FurtherSource& further = explanation.further_sources.emplace_back();
+  further.call = parting.sources[1].call;
+  further.inputs_agree = parting.sources[1].inputs_agree;
+  further.on_given_values = further_is_on_given;
+  const JointSources found = joint_sources(explanation, ours.calls, theirs.calls, on_given_values);
+  std::vector<std::size_t> parts;
+  for (const JointSources::Part& part : found.parts) {
+    CHECK(part.joints == std::vector<std::size_t>{0});
+    parts.push_back(part.further ? 1 + *part.further : 0);
+  }
+  for (const FurtherSource& joint : found.joints) CHECK(joint.on_given_values == on_given_values);
+  return parts;
+}
+
+// The calls on record are those of one replay of the measured side: a source of the other one stands elsewhere in it.
+TEST_CASE("joint sources are made of those that were found in the same replay", "[joint]") {
+  using Parts = std::vector<std::size_t>;
+  CHECK(parts_of(false, false, false) == Parts{0, 1});
+  CHECK(parts_of(false, true, false) == Parts{0});
+  CHECK(parts_of(false, true, true) == Parts{1});
+  CHECK(parts_of(false, false, true).empty());
+  CHECK(parts_of(true, true, false).empty());
+}
+
+FurtherSource judged(std::optional<double> forms_apart_rel) {
+  FurtherSource source;
+  source.region.emplace();
+  source.budget.emplace();
+  source.budget->forms_apart_rel = forms_apart_rel;
+  return source;
+}
+
+TEST_CASE("a part gives way to the smallest joint source in which another place makes up for it", "[joint]") {
+  Explanation explanation;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    explanation.further_sources.emplace_back().call.emplace().measured.index = i;
+  }
+  JointSources found;
+  found.joints = {judged(1e-8), judged(kJointFormRel), judged(0)};
+  found.places_apart = {2, 2, 3};
+  for (std::size_t i = 0; i < 3; ++i) found.joints[i].region->measured.at.index = 10 + static_cast<std::int64_t>(i);
+  SECTION("shared") {
+    found.parts = {{1, {0, 1, 2}}, {2, {1}}};
+    settle(std::move(found), explanation);
+    REQUIRE(explanation.further_sources.size() == 3);
+    CHECK(explanation.further_sources[0].call->measured.index == 0);
+    CHECK(explanation.further_sources[1].call->measured.index == 3);
+    CHECK(explanation.further_sources[2].region->measured.at.index == 11);
+  }
+  SECTION("nothing makes up for it") {
+    found.places_apart = {1, 1, 1};
+    found.parts = {{1, {0, 1, 2}}, {2, {1}}};
+    settle(std::move(found), explanation);
+    CHECK(explanation.further_sources.size() == 4);
+  }
+  SECTION("too far apart, or not known in fp64") {
+    found.joints[1].budget->forms_apart_rel = GENERATE(std::optional<double>(1.01 * kJointFormRel), std::nullopt);
+    found.parts = {{1, {1}}, {2, {1}}};
+    settle(std::move(found), explanation);
+    CHECK(explanation.further_sources.size() == 4);
+  }
+  SECTION("the first source is one of them") {
+    explanation.call.emplace();
+    found.parts = {{std::nullopt, {2}}, {0, {2}}};
+    settle(std::move(found), explanation);
+    CHECK_FALSE(explanation.call);
+    CHECK(explanation.region->measured.at.index == 12);
+    CHECK(explanation.further_sources.size() == 3);
+  }
+}
+
+}  // namespace
+}  // namespace reprobench

@@ -1,0 +1,38 @@
+// Calls that the first difference made known as sources. At a later step they are captured again, each side on what it
+// takes there itself: within its own bound such a call is what it was, beyond it another one.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/replay.hpp"
+#include "matrix/inquiry/comparison_document.hpp"
+#include "matrix/numerics/calls/operator_parting.hpp"
+
+namespace reprobench {
+
+class KnownCalls {
+ public:
+  explicit KnownCalls(const Explanation& first);
+
+  bool knows(const OperatorParting& source) const;
+
+  // What the two replays of that step have to capture.
+  void ask(std::int64_t step, Replay& measured, Replay& expected) const;
+
+  struct Left {
+    const CellRequest& request;
+    const std::filesystem::path& folder;
+    const std::vector<OperatorRecord>& calls;
+  };
+  // Those beyond their own bound on either side.
+  std::vector<FurtherSource> beyond_bound(const Left& measured, const Left& expected) const;
+
+ private:
+  std::set<std::string> names_;
+  std::vector<OperatorDivergence> captured_;
+};
+
+}  // namespace reprobench

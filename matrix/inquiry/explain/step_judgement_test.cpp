@@ -1,0 +1,101 @@
+// What an explanation says of whole steps against fp64.
+#include "ci/catch.hpp"
+#include "matrix/inquiry/explain/explanation_fixture.hpp"
+
+namespace reprobench {
+namespace {
+
+TEST_CASE("many batches from one state beside fp64 tell rounding from a defect", "[explanation]") {
+  ScriptedReplays replays;
+  SECTION("one unit in the last place") {
+    replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, 7}};
+    const auto comparison = compare_stacks(replays, explained(8));
+    CHECK(comparison.explanation->lockstep->word == LockstepWord::rounding);
+    CHECK(has(comparison.sentence, "; rounding: by the steps against fp64 alone"));
+  }
+  SECTION("a thousandth") {
+    replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, -1, times(1.001)}};
+    const auto comparison = compare_stacks(replays, explained(8));
+    CHECK(comparison.explanation->lockstep->word == LockstepWord::defect);
+    CHECK(comparison.explanation->lockstep->batches == 8);
+    CHECK(comparison.explanation->lockstep_state == 3);
+    const auto& tasks = replays.calls.back();
+    REQUIRE(tasks.size() == 3);
+    for (const ReplayTask& task : tasks) {
+      CHECK(has(task.request.replay->from_state, "b-operators/state-3.safetensors"));
+      CHECK(task.request.replay->first_step == 4);
+      CHECK(task.request.replay->last_step == 11);
+      CHECK(task.request.replay->hold_state);
+      CHECK(task.request.knobs.at("precision") == (task.purpose == "c-fp64" ? "fp64" : "fp32"));
+    }
+  }
+}
+
+TEST_CASE("an fp64 run is judged by none, and a planted fault is not in the exact one", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, 7}};
+  CellRequest request = synthetic_request();
+  SECTION("fp64") {
+    request.knobs["precision"] = "fp64";
+    const auto comparison = compare_stacks(replays, explained(8), request);
+    CHECK_FALSE(comparison.explanation->lockstep);
+    CHECK(comparison.explanation->notes.size() == 1);
+  }
+  SECTION("a fault") {
+    request.inject = Injection{"weight_ulp", 4, "fc1.weight", 0};
+    compare_stacks(replays, explained(8), request);
+    for (const ReplayTask& task : replays.calls.back()) {
+      CHECK(task.request.inject.has_value() == (task.purpose != "c-fp64"));
+    }
+  }
+}
+
+TEST_CASE("sides with other BLAS libraries are allowed another order of summation, and it is said", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 99, 7}};
+  const bool other = GENERATE(true, false);
+  ComparedSide measured = replays.side("stack-b", synthetic_request());
+  const ComparedSide expected = replays.side("stack-a", synthetic_request());
+  if (other) measured.attempt.lead().result->fingerprint.blas_provider = "mkl";
+  const auto comparison = compare_cells(measured, expected, explained(2), replays);
+  CHECK(comparison.explanation->lockstep->options.legitimate_ratio ==
+        (other ? kLegitimateRatioOfOrders : kLegitimateRatio));
+  CHECK(comparison.explanation->lockstep->options.summed_terms.empty() == !other);
+  CHECK(comparison.explanation->notes.size() == (other ? 1 : 0));
+}
+
+TEST_CASE("--states judges the step after each of them, from one replay of the expected side", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 5, 99, -1, times(1.001)}};
+  ExplainSettings settings = explained(2);
+  settings.lockstep_states = {4, 0, 2};
+  const auto comparison = compare_stacks(replays, settings);
+  const auto& judged = comparison.explanation->lockstep_states;
+  REQUIRE(judged.size() == 3);
+  CHECK(judged[0].state == 4);
+  CHECK(judged[0].word == LockstepWord::defect);
+  CHECK(judged[1].state == 0);
+  CHECK(judged[1].sentence == "all 8 tensors have equal bits");
+  CHECK(judged[2].word == LockstepWord::rounding);
+  const auto states = std::find_if(replays.calls.begin(), replays.calls.end(),
+                                   [](const auto& tasks) { return tasks.front().purpose == "b-states"; });
+  REQUIRE(states != replays.calls.end());
+  CHECK(states->size() == 1);
+  CHECK(states->front().request.stack == "stack-a");
+  CHECK(states->front().request.replay->last_step == 4);
+  CHECK(has(replays.calls.back().front().request.replay->from_state, "b-states/state-2.safetensors"));
+}
+
+TEST_CASE("--states of the initial values alone needs a replay of one step", "[explanation]") {
+  ScriptedReplays replays;
+  replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 1, 99, 3}};
+  ExplainSettings settings = explained(2);
+  settings.lockstep_states = {0};
+  CHECK(compare_stacks(replays, settings).explanation->lockstep_states.size() == 1);
+  REQUIRE(replays.calls.size() >= 2);
+  CHECK(replays.calls[replays.calls.size() - 2].front().purpose == "b-states");
+  CHECK(replays.calls[replays.calls.size() - 2].front().request.replay->last_step == 1);
+}
+
+}  // namespace
+}  // namespace reprobench

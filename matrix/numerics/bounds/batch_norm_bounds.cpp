@@ -1,0 +1,148 @@
+#include <charconv>
+#include <cmath>
+
+#include "matrix/numerics/bounds/operator_bounds.hpp"
+
+namespace reprobench {
+namespace {
+
+// Places of native_batch_norm(x, weight, bias, running mean, running variance, true, momentum, eps), and of what it
+// makes: y, mean, 1/sigma, and the two running ones, which it fills.
+enum Input { kX, kWeight, kBias, kOldMean, kOldVariance, kInputs };
+enum Output { kY, kMean, kInverse, kNewMean, kNewVariance };
+
+// "true, 0.1 (0x3fb999999999999a), 1e-05 (0x3ee4f8b588e368f1)": momentum and epsilon.
+struct Constants {
+  double momentum = 0;
+  double epsilon = 0;
+  bool is_known = false;
+};
+
+Constants constants_of(const std::string& text) {
+  constexpr std::string_view kTraining = "true, ";
+  if (!text.starts_with(kTraining)) return {};
+  Constants constants;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data() + kTraining.size(), end, constants.momentum);
+  const auto comma = text.find(", ", kTraining.size());
+  if (first.ec != std::errc() || comma == std::string::npos) return {};
+  constants.is_known = std::from_chars(text.data() + comma + 2, end, constants.epsilon).ec == std::errc();
+  return constants;
+}
+
+// The numbers of one channel, the second dimension.
+struct Channels {
+  std::size_t count = 0;
+  std::size_t inner = 1;  // numbers of a channel that lie side by side
+  std::size_t size = 0;   // of one channel
+
+  std::size_t of(std::size_t place) const { return place / inner % count; }
+};
+
+Channels channels_of(const CapturedCall& captured, std::size_t numbers) {
+  const TensorView* x = captured.tensor("input", kX);
+  if (x == nullptr || x->shape.size() < 2 || x->shape[1] <= 0) return {};
+  Channels channels{static_cast<std::size_t>(x->shape[1])};
+  for (std::size_t i = 2; i < x->shape.size(); ++i) channels.inner *= static_cast<std::size_t>(x->shape[i]);
+  channels.size = numbers / channels.count;
+  return channels;
+}
+
+// What the call's own statistics make of the old running one, which takes four roundings; `own_error` is what they are
+// known by. How far they are from fp64 themselves is asked of the outputs that they are.
+Doubles running_bound(const CapturedCall& captured, double momentum, const Doubles& old, const Doubles& own,
+                      const Doubles& own_errors) {
+  Doubles bound;
+  for (std::size_t i = 0; i < captured.exact.size(); ++i) {
+    const double kept = (1 - momentum) * old[i];
+    const double added = momentum * own[i];
+    bound.push_back(gamma_n(3) * (std::abs(kept) + std::abs(added)) + std::abs(momentum) * own_errors[i] +
+                    std::abs(kept + added - captured.exact[i]));
+  }
+  return bound;
+}
+
+Doubles running_mean(const CapturedCall& captured, const Constants& constants) {
+  const Doubles own = captured.values("output", kMean);
+  const Doubles old = captured.values("input", kOldMean);
+  if (own.size() != captured.exact.size() || old.size() != own.size()) return {};
+  return running_bound(captured, constants.momentum, old, own, Doubles(own.size(), 0));
+}
+
+// Unbiased: of N numbers by N - 1.
+Doubles running_variance(const CapturedCall& captured, const Constants& constants, std::size_t count) {
+  const Doubles inverse = captured.values("output", kInverse);
+  const Doubles old = captured.values("input", kOldVariance);
+  if (inverse.size() != captured.exact.size() || old.size() != inverse.size() || count < 2) return {};
+  const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
+  Doubles own;
+  Doubles errors;
+  for (const double r : inverse) {
+    own.push_back((1 / (r * r) - constants.epsilon) * unbiased);
+    errors.push_back(gamma_n(2 * (2 * kFunctionUlps + 1)) / (r * r) * unbiased);
+  }
+  return running_bound(captured, constants.momentum, old, own, errors);
+}
+
+struct ChannelSums {
+  double mean_size = 0;    // of |x|
+  double mean_square = 0;  // of x^2
+};
+
+std::vector<ChannelSums> channel_sums(const Doubles& x, const Channels& channels) {
+  std::vector<ChannelSums> sums(channels.count);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ChannelSums& of = sums[channels.of(i)];
+    of.mean_size += std::abs(x[i]) / static_cast<double>(channels.size);
+    of.mean_square += x[i] * x[i] / static_cast<double>(channels.size);
+  }
+  return sums;
+}
+
+}  // namespace
+
+// The mean is a sum; the variance is taken for the difference of two means, the worst way to compute it. The kernels
+// make y as x a + (b - mean a) with a = w / sigma.
+Doubles batch_norm(const CapturedCall& captured) {
+  const Constants constants = constants_of(captured.call.constants);
+  const Doubles x = captured.values("input", kX);
+  const Channels channels = channels_of(captured, x.size());
+  const bool has_all =
+      captured.tensor("input", kOldVariance) != nullptr && captured.tensor("input", kInputs) == nullptr;
+  if (!constants.is_known || !has_all || channels.size == 0) return {};
+  if (captured.output == kNewMean) return running_mean(captured, constants);
+  if (captured.output == kNewVariance) return running_variance(captured, constants, channels.size);
+  const Doubles weight = captured.values("input", kWeight);
+  const Doubles bias = captured.values("input", kBias);
+  const Doubles means = captured.values("fp64", kMean);
+  const Doubles inverse = captured.values("fp64", kInverse);
+  for (const Doubles* each : {&weight, &bias, &means, &inverse}) {
+    if (each->size() != channels.count) return {};
+  }
+  const auto count = static_cast<double>(channels.size);
+  const auto sums = channel_sums(x, channels);
+  Doubles of_mean;
+  Doubles of_inverse;  // relative
+  for (std::size_t channel = 0; channel < channels.count; ++channel) {
+    const ChannelSums& sum = sums[channel];
+    of_mean.push_back(gamma_n(count) * sum.mean_size);
+    of_inverse.push_back(1.5 * inverse[channel] * inverse[channel] * gamma_n(count + 2) * sum.mean_square +
+                         2 * kFunctionUlps * kRoundoff);
+  }
+  Doubles bound;
+  for (std::size_t channel = 0; captured.output != kY && channel < channels.count; ++channel) {
+    bound.push_back(captured.output == kMean ? of_mean[channel] + kRoundoff * std::abs(means[channel])
+                                             : of_inverse[channel] * std::abs(inverse[channel]));
+  }
+  for (std::size_t i = 0; captured.output == kY && i < x.size(); ++i) {
+    const std::size_t channel = channels.of(i);
+    const double centred = std::abs(x[i] - means[channel]);
+    const double inner = gamma_n(4) * (std::abs(x[i]) + std::abs(means[channel])) + of_mean[channel] +
+                         centred * (of_inverse[channel] + kRoundoff);
+    bound.push_back(std::abs(weight[channel]) * inverse[channel] * inner +
+                    kRoundoff * (std::abs(bias[channel]) + std::abs(captured.exact[i])));
+  }
+  return bound;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,63 @@
+#include "matrix/numerics/calls/operator_region.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+namespace {
+
+// At the end of a step a side may have neither a call nor a value there.
+bool is_on_record(const OperatorStretch& stretch) {
+  return !stretch.not_on_record && (!stretch.calls.empty() || !stretch.outflow.dtype.empty());
+}
+
+// Of the value alone where the calls of one side are not on record: nobody knows what types those made on the way.
+std::set<std::string> dtypes_of(const OperatorStretch& stretch, bool of_calls) {
+  std::set<std::string> dtypes{stretch.outflow.dtype};
+  for (const OperatorRecord& call : stretch.calls) {
+    if (!of_calls) break;
+    for (const OperatorTensor& output : call.outputs) dtypes.insert(output.dtype);
+  }
+  std::erase_if(dtypes, [](const std::string& dtype) { return dtype.find("float") == std::string::npos; });
+  return dtypes;
+}
+
+}  // namespace
+
+std::string names_of(const OperatorStretch& stretch, std::size_t most) {
+  if (stretch.calls.empty()) return stretch.not_on_record ? "no call on record" : "nothing";
+  std::string names;
+  for (std::size_t i = 0; i < std::min(most, stretch.calls.size()); ++i) {
+    names += (i > 0 ? ", " : "") + stretch.calls[i].name;
+  }
+  if (stretch.calls.size() > most) names += fmt::format(" and {} more", stretch.calls.size() - most);
+  return names;
+}
+
+std::string difference_in_kind(const OperatorRegion& region) {
+  const bool on_record = is_on_record(region.measured) && is_on_record(region.expected);
+  const auto ours = dtypes_of(region.measured, on_record);
+  const auto theirs = dtypes_of(region.expected, on_record);
+  std::vector<std::string> sentences;
+  const auto only_in = [&](const std::set<std::string>& of, const std::set<std::string>& other, const char* side) {
+    for (const std::string& dtype : of) {
+      if (other.count(dtype) == 0) sentences.push_back(fmt::format("{} on the {} side only", dtype, side));
+    }
+  };
+  const auto kept = [&](const OperatorStretch& stretch, const char* side) {
+    if (stretch.kept.empty()) return;
+    sentences.push_back(fmt::format("the {} side leaves {} as it is", side, fmt::join(stretch.kept, ", ")));
+  };
+  if (on_record || (!ours.empty() && !theirs.empty())) {
+    only_in(ours, theirs, "measured");
+    only_in(theirs, ours, "expected");
+  }
+  kept(region.measured, "measured");
+  kept(region.expected, "expected");
+  if (region.constants_differ) sentences.emplace_back("the constants of a view differ");
+  return fmt::format("{}", fmt::join(sentences, ", "));
+}
+
+}  // namespace reprobench

@@ -1,0 +1,33 @@
+// Columns of an atlas while they are made: a cell, with what every process of it left.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "matrix/verdict/atlas/operator_atlas.hpp"
+
+namespace reprobench {
+
+struct AtlasSource {
+  AtlasColumn column;
+  const RunRecord* run = nullptr;
+  const Cell* cell = nullptr;
+  std::size_t place = 0;                   // among those of its plan
+  std::vector<const CellResult*> results;  // none where one process did not end well
+  bool is_reference = false;               // of the cells of the run
+};
+
+// Every cell of the run that was to make operator calls, oldest release first. They point into it.
+std::vector<AtlasSource> atlas_sources(const RunRecord& run);
+
+// A column is its stack and those coordinates that are not alike in all of them; of several columns of one release and
+// run each has its name in the place of the release.
+void name_columns(std::vector<AtlasSource>& sources);
+
+// Columns and rows: every call of their lists, each once. `atlas` has its reference; columns of two runs say their own.
+void fill_atlas(const std::vector<AtlasSource>& sources, OperatorAtlas& atlas);
+
+// "result_bit in call 2 of operators-torch-2.9.0-cu128-cpu", each once.
+std::vector<std::string> planted_in(const RunRecord& run);
+
+}  // namespace reprobench

@@ -1,0 +1,112 @@
+#include "matrix/verdict/metrics/gpu_validity.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "matrix/evidence/invalid_readings.hpp"
+#include "matrix/stats/robust.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr double kLargestShareDifference = 0.25;
+constexpr double kLargestClockDifference_rel = 0.05;
+
+std::optional<TimeDoubt> doubt_about(const CellEvidence& cell) {
+  for (const AttemptRecord& attempt : cell.repeats) {
+    const std::string who = fmt::format("repeat {} of {}", attempt.repeat, cell.slug);
+    if (!attempt.telemetry) {
+      const bool had_gpu = attempt.lead().result && !attempt.lead().result->fingerprint.device_name.empty();
+      if (!had_gpu) continue;
+      return TimeDoubt{"no_telemetry", fmt::format("{}: nobody watched its GPU", who)};
+    }
+    const TelemetrySummary& telemetry = *attempt.telemetry;
+    if (!telemetry.invalid_reason.empty()) {
+      return TimeDoubt{Reason::of(telemetry.invalid_reason), fmt::format("{}: {}", who, telemetry.invalid_sentence)};
+    }
+    if (!telemetry.problem.empty()) {
+      return TimeDoubt{"no_telemetry", fmt::format("{}: what its GPU did is not known: {}", who, telemetry.problem)};
+    }
+  }
+  return std::nullopt;
+}
+
+// Over the repeats that were watched; nothing if none was.
+template <class Value>
+std::optional<double> median_over(const CellEvidence& cell, Value value) {
+  std::vector<double> values;
+  for (const AttemptRecord& attempt : cell.repeats) {
+    const std::optional<double> one = attempt.telemetry ? value(*attempt.telemetry) : std::nullopt;
+    if (one) values.push_back(*one);
+  }
+  return values.empty() ? std::nullopt : std::optional(median(values));
+}
+
+std::optional<double> power_cap_share(const CellEvidence& cell) {
+  return median_over(cell, [](const TelemetrySummary& telemetry) { return std::optional(telemetry.power_cap_share); });
+}
+
+std::optional<double> sm_clock_mhz(const CellEvidence& cell) {
+  return median_over(cell, [](const TelemetrySummary& telemetry) -> std::optional<double> {
+    const auto range = telemetry[Quantity::sm_clock_mhz];
+    return range ? std::optional(static_cast<double>(range->median)) : std::nullopt;
+  });
+}
+
+std::optional<TimeDoubt> doubt_about_pair(const CellEvidence& cell, const CellEvidence& reference) {
+  const auto share = power_cap_share(cell);
+  const auto reference_share = power_cap_share(reference);
+  if (!share || !reference_share) return std::nullopt;
+  if (std::abs(*share - *reference_share) > kLargestShareDifference) {
+    return TimeDoubt{kThrottled, fmt::format("held at the power limit in {:.0f} % of the readings, {} in {:.0f} %",
+                                             *share * 100, reference.slug, *reference_share * 100)};
+  }
+  const bool both_capped = std::min(*share, *reference_share) > kLargestShareDifference;
+  const auto clock_mhz = sm_clock_mhz(cell);
+  const auto reference_clock_mhz = sm_clock_mhz(reference);
+  if (both_capped || !clock_mhz || !reference_clock_mhz) return std::nullopt;
+  const double larger = std::max(*clock_mhz, *reference_clock_mhz);
+  if (std::abs(*clock_mhz - *reference_clock_mhz) <= kLargestClockDifference_rel * larger) return std::nullopt;
+  return TimeDoubt{kOffClock, fmt::format("the SM clock was at {:.0f} MHz, {}'s at {:.0f} MHz", *clock_mhz,
+                                          reference.slug, *reference_clock_mhz)};
+}
+
+}  // namespace
+
+std::optional<TimeDoubt> doubt_about_times(const CellEvidence& cell, const CellEvidence* reference) {
+  if (auto doubt = doubt_about(cell)) return doubt;
+  if (reference == nullptr) return std::nullopt;
+  if (auto doubt = doubt_about(*reference)) return doubt;
+  return doubt_about_pair(cell, *reference);
+}
+
+std::string disturbed_steps(const CellEvidence& cell, std::string_view fate) {
+  std::int64_t timed = 0;
+  std::int64_t left_out = 0;
+  std::map<std::string, std::int64_t> by_reason;
+  for (const AttemptRecord& attempt : cell.repeats) {
+    if (!attempt.telemetry) continue;
+    timed += attempt.telemetry->timed_steps;
+    for (const auto& [reason, steps] : count_of_left_out(*attempt.telemetry)) {
+      left_out += steps;
+      by_reason[reason] += steps;
+    }
+  }
+  if (left_out == 0) return "";
+  std::vector<std::string> parts;
+  for (const auto& [reason, steps] : by_reason) parts.push_back(fmt::format("{} {}", steps, reason));
+  return fmt::format("{} of {} steps {} ({})", left_out, timed, fate, fmt::join(parts, ", "));
+}
+
+std::optional<Reason> first_disturbance(const CellEvidence& cell) {
+  for (const AttemptRecord& attempt : cell.repeats) {
+    if (attempt.telemetry && !attempt.telemetry->left_out.empty()) {
+      return Reason::of(attempt.telemetry->left_out.front().reason);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace reprobench

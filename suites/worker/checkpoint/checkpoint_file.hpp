@@ -1,0 +1,88 @@
+// A checkpoint: the whole state of a training between two steps, in one safetensors file, whatever the layout of its
+// ranks: one of another number of ranks, or stage of ZeRO, takes from it what it holds.
+//
+// Tensors: parameters and buffers under their names, what the optimizer keeps of a parameter as NAME.exp_avg and so on,
+// a dynamic loss scale and its steps without a skip, in the types they have in the run. Metadata: the steps done, which
+// are the position in the data and in the learning rates; the seed, which with the step is the whole state of our
+// random numbers (they are keyed); the optimizer's numbers; the chain of digests; how many ranks wrote it; whose it is;
+// and a checksum over all of that and every tensor. Files are written beside their name, synced and renamed, so one
+// that is there is complete or was damaged later.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "kernels/digest/digest.hpp"
+#include "matrix/contract/knob.hpp"
+#include "suites/worker/record/tensor_file.hpp"
+#include "suites/worker/state/optimizer.hpp"
+#include "suites/worker/state/whole_state.hpp"
+
+namespace reprobench {
+
+class TrainState;
+
+// Whose state it is: a run goes on only from a checkpoint that agrees in all of these.
+struct CheckpointOwner {
+  std::string model;
+  std::string preset;
+  std::string workload_digest;
+  KnobValues knobs;  // as resolved
+};
+
+struct CheckpointPosition {
+  std::int64_t steps_done = 0;
+  Digest chain;            // of all ranks: chain_of_ranks()
+  std::string written_by;  // nonce
+  std::int64_t ranks = 1;  // that wrote it together
+};
+
+// Why a file is not gone on from; what() begins with a word: "unreadable" (which a cut file is), "changed", "foreign".
+class CheckpointRefused : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// `tensors`: all of them whole, on the host, in any order. Returns its checksum.
+Digest write_checkpoint(const std::filesystem::path& path, const NamedTensors& tensors, const OptimizerNumbers& numbers,
+                        const CheckpointOwner& owner, const CheckpointPosition& position);
+
+// What restore() leaves as it is, to plant a fault; usually nothing.
+struct LeftOut {
+  bool parameters = false;
+  bool optimizer = false;
+  bool buffers = false;
+  bool scaler = false;
+  bool places = false;  // of shards: each takes the elements one before its own
+};
+
+// A file that was read and found to be whole and this run's. Nothing of the run has changed until restore().
+class Checkpoint {
+ public:
+  // Throws CheckpointRefused.
+  Checkpoint(const std::filesystem::path& path, const TrainState& state, const CheckpointOwner& owner);
+
+  const CheckpointPosition& position() const { return position_; }
+  const Digest& checksum() const { return checksum_; }
+  // What this rank holds of the state, from the file.
+  void restore(TrainState& state, const LeftOut& left_out) const;
+  const at::Tensor& tensor(const std::string& name) const { return file_.tensors.at(name); }
+
+ private:
+  void check_owner(const CheckpointOwner& owner) const;
+  void check_tensors(const TrainState& state) const;
+  void read_position(const TrainState& state);
+  const std::string& metadata(const std::string& key) const;
+  std::int64_t count_in(const std::string& key) const;
+
+  TensorFile file_;
+  CheckpointPosition position_;
+  Digest checksum_;
+  std::map<std::string, double> numbers_;
+};
+
+}  // namespace reprobench

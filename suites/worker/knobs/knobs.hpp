@@ -1,0 +1,50 @@
+// What a knob does inside the worker. The environment variables a knob asks for were set by the coordinator before the
+// process began (contract/knob.hpp); here is what remains, and the check that it took effect.
+#pragma once
+
+#include <vector>
+
+#include "matrix/contract/capability.hpp"
+#include "matrix/contract/knob.hpp"
+#include "suites/worker/state/train_state.hpp"
+
+namespace reprobench {
+
+// Applies every knob and returns what each came to. Call once, before the first tensor. Throws RunFailure "bad_request"
+// for an unknown knob or value, "unsupported" for a chosen value that this stack or host cannot honour, with the
+// reason.
+KnobValues apply_knobs(const KnobValues& requested);
+
+// Values of each knob that this stack honours on this host.
+std::vector<KnobSupport> knob_support();
+
+Precision precision_of(const KnobValues& values);
+
+// `preset` with the schedule that `lr_schedule` asks for. Throws RunFailure "bad_request" for a warm-up without one.
+ModelPreset with_schedule(ModelPreset preset, const KnobValues& values);
+
+// While it lives, the thread's operations on the device run in bf16 or fp16 over fp32 weights; nothing for other
+// precisions. Throws RunFailure "unsupported" where the stack cannot.
+class AutocastScope {
+ public:
+  // LibTorch keeps 16-bit copies of the weights, so that one that is read twice is cast once. They are those of this
+  // step, and dropped at the end. In some releases all threads share them: where several are in a scope, none may drop
+  // what another still reads (which would change the order in which its gradient is added up), and each calls
+  // drop_casts() once all have left theirs.
+  enum class Casts { dropped, kept };
+  AutocastScope(Precision precision, const c10::Device& device, Casts casts = Casts::dropped);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+  static void drop_casts();
+
+ private:
+  bool active() const;
+
+  Precision precision_;
+  bool on_cpu_;
+  Casts casts_;
+};
+
+}  // namespace reprobench

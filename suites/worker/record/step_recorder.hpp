@@ -1,0 +1,117 @@
+// Turns each step into its trace lines and extends the chain of digests. Everything here runs outside the timed phases,
+// except that at levels of every tensor a tap keeps a reference to its own.
+//
+// A step is captured when its work is queued and completed when the device has done it; the recorder keeps those in
+// between, oldest first.
+//
+// Level `step`: a root over loss, outputs (of several micro-batches the last one's) and sample indices every step;
+// every kStateEvery steps and on the last one also parameters (frozen ones too), optimizer state and buffers, the
+// gradient norm and the resident set. Level `tensor`: a root over every tensor of the step, in the order the step meets
+// them, with sketches on the steps 1, 2, 5, 10, 20, 50 ... and the last. Level `recent`: the same, but of the steps
+// without sketches only the last ones stay on record (contract/recent_tensors.hpp). What belongs to one of several
+// micro-batches has its number in its name (Layout::named); losses and gradients without are the means over all of
+// them, on every rank the same. Of several replicas in one process the first one's state is recorded, and beside its
+// parameters each other's, whose names say whose they are (replicas.hpp).
+//
+// What ranks share out (ZeRO) is put together for a trace of every tensor and recorded whole, so that layouts can
+// be compared, by those ranks alone that hold some of it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "kernels/digest/digest.hpp"
+#include "matrix/contract/state_cadence.hpp"
+#include "matrix/contract/trace.hpp"
+#include "suites/worker/data/batch_source.hpp"
+#include "suites/worker/device.hpp"
+#include "suites/worker/ranks/zero_shards.hpp"
+#include "suites/worker/record/trace_writer.hpp"
+#include "suites/worker/state/replicas.hpp"
+#include "suites/worker/state/train_state.hpp"
+
+namespace reprobench {
+
+class StepRecorder {
+ public:
+  // The chain starts from the workload's digest; `shards` is null unless the state is sharded, `replicas` unless there
+  // are several. All references must outlive the recorder.
+  StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
+               ZeroShards* shards, const Replicas* replicas, const BatchSource& batches, ComputeDevice& device,
+               TraceWriter& trace);
+  ~StepRecorder();
+  StepRecorder(const StepRecorder&) = delete;
+  StepRecorder& operator=(const StepRecorder&) = delete;
+
+  void before_step(std::int64_t step);
+  // Each replica's thread may show its own, and the backward pass its gradients, while others do.
+  void tap(const at::Tensor& value, std::string_view name, int replica = 0);
+  void mask(const at::Tensor& mask, std::string_view event, int replica = 0);
+  void choice(const at::Tensor& scores, std::string_view event, int replica = 0);
+
+  // The gradients of each replica's micro-batch of that round, which are about to be added to those of others.
+  void micro_batch_gradients(std::int64_t round);
+  void micro_batch_gradient(std::size_t parameter, std::int64_t number);  // of one that is about to be shared out
+
+  // `measured` comes with step, learning rate and samples; the rest is filled in here or when the step is completed.
+  void capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer, std::span<const at::Tensor> outputs,
+               const at::Tensor& loss);
+  std::size_t in_flight() const { return captured_.size(); }
+
+  // Waits for the oldest captured step and writes it.
+  StepMeasurement complete_oldest();
+
+  // The state after the last step, when all are completed.
+  void finish();
+
+  const Digest& chain() const { return chain_; }
+
+ private:
+  struct Tapped;
+  struct Gradient;
+  struct Shown;
+  struct Captured {
+    StepMeasurement measured;
+    std::unique_ptr<StepTimer> timer;
+    std::unique_ptr<PendingReadback> readback;
+    std::size_t outputs;  // how many the model has
+    Digest samples;
+    TensorsRecord tensors;  // unless the level is `step`
+  };
+
+  void add_tensor(std::string_view name, TensorRole role, const at::Tensor& tensor);
+  void add_event(const Tapped& event, StepMeasurement& measured);
+  void add_state(TensorRole role);
+  void add_gradients();
+  void add_shared_parameters();
+  void add_shared_optimizer_state();
+  void add_replicas();
+  bool measures_state(std::int64_t step) const;
+  bool is_sketched(std::int64_t step) const;
+  std::vector<at::Tensor> step_tensors(std::int64_t step, std::span<const at::Tensor> outputs,
+                                       const at::Tensor& loss) const;
+  void collect_tensors(StepMeasurement& measured, const at::Tensor& loss);
+  Digest root_of(const Captured& captured, const std::vector<Digest>& digests);
+
+  TraceLevel level_;
+  std::int64_t steps_;  // of the workload; a replay may do fewer
+  std::int64_t steps_done_ = 0;
+  const TrainState& state_;
+  ZeroShards* shards_;
+  const Replicas* replicas_;
+  const BatchSource& batches_;
+  ComputeDevice& device_;
+  TraceWriter& trace_;
+  Digest chain_;
+  std::deque<Captured> captured_;
+  std::vector<Shown> shown_;  // by each replica
+  std::vector<Gradient> of_micro_batches_;
+  bool with_sketches_ = false;
+  TensorsRecord tensors_;
+  DigestBuilder builder_;
+};
+
+}  // namespace reprobench

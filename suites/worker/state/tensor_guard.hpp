@@ -1,0 +1,45 @@
+// Where the tensors of a training have to lie: before and after each phase of a step every parameter, gradient,
+// optimizer state, copy on the host and number of the loss scale is held against what the layout declares of it, so
+// that a tensor in the wrong place is named with the setting that put it there. Without it the first kernel that meets
+// two devices says "Expected all tensors to be on the same device", of no tensor by name and of no setting.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "matrix/contract/knob.hpp"
+#include "suites/worker/state/train_state.hpp"
+
+namespace reprobench {
+
+// What a run does with the state once gradients are there.
+enum class StatePhase { gradients, unscale, clip, optimizer, gather, checkpoint };
+enum class PhaseSide { before, after };
+
+class TensorGuard {
+ public:
+  // Of tensors on `where`; `state` must outlive this. What offload keeps on the host has to be pinned where a GPU
+  // trains; `is_pinned` says otherwise.
+  TensorGuard(const TrainState& state, const c10::Device& where, const KnobValues& resolved,
+              std::optional<bool> is_pinned = {});
+  ~TensorGuard();
+
+  // Throws RunFailure "device_consistency", for example "before the phase `optimizer`: `fc1.weight.exp_avg`
+  // (optimizer_state) is on device meta, expected cpu by `offload: optimizer`".
+  void check(PhaseSide side, StatePhase phase) const;
+
+  template <class Work>
+  void around(StatePhase phase, Work work) const {
+    check(PhaseSide::before, phase);
+    work();
+    check(PhaseSide::after, phase);
+  }
+
+ private:
+  struct Declarations;
+
+  const TrainState& state_;
+  std::unique_ptr<Declarations> declared_;
+};
+
+}  // namespace reprobench
