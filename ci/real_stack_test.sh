@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The main job on one real stack: install, train, judge; a weight moved by one unit in the last place must be found and named, and
 # without it the same cell must be green again. The same of collectives and trainings on two ranks, of a training that is
-# stopped and gone on with, and of one that learns too little or too fast.
+# stopped and resumed, and of one that learns too little or too fast.
 #
 #   ci/real_stack_test.sh build-ci/bin/reprobench
 # $REPROBENCH_STACKS keeps the installed stack between runs; otherwise it lies in the build folder.
@@ -139,7 +139,7 @@ plant moment_ulp "$in_rank,zero_stage=2,seed=3" numerics.layout_mismatches \
 plant replica_stale step=4,replicas=2,seed=3 numerics.replica_mismatches \
   "replica 1 begins 1 of 20 steps with other weights than replica 0; first at step 5 in fc1.weight@1 (parameter)"
 plant replica_gradient_lost step=4,replicas=2,seed=4 numerics.layout_mismatches "first at step 4 in fc1.weight (parameter_gradient)"
-# Stopped and gone on with in another process, a training has the bits of one that never was; what is not put back is named.
+# Stopped and resumed in another process, a training has the bits of one that never was; what is not put back is named.
 resumed=numerics.resume_mismatches
 plant resume_from_step_0 step=9,suite=resume,workload=mlp,seed=3 $resumed "first at step 9 in input (input)"
 plant resume_without_optimizer_state step=9,suite=resume,workload=mlp,seed=4 $resumed "first at step 9 in fc1.weight.exp_avg (optimizer_state)"

@@ -6,7 +6,7 @@
 
 #include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/text/progress.hpp"
-#include "matrix/contract/device_class.hpp"
+#include "matrix/contract/device/device_class.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/inquiry/run_diagnosis.hpp"
 

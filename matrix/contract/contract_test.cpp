@@ -3,11 +3,11 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/capability.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 #include "matrix/contract/exit_record.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/request.hpp"
 #include "matrix/contract/result.hpp"
-#include "matrix/contract/telemetry.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/version.hpp"
 

@@ -59,7 +59,7 @@ CellRequest elastic_request(int ranks, const char* accumulate, std::int64_t resu
   return request;
 }
 
-TEST_CASE("on other ranks the same micro-batches are gone on with, in as many threads a rank") {
+TEST_CASE("on other ranks the same micro-batches are resumed, in as many threads a rank") {
   for (const int ranks : {1, 2, 4}) {
     CellRequest request = elastic_request(2, "2", ranks);
     const CellRequest resumed = request_of_leg(request, Leg::resumed, "/run/r0");

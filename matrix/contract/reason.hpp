@@ -94,7 +94,7 @@ inline constexpr auto kReasons = std::to_array<ReasonInfo>({
     {"world-size",             ReasonOf::skip,    "the host cannot run as many ranks on this device class"},
     {"replicas",               ReasonOf::skip,    "several replicas of the model in one process cannot be had beside another setting"},
     {"micro-batches",          ReasonOf::skip,    "ranks, replicas and accumulation cannot cut the batch into equal parts"},
-    {"resumed-micro-batches",  ReasonOf::skip,    "the ranks that go on with a training cannot share out its micro-batches evenly"},
+    {"resumed-micro-batches",  ReasonOf::skip,    "the ranks that resume a training cannot share out its micro-batches evenly"},
     {"driver-floor",           ReasonOf::skip,    "the driver is older than the stack's CUDA needs"},
     {"driver-branch-end",      ReasonOf::skip,    "the driver no longer knows this device class"},
     {"cpu-isa",                ReasonOf::skip,    "the CPU lacks the vector instructions that a knob asks for"},

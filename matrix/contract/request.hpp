@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "matrix/contract/checkpoint.hpp"
-#include "matrix/contract/device_peaks.hpp"
+#include "matrix/contract/device/device_peaks.hpp"
 #include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"
 #include "matrix/contract/knob.hpp"
@@ -122,9 +122,9 @@ struct Description<WorkloadRequest> {
                      rule::hex(64).says("What the file holds that training begins with; of an index and its shards "
                                         "that of what `sha256sum` prints of them."));
       field.hold(workload.resume_after == 0 || workload.resume_after < workload.steps,
-                 "leaves no step to go on with: `resume_after` is not below `steps`");
+                 "leaves no step to resume: `resume_after` is not below `steps`");
       field.hold(workload.resume_world_size == 0 || workload.resume_after > 0,
-                 "`resume_world_size` is of a training that is gone on with: `resume_after`");
+                 "`resume_world_size` is of a training that is resumed: `resume_after`");
     }
   }
 };

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "matrix/contract/checkpoint.hpp"
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_facts.hpp"
+#include "matrix/contract/device/nccl_facts.hpp"
 #include "matrix/contract/knob.hpp"
-#include "matrix/contract/nccl_facts.hpp"
 #include "matrix/contract/probe_measurement.hpp"
 
 namespace reprobench {

@@ -5,15 +5,15 @@
 #include "matrix/base/safetensors.hpp"
 #include "matrix/base/sha256.hpp"
 #include "matrix/contract/attempt_memory.hpp"
-#include "matrix/contract/clock_event.hpp"
-#include "matrix/contract/gpu_facts.hpp"
+#include "matrix/contract/device/clock_event.hpp"
+#include "matrix/contract/device/gpu_facts.hpp"
+#include "matrix/contract/device/telemetry.hpp"
+#include "matrix/contract/device/xid.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/replay.hpp"
 #include "matrix/contract/request.hpp"
-#include "matrix/contract/telemetry.hpp"
 #include "matrix/contract/version.hpp"
-#include "matrix/contract/xid.hpp"
 
 namespace reprobench {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "matrix/contract/clock_event.hpp"
+#include "matrix/contract/device/clock_event.hpp"
 
 namespace reprobench {
 namespace {

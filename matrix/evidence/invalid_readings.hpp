@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/contract/device/telemetry.hpp"
 #include "matrix/contract/reason.hpp"
-#include "matrix/contract/telemetry.hpp"
 
 namespace reprobench {
 

@@ -1,7 +1,7 @@
 // For tests of this layer: what NVML says of a healthy GPU, ten times a second.
 #pragma once
 
-#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 
 namespace reprobench {
 

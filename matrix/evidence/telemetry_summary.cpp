@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/contract/clock_event.hpp"
-#include "matrix/contract/xid.hpp"
+#include "matrix/contract/device/clock_event.hpp"
+#include "matrix/contract/device/xid.hpp"
 #include "matrix/evidence/invalid_readings.hpp"
 #include "matrix/evidence/step_energy.hpp"
 #include "matrix/evidence/timed_steps.hpp"

@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/clock_event.hpp"
+#include "matrix/contract/device/clock_event.hpp"
+#include "matrix/contract/device/xid.hpp"
 #include "matrix/contract/trace.hpp"
-#include "matrix/contract/xid.hpp"
 #include "matrix/evidence/sample_readings.hpp"
 #include "matrix/record/sample_attempt.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/contract/gpu_facts.hpp"
+#include "matrix/contract/device/gpu_facts.hpp"
 #include "matrix/contract/request.hpp"
 #include "matrix/exec/ranks/meeting_point.hpp"
 

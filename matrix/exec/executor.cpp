@@ -275,7 +275,7 @@ bool Execution::take_end(RunningAttempt& attempt, const LaunchEvent& event) {
   return attempt.ranks_running == 0;
 }
 
-// An attempt that is to be stopped and gone on with has further processes, each once the one before it is completed.
+// An attempt that is to be stopped and resumed has further processes, each once the one before it is completed.
 // True if one was started: its timers begin anew.
 bool Execution::begin_next_leg(const RunningGroup& group, RunningAttempt& attempt) {
   const auto legs = legs_of(attempt.request);

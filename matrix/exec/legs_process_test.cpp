@@ -1,4 +1,4 @@
-// Attempts that are stopped and gone on with, as real process trees: three processes one after the other, under the
+// Attempts that are stopped and resumed, as real process trees: three processes one after the other, under the
 // shepherd, of a fake worker that keeps its part of the bargain or does not.
 #include "matrix/contract/leg.hpp"
 #include "matrix/exec/process_scene.hpp"
@@ -39,8 +39,7 @@ struct LegsScene : ProcessScene {
   }
 };
 
-TEST_CASE("an attempt that is stopped and gone on with is three processes, each with its own account",
-          "[exec][process]") {
+TEST_CASE("an attempt that is stopped and resumed is three processes, each with its own account", "[exec][process]") {
   LegsScene scene;
   AttemptRecord attempt = scene.attempt_of("ok");
   INFO(attempt.detail);

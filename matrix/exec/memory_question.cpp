@@ -64,7 +64,7 @@ CellRequest lean_question(const CellRequest& request) {
   question.knobs.erase(kSeedKnob);
   question.trace = request.trace;
   question.workload = request.workload;
-  question.workload.steps = 1;  // nor does it matter where it is stopped and gone on with
+  question.workload.steps = 1;  // nor does it matter where it is stopped and resumed
   question.workload.resume_after = 0;
   question.workload.resume_world_size = 0;
   return question;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/device_class.hpp"
+#include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/leg.hpp"
 
 namespace reprobench {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 
 namespace reprobench {
 

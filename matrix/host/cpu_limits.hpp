@@ -7,7 +7,7 @@
 
 namespace reprobench {
 
-// The kCpuLimits (contract/host_facts.hpp) of this process's environment.
+// The kCpuLimits (contract/device/host_facts.hpp) of this process's environment.
 std::map<std::string, std::string> set_cpu_limits();
 
 // What every worker of this process gets and its host's facts hold: kCpuClass and with it these and LD_PRELOAD, which

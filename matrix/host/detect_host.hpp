@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 #include "matrix/host/gpu_reading.hpp"
 
 namespace reprobench {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/topology.hpp"
+#include "matrix/contract/device/topology.hpp"
 #include "matrix/host/detached_thread.hpp"
 #include "matrix/host/gpu_reading.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "matrix/contract/gpu_facts.hpp"
-#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/device/gpu_facts.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 #include "matrix/host/gpu_links.hpp"
 #include "matrix/host/nvml_library.hpp"
 

@@ -1,7 +1,7 @@
 #include "matrix/host/gpu_reading.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_facts.hpp"
 #include "matrix/host/fake_nvml_scene.hpp"
 #include "matrix/host/nvml_library.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "matrix/contract/topology.hpp"
+#include "matrix/contract/device/topology.hpp"
 #include "matrix/host/gpu_links.hpp"
 
 namespace reprobench {

@@ -240,7 +240,7 @@ struct Explanation : DifferenceSource {
   std::vector<FurtherSource> further_sources;    // of that step, behind the first
   std::int64_t sources_left_out = 0;             // so many more of them are not on record
   std::int64_t calls_apart = 0;  // of that step, innermost: they take values that differ already and were not judged,
-                                 // not on given values either
+                                 // not on substituted inputs either
   std::int64_t gradient_calls_apart = 0;  // those and unpaired calls that make values before the optimizer
   std::optional<Lockstep> lockstep;
   std::optional<std::int64_t> lockstep_state;  // the step after which its common state was taken

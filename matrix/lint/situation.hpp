@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 #include "matrix/plan/compat_facts.hpp"
 #include "matrix/spec/stack_spec.hpp"
 

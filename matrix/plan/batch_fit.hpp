@@ -25,7 +25,7 @@ struct BatchQuestion {
 using AskMemory = std::function<std::vector<AttemptMemory>(const std::vector<BatchQuestion>&)>;
 
 // How far measured peaks have been above predicted ones, as a share of those: 0.1 where every tensor is mapped by
-// itself, 0.5 where a heap keeps what is freed. What is said to fit, fits with that. suites/README.md has the numbers.
+// itself, 0.5 where a heap keeps what is freed. What is said to fit, fits with that. suites/memory.md has the numbers.
 double largest_excess(const KnobValues& knobs);
 
 // The peak that nothing has been seen to go beyond.

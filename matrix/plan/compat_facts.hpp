@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/contract/device_peaks.hpp"
+#include "matrix/contract/device/device_peaks.hpp"
 
 namespace reprobench {
 

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/contract/device_class.hpp"
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_class.hpp"
+#include "matrix/contract/device/device_facts.hpp"
 #include "matrix/contract/leg.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/replicas.hpp"
@@ -277,7 +277,7 @@ Finding resumed_micro_batches(const Situation& s) {
   const std::int64_t count = micro_batches_of(request);
   return fmt::format(
       "{} micro-batches (world_size {}, accumulate {}) are not to be shared out evenly among the {} ranks "
-      "that go on with them (resume_world_size)",
+      "that resume them (resume_world_size)",
       count, request.world_size, count / request.world_size, request.workload.resume_world_size);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_facts.hpp"
 #include "matrix/plan/compat_facts.hpp"
 #include "matrix/spec/stack_spec.hpp"
 

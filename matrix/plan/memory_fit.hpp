@@ -18,7 +18,7 @@ namespace reprobench {
 // is skipped though it fits is never run, one that runs though it does not fit ends as `host_oom`.
 std::optional<std::string> misfit(const AttemptMemory& need, std::int64_t available_bytes);
 
-inline constexpr double kPredictionError = 0.15;  // measured against predicted, docs in suites/README.md
+inline constexpr double kPredictionError = 0.15;  // measured against predicted, docs in suites/memory.md
 
 // What the cells of a plan need: those alike in it, and a seed is no difference, share one prediction.
 struct CellNeeds {

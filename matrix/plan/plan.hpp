@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 #include "matrix/contract/installed_libraries.hpp"
 #include "matrix/plan/cell.hpp"
 #include "matrix/spec/stack_spec.hpp"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/device_class.hpp"
+#include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/metric.hpp"
 #include "matrix/plan/compat_rules.hpp"
 #include "matrix/spec/diagnostics.hpp"

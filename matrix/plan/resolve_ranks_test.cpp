@@ -18,7 +18,7 @@ TEST_CASE("micro-batches that the ranks which go on cannot share out are skipped
     CHECK(outcome_of(c) ==
           "resumed-micro-batches: 4 micro-batches (world_size 2, accumulate 2) are not to be shared out evenly among "
           "the " +
-              std::to_string(ranks) + " ranks that go on with them (resume_world_size)");
+              std::to_string(ranks) + " ranks that resume them (resume_world_size)");
   }
   c.device = "sm_90";
   c.world_size = 1;

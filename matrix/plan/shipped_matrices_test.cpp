@@ -135,10 +135,10 @@ TEST_CASE("the cpu matrix runs on the CPU alone, each cell beside one reference 
     CHECK_FALSE(planned.skip);
     if (!planned.cell.reference_cell_id) ++references;
   }
-  CHECK(references == 24);  // of each workload one in fp32 and one in fp64, and one that is stopped and gone on with
+  CHECK(references == 24);  // of each workload one in fp32 and one in fp64, and one that is stopped and resumed
 }
 
-TEST_CASE("a fault of going on with a run lands in those cells alone that do, at the step they go on with", "[plan]") {
+TEST_CASE("a fault of resuming a run lands in those cells alone that do, at the step they resume from", "[plan]") {
   MatrixSpec matrix = load_matrix((kRoot / "matrix" / "cpu.yaml").string(), test_vocabulary());
   matrix.inject = {parse_inject_option("kind=resume_from_step_0,step=9")};
   StackCatalog catalog{load_stacks((kRoot / "matrix" / "stacks").string()), {}};

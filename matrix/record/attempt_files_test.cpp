@@ -2,7 +2,7 @@
 #include "matrix/record/attempt_files.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/sample_attempt.hpp"
 

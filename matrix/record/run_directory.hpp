@@ -7,7 +7,7 @@
 //     cells/CELL_ID/r0a0.NONCE/   telemetry.jsonl, and a folder a rank, also where there is one rank only:
 //       rank-0/   request.json trace.jsonl result.json exit.json stdout.log stderr.log, turns.jsonl of a resident
 //       worker
-//       and the same below stopped/ and resumed/ where the training was stopped and gone on with (contract/leg.hpp)
+//       and the same below stopped/ and resumed/ where the training was stopped and resumed (contract/leg.hpp)
 //     report/            report.html summary.md checks.csv
 // Durable files are written under a temporary name, synced and renamed (reliability rule R9).
 #pragma once

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 
 namespace reprobench {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "matrix/contract/device_class.hpp"
+#include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/spec/scalar.hpp"
 

@@ -124,7 +124,7 @@ TEST_CASE("a suite's keys reach its fields", "[spec]") {
   CHECK(suite.knobs == KnobValues{{"threads", "4"}, {"determinism", "fast"}, {"max_grad_norm", "0.5"}});
 }
 
-TEST_CASE("a workload may be stopped and gone on with, after a step that leaves some", "[spec]") {
+TEST_CASE("a workload may be stopped and resumed, after a step that leaves some", "[spec]") {
   const auto suite_of = [](const std::string& more) {
     const std::string text =
         "schema: 1\nname: s\nworkloads:\n  - {model: mlp, preset: default, steps: 20, batch_size: 32" + more + "}\n";
@@ -134,14 +134,13 @@ TEST_CASE("a workload may be stopped and gone on with, after a step that leaves 
   CHECK(suite_of(", resume_after: 19").workloads.at(0).resume_after == 19);
   for (const char* steps : {"20", "21"}) {
     CHECK(spec_error_of([&] { suite_of(std::string(", resume_after: ") + steps); }) ==
-          std::string("s.yaml:4:76: error[RB021]: `resume_after` ") + steps +
-              " leaves none of the 20 steps to go on with");
+          std::string("s.yaml:4:76: error[RB021]: `resume_after` ") + steps + " leaves none of the 20 steps to resume");
   }
   CHECK(spec_error_of([&] { suite_of(", resume_after: 0"); }).find("error[RB021]") != std::string::npos);
   CHECK(suite_of(", resume_after: 9").workloads.at(0).resume_world_size == 0);
   CHECK(suite_of(", resume_after: 9, resume_world_size: 4").workloads.at(0).resume_world_size == 4);
   CHECK(spec_error_of([&] { suite_of(", resume_world_size: 4"); }) ==
-        "s.yaml:4:81: error[RB021]: `resume_world_size` 4 without `resume_after`: nothing is gone on with");
+        "s.yaml:4:81: error[RB021]: `resume_world_size` 4 without `resume_after`: nothing is resumed");
   CHECK(spec_error_of([&] { suite_of(", resume_after: 9, resume_world_size: 0"); }).find("error[RB021]") !=
         std::string::npos);
 }

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "matrix/contract/device_class.hpp"
+#include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/spec/coordinate.hpp"
 #include "matrix/spec/files/call_list.hpp"
@@ -133,9 +133,9 @@ void check_own_files(WorkloadRequest& workload, const YamlNode& map, Scope& scop
 void check_resume_after(const WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
   const YamlNode* given = map.find("resume_after");
   if (given == nullptr || workload.steps == 0 || workload.resume_after < workload.steps) return;
-  scope.diagnostics.error(given->mark, "RB021",
-                          fmt::format("`resume_after` {} leaves none of the {} steps to go on with",
-                                      workload.resume_after, workload.steps));
+  scope.diagnostics.error(
+      given->mark, "RB021",
+      fmt::format("`resume_after` {} leaves none of the {} steps to resume", workload.resume_after, workload.steps));
 }
 
 void read_resume_world_size(WorkloadRequest& workload, const Entry& entry, Scope& scope) {
@@ -145,9 +145,9 @@ void read_resume_world_size(WorkloadRequest& workload, const Entry& entry, Scope
 void check_resume_world_size(const WorkloadRequest& workload, const YamlNode& map, Scope& scope) {
   const YamlNode* given = map.find("resume_world_size");
   if (given == nullptr || map.find("resume_after") != nullptr || workload.resume_world_size == 0) return;
-  scope.diagnostics.error(given->mark, "RB021",
-                          fmt::format("`resume_world_size` {} without `resume_after`: nothing is gone on with",
-                                      workload.resume_world_size));
+  scope.diagnostics.error(
+      given->mark, "RB021",
+      fmt::format("`resume_world_size` {} without `resume_after`: nothing is resumed", workload.resume_world_size));
 }
 
 constexpr Field<WorkloadRequest> kProbeFields[] = {
@@ -169,7 +169,7 @@ constexpr Field<WorkloadRequest> kWorkloadFields[] = {
     {"preset", kRequired, "One of its sizes.", &read_preset},
     {"steps", kRequired, "Training steps.", &read_count<&WorkloadRequest::steps>},
     {"batch_size", kRequired, "Samples a step.", &read_count<&WorkloadRequest::batch_size>},
-    {"resume_after", kOptional, "Trained once more in two processes: stopped after so many steps, and gone on with.",
+    {"resume_after", kOptional, "Trained once more in two processes: stopped after so many steps, and resumed.",
      &read_count<&WorkloadRequest::resume_after>},
     {"resume_world_size", kOptional,
      "Of `resume_after`: so many ranks go on; `accumulate` follows, so that all ranks do as many micro-batches.",

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "matrix/contract/host_facts.hpp"
-#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/device/host_facts.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 
 namespace reprobench {
 

@@ -63,7 +63,7 @@ class Behaviour {
   bool does(const std::string& word) const { return words_.contains(word); }
   // What that rank of an attempt does.
   Behaviour of_rank(int rank) const;
-  // What that process of an attempt does that is stopped and gone on with.
+  // What that process of an attempt does that is stopped and resumed.
   Behaviour of_leg(const CellRequest& request) const;
 
   double value(const std::string& word, double otherwise) const;

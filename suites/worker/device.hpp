@@ -16,7 +16,7 @@
 
 #include "kernels/digest/digest.hpp"
 #include "kernels/sketch/sketch.hpp"
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_facts.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/trace.hpp"
 #include "suites/worker/record/step_line.hpp"

@@ -11,7 +11,7 @@
 #include <torch/version.h>
 
 #include "matrix/base/elf_library.hpp"
-#include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 #include "matrix/contract/installed_libraries.hpp"
 #include "suites/worker/knobs/float32_precision.hpp"
 #include "suites/worker/mapped_libraries.hpp"

@@ -13,7 +13,7 @@
 #include <torch/version.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/describe.hpp"
 #include "suites/worker/mapped_libraries.hpp"

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "matrix/contract/clock_event.hpp"
+#include "matrix/contract/device/clock_event.hpp"
 #include "matrix/plan/dotted_version.hpp"
 
 namespace reprobench {

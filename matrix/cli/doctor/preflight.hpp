@@ -9,7 +9,7 @@
 
 #include "matrix/cli/doctor/preflight_line.hpp"
 #include "matrix/cli/project.hpp"
-#include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 
 namespace reprobench {
 

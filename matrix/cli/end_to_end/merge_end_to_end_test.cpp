@@ -6,8 +6,8 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/workplace_fixture.hpp"
+#include "matrix/contract/device/gpu_facts.hpp"
 #include "matrix/contract/document/writer.hpp"
-#include "matrix/contract/gpu_facts.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/record/seal.hpp"
 

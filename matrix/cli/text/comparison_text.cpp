@@ -249,6 +249,32 @@ std::string tensor_text(const TensorComparison& tensor) {
                      shown(first.reference), first.ulp ? ", " + distance_text(first.ulp, first.distance_rms) : "");
 }
 
+std::string changes_text(const CellComparison& comparison) {
+  std::string text;
+  for (const SideDifference& difference : comparison.differences) {
+    text += line("changed", fmt::format("{}: {}", difference.what, sides_text(difference)));
+  }
+  return text;
+}
+
+std::string pair_text(const CellComparison& comparison, const std::string& changes, const Terminal& terminal) {
+  std::string text =
+      fmt::format("{} against {}: {}\n", comparison.measured_name, comparison.expected_name, comparison.workload);
+  text += fmt::format("  {}{}\n",
+                      terminal.paint(fmt::format("{:<11} ", to_string(comparison.word)), style_of(comparison.word)),
+                      plain_line(comparison.sentence));
+  if (comparison.trace.first) {
+    text += line("steps",
+                 fmt::format("{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared));
+  }
+  for (const CellRatio& ratio : comparison.ratios) {
+    text += line(ratio.metric.substr(0, ratio.metric.find('.')), fmt::format("{}: {}", ratio.metric, ratio.sentence));
+  }
+  text += changes + growth_text(comparison);
+  if (comparison.explanation) text += explanation_text(*comparison.explanation);
+  return text;
+}
+
 }  // namespace
 
 ExitCode exit_code_of(Match word) {
@@ -267,24 +293,14 @@ std::string to_text(const SnapshotComparison& comparison) {
 }
 
 std::string to_text(const CellComparison& comparison, const Terminal& terminal) {
-  std::string text =
-      fmt::format("{} against {}: {}\n", comparison.measured_name, comparison.expected_name, comparison.workload);
-  text += fmt::format("  {}{}\n",
-                      terminal.paint(fmt::format("{:<11} ", to_string(comparison.word)), style_of(comparison.word)),
-                      plain_line(comparison.sentence));
-  if (comparison.trace.first) {
-    text += line("steps",
-                 fmt::format("{} of {} differ", comparison.trace.steps_differing, comparison.trace.steps_compared));
-  }
-  for (const CellRatio& ratio : comparison.ratios) {
-    text += line(ratio.metric.substr(0, ratio.metric.find('.')), fmt::format("{}: {}", ratio.metric, ratio.sentence));
-  }
-  for (const SideDifference& difference : comparison.differences) {
-    text += line("changed", fmt::format("{}: {}", difference.what, sides_text(difference)));
-  }
-  text += growth_text(comparison);
-  if (comparison.explanation) text += explanation_text(*comparison.explanation);
-  return text;
+  return pair_text(comparison, changes_text(comparison), terminal);
+}
+
+std::string PairsText::next(const CellComparison& comparison, const Terminal& terminal) {
+  std::string changes = changes_text(comparison);
+  const auto [first, is_new] = first_with_.try_emplace(changes, comparison.measured_name);
+  if (!is_new && !changes.empty()) changes = line("changed", fmt::format("as in {}", first->second));
+  return pair_text(comparison, changes, terminal);
 }
 
 }  // namespace reprobench

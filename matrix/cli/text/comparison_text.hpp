@@ -1,6 +1,7 @@
 // Comparisons as text for the terminal.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "matrix/cli/text/terminal.hpp"
@@ -11,6 +12,16 @@
 namespace reprobench {
 
 std::string to_text(const CellComparison& comparison, const Terminal& terminal);
+
+// Pairs of cells one after the other. Two stacks differ in the same libraries in every cell: the first pair lists them,
+// the others point to it.
+class PairsText {
+ public:
+  std::string next(const CellComparison& comparison, const Terminal& terminal);
+
+ private:
+  std::map<std::string, std::string> first_with_;  // the measured cell, by all that changed
+};
 std::string to_text(const SnapshotComparison& comparison);
 
 // What `compare` ends with where all it compared comes to this.

@@ -12,6 +12,8 @@
 namespace reprobench {
 namespace {
 
+using Catch::Contains;
+
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 OperatorTensor tensor_of(const std::string& digest, const std::string& dtype = "float32") {
@@ -120,6 +122,24 @@ TEST_CASE("what the traces show is said in the order in which a difference grows
   CHECK(text_of(comparison)
             .find("4.5e-07 before\n  trajectory  inside: every step lies in the envelope\n  loss curves") !=
         std::string::npos);
+}
+
+TEST_CASE("changes that many pairs share are listed with the first of them", "[cli]") {
+  PairsText pairs;
+  CellComparison comparison = plain_comparison(Match::differs);
+  const auto next = [&](const std::string& measured, std::vector<SideDifference> differences) {
+    comparison.measured_name = measured;
+    comparison.differences = std::move(differences);
+    return pairs.next(comparison, Terminal{});
+  };
+  const SideDifference torch{"torch", "2.9.0", "2.8.0"};
+  const std::string torch_line = "  changed     torch: `2.9.0` against `2.8.0`\n";
+  CHECK_THAT(next("cell-a", {torch}), Contains(torch_line));
+  CHECK_THAT(next("cell-b", {torch}), Contains("  changed     as in cell-a\n") && !Contains("torch:"));
+  CHECK_THAT(next("cell-c", {}), !Contains("changed"));
+  CHECK_THAT(next("cell-d", {torch, {"knob tf32", "", "1"}}), Contains(torch_line) && Contains("knob tf32"));
+  CHECK_THAT(next("cell-e", {}), !Contains("changed"));
+  CHECK_THAT(next("cell-f", {{"torch", "2.9.1", "2.8.0"}}), Contains("`2.9.1`"));
 }
 
 TEST_CASE("a call that diverges is shown with what it took and made", "[cli]") {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/device_class.hpp"
+#include "matrix/contract/device/device_class.hpp"
 #include "matrix/plan/coverage.hpp"
 
 namespace reprobench {

@@ -8,8 +8,8 @@
 
 #include "matrix/base/regular_file.hpp"
 #include "matrix/base/usage_error.hpp"
+#include "matrix/contract/device/nccl_log.hpp"
 #include "matrix/contract/document/writer.hpp"
-#include "matrix/contract/nccl_log.hpp"
 #include "matrix/host/sysfs_topology.hpp"
 #include "matrix/verdict/link_notes.hpp"
 

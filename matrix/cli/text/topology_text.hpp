@@ -2,7 +2,7 @@
 #pragma once
 
 #include "matrix/cli/verbs/verb.hpp"
-#include "matrix/contract/topology.hpp"
+#include "matrix/contract/device/topology.hpp"
 #include "matrix/plan/plan.hpp"
 
 namespace reprobench {

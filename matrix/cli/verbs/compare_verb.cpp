@@ -16,8 +16,8 @@
 #include "matrix/cli/verbs/own_file_options.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
-#include "matrix/contract/device_class.hpp"
-#include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/device/device_class.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/host/detect_host.hpp"
 #include "matrix/inquiry/pair_inquiry.hpp"
@@ -153,12 +153,12 @@ class Comparer {
   }
 
   // A pair as soon as it is known; the document of all comes last.
-  void show(const CellComparison& comparison) const {
+  void show(const CellComparison& comparison) {
     for (const std::string& problem : comparison.unanswered) {
       terminal_.error(fmt::format("{}: not answered: {}\n", comparison.measured_name, problem));
     }
     if (options_.json || (options_.only_changed && comparison.word == Match::equal)) return;
-    terminal_.out(to_text(comparison, terminal_));
+    terminal_.out(pairs_text_.next(comparison, terminal_));
   }
 
   // The worse of trainings and operator calls, where both are in question.
@@ -215,6 +215,7 @@ class Comparer {
   bool is_stacks_ = false;
   RunCells measured_;
   RunCells expected_;
+  PairsText pairs_text_;
   HostFacts host_ = detect_host();
 };
 

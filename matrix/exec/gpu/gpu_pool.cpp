@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_facts.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "matrix/base/file_descriptor.hpp"
-#include "matrix/contract/gpu_facts.hpp"
+#include "matrix/contract/device/gpu_facts.hpp"
 
 namespace reprobench {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 #include "matrix/host/nvml_library.hpp"
 
 namespace reprobench {

@@ -5,7 +5,7 @@
 
 #include <sys/stat.h>
 
-#include "matrix/contract/xid.hpp"
+#include "matrix/contract/device/xid.hpp"
 #include "matrix/exec/gpu/process_kinship.hpp"
 #include "matrix/host/detached_thread.hpp"
 #include "matrix/host/gpu_reading.hpp"

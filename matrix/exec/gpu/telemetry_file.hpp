@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "matrix/base/file_descriptor.hpp"
-#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 
 namespace reprobench {
 

@@ -191,7 +191,7 @@ TEST_CASE("a stretch that rounds is named by its module, and without one as a st
   CHECK(told(explanation).starts_with("rounding: at a stretch of no module every call stays within its bound"));
 }
 
-TEST_CASE("of what was judged on given values the headline says so", "[headline]") {
+TEST_CASE("of what was judged on substituted inputs the headline says so", "[headline]") {
   Explanation explanation = of_one_call();
   explanation.further_sources = {further("aten::mul_", 3)};
   explanation.further_sources[0].on_given_values = true;

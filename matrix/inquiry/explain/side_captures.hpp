@@ -22,7 +22,7 @@ inline constexpr std::int64_t kMostCaptureBytes = std::int64_t{1} << 30;
 bool has_both_sides(const DifferenceSource& source);
 
 // The first source ahead, and of the others one of every operator before a second of any; none without both sides.
-// Those found on given values are captured on them, by another replay, and the rest by one without.
+// Those found on substituted inputs are captured on them, by another replay, and the rest by one without.
 // With the first look alone they are one of every operator.
 enum class Looks { first, both };
 std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_given_values = false,

@@ -50,7 +50,7 @@ class SourceReplays {
   // `is_known`: no source that has to be judged again.
   void judge_behind(const std::function<bool(const OperatorParting&)>& is_known = {});
 
-  // By the calls on given values, if there were any: see StepParting.
+  // By the calls on substituted inputs, if there were any: see StepParting.
   const std::optional<std::vector<OperatorRecord>>& from_outside() const { return from_outside_; }
 
   static std::string not_captured(const FurtherSource& source);

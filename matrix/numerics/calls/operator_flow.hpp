@@ -77,7 +77,7 @@ class OperatorFlow {
 
 // The stretch behind one value, followed back to what both sides have, and to calls whose results are known to differ.
 // With `end` it ends at that call of the other side: what that side has only behind it flows into nothing before it. A
-// replay on given values (contract/replay.hpp) hands on there what this side's stretch has made.
+// replay on substituted inputs (contract/replay.hpp) hands on there what this side's stretch has made.
 class OperatorSlice {
  public:
   OperatorSlice(const OperatorFlow& own, const OperatorFlow& other, std::size_t end = kNoCall)

@@ -359,7 +359,7 @@ TEST_CASE("of two stretches the first one is found, and nothing of what inherits
   CHECK(region.expected.calls[0].module == "h.0");
 }
 
-// A replay on given values records what its calls make, and those behind them take what the other side made.
+// A replay on substituted inputs records what its calls make, and those behind them take what the other side made.
 TEST_CASE("what a call hands on behind a stretch does not flow into the stretch", "[region]") {
   Step fused = Step().call("aten::attention", {"q", "k", "v"}, {"y'"}).call("aten::clone", {"y'"}, {"y'"}).from(0, 0);
   fused.call("aten::mm", {"y", "p"}, {"z"}).from(0, 1).call("aten::relu", {"y"}, {"r"}).from(0, 1);

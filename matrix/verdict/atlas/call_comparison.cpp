@@ -29,7 +29,7 @@ double distance_rel(const std::vector<double>& ours, const std::vector<double>& 
   return relative_distance(squares, l2 * l2, 0);
 }
 
-// The error that one rounding makes, and of 16-bit types what sums in them were seen to reach (suites/README.md).
+// The error that one rounding makes, and of 16-bit types what sums in them were seen to reach (suites/own-files.md).
 double floor_rel(const std::string& dtype, double terms) {
   if (dtype == "bfloat16") return 6e-3;
   if (dtype == "float16") return 1e-3;

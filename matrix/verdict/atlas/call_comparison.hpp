@@ -2,7 +2,7 @@
 //
 // Strongest evidence first: other inputs, types, shapes or results in fp64 are another computation; an error farther
 // than rounding takes it, or a call that repeats its bits on one side alone, is a defect; the rest is rounding. How far
-// that is follows class B1 of suites/README.md: four times the reference's own error, or what K roundings of random
+// that is follows class B1 of suites/own-files.md: four times the reference's own error, or what K roundings of random
 // sign come to, whichever is more. K is taken from the sizes of the tensors, so the bound is wide: a defect of rounding
 // size is within it.
 #pragma once

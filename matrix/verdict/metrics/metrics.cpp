@@ -402,7 +402,7 @@ constexpr Metric kMetrics[] = {
     {{"numerics.rank_mismatches",      "count", kLower,  numerics,   "steps after which the ranks of a training hold different bits"},         nullptr, &differing_ranks_of_training, kWorst},
     {{"numerics.layout_mismatches",    "count", kLower,  numerics,   "steps of several ranks, of several replicas or with offload, with other bits than one rank that does their micro-batches"}, nullptr, &differing_from_one_rank, kWorst, Against::one_rank},
     {{"numerics.replica_mismatches",   "count", kLower,  numerics,   "steps that the replicas of one process begin, or a state that they end in, with other weights than replica 0"}, nullptr, &differing_replicas, kWorst},
-    {{"numerics.resume_mismatches",    "count", kLower,  numerics,   "steps and states that differ once a training was stopped and gone on with in another process"}, nullptr, &differing_after_resuming, kWorst},
+    {{"numerics.resume_mismatches",    "count", kLower,  numerics,   "steps and states that differ once a training was stopped and resumed in another process"}, nullptr, &differing_after_resuming, kWorst},
     {{"numerics.by_construction_mismatches", "count", kLower, numerics, "inputs and initial weights whose digests differ between devices, stacks or processes"}, nullptr, &by_construction_mismatches, kWorst, Against::construction},
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
     {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, Against::reference},

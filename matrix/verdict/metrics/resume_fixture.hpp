@@ -1,4 +1,4 @@
-// For tests: trainings that were stopped and gone on with, with traces made by hand.
+// For tests: trainings that were stopped and resumed, with traces made by hand.
 #pragma once
 
 #include <cstdint>

@@ -166,7 +166,7 @@ Measurement differing_after_resuming(const CellEvidence& cell, const CellEvidenc
     };
     const bool has_legs =
         attempt.legs.size() == 2 && attempt.legs[0].leg == Leg::stopped && attempt.legs[1].leg == Leg::resumed;
-    if (!has_legs) return cannot("nothing was stopped and gone on with: its workload has no `resume_after`");
+    if (!has_legs) return cannot("nothing was stopped and resumed: its workload has no `resume_after`");
     const Stretches of{attempt.ranks, attempt.legs[0].ranks, attempt.legs[1].ranks};
     if (const std::string why = cannot_compare(of); !why.empty()) return cannot(why);
     const Differing differing = compare_stretches(of);

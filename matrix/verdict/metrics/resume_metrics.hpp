@@ -1,4 +1,4 @@
-// Is a training that was stopped and gone on with in another process the one that was never stopped, bit for bit?
+// Is a training that was stopped and resumed in another process the one that was never stopped, bit for bit?
 #pragma once
 
 #include "matrix/verdict/metrics/metrics.hpp"

@@ -1,4 +1,4 @@
-// What is said of a training that was stopped and gone on with, from traces made by hand.
+// What is said of a training that was stopped and resumed, from traces made by hand.
 #include "matrix/verdict/metrics/resume_metrics.hpp"
 
 #include <functional>

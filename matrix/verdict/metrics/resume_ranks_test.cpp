@@ -1,4 +1,4 @@
-// What is said of a training of several ranks that was stopped and gone on with, on as many ranks or on others, from
+// What is said of a training of several ranks that was stopped and resumed, on as many ranks or on others, from
 // traces made by hand.
 #include <functional>
 #include <stdexcept>
@@ -52,7 +52,7 @@ std::vector<RankRecord> ranks_of(std::int64_t first, std::int64_t last, std::siz
   return ranks;
 }
 
-// Stopped on two ranks and gone on with on `ranks`.
+// Stopped on two ranks and resumed on `ranks`.
 CellEvidence resumed_on(std::size_t ranks) {
   CellEvidence cell = stopped_and_resumed();
   AttemptRecord& attempt = attempt_of(cell);

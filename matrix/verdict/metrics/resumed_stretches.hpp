@@ -1,4 +1,4 @@
-// The two stretches of a training that was stopped and gone on with, held against the one that never was: every tensor
+// The two stretches of a training that was stopped and resumed, held against the one that never was: every tensor
 // of every step that any rank recorded, and the states, whatever ranks hold of them in either layout.
 #pragma once
 

@@ -321,7 +321,7 @@ TEST_CASE("a fault in what ranks share out is refused where nothing is", "[worke
   CHECK_THROWS_WITH(train(faulty), "inject: `resume_shard_misplaced` is of what ranks share out (`zero_stage`)");
 }
 
-TEST_CASE("a fault of going on is refused where nothing is gone on with", "[worker]") {
+TEST_CASE("a fault of resuming is refused where nothing is resumed", "[worker]") {
   CellRequest request = mlp_training();
   request.inject = Injection{"resume_from_step_0", 3, "", 0, 0};
   CHECK_THROWS_AS(train(request), RunFailure);

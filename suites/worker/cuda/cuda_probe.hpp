@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_facts.hpp"
 
 namespace reprobench {
 

@@ -18,7 +18,7 @@
 
 #include "kernels/digest/digest.hpp"
 #include "matrix/contract/collective.hpp"
-#include "matrix/contract/nccl_log.hpp"
+#include "matrix/contract/device/nccl_log.hpp"
 #include "suites/worker/probes/collective_case.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/probe_run.hpp"

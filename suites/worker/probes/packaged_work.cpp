@@ -16,7 +16,7 @@ const std::string& told(const ForwardPackage& package, const std::string& key) {
   const auto found = package.metadata().find("reprobench." + key);
   if (found != package.metadata().end()) return found->second;
   refuse_package("the package does not say what it is of: its metadata has no `reprobench." + key +
-                 "` (suites/README.md shows how it is made)");
+                 "` (suites/own-files.md shows how it is made)");
 }
 
 std::vector<std::string> at_commas(const std::string& text) {

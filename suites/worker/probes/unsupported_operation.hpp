@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_facts.hpp"
 
 namespace reprobench {
 

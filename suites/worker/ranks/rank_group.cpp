@@ -9,7 +9,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 
-#include "matrix/contract/device_class.hpp"
+#include "matrix/contract/device/device_class.hpp"
 #include "suites/worker/cuda_backend.hpp"
 #include "suites/worker/ranks/meeting.hpp"
 #include "suites/worker/run_failure.hpp"

@@ -1,4 +1,4 @@
-#include "matrix/contract/host_facts.hpp"
+#include "matrix/contract/device/host_facts.hpp"
 
 #include "matrix/contract/document/reader.hpp"
 

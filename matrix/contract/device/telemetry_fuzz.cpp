@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 #include "matrix/contract/version.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,10 +1,10 @@
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_facts.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <optional>
 
-#include "matrix/contract/device_class.hpp"
+#include "matrix/contract/device/device_class.hpp"
 
 namespace reprobench {
 namespace {

@@ -1,4 +1,4 @@
-#include "matrix/contract/telemetry.hpp"
+#include "matrix/contract/device/telemetry.hpp"
 
 #include "matrix/contract/document/reader.hpp"
 

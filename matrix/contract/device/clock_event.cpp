@@ -1,4 +1,4 @@
-#include "matrix/contract/clock_event.hpp"
+#include "matrix/contract/device/clock_event.hpp"
 
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-#include "matrix/contract/device_facts.hpp"
+#include "matrix/contract/device/device_facts.hpp"
 
 #include "ci/catch.hpp"
 #include "matrix/contract/document/reader.hpp"

@@ -1,9 +1,9 @@
-#include "matrix/contract/nccl_log.hpp"
+#include "matrix/contract/device/nccl_log.hpp"
 
 #include <string>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/nccl_facts.hpp"
+#include "matrix/contract/device/nccl_facts.hpp"
 
 namespace reprobench {
 namespace {

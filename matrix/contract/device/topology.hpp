@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "matrix/contract/device_peaks.hpp"
+#include "matrix/contract/device/device_peaks.hpp"
 #include "matrix/contract/document/description.hpp"
 
 namespace reprobench {

@@ -1,4 +1,4 @@
-#include "matrix/contract/gpu_facts.hpp"
+#include "matrix/contract/device/gpu_facts.hpp"
 
 namespace reprobench {
 

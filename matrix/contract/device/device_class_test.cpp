@@ -1,4 +1,4 @@
-#include "matrix/contract/device_class.hpp"
+#include "matrix/contract/device/device_class.hpp"
 
 #include "ci/catch.hpp"
 

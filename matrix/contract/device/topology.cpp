@@ -1,4 +1,4 @@
-#include "matrix/contract/topology.hpp"
+#include "matrix/contract/device/topology.hpp"
 
 #include <algorithm>
 #include <cctype>

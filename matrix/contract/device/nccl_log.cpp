@@ -1,4 +1,4 @@
-#include "matrix/contract/nccl_log.hpp"
+#include "matrix/contract/device/nccl_log.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "matrix/contract/nccl_facts.hpp"
+#include "matrix/contract/device/nccl_facts.hpp"
 
 namespace reprobench {
 namespace {

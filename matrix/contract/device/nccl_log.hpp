@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "matrix/contract/topology.hpp"
+#include "matrix/contract/device/topology.hpp"
 
 namespace reprobench {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/contract/device/topology.hpp"
 #include "matrix/contract/document/description.hpp"
-#include "matrix/contract/topology.hpp"
 
 namespace reprobench {
 

@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "matrix/contract/gpu_facts.hpp"
-#include "matrix/contract/topology.hpp"
+#include "matrix/contract/device/gpu_facts.hpp"
+#include "matrix/contract/device/topology.hpp"
 
 namespace reprobench {
 

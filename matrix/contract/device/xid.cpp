@@ -1,4 +1,4 @@
-#include "matrix/contract/xid.hpp"
+#include "matrix/contract/device/xid.hpp"
 
 #include <algorithm>
 
