@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Include directions, formatting, shell scripts and generated Dockerfiles; `ci/lint.sh --tidy` adds clang-tidy. `ci/packages.sh test` installs the tools.
+# Include directions, pages, formatting, shell scripts and generated Dockerfiles; `ci/lint.sh --tidy` adds clang-tidy. `ci/packages.sh test` installs the tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
@@ -8,6 +8,7 @@ for tool in clang-format clang-tidy shellcheck; do
   command -v "$tool" >/dev/null || { echo "lint: $tool is missing; run ci/packages.sh test" >&2; exit 1; }
 done
 ci/layers.sh
+python3 ci/pages_check.py
 mapfile -t sources < <(git ls-files '*.cpp' '*.hpp' '*.cu')
 clang-format --dry-run --Werror "${sources[@]}"
 echo "lint: formatting is clean"

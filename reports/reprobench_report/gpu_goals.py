@@ -153,7 +153,7 @@ def product_rows(run: Run) -> Iterator[Row]:
 
 
 def random_rows(run: Run) -> Iterator[Row]:
-    section, what, goal = "device_smoke", "LibTorch's random numbers", "as predicted, with the element other cards part at"
+    section, what, goal = "device_smoke", "LibTorch's random numbers", "as predicted, with the element where other cards diverge"
     cells, why = cells_to_read(run, section)
     if not cells:
         yield missing(section, what, why, goal, PROJECT)

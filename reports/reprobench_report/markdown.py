@@ -265,7 +265,7 @@ def summary_md(run: Run) -> str:
     if pairs:
         header = "| Bits | Workload | Stack | Against | First difference | Steps | fp64 | Suspect |"
         table = "\n".join(_table(header, [])[:2])
-        out += f"### Where the stacks part\n\n{table}\n{''.join(pair_rows)}\n{''.join(operator_lines)}"
+        out += f"### Where the stacks diverge\n\n{table}\n{''.join(pair_rows)}\n{''.join(operator_lines)}"
     out += "".join(problem)
     if limit_lines:
         out += _folded("Against what the machine can do", "| Cell | Of | Share | From |", limit_lines)

@@ -1,4 +1,4 @@
-"""The section "Where the stacks part": what its templates show of each pair."""
+"""The section "Where the stacks diverge": what its templates show of each pair."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ _FURTHER = [
         },
     },
     {
-        "headline": {"word": "rounding", "sentence": "the two stretches make the same"}, "inputs_agree": False,
+        "headline": {"word": "rounding", "sentence": "the two subgraphs make the same"}, "inputs_agree": False,
         "operator": None,
         "region": {
             "measured": {"calls": [{**_call(33, "", 71), "name": "aten::gelu"}], "outflow": _tensor(33, 4)},

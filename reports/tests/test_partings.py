@@ -1,4 +1,4 @@
-"""Where the stacks part: what reports of a run with comparisons.json show, and that the others stay as they were."""
+"""Where the stacks diverge: what reports of a run with comparisons.json show, and that the others stay as they were."""
 
 import copy
 import json
@@ -215,7 +215,7 @@ class Section(unittest.TestCase):
         for shown in (
             "Further sources in that step", "5 more are not on record", "were not judged: 173",
             "aten::mul_", "optimizer of fc2.weight, call 61", "off by more than it can round", "0.0217",
-            "aten::gelu", "its inputs differ already", "the two stretches make the same",
+            "aten::gelu", "its inputs differ already", "the two subgraphs make the same",
             "on the values of the expected side",
         ):  # fmt: skip
             self.assertIn(shown, text)

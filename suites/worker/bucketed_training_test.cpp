@@ -2,6 +2,9 @@
 // decides them.
 #include <set>
 
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
 #include "models/data/byte_tokens.hpp"
@@ -9,6 +12,7 @@
 #include "suites/worker/data/batch_source.hpp"
 #include "suites/worker/memory_need.hpp"
 #include "suites/worker/ranks/shared_training.hpp"
+#include "suites/worker/record/tensor_record.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/training_fixture.hpp"
 

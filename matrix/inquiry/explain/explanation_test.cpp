@@ -264,7 +264,7 @@ TEST_CASE("sides that take different operators are answered by both stretches, j
     REQUIRE(found.budget);
     CHECK(*found.budget->forms_apart_rel < 1e-15);
     CHECK(found.headline->word == ExplainedWord::rounding);
-    CHECK(has(found.headline->sentence, "the two stretches make the same, and the steps against fp64 confirm it"));
+    CHECK(has(found.headline->sentence, "the two subgraphs make the same, and the steps against fp64 confirm it"));
     CHECK(has(comparison.sentence,
               "the sides take different operators: aten::mul, aten::div, aten::clamp_min against "
               "aten::relu (forward of `act`, step 4)"));
@@ -317,7 +317,7 @@ TEST_CASE("sides that take different operators are answered by both stretches, j
   }
 }
 
-// In fp64 the two stretches ask for the same, and the steps may not see an error as small as this.
+// In fp64 the two subgraphs ask for the same, and the steps may not see an error as small as this.
 TEST_CASE("what is not finite on one side has an element and no distance in ULP of NaN", "[explanation]") {
   ScriptedReplays replays;
   replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 4, 4, 3, becomes(-kInfinity)}};  // the ReLU drops it

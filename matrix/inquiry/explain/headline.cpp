@@ -58,7 +58,7 @@ std::string local_rounding(const DifferenceSource& source) {
     const bool is_rounding = source.module && source.module->word == ExplainedWord::rounding;
     if (!is_rounding) return "";
     const std::string& module = source.module->module;
-    return fmt::format("at {} {}", module.empty() ? "a stretch of no module" : fmt::format("`{}`", module),
+    return fmt::format("at {} {}", module.empty() ? "calls of no module" : fmt::format("`{}`", module),
                        within_text(*source.module));
   }
   const auto& ours = budget->measured;
@@ -137,7 +137,7 @@ void believe_gradients(DifferenceSource& source, const Explanation& explanation)
   module.sentence = fmt::format(
       "{} (backward): in fp64 the values that {} takes on the two sides are {:.2e} apart, and no gradient of the same "
       "step shows it: the two calls have a name and a shape in common, not a value",
-      module.module.empty() ? "a stretch of no module" : fmt::format("`{}`", module.module),
+      module.module.empty() ? "calls of no module" : fmt::format("`{}`", module.module),
       source.region->measured.at.name, *source.budget->forms_apart_rel);
 }
 

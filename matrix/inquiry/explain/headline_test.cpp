@@ -188,7 +188,7 @@ TEST_CASE("a stretch that rounds is named by its module, and without one as a st
   judged.module = "h.0.gelu";
   CHECK(told(explanation).starts_with("rounding: at `h.0.gelu` every call stays within its bound"));
   judged.module.clear();
-  CHECK(told(explanation).starts_with("rounding: at a stretch of no module every call stays within its bound"));
+  CHECK(told(explanation).starts_with("rounding: at calls of no module every call stays within its bound"));
 }
 
 TEST_CASE("of what was judged on substituted inputs the headline says so", "[headline]") {
@@ -360,7 +360,7 @@ TEST_CASE("what the backward passes' values lie apart in earnest is denied by gr
           "[headline]") {
   Explanation explanation = of_calls_named_alike();
   CHECK(told(explanation) ==
-        "rounding: by the steps against fp64 alone; at a stretch of no module (backward): in fp64 the values that "
+        "rounding: by the steps against fp64 alone; at calls of no module (backward): in fp64 the values that "
         "aten::bmm takes on the two sides are 3.00e+00 apart, and no gradient of the same step shows it: the two calls "
         "have a name and a shape in common, not a value");
   give_headlines(explanation);

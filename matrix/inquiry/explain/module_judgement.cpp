@@ -50,7 +50,7 @@ std::string in_common(const std::string& a, const std::string& b) {
 }
 
 std::string place_of(const ModuleJudgement& judged) {
-  return fmt::format("{} ({})", judged.module.empty() ? "a stretch of no module" : fmt::format("`{}`", judged.module),
+  return fmt::format("{} ({})", judged.module.empty() ? "calls of no module" : fmt::format("`{}`", judged.module),
                      judged.pass);
 }
 
@@ -188,7 +188,7 @@ std::string within_text(const ModuleJudgement& judged) {
                        of.calls > 1 && !of.call.empty() ? " in " + of.call : "");
   };
   return fmt::format(
-      "every call stays within its bound, {} and {}, and in fp64, on equal values, the two stretches "
+      "every call stays within its bound, {} and {}, and in fp64, on equal values, the two subgraphs "
       "make the same",
       side("measured", judged.measured), side("expected", judged.expected));
 }

@@ -46,7 +46,7 @@ TEST_CASE("a module is rounding only if every call of both sides is within its b
   CHECK(judged(side_of(0.9), side_of(0.1)).sentence ==
         "`h.0.gelu` (forward): every call stays within its bound, 2 on the measured side, up to 0.9 of it in "
         "aten::tanh and 2 on the expected side, up to 0.1 of it in aten::tanh, and in fp64, on equal values, the two "
-        "stretches make the same");
+        "subgraphs make the same");
   CHECK(judged(side_of(1), side_of(0.1)).word == ExplainedWord::rounding);
   CHECK(judged(side_of(1.01), side_of(0.1)).word == ExplainedWord::defect);
   CHECK(judged(side_of(0.1), side_of(1.01)).word == ExplainedWord::defect);

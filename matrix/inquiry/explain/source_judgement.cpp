@@ -59,7 +59,7 @@ class SourceJudge {
               const SafetensorsFile& ours, const SafetensorsFile& theirs)
       : source_(source), measured_(measured), expected_(expected), ours_(ours), theirs_(theirs) {}
 
-  // What the two stretches made.
+  // What the two subgraphs made.
   void judge_outflow() {
     const OperatorStretch& measured = source_.region->measured;
     const OperatorStretch& expected = source_.region->expected;
@@ -73,7 +73,7 @@ class SourceJudge {
     for (const SafetensorsFile* file : {&ours_, &theirs_}) {
       const auto problem = file->metadata().find("stretch");
       if (problem == file->metadata().end()) continue;
-      source_.no_budget = "the stretch cannot be carried out in fp64: " + problem->second;
+      source_.no_budget = "the subgraph cannot be carried out in fp64: " + problem->second;
       return;
     }
     weigh({a, b, value(measured, ours_, true), value(expected, theirs_, true)}, {});

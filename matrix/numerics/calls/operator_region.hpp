@@ -57,7 +57,7 @@ struct Description<OperatorRegion> {
 // something else made. At most `most` names.
 std::string names_of(const OperatorStretch& stretch, std::size_t most = 8);
 
-// What differs between the two stretches beside the names of operators: "bfloat16 on one side only". Empty: nothing.
+// What differs between the two subgraphs beside the names of operators: "bfloat16 on one side only". Empty: nothing.
 std::string difference_in_kind(const OperatorRegion& region);
 
 }  // namespace reprobench

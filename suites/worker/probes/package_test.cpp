@@ -24,7 +24,7 @@ namespace reprobench {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
-using NamedTensors = std::map<std::string, at::Tensor>;
+using TensorsByName = std::map<std::string, at::Tensor>;
 
 // A package of mlp/base that computes what eager does, unless a test says something else.
 struct PlayedPackage final : ForwardPackage {
@@ -36,8 +36,8 @@ struct PlayedPackage final : ForwardPackage {
   }
 
   const std::map<std::string, std::string>& metadata() const override { return told; }
-  NamedTensors constants() const override { return held; }
-  void put(const NamedTensors& weights) override { held = weights; }
+  TensorsByName constants() const override { return held; }
+  void put(const TensorsByName& weights) override { held = weights; }
   Tensors run(const Tensors& inputs) override {
     ++calls;
     return compute(inputs);
@@ -52,7 +52,7 @@ struct PlayedPackage final : ForwardPackage {
                                              {"reprobench.preset", "base"},
                                              {"reprobench.batch_size", "32"},
                                              {"reprobench.inputs", "input"}};
-  NamedTensors held;
+  TensorsByName held;
   int calls = 0;
   std::function<Tensors(const Tensors&)> compute = [this](const Tensors& inputs) {
     return Tensors{forward(inputs.at(0))};

@@ -14,7 +14,7 @@ void append_integer(std::string& text, std::int64_t value) {
   text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-// json_number() of contract/number.hpp.
+// json_number() of base/number.hpp.
 void append_number(std::string& text, double value) {
   if (!std::isfinite(value)) {
     text += std::isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"";
@@ -24,7 +24,7 @@ void append_number(std::string& text, double value) {
   text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-// exact_float() of contract/number.hpp.
+// exact_float() of base/number.hpp.
 void append_exact(std::string& text, const ExactValue& exact) {
   text += "{\"bits\":\"";
   text += bits_of(exact);

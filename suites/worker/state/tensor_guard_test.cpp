@@ -14,17 +14,17 @@
 namespace reprobench {
 namespace {
 
-const c10::Device kHost(c10::DeviceType::CPU);
+const c10::Device kGuardedDevice(c10::DeviceType::CPU);
 
 const Model& guarded_model() {
   return **std::find_if(models().begin(), models().end(), [](const Model* one) { return one->name() == "mlp"; });
 }
 
 struct Guarded {
-  TrainState state{guarded_model(), guarded_model().presets()[1], 1, 1, Precision::fp32, kHost};
+  TrainState state{guarded_model(), guarded_model().presets()[1], 1, 1, Precision::fp32, kGuardedDevice};
 
   at::Tensor& kept() { return state.kept(2)[1]; }  // fc2.weight.exp_avg_sq
-  std::string said(const KnobValues& knobs = {}, const c10::Device& where = kHost,
+  std::string said(const KnobValues& knobs = {}, const c10::Device& where = kGuardedDevice,
                    StatePhase phase = StatePhase::optimizer) const {
     try {
       TensorGuard(state, where, with_defaults(knobs)).check(PhaseSide::before, phase);
@@ -94,7 +94,7 @@ Guarded offloaded_state() {
            1,
            1,
            Precision::fp32,
-           kHost,
+           kGuardedDevice,
            {},
            nullptr,
            OptimizerLayout::per_tensor,
@@ -104,11 +104,11 @@ Guarded offloaded_state() {
 TEST_CASE("host memory that has to be pinned and is not is named with the setting", "[worker]") {
   const Guarded guarded = offloaded_state();
   const KnobValues knobs = with_defaults({{"offload", "optimizer"}});
-  const TensorGuard guard(guarded.state, kHost, knobs, true);  // as where a GPU trains
+  const TensorGuard guard(guarded.state, kGuardedDevice, knobs, true);  // as where a GPU trains
   CHECK_THROWS_WITH(guard.check(PhaseSide::before, StatePhase::optimizer),
                     "before the phase `optimizer`: `fc1.weight (copy on the host)` (parameter) is in pageable memory, "
                     "expected pinned by `offload: optimizer`");
-  TensorGuard(guarded.state, kHost, knobs, false).check(PhaseSide::before, StatePhase::optimizer);
+  TensorGuard(guarded.state, kGuardedDevice, knobs, false).check(PhaseSide::before, StatePhase::optimizer);
 }
 
 TEST_CASE("the copy that the host updates, and numbers of the loss scale, have a place too", "[worker]") {
@@ -117,7 +117,7 @@ TEST_CASE("the copy that the host updates, and numbers of the loss scale, have a
                    1,
                    1,
                    Precision::fp32,
-                   kHost,
+                   kGuardedDevice,
                    {},
                    nullptr,
                    OptimizerLayout::per_tensor,
@@ -146,7 +146,7 @@ TEST_CASE("a violation is named with the phase it was met in", "[worker]") {
                                                        {StatePhase::optimizer, "optimizer"},
                                                        {StatePhase::gather, "gather"},
                                                        {StatePhase::checkpoint, "checkpoint"}}) {
-    CHECK(guarded.said({}, kHost, phase).starts_with("before the phase `" + word + "`: "));
+    CHECK(guarded.said({}, kGuardedDevice, phase).starts_with("before the phase `" + word + "`: "));
   }
 }
 
