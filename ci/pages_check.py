@@ -93,9 +93,8 @@ def violations(names):
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     found = list(violations(tracked_files()))
-    print("\n".join(found), file=sys.stderr)
     if found:
-        print(f"pages: {len(found)} violations", file=sys.stderr)
+        print("\n".join(found), f"pages: {len(found)} violations", sep="\n", file=sys.stderr)
         return 1
     print("pages: short sentences, known words, links that lead somewhere")
     return 0
