@@ -22,18 +22,22 @@ std::vector<fs::path> places_of(const fs::path& store, const std::string& run) {
 
 bool holds_run(const fs::path& folder) { return fs::exists(folder / "run.json"); }
 
-}  // namespace
-
-std::vector<std::string> stored_run_names(const fs::path& store) {
+// Sorted by name, which is by age, and without those that `merge` is building.
+std::vector<std::string> folder_names(const fs::path& store, bool (*is_meant)(const fs::path&)) {
   std::vector<std::string> names;
   if (!fs::is_directory(store / "runs")) return names;
   for (const auto& entry : fs::directory_iterator(store / "runs")) {
     const std::string name = entry.path().filename();
-    const bool is_being_built = name.front() == '.';                        // by `merge`
-    if (!is_being_built && holds_run(entry.path())) names.push_back(name);  // else it died before it was one
+    if (name.front() != '.' && is_meant(entry.path())) names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+}  // namespace
+
+std::vector<std::string> stored_run_names(const fs::path& store) {
+  return folder_names(store, [](const fs::path& folder) { return holds_run(folder); });
 }
 
 bool is_stored_run(const fs::path& store, const std::string& run) {
@@ -62,6 +66,16 @@ fs::path find_judged_run(const fs::path& store, const std::string& run) {
       fmt::format("run {} is unfinished: it ended before its verdict; `reprobench report {}` judges "
                   "what there is",
                   name, folder.string()));
+}
+
+std::string passed_over(const fs::path& store, const std::string& word) {
+  if (!word.empty() && (is_stored_run(store, word) || is_stored_run(store, word.substr(0, word.rfind(':'))))) return "";
+  const auto runs = stored_run_names(store);
+  const auto dead =
+      folder_names(store, [](const fs::path& folder) { return fs::is_directory(folder) && !holds_run(folder); });
+  if (runs.empty() || dead.empty() || dead.back() < runs.back()) return "";
+  return fmt::format("{} is younger than run {} and is left aside: it ended before it wrote run.json\n", dead.back(),
+                     runs.back());
 }
 
 std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const std::string& wanted) {

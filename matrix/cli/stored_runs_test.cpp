@@ -35,6 +35,25 @@ TEST_CASE("#41: what died before it was a run is not the newest", "[cli]") {
   CHECK(find_run(store.path, "") == store.path / "runs/r-1");
 }
 
+TEST_CASE("a younger folder that died before it was a run is told of where the newest run answers", "[cli]") {
+  const TemporaryFolder store;
+  CHECK(passed_over(store.path, "").empty());
+  add_run(store.path, "r-2");
+  add_run(store.path, "r-1", /*is_whole=*/false);
+  add_run(store.path, ".r-9", /*is_whole=*/false);
+  std::ofstream(store.path / "runs/z") << "no folder";
+  CHECK(passed_over(store.path, "").empty());
+  add_run(store.path, "r-3", /*is_whole=*/false);
+  const std::string said = "r-3 is younger than run r-2 and is left aside: it ended before it wrote run.json\n";
+  CHECK(passed_over(store.path, "") == said);
+  CHECK(passed_over(store.path, "smoke-mlp") == said);  // a cell of the newest run
+  CHECK(passed_over(store.path, "r-2").empty());
+  CHECK(passed_over(store.path, "r-2:smoke-mlp").empty());
+  CHECK(passed_over(store.path, (store.path / "runs/r-2").string()).empty());
+  add_run(store.path, "r-4");
+  CHECK(passed_over(store.path, "").empty());
+}
+
 TEST_CASE("a run is found by its name or its folder", "[cli]") {
   const TemporaryFolder store;
   CHECK_THROWS_WITH(find_run(store.path, ""), store.path.string() + " holds no run; name one");

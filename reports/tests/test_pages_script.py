@@ -56,6 +56,12 @@ class PagesTest(unittest.TestCase):
             _said_of({"a/b.cpp": "// it went on with\n"}), ["a/b.cpp:1: `went on with`: the field says resumed"]
         )
 
+    def test_help_is_held_line_by_line(self):
+        page = pages_check.HELP
+        self.assertEqual(_said_of({page: "  --a N: One headline\n  --b: Two\n"}), [f"{page}:1: `headline`: the field says diagnosis"])
+        said = _said_of({page: f"run\n  --c: {_WORDS_31}\n"})
+        self.assertEqual([sentence[: sentence.index(" words")] for sentence in said], [f"{page}:2: a sentence of 31"])
+
     def test_a_folder_of_more_than_ninety_files_is_found(self):
         files = {f"full/{index}.txt": "" for index in range(90)}
         self.assertEqual(_said_of(files), [])

@@ -42,6 +42,15 @@ TEST_CASE("a list of one's own: the shape from which bits differ is named", "[e2
   CHECK_THAT(pairs.out, Contains("torch-2.9.0-cu128 against torch-2.8.0-cu128: 2 equal, 1 rounding"));
   CHECK_THAT(pairs.out, Contains("rounding at [3, 8]") && Contains("equal at [2, 8]"));
   CHECK(ask(place, {"compare", "--fail-on", "defect"}).exit_code == 0);
+
+  // One more run that died before it was one: every verb that lets the newest run answer says so.
+  CHECK_THAT(ask(place, {"atlas"}).err, !Contains("left aside"));
+  std::filesystem::create_directories(place / "store/runs/s-died");
+  using Words = std::vector<std::string>;
+  for (const Words& words : {Words{"atlas"}, Words{"compare"}, Words{"explain", "a-cell"}, Words{"report"}}) {
+    CAPTURE(words.front());
+    CHECK_THAT(ask(place, words).err, Contains("s-died is younger than run r-") && Contains("left aside"));
+  }
 }
 
 TEST_CASE("an operator that a release lacks is absent, and fails nothing", "[e2e]") {

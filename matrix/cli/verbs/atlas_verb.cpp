@@ -19,6 +19,7 @@ struct AtlasOptions {
 
 ExitCode show_atlas(const AtlasOptions& options, Context& context) {
   const Project project(context.store);
+  context.terminal.error(passed_over(project.store(), options.run));
   const RunRecord run = load_run(find_judged_run(project.store(), options.run).string());
   const auto atlas = operator_atlas(run, options.against);
   if (!atlas) throw UsageError("run " + run.info.run_id + " made no operator calls; see matrix/operators.yaml");

@@ -8,6 +8,7 @@
 #include "matrix/cli/compared_calls.hpp"
 #include "matrix/cli/replay_host.hpp"
 #include "matrix/cli/report_process.hpp"
+#include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/text/atlas_text.hpp"
 #include "matrix/cli/text/compared_words.hpp"
 #include "matrix/cli/text/comparison_text.hpp"
@@ -78,7 +79,10 @@ class Comparer {
       : options_(options), terminal_(context.terminal), project_(context.store), specs_(project_.stacks()) {
     is_run_ = options.expected.empty();
     is_stacks_ = !is_run_ && specs_.count(options.measured) > 0 && specs_.count(options.expected) > 0;
-    if (!is_stacks_) measured_ = run_cells_named(project_, specs_, options.measured);
+    if (!is_stacks_) {
+      terminal_.error(passed_over(project_.store(), options.measured));
+      measured_ = run_cells_named(project_, specs_, options.measured);
+    }
     if (!is_stacks_ && !is_run_) expected_ = run_cells_named(project_, specs_, options.expected);
   }
 

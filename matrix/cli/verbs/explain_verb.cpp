@@ -181,6 +181,7 @@ std::string comparisons_text(const std::filesystem::path& run_folder, const std:
 }
 
 ExitCode explain(const ExplainOptions& options, const Context& context) {
+  context.terminal.error(passed_over(context.store, options.run));
   const auto run_folder = find_judged_run(std::filesystem::absolute(context.store), options.run);
   const std::vector<std::string> changed = changed_since_judged(run_folder.string());
   for (const std::string& file : changed) context.terminal.error(file + "\n");

@@ -29,6 +29,7 @@ std::function<ExitCode()> declare_report(CLI::App& app, Context& context) {
   return [options, &context] {
     const Project project(context.store);
     const auto folder = find_run(project.store(), options->run);
+    context.terminal.error(passed_over(project.store(), options->run));
     require_not_held(folder, folder.filename().string());  // its verdict is the running process's to write
     // One that changed vouches for nothing, and stays beside that which takes its place.
     if (options->rejudge && !broken_verdict(folder).empty()) {

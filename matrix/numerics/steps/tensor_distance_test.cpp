@@ -6,6 +6,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/numerics/steps/drifting_runs.hpp"
 
 namespace reprobench {
 namespace {
@@ -244,6 +245,17 @@ TEST_CASE("a tensor of zeros is measured by its role's other tensors", "[verdict
   CHECK_FALSE(scene.over());
   scene.ours().sketch->signed_sums[0] = 1e-15;
   CHECK(scene.over()->distance_rel == Approx(1e-15 / (2 * 1e-12 * std::sqrt(2.0))));
+}
+
+TEST_CASE("the first tensor further away than rounding takes it is named", "[distance]") {
+  const auto over = first_over_bound(drifting::run(1e-4), drifting::run(0), "fp32");
+  REQUIRE(over);
+  CHECK(over->step == 1);
+  CHECK(over->role == TensorRole::parameter_gradient);
+  CHECK(over->tensor == "fc1.weight");
+  CHECK_FALSE(first_over_bound(drifting::run(1e-9), drifting::run(0), "fp32"));
+  CHECK_FALSE(first_over_bound(drifting::run(1e-4), drifting::run(0), "bf16"));
+  CHECK_THROWS_AS(first_over_bound(drifting::run(0), drifting::run(0), "fp3"), ContractError);
 }
 
 }  // namespace
