@@ -49,7 +49,7 @@ def prose(text):
 
 
 def sentences(paragraph):
-    plain = re.sub(r"`[^`]*`", "CODE", paragraph)
+    plain = re.sub(r"`[^`]*`(,? `[^`]*`)*", "CODE", paragraph)  # a list of names is read as one
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain)
     return re.split(r"(?<=[.!?:;])\s+", plain)
 

@@ -45,6 +45,7 @@ class PagesTest(unittest.TestCase):
             f"```\n{_WORDS_31}\n```\n",
             f"| {_WORDS_31} |\n",
             "`" + _WORDS_31 + "` is one word.\n",
+            "Equal are " + ", ".join(["`aten::mm`"] * 40) + ".\n",
             "The type `Headline`, [a page](https://example.org/legs), [itself](README.md#top).\n",
             "x.\n" * 110,
         ]:
