@@ -74,8 +74,8 @@ std::string passed_over(const fs::path& store, const std::string& word) {
   const auto dead =
       folder_names(store, [](const fs::path& folder) { return fs::is_directory(folder) && !holds_run(folder); });
   if (runs.empty() || dead.empty() || dead.back() < runs.back()) return "";
-  return fmt::format("{} is younger than run {} and is left aside: it ended before it wrote run.json\n", dead.back(),
-                     runs.back());
+  return fmt::format("{} is younger than run {} and is left aside: it has no run.json, with which a run begins\n",
+                     dead.back(), runs.back());
 }
 
 std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const std::string& wanted) {

@@ -29,9 +29,9 @@ std::filesystem::path find_run(const std::filesystem::path& store, const std::st
 // The same for a run that must have its verdict. Throws UnfinishedRun, and StoreError while a process writes it.
 std::filesystem::path find_judged_run(const std::filesystem::path& store, const std::string& run);
 
-// Said where the newest run answers because `word` names none: a younger folder is no run, because what began it died
-// before it wrote run.json. A user who has just started that run must not take the older one's answer for its own.
-// Empty: there is no such folder, or `word` (RUN or RUN:CELL) names its run.
+// One line for standard error where `word` names no run and so the newest one answers, but a younger folder has no
+// run.json: its run died at once. Whoever started that one must not take the older run's answer for its own. Empty:
+// there is no such folder, or `word` (RUN or RUN:CELL) names its run.
 std::string passed_over(const std::filesystem::path& store, const std::string& word);
 
 struct CellName {

@@ -44,7 +44,8 @@ TEST_CASE("a younger folder that died before it was a run is told of where the n
   std::ofstream(store.path / "runs/z") << "no folder";
   CHECK(passed_over(store.path, "").empty());
   add_run(store.path, "r-3", /*is_whole=*/false);
-  const std::string said = "r-3 is younger than run r-2 and is left aside: it ended before it wrote run.json\n";
+  const std::string said =
+      "r-3 is younger than run r-2 and is left aside: it has no run.json, with which a run begins\n";
   CHECK(passed_over(store.path, "") == said);
   CHECK(passed_over(store.path, "smoke-mlp") == said);  // a cell of the newest run
   CHECK(passed_over(store.path, "r-2").empty());

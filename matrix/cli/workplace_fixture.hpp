@@ -99,6 +99,15 @@ inline SubprocessResult call(std::vector<std::string> command) {
   return run_subprocess(options);
 }
 
+// A cell's check of that metric, as verdict.json has it; there must be one.
+inline nlohmann::json check_of(const nlohmann::json& cell, const std::string& metric) {
+  for (const nlohmann::json& check : cell.at("checks")) {
+    if (check.at("metric") == metric) return check;
+  }
+  FAIL("no check " << metric);
+  return {};
+}
+
 // Of the cells that run on the candidate's stack the first.
 inline nlohmann::json candidate_cell(const nlohmann::json& verdict) {
   for (const nlohmann::json& cell : verdict.at("cells")) {

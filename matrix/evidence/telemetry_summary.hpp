@@ -2,9 +2,8 @@
 // blame for a device error. Pure; the same from a run that just ended and from its files years later.
 //
 // A time is invalid, the check that rests on it inconclusive, and the card left alone (reliability rule R11):
-//   throttled   the card held itself back: an invalidating clocks event bit (contract/device/clock_event.hpp), or time
-//   lost to
-//               temperature by the violation counter
+//   throttled   the card held itself back: an invalidating clocks event bit (contract/device/clock_event.hpp), or
+//               time lost to temperature by the violation counter
 //   contended   another process computed on the GPU
 //   clock       the SM clock's median moved by more than 5 % between the halves of the training, or, where steps have
 //               time stamps, it stayed that far off its median

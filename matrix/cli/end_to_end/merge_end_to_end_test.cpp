@@ -165,14 +165,6 @@ TEST_CASE("what was found of pairs of cells goes along under their new names, or
   CHECK_THAT(explained.out, Catch::Contains("differs     equal bits up to step 4"));
 }
 
-json merged_check_of(const json& cell, const std::string& metric) {
-  for (const json& check : cell.at("checks")) {
-    if (check.at("metric") == metric) return check;
-  }
-  FAIL("no check " << metric);
-  return {};
-}
-
 TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one host has no such check",
           "[e2e][merge]") {
   const std::string metric = "numerics.host_mismatches";
@@ -182,7 +174,7 @@ TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one h
   SECTION("equal bits agree") {
     const TwoRuns runs;
     CHECK(runs.merge().exit_code == 0);
-    const json check = merged_check_of(candidate_on(runs.merged("verdict"), "beta"), metric);
+    const json check = check_of(candidate_on(runs.merged("verdict"), "beta"), metric);
     CHECK(check.at("status") == "passed");
     CHECK(check.at("gate") == "armed");
     const json alone = json::parse(read_file(runs.first_ / "verdict.json"));
@@ -191,14 +183,14 @@ TEST_CASE("a cell that two hosts ran says whether they agree, and a run on one h
   SECTION("other bits under equal fingerprints are a conflict") {
     const TwoRuns runs("ok_other_bits");
     CHECK(runs.merge().exit_code == 1);
-    const json check = merged_check_of(candidate_on(runs.merged("verdict"), "beta"), metric);
+    const json check = check_of(candidate_on(runs.merged("verdict"), "beta"), metric);
     CHECK(check.at("status") == "failed");
     CHECK(check.at("divergence").at("against") == "determinism-mlp-torch-2.9.0-cu128-cpu@alpha");
   }
   SECTION("a host that does not repeat its own bits accuses nobody") {
     const TwoRuns runs("drift=5");
     CHECK(runs.merge().exit_code == 1);
-    const json check = merged_check_of(candidate_on(runs.merged("verdict"), "alpha"), metric);
+    const json check = check_of(candidate_on(runs.merged("verdict"), "alpha"), metric);
     CHECK(check.at("status") == "inconclusive");
     CHECK(check.at("sentence").get<std::string>().find("@beta does not repeat its own bits") != std::string::npos);
   }
@@ -261,8 +253,8 @@ TEST_CASE("cells of a GPU host meet the CPU cells of another, and speed is not c
   const json& on_gpu = cells.at("determinism-mlp-torch-2.9.0-cu128-sm_90");
   CHECK(on_gpu.at("coordinates").at("host") == "gpu");
   CHECK(on_gpu.at("reference_cell_id") == cells.at("determinism-mlp-torch-2.9.0-cu128-cpu").at("cell_id"));
-  CHECK(merged_check_of(on_gpu, "numerics.by_construction_mismatches").at("status") == "passed");
-  CHECK(merged_check_of(cells.at("throughput-mlp-torch-2.9.0-cu128-sm_90"), "throughput.step_time").at("reason") ==
+  CHECK(check_of(on_gpu, "numerics.by_construction_mismatches").at("status") == "passed");
+  CHECK(check_of(cells.at("throughput-mlp-torch-2.9.0-cu128-sm_90"), "throughput.step_time").at("reason") ==
         "not_comparable");
 }
 

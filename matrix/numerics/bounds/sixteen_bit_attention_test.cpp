@@ -7,12 +7,12 @@
 #include "ci/catch.hpp"
 #include "matrix/numerics/bounds/captured_call_fixture.hpp"
 
-namespace reprobench {
+namespace reprobench::sixteen_bit_attention {
 namespace {
 
-constexpr const char* kSixteenBitForward = "aten::_scaled_dot_product_flash_attention_for_cpu";
+constexpr const char* kForward = "aten::_scaled_dot_product_flash_attention_for_cpu";
 constexpr const char* kBackward = "aten::_scaled_dot_product_flash_attention_for_cpu_backward";
-constexpr const char* kSixteenBitCausal = "0 (0x0000000000000000), true, none, none";
+constexpr const char* kCausal = "0 (0x0000000000000000), true, none, none";
 constexpr std::size_t kQueries = 80;
 constexpr std::size_t kWidth = 16;
 constexpr std::size_t kNever = 1000;
@@ -31,11 +31,11 @@ struct Kernel {
 };
 
 // Of one head.
-struct SixteenBitCase {
+struct Case {
   Half half;
   Singles q, k, v, g;
 
-  explicit SixteenBitCase(const Half& of) : half(of), q(held(1)), k(held(2)), v(held(3)), g(held(4)) {}
+  explicit Case(const Half& of) : half(of), q(held(1)), k(held(2)), v(held(3)), g(held(4)) {}
 
  private:
   Singles held(unsigned seed) const {
@@ -46,7 +46,7 @@ struct SixteenBitCase {
 };
 
 template <class T>
-struct SixteenBitInputs {
+struct Made {
   std::vector<T> o, log_sum, dq, dk, dv;
 };
 
@@ -57,7 +57,7 @@ T stored(T value, const Half& half, bool is_stored) {
 }
 
 template <class T>
-std::vector<T> scores_of(const SixteenBitCase& of, const Kernel& kernel, std::size_t i) {
+std::vector<T> scores_of(const Case& of, const Kernel& kernel, std::size_t i) {
   std::vector<T> scores;
   for (std::size_t j = 0; j <= i; ++j) {
     T score = 0;
@@ -68,8 +68,8 @@ std::vector<T> scores_of(const SixteenBitCase& of, const Kernel& kernel, std::si
 }
 
 template <class T>
-SixteenBitInputs<T> attention(const SixteenBitCase& of, const Kernel& kernel) {
-  SixteenBitInputs<T> made{std::vector<T>(of.q.size()), {}, {}, {}, {}};
+Made<T> attention(const Case& of, const Kernel& kernel) {
+  Made<T> made{std::vector<T>(of.q.size()), {}, {}, {}, {}};
   for (std::size_t i = 0; i < kQueries; ++i) {
     const std::vector<T> scores = scores_of<T>(of, kernel, i);
     const T largest = *std::max_element(scores.begin(), scores.end());
@@ -93,8 +93,7 @@ SixteenBitInputs<T> attention(const SixteenBitCase& of, const Kernel& kernel) {
 
 // Out of o as it is stored, and the logarithms of sums in fp32.
 template <class T>
-void add_gradients(const SixteenBitCase& of, const Kernel& kernel, const SixteenBitInputs<float>& forward,
-                   SixteenBitInputs<T>& made) {
+void add_gradients(const Case& of, const Kernel& kernel, const Made<float>& forward, Made<T>& made) {
   made.dq.resize(of.q.size());
   made.dk.resize(of.k.size());
   made.dv.resize(of.v.size());
@@ -128,10 +127,10 @@ void add_gradients(const SixteenBitCase& of, const Kernel& kernel, const Sixteen
   }
 }
 
-Capture with_inputs(const char* name, const SixteenBitCase& of) {
+Capture with_inputs(const char* name, const Case& of) {
   const Shape shape{1, 1, kQueries, kWidth};
   const bool is_backward = name == kBackward;
-  Capture capture(name, kSixteenBitCausal);
+  Capture capture(name, kCausal);
   if (is_backward) capture.halves(of.half.dtype, "input.0", shape, as<double>(of.g));
   int place = is_backward ? 1 : 0;
   for (const Singles* values : {&of.q, &of.k, &of.v}) {
@@ -140,26 +139,26 @@ Capture with_inputs(const char* name, const SixteenBitCase& of) {
   return capture;
 }
 
-double share_forward(const SixteenBitCase& of, const Kernel& kernel) {
+double share_forward(const Case& of, const Kernel& kernel) {
   const Shape shape{1, 1, kQueries, kWidth};
-  return with_inputs(kSixteenBitForward, of)
+  return with_inputs(kForward, of)
       .exact("fp64.0", shape, attention<double>(of, {}).o)
       .halves(of.half.dtype, "output.0", shape, as<double>(attention<float>(of, kernel).o))
       .of_bound();
 }
 
-double share_of_log_sum(const SixteenBitCase& of, const Kernel& kernel) {
+double share_of_log_sum(const Case& of, const Kernel& kernel) {
   const Shape shape{1, 1, kQueries};
-  return with_inputs(kSixteenBitForward, of)
+  return with_inputs(kForward, of)
       .exact("fp64.1", shape, attention<double>(of, {}).log_sum)
       .single("output.1", shape, attention<float>(of, kernel).log_sum)
       .of_bound(1);
 }
 
-Exact shares_backward(const SixteenBitCase& of, const Kernel& kernel) {
-  const SixteenBitInputs<float> forward = attention<float>(of, {});
-  SixteenBitInputs<double> exact;
-  SixteenBitInputs<float> made;
+Exact shares_backward(const Case& of, const Kernel& kernel) {
+  const Made<float> forward = attention<float>(of, {});
+  Made<double> exact;
+  Made<float> made;
   add_gradients(of, {}, forward, exact);
   add_gradients(of, kernel, forward, made);
   const Shape shape{1, 1, kQueries, kWidth};
@@ -180,7 +179,7 @@ Exact shares_backward(const SixteenBitCase& of, const Kernel& kernel) {
 
 TEST_CASE("attention in 16 bits stays within its bound with weights that are stored, and without",
           "[local][attention]") {
-  const SixteenBitCase of(GENERATE(kBf16, kFp16));
+  const Case of(GENERATE(kBf16, kFp16));
   CAPTURE(of.half.dtype);
   CHECK(share_forward(of, {}) < 1);
   CHECK(share_forward(of, {}) > 0.4);
@@ -190,7 +189,7 @@ TEST_CASE("attention in 16 bits stays within its bound with weights that are sto
 
 TEST_CASE("attention in 16 bits leaves its bound with scores or each sum stored, a key left out or a scale off",
           "[local][attention]") {
-  const SixteenBitCase of(GENERATE(kBf16, kFp16));
+  const Case of(GENERATE(kBf16, kFp16));
   CAPTURE(of.half.dtype);
   CHECK(share_forward(of, {.stores_scores = true}) > 1);
   CHECK(share_forward(of, {.stores_each_sum = true}) > 1);
@@ -200,7 +199,7 @@ TEST_CASE("attention in 16 bits leaves its bound with scores or each sum stored,
 
 TEST_CASE("the logarithm of a sum out of 16 bits is of fp32, with an exponential that is off by 2^-13",
           "[local][attention]") {
-  const SixteenBitCase of(GENERATE(kBf16, kFp16));
+  const Case of(GENERATE(kBf16, kFp16));
   CAPTURE(of.half.dtype);
   CHECK(share_of_log_sum(of, {}) < 0.1);
   CHECK(share_of_log_sum(of, {.exponential = 0.9 * 0x1p-13}) < 1);
@@ -211,7 +210,7 @@ TEST_CASE("the logarithm of a sum out of 16 bits is of fp32, with an exponential
 
 TEST_CASE("gradients of attention in 16 bits stay within their bounds, stored after each block of queries",
           "[local][attention]") {
-  const SixteenBitCase of(GENERATE(kBf16, kFp16));
+  const Case of(GENERATE(kBf16, kFp16));
   const std::size_t block = GENERATE(32U, 64U, 256U);
   CAPTURE(of.half.dtype, block);
   const Exact shares = shares_backward(of, {.block_of_queries = block});
@@ -226,7 +225,7 @@ TEST_CASE("gradients of attention in 16 bits leave their bounds with a defect", 
     Kernel kernel;
     bool of_dq, of_dk, of_dv;
   };
-  const SixteenBitCase of(GENERATE(kBf16, kFp16));
+  const Case of(GENERATE(kBf16, kFp16));
   const auto [kernel, of_dq, of_dk, of_dv] = GENERATE_COPY(
       Defect{{.stores_scores = true}, true, true, true}, Defect{{.stores_each_sum = true}, false, true, true},
       Defect{{.scale = 0.25 * (1 + 4 * of.half.roundoff)}, true, true, true},
@@ -284,7 +283,7 @@ TEST_CASE("a weight in fp16 below its normal numbers is off by half of the small
     const double p = std::exp(-12.0) / (1 + std::exp(-12.0));
     const double exact = p * 4096;
     const double made = exact + off;
-    Capture capture(kSixteenBitForward, "0 (0x0000000000000000), false, none, 1 (0x3ff0000000000000)");
+    Capture capture(kForward, "0 (0x0000000000000000), false, none, 1 (0x3ff0000000000000)");
     capture.halves("F16", "input.0", {1, 1, 1, 1}, {1}).halves("F16", "input.1", {1, 1, 2, 1}, {0, -12});
     capture.halves("F16", "input.2", {1, 1, 2, 1}, {0, 4096}).exact("fp64.0", {1, 1, 1, 1}, {exact});
     return capture.halves("F16", "output.0", {1, 1, 1, 1}, {made}).of_bound();
@@ -295,4 +294,4 @@ TEST_CASE("a weight in fp16 below its normal numbers is off by half of the small
 }
 
 }  // namespace
-}  // namespace reprobench
+}  // namespace reprobench::sixteen_bit_attention

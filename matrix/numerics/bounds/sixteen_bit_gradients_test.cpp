@@ -6,12 +6,12 @@
 #include "ci/catch.hpp"
 #include "matrix/numerics/bounds/captured_call_fixture.hpp"
 
-namespace reprobench {
+namespace reprobench::sixteen_bit_gradients {
 namespace {
 
-constexpr std::int64_t kSixteenBitRows = 24;
-constexpr std::int64_t kSixteenBitColumns = 32;
-constexpr auto kCount = static_cast<std::size_t>(kSixteenBitRows * kSixteenBitColumns);
+constexpr std::int64_t kRows = 24;
+constexpr std::int64_t kColumns = 32;
+constexpr auto kCount = static_cast<std::size_t>(kRows * kColumns);
 
 // A layer norm's gradients of x, weight and bias.
 template <class T>
@@ -21,45 +21,44 @@ struct Norm {
 
 struct NormKernel {
   const Half* half;  // what sums over rows are stored in, null: fp32
-  std::int64_t rows_of_thread = kSixteenBitRows;
+  std::int64_t rows_of_thread = kRows;
   bool stores_projection = false;  // of a gradient on x, before the last product
   std::int64_t without_row = -1;
 };
 
-struct SixteenBitNormCase {
+struct NormCase {
   Half half;
   Exact g, x, weight, mean, inverse;  // numbers of 16 bits
 
-  explicit SixteenBitNormCase(const Half& of) : half(of) {
+  explicit NormCase(const Half& of) : half(of) {
     for (const float value : numbers(kCount, 21)) g.push_back(of.rounded(value));
     for (const float value : numbers(kCount, 22)) x.push_back(of.rounded(value + 1));
-    for (const float value : numbers(kSixteenBitColumns, 23)) weight.push_back(of.rounded(1 + 0.01 * value));
-    for (std::size_t row = 0; row < kSixteenBitRows; ++row) {
+    for (const float value : numbers(kColumns, 23)) weight.push_back(of.rounded(1 + 0.01 * value));
+    for (std::size_t row = 0; row < kRows; ++row) {
       double sum = 0;
       double squares = 0;
-      for (std::size_t k = 0; k < kSixteenBitColumns; ++k) sum += x[row * kSixteenBitColumns + k];
-      for (std::size_t k = 0; k < kSixteenBitColumns; ++k)
-        squares += std::pow(x[row * kSixteenBitColumns + k] - sum / kSixteenBitColumns, 2);
-      mean.push_back(of.rounded(sum / kSixteenBitColumns));
-      inverse.push_back(of.rounded(1 / std::sqrt(squares / kSixteenBitColumns)));
+      for (std::size_t k = 0; k < kColumns; ++k) sum += x[row * kColumns + k];
+      for (std::size_t k = 0; k < kColumns; ++k) squares += std::pow(x[row * kColumns + k] - sum / kColumns, 2);
+      mean.push_back(of.rounded(sum / kColumns));
+      inverse.push_back(of.rounded(1 / std::sqrt(squares / kColumns)));
     }
   }
 };
 
 template <class T>
-Norm<T> gradients_of(const SixteenBitNormCase& of, const NormKernel& kernel) {
+Norm<T> gradients_of(const NormCase& of, const NormKernel& kernel) {
   const auto stored = [&](T value, bool is_stored) {
     return is_stored ? static_cast<T>(kernel.half->rounded(value)) : value;
   };
-  Norm<T> made{{}, std::vector<T>(kSixteenBitColumns), std::vector<T>(kSixteenBitColumns)};
+  Norm<T> made{{}, std::vector<T>(kColumns), std::vector<T>(kColumns)};
   Norm<T> of_thread = made;
-  for (std::int64_t row = 0; row < kSixteenBitRows; ++row) {
-    const auto first = static_cast<std::size_t>(row * kSixteenBitColumns);
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const auto first = static_cast<std::size_t>(row * kColumns);
     const T mean = static_cast<T>(of.mean[static_cast<std::size_t>(row)]);
     const T inverse = static_cast<T>(of.inverse[static_cast<std::size_t>(row)]);
     T scaled = 0;
     T moment = 0;
-    for (std::size_t k = 0; k < kSixteenBitColumns; ++k) {
+    for (std::size_t k = 0; k < kColumns; ++k) {
       const T g = static_cast<T>(of.g[first + k]);
       const T centred = static_cast<T>(of.x[first + k]) - mean;
       scaled += g * static_cast<T>(of.weight[k]);
@@ -68,15 +67,13 @@ Norm<T> gradients_of(const SixteenBitNormCase& of, const NormKernel& kernel) {
       of_thread.weight[k] = stored(of_thread.weight[k] + g * centred * inverse, kernel.half != nullptr);
       of_thread.bias[k] = stored(of_thread.bias[k] + g, kernel.half != nullptr);
     }
-    for (std::size_t k = 0; k < kSixteenBitColumns; ++k) {
-      const T projection =
-          stored((static_cast<T>(of.x[first + k]) - mean) * (moment * inverse * inverse / kSixteenBitColumns),
-                 kernel.stores_projection);
-      made.input.push_back((static_cast<T>(of.g[first + k] * of.weight[k]) - scaled / kSixteenBitColumns - projection) *
-                           inverse);
+    for (std::size_t k = 0; k < kColumns; ++k) {
+      const T projection = stored((static_cast<T>(of.x[first + k]) - mean) * (moment * inverse * inverse / kColumns),
+                                  kernel.stores_projection);
+      made.input.push_back((static_cast<T>(of.g[first + k] * of.weight[k]) - scaled / kColumns - projection) * inverse);
     }
-    if ((row + 1) % kernel.rows_of_thread != 0 && row + 1 != kSixteenBitRows) continue;
-    for (std::size_t k = 0; k < kSixteenBitColumns; ++k) {
+    if ((row + 1) % kernel.rows_of_thread != 0 && row + 1 != kRows) continue;
+    for (std::size_t k = 0; k < kColumns; ++k) {
       made.weight[k] += std::exchange(of_thread.weight[k], T(0));
       made.bias[k] += std::exchange(of_thread.bias[k], T(0));
     }
@@ -85,7 +82,7 @@ Norm<T> gradients_of(const SixteenBitNormCase& of, const NormKernel& kernel) {
 }
 
 // `is_mixed`: weight, statistics and their gradients are of fp32, whatever x is.
-double norm_share(const SixteenBitNormCase& of, const NormKernel& kernel, std::size_t output, bool is_mixed,
+double norm_share(const NormCase& of, const NormKernel& kernel, std::size_t output, bool is_mixed,
                   std::int64_t threads = 1) {
   const auto exact = gradients_of<double>(of, {.half = nullptr});
   const auto made = gradients_of<float>(of, kernel);
@@ -97,22 +94,22 @@ double norm_share(const SixteenBitNormCase& of, const NormKernel& kernel, std::s
       capture.single(name, shape, {values.begin(), values.end()});
     }
   };
-  add("input.0", {kSixteenBitRows, kSixteenBitColumns}, of.g, true);
-  add("input.1", {kSixteenBitRows, kSixteenBitColumns}, of.x, true);
-  add("input.2", {kSixteenBitRows}, of.mean, !is_mixed);
-  add("input.3", {kSixteenBitRows}, of.inverse, !is_mixed);
-  add("input.4", {kSixteenBitColumns}, of.weight, !is_mixed);
-  capture.exact("fp64.0", {kSixteenBitRows, kSixteenBitColumns}, exact.input);
-  capture.exact("fp64.1", {kSixteenBitColumns}, exact.weight).exact("fp64.2", {kSixteenBitColumns}, exact.bias);
-  add("output.0", {kSixteenBitRows, kSixteenBitColumns}, as<double>(made.input), true);
-  add("output.1", {kSixteenBitColumns}, as<double>(made.weight), !is_mixed);
-  add("output.2", {kSixteenBitColumns}, as<double>(made.bias), !is_mixed);
+  add("input.0", {kRows, kColumns}, of.g, true);
+  add("input.1", {kRows, kColumns}, of.x, true);
+  add("input.2", {kRows}, of.mean, !is_mixed);
+  add("input.3", {kRows}, of.inverse, !is_mixed);
+  add("input.4", {kColumns}, of.weight, !is_mixed);
+  capture.exact("fp64.0", {kRows, kColumns}, exact.input);
+  capture.exact("fp64.1", {kColumns}, exact.weight).exact("fp64.2", {kColumns}, exact.bias);
+  add("output.0", {kRows, kColumns}, as<double>(made.input), true);
+  add("output.1", {kColumns}, as<double>(made.weight), !is_mixed);
+  add("output.2", {kColumns}, as<double>(made.bias), !is_mixed);
   return capture.of_bound(output, {.threads = threads});
 }
 
 TEST_CASE("a layer norm's gradients in 16 bits stay within their bounds, of sums that are stored after each row",
           "[local]") {
-  const SixteenBitNormCase of(GENERATE(kBf16, kFp16));
+  const NormCase of(GENERATE(kBf16, kFp16));
   const bool is_mixed = GENERATE(false, true);
   CAPTURE(of.half.dtype, is_mixed);
   for (const std::size_t output : {0U, 1U, 2U}) {
@@ -126,7 +123,7 @@ TEST_CASE("a layer norm's gradients in 16 bits stay within their bounds, of sums
 
 TEST_CASE("a layer norm's gradients in 16 bits leave their bounds with a projection stored or a row left out",
           "[local]") {
-  const SixteenBitNormCase of(GENERATE(kBf16, kFp16));
+  const NormCase of(GENERATE(kBf16, kFp16));
   const bool is_mixed = GENERATE(false, true);
   CAPTURE(of.half.dtype, is_mixed);
   CHECK(norm_share(of, {.half = &of.half, .stores_projection = true}, 0, is_mixed) > 1);
@@ -258,4 +255,4 @@ TEST_CASE("a convolution's gradients have no bound in 16 bits, where the library
 }
 
 }  // namespace
-}  // namespace reprobench
+}  // namespace reprobench::sixteen_bit_gradients

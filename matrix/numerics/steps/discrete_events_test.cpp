@@ -1,6 +1,8 @@
 #include "matrix/numerics/steps/discrete_events.hpp"
 
+#include <cmath>
 #include <limits>
+#include <vector>
 
 #include "ci/catch.hpp"
 #include "matrix/numerics/steps/drifting_runs.hpp"

@@ -1,5 +1,10 @@
 #include "matrix/numerics/steps/divergence_strip.hpp"
 
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "ci/catch.hpp"
 #include "matrix/numerics/steps/drifting_runs.hpp"
 
@@ -15,6 +20,36 @@ TEST_CASE("a strip marks the first role that differs in each module and step", "
   CHECK(strip.rows[1].module == "relu_active");
   CHECK(strip.rows[1].marks == std::string(drifting::kSteps, '.'));
   CHECK(divergence_strip(drifting::run(0, 6), drifting::run(0), 6).rows[1].marks == ".....mmmmm");
+}
+
+TEST_CASE("a strip's rows are modules in the order of what they make, each marked by what diverges there first",
+          "[strip]") {
+  const auto step_of = [](const std::string& bits) {
+    Trace trace;
+    trace.tensors.push_back({1, false, {}});
+    for (const auto& [name, role] : std::vector<std::pair<std::string, TensorRole>>{
+             {"head.weight", TensorRole::parameter},
+             {"bn.running_mean", TensorRole::buffer},
+             {"fc", TensorRole::forward_output},
+             {"head", TensorRole::forward_output},
+             {"head.weight", TensorRole::parameter_gradient},
+             {"fc.bias.exp_avg", TensorRole::optimizer_state},
+         }) {
+      trace.tensors[0].tensors.push_back({name, role, "float32", {1}, bits + name, std::nullopt});
+    }
+    return trace;
+  };
+  Trace ours = step_of("same ");
+  const auto rows = [&] {
+    std::vector<std::string> told;
+    for (const StripRow& row : divergence_strip(ours, step_of("same "), 1).rows) told.push_back(row.module + row.marks);
+    return told;
+  };
+  CHECK(rows() == std::vector<std::string>{"bn.", "fc.", "head."});
+  ours.tensors[0].tensors[5].digest = "other";
+  CHECK(rows() == std::vector<std::string>{"bn.", "fcs", "head."});
+  ours = step_of("other ");
+  CHECK(rows() == std::vector<std::string>{"bnb", "fcf", "headp"});
 }
 
 TEST_CASE("a strip begins eight steps before the first that differs and has 64 at most", "[strip]") {

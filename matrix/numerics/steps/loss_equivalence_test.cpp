@@ -1,6 +1,8 @@
 // Curves of unequal length, and intervals that are wider to one side.
 #include "matrix/numerics/steps/loss_equivalence.hpp"
 
+#include <span>
+
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"

@@ -1,9 +1,11 @@
 #include "matrix/numerics/steps/trajectory.hpp"
 
-#include <limits>
+#include <cmath>
+#include <span>
 
 #include "ci/catch.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/numerics/steps/discrete_events.hpp"
 #include "matrix/numerics/steps/drifting_runs.hpp"
 
 namespace reprobench {
@@ -180,36 +182,6 @@ TEST_CASE("an envelope survives its document", "[trajectory]") {
   auto broken = to_json(drifting::envelope(1e-6));
   broken.erase("members");
   CHECK_THROWS_AS(envelope_from_json(broken), ContractError);
-}
-
-TEST_CASE("a strip's rows are modules in the order of what they make, each marked by what parts there first",
-          "[trajectory]") {
-  const auto step_of = [](const std::string& bits) {
-    Trace trace;
-    trace.tensors.push_back({1, false, {}});
-    for (const auto& [name, role] : std::vector<std::pair<std::string, TensorRole>>{
-             {"head.weight", TensorRole::parameter},
-             {"bn.running_mean", TensorRole::buffer},
-             {"fc", TensorRole::forward_output},
-             {"head", TensorRole::forward_output},
-             {"head.weight", TensorRole::parameter_gradient},
-             {"fc.bias.exp_avg", TensorRole::optimizer_state},
-         }) {
-      trace.tensors[0].tensors.push_back({name, role, "float32", {1}, bits + name, std::nullopt});
-    }
-    return trace;
-  };
-  Trace ours = step_of("same ");
-  const auto rows = [&] {
-    std::vector<std::string> told;
-    for (const StripRow& row : divergence_strip(ours, step_of("same "), 1).rows) told.push_back(row.module + row.marks);
-    return told;
-  };
-  CHECK(rows() == std::vector<std::string>{"bn.", "fc.", "head."});
-  ours.tensors[0].tensors[5].digest = "other";
-  CHECK(rows() == std::vector<std::string>{"bn.", "fcs", "head."});
-  ours = step_of("other ");
-  CHECK(rows() == std::vector<std::string>{"bnb", "fcf", "headp"});
 }
 
 }  // namespace
