@@ -3,18 +3,23 @@
 # of the worker, matrices, reports and scripts. Runs on any x86-64 Linux with glibc 2.36 or newer that has a C++20 compiler and
 # CMake; what is built there is the worker alone.
 #
-#   ci/bundle.sh [--out FILE.tar.gz] [--preset PRESET]
+#   ci/bundle.sh [--out FILE.tar.gz] [--preset PRESET] [--tests KERNELS_TEST BACKEND_TEST]
 #   there: tar xzf reprobench.tar.gz && cd reprobench && ci/gpu.sh --python python3
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
 
-out=reprobench.tar.gz preset=release
+out=reprobench.tar.gz preset=release tests=()
 while [ $# -gt 0 ]; do
   case $1 in
     --out) out=$2 ;;
     --preset) preset=$2 ;;
-    *) echo "usage: ci/bundle.sh [--out FILE.tar.gz] [--preset PRESET]" >&2; exit 2 ;;
+    --tests)
+      [ $# -ge 3 ] || { echo "bundle: --tests names two programs" >&2; exit 2; }
+      tests=("$2" "$3" "$(dirname "$3")/reprobench-worker")
+      shift
+      ;;
+    *) sed -n 's/^#   ci.bundle/usage: ci\/bundle/p' "$0" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -29,6 +34,8 @@ cmake --build --preset "$preset" --target reprobench reprobench-shepherd >/dev/n
 build=build-$preset
 [ "$preset" = release ] && build=build
 cp "$build"/bin/reprobench "$build"/bin/reprobench-shepherd "$root/bin"
+# The tests that ci/first_gpu.sh runs on a card, as no machine without a network has Catch2, and the worker built beside them.
+if [ ${#tests[@]} -gt 0 ]; then cp "${tests[@]}" "$root/bin"; fi
 strip "$root"/bin/*
 
 # The C library and its loader are the target's: older programs run on newer ones, and mixing them runs nowhere.

@@ -63,7 +63,8 @@ field() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.loa
 loaded=$(field "$work/describe.json" '[c["loaded"] for c in v["fingerprint"]["components"] if c["name"] in ("cuda", "cudnn", "nccl")]')
 [ "$loaded" = "['13.0', '9.19.0', '2.28.9']" ] || fail "it loaded CUDA, cuDNN and NCCL $loaded"
 if [ "$(field "$work/describe.json" 'v["gpus"]')" != "[]" ]; then
-  "build-ci/worker-$stack/bin/backend_test" "[gpu]"
+  "build-ci/worker-$stack/bin/backend_test" "[gpu]~[nccl]"
+  "build-ci/worker-$stack/bin/backend_test" "[nccl]"
   echo "cuda worker: a GPU is here; ci/gpu.sh goes on"
   exit 0
 fi

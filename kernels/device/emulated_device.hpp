@@ -1,4 +1,5 @@
-// What tests of device code need: the emulated device, by way of the fake driver and the fake compiler.
+// What tests of device code need: the emulated device, by way of the fake driver and the fake compiler. Where
+// $REPROBENCH_TEST_CUDA and $REPROBENCH_TEST_NVRTC name a real driver and compiler, the same tests run on that GPU.
 #pragma once
 
 #include <optional>
@@ -19,6 +20,9 @@ class EmulatedDevice {
 
   DeviceContext& context() { return *context_; }
   DeviceKernels& kernels() { return *kernels_; }
+
+  // False on a real GPU, which follows no script: what a test says of clocks and sizes then does not hold.
+  static bool is_emulated();
 
   // Changes the script while the device is in use.
   static void script(const std::string& words);

@@ -162,7 +162,7 @@ TEST_CASE("a collective of one rank multiplies by two", "[.gpu]") {
   CHECK(at::equal(doubled_by_collective(values), values.mul(2)));
 }
 
-TEST_CASE("unified memory holds what the GPU wrote", "[.gpu]") {
+TEST_CASE("unified memory holds what the GPU wrote", "[.gpu][managed]") {
   const auto gpu = first_gpu();
   at::Tensor values = unified_tensor(1000);
   values.fill_(3);

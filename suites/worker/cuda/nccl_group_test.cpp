@@ -1,4 +1,5 @@
-// The group over NCCL: without a GPU it says so before NCCL is asked; with one, every collective of one rank.
+// The group over NCCL: without a GPU it says so before NCCL is asked; with one, every collective of one rank. NCCL reads its
+// environment once a process, so [nccl] runs by itself: after another use of NCCL its log stays empty, as on an H200.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
@@ -55,7 +56,7 @@ void carry_out(std::string_view name, ProcessGroup& group, const at::Tensor& inp
   group.shift(input, output);
 }
 
-TEST_CASE("one rank on a GPU does every collective over NCCL, timed by the device", "[.gpu]") {
+TEST_CASE("one rank on a GPU does every collective over NCCL, timed by the device", "[.gpu][nccl]") {
   const auto gpu = first_gpu();
   const TemporaryFolder attempt;
   std::filesystem::create_directory(attempt.path() / "rank-0");
@@ -86,7 +87,7 @@ TEST_CASE("one rank on a GPU does every collective over NCCL, timed by the devic
   group.barrier();  // nothing was queued, so the communicator is as good as before
 }
 
-TEST_CASE("a meeting to which the other rank does not come ends in time, and names it", "[.gpu]") {
+TEST_CASE("a meeting to which the other rank does not come ends in time, and names it", "[.gpu][nccl]") {
   const auto gpu = first_gpu();
   const TemporaryFolder attempt;
   std::filesystem::create_directory(attempt.path() / "rank-0");
