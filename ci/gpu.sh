@@ -159,6 +159,13 @@ look_at_host() {
   fi
 }
 
+# Where a driver is mounted that neither the loader's cache nor LD_LIBRARY_PATH finds. `reprobench` names it to its workers.
+if ! { /sbin/ldconfig -p 2>/dev/null || true; } | grep 'libcuda\.so\.1 .*x86-64' >/dev/null; then
+  for folder in /usr/local/nvidia/lib64 /usr/lib/wsl/lib; do
+    if [ -e "$folder/libcuda.so.1" ]; then export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$folder; fi
+  done
+fi
+
 if [ -z "$reprobench" ] && [ -x bin/reprobench ]; then
   reprobench=bin/reprobench
 elif [ -z "$reprobench" ]; then
