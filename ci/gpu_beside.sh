@@ -48,9 +48,9 @@ measure() {
   without "$name" "ended with $ended within $left s: $({ grep -v ': ended with [0-9]* by `' "$out/$name.log" || true; } | tail -n 1)"
 }
 
-worker=$(find "$stacks" -path "*/$stack-*/workers/*/reprobench-worker" -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1 | cut -d ' ' -f 2-)
+worker=$({ find "$stacks" -path "*/$stack-*/workers/*/reprobench-worker" -printf '%T@ %p\n' 2>/dev/null || true; } | sort -n | tail -n 1 | cut -d ' ' -f 2-)
 device=''
-[ -z "$worker" ] || device=$("$worker" describe 2>/dev/null | grep -o '"sm_[0-9]*"' | head -n 1 | tr -d '"') || true
+[ -z "$worker" ] || device=$(timeout --kill-after=2 60 "$worker" describe 2>/dev/null | grep -o '"sm_[0-9]*"' | head -n 1 | tr -d '"') || true
 if [ -z "$device" ]; then
   why="the worker of $stack sees no GPU"
   [ -n "$worker" ] || why="no worker of $stack is installed"

@@ -150,6 +150,12 @@ exclude: [{where: "workload != mlp"}]
 YAML
 ends 0 "on the CPU alone" ci/gpu.sh --reprobench "$reprobench" --stack "$stack" --matrix "$work/cpu.yaml" --budget 120 --out "$work/gpu"
 [ -s "$work/gpu/gpu.md" ] || fail "gpu.sh leaves no page"
+# What the jobs of ci/examples take from there.
+taken=$(grep -ohE 'gpu-run/[a-z./]+' ci/examples/*-gpu.yml | sort -u)
+[ "$(wc -l <<<"$taken")" -ge 3 ] || fail "the examples of GPU jobs take $taken"
+for path in $taken; do
+  [ -s "$work/gpu/${path#gpu-run/}" ] || fail "an example of a GPU job takes $path, which gpu.sh does not leave"
+done
 [ "$(wc -l <"$work/gpu/telemetry_cost.txt")" -eq 1 ] || fail "gpu_beside.sh does not say why it measured nothing"
 [ -e /dev/nvidiactl ] || ends 4 "no cell of matrix/gpu.yaml finds its GPU" ci/gpu.sh --reprobench "$reprobench" --out "$work/none"
 took "gpu.sh, gpu_beside.sh"

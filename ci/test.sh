@@ -36,6 +36,7 @@ together
   echo "test: the Python package safetensors could not be installed" >&2
 export PYTHONPATH=$PWD/build-ci/python
 beside "reports" env PYTHONDONTWRITEBYTECODE=1 "$step_python" -m unittest discover -s reports/tests
+beside "a GPU runner's job, played" ci/gpu_test.sh
 beside "failures can be read" ci/steps_test.sh build-ci
 beside "documents against their schemas" ci/validate_documents.sh build-ci/bin/reprobench
 beside "kernels for every architecture" ci/kernel_test.sh build-ci

@@ -1,8 +1,8 @@
 #include "matrix/exec/attempt_environment.hpp"
 
+#include "matrix/exec/driver_path.hpp"
 #include "matrix/exec/gpu/gpu_pool.hpp"
 #include "matrix/host/cpu_limits.hpp"
-#include "matrix/host/driver_folder.hpp"
 
 namespace reprobench {
 
@@ -22,10 +22,7 @@ std::map<std::string, std::string> attempt_environment(const CellRequest& reques
   if (!gpus.empty()) {
     environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID";
     environment["CUDA_VISIBLE_DEVICES"] = visible_devices(gpus);
-    if (const std::string driver = driver_folder(); !driver.empty()) {
-      std::string& path = environment["LD_LIBRARY_PATH"];
-      path += (path.empty() ? "" : ":") + driver;
-    }
+    add_driver_path(environment);
   }
   return environment;
 }

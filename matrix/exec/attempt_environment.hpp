@@ -1,7 +1,8 @@
 // The complete environment of one attempt, built from empty: nothing of the user's shell reaches a worker, so it cannot
 // differ between two runs, and no secret ends up in a record. Two things have to: the folder of the CUDA driver, where
-// the shell's LD_LIBRARY_PATH is what finds it; without it NVML would see a GPU that no worker can use. And what makes
-// this host stand for another class of CPU, where somebody asked for that by name (matrix/host/cpu_limits.hpp).
+// the shell's LD_LIBRARY_PATH is what finds it (exec/driver_path.hpp); without it NVML would see a GPU that no worker
+// can use. And what makes this host stand for another class of CPU, where somebody asked for that by name
+// (matrix/host/cpu_limits.hpp).
 #pragma once
 
 #include <filesystem>

@@ -10,8 +10,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "matrix/base/contract_error.hpp"
 #include "matrix/base/json_parse.hpp"
 #include "matrix/contract/document/text_writer.hpp"
+#include "matrix/exec/driver_path.hpp"
 #include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/kept_predictions.hpp"
 #include "matrix/exec/subprocess.hpp"
@@ -93,6 +95,7 @@ std::vector<AttemptMemory> asked_now(const nlohmann::json& questions, const Work
   options.command.insert(options.command.end(), {"predict", file.path().string()});
   options.environment = helper_environment();
   for (const auto& [name, value] : worker.environment) (*options.environment)[name] = value;
+  add_driver_path(*options.environment);
   options.timeout = kTimeout;
   options.capture_bytes = kMostBytes;
   const SubprocessResult result = run_subprocess(options);

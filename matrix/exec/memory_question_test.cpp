@@ -2,6 +2,7 @@
 #include "matrix/exec/memory_question.hpp"
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -74,6 +75,31 @@ TEST_CASE("a worker's answers are taken in the order of the questions", "[exec]"
   CHECK(needs[0].parameter_bytes == 11);
   CHECK(needs[1].parameter_bytes == 22);
   CHECK(needs[1].is_predicted());
+}
+
+TEST_CASE("a worker that is asked finds the driver as one that trains does, and nothing else of the shell's path",
+          "[exec]") {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("reprobench-asked-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  std::ofstream(folder / "libcuda.so.1") << "\x7f"
+                                            "ELF\x02";
+  const char* before = std::getenv("LD_LIBRARY_PATH");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("LD_LIBRARY_PATH", ("/nowhere:" + folder.string()).c_str(), 1);
+  WorkerCommand worker;
+  worker.command = {"/bin/sh", "-c", "printf '%s' \"$LD_LIBRARY_PATH\" >\"$SEEN\"; exit 1", "sh"};
+  worker.environment = {{"SEEN", (folder / "seen").string()}, {"LD_LIBRARY_PATH", "/stack/lib"}};
+  predicted_needs({planned(20, 0).cell.request}, worker);
+  if (before == nullptr) {
+    unsetenv("LD_LIBRARY_PATH");
+  } else {
+    setenv("LD_LIBRARY_PATH", kept.c_str(), 1);
+  }
+  std::string seen;
+  std::getline(std::ifstream(folder / "seen"), seen);
+  CHECK(seen == "/stack/lib:" + folder.string());
+  fs::remove_all(folder);
 }
 
 // A plan of 100,000 cells may have as many questions; white space stands for what each answer takes.

@@ -51,9 +51,14 @@ TEST_CASE("cores are those this process may use", "[host]") {
 TEST_CASE("the driver's folder is the first of LD_LIBRARY_PATH that holds libcuda", "[host]") {
   namespace fs = std::filesystem;
   const fs::path root = fs::temp_directory_path() / ("reprobench-driver-" + std::to_string(getpid()));
-  for (const char* name : {"empty", "first", "second"}) fs::create_directories(root / name);
-  std::ofstream(root / "first/libcuda.so.1").put('x');
-  std::ofstream(root / "second/libcuda.so.1").put('x');
+  for (const char* name : {"empty", "first", "second", "of_32_bits", "damaged"}) fs::create_directories(root / name);
+  std::ofstream(root / "first/libcuda.so.1") << "\x7f"
+                                                "ELF\x02";
+  std::ofstream(root / "second/libcuda.so.1") << "\x7f"
+                                                 "ELF\x02";
+  std::ofstream(root / "of_32_bits/libcuda.so.1") << "\x7f"
+                                                     "ELF\x01";
+  std::ofstream(root / "damaged/libcuda.so.1").put('x');
   const std::string before = std::getenv("LD_LIBRARY_PATH") == nullptr ? "" : std::getenv("LD_LIBRARY_PATH");
   const auto found = [&](const std::string& path) {
     setenv("LD_LIBRARY_PATH", path.c_str(), 1);
@@ -63,6 +68,7 @@ TEST_CASE("the driver's folder is the first of LD_LIBRARY_PATH that holds libcud
   CHECK(found(in + "empty:" + in + "first:" + in + "second") == in + "first");
   CHECK(found(in + "second:" + in + "first") == in + "second");
   CHECK(found(in + "no_such:" + in + "second") == in + "second");
+  CHECK(found(in + "of_32_bits:" + in + "damaged:" + in + "second") == in + "second");
   CHECK(found(in + "empty").empty());
   CHECK(found("").empty());
   const fs::path here = fs::current_path();
@@ -77,6 +83,13 @@ TEST_CASE("the driver's folder is the first of LD_LIBRARY_PATH that holds libcud
   CHECK(driver_folder().empty());
   if (!before.empty()) setenv("LD_LIBRARY_PATH", before.c_str(), 1);
   fs::remove_all(root);
+}
+
+TEST_CASE("a library of this host is a file that begins as its own do", "[host]") {
+  CHECK(is_library_of_host("/proc/self/exe"));
+  CHECK_FALSE(is_library_of_host("/proc/self/maps"));
+  CHECK_FALSE(is_library_of_host("/proc/self"));
+  CHECK_FALSE(is_library_of_host("/no/such/file"));
 }
 
 TEST_CASE("signals stay with the threads that were there before", "[host]") {

@@ -16,6 +16,7 @@
 #include "matrix/base/json_parse.hpp"
 #include "matrix/base/regular_file.hpp"
 #include "matrix/contract/version.hpp"
+#include "matrix/exec/driver_path.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/lock_file.hpp"
 #include "matrix/provision/sha256.hpp"
@@ -318,6 +319,7 @@ Capability StackStore::describe(const InstalledStack& stack) const {
   }
   std::map<std::string, std::string> variables = environment(stack);
   variables.emplace("PATH", "/usr/bin:/bin");
+  add_driver_path(variables);
   SubprocessOptions options;
   options.command = {stack.worker.string(), "describe"};
   options.environment = variables;

@@ -61,7 +61,8 @@ class StackStore {
   // same stack. Throws ProvisionError, and SpecError for a damaged lock.
   InstalledStack install(const StackSpec& spec, bool with_gpu, const ProgressSink& progress);
 
-  // Asks the installed worker what it really loaded. Throws ProvisionError.
+  // Asks the installed worker what it really loaded; it finds the CUDA driver as in an attempt (exec/driver_path.hpp).
+  // Throws ProvisionError.
   Capability describe(const InstalledStack& stack) const;
 
   // What it said of itself when it was built; nothing if no worker is built for the present sources.

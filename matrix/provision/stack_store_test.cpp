@@ -48,7 +48,8 @@ class SmallStack {
   }
 
   void write_worker(const std::string& statement) const {
-    write_file(source_root() / "suites/worker/main.cpp", "#include <cstdio>\nint main() { " + statement + " }\n");
+    write_file(source_root() / "suites/worker/main.cpp",
+               "#include <cstdio>\n#include <cstdlib>\nint main() { " + statement + " }\n");
   }
   std::filesystem::path home() const { return folder_.path() / "home"; }
   std::filesystem::path source_root() const { return folder_.path() / "source"; }
@@ -166,6 +167,32 @@ TEST_CASE("a worker that is built is found and used without any compiler", "[pro
   CHECK(store.describe(store.find(small.spec())).torch_version == "9.9.9");
   CHECK(store.install(small.spec(), false, kNoProgress).worker == built.worker);
   CHECK_FALSE(std::filesystem::exists(folder.path() / "c++.started"));
+}
+
+TEST_CASE("a worker that describes itself is told of the driver that only LD_LIBRARY_PATH finds",
+          "[provision][process]") {
+  const SmallStack small;
+  const TemporaryFolder driver;
+  Capability capability;
+  capability.torch_version = "PATH";
+  const std::string text = to_json(capability).dump();
+  const std::size_t place = text.find("PATH");
+  small.write_worker(
+      fmt::format("const char* path = std::getenv(\"LD_LIBRARY_PATH\"); std::printf(\"%s%s%s\", "
+                  "R\"json({})json\", path ? path : \"none\", R\"json({})json\");",
+                  text.substr(0, place), text.substr(place + 4)));
+  const ScopedVariable path("LD_LIBRARY_PATH", "/nowhere:" + driver.path().string());
+  StackStore store = small.store();
+  const InstalledStack stack = store.install(small.spec(), false, kNoProgress);
+  CHECK(store.describe(stack).torch_version == "none");
+  write_file(driver.path() / "libcuda.so.1",
+             "\x7f"
+             "ELF\x02");
+  CHECK(store.describe(stack).torch_version == driver.path().string());
+  InstalledStack of_system = stack;
+  of_system.spec.source = StackSource::system;
+  of_system.spec.library_dirs = {"/stack/lib"};
+  CHECK(store.describe(of_system).torch_version == "/stack/lib:" + driver.path().string());
 }
 
 TEST_CASE("the sources of the worker are read once for all stacks", "[provision][process]") {

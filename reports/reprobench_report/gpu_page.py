@@ -62,6 +62,15 @@ def _judged(run: Run | None, rows: list[Row]) -> list[Row]:
     ]
 
 
+def _ended_early(folder: Path) -> list[str]:
+    """What ci/gpu.sh says of a job that did not come to its end."""
+    try:
+        why = " ".join((folder / "ended.txt").read_text("utf-8", errors="replace").split())
+    except OSError:
+        return []
+    return [f"**ENDED EARLY**: {text(why)}."]
+
+
 def _head(run: Run) -> list[str]:
     gpus = ", ".join(text(gpu["name"]) for gpu in run.plan["host"]["gpus"]) or "no GPU"
     stacks = ", ".join(text(name) for name in unique(cell["coordinates"]["stack"] for cell in run.cells))
@@ -84,7 +93,7 @@ def gpu_page(folder: Path) -> str:
     rows = _judged(run, (rows_of_run(run) if run else _without_run(why)) + rows_beside(folder, run))
     counts = Counter(row.word for row in rows)
     lines = ["# What the GPU gave, against the goals", ""]
-    lines += [part for line in _warnings(run, why) for part in (line, "")]
+    lines += [part for line in _ended_early(folder) + _warnings(run, why) for part in (line, "")]
     lines += _head(run) if run else []
     lines += [f"{len(rows)} rows: {', '.join(f'**{counts[word]}** {word}' for word in WORDS if counts[word])}.", ""]
     lines += [f"*{MET}* and *{MISSED}* are against the goal in the row. *{OPEN}*: the interval holds the goal. "

@@ -120,6 +120,12 @@ class Missing(unittest.TestCase):
         for metric, of in (pair for names in SUITE_CHECKS.values() for pair in names):
             self.assertIn(f"{metric} of {of}", rows)
 
+    def test_why_a_job_ended_early_stands_before_everything_else(self):
+        page = page_of(change=lambda folder: (folder / "ended.txt").write_text("no card\n| <b>here</b>\n", "utf-8"))
+        self.assertLess(page.index("**ENDED EARLY**: no card"), page.index("rows:"))
+        self.assertNotIn("<b>", page)
+        self.assertNotIn("ENDED EARLY", page_of())
+
     def test_what_gpu_sh_said_about_a_file_it_could_not_leave_is_the_reason(self):
         def lose(folder: Path) -> None:
             (folder / "cub_reduce.json").unlink()

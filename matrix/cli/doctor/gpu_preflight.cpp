@@ -306,7 +306,12 @@ Lines check_driver_library(const GpuSituation& s) {
   const auto found = of_name(s, "libcuda.so");
   if (found.empty()) {
     return {{fail, kName, "no libcuda.so.1 on the loader's path, though a driver is loaded",
-             "install the driver's user-space libraries, or pass them into the container"}};
+             "install the driver's user-space libraries, pass them into the container, or name their folder in "
+             "LD_LIBRARY_PATH"}};
+  }
+  if (!s.driver_load_problem.empty()) {
+    return {{fail, kName, fmt::format("{}: cannot be loaded: {}", paths_of(found), s.driver_load_problem),
+             "install the user-space libraries of the driver that is loaded"}};
   }
   const bool is_compat = found.front()->path.find("/compat/") != std::string::npos;
   if (found.size() == 1 && !is_compat) return {{ok, kName, found.front()->path, ""}};

@@ -37,6 +37,7 @@ struct GpuSituation {
   std::vector<CudaStack> stacks;
   std::optional<ContainerToolkit> toolkit;     // nothing: not installed
   std::vector<LoaderLibrary> libraries;        // libcuda and libcudart, without links to the same file
+  std::string driver_load_problem;             // why libcuda.so.1 cannot be loaded; empty: it can
   std::int64_t shm_bytes = -1;                 // size of /dev/shm; -1: there is none
   std::optional<std::string> visible_devices;  // $CUDA_VISIBLE_DEVICES
 };

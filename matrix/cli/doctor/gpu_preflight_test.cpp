@@ -214,6 +214,16 @@ TEST_CASE("doctor: a libcuda that shadows the driver's warns, and fails on a GPU
   CHECK(finding_of(&check_driver_library, s) == Finding::fail);
 }
 
+TEST_CASE("doctor: a libcuda that is there and that the loader refuses fails with the loader's words",
+          "[cli][doctor]") {
+  GpuSituation s = healthy();
+  s.driver_load_problem = "libcuda.so.1: file too short";
+  CHECK(finding_of(&check_driver_library, s) == Finding::fail);
+  CHECK(says(line_of(&check_driver_library, s), "libcuda.so.1: cannot be loaded: libcuda.so.1: file too short"));
+  s.libraries.clear();
+  CHECK(says(line_of(&check_driver_library, s), "no libcuda.so.1 on the loader's path"));
+}
+
 TEST_CASE("doctor: a CUDA runtime on the loader's path warns, two of one name fail", "[cli][doctor]") {
   GpuSituation s = healthy();
   s.libraries.push_back({"libcudart.so.12", "/usr/local/cuda-12.8/lib64/libcudart.so.12"});
@@ -332,6 +342,7 @@ const SaidOf kSituations[] = {
     {"nearly enough of it", [](GpuSituation& s) { s.shm_bytes = (1024 << 20) - 1; }},
     {"enough of it", [](GpuSituation& s) { s.shm_bytes = 1024 << 20; }},
     {"no libcuda", [](GpuSituation& s) { s.libraries.clear(); }},
+    {"a libcuda that cannot be loaded", [](GpuSituation& s) { s.driver_load_problem = "file too short"; }},
     {"two libcudas", [](GpuSituation& s) { add_library(s, "libcuda.so.1", "/opt/libcuda.so.1"); }},
     {"cuda-compat alone",
      [](GpuSituation& s) {

@@ -9,6 +9,8 @@
 #include <sys/statvfs.h>
 
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/host/driver_folder.hpp"
+#include "matrix/host/library_load.hpp"
 #include "matrix/plan/compat_rules.hpp"
 
 namespace reprobench {
@@ -17,8 +19,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kPatience{5};
+constexpr const char* kDriverLibrary = "libcuda.so.1";
 
-bool is_of_interest(const std::string& name) { return name == "libcuda.so.1" || name.rfind("libcudart.so.", 0) == 0; }
+bool is_of_interest(const std::string& name) { return name == kDriverLibrary || name.rfind("libcudart.so.", 0) == 0; }
 
 std::string output_of(std::vector<std::string> command) {
   SubprocessOptions options;
@@ -60,7 +63,8 @@ std::vector<LoaderLibrary> in_library_path() {
     for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, ignored)) {
       const std::string name = entry.path().filename().string();
       const bool is_soname = std::count(name.begin(), name.end(), '.') == 2;
-      if (is_of_interest(name) && is_soname) here.push_back({name, entry.path().string()});
+      if (!is_of_interest(name) || !is_soname || !is_library_of_host(entry.path())) continue;
+      here.push_back({name, entry.path().string()});
     }
     std::sort(here.begin(), here.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     found.insert(found.end(), here.begin(), here.end());
@@ -68,8 +72,10 @@ std::vector<LoaderLibrary> in_library_path() {
   return found;
 }
 
-std::vector<LoaderLibrary> loader_libraries() {
+// The driver's that was loaded first, wherever it was found; then all that the loader could find.
+std::vector<LoaderLibrary> loader_libraries(const std::string& loaded_driver) {
   std::vector<LoaderLibrary> found = in_library_path();
+  if (!loaded_driver.empty()) found.insert(found.begin(), {kDriverLibrary, loaded_driver});
   for (const char* program : {"/sbin/ldconfig", "/usr/sbin/ldconfig"}) {
     if (!fs::exists(program)) continue;
     const auto cached = cached_libraries(output_of({program, "-p"}));
@@ -136,7 +142,9 @@ GpuSituation probe_gpus(const Project& project, const GpuInventory& inventory) {
   situation.facts = project.facts();
   situation.stacks = cuda_stacks(project, situation.facts);
   situation.toolkit = container_toolkit();
-  situation.libraries = loader_libraries();
+  LibraryLoad driver = try_to_load(kDriverLibrary);
+  situation.libraries = loader_libraries(driver.path);
+  situation.driver_load_problem = std::move(driver.problem);
   situation.shm_bytes = dev_shm_bytes();
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES")) situation.visible_devices = visible;
   return situation;

@@ -3,6 +3,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/cli/verbs/verb_fixture.hpp"
+#include "matrix/host/library_load.hpp"
 
 namespace reprobench {
 namespace {
@@ -58,6 +59,11 @@ TEST_CASE("the container toolkit is the one on PATH", "[cli][doctor]") {
   CHECK(toolkit->version == "1.17.8");
 }
 
+// As much of a library as is looked at.
+const std::string kLibrary =
+    "\x7f"
+    "ELF\x02";
+
 std::vector<std::string> paths_below(const std::vector<LoaderLibrary>& libraries, const fs::path& folder) {
   std::vector<std::string> paths;
   for (const LoaderLibrary& library : libraries) {
@@ -72,15 +78,30 @@ TEST_CASE("libraries on LD_LIBRARY_PATH come folder by folder, each file once, b
   const SmallProject project;
   for (const char* name : {"a/libcuda.so.1", "a/libcudart.so.12", "a/libcudart.so.12.8.90", "a/libother.so.1",
                            "a/libcuda.so", "b/libcudart.so.11.0", "b/libcudart.so.13"}) {
-    written_file(project / name, "");
+    written_file(project / name, kLibrary);
   }
+  written_file(project / "32/libcuda.so.1",
+               "\x7f"
+               "ELF\x01");
+  written_file(project / "32/libcudart.so.12", "");
   fs::create_symlink(project / "a/libcuda.so.1", project / "b/libcuda.so.1");
   fs::create_symlink(project / "b/gone", project / "b/libcudart.so.9");
-  const Setting setting("LD_LIBRARY_PATH", (project / "b").string() + ":/no/such/folder:" + (project / "a").string());
+  const std::string in = (project / "").string();
+  const Setting setting("LD_LIBRARY_PATH", in + "32:" + in + "b:/no/such/folder:" + in + "a");
   const auto libraries = probe_gpus(project.project(), inventory_of("580.1")).libraries;
   CHECK(paths_below(libraries, project / "") == std::vector<std::string>{"libcuda.so.1 b/libcuda.so.1",
                                                                          "libcudart.so.13 b/libcudart.so.13",
                                                                          "libcudart.so.12 a/libcudart.so.12"});
+}
+
+TEST_CASE("whether the driver's library can be loaded is what the loader says", "[cli][doctor]") {
+  const SmallProject project;
+  const GpuSituation situation = probe_gpus(project.project(), inventory_of("580.1"));
+  const LibraryLoad driver = try_to_load("libcuda.so.1");
+  CHECK(situation.driver_load_problem == driver.problem);
+  if (driver.path.empty()) return;
+  REQUIRE_FALSE(situation.libraries.empty());
+  CHECK(situation.libraries.front().path == driver.path);
 }
 
 TEST_CASE("the shared memory is that of /dev/shm, and the visible devices those of the variable", "[cli][doctor]") {

@@ -463,7 +463,8 @@ TEST_CASE("a worker with a GPU is told of the driver that only LD_LIBRARY_PATH f
     return found == environment.end() ? std::string("unset") : found->second;
   };
   CHECK(path_of({GpuFacts{}}, {}) == "unset");
-  std::ofstream(folder.path / "libcuda.so.1").flush();
+  std::ofstream(folder.path / "libcuda.so.1") << "\x7f"
+                                                 "ELF\x02";
   CHECK(path_of({GpuFacts{}}, {}) == folder.path.string());
   CHECK(path_of({GpuFacts{}}, {{"LD_LIBRARY_PATH", "/stack/lib"}}) == "/stack/lib:" + folder.path.string());
   CHECK(path_of({}, {}) == "unset");

@@ -1,0 +1,18 @@
+// Whether the loader can load a library, and which file it takes.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace reprobench {
+
+struct LibraryLoad {
+  std::string path;     // empty: it cannot be loaded
+  std::string problem;  // why it cannot
+};
+
+// By dlopen in a child process, because a driver's library does things when it is loaded and may never come back. All
+// that the loader looks at counts: LD_LIBRARY_PATH as it was when this process began, its cache, its default folders.
+LibraryLoad try_to_load(const std::string& name, std::chrono::milliseconds patience = std::chrono::seconds{10});
+
+}  // namespace reprobench
