@@ -1,18 +1,21 @@
 #include "suites/worker/attempt.hpp"
 
-#include <algorithm>
+#include <exception>
 #include <fstream>
-#include <new>
+#include <utility>
 
-#include "kernels/device/device_error.hpp"
-#include "matrix/contract/version.hpp"
-#include "suites/worker/cuda_backend.hpp"
+#include <nlohmann/json.hpp>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/contract/result.hpp"
+#include "suites/worker/last_words.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/process_facts.hpp"
 #include "suites/worker/result_file.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
 #include "suites/worker/train_loop.hpp"
+#include "suites/worker/worker_failure.hpp"
 
 namespace reprobench {
 namespace {
@@ -33,12 +36,6 @@ std::string text_field(const json& document, const char* key) {
   return document.is_object() && found != document.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-std::string one_line(std::string text) {
-  // LibTorch appends a stack trace of the worker after the first line; it differs between runs and explains nothing.
-  text.erase(std::min(text.find('\n'), text.size()));
-  return text;
-}
-
 void run_workload(const std::filesystem::path& request_path, const std::filesystem::path& data_folder,
                   CellResult& result) {
   const json document = read_json(request_path);
@@ -55,29 +52,8 @@ void run_workload(const std::filesystem::path& request_path, const std::filesyst
   }
 }
 
-}  // namespace
-
-bool run_attempt(const std::filesystem::path& request_path, const std::filesystem::path& data_folder) {
-  CellResult result;
-  const auto fail = [&](const std::string& cause, const std::string& detail) {
-    result.failure = WorkerFailure{cause, one_line(detail), result.steps_completed};
-  };
-  try {
-    run_workload(request_path, data_folder, result);
-  } catch (const RunFailure& failure) {
-    fail(failure.cause(), failure.what());
-    result.failure->waited_for = failure.waited_for();
-    result.failure->calls_differ = failure.calls_differ();
-  } catch (const ContractError& error) {
-    fail("bad_request", error.what());
-  } catch (const DeviceError& error) {
-    fail(error.code() == DeviceErrorCode::out_of_memory ? "cuda_oom" : std::string(word(error.code())), error.what());
-  } catch (const std::bad_alloc&) {
-    fail("host_oom", "memory ran out");
-  } catch (const std::exception& error) {
-    const std::string cause = cuda_failure_cause(error.what());
-    fail(cause.empty() ? "exception" : cause, error.what());
-  }
+// What a result says however the attempt ended.
+void write_ended(const std::filesystem::path& path, CellResult& result) {
   if (result.peak_rss_bytes == 0) {  // a training noted it when its steps were over
     const ResidentMemory peak = peak_resident_memory();
     result.peak_rss_bytes = peak.all_bytes;
@@ -87,7 +63,21 @@ bool run_attempt(const std::filesystem::path& request_path, const std::filesyste
   fingerprint.device_name = result.fingerprint.device_name;
   fingerprint.device = result.fingerprint.device;
   result.fingerprint = std::move(fingerprint);
-  write_result(request_path.parent_path() / "result.json", result);
+  write_result(path, result);
+}
+
+}  // namespace
+
+bool run_attempt(const std::filesystem::path& request_path, const std::filesystem::path& data_folder) {
+  CellResult result;
+  const std::filesystem::path path = request_path.parent_path() / "result.json";
+  try {
+    const LastWords last_words(result, [&] { write_ended(path, result); });
+    run_workload(request_path, data_folder, result);
+  } catch (...) {
+    result.failure = failure_of(std::current_exception(), result.steps_completed);
+  }
+  write_ended(path, result);
   return !result.failure.has_value();
 }
 

@@ -19,13 +19,13 @@
 #include "matrix/contract/knob.hpp"
 #include "suites/worker/attempt.hpp"
 #include "suites/worker/describe.hpp"
+#include "suites/worker/last_words.hpp"
 #include "suites/worker/memory_need.hpp"
 #include "suites/worker/telemetry_cost.hpp"
 #include "suites/worker/train_loop.hpp"
 
 namespace {
 
-constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 constexpr int kNoResult = 3;
 
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
     // end of this process. Seen in 2 of 100 trials of ci/rank_faults.sh.
     std::signal(SIGPIPE, SIG_IGN);
     if (verb == "run" && argc == 5 && std::string_view(argv[3]) == "--data") {
-      return reprobench::run_attempt(argv[2], argv[4]) ? 0 : kFailed;
+      return reprobench::run_attempt(argv[2], argv[4]) ? 0 : reprobench::kFailedExit;
     }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "reprobench-worker: %s\n", error.what());

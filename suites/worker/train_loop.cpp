@@ -21,6 +21,7 @@
 #include "suites/worker/state/weight_change.hpp"
 #include "suites/worker/training_step.hpp"
 #include "suites/worker/weights/own_weights.hpp"
+#include "suites/worker/worker_failure.hpp"
 
 namespace reprobench {
 namespace {
@@ -238,6 +239,8 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
     if (request.weight_change && !own_weights) result.weight_change_rel = weight_change_rel(model, preset, seed, state);
     if (measures_gemm_peak(request)) measure_gemm_peak(run, folder, seed);
   } catch (...) {
+    // Before anything is destroyed: after a fault of the GPU that may end the process (last_words.hpp).
+    result.failure = failure_of(std::current_exception(), result.steps_completed);
     if (result.peak_rss_bytes == 0) note_peak_memory(*device, result);
     close_record(recorder, state, ranks ? &*ranks : nullptr, trace, result);
     throw;

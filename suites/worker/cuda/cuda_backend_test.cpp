@@ -2,6 +2,8 @@
 // own libraries say which devices they have kernels for, and the settings of a GPU are taken.
 #include "suites/worker/cuda_backend.hpp"
 
+#include <cstring>
+
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/equal.h>
@@ -12,13 +14,16 @@
 #include <cuda_runtime_api.h>
 
 #include "ci/catch.hpp"
+#include "models/initial_values.hpp"
 #include "suites/worker/cuda/cuda_failure.hpp"
 #include "suites/worker/cuda/cuda_probe.hpp"
 #include "suites/worker/cuda/unified_blocks.hpp"
 #include "suites/worker/cuda/unified_memory.hpp"
 #include "suites/worker/knobs/knobs.hpp"
 #include "suites/worker/probes/library_algorithm.hpp"
+#include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/run_failure.hpp"
+#include "suites/worker/temporary_folder.hpp"
 
 namespace reprobench {
 namespace {
@@ -126,6 +131,23 @@ TEST_CASE("a tensor's digest and sketch on the GPU are those of its copy on the 
   }
   const at::Tensor transposed = at::randn({30, 50}).t();
   CHECK(gpu->digest(transposed.to(gpu->where())) == cpu->digest(transposed));
+}
+
+TEST_CASE("random numbers that the GPU draws for a probe are the host's, bit for bit", "[.gpu]") {
+  const auto gpu = first_gpu();
+  const TemporaryFolder folder;
+  const CellRequest request;
+  CellResult result;
+  TraceWriter trace(folder.path() / "trace.jsonl");
+  const ProbeRun run(request, folder.path(), /*seed=*/7, *gpu, trace, result);
+  for (const std::int64_t count : {1000, 3'000'001}) {  // few on the host, many on the device
+    CAPTURE(count);
+    const at::Tensor drawn = run.random_normal("a", {count});
+    CHECK(drawn.is_cuda());
+    const at::Tensor here = drawn.to(at::kCPU);
+    const std::vector<float> expected = initial_values(7, "a", static_cast<std::size_t>(count), 1);
+    CHECK(std::memcmp(here.data_ptr(), expected.data(), expected.size() * sizeof(float)) == 0);
+  }
 }
 
 TEST_CASE("the kernels of a product and a convolution are seen by name, copies are not", "[.gpu]") {

@@ -9,6 +9,7 @@
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/stack_probe.hpp"
+#include "suites/worker/worker_failure.hpp"
 
 namespace reprobench {
 namespace {
@@ -123,6 +124,7 @@ void run_probe(const CellRequest& request, const std::filesystem::path& folder, 
     trace.add(to_json(TensorsRecord{0, true, {}}));
     result.chain = chain_of(result);
   } catch (...) {
+    result.failure = failure_of(std::current_exception(), result.steps_completed);  // before the device is closed
     close();
     throw;
   }

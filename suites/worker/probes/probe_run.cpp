@@ -6,9 +6,11 @@
 #include <memory>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
 
+#include "kernels/philox/philox_device.hpp"
 #include "matrix/base/number.hpp"
 #include "matrix/contract/probe.hpp"
 #include "models/initial_values.hpp"
@@ -26,12 +28,24 @@ constexpr double kShortestSampleNs = 2e6;
 constexpr std::int64_t kMostCallsPerSample = 1'000'000;
 constexpr std::int64_t kSlowdownOfPlantedFault = 10;
 
+// One host thread draws about two million bell-shaped numbers a second, and a kernel may have to be compiled first.
+constexpr std::int64_t kFewestDrawnOnDevice = 1 << 20;
+
 // Why an algorithm is not known where nothing looked.
 constexpr const char* kTimedOnly = "it was timed and not watched";
 constexpr const char* kNotYetWatched = "the probe ended before it was watched";
 
 at::Tensor tensor_of(const std::vector<float>& values, const std::vector<std::int64_t>& shape, at::Device device) {
   return at::from_blob(const_cast<float*>(values.data()), shape, at::kFloat).clone().to(device);
+}
+
+// initial_values() of scale 1, bit for bit, where they are needed: in the queue that all work goes to.
+at::Tensor drawn_on(ComputeDevice& device, DeviceKernels& kernels, PhiloxStream sequence,
+                    const std::vector<std::int64_t>& shape) {
+  const at::Tensor values = at::empty(shape, at::TensorOptions(device.where()).dtype(at::kFloat));
+  fill_bell(kernels, sequence, /*scale=*/1, /*mean=*/0, DevicePointer<float>::of(values.data_ptr()),
+            static_cast<std::uint64_t>(values.numel()), device.stream());
+  return values;
 }
 
 std::string dtype_of(const Labels& labels) {
@@ -123,6 +137,10 @@ c10::Device ProbeRun::device() const { return device_.where(); }
 at::Tensor ProbeRun::random_normal(const std::string& name, const std::vector<std::int64_t>& shape) const {
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) count *= extent;
+  DeviceKernels* const kernels = device_.kernels();
+  if (kernels != nullptr && count >= kFewestDrawnOnDevice) {
+    return drawn_on(device_, *kernels, {seed_, tensor_id(name), 0}, shape);
+  }
   return tensor_of(initial_values(seed_, name, static_cast<std::size_t>(count), 1.0f), shape, device());
 }
 
