@@ -1,5 +1,6 @@
 // Probes in a plan: data sheets, thresholds by operation, and the shipped matrix of the device suites.
 #include <filesystem>
+#include <set>
 
 #include "ci/catch.hpp"
 #include "matrix/plan/plan_fixture.hpp"
@@ -32,7 +33,6 @@ const PlannedCell& cell_of(const std::vector<PlannedCell>& cells, const std::str
   throw std::runtime_error("no cell " + slug);
 }
 
-constexpr const char* kComputeOnHopper = "device_compute-torch-2.9.0-cu128-sm_90";
 constexpr const char* kMemoryOnHopper = "device_memory-torch-2.9.0-cu128-sm_90";
 
 }  // namespace
@@ -63,20 +63,41 @@ TEST_CASE("a probe's cell carries the data sheet of the host's GPU, and its id d
   CHECK(known.cell.request.cell_id == cell_of(unheard_of, kMemoryOnHopper).cell.request.cell_id);
 }
 
-// No card was seen to reach them; tensor cores that are not used at all are another matter, and cost a factor of ten.
-TEST_CASE("shares of a data sheet that no card has shown here decide nothing yet", "[plan]") {
-  const auto cells = device_plan(gpu_host("NVIDIA H100 80GB HBM3", "9.0", "570.124.06"));
-  int shares = 0;
-  for (const char* slug : {kMemoryOnHopper, kComputeOnHopper}) {
-    for (const CellThreshold& threshold : cell_of(cells, slug).cell.thresholds) {
-      const std::string operation = threshold.of.operation;
-      if (threshold.of.share_of != kDataSheetPeak || (operation != "triad" && operation != "gemm")) continue;
-      ++shares;
-      INFO(slug << " " << threshold.of.text());
-      CHECK(threshold.gate == Gate::record_only);
+// No card has been measured here, so no rate of one decides. Tensor cores that are not used at all are another matter.
+TEST_CASE("of a card only wrong results decide, and what no healthy card can miss", "[plan]") {
+  std::set<std::string> armed;
+  int recorded = 0;
+  for (const PlannedCell& planned : device_plan(gpu_host("NVIDIA H100 80GB HBM3", "9.0", "570.124.06"))) {
+    if (planned.cell.request.device != "sm_90") continue;
+    for (const CellThreshold& threshold : planned.cell.thresholds) {
+      recorded += threshold.gate == Gate::record_only ? 1 : 0;
+      if (threshold.gate != Gate::armed) continue;
+      armed.insert(threshold.metric + " " + threshold.of.text() + " " + threshold.bound.text);
     }
   }
-  CHECK(shares == 4);
+  CHECK(armed == std::set<std::string>{"device.wrong_results  max: 0", "device.capacity  min: 64MiB",
+                                       "device.latency matmul max: 10ms",
+                                       "device.flop_share tensor_core_matmul dtype=bf16 to peak min: 25%",
+                                       "device.flop_share tensor_core_matmul dtype=tf32 to peak min: 25%",
+                                       "device.stress_mismatches repeated_gemm max: 0"});
+  CHECK(recorded > 0);
+}
+
+// Half of an L4's TF32 rate is its fp32 cores': a share of the peak cannot tell them from tensor cores.
+TEST_CASE("where a share of peak is armed, fp32 cores alone stay well below it by the data sheet", "[plan]") {
+  const CompatFacts known = facts();
+  const auto without_tensor_cores = [&](const char* gpu, const char* dtype) {
+    const auto& rates = known.find_peaks(gpu)->tflop_per_s;
+    return rates.at("fp32") / rates.at(dtype);
+  };
+  for (const char* dtype : {"bf16", "tf32"}) {
+    for (const char* gpu :
+         {"NVIDIA A100-SXM4-80GB", "NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA H200", "NVIDIA B200"}) {
+      CHECK(without_tensor_cores(gpu, dtype) < 0.14);
+    }
+    CHECK(without_tensor_cores("NVIDIA L4", dtype) > 0.24);
+    CHECK(without_tensor_cores("NVIDIA A10", dtype) > 0.24);
+  }
 }
 
 TEST_CASE("a probe's cell comes back from a plan file with its data sheet and thresholds", "[plan]") {

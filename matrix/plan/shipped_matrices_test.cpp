@@ -84,6 +84,28 @@ TEST_CASE("speed, memory and communication are armed for the candidate and recor
   CHECK(armed["comm.latency_ratio"] == 3);  // on the CPU and two classes of GPU
 }
 
+TEST_CASE("a healthy card of any class can miss no armed bound of the gpu matrix on speed or memory", "[plan]") {
+  const std::set<std::string> all = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"};
+  const std::set<std::string> told_by_peak = {"sm_80", "sm_90", "sm_100"};
+  std::map<std::string, std::set<std::string>> armed;
+  for (const PlannedCell& planned : plan_of("gpu.yaml", cpu_host())) {
+    const std::string& device = planned.cell.request.device;
+    if (device == "cpu") continue;
+    for (const CellThreshold& threshold : planned.cell.thresholds) {
+      if (threshold.gate != Gate::armed || threshold.metric.starts_with("numerics.")) continue;
+      armed[threshold.metric + " " + threshold.of.text()].insert(device);
+    }
+  }
+  const std::map<std::string, std::set<std::string>> expected = {
+      {"device.wrong_results ", all},
+      {"device.stress_mismatches repeated_gemm", all},
+      {"device.capacity ", all},
+      {"device.latency matmul", all},
+      {"device.flop_share tensor_core_matmul dtype=bf16 to peak", told_by_peak},
+      {"device.flop_share tensor_core_matmul dtype=tf32 to peak", told_by_peak}};
+  CHECK(armed == expected);
+}
+
 TEST_CASE("required in the v2.9 matrix are the candidate's CPU cells", "[plan]") {
   for (const PlannedCell& planned : plan_of("v2.9.yaml", cpu_host())) {
     const CellRequest& request = planned.cell.request;

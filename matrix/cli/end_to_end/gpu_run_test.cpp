@@ -38,6 +38,9 @@ thresholds:
     - {gate: record_only}
   throughput.start_to_first_step:
     - {gate: record_only}
+  # As somebody would who has measured this class of card.
+  device.utilisation:
+    - {gate: armed, where: "device == sm_90"}
 )";
 
 // A host with this GPU, and a store.

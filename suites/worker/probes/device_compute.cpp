@@ -1,6 +1,7 @@
 // Products, convolutions and attention on random numbers, over dtypes and shapes: first against fp64, then timed.
 #include <array>
 #include <optional>
+#include <string_view>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/conv2d.h>
@@ -57,8 +58,7 @@ void measure_convolutions(ProbeRun& run) {
   const at::Tensor filters = run.random_normal("conv.filters", {channels, channels, 3, 3});
   const auto convolve = [](const at::Tensor& x, const at::Tensor& w) { return at::conv2d(x, w, {}, 1, 1); };
   const at::Tensor exact = reference(run, [&] { return convolve(input.to(at::kDouble), filters.to(at::kDouble)); });
-  const std::int64_t depth = channels * 9;
-  const double flop = 2.0 * static_cast<double>(images * side * side) * static_cast<double>(channels * depth);
+  const double flop = 2.0 * static_cast<double>(images * side * side) * static_cast<double>(channels * channels * 9);
   for (const ProductDtype& dtype : product_dtypes()) {
     if (dtype.type == at::kDouble) continue;  // it is the reference
     const Labels labels = {{"dtype", dtype.name}, {"shape", shape_text({images, channels, side, side})}};
@@ -69,9 +69,17 @@ void measure_convolutions(ProbeRun& run) {
     const Tf32Scope precision(dtype.tf32);
     const at::Tensor x = input.to(dtype.type);
     const at::Tensor w = filters.to(dtype.type);
-    const double bound = product_error_bound_rel(dtype.name, depth);
-    run.measure({"conv", labels, flop, [&] { return convolve(x, w); },
-                 [&](const at::Tensor& result) { return close_to(result, exact, bound); }, kShowsAlgorithm});
+    const auto bound_of = [&](std::string_view algorithm) {
+      return convolution_error_bound_rel(dtype.name, channels, algorithm);
+    };
+    Operation operation{"conv",
+                        labels,
+                        flop,
+                        [&] { return convolve(x, w); },
+                        [&](const at::Tensor& result) { return close_to(result, exact, bound_of("")); },
+                        kShowsAlgorithm};
+    operation.bound_of = bound_of;
+    run.measure(operation);
   }
 }
 

@@ -13,9 +13,20 @@
 namespace reprobench {
 
 // Of a product over `depth` terms whose operands were rounded to `dtype`: "fp64", "fp32", "tf32", "bf16", "fp16",
-// "fp8". The depth of a convolution is input channels x kernel height x kernel width. Throws std::invalid_argument for
-// another word.
+// "fp8". Throws std::invalid_argument for another word.
 double product_error_bound_rel(std::string_view dtype, std::int64_t depth);
+
+// Of a convolution with 3 x 3 filters that a library did by `algorithm` (library_algorithm.hpp). Direct sums are a
+// product over 9 terms a channel. In fp32 Winograd's are not: F(m x m, 3 x 3) adds up one product a channel at each
+// point of a transformed tile, and its output transform enlarges their errors. With transforms A, B and G the error of
+// random data grows by the gain
+//   mean over o of sum over i of A[o,i]^2 |B[i]|^2 |G[i]|^2 / 3,
+// 1.67 for m = 2, 10.8 for m = 4 and 20.6 for m = 6. So the error is about 0.30 gain sqrt(channels) 2^-24, for F(4 x 4)
+// 3.6 times that of direct sums, and the transforms' own roundings add about gain 2^-24. The bound is some three times
+// both, gain (sqrt(channels) + 3) 2^-24; convolution_bound_test.cpp emulates all three. cuDNN's tiles for 3 x 3 filters
+// are up to 4 x 4, NNPACK's 6 x 6. Whatever is not known to be one of these has the bound of the largest tiles, which
+// is a tenth of TF32's error at 256 channels. Other types than fp32 keep the bound of direct sums.
+double convolution_error_bound_rel(std::string_view dtype, std::int64_t channels, std::string_view algorithm);
 
 // Of attention: two products one after the other, over the width of a head and over the keys, whose errors add. Between
 // them stands a softmax, where the absolute error of a logit becomes the relative error of a weight; with operands of

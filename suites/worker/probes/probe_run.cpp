@@ -110,13 +110,28 @@ Correctness equal_to(const at::Tensor& result, const at::Tensor& expected) {
 
 Correctness close_to(const at::Tensor& result, const at::Tensor& exact, double bound_rel) {
   const at::Tensor wide = result.to(at::kDouble);
-  const double error_rel = wide.sub(exact).norm().div(exact.norm()).item<double>();
+  return within(wide.sub(exact).norm().div(exact.norm()).item<double>(), bound_rel);
+}
+
+Correctness within(double error_rel, double bound_rel) {
   Correctness correctness{error_rel <= bound_rel, "", error_rel, bound_rel};  // not so for NaN
   if (!correctness.right) {
     correctness.finding = "off by " + json_number(error_rel).dump() + " from fp64, relative L2; at most " +
                           json_number(bound_rel).dump() + " is rounding";
   }
   return correctness;
+}
+
+void hold_to_algorithm(const Operation& operation, ProbeMeasurement& measurement) {
+  if (!operation.bound_of || !measurement.error_rel) return;
+  const Correctness held = within(*measurement.error_rel, operation.bound_of(measurement.algorithm));
+  measurement.error_bound_rel = held.bound_rel;
+  if (held.right) return;
+  measurement.status = MeasurementStatus::wrong;
+  measurement.finding = held.finding;
+  measurement.samples.clear();
+  measurement.timed_from_ns.reset();
+  measurement.timed_to_ns.reset();
 }
 
 ProbeRun::ProbeRun(const CellRequest& request, std::filesystem::path folder, std::uint64_t seed, ComputeDevice& device,
@@ -227,6 +242,7 @@ void ProbeRun::watch(const Operation& operation) {
   });
   if (timed == result_.measurements.end() || timed->status == MeasurementStatus::unsupported) return;
   tell_algorithm(operation.work, *timed);
+  hold_to_algorithm(operation, *timed);
 }
 
 void ProbeRun::tell_algorithm(const std::function<at::Tensor()>& work, ProbeMeasurement& measurement) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "matrix/contract/request.hpp"
@@ -41,6 +42,9 @@ Correctness equal_to(const at::Tensor& result, const at::Tensor& expected);
 // Relative L2 distance of `result` to `exact` (fp64) within the bound.
 Correctness close_to(const at::Tensor& result, const at::Tensor& exact, double bound_rel);
 
+// That distance, once it is known.
+Correctness within(double error_rel, double bound_rel);
+
 // What a probe hands over to be checked and timed.
 struct Operation {
   std::string name;  // a row of contract/probe.cpp, which gives the unit
@@ -52,7 +56,14 @@ struct Operation {
   // The time of so many calls, in ns, where they are not all in the run's own queue; else empty.
   std::function<double(std::int64_t calls)> time = {};
   bool until_seen = false;  // a call is timed until the host has seen it done, by the host's clock
+  // What its error against fp64 may be by each algorithm. `check` is done before the algorithm is known and takes the
+  // bound of "", the widest; once it was told, the error has to keep its own.
+  std::function<double(std::string_view algorithm)> bound_of = {};
 };
+
+// Holds the error of what was done by `measurement.algorithm` to that algorithm's bound: beyond it the result is wrong,
+// and the samples are of nothing.
+void hold_to_algorithm(const Operation& operation, ProbeMeasurement& measurement);
 
 class ProbeRun {
  public:

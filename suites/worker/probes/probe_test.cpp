@@ -11,6 +11,7 @@
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/trace.hpp"
 #include "suites/worker/cpu_fixture.hpp"
+#include "suites/worker/probes/error_bound.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"
@@ -203,6 +204,50 @@ TEST_CASE("an algorithm is read from what ran, or why it is not known is said", 
   CHECK(by_library.kernels == heard);
   CHECK(by_library.algorithm == "gemm");
   CHECK(by_library.algorithm_unknown.empty());
+}
+
+// Done by `kernels` with this error; the bound is 2 of direct sums, 4 of Winograd and 8 of who knows what.
+ProbeMeasurement convolved_by(std::vector<std::string> kernels, double error_rel) {
+  const TemporaryFolder folder;
+  const CellRequest request = request_of("device_compute");
+  CellResult result;
+  ScriptedCpu device({std::move(kernels), ""});
+  TraceWriter trace(folder.path() / "trace.jsonl");
+  ProbeRun run(request, folder.path(), 1, device, trace, result);
+  const at::Tensor a = run.random_whole("a", 16);
+  Operation operation{"conv", {}, 1, [&] { return a.mul(2); }, {}, /*shows_algorithm=*/true};
+  operation.bound_of = [](std::string_view algorithm) {
+    return algorithm == "implicit_gemm" ? 2.0 : algorithm == "winograd" ? 4.0 : 8.0;
+  };
+  operation.check = [&](const at::Tensor&) { return within(error_rel, operation.bound_of("")); };
+  run.measure_then_watch([&] { run.measure(operation); });
+  return result.measurements.at(0);
+}
+
+TEST_CASE("an error is held to the bound of the algorithm that was seen, and to the widest where none was", "[probe]") {
+  const ProbeMeasurement tiled = convolved_by({"ampere_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1"}, 3);
+  CHECK(tiled.status == MeasurementStatus::measured);
+  CHECK(tiled.error_bound_rel == 4.0);
+  CHECK_FALSE(tiled.samples.empty());
+  CHECK(convolved_by({"some_new_kernel"}, 7).status == MeasurementStatus::measured);
+  CHECK(convolved_by({"some_new_kernel"}, 7).error_bound_rel == 8.0);
+  CHECK(convolved_by({"some_new_kernel"}, 9).status == MeasurementStatus::wrong);
+  const ProbeMeasurement direct = convolved_by({"ampere_scudnn_128x64_relu_small_nn_v1"}, 3);
+  CHECK(direct.algorithm == "implicit_gemm");
+  CHECK(direct.status == MeasurementStatus::wrong);
+  CHECK(direct.finding == "off by 3.0 from fp64, relative L2; at most 2.0 is rounding");
+  CHECK(direct.samples.empty());
+  CHECK_FALSE(direct.timed_from_ns.has_value());
+  CHECK_FALSE(direct.timed_to_ns.has_value());
+}
+
+TEST_CASE("convolutions on the CPU have the bound of what did them", "[probe]") {
+  for (const ProbeMeasurement& measurement : measurements_of(request_of("device_compute"))) {
+    if (measurement.operation != "conv" || measurement.status != MeasurementStatus::measured) continue;
+    CAPTURE(measurement.labels, measurement.algorithm);
+    CHECK(measurement.error_bound_rel ==
+          convolution_error_bound_rel(measurement.labels.at("dtype"), 16, measurement.algorithm));
+  }
 }
 
 TEST_CASE("what was timed and not watched says so", "[probe]") {
