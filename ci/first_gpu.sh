@@ -2,15 +2,19 @@
 # The first minutes on a machine with a GPU, in three calls that each fit a short loan: stages with a limit each, ordered by what would be
 # missed most. A stage that fails or is cut off stops no later one, and what came before is packed already.
 #
-#   ci/first_gpu.sh a|b|c --out FOLDER [--python PYTHON] [--seconds N] [--work FOLDER]
+#   ci/first_gpu.sh a|b|c --out FOLDER [--python PYTHON] [--seconds N] [--limit N] [--work FOLDER]
 #
 #   a  facts, our kernels on the card, the worker's tests for a GPU, smoke, the negative control, determinism beside the CPU's cells
-#   b  throughput and memory, the card's own suites, what recording costs, CUB's sum, the same step in Python
-#   c  compute-sanitizer on two steps, profiles of our kernels, the call's red cells once more
+#   b  NCCL of one rank, the same runs again, throughput and memory
+#   c  the same step in Python, managed memory, the checker of memory accesses, the card's own suites, what recording costs, CUB's sum,
+#      every model three times
 #
-# FOLDER gets stages.txt (a line a stage: name, exit code, seconds) and results.tar.gz, packed again after each stage, in parts of 15 MB.
-# The same call with the same --work goes on behind the last stage that ended. PYTHON has the torch that is judged. Run in a bundle
-# (ci/bundle.sh --tests BUILD WORKER_BUILD) it needs no network and no package manager. Exit code 0 if all stages passed.
+# --seconds is what the call may take, --limit what each stage may at most. FOLDER gets stages.txt (a line a stage: call, name, exit code,
+# seconds), results.tar.gz in parts of 15 MB, packed again after each stage, and worker.tar.gz, which saves the next call its build when
+# it lies beside bin/. The same call with the same --work goes on behind the last stage that ended. PYTHON has the torch that is judged.
+#
+# In a bundle (ci/bundle.sh --tests KERNELS_TEST BACKEND_TEST) it needs no network and no package manager. Exit code 0 if every stage
+# passed and was packed.
 # shellcheck disable=SC2317  # stages are called by name
 set -euo pipefail
 script=$(realpath "$0")
@@ -22,13 +26,14 @@ usage() {
   exit 2
 }
 [ $# -ge 1 ] || usage
-call=$1 out='' python=python3 seconds=300 work=/tmp/first-gpu
+call=$1 out='' python=python3 seconds=300 limit=600 work=/tmp/first-gpu
 shift
 while [ $# -ge 2 ]; do
   case $1 in
     --out) out=$2 ;;
     --python) python=$2 ;;
     --seconds) seconds=$2 ;;
+    --limit) limit=$2 ;;
     --work) work=$2 ;;
     *) usage ;;
   esac
@@ -44,7 +49,7 @@ export REPROBENCH_PYTHON
 reprobench=${REPROBENCH_PROGRAM:-bin/reprobench}
 run() { "$reprobench" --store "$work/store" "$@"; }
 site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null || true)
-nvrtc=$(find "$site/nvidia" -name 'libnvrtc.so.1[0-9]' 2>/dev/null | head -n 1)
+nvrtc=$(find "$site/nvidia" -name 'libnvrtc.so.1[0-9]' 2>/dev/null | head -n 1) || true
 device=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | sed 's/^/sm_/; s/[.]//') || true
 worker() { find "$REPROBENCH_STACKS" -path '*/here-*/workers/*/reprobench-worker' 2>/dev/null | head -n 1; }
 
@@ -171,27 +176,28 @@ case $call in stage_*) "$call"; exit ;; esac
 
 mkdir -p "$work/results/logs"
 pack() {
-  cp "$work/stages.txt" "$out/stages.txt" || true
-  tar czf "$work/packed.tmp" -C "$work" results && rm -f "$out"/results.tar.gz.* &&
-    split -b 15000000 -d -a 1 "$work/packed.tmp" "$out/results.tar.gz." || echo "first gpu: the results of this stage are not packed"
+  cp "$work/stages.txt" "$out/stages.txt" && tar czf "$work/packed.tmp" -C "$work" results && rm -f "$out"/results.tar.gz.* &&
+    split -b 15000000 -d -a 1 "$work/packed.tmp" "$out/results.tar.gz." && rm -f "$work/not-packed" && return
+  echo "first gpu: the results of $1 are not packed" | tee "$work/not-packed"
 }
 touch "$work/stages.txt"
-failed=0
 
 # stage NAME LIMIT: with what the call has left at most.
 stage() {
-  local left=$((seconds - SECONDS)) began=$SECONDS status=0
+  local left=$((seconds - SECONDS)) longest=$(($2 < limit ? $2 : limit)) began=$SECONDS status=0
   grep -q "^$call $1 " "$work/stages.txt" && return
   if [ "$left" -lt 3 ]; then
     echo "first gpu: no time is left for $1"
-    failed=1
     return
   fi
-  timeout --kill-after=5 "$((left < $2 ? left : $2))" "$script" "stage_$1" --out "$out" --python "$python" --work "$work" \
+  timeout --kill-after=5 "$((left < longest ? left : longest))" "$script" "stage_$1" --out "$out" --python "$python" --work "$work" \
     >"$work/results/logs/$1.txt" 2>&1 || status=$?
-  echo "$call $1 $status $((SECONDS - began))" | tee -a "$work/stages.txt"
-  [ "$status" -eq 0 ] || { failed=1; tail -n 25 "$work/results/logs/$1.txt"; }
-  pack
+  (
+    flock 9 # one stage may run beside another
+    echo "$call $1 $status $((SECONDS - began))" | tee -a "$work/stages.txt"
+    [ "$status" -eq 0 ] || tail -n 25 "$work/results/logs/$1.txt"
+    pack "$1"
+  ) 9>"$work/packing"
 }
 
 case $call in
@@ -219,14 +225,16 @@ case $call in
     ;;
   c)
     stage adopt 200
+    stage eager 150
+    stage managed 15
+    stage sanitizer 45
     stage card 110
     stage beside 65
     stage models 60
     stage nccl 10
-    stage eager 80
-    stage managed 15
-    stage sanitizer 45
-    stage compiled 120
+    stage compiled 150
     ;;
 esac
-exit "$failed"
+wanted=$(sed -n "/^  $call)$/,/^    ;;$/s/^ *(* *stage \([a-z_0-9]*\) .*/\1/p" "$script")
+for name in $wanted; do grep -q "^$call $name 0 " "$work/stages.txt" || exit 1; done
+[ ! -e "$work/not-packed" ]

@@ -116,3 +116,5 @@ wait "$job" || status=$?
 has run/part
 page_says "SIGTERM ended the job; its last stage was run"
 echo "gpu test: what stops a GPU runner's job, what its budget counts and what it keeps are as documented"
+
+ci/first_gpu_test.sh

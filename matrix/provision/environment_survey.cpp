@@ -42,7 +42,9 @@ constexpr std::array<std::string_view, 12> kOtherLibraries = {"libtorch",  "libc
                                                               "liblapack", "libopenblas", "libblis",   "libatlas",
                                                               "libmkl",    "libgomp",     "libomp",    "libiomp5"};
 
+// The driver is the host's: with it in the identity, another driver would make the same environment another stack.
 bool is_numeric(std::string_view library) {
+  if (begins_with_one_of(library, kDriverLibraries)) return false;
   return begins_with_one_of(library, kNvidiaLibraries) || begins_with_one_of(library, kOtherLibraries);
 }
 
@@ -169,6 +171,7 @@ class Surveyor {
   void report_libraries_of_host(const LibrarySearch& search) {
     std::vector<std::string> names;
     for (const FoundLibrary& library : search.found) {
+      if (begins_with_one_of(library.name, kDriverLibraries)) continue;
       if (begins_with_one_of(library.name, kNvidiaLibraries) && !lies_below(library.path, place_.site)) {
         names.push_back(library.path);
       }

@@ -44,6 +44,15 @@ TEST_CASE("an environment is read with its versions, folders and every library i
                                                         environment.nvidia() / "cuda_runtime/include"});
 }
 
+TEST_CASE("the host's driver is no part of an environment, and no lack of it", "[provision]") {
+  const FakeEnvironment environment;
+  const TemporaryFolder driver;
+  link_library(driver.path() / "libcuda.so.1", {"libcuda.so.1"});
+  const EnvironmentSurvey survey = environment.survey(true, {driver.path().string()});
+  CHECK(survey.problems.empty());
+  CHECK(survey.libraries == environment.survey(true).libraries);
+}
+
 TEST_CASE("what no package names has the version that its header defines, if it is loaded", "[provision]") {
   const FakeEnvironment environment;
   const auto header = [&](const char* file, const char* prefix, const char* last) {

@@ -5,12 +5,14 @@
 #include <cstdlib>
 #include <deque>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "matrix/base/available_memory.hpp"
+#include "matrix/base/elf_library.hpp"
 #include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/provision/provision_error.hpp"
@@ -120,6 +122,19 @@ std::string worker_sources_digest(const std::filesystem::path& source_root) {
   return sha256_of_sources(source_root, {"suites/worker", "models", "kernels", "matrix/base", "matrix/contract"});
 }
 
+std::string find_runtime_problem(const std::filesystem::path& program, const Compiler& compiler) {
+  const std::optional<ElfLibrary> elf = read_elf_library(program);
+  if (!elf) return "";  // asking it what it loaded will say so
+  const bool is_shared = std::any_of(elf->needed.begin(), elf->needed.end(), [](const std::string& library) {
+    return library.starts_with("libstdc++.so") || library.starts_with("libc++.so");
+  });
+  if (is_shared) return "";
+  return fmt::format(
+      "{} ({}) links a C++ runtime of its own into programs, and LibTorch loads the shared one; set CXX to a compiler "
+      "that links libstdc++.so.6, such as the distribution's /usr/bin/c++",
+      compiler.path, compiler.version);
+}
+
 double build_fraction(std::string_view line) {
   if (!line.starts_with('[')) return -1;
   line.remove_prefix(1);
@@ -170,6 +185,9 @@ std::filesystem::path build_worker(const WorkerBuild& build, const PhaseSink& pr
   if (!std::filesystem::exists(program)) {
     throw ProvisionError(fmt::format("{}: the build ended well but made no such program; full log: {}",
                                      program.string(), build.log_file.string()));
+  }
+  if (const std::string problem = find_runtime_problem(program, build.compiler); !problem.empty()) {
+    throw ProvisionError(fmt::format("the worker of {} would end in a memory error: {}", build.stack, problem));
   }
   return program;
 }

@@ -37,6 +37,10 @@ struct WorkerBuild {
 // build fails, or with one sentence where a tool is missing.
 std::filesystem::path build_worker(const WorkerBuild& build, const PhaseSink& progress);
 
+// One sentence where `program` brings a C++ runtime of its own: LibTorch loads the shared one, and what one of the two
+// allocated the other would free. A GCC built without a shared runtime links so. Empty if there is nothing to say.
+std::string find_runtime_problem(const std::filesystem::path& program, const Compiler& compiler);
+
 // Share of a build that a line of Ninja ("[3/17] Building ...") or Make ("[ 41%] Building ...") reports; negative for
 // any other line.
 double build_fraction(std::string_view line);

@@ -1,6 +1,9 @@
 #include "matrix/provision/worker_build.hpp"
 
+#include <cstdlib>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "ci/catch.hpp"
 #include "matrix/provision/provision_error.hpp"
@@ -17,6 +20,23 @@ TEST_CASE("the share of a build is read from Ninja's and Make's lines", "[provis
   CHECK(build_fraction("[") < 0);
   CHECK(build_fraction("[7") < 0);
   CHECK(build_fraction("[7/0] x") < 0);
+}
+
+TEST_CASE("a compiler that links its own C++ runtime into programs is named, with what to do", "[provision]") {
+  const TemporaryFolder folder;
+  const Compiler compiler{.path = "/opt/gcc/bin/g++", .version = "g++ 99"};
+  const std::filesystem::path source = folder.path() / "main.cpp";
+  write_file(source, "#include <string>\n#include <iostream>\nint main() { std::string line; std::cin >> line; }\n");
+  const auto linked = [&](const std::string& name, const std::string& option) {
+    const std::filesystem::path program = folder.path() / name;
+    const std::string command = fmt::format("c++ {} {} -o {}", option, source.string(), program.string());
+    REQUIRE(std::system(command.c_str()) == 0);
+    return program;
+  };
+  CHECK(find_runtime_problem(linked("shared", ""), compiler).empty());
+  CHECK_THAT(find_runtime_problem(linked("static", "-static-libstdc++"), compiler),
+             StartsWith("/opt/gcc/bin/g++ (g++ 99) links a C++ runtime of its own into programs") &&
+                 ContainsSubstring("set CXX to a compiler"));
 }
 
 TEST_CASE("without a compiler or cmake the build says what to install", "[provision]") {
