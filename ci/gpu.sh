@@ -118,14 +118,14 @@ if [ "$on_gpu" = no ]; then
 fi
 
 # Sums by atomic operations differ from run to run on a GPU: three trainings that all add up one gradient that way have to be
-# found unequal. (On a CPU, which adds in turn, they are equal: ci/real_stack_test.sh holds that.)
+# found unequal. (On a CPU, which adds in turn, they are equal: ci/real_stack_test.sh holds that. So its cells are left out.)
 control=0
 faults=()
 for repeat in 0 1 2; do
   faults+=(--inject "kind=atomic_add,repeat=$repeat,step=2,tensor=fc1.weight,element=0,suite=determinism,workload=mlp,precision=fp32")
 done
 run run --matrix "$here" --out "$out/control" --no-report \
-  --filter 'suite == determinism and workload == mlp and precision == fp32' "${faults[@]}" >/dev/null || control=$?
+  --filter 'suite == determinism and workload == mlp and precision == fp32 and device != cpu' "${faults[@]}" >/dev/null || control=$?
 
 with_python=()
 [ "${place[0]:-}" = --python ] && with_python=(--python "${place[1]}")
