@@ -106,6 +106,32 @@ TEST_CASE("a healthy card of any class can miss no armed bound of the gpu matrix
   CHECK(armed == expected);
 }
 
+TEST_CASE("each fp32 training of the gpu matrix that repeats itself is held against the CPU's", "[plan]") {
+  const auto cells = plan_of("gpu.yaml", cpu_host());
+  const auto trained_on_cpu = [&](const CellRequest& gpu) {
+    return std::ranges::any_of(cells, [&](const PlannedCell& planned) {
+      const CellRequest& cpu = planned.cell.request;
+      return cpu.device == "cpu" && cpu.suite == gpu.suite && cpu.stack == gpu.stack && cpu.knobs == gpu.knobs &&
+             cpu.workload.name() == gpu.workload.name();
+    });
+  };
+  std::map<std::string, int> asked;
+  for (const PlannedCell& planned : cells) {
+    const CellRequest& request = planned.cell.request;
+    if (request.suite != "determinism" || request.device == "cpu") continue;
+    const auto armed = [&](const char* metric) {
+      return std::ranges::count(planned.cell.thresholds, metric, &CellThreshold::metric);
+    };
+    const bool is_fp32 = knob_of(planned.cell, "precision") == "fp32";
+    INFO(planned.cell.slug);
+    CHECK(armed("numerics.cpu_first_step_rel") == (is_fp32 ? 1 : 0));
+    CHECK(armed("numerics.by_construction_mismatches") == 1);
+    CHECK(trained_on_cpu(request) == is_fp32);
+    if (is_fp32) ++asked[request.workload.name()];
+  }
+  CHECK(asked == std::map<std::string, int>{{"mlp", 7}, {"gpt2", 7}});
+}
+
 TEST_CASE("required in the v2.9 matrix are the candidate's CPU cells", "[plan]") {
   for (const PlannedCell& planned : plan_of("v2.9.yaml", cpu_host())) {
     const CellRequest& request = planned.cell.request;

@@ -279,6 +279,17 @@ void StackStore::install_files(const InstalledStack& present, bool with_gpu, con
   folder.keep();
 }
 
+// A new worker's description. Where it ends in a memory error, the compiler may be what to change.
+Capability StackStore::described(const InstalledStack& built, const Compiler& compiler) const {
+  try {
+    return describe(built);
+  } catch (const ProvisionError& error) {
+    const std::string problem = find_runtime_problem(built.worker, compiler);
+    if (problem.empty()) throw;
+    throw ProvisionError(fmt::format("{}\n{}", error.what(), problem));
+  }
+}
+
 void StackStore::install_worker(const InstalledStack& stack, bool with_gpu, const std::filesystem::path& staging,
                                 const PhaseSink& progress) const {
   const WorkerBuild build{.stack = stack.spec.name,
@@ -303,7 +314,7 @@ void StackStore::install_worker(const InstalledStack& stack, bool with_gpu, cons
   progress("ask worker what it loaded", -1);
   InstalledStack built = stack;
   built.worker = folder.path() / kWorkerName;
-  const std::string description = to_json(describe(built)).dump(2) + "\n";
+  const std::string description = to_json(described(built, build.compiler)).dump(2) + "\n";
   std::ofstream file(folder.path() / kDescriptionName, std::ios::binary);
   file << description << std::flush;
   if (!file) throw ProvisionError(fmt::format("{}: cannot be written", (folder.path() / kDescriptionName).string()));

@@ -27,6 +27,7 @@
 #include "matrix/provision/progress.hpp"
 #include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/stack_verify.hpp"
+#include "matrix/provision/worker_build.hpp"
 #include "matrix/spec/stack_spec.hpp"
 
 namespace reprobench {
@@ -83,6 +84,7 @@ class StackStore {
   std::map<std::string, std::string> environment(const InstalledStack& stack) const;
 
  private:
+  Capability described(const InstalledStack& built, const Compiler& compiler) const;
   void install_files(const InstalledStack& present, bool with_gpu, const std::filesystem::path& staging,
                      const PhaseSink& progress) const;
   void install_worker(const InstalledStack& stack, bool with_gpu, const std::filesystem::path& staging,

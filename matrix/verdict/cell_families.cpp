@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/reason.hpp"
 #include "matrix/contract/replicas.hpp"
 
@@ -12,6 +13,7 @@ namespace reprobench {
 CellFamilies::CellFamilies(const Plan& plan) {
   for (const PlannedCell& planned : plan.cells) {
     if (!planned.skip || planned.skip->rule != kDeselected) seeds_[apart_from_seed(planned.cell)].push_back(&planned);
+    if (is_cpu(planned.cell)) on_cpu_.emplace(apart_from_device(planned.cell), &planned);
     if (is_another_layout(planned.cell)) continue;
     on_one_rank_.emplace(apart_from_layout(planned.cell), &planned);
     of_one_share_.emplace(of_share(planned.cell), &planned);
@@ -23,6 +25,8 @@ bool CellFamilies::is_another_layout(const Cell& cell) {
   return cell.request.world_size != 1 || replicas_of(cell.request.knobs) != 1 ||
          (offload != cell.request.knobs.end() && offload->second != "none");
 }
+
+bool CellFamilies::is_cpu(const Cell& cell) { return DeviceClass::parse(cell.request.device) == kCpu; }
 
 // Of a merged run two cells may be called alike and train on other files of the user's.
 CellFamilies::Key CellFamilies::key_of(const Cell& cell) {
@@ -51,6 +55,13 @@ CellFamilies::Key CellFamilies::apart_from_layout(const Cell& cell) {
   return key;
 }
 
+// A CPU of another host of a merged run trains the same.
+CellFamilies::Key CellFamilies::apart_from_device(const Cell& cell) {
+  Key key = key_of(cell);
+  for (const char* place : {"device", "host"}) key.first.erase(place);
+  return key;
+}
+
 // A workload's name has its batch where a suite has the model twice, so what it is called by is left out.
 CellFamilies::Key CellFamilies::of_share(const Cell& cell) {
   Key key = key_of(cell);
@@ -73,6 +84,11 @@ const std::vector<const PlannedCell*>& CellFamilies::of_seeds(const Cell& cell) 
 const PlannedCell* CellFamilies::of_one_share(const Cell& cell) const {
   const auto found = of_one_share_.find(of_share(cell));
   return found == of_one_share_.end() ? nullptr : found->second;
+}
+
+const PlannedCell* CellFamilies::on_cpu(const Cell& cell) const {
+  const auto found = on_cpu_.find(apart_from_device(cell));
+  return found == on_cpu_.end() ? nullptr : found->second;
 }
 
 const PlannedCell* CellFamilies::on_one_rank(const Cell& cell) const {

@@ -23,8 +23,13 @@ class CellFamilies {
   // whose state does not lie in one place.
   static bool is_another_layout(const Cell& cell);
 
+  static bool is_cpu(const Cell& cell);
+
   // The first cell that does on one rank, without offload, what the ranks of this one share; null: there is none.
   const PlannedCell* on_one_rank(const Cell& cell) const;
+
+  // The first cell that trains the same on the CPU, of the same stack and with the same knobs; null: there is none.
+  const PlannedCell* on_cpu(const Cell& cell) const;
 
   // The first cell that does on one rank what each rank of this one does, in as many micro-batches; null: there is
   // none.
@@ -36,10 +41,12 @@ class CellFamilies {
   static Key key_of(const Cell& cell);
   static Key apart_from_seed(const Cell& cell);
   static Key apart_from_layout(const Cell& cell);
+  static Key apart_from_device(const Cell& cell);
   static Key of_share(const Cell& cell);
 
   std::map<Key, std::vector<const PlannedCell*>> seeds_;
   std::map<Key, const PlannedCell*> on_one_rank_;
+  std::map<Key, const PlannedCell*> on_cpu_;
   std::map<Key, const PlannedCell*> of_one_share_;
 };
 

@@ -38,6 +38,13 @@ Divergence divergence_at_step(const Trace& measured, const Trace& expected, std:
   return {ours.step, "", loss_differs ? "loss" : "root", ours.root, theirs.root};
 }
 
+std::optional<double> loss_distance_rel(const StepRecord& measured, const StepRecord& expected) {
+  const auto ours = exact_float_from_json(measured.loss);
+  const auto theirs = exact_float_from_json(expected.loss);
+  if (!ours || !theirs) return std::nullopt;
+  return std::abs(*ours - *theirs) / std::max(std::abs(*theirs), std::numeric_limits<double>::min());
+}
+
 }  // namespace
 
 TraceComparison compare_traces(const Trace& measured, const Trace& expected) {
@@ -68,17 +75,19 @@ std::optional<double> gradient_distance_rel(const Trace& measured, const Trace& 
   return role_distance_rel(*ours, *theirs, TensorRole::parameter_gradient);
 }
 
+std::optional<double> first_loss_distance_rel(const Trace& measured, const Trace& expected) {
+  if (measured.steps.empty() || expected.steps.empty()) return std::nullopt;
+  return loss_distance_rel(measured.steps.front(), expected.steps.front());
+}
+
 std::optional<double> largest_loss_distance_rel(const Trace& measured, const Trace& expected) {
   double largest = 0;
   const std::size_t steps = std::min(measured.steps.size(), expected.steps.size());
   if (steps == 0) return std::nullopt;
   for (std::size_t i = 0; i < steps; ++i) {
-    const auto ours = exact_float_from_json(measured.steps[i].loss);
-    const auto theirs = exact_float_from_json(expected.steps[i].loss);
-    if (!ours || !theirs) return std::nullopt;
-    const double distance = std::abs(*ours - *theirs) / std::max(std::abs(*theirs), std::numeric_limits<double>::min());
-    if (std::isnan(distance)) return distance;  // max() would drop it
-    largest = std::max(largest, distance);
+    const auto distance = loss_distance_rel(measured.steps[i], expected.steps[i]);
+    if (!distance || std::isnan(*distance)) return distance;  // max() would drop a NaN
+    largest = std::max(largest, *distance);
   }
   return largest;
 }

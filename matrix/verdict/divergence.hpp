@@ -26,7 +26,8 @@ TraceComparison compare_traces(const Trace& measured, const Trace& expected);
 // sides.
 std::optional<double> gradient_distance_rel(const Trace& measured, const Trace& expected, std::int64_t step);
 
-// Largest |loss_a - loss_b| / |loss_b| over all steps.
+// |loss_a - loss_b| / |loss_b| of the first step, and the largest over all steps.
+std::optional<double> first_loss_distance_rel(const Trace& measured, const Trace& expected);
 std::optional<double> largest_loss_distance_rel(const Trace& measured, const Trace& expected);
 
 }  // namespace reprobench

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/device/device_class.hpp"
 #include "matrix/evidence/planned_looks.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/trace_reader.hpp"
@@ -263,6 +262,11 @@ class Judge {
             verdict.checks.push_back(evaluate(threshold, evidence, ends_of_seeds(cells)));
           }
           break;
+        case Against::on_cpu:
+          if (!CellFamilies::is_cpu(cell)) {
+            verdict.checks.push_back(evaluate(threshold, evidence, on_cpu(cell, verdict.workload_digest)));
+          }
+          break;
         case Against::construction:
           verdict.checks.push_back(evaluate(threshold, evidence, {&constructed(cell), {}, ""}));
           break;
@@ -290,6 +294,13 @@ class Judge {
     }
     if (alone->skip) return {nullptr, "no_reference", fmt::format("{} was skipped", alone->cell.slug)};
     return evidence_of(*alone, workload_digest, one_rank_);
+  }
+
+  ReferenceEvidence on_cpu(const Cell& cell, const std::string& workload_digest) {
+    const PlannedCell* twin = families_.on_cpu(cell);
+    if (twin == nullptr) return {nullptr, "no_reference", "no cell of this plan trains the same on the CPU"};
+    if (twin->skip) return {nullptr, "no_reference", fmt::format("{} was skipped", twin->cell.slug)};
+    return evidence_of(*twin, workload_digest, on_cpu_);
   }
 
   // Of another batch, and so of another workload digest: the metric holds the work of each rank against it.
@@ -351,8 +362,7 @@ class Judge {
           ended_early(cell, last_attempts(cell, *record), stack_and_driver(cell), faults_))
         continue;
       const int rank = (digests_tensors(cell.request.trace) ? 4 : 0) +
-                       (references_.count(cell.request.cell_id) > 0 ? 2 : 0) +
-                       (DeviceClass::parse(cell.request.device) == kCpu ? 1 : 0);
+                       (references_.count(cell.request.cell_id) > 0 ? 2 : 0) + (CellFamilies::is_cpu(cell) ? 1 : 0);
       const auto [known, is_new] = anchors_.try_emplace(workload_key(cell.request), Anchor{&planned, rank});
       if (!is_new && rank > known->second.rank) known->second = {&planned, rank};
     }
@@ -440,6 +450,7 @@ class Judge {
   CellEvidence seeds_;
   CellEvidence one_rank_;
   CellEvidence one_share_;
+  CellEvidence on_cpu_;
 };
 
 }  // namespace

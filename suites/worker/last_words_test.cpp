@@ -105,7 +105,9 @@ TEST_CASE("a result that cannot be written leaves a crash", "[worker]") {
 TEST_CASE("what a process ends with is put back once an attempt is over", "[worker]") {
   const auto before = std::get_terminate();
   CellResult result;
-  { const LastWords last_words(result, [] {}); }
+  {
+    const LastWords last_words(result, [] {});
+  }
   CHECK(std::get_terminate() == before);
 }
 

@@ -318,6 +318,20 @@ Measurement loss_rel(const CellEvidence& cell, const CellEvidence* reference) {
   return largest_distance(cell.repeats[0], reference->repeats[0], "a loss is missing", &largest_loss_distance_rel);
 }
 
+// Before the first update both hold the same weights, so this far rounding alone takes them apart.
+Measurement first_step_to_cpu_rel(const CellEvidence& cell, const CellEvidence* on_cpu) {
+  const Measurement gradients = first_gradient_rel(cell, on_cpu);
+  const Measurement loss = largest_distance(cell.repeats[0], on_cpu->repeats[0], "the first step's loss is missing",
+                                            &first_loss_distance_rel);
+  for (const Measurement* found : {&gradients, &loss}) {
+    if (!found->value) return *found;
+  }
+  Measurement larger = std::isnan(*loss.value) || *loss.value > *gradients.value ? loss : gradients;
+  larger.statement = fmt::format("the first step's loss is {:.2g} and its gradients are {:.2g} from those of {}",
+                                 *loss.value, *gradients.value, on_cpu->slug);
+  return larger;
+}
+
 // NVML averages over up to a second itself, so a handful of readings is one number.
 constexpr std::int64_t kFewestUtilisationReadings = 8;
 
@@ -405,6 +419,7 @@ constexpr Metric kMetrics[] = {
     {{"numerics.resume_mismatches",    "count", kLower,  numerics,   "steps and states that differ once a training was stopped and resumed in another process"}, nullptr, &differing_after_resuming, kWorst},
     {{"numerics.by_construction_mismatches", "count", kLower, numerics, "inputs and initial weights whose digests differ between devices, stacks or processes"}, nullptr, &by_construction_mismatches, kWorst, Against::construction},
     {{"numerics.first_gradient_rel",   "rel",   kLower,  numerics,   "relative L2 distance of the first step's gradients to the reference's"}, nullptr, &first_gradient_rel, kWorst, Against::reference},
+    {{"numerics.cpu_first_step_rel",   "rel",   kLower,  numerics,   "larger relative distance of the first step's loss and of its gradients to the same training's on the CPU"}, nullptr, &first_step_to_cpu_rel, kWorst, Against::on_cpu},
     {{"numerics.loss_rel",             "rel",   kLower,  numerics,   "largest relative loss difference to the reference over all steps"},      nullptr, &loss_rel, kWorst, Against::reference},
     between(-kAny, kAny, {{"numerics.final_loss",           "loss",  kLower,  numerics,   "loss of the last step"},                                                 &final_loss, nullptr, kWorst}),
     between(-kAny, kAny, with_reasons({"numerics.end_loss", "loss",   kLower,  numerics,   "mean loss of the last tenth of the steps, at least five"}, &end_loss, kWorst)),

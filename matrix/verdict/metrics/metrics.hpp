@@ -58,6 +58,7 @@ enum class Against {
   one_share,     // the same training of one rank's share of the batch on one rank; likewise
   seeds,         // this cell and those that differ from it in the seed alone; where there are none the metric does not
                  // apply
+  on_cpu,        // the same training on the CPU; of a cell on the CPU the metric does not apply
   construction,  // the cell of the run that stands for its workload, on whatever stack, device and host it ran
 };
 

@@ -324,11 +324,11 @@ TEST_CASE("readers are told which metrics compare already, and with what", "[ver
         "numerics.replica_mismatches", "memory.optimizer_state_share", "memory.model_state_share",
         "memory.model_state_bound_share", "memory.device_state_bound_share", "throughput.strong_scaling_efficiency",
         "throughput.weak_scaling_efficiency", "comm.repeat_mismatches", "numerics.alike_seeds",
-        "numerics.seed_spread_rel", "numerics.forward_mismatches"}) {
+        "numerics.seed_spread_rel", "numerics.forward_mismatches", "numerics.cpu_first_step_rel"}) {
     CHECK(compared(name) == Compared::with_others);
   }
   const auto open = std::ranges::count(metric_infos(), Compared::not_yet, &MetricInfo::compared);
-  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 27);
+  CHECK(open == static_cast<std::ptrdiff_t>(metric_infos().size()) - 28);
   CHECK(compared("memory.peak_rss") == Compared::not_yet);
   CHECK(compared("comm.latency_p50") == Compared::not_yet);
 }
@@ -354,6 +354,7 @@ TEST_CASE("what a metric is, by its row: another direction or unit would turn ve
            "numerics.by_construction_mismatches count lower numerics worst",
            "numerics.resume_mismatches count lower numerics worst",
            "numerics.first_gradient_rel rel lower numerics worst",
+           "numerics.cpu_first_step_rel rel lower numerics worst",
            "numerics.loss_rel rel lower numerics worst",
            "numerics.final_loss loss lower numerics worst",
            "numerics.end_loss loss lower numerics worst",
