@@ -221,6 +221,15 @@ TEST_CASE("a worker that dies or speaks nonsense when asked is not installed", "
   CHECK_THAT(message_of<ProvisionError>([&] { store.install(small.spec(), false, kNoProgress); }),
              ContainsSubstring("describe` failed with exit code 127") && ContainsSubstring("libx.so: not found"));
   CHECK(remains(small).empty());
+  // What dies although its C++ runtime is the shared one has nothing to do with the compiler's.
+  small.write_worker("throw 1;");
+  const std::string shared = message_of<ProvisionError>([&] { store.install(small.spec(), false, kNoProgress); });
+  CHECK_THAT(shared, ContainsSubstring("failed with exit code 134"));
+  CHECK_THAT(shared, !ContainsSubstring("runtime of its own"));
+  small.write_worker("std::abort();");  // no runtime at all is the nearest to one of its own
+  CHECK_THAT(message_of<ProvisionError>([&] { store.install(small.spec(), false, kNoProgress); }),
+             ContainsSubstring("failed with exit code 134") && ContainsSubstring("links a C++ runtime of its own"));
+  CHECK(remains(small).empty());
   small.write_worker("std::puts(\"hello\");");
   CHECK_THAT(message_of<ProvisionError>([&] { store.install(small.spec(), false, kNoProgress); }),
              ContainsSubstring("is no description: no JSON"));

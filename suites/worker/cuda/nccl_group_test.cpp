@@ -1,6 +1,6 @@
-// The group over NCCL: without a GPU it says so before NCCL is asked; with one, every collective of one rank. NCCL reads
-// its environment once a process, so [nccl] runs by itself: behind another use of NCCL its log stays empty, as an H200
-// showed.
+// The group over NCCL: without a GPU it says so before NCCL is asked; with one, every collective of one rank.
+// NCCL reads its environment once a process, so [nccl] runs by itself: behind another use of NCCL its log stays empty,
+// as an H200 showed.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
