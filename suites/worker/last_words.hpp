@@ -1,9 +1,10 @@
 // The result of an attempt that ends in std::terminate.
 //
 // After a fault of a GPU (an illegal address, a failed device assert) every further call of CUDA fails. LibTorch makes
-// some where tensors die: page-locked memory that a queued copy has read records an event as it is given back. What that
-// throws leaves a destructor, and the process ends before anybody can catch it or the fault that came first. Here it
-// still says why, and exits like any other failed attempt; killed by SIGABRT it would count as a crash without a cause.
+// some where tensors die: page-locked memory that a queued copy has read records an event as it is given back. What
+// that throws leaves a destructor, and the process ends before anybody can catch it or the fault that came first. Here
+// it still says why, and exits like any other failed attempt; killed by SIGABRT it would count as a crash without a
+// cause.
 #pragma once
 
 #include <exception>
