@@ -1,6 +1,7 @@
 #include "suites/worker/mapped_libraries.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string_view>

@@ -10,6 +10,7 @@
 #include <c10/core/GradMode.h>
 
 #include "matrix/base/number.hpp"
+#include "matrix/contract/version.hpp"
 #include "suites/worker/record/tensor_record.hpp"
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/state/train_state.hpp"

@@ -140,6 +140,8 @@ TEST_CASE("random numbers that the GPU draws for a probe are the host's, bit for
   CellResult result;
   TraceWriter trace(folder.path() / "trace.jsonl");
   const ProbeRun run(request, folder.path(), /*seed=*/7, *gpu, trace, result);
+  const auto cpu = open_cpu();
+  const ProbeRun on_host(request, folder.path(), /*seed=*/7, *cpu, trace, result);
   for (const std::int64_t count : {1000, 3'000'001}) {  // few on the host, many on the device
     CAPTURE(count);
     const at::Tensor drawn = run.random_normal("a", {count});
@@ -147,6 +149,9 @@ TEST_CASE("random numbers that the GPU draws for a probe are the host's, bit for
     const at::Tensor here = drawn.to(at::kCPU);
     const std::vector<float> expected = initial_values(7, "a", static_cast<std::size_t>(count), 1);
     CHECK(std::memcmp(here.data_ptr(), expected.data(), expected.size() * sizeof(float)) == 0);
+    const at::Tensor whole = run.random_whole("a", count);
+    CHECK(whole.is_cuda());
+    CHECK(at::equal(whole.to(at::kCPU), on_host.random_whole("a", count)));
   }
 }
 

@@ -28,8 +28,10 @@ constexpr double kShortestSampleNs = 2e6;
 constexpr std::int64_t kMostCallsPerSample = 1'000'000;
 constexpr std::int64_t kSlowdownOfPlantedFault = 10;
 
-// One host thread draws about two million bell-shaped numbers a second, and a kernel may have to be compiled first.
-constexpr std::int64_t kFewestDrawnOnDevice = 1 << 20;
+// One host thread draws some two million numbers a second, and a kernel may have to be compiled first.
+constexpr std::int64_t kMostDrawnOnHost = 1 << 20;
+
+constexpr std::int64_t kWholeNumbers = 17;  // from -8 to 8
 
 // Why an algorithm is not known where nothing looked.
 constexpr const char* kTimedOnly = "it was timed and not watched";
@@ -39,13 +41,22 @@ at::Tensor tensor_of(const std::vector<float>& values, const std::vector<std::in
   return at::from_blob(const_cast<float*>(values.data()), shape, at::kFloat).clone().to(device);
 }
 
-// initial_values() of scale 1, bit for bit, where they are needed: in the queue that all work goes to.
-at::Tensor drawn_on(ComputeDevice& device, DeviceKernels& kernels, PhiloxStream sequence,
-                    const std::vector<std::int64_t>& shape) {
+// What random_normal() and random_whole() draw, where it is needed: in the queue that all work goes to.
+at::Tensor normal_on(ComputeDevice& device, DeviceKernels& kernels, PhiloxStream sequence,
+                     const std::vector<std::int64_t>& shape) {
   const at::Tensor values = at::empty(shape, at::TensorOptions(device.where()).dtype(at::kFloat));
   fill_bell(kernels, sequence, /*scale=*/1, /*mean=*/0, DevicePointer<float>::of(values.data_ptr()),
             static_cast<std::uint64_t>(values.numel()), device.stream());
   return values;
+}
+
+at::Tensor whole_on(ComputeDevice& device, DeviceKernels& kernels, PhiloxStream sequence, std::int64_t count) {
+  const at::Tensor bits = at::empty({count}, at::TensorOptions(device.where()).dtype(at::kInt));
+  fill_bits(kernels, sequence, DevicePointer<std::uint32_t>::of(bits.data_ptr()), static_cast<std::uint64_t>(count),
+            device.stream());
+  constexpr std::int64_t kAsUnsigned = 0xffff'ffff;
+  const at::Tensor wide = bits.to(at::kLong);
+  return wide.bitwise_and_(kAsUnsigned).remainder_(kWholeNumbers).sub_(kWholeNumbers / 2).to(at::kFloat);
 }
 
 std::string dtype_of(const Labels& labels) {
@@ -153,19 +164,21 @@ at::Tensor ProbeRun::random_normal(const std::string& name, const std::vector<st
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) count *= extent;
   DeviceKernels* const kernels = device_.kernels();
-  if (kernels != nullptr && count >= kFewestDrawnOnDevice) {
-    return drawn_on(device_, *kernels, {seed_, tensor_id(name), 0}, shape);
+  if (kernels != nullptr && count > kMostDrawnOnHost) {
+    return normal_on(device_, *kernels, {seed_, tensor_id(name), 0}, shape);
   }
   return tensor_of(initial_values(seed_, name, static_cast<std::size_t>(count), 1.0f), shape, device());
 }
 
 at::Tensor ProbeRun::random_whole(const std::string& name, std::int64_t count) const {
-  std::vector<float> values(static_cast<std::size_t>(count));
   const std::uint32_t tensor = tensor_id(name);
+  DeviceKernels* const kernels = device_.kernels();
+  if (kernels != nullptr && count > kMostDrawnOnHost) return whole_on(device_, *kernels, {seed_, tensor, 0}, count);
+  std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); i += 4) {
     const PhiloxBlock block = keyed_block(seed_, tensor, 0, i / 4);
     for (std::size_t lane = 0; lane < std::min<std::size_t>(4, values.size() - i); ++lane) {
-      values[i + lane] = static_cast<float>(block.word[lane] % 17) - 8.0f;
+      values[i + lane] = static_cast<float>(block.word[lane] % kWholeNumbers) - static_cast<float>(kWholeNumbers / 2);
     }
   }
   return tensor_of(values, {count}, device());

@@ -83,7 +83,7 @@ class ProbeRun {
   bool on_cpu() const { return request_.device == "cpu"; }
 
   // Random numbers that are the same on every stack: of variance 1, or whole and within +-8, whose sums and small
-  // multiples are exact in fp32 in any order. fp32 on the device; a GPU draws many normal ones itself, the same bits.
+  // multiples are exact in fp32 in any order. fp32 on the device; a GPU draws many itself, the same bits.
   at::Tensor random_normal(const std::string& name, const std::vector<std::int64_t>& shape) const;
   at::Tensor random_whole(const std::string& name, std::int64_t count) const;
 
