@@ -41,6 +41,7 @@ constexpr NamedAlgorithm kAlgorithms[] = {
     {"oftmax", "unfused"},
     {"splitK", "split_k_gemm"},
     {"splitk", "split_k_gemm"},
+    {"split_k_kernel", "split_k_gemm"},  // beside the product's own name; "segment_k_off" is none
     {"stream_k", "stream_k_gemm"},
     {"streamk", "stream_k_gemm"},
     {"gemv", "gemv"},

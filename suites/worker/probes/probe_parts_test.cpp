@@ -172,6 +172,24 @@ TEST_CASE("attention's backend and a product's kind are told likewise, and nothi
   CHECK(told({"nvjet_hsh_256x128_64x4_2x1_v_bz_coopB_NNT"}) == "gemm");
   CHECK(told({"ampere_sgemm_32x32_sliced1x4_tn", "void cublasLt::splitKreduce_kernel<32, 16, int, float>"}) ==
         "split_k_gemm");
+  // As cuBLAS 13.1 and cuDNN 9.19 named them on an H200, where cuBLASLt told of the first that it was split in five.
+  const std::string thin =
+      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x64x8_stage3_warpsize1x2x1_ffma_aligna4_alignc4_";
+  CHECK(told({thin + "execute_kernel__5x_cublas", thin + "execute_split_k_kernel__5x_cublas"}) == "split_k_gemm");
+  CHECK(told({thin + "execute_kernel__5x_cublas"}) == "gemm");
+  CHECK(
+      told(
+          {"sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x256x32_warpgroupsize2x1x1_execute_segment_k_off_kernel__"
+           "5x_cublas"}) == "gemm");
+  CHECK(told({"nvjet_sm90_hsh_256x16_64x6_4x1_v_bz_splitK_NNT"}) == "split_k_gemm");
+  CHECK(told({"void flip_filter<float, float>(float*, float const*, int, int, int, int)",
+              "void fft2d_r2c_64x64<float>(float2*, float const*)", "void pointwise_mult_and_sum_complex<float2, 8, 4>",
+              "void fft2d_c2r_64x64<float, false>(float*, float2*)"}) == "fft");
+  CHECK(
+      told(
+          {"void cudnn::engines_precompiled::nchwToNhwcKernel<float, float, float, false, true>",
+           "sm90_xmma_fprop_implicit_gemm_f32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize64x256x32_warpgroupsize1x1x1_g1"}) ==
+      "implicit_gemm");
   CHECK(told({"void some_new_kernel<float>"}).empty());
   CHECK(told({}).empty());
 }
