@@ -10,7 +10,7 @@
 #      every model three times
 #
 # --seconds is what the call may take, --limit what each stage may at most. FOLDER gets stages.txt (a line a stage: call, name, exit code,
-# seconds), results.tar.gz in parts of 15 MB, packed again after each stage, and worker.tar.gz, which saves the next call its build when
+# seconds), results-N.tar.gz in parts of 15 MB, packed again after stage N (the highest N that is whole counts), and worker.tar.gz, which saves the next call its build when
 # it lies beside bin/. The same call with the same --work goes on behind the last stage that ended. PYTHON has the torch that is judged.
 #
 # In a bundle (ci/bundle.sh --tests KERNELS_TEST BACKEND_TEST) it needs no network and no package manager. Exit code 0 if every stage
@@ -175,9 +175,14 @@ stage_sanitizer() {
 case $call in stage_*) "$call"; exit ;; esac
 
 mkdir -p "$work/results/logs"
+# The parts of the package before stay until those of this one are whole: whoever is killed here loses nothing.
 pack() {
-  cp "$work/stages.txt" "$out/stages.txt" && tar czf "$work/packed.tmp" -C "$work" results && rm -f "$out"/results.tar.gz.* &&
-    split -b 15000000 -d -a 1 "$work/packed.tmp" "$out/results.tar.gz." && rm -f "$work/not-packed" && return
+  local older number
+  older=$(find "$out" -maxdepth 1 -name 'results-*.tar.gz.*')
+  number=$(wc -l <"$work/stages.txt")
+  cp "$work/stages.txt" "$out/stages.txt" && tar czf "$work/packed.tmp" -C "$work" results &&
+    split -b 15000000 -d -a 1 "$work/packed.tmp" "$out/results-$number.tar.gz." && xargs -r rm -f <<<"$older" &&
+    rm -f "$work/not-packed" && return
   echo "first gpu: the results of $1 are not packed" | tee "$work/not-packed"
 }
 touch "$work/stages.txt"
