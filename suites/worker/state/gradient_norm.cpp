@@ -102,7 +102,7 @@ std::vector<double> shared_squares(const TrainState& state, ZeroShards& shards) 
 }  // namespace
 
 std::vector<double> block_squares(const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.contiguous();
+  const at::Tensor dense = tensor.cpu().contiguous();  // shards of gradients lie on the device of their rank
   return dense.scalar_type() == at::kDouble ? squares_by_block<double>(dense) : squares_by_block<float>(dense);
 }
 
