@@ -5,12 +5,13 @@
 #include "matrix/verdict/sample_run.hpp"
 
 namespace reprobench {
+namespace beside_cpu {
 namespace {
 
 using sample::candidate;
 using sample::threshold;
 
-constexpr auto kAtMost = Bound::Kind::max;
+constexpr auto kUpTo = Bound::Kind::max;
 
 // One stack on the CPU and on a GPU, where the gradients of every step are 1e-6 from the CPU's and nothing else is.
 RunRecord on_both(const CellThreshold& asked) {
@@ -38,7 +39,7 @@ RunRecord on_both(const CellThreshold& asked) {
 CheckResult check_of(const RunRecord& run) { return candidate(judge(run)).checks.at(0); }
 
 TEST_CASE("a GPU's first step is held against the cell that trains the same on the CPU", "[verdict][gpu]") {
-  RunRecord run = on_both(threshold("numerics.cpu_first_step_rel", kAtMost, 1e-5, false));
+  RunRecord run = on_both(threshold("numerics.cpu_first_step_rel", kUpTo, 1e-5, false));
   CHECK(check_of(run).status == CheckStatus::passed);
   CHECK(*check_of(run).measured == Approx(1e-6).epsilon(1e-6));
   CHECK(check_of(run).sentence ==
@@ -46,12 +47,12 @@ TEST_CASE("a GPU's first step is held against the cell that trains the same on t
   run.plan.cells[1].cell.coordinates["host"] = "gpu";  // merged from another host
   run.plan.cells[0].cell.coordinates["host"] = "cpu";
   CHECK(check_of(run).status == CheckStatus::passed);
-  run.plan.cells[1].cell.thresholds = {threshold("numerics.cpu_first_step_rel", kAtMost, 1e-7, false)};
+  run.plan.cells[1].cell.thresholds = {threshold("numerics.cpu_first_step_rel", kUpTo, 1e-7, false)};
   CHECK(check_of(run).status == CheckStatus::failed);
 }
 
 TEST_CASE("the first step's loss counts, and no later one's", "[verdict][gpu]") {
-  RunRecord run = on_both(threshold("numerics.cpu_first_step_rel", kAtMost, 1e-5, false));
+  RunRecord run = on_both(threshold("numerics.cpu_first_step_rel", kUpTo, 1e-5, false));
   auto& steps = candidate(run).attempts[0].lead().trace->steps;
   const double loss = *exact_float_from_json(steps[0].loss);
   steps[1].loss = exact_float(2 * loss);
@@ -63,7 +64,7 @@ TEST_CASE("the first step's loss counts, and no later one's", "[verdict][gpu]") 
 
 TEST_CASE("without the same training on the CPU there is nothing to hold a GPU's first step against",
           "[verdict][gpu]") {
-  RunRecord run = on_both(threshold("numerics.cpu_first_step_rel", kAtMost, 1e-5, false));
+  RunRecord run = on_both(threshold("numerics.cpu_first_step_rel", kUpTo, 1e-5, false));
   Cell& cpu = run.plan.cells[0].cell;
   std::string reason = "no_reference";
   SECTION("in another precision") { cpu.request.knobs["precision"] = "bf16"; }
@@ -83,13 +84,13 @@ TEST_CASE("without the same training on the CPU there is nothing to hold a GPU's
 }
 
 TEST_CASE("a cell on the CPU is not asked how far it is from the CPU", "[verdict]") {
-  RunRecord run = on_both(threshold("numerics.cpu_first_step_rel", kAtMost, 1e-5, false));
+  RunRecord run = on_both(threshold("numerics.cpu_first_step_rel", kUpTo, 1e-5, false));
   run.plan.cells[1].cell.request.device = "cpu";
   CHECK(candidate(judge(run)).checks.empty());
 }
 
 TEST_CASE("the CPU's cell stands for the workload, wherever it is in the plan", "[verdict][gpu]") {
-  RunRecord run = on_both(threshold("numerics.by_construction_mismatches", kAtMost, 0, false));
+  RunRecord run = on_both(threshold("numerics.by_construction_mismatches", kUpTo, 0, false));
   std::swap(run.plan.cells[0], run.plan.cells[1]);
   const auto check_of_first = [&] { return judge(run).cells.at(0).checks.at(0); };
   CHECK(check_of_first().status == CheckStatus::passed);
@@ -103,4 +104,5 @@ TEST_CASE("the CPU's cell stands for the workload, wherever it is in the plan", 
 }
 
 }  // namespace
+}  // namespace beside_cpu
 }  // namespace reprobench
