@@ -39,6 +39,7 @@ fi
 echo "planted_bug_fuzz: found, with the input $(head -c 60 "$seeds/planted_bug_fuzz.work/current-input" | tr -c '[:print:]' '?')"
 
 seed yaml_reader_fuzz matrix/*.yaml matrix/stacks/*.yaml suites/definitions/*.yaml
+printf '%s\n' '(0..63f)' '(0 2f (1 3f))' '(0..6/2 (1..7/2))' '(4 0..3f)' | lines order_text_fuzz
 seed lock_file_fuzz matrix/stacks/*.lock
 seed config_fuzz matrix/lint/testdata/*.json
 seed instruction_file_fuzz models/data/instructions/instructions.json

@@ -11,6 +11,7 @@ allowed() {
     models) echo "models kernels" ;;
     matrix/base) echo "matrix/base" ;;
     matrix/contract) echo "matrix/base matrix/contract" ;;
+    matrix/orders) echo "matrix/orders matrix/base matrix/contract kernels" ;;
     matrix/spec) echo "matrix/spec matrix/base matrix/contract" ;;
     matrix/host) echo "matrix/host matrix/base matrix/contract" ;;
     matrix/plan) echo "matrix/plan matrix/base matrix/contract matrix/spec" ;;
@@ -20,13 +21,13 @@ allowed() {
     matrix/stats) echo "matrix/stats" ;;
     matrix/exec) echo "matrix/exec matrix/base matrix/contract matrix/host matrix/plan matrix/record matrix/evidence matrix/stats kernels" ;;
     matrix/provision) echo "matrix/provision matrix/base matrix/contract matrix/spec matrix/record matrix/exec" ;;
-    matrix/numerics) echo "matrix/numerics matrix/base matrix/contract matrix/record matrix/evidence matrix/stats kernels" ;;
-    matrix/verdict) echo "matrix/verdict matrix/base matrix/contract matrix/spec matrix/record matrix/evidence matrix/stats matrix/numerics kernels" ;;
-    matrix/inquiry) echo "matrix/inquiry matrix/base matrix/contract matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/numerics matrix/exec matrix/verdict kernels" ;;
-    matrix/cli) echo "matrix/cli matrix/base matrix/contract matrix/host matrix/spec matrix/plan matrix/lint matrix/record matrix/evidence matrix/stats matrix/numerics matrix/exec matrix/provision matrix/verdict matrix/inquiry kernels" ;;
-    suites/worker) echo "suites/worker matrix/base matrix/contract models kernels" ;;
+    matrix/numerics) echo "matrix/numerics matrix/base matrix/contract matrix/orders matrix/record matrix/evidence matrix/stats kernels" ;;
+    matrix/verdict) echo "matrix/verdict matrix/base matrix/contract matrix/orders matrix/spec matrix/record matrix/evidence matrix/stats matrix/numerics kernels" ;;
+    matrix/inquiry) echo "matrix/inquiry matrix/base matrix/contract matrix/orders matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/numerics matrix/exec matrix/verdict kernels" ;;
+    matrix/cli) echo "matrix/cli matrix/base matrix/contract matrix/orders matrix/host matrix/spec matrix/plan matrix/lint matrix/record matrix/evidence matrix/stats matrix/numerics matrix/exec matrix/provision matrix/verdict matrix/inquiry kernels" ;;
+    suites/worker) echo "suites/worker matrix/base matrix/contract matrix/orders models kernels" ;;
     suites/fake_nvml) echo "suites/fake_nvml matrix/host" ;;
-    suites/fake_worker) echo "suites/fake_worker matrix/base matrix/contract kernels" ;;
+    suites/fake_worker) echo "suites/fake_worker matrix/base matrix/contract matrix/orders kernels" ;;
     *) return 1 ;;
   esac
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/contract/call_order.hpp"
 #include "matrix/contract/document/description.hpp"
 #include "matrix/contract/document/words.hpp"
 
@@ -39,7 +40,8 @@ struct CallOutput {
   // estimates the L2 distance of the outputs with a standard deviation of 25 % (kernels/sketch).
   std::vector<double> sums;
   std::vector<double> fp64_sums;
-  double l2 = 0;  // of the output's finite elements
+  double l2 = 0;                        // of the output's finite elements
+  std::optional<CallOrder> order = {};  // where it was asked for
 
   friend bool operator==(const CallOutput&, const CallOutput&) = default;
 };
@@ -68,6 +70,7 @@ struct Description<CallOutput> {
     field("sums", output.sums, "Signed strided sums of the output: two outputs' differences estimate their distance.");
     field("fp64_sums", output.fp64_sums, "The same of the fp64 output.");
     field("l2", output.l2);
+    field.optional("order", output.order, "In which order it is added up, where that was asked for.");
     field.hold(output.sums.size() == kCallSums, "has not 8 `sums`");
     field.hold(output.fp64_sums.size() == (output.error_rel ? kCallSums : 0), "has other `fp64_sums` than 8 or none");
     field.hold(output.error_rel.has_value() == output.no_fp64.empty(),

@@ -6,6 +6,7 @@ namespace reprobench {
 namespace {
 
 constexpr std::string_view kBase[] = {"base"};
+constexpr std::string_view kBaseAndOrders[] = {"base", kOrdersPreset};
 constexpr std::string_view kBaseSweepAndFull[] = {"base", "sweep", "full"};
 constexpr std::string_view kBaseAndLong[] = {"base", "long"};
 
@@ -88,7 +89,8 @@ constexpr ProbeInfo kProbes[] = {
     {"collectives",
      "what ranks do together: the right result of every call, how fast, and in which order of summation?",
      kBaseSweepAndFull, kCollectives, true},
-    {"operators", "single operator calls of a list: digests, and how far each is from fp64", kBase, kOperators},
+    {"operators", "single operator calls of a list: digests, and how far each is from fp64", kBaseAndOrders,
+     kOperators},
     {"package", "an AOTInductor package of the user's against eager: bits, distance from fp64, time", kBase, kPackage},
 };
 

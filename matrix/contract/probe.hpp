@@ -27,6 +27,8 @@ struct ProbeInfo {
 
 // The probe whose work is a list of operator calls: it runs `calls` of its request.
 inline constexpr std::string_view kOperatorsProbe = "operators";
+// Its preset that also reads off in which order each call adds up (contract/call_order.hpp).
+inline constexpr std::string_view kOrdersPreset = "orders";
 
 // The probe that runs an AOTInductor package of the user's: it needs `package_file` in its request.
 inline constexpr std::string_view kPackageProbe = "package";

@@ -10,7 +10,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 56> kWords = {"ok",
+constexpr std::array<std::string_view, 58> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "other_initial_bits",
                                                      "drift",
@@ -48,6 +48,8 @@ constexpr std::array<std::string_view, 56> kWords = {"ok",
                                                      "wrong_result",
                                                      "flipped_bit",
                                                      "absent_call",
+                                                     "own_order_broken",
+                                                     "order_unknown",
                                                      "paced",
                                                      "xid",
                                                      "clock_events",

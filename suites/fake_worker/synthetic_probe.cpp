@@ -1,5 +1,6 @@
 #include "suites/fake_worker/synthetic_probe.hpp"
 
+#include <algorithm>
 #include <span>
 
 #include "matrix/base/number.hpp"
@@ -43,6 +44,25 @@ ProbeMeasurement synthetic(const ProbeOperation& operation, const Size& size, st
   return measurement;
 }
 
+// Of two terms: one after the other, or, where bits are moved, the other way of joining. `own_order_broken`: its own
+// result is not what it gives; `order_unknown`: none.
+CallOrder synthetic_order(const CallOutput& output, bool is_moved, const Behaviour& behaviour) {
+  CallOrder order;
+  if (behaviour.does("order_unknown")) {
+    order.problem = "it is no sum of these terms";
+    return order;
+  }
+  for (const std::int64_t size : output.shape) order.elements = std::max<std::int64_t>(1, order.elements) * size;
+  order.elements = std::max<std::int64_t>(1, order.elements);
+  order.classes = {{is_moved ? "(0 1f)" : "(0 1)", is_moved ? "1 chain of 2, fused" : "1 chain of 2", SumEnd::as_it_is,
+                    2, 0, order.elements, 1000}};
+  order.not_replayed = behaviour.does("own_order_broken") ? 1 : 0;
+  if (order.not_replayed > 0) order.first_not_replayed = 0;
+  order.replayed = order.elements - order.not_replayed;
+  order.probes = 1;
+  return order;
+}
+
 // Each call makes one tensor of its first one's shape; `ok_other_bits` moves every second one by a rounding of its
 // stack's own, and `absent_call` lacks the last one.
 std::vector<ProbeMeasurement> synthetic_calls(const CellRequest& request, const Behaviour& behaviour) {
@@ -61,6 +81,7 @@ std::vector<ProbeMeasurement> synthetic_calls(const CellRequest& request, const 
     output.fp64_sums = output.sums;
     if (is_moved) output.sums[0] += 1e-7;
     output.l2 = 1;
+    if (request.workload.preset == kOrdersPreset) output.order = synthetic_order(output, is_moved, behaviour);
     ProbeMeasurement measurement;
     measurement.operation = "operator_call";
     measurement.labels = {{"call", text}};

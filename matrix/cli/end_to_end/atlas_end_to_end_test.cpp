@@ -53,6 +53,37 @@ TEST_CASE("a list of one's own: the shape from which bits differ is named", "[e2
   }
 }
 
+TEST_CASE("where orders of summation were asked for, rounding is proven, and each order names its stacks", "[e2e]") {
+  const Workplace place;
+  const auto ran = call(with_calls(place, place.run_command("orders", "ok_other_bits")));
+  INFO(ran.err << ran.out);
+  CHECK(ran.exit_code == 3);
+  CHECK_THAT(ask(place, {"atlas"}).out, Contains("1e-07 p  exp(f32[3, 8])"));
+  const auto orders = ask(place, {"atlas", "--orders"});
+  CHECK(orders.exit_code == 0);
+  CHECK_THAT(orders.out, Contains("orders of summation: 3 outputs of 3 calls on 2 stacks"));
+  CHECK_THAT(orders.out, Contains("exp(f32[3, 8])  output.0\n  1 chain of 2 #"));
+  CHECK_THAT(orders.out, Contains("1 chain of 2, fused #") && Contains("2 outputs have one order on every stack"));
+  CHECK_THAT(orders.out, !Contains("exp(f32[2, 8])"));
+  CHECK_THAT(ask(place, {"atlas", "--orders", "--all"}).out, Contains("exp(f32[2, 8])  output.0"));
+  CHECK_THAT(ask(place, {"compare"}).out, Contains("output.0 proven: 1 chain of 2, fused #"));
+}
+
+TEST_CASE("a stack whose result is not what its own order gives is called a defect", "[e2e]") {
+  const Workplace place;
+  call(with_calls(place, place.run_command("orders", "ok_other_bits,own_order_broken")));
+  CHECK_THAT(ask(place, {"atlas"}).out, Contains("DEFECT  exp(f32[3, 8])"));
+  CHECK_THAT(ask(place, {"compare"}).out,
+             Contains("its order of summation is known, and element 0 of its result is not"));
+}
+
+TEST_CASE("a run that asked for no orders says which matrix does", "[e2e]") {
+  const Workplace place;
+  call(with_calls(place, place.run_command("operators", "ok")));
+  CHECK_THAT(ask(place, {"atlas", "--orders"}).out,
+             Contains("asked for no orders of summation; see matrix/orders.yaml"));
+}
+
 TEST_CASE("an operator that a release lacks is absent, and fails nothing", "[e2e]") {
   const Workplace place;
   const auto ran = call(with_calls(place, place.run_command("operators", "absent_call")));

@@ -28,7 +28,7 @@ std::string cell_text(const OperatorAtlas& atlas, const AtlasRow& row, std::size
     case CallWord::equal:
       return "=";
     case CallWord::rounding:
-      return call.distance_rel ? fmt::format("{:.0e}", *call.distance_rel) : "rounding";
+      return (call.distance_rel ? fmt::format("{:.0e}", *call.distance_rel) : "rounding") + (call.proven ? " p" : "");
     case CallWord::differs:
       return "bits";
     case CallWord::defect:
@@ -46,7 +46,8 @@ std::string cell_text(const OperatorAtlas& atlas, const AtlasRow& row, std::size
 }
 
 constexpr const char* kLegend =
-    "=: equal bits; 3e-08: rounding, relative L2 distance (estimated); bits: other bits of what has no fp64 form; "
+    "=: equal bits; 3e-08: rounding, relative L2 distance (estimated), p: proven by replaying both orders; bits: other "
+    "bits of what has no fp64 form; "
     "OTHER: "
     "another computation; DEFECT: farther from fp64 than rounding takes it, or repeats its bits on one side alone; "
     "absent: the release has no such operator; "

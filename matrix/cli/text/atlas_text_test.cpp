@@ -39,8 +39,9 @@ OperatorAtlas small_atlas(bool with_lost_column = false) {
 }
 
 const std::string kLegend =
-    "=: equal bits; 3e-08: rounding, relative L2 distance (estimated); bits: other bits of what has no fp64 form; "
-    "OTHER: another computation; DEFECT: farther from fp64 than rounding takes it, or repeats its bits on one side "
+    "=: equal bits; 3e-08: rounding, relative L2 distance (estimated), p: proven by replaying both orders; bits: "
+    "other bits of what has no fp64 form; OTHER: another computation; DEFECT: farther from fp64 than rounding takes "
+    "it, or repeats its bits on one side "
     "alone; absent: the release has no such operator; -: not run; ?: no record";
 
 TEST_CASE("the table has a column a release, as wide as its name, and leaves out what is equal everywhere", "[cli]") {

@@ -4,6 +4,7 @@
 
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/text/atlas_text.hpp"
+#include "matrix/cli/text/orders_text.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 
 namespace reprobench {
@@ -12,6 +13,7 @@ namespace {
 struct AtlasOptions {
   std::string run;
   std::string against;
+  bool orders = false;
   bool all = false;
   bool markdown = false;
   bool json = false;
@@ -25,6 +27,8 @@ ExitCode show_atlas(const AtlasOptions& options, Context& context) {
   if (!atlas) throw UsageError("run " + run.info.run_id + " made no operator calls; see matrix/operators.yaml");
   if (options.json) {
     context.terminal.out_document(to_json(*atlas));
+  } else if (options.orders) {
+    context.terminal.out(orders_text(*atlas, options.all));
   } else {
     context.terminal.out(options.markdown ? atlas_markdown(*atlas)
                                           : atlas_table(*atlas, options.all, context.terminal));
@@ -41,7 +45,8 @@ std::function<ExitCode()> declare_atlas(CLI::App& app, Context& context) {
          "--against", options->against,
          "Hold every column against this one: a release, a stack or a column's name; default: the run's reference")
       ->type_name("COLUMN");
-  app.add_flag("--all", options->all, "Also calls whose bits are equal everywhere");
+  app.add_flag("--all", options->all, "Also calls whose bits, or orders, are equal everywhere");
+  app.add_flag("--orders", options->orders, "In which order each call adds up, by stack (of the matrix orders.yaml)");
   auto* markdown = app.add_flag("--markdown", options->markdown, "The table as a page");
   app.add_flag("--json", options->json, "The atlas as one JSON document (schema: atlas)")->excludes(markdown);
   return [options, &context] { return show_atlas(*options, context); };

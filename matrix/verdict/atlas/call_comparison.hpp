@@ -1,10 +1,12 @@
 // One operator call of two stacks held against each other by what each left on record (contract/call_record.hpp).
 //
 // Strongest evidence first: other inputs, types, shapes or results in fp64 are another computation; an error farther
-// than rounding takes it, or a call that repeats its bits on one side alone, is a defect; the rest is rounding. How far
-// that is follows class B1 of suites/own-files.md: four times the reference's own error, or what K roundings of random
-// sign come to, whichever is more. K is taken from the sizes of the tensors, so the bound is wide: a defect of rounding
-// size is within it.
+// than rounding takes it, or a call that repeats its bits on one side alone, is a defect; the rest is rounding. Where
+// both orders of summation are on record (contract/call_order.hpp) they decide instead of the error: two orders that
+// differ and give both results to the bit prove rounding; a result that its own order does not give is a defect. How
+// far that is follows class B1 of suites/own-files.md: four times the reference's own error, or what K roundings of
+// random sign come to, whichever is more. K is taken from the sizes of the tensors, so the bound is wide: a defect of
+// rounding size is within it.
 #pragma once
 
 #include <array>
@@ -33,6 +35,14 @@ struct Words<CallWord> {
       "equal", "rounding", "differs", "defect", "another_computation", "absent", "not_run", "unknown"};
 };
 
+// In which order one output is added up: equal names are equal orders, which give equal bits for every input of the
+// shape.
+struct OrderName {
+  std::string output;
+  std::string name;     // "1 chain of 64, fused #3f9c1e0a"; empty: not known
+  std::string problem;  // why it is not known
+};
+
 struct CallComparison {
   CallWord word = CallWord::unknown;
   std::string why;                           // one sentence; empty where bits are equal
@@ -40,6 +50,20 @@ struct CallComparison {
   std::optional<double> distance_rel;        // the largest estimated one of these, relative L2
   std::optional<double> error_rel;           // of the output that decided the word, against fp64
   std::optional<double> expected_error_rel;  // the reference's of the same output
+  // Every differing output is proven to be rounding: both sides add the same terms in known orders, which are not the
+  // same, and replaying either gives its result to the bit.
+  bool proven = false;
+  std::vector<OrderName> orders = {};  // of this side, where they were asked for
+};
+
+template <>
+struct Description<OrderName> {
+  static constexpr About about = About::part("order_name", "In which order one output is added up.");
+  static void fields(auto& field, OrderName& order) {
+    field("output", order.output, rule::not_empty);
+    field("name", order.name, "Equal names are equal orders, and equal bits for every input; empty: not known.");
+    field("problem", order.problem, "Why it is not known.");
+  }
 };
 
 template <>
@@ -52,6 +76,8 @@ struct Description<CallComparison> {
     field("distance_rel", call.distance_rel, "The largest of these, relative L2, estimated to about 25 %.");
     field("error_rel", call.error_rel, "Against fp64, of the output that decided the word.");
     field("expected_error_rel", call.expected_error_rel, "The reference's, of the same output.");
+    field("proven", call.proven, "Rounding, shown by replaying both sides' orders of summation to the bit.");
+    field.optional("orders", call.orders, "In which order this side adds up its outputs, where that was asked for.");
   }
 };
 
@@ -60,6 +86,10 @@ CallComparison compare_calls(const ProbeMeasurement* measured, const ProbeMeasur
 
 // The record of a call among a cell's measurements; null if there is none.
 const ProbeMeasurement* find_call(const std::vector<ProbeMeasurement>& measurements, const std::string& call);
+
+// Of one output's order on record: "2 chains of 128, fused, then their sum #3f9c1e0a". Several classes of elements as
+// one name, the largest first; empty where it is not known.
+std::string order_name(const CallOrder& order);
 
 // True for the words that no legitimate change of a release has.
 bool is_broken(CallWord word);

@@ -10,6 +10,9 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
 
+#include "matrix/contract/probe.hpp"
+#include "matrix/orders/sum_layout.hpp"
+#include "suites/worker/probes/call_order_probe.hpp"
 #include "suites/worker/probes/call_output.hpp"
 #include "suites/worker/probes/call_tensors.hpp"
 #include "suites/worker/probes/probe.hpp"
@@ -103,6 +106,28 @@ class CallProbe {
     measurement_.status = MeasurementStatus::measured;
     note_repetition(single_.run(false));
     hold_against_fp64(made);
+    if (run_.request().workload.preset == kOrdersPreset) find_orders(made);
+  }
+
+  void find_orders(const MadeTensors& made) {
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      CallOutput& output = record().outputs[i];
+      CallOrder order;
+      const auto layout = sum_layout(call_, output.name, order.problem);
+      if (!record().repeats) {
+        order.problem = "a second call gives other bits";
+      } else if (layout) {
+        try {
+          const bool is_gradient = output.name.starts_with("gradient.");
+          const auto tensors = single_.drawn_tensors(is_gradient ? &made.front().second : nullptr);
+          order = order_of_call(single_, *layout, output.name, {tensors, made[i].second}, run_.seed());
+        } catch (const c10::Error& error) {
+          order.problem = first_words(error);
+        }
+      }
+      output.order = std::move(order);
+      run_.progress(measurement_);
+    }
   }
 
   void note_repetition(const MadeTensors& again) {

@@ -19,6 +19,7 @@
 #include "suites/worker/probes/call_tensors.hpp"
 #include "suites/worker/record/repeated_call.hpp"
 #include "suites/worker/record/tensor_record.hpp"
+#include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
 namespace {
@@ -208,7 +209,8 @@ SingleCall::SingleCall(DeclaredCall call, SingleCallPlace place)
   }
 }
 
-SingleCall::Arguments SingleCall::draw(bool is_exact) const {
+SingleCall::Arguments SingleCall::arguments_of(bool is_exact, const std::vector<at::Tensor>* values,
+                                               bool with_leaves) const {
   Arguments arguments;
   int tensors = 0;
   const auto& schema = operator_->handle.schema().arguments();
@@ -219,12 +221,13 @@ SingleCall::Arguments SingleCall::draw(bool is_exact) const {
       continue;
     }
     const auto tensor = [&](const DeclaredTensor& one, int in_list) {
-      at::Tensor value = one.from.empty()
+      at::Tensor value = values != nullptr ? copied(values->at(static_cast<std::size_t>(tensors)), one, place_.device)
+                         : one.from.empty()
                              ? drawn(one, place_.seed, call_.text + "#" + std::to_string(tensors), place_.device)
                              : copied(place_.tensors->holding(one), one, place_.device);
       if (tensors++ == 0 && spoil_argument) spoil_argument(value);
       if (is_exact) value = in_fp64(value);
-      const bool is_leaf = one.is_floating() && !one.is_constant && !operator_->writes;
+      const bool is_leaf = with_leaves && one.is_floating() && !one.is_constant && !operator_->writes;
       if (is_leaf) arguments.leaves.emplace_back(place_text(i, in_list), value.detach().requires_grad_(true));
       return is_leaf ? arguments.leaves.back().second : value;
     };
@@ -269,6 +272,8 @@ MadeTensors SingleCall::made_by(Arguments& arguments, DigestBuilder* inputs) con
       arguments.seeds.push_back(seed_for(outputs[i], name));
       if (inputs != nullptr) inputs->append(digest_of(arguments.seeds.back()));
     }
+    at::Tensor& seed = arguments.seeds[differentiable.size()];
+    seed = seed.view(outputs[i].sizes());
     differentiable.push_back(outputs[i]);
   }
   add_changed(arguments, outputs, made);
@@ -300,7 +305,7 @@ void SingleCall::add_changed(const Arguments& arguments, const std::vector<at::T
 }
 
 MadeTensors SingleCall::run(bool is_exact, Digest* inputs) const {
-  Arguments arguments = draw(is_exact);
+  Arguments arguments = arguments_of(is_exact);
   DigestBuilder builder;
   for (const at::IValue& value : arguments.stack) {
     visit_tensors(value, [&](const at::Tensor& tensor) { builder.append(digest_of(tensor)); });
@@ -310,8 +315,35 @@ MadeTensors SingleCall::run(bool is_exact, Digest* inputs) const {
   return made;
 }
 
+std::vector<at::Tensor> SingleCall::blank_tensors() const {
+  std::vector<at::Tensor> blank;
+  for (const DeclaredTensor& declared : call_.tensors()) {
+    blank.push_back(laid_out(at::zeros({declared.storage_elements()}, type_named(declared.dtype)), declared));
+  }
+  return blank;
+}
+
+std::vector<at::Tensor> SingleCall::drawn_tensors(const at::Tensor* output) const {
+  std::vector<at::Tensor> drawn;
+  for (const at::IValue& value : arguments_of(false, nullptr, false).stack) {
+    visit_tensors(value, [&](const at::Tensor& tensor) { drawn.push_back(tensor.to(at::kCPU)); });
+  }
+  if (output != nullptr) drawn.push_back(seed_for(*output, "output.0").to(at::kCPU));
+  return drawn;
+}
+
+at::Tensor SingleCall::run_on(const std::vector<at::Tensor>& tensors, const std::string& output) const {
+  const bool is_gradient = tensors.size() > call_.tensors().size();
+  Arguments arguments = arguments_of(false, &tensors, is_gradient);
+  if (is_gradient) arguments.seeds = {tensors.back().to(place_.device)};
+  for (auto& [name, tensor] : made_by(arguments, nullptr)) {
+    if (name == output) return tensor.to(at::kCPU);
+  }
+  throw RunFailure("unsupported", "the call makes no `" + output + "`");
+}
+
 std::function<at::Tensor()> SingleCall::repeated() const {
-  auto arguments = std::make_shared<Arguments>(draw(false));
+  auto arguments = std::make_shared<Arguments>(arguments_of(false));
   return [this, arguments] { return made_by(*arguments, nullptr).front().second; };
 }
 

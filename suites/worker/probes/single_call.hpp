@@ -59,6 +59,17 @@ class SingleCall {
   // The same work again and again, on one set of arguments: what is timed.
   std::function<at::Tensor()> repeated() const;
 
+  // The call's tensors as it lays them out, zero, on the CPU. Of an operator that can be asked for.
+  std::vector<at::Tensor> blank_tensors() const;
+
+  // What run() gives them, on the CPU; for an output whose gradients it asks for, also what it gives the backward pass.
+  std::vector<at::Tensor> drawn_tensors(const at::Tensor* output = nullptr) const;
+
+  // Once on these values, on the CPU afterwards: "output.0" without a backward pass. For a gradient, what the backward
+  // pass is given stands behind the call's tensors, of the output's elements. Throws whatever LibTorch throws, and
+  // RunFailure "unsupported" where the call makes no such tensor.
+  at::Tensor run_on(const std::vector<at::Tensor>& tensors, const std::string& output) const;
+
   // Called with the first tensor argument before it is used: a planted fault.
   std::function<void(at::Tensor&)> spoil_argument = {};
 
@@ -66,7 +77,8 @@ class SingleCall {
   struct Operator;  // of the dispatcher
   struct Arguments;
 
-  Arguments draw(bool is_exact) const;
+  // `values`: what the call's tensors hold; null: drawn. Without `with_leaves` nothing is differentiated.
+  Arguments arguments_of(bool is_exact, const std::vector<at::Tensor>* values = nullptr, bool with_leaves = true) const;
   at::Tensor seed_for(const at::Tensor& output, const std::string& name) const;
   MadeTensors made_by(Arguments& arguments, DigestBuilder* inputs) const;
   void add_changed(const Arguments& arguments, const std::vector<at::Tensor>& outputs, MadeTensors& made) const;

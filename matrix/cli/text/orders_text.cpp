@@ -1,0 +1,108 @@
+#include "matrix/cli/text/orders_text.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+namespace {
+
+// One output of one call: what each stack that made it has.
+struct OutputOrders {
+  std::string call;
+  std::string output;
+  std::vector<std::pair<std::string, std::vector<std::string>>> stacks_by_order;  // in the order of the columns
+  std::map<std::string, std::vector<std::string>> stacks_by_problem;
+  bool bits_differ = false;
+};
+
+OutputOrders& find_or_add(std::vector<OutputOrders>& outputs, const std::string& call, const std::string& output) {
+  const auto found =
+      std::ranges::find_if(outputs, [&](const OutputOrders& one) { return one.call == call && one.output == output; });
+  if (found != outputs.end()) return *found;
+  outputs.push_back({call, output, {}, {}, false});
+  return outputs.back();
+}
+
+std::vector<OutputOrders> outputs_of(const OperatorAtlas& atlas) {
+  std::vector<OutputOrders> all;
+  for (const AtlasRow& row : atlas.rows) {
+    std::vector<OutputOrders> of_call;
+    for (std::size_t column = 0; column < row.by_column.size(); ++column) {
+      const CallComparison& call = row.by_column[column];
+      for (const OrderName& order : call.orders) {
+        OutputOrders& output = find_or_add(of_call, row.call, order.output);
+        output.bits_differ = output.bits_differ || std::ranges::count(call.differing, order.output) > 0;
+        const std::string& stack = atlas.columns[column].name;
+        if (order.name.empty()) {
+          output.stacks_by_problem[order.problem].push_back(stack);
+          continue;
+        }
+        auto& orders = output.stacks_by_order;
+        const auto same = std::ranges::find(orders, order.name, [](const auto& one) { return one.first; });
+        if (same == orders.end()) {
+          orders.push_back({order.name, {stack}});
+        } else {
+          same->second.push_back(stack);
+        }
+      }
+    }
+    all.insert(all.end(), of_call.begin(), of_call.end());
+  }
+  return all;
+}
+
+bool is_known_everywhere(const OutputOrders& output) { return output.stacks_by_problem.empty(); }
+
+std::string text_of(const OutputOrders& output) {
+  std::string text = fmt::format("{}  {}\n", output.call, output.output);
+  for (const auto& [order, stacks] : output.stacks_by_order) {
+    text += fmt::format("  {:<60} {}\n", order, fmt::join(stacks, ", "));
+  }
+  for (const auto& [problem, stacks] : output.stacks_by_problem) {
+    text += fmt::format("  not known: {}: {}\n", problem, fmt::join(stacks, ", "));
+  }
+  return text;
+}
+
+// "relu is not among ..." of 40 outputs is told once.
+std::string reasons_text(const std::vector<OutputOrders>& outputs) {
+  std::map<std::string, int> counts;
+  for (const OutputOrders& output : outputs) {
+    if (output.stacks_by_order.empty()) ++counts[output.stacks_by_problem.begin()->first];
+  }
+  std::string text;
+  for (const auto& [reason, count] : counts) text += fmt::format("  {} x {}\n", count, reason);
+  return text;
+}
+
+}  // namespace
+
+std::string orders_text(const OperatorAtlas& atlas, bool with_equal) {
+  const std::vector<OutputOrders> outputs = outputs_of(atlas);
+  if (outputs.empty()) {
+    return fmt::format("run {} asked for no orders of summation; see matrix/orders.yaml\n", atlas.run);
+  }
+  std::string text;
+  if (!atlas.planted.empty()) text += fmt::format("DRILL, planted: {}\n", fmt::join(atlas.planted, "; "));
+  text += fmt::format("orders of summation: {} outputs of {} calls on {} stacks; {}\n\n", outputs.size(),
+                      atlas.rows.size(), atlas.columns.size(), atlas.cpu);
+  int equal = 0;
+  int unknown = 0;
+  for (const OutputOrders& output : outputs) {
+    const bool is_one = output.stacks_by_order.size() == 1 && is_known_everywhere(output);
+    equal += is_one ? 1 : 0;
+    unknown += output.stacks_by_order.empty() ? 1 : 0;
+    if (output.stacks_by_order.empty() || (is_one && !with_equal)) continue;
+    text += text_of(output) + "\n";
+  }
+  text += fmt::format(
+      "{} outputs have one order on every stack that made them: equal bits for every input of their shape.\n", equal);
+  if (unknown > 0) text += fmt::format("{} outputs whose order no stack has:\n{}", unknown, reasons_text(outputs));
+  return text;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,43 @@
+// A sum done again in a given order, bit for bit: rounded after every addition, and after every product that is not
+// fused. What a library computed on the same operands is equal to it if and only if it added in that order, but for
+// inputs on which two orders happen to agree.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "matrix/contract/call_order.hpp"
+#include "matrix/orders/summation_tree.hpp"
+
+namespace reprobench {
+
+// T: the type in which products and partial sums are held. `left` has one value a term, `right` too or none: then terms
+// are added as they are.
+template <typename T>
+struct SumOperands {
+  std::span<const T> left;
+  std::span<const T> right = {};
+  std::int64_t plain_from = -1;  // terms from here on are added as they are; -1: none
+  SumEnd end = SumEnd::as_it_is;
+  T divisor = 1;
+};
+
+// Reused between sums, so that one of 16,384 terms allocates once.
+template <typename T>
+class OrderReplay {
+ public:
+  explicit OrderReplay(const SummationTree& order) : order_(order), values_(order.nodes.size()) {}
+
+  T sum(const SumOperands<T>& operands);
+
+ private:
+  const SummationTree& order_;
+  std::vector<T> values_;
+};
+
+extern template class OrderReplay<float>;
+extern template class OrderReplay<double>;
+
+}  // namespace reprobench

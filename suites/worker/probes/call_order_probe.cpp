@@ -1,0 +1,208 @@
+#include "suites/worker/probes/call_order_probe.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+
+#include "matrix/orders/order_recovery.hpp"
+#include "matrix/orders/order_replay.hpp"
+#include "suites/worker/probes/order_operands.hpp"
+#include "suites/worker/probes/single_call.hpp"
+
+namespace reprobench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct NotKnown : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// One class while it is learned.
+struct LearnedClass {
+  SummationTree order;
+  SumEnd end = SumEnd::as_it_is;
+  bool end_is_open = false;  // a mean, whose way to divide no input has shown yet
+  std::int64_t terms = 0;
+  std::int64_t first_element = 0;
+  std::int64_t elements = 0;
+  std::int64_t checked = 0;
+};
+
+class OrderOfCall {
+ public:
+  OrderOfCall(const SingleCall& call, const SumLayout& layout, const std::string& output, std::uint64_t seed,
+              const OrderLimits& limits)
+      : layout_(layout), limits_(limits), operands_(call, layout, output), seed_(seed) {}
+
+  CallOrder run(const RecordedCall& recorded) {
+    CallOrder found;
+    try {
+      learn(element_in_the_middle());
+      check();
+      hold_to_record(recorded, found);
+      for (const LearnedClass& one : classes_) {
+        if (one.elements == 0) continue;
+        found.classes.push_back({order_text(one.order), order_shape(one.order), one.end, one.terms, one.first_element,
+                                 one.elements, one.checked});
+      }
+      found.elements = static_cast<std::int64_t>(elements_.size());
+    } catch (const NotKnown& why) {
+      found.classes.clear();
+      found.problem = why.what();
+    }
+    found.probes = probes_;
+    found.took_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - began_).count();
+    return found;
+  }
+
+ private:
+  void hold_to_time() const {
+    if (std::chrono::duration<double>(Clock::now() - began_).count() > limits_.seconds) {
+      throw NotKnown("it takes longer than " + std::to_string(std::llround(limits_.seconds)) + " s");
+    }
+  }
+
+  std::int64_t element_in_the_middle() const {
+    std::int64_t element = 0;
+    for (const std::int64_t size : layout_.shape) element = element * size + size / 2;
+    return element;
+  }
+
+  // Recovers the order at one element; where a library adds up its neighbours alike, these are asked at the same time.
+  void learn(std::int64_t element) {
+    if (classes_.size() >= limits_.classes) {
+      throw NotKnown("more than " + std::to_string(limits_.classes) + " orders in one output");
+    }
+    const std::vector<std::int64_t> neighbours = operands_.independent_of(element);
+    RecoveredOrder recovered = recover_at(element, neighbours);
+    if (!recovered.problem.empty() && neighbours.size() > 1) recovered = recover_at(element, {element});
+    if (!recovered.problem.empty()) throw NotKnown(recovered.problem);
+    LearnedClass learned;
+    learned.order = std::move(recovered.order);
+    learned.terms = static_cast<std::int64_t>(learned.order.terms());
+    learned.end_is_open = layout_.divisor != 1;
+    if (learned.end_is_open) learned.end = SumEnd::divided;
+    learned.first_element = element;
+    classes_.push_back(std::move(learned));
+    told_of_.insert(element);
+  }
+
+  RecoveredOrder recover_at(std::int64_t element, const std::vector<std::int64_t>& rows) {
+    const std::int64_t terms = operands_.terms_at(element);
+    const bool are_products = layout_.right && operands_.has_rounded_products();
+    const std::int64_t products = are_products ? terms - (layout_.bias ? 1 : 0) : 0;
+    RecoveredOrder recovered =
+        recover_order(static_cast<std::int32_t>(terms), static_cast<std::int32_t>(products),
+                      [&](std::span<const Question> questions) {
+                        std::vector<double> answers;
+                        answers.reserve(questions.size());
+                        for (std::size_t at = 0; at < questions.size();) {
+                          hold_to_time();
+                          const std::size_t count = std::min(rows.size(), questions.size() - at);
+                          for (const double answer : operands_.answers(questions.subspan(at, count), rows))
+                            answers.push_back(answer);
+                          at += count;
+                        }
+                        return answers;
+                      });
+    probes_ += recovered.questions;
+    return recovered;
+  }
+
+  // Whether a class explains what the call made of random inputs at an element.
+  bool replays(LearnedClass& one, std::int64_t element) {
+    if (!operands_.take_terms(element, one.terms)) return false;
+    if (!one.end_is_open) return operands_.replays(one.order, one.end);
+    const bool divided = operands_.replays(one.order, SumEnd::divided);
+    const bool times = operands_.replays(one.order, SumEnd::times_reciprocal);
+    if (divided != times) {
+      one.end = divided ? SumEnd::divided : SumEnd::times_reciprocal;
+      one.end_is_open = false;
+    }
+    return divided || times;
+  }
+
+  // Which class an element belongs to: the one that has explained all of its inputs. One that explains an element no
+  // more is left for the next; an element that none explains is asked itself, once.
+  void check() {
+    elements_ = operands_.elements_to_check(element_in_the_middle());
+    class_of_.assign(elements_.size(), 0);
+    std::vector<std::int64_t> checked(elements_.size(), 0);
+    for (std::int64_t round = 0; !is_enough(checked); ++round) {
+      hold_to_time();
+      operands_.draw(seed_, round, round % 2 == 1);
+      for (std::size_t i = 0; i < elements_.size(); ++i) {
+        while (!replays(classes_[class_of_[i]], elements_[i])) {
+          checked[i] = 0;
+          if (++class_of_[i] < classes_.size()) continue;
+          if (told_of_.contains(elements_[i])) {
+            throw NotKnown("of element " + std::to_string(elements_[i]) + " the order of " +
+                           std::to_string(operands_.terms_at(elements_[i])) +
+                           " terms was read, and a replay of random inputs gives other bits");
+          }
+          learn(elements_[i]);
+          operands_.draw(seed_, round, round % 2 == 1);
+        }
+        ++checked[i];
+      }
+    }
+    for (std::size_t i = 0; i < elements_.size(); ++i) {
+      LearnedClass& one = classes_[class_of_[i]];
+      if (one.elements++ == 0) one.first_element = elements_[i];
+      one.checked += checked[i];
+    }
+  }
+
+  // The recorded result itself, element by element.
+  void hold_to_record(const RecordedCall& recorded, CallOrder& found) {
+    operands_.take_recorded(recorded.tensors, recorded.made);
+    for (std::size_t i = 0; i < elements_.size(); ++i) {
+      if (replays(classes_[class_of_[i]], elements_[i])) {
+        ++found.replayed;
+      } else if (found.not_replayed++ == 0) {
+        found.first_not_replayed = elements_[i];
+      }
+    }
+  }
+
+  bool is_enough(const std::vector<std::int64_t>& checked) const {
+    std::vector<std::int64_t> of_class(classes_.size(), 0);
+    std::int64_t all = 0;
+    for (std::size_t i = 0; i < checked.size(); ++i) {
+      if (checked[i] < 2) return false;  // one input of each kind
+      of_class[class_of_[i]] += checked[i];
+      all += checked[i];
+    }
+    // A class that explains no element is not told of.
+    const bool is_enough_of_each = std::ranges::all_of(
+        of_class, [&](std::int64_t count) { return count == 0 || count >= limits_.inputs_of_a_class; });
+    return is_enough_of_each && all >= limits_.inputs;
+  }
+
+  const SumLayout& layout_;
+  OrderLimits limits_;
+  OrderOperands operands_;
+  std::uint64_t seed_;
+  Clock::time_point began_ = Clock::now();
+  std::int64_t probes_ = 0;
+  std::vector<LearnedClass> classes_;
+  std::set<std::int64_t> told_of_;
+  std::vector<std::int64_t> elements_;
+  std::vector<std::size_t> class_of_;
+};
+
+}  // namespace
+
+CallOrder order_of_call(const SingleCall& call, const SumLayout& layout, const std::string& output,
+                        const RecordedCall& recorded, std::uint64_t seed, const OrderLimits& limits) {
+  return OrderOfCall(call, layout, output, seed, limits).run(recorded);
+}
+
+}  // namespace reprobench

@@ -1,0 +1,186 @@
+// The order in which a stack adds up single calls, on the CPU. Which order it is depends on library and processor; that
+// it gives the results, and that another one does not, holds on all of them.
+#include <algorithm>
+
+#include <ATen/core/Tensor.h>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/probe.hpp"
+#include "matrix/orders/summation_tree.hpp"
+#include "suites/worker/probes/call_order_probe.hpp"
+#include "suites/worker/probes/order_operands.hpp"
+#include "suites/worker/probes/probe.hpp"
+#include "suites/worker/probes/single_call.hpp"
+#include "suites/worker/temporary_folder.hpp"
+
+namespace reprobench {
+namespace call_order_test {
+namespace {
+
+const c10::Device kCpu(at::kCPU);
+
+SumLayout layout_for(const DeclaredCall& call, const std::string& output) {
+  std::string why_not;
+  const auto layout = sum_layout(call, output, why_not);
+  CAPTURE(call.text, why_not);
+  REQUIRE(layout);
+  return *layout;
+}
+
+at::Tensor recorded(const SingleCall& call, const std::string& output) {
+  const MadeTensors made = call.run(false);
+  return std::find_if(made.begin(), made.end(), [&](const auto& one) { return one.first == output; })->second;
+}
+
+CallOrder order_for(const std::string& text, const std::string& output = "output.0", const OrderLimits& limits = {}) {
+  const DeclaredCall call = parse_call(text);
+  const SingleCall single(call, {1, kCpu});
+  const at::Tensor first = recorded(single, "output.0");
+  const auto tensors = single.drawn_tensors(output == "output.0" ? nullptr : &first);
+  return order_of_call(single, layout_for(call, output), output, {tensors, recorded(single, output)}, 1, limits);
+}
+
+void is_known(const std::string& call, const std::string& output, std::int64_t terms, std::int64_t elements) {
+  CAPTURE(call, output);
+  const CallOrder order = order_for(call, output);
+  CAPTURE(order.problem);
+  REQUIRE(order.is_known());
+  CHECK(order.elements == elements);
+  CHECK(order.replayed == elements);
+  CHECK(order.not_replayed == 0);
+  std::int64_t of_classes = 0;
+  std::int64_t checked = 0;
+  for (const OrderClass& one : order.classes) {
+    CHECK(one.terms == terms);
+    CHECK(parse_order(one.order).terms() == static_cast<std::size_t>(terms));
+    of_classes += one.elements;
+    checked += one.checked;
+  }
+  CHECK(of_classes == elements);
+  CHECK(checked >= 1000);
+}
+
+TEST_CASE("sums and products give the bits that their order gives, on 1000 random inputs", "[probe]") {
+  is_known("sum(f32[100])", "output.0", 100, 1);
+  is_known("mean.dim(f32[7, 33], [1], true)", "output.0", 33, 7);
+  is_known("dot(f32[70], f32[70])", "output.0", 70, 1);
+  is_known("mm(f32[9, 40], f32[40, 11])", "output.0", 40, 99);
+  is_known("mm(f64[9, 40], f64[40, 11])", "output.0", 40, 99);
+  is_known("addmm(f32[11], f32[9, 40], f32[40, 11])", "output.0", 41, 99);
+  is_known("linear(f32[2, 5, 40], f32[11, 40], f32[11])", "output.0", 41, 110);
+  is_known("sum(f64[100])", "output.0", 100, 1);
+}
+
+TEST_CASE("the order of gradients is read too, with what the backward pass was given", "[probe]") {
+  is_known("mm(f32[9, 40], f32[40, 11])", "gradient.0", 11, 360);
+  is_known("mm(f32[9, 40], f32[40, 11])", "gradient.1", 9, 440);
+  is_known("addmm(f32[11], f32[9, 40], f32[40, 11])", "gradient.0", 9, 11);
+  is_known("linear(f32[2, 5, 40], f32[11, 40])", "gradient.1", 10, 440);
+}
+
+TEST_CASE("16-bit results, which hide the order of most inputs, are checked by inputs that cancel", "[probe]") {
+  for (const char* const call : {"mm(bf16[9, 300], bf16[300, 11])", "mm(f16[9, 40], f16[40, 11])"}) {
+    const CallOrder order = order_for(call);
+    CAPTURE(call, order.problem);
+    // Instructions that add more than two terms at once have no such order, and say so.
+    CHECK(order.is_known() == order.problem.empty());
+    CHECK(order.not_replayed == 0);
+  }
+}
+
+TEST_CASE("places outside of a padded image are terms that are not there", "[probe]") {
+  const CallOrder order = order_for("conv2d(f32[2, 3, 6, 6], f32[4, 3, 3, 3], f32[4], [1, 1], [1, 1])");
+  CAPTURE(order.problem);
+  if (!order.is_known()) {  // a fast convolution is no such sum
+    CHECK_FALSE(order.problem.empty());
+    return;
+  }
+  CHECK(order.elements == 2 * 4 * 6 * 6);
+  CHECK(order.replayed == order.elements);
+}
+
+TEST_CASE("another order does not give the results, nor does the same with one product joined otherwise", "[probe]") {
+  const DeclaredCall call = parse_call("mm(f32[9, 40], f32[40, 11])");
+  const SingleCall single(call, {1, kCpu});
+  const SumLayout layout = layout_for(call, "output.0");
+  const CallOrder known = order_for(call.text);
+  REQUIRE(known.is_known());
+  OrderOperands operands(single, layout, "output.0");
+  const auto differing = [&](const SummationTree& order, bool cancels) {
+    int count = 0;
+    for (int round = 0; round < 20; ++round) {
+      operands.draw(1, round, cancels);
+      REQUIRE(operands.take_terms(known.classes.front().first_element, 40));
+      count += operands.replays(order, SumEnd::as_it_is) ? 0 : 1;
+    }
+    return count;
+  };
+  const SummationTree right = parse_order(known.classes.front().order);
+  CHECK(differing(right, false) == 0);
+  CHECK(differing(right, true) == 0);
+  SummationTree reversed = right;
+  for (OrderNode& node : reversed.nodes) {
+    if (node.is_leaf()) node.term = 39 - node.term;
+  }
+  CHECK(differing(reversed, true) > 10);
+  SummationTree joined_otherwise = right;
+  for (OrderNode& node : joined_otherwise.nodes) {
+    if (node.is_leaf() && node.term > 20) node.fused = false;
+  }
+  const bool is_fused = order_text(joined_otherwise) != order_text(right);
+  CHECK((differing(joined_otherwise, true) > 0) == is_fused);
+}
+
+TEST_CASE("a result that its own order does not give is told, with the element", "[probe]") {
+  const DeclaredCall call = parse_call("mm(f32[9, 40], f32[40, 11])");
+  const SingleCall single(call, {1, kCpu});
+  at::Tensor result = recorded(single, "output.0").clone();
+  static_cast<float*>(result.data_ptr())[17] *= 1 + 0x1p-22F;
+  const CallOrder order =
+      order_of_call(single, layout_for(call, "output.0"), "output.0", {single.drawn_tensors(), result}, 1);
+  REQUIRE(order.is_known());
+  CHECK(order.not_replayed == 1);
+  CHECK(order.first_not_replayed == 17);
+  CHECK(order.replayed == 98);
+}
+
+TEST_CASE("an order that takes too long, or has too many classes, is not known and says so", "[probe]") {
+  OrderLimits limits;
+  limits.seconds = 0;
+  CHECK(order_for("sum(f32[100])", "output.0", limits).problem == "it takes longer than 0 s");
+  limits = {};
+  limits.classes = 0;
+  CHECK(order_for("sum(f32[100])", "output.0", limits).problem == "more than 0 orders in one output");
+}
+
+TEST_CASE("the preset `orders` tells of every output its order or why it has none, and `base` of none", "[probe]") {
+  CellRequest request;
+  request.cell_id = "3f9c1e0a7b52";
+  request.nonce = "0123456789abcdef";
+  request.workload = {"", std::string(kOrdersPreset), 0, 0, "operators", 1};
+  request.workload.calls = {"mm(f32[4, 8], f32[8, 4])", "relu(f32[4])", "native_dropout(f32[8, 8], 0.5, true)"};
+  request.device = "cpu";
+  request.knobs = with_defaults({});
+  const auto run = [&] {
+    const TemporaryFolder folder;
+    CellResult result;
+    run_probe(request, folder.path(), result);
+    return result.measurements;
+  };
+  const auto measured = run();
+  REQUIRE(measured.size() == 3);
+  for (const CallOutput& output : measured[0].call->outputs) {
+    REQUIRE(output.order);
+    CHECK(output.order->is_known());
+  }
+  CHECK(measured[1].call->outputs[0].order->problem ==
+        "`relu` is not among the operators whose results are known to be sums");
+  CHECK(measured[2].call->outputs[0].order->problem == "a second call gives other bits");
+  CHECK(probe_measurement_from_json(to_json(measured[0])) == measured[0]);
+  request.workload.preset = "base";
+  CHECK_FALSE(run()[0].call->outputs[0].order);
+}
+
+}  // namespace
+}  // namespace call_order_test
+}  // namespace reprobench
