@@ -74,7 +74,7 @@ $("$python" - "$work/describe.json" <<'PYTHON'
 import json, sys
 knobs = {k["name"]: k["values"][0] for k in json.load(open(sys.argv[1]))["knobs"] if k["values"]}
 knobs |= {"seed": "1", "threads": "1"}
-print(json.dumps({"schema": "reprobench/request", "version": {"major": 1, "minor": 1}, "rank": 0, "cell_id": "0123456789ab",
+print(json.dumps({"schema": "reprobench/request", "version": {"major": 2, "minor": 0}, "rank": 0, "cell_id": "0123456789ab",
                   "nonce": "0123456789abcdef", "repeat": 0, "attempt": 0, "suite": "smoke", "stack": "s", "device": "sm_90",
                   "workload": {"model": "mlp", "preset": "small", "steps": 2, "batch_size": 32}, "world_size": 1,
                   "knobs": knobs, "trace": "step", "poison_allocator": False, "inject": None}))

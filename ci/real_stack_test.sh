@@ -213,17 +213,17 @@ comparisons() {
   expect_part "the overflow's origin" "out of finite inputs: input 0 in [" "$(in_json overflow-documents/comparison.json 'v["non_finite"]["sentence"]')"
 }
 
-# The sides take different operators: each one's stretch of calls is named, and in fp64 the two make the same.
+# The sides take different operators: each one's subgraph of calls is named, and in fp64 the two make the same.
 operators() {
   ends 1 "fused against written-out attention" "$reprobench" --store "$work/store" compare "$stack" "$stack" --model gpt2 --steps 1 \
-    --knob-a attention=flash --knob-b attention=written_out --explain --batches 2 --json >"$work/stretch-documents/comparison.json"
-  stretch() { in_json stretch-documents/comparison.json "$1"; }
+    --knob-a attention=flash --knob-b attention=written_out --explain --batches 2 --json >"$work/subgraph-documents/comparison.json"
+  subgraph() { in_json subgraph-documents/comparison.json "$1"; }
   expect "the calls of the fused side" "aten::scaled_dot_product_attention" \
-    "$(stretch '" ".join(c["name"] for c in v["explanation"]["region"]["measured"]["calls"])')"
+    "$(subgraph '" ".join(c["name"] for c in v["explanation"]["region"]["measured"]["calls"])')"
   expect "the calls of the other side" "aten::transpose aten::matmul aten::mul aten::masked_fill aten::softmax aten::matmul" \
-    "$(stretch '" ".join(c["name"] for c in v["explanation"]["region"]["expected"]["calls"])')"
+    "$(subgraph '" ".join(c["name"] for c in v["explanation"]["region"]["expected"]["calls"])')"
   expect "the two in fp64" True \
-    "$(stretch 'v["explanation"]["operator_budget"]["forms_apart_rel"] < 1e-14 < 1e-8 < v["explanation"]["operator_budget"]["distance_rel"]')"
+    "$(subgraph 'v["explanation"]["operator_budget"]["forms_apart_rel"] < 1e-14 < 1e-8 < v["explanation"]["operator_budget"]["distance_rel"]')"
 }
 
 # Two ranks: collectives hold, and a fault in one of them turns its cell red in the words of that fault.
@@ -245,7 +245,7 @@ collectives() {
 
 "$reprobench" --store "$work/store" stack install "$stack"
 "$reprobench" --store "$work/store" stack verify "$stack"
-mkdir "$work/documents" "$work/overflow-documents" "$work/stretch-documents"
+mkdir "$work/documents" "$work/overflow-documents" "$work/subgraph-documents"
 
 # Past `smoke` the runs are about two workloads or one; that the others train is asked once a run.
 matrix clean "smoke, determinism" "seed != 1" "$several" "precision == bf16 and workload != mlp" \
@@ -278,7 +278,7 @@ states = sorted(pathlib.Path(sys.argv[1], "replays").rglob("state-*.safetensors"
 tensors = dict(safetensors.deserialize(states[0].read_bytes()))
 assert list(tensors["fc1.weight"]["shape"]) == [128, 784], sorted(tensors)
 PYTHON
-for documents in "$work/documents" "$work/overflow-documents" "$work/stretch-documents"; do
+for documents in "$work/documents" "$work/overflow-documents" "$work/subgraph-documents"; do
   PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$documents"
 done
 

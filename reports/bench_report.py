@@ -20,7 +20,7 @@ sys.path.insert(0, str(_HERE))
 
 from reprobench_report.__main__ import write_reports  # noqa: E402
 
-GOLDEN = _HERE / "tests" / "golden" / "run-1.0"
+GOLDEN = _HERE / "tests" / "golden" / "run-2.0"
 BUDGET = {"report.html": 5_000_000, "summary.md": 900_000}
 BUDGET_S = 10.0
 

@@ -30,7 +30,7 @@ struct Pair {
   std::vector<unsigned char> b;
 };
 
-// Random bits, so that every kind of number occurs, with one bit flipped in one element of `every`; and a stretch where
+// Random bits, so that every kind of number occurs, with one bit flipped in one element of `every`; and a range where
 // signs of zero differ.
 Pair random_pair(std::size_t bytes, std::size_t element, std::size_t every) {
   Pair pair{random_bytes(bytes, 11), {}};

@@ -27,7 +27,7 @@ RunDiagnosisSettings settings_of(const Project& project, double budget_s) {
 }
 
 std::string told_text(const DiagnosedCell& told, const Terminal& terminal) {
-  const Diagnosis& diagnosis = told.diagnosis;
+  const CellDiagnosis& diagnosis = told.diagnosis;
   const bool is_harmless = diagnosis.word == ExplainedWord::rounding;
   return fmt::format("{} {}: {}\n", terminal.paint_log("diagnosis    ", is_harmless ? Style::dim : Style::red),
                      to_string(diagnosis.word), diagnosis.sentence);

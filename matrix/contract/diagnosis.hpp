@@ -18,7 +18,7 @@ struct Words<ExplainedWord> {
   static constexpr std::array<std::string_view, 4> table = {"rounding", "another computation", "defect", "undecided"};
 };
 
-struct Diagnosis {
+struct CellDiagnosis {
   std::string cell_id;
   std::string reference_cell_id;
   ExplainedWord word = ExplainedWord::undecided;
@@ -26,10 +26,10 @@ struct Diagnosis {
 };
 
 template <>
-struct Description<Diagnosis> {
+struct Description<CellDiagnosis> {
   static constexpr About about =
       About::line("journal", "diagnosis", "What the difference between a cell and its reference is.");
-  static void fields(auto& field, Diagnosis& diagnosis) {
+  static void fields(auto& field, CellDiagnosis& diagnosis) {
     field("cell_id", diagnosis.cell_id, rule::not_empty);
     field("reference_cell_id", diagnosis.reference_cell_id, rule::not_empty);
     field("word", diagnosis.word);

@@ -40,7 +40,7 @@ struct Description<ExitRecord> {
   static constexpr About about = About::document("exit", "exit.json: the shepherd's account of how the worker ended");
   static void fields(auto& field, ExitRecord& exit) {
     field("nonce", exit.nonce, rule::not_empty);
-    field.since(1, "rank", exit.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
+    field("rank", exit.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
     field("exit_code", exit.exit_code);
     field("signal", exit.signal);
     field("launch_error", exit.launch_error);

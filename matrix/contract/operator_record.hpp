@@ -1,7 +1,7 @@
 // operators.jsonl: every operator call of a step, in the order the calls end, so an operator stands after those it
 // calls. Lines carry `seq` and `crc32c` like a trace's (contract/trace.hpp).
 //
-// Two calls with equal names, inputs and constants and different outputs: that operator is where two runs part.
+// Two calls with equal names, inputs and constants and different outputs: that operator is where two runs diverge.
 #pragma once
 
 #include <cstdint>

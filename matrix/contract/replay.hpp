@@ -23,8 +23,8 @@ namespace reprobench {
 struct OperatorSite {
   std::int64_t step = 0;
   std::int64_t index = 0;
-  std::vector<std::int64_t> stretch = {};  // calls of that step that are carried out in fp64 as well, each on what the
-                                           // ones before it made in fp64
+  std::vector<std::int64_t> subgraph = {};  // calls of that step that are carried out in fp64 as well, each on what the
+                                            // ones before it made in fp64
 };
 
 // What operator calls of a step made, as far as it has one of these digests.
@@ -34,17 +34,17 @@ struct KeptValues {
 };
 
 // What a call gives instead of what it makes, output by output; an empty digest: what it makes.
-struct GivenOutputs {
+struct SubstitutedOutputs {
   std::int64_t index = 0;  // of the call within its step
   std::vector<std::string> digests;
 };
 
 // Calls of one step that hand on what another run's calls made, so that those behind them take what that run's took: a
 // difference behind a difference then shows by itself. Operators on record and captures have what was made.
-struct GivenValues {
+struct SubstitutedInputs {
   std::string file;  // values.safetensors of the other run, absolute
   std::int64_t step = 0;
-  std::vector<GivenOutputs> calls;
+  std::vector<SubstitutedOutputs> calls;
 };
 
 struct Replay {
@@ -58,7 +58,7 @@ struct Replay {
   std::vector<OperatorSite> further_captures = {};  // beside it
   bool hold_state = false;                          // no update: every step sees another batch from the same state
   std::optional<KeptValues> keep_values = {};
-  std::optional<GivenValues> given_values = {};
+  std::optional<SubstitutedInputs> substituted_inputs = {};
 
   bool records_operators(std::int64_t step) const { return step >= operators_from && step <= operators_to; }
   std::vector<OperatorSite> captures() const;  // the first and the further ones
@@ -70,7 +70,7 @@ struct Description<OperatorSite> {
   static void fields(auto& field, OperatorSite& site) {
     field("step", site.step, rule::at_least(1));
     field("index", site.index, rule::at_least(0));
-    field.optional("stretch", site.stretch,
+    field.optional("subgraph", site.subgraph,
                    rule::at_least(0).says("Calls of that step that are carried out in fp64 as well."));
   }
 };
@@ -85,22 +85,22 @@ struct Description<KeptValues> {
 };
 
 template <>
-struct Description<GivenOutputs> {
-  static constexpr About about = About::part("given_outputs", "What a call gives instead of what it makes.");
-  static void fields(auto& field, GivenOutputs& given) {
-    field("index", given.index, rule::at_least(0));
-    field("digests", given.digests, rule::hex(32, true).says("Of its outputs; empty: what it makes."));
+struct Description<SubstitutedOutputs> {
+  static constexpr About about = About::part("substituted_outputs", "What a call gives instead of what it makes.");
+  static void fields(auto& field, SubstitutedOutputs& substituted) {
+    field("index", substituted.index, rule::at_least(0));
+    field("digests", substituted.digests, rule::hex(32, true).says("Of its outputs; empty: what it makes."));
   }
 };
 
 template <>
-struct Description<GivenValues> {
+struct Description<SubstitutedInputs> {
   static constexpr About about =
-      About::part("given_values", "Calls of one step that hand on what another run's calls made.");
-  static void fields(auto& field, GivenValues& given) {
-    field("file", given.file, rule::not_empty);
-    field("step", given.step, rule::at_least(1));
-    field("calls", given.calls);
+      About::part("substituted_inputs", "Calls of one step that hand on what another run's calls made.");
+  static void fields(auto& field, SubstitutedInputs& substituted) {
+    field("file", substituted.file, rule::not_empty);
+    field("step", substituted.step, rule::at_least(1));
+    field("calls", substituted.calls);
   }
 };
 
@@ -119,10 +119,10 @@ struct Description<Replay> {
     field.optional("further_captures", replay.further_captures, "Beside `capture`.");
     field("hold_state", replay.hold_state, "No update: every step sees another batch from the same state.");
     field.optional("keep_values", replay.keep_values, "What operator calls of a step made.");
-    field.optional("given_values", replay.given_values, "What operator calls of a step give instead.");
+    field.optional("substituted_inputs", replay.substituted_inputs, "What operator calls of a step give instead.");
     field.hold(!replay.keep_values || replay.records_operators(replay.keep_values->step),
                "keeps values of a step whose operators it does not record");
-    field.hold(!replay.given_values || replay.records_operators(replay.given_values->step),
+    field.hold(!replay.substituted_inputs || replay.records_operators(replay.substituted_inputs->step),
                "gives values in a step whose operators it does not record");
     field.hold(replay.capture || replay.further_captures.empty(), "asks for further captures and for no first one");
     field.hold(replay.last_step >= replay.first_step, "has no steps: its last is before its first");

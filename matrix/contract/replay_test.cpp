@@ -19,7 +19,7 @@ Replay full_replay() {
   replay.further_captures = {{6, 21, {19, 20}}};
   replay.hold_state = true;
   replay.keep_values = KeptValues{5, {std::string(32, 'a'), std::string(32, 'b')}};
-  replay.given_values = GivenValues{"/store/values.safetensors", 6, {{7, {std::string(32, 'c'), ""}}}};
+  replay.substituted_inputs = SubstitutedInputs{"/store/values.safetensors", 6, {{7, {std::string(32, 'c'), ""}}}};
   return replay;
 }
 
@@ -35,21 +35,21 @@ TEST_CASE("a replay comes back as it was asked for", "[replay]") {
   CHECK(back.capture->index == 17);
   REQUIRE(back.further_captures.size() == 1);
   CHECK(back.further_captures[0].index == 21);
-  CHECK(back.further_captures[0].stretch == std::vector<std::int64_t>{19, 20});
+  CHECK(back.further_captures[0].subgraph == std::vector<std::int64_t>{19, 20});
   CHECK(back.hold_state);
   CHECK(back.keep_values->step == 5);
   CHECK(back.keep_values->digests == std::vector{std::string(32, 'a'), std::string(32, 'b')});
-  CHECK(back.given_values->file == "/store/values.safetensors");
-  CHECK(back.given_values->step == 6);
-  REQUIRE(back.given_values->calls.size() == 1);
-  CHECK(back.given_values->calls[0].index == 7);
-  CHECK(back.given_values->calls[0].digests == std::vector{std::string(32, 'c'), std::string()});
+  CHECK(back.substituted_inputs->file == "/store/values.safetensors");
+  CHECK(back.substituted_inputs->step == 6);
+  REQUIRE(back.substituted_inputs->calls.size() == 1);
+  CHECK(back.substituted_inputs->calls[0].index == 7);
+  CHECK(back.substituted_inputs->calls[0].digests == std::vector{std::string(32, 'c'), std::string()});
   CHECK(back.captures().size() == 2);
   CHECK(back.captures()[1].index == 21);
   Replay plain;
   plain.last_step = 1;
   CHECK_FALSE(read_document<Replay>(written(plain)).capture);
-  CHECK_FALSE(read_document<Replay>(written(plain)).given_values);
+  CHECK_FALSE(read_document<Replay>(written(plain)).substituted_inputs);
   CHECK(plain.captures().empty());
 }
 
@@ -62,10 +62,10 @@ TEST_CASE("a replay without steps or with a field missing is refused", "[replay]
   SECTION("half a capture") { json["capture"].erase("index"); }
   SECTION("values kept before the steps with operators") { json["keep_values"]["step"] = 4; }
   SECTION("values kept behind them") { json["keep_values"]["step"] = 7; }
-  SECTION("values given before the steps with operators") { json["given_values"]["step"] = 4; }
-  SECTION("values given behind them") { json["given_values"]["step"] = 7; }
-  SECTION("a digest that is none") { json["given_values"]["calls"][0]["digests"][0] = "abc"; }
-  SECTION("values of no file") { json["given_values"]["file"] = ""; }
+  SECTION("values given before the steps with operators") { json["substituted_inputs"]["step"] = 4; }
+  SECTION("values given behind them") { json["substituted_inputs"]["step"] = 7; }
+  SECTION("a digest that is none") { json["substituted_inputs"]["calls"][0]["digests"][0] = "abc"; }
+  SECTION("values of no file") { json["substituted_inputs"]["file"] = ""; }
   CHECK_THROWS_AS(read_document<Replay>(json), ContractError);
 }
 

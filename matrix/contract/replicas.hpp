@@ -14,7 +14,7 @@ namespace reprobench {
 std::int64_t replicas_of(const KnobValues& knobs);
 
 // Why that training cannot have the replicas it asks for: a sentence with the setting that stands against it. Nothing
-// for one replica. `most_ranks`: of its attempt's legs.
+// for one replica. `most_ranks`: of its attempt's segments.
 std::optional<std::string> why_no_replicas(const CellRequest& request, int most_ranks);
 
 }  // namespace reprobench

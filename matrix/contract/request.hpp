@@ -52,7 +52,8 @@ struct WorkloadRequest {
   // Of the probe `package`: the AOTInductor package of the user's that it runs, likewise.
   std::string package_sha256 = {};
   std::string package_file = {};
-  // Of a training, > 0: done once more in two processes, the first of them stopped after so many steps (leg.hpp).
+  // Of a training, > 0: done once more in two processes, the first of them stopped after so many steps
+  // (attempt_segment.hpp).
   std::int64_t resume_after = 0;
   std::int64_t resume_world_size =
       0;  // > 0: the second of them has so many ranks; each does more or fewer micro-batches
@@ -245,7 +246,7 @@ struct Description<CellRequest> {
   static void fields(auto& field, CellRequest& request) {
     field("cell_id", request.cell_id, rule::not_empty);
     field("nonce", request.nonce, rule::not_empty);
-    field.since(1, "rank", request.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
+    field("rank", request.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
     field("repeat", request.repeat, rule::at_least(0));
     field("attempt", request.attempt, rule::at_least(0));
     canonical_fields(field, request);

@@ -218,27 +218,26 @@ struct Description<CellResult> {
   static void fields(auto& field, CellResult& result) {
     field("cell_id", result.cell_id, rule::not_empty);
     field("nonce", result.nonce, rule::not_empty);
-    field.since(1, "rank", result.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
+    field("rank", result.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
     field("failure", result.failure, "null: all steps done.");
     field("workload_digest", result.workload_digest, rule::hex(32, true).says("Empty if the failure came first."));
     field("steps_completed", result.steps_completed, rule::at_least(0));
     field("chain", result.chain, rule::hex(32, true).says("After the last step."));
     field("trace_lines", result.trace_lines, rule::at_least(0));
     field("peak_rss_bytes", result.peak_rss_bytes, rule::at_least(0));
-    field.since(4, "peak_anonymous_bytes", result.peak_anonymous_bytes,
-                rule::at_least(-1).says("Of the resident set what is no mapped file; -1: not measured."));
+    field("peak_anonymous_bytes", result.peak_anonymous_bytes,
+          rule::at_least(-1).says("Of the resident set what is no mapped file; -1: not measured."));
     field("peak_allocated_bytes", result.peak_allocated_bytes,
           rule::at_least(-1).says("Of the device; -1 on the CPU."));
     field("peak_reserved_bytes", result.peak_reserved_bytes, rule::at_least(-1));
-    field.since(4, "optimizer_state_bytes", result.optimizer_state_bytes,
-                rule::at_least(-1).says("Of this rank, as allocated; -1: not measured."));
-    field.since(4, "model_state_peak_bytes", result.model_state_peak_bytes,
-                rule::at_least(-1).says("Of this rank, parameters, gradients and optimizer state; -1: not measured."));
-    field.since(
-        4, "model_state_device_peak_bytes", result.model_state_device_peak_bytes,
-        rule::at_least(-1).says("Of model_state_peak_bytes what lies where the training runs; -1: not measured."));
-    field.since(4, "model_state_host_peak_bytes", result.model_state_host_peak_bytes,
-                rule::at_least(-1).says("Of it what `offload` keeps on the host; -1: not measured."));
+    field("optimizer_state_bytes", result.optimizer_state_bytes,
+          rule::at_least(-1).says("Of this rank, as allocated; -1: not measured."));
+    field("model_state_peak_bytes", result.model_state_peak_bytes,
+          rule::at_least(-1).says("Of this rank, parameters, gradients and optimizer state; -1: not measured."));
+    field("model_state_device_peak_bytes", result.model_state_device_peak_bytes,
+          rule::at_least(-1).says("Of model_state_peak_bytes what lies where the training runs; -1: not measured."));
+    field("model_state_host_peak_bytes", result.model_state_host_peak_bytes,
+          rule::at_least(-1).says("Of it what `offload` keeps on the host; -1: not measured."));
     field("start_to_first_step_ns", result.start_to_first_step_ns, rule::at_least(0));
     field("knobs_resolved", result.knobs_resolved,
           "What each knob came to; differs from the request where the stack could not.");

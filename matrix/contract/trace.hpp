@@ -138,13 +138,13 @@ struct Description<TraceHeader> {
   static void fields(auto& field, TraceHeader& header) {
     field("cell_id", header.cell_id, rule::not_empty);
     field("nonce", header.nonce, rule::not_empty);
-    field.since(1, "rank", header.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
+    field("rank", header.rank, rule::at_least(0).says("Which of the attempt's processes, from 0."));
     field("workload_digest", header.workload_digest, rule::digest);
     field("level", header.level);
     field.optional(
         "monotonic_us", header.monotonic_us,
         rule::time.says("CLOCK_MONOTONIC when the file began. Absent from files before steps had time stamps."));
-    field.optional("torch", header.torch, "What LibTorch says its version is; absent from older files.");
+    field.optional("torch", header.torch, "What LibTorch says its version is.");
     field.optional("resumed", header.resumed);
   }
 };
@@ -163,9 +163,8 @@ struct Description<PhaseTimes> {
                    rule::at_least(0).says("With overlap=on, how long gradients were exchanged; beside the phases."));
     field.optional("exchange_hidden_ns", phases.exchange_hidden_ns,
                    rule::at_least(0).says("Part of exchange_ns: while the backward pass went on."));
-    field.optional(
-        "data_wait_ns", phases.data_wait_ns,
-        rule::at_least(0).says("Part of data_ns: how long the host had no samples; absent from older files."));
+    field.optional("data_wait_ns", phases.data_wait_ns,
+                   rule::at_least(0).says("Part of data_ns: how long the host had no samples."));
   }
 };
 
@@ -185,9 +184,8 @@ struct Description<StepRecord> {
     field("step_time_ns", step.step_time_ns, rule::at_least(1));
     field("phases", step.phases);
     field("rss_bytes", step.rss_bytes, rule::at_least(-1).says("-1 on steps that do not measure it."));
-    field.since(
-        4, "anonymous_bytes", step.anonymous_bytes,
-        rule::at_least(-1).says("Of the resident set what is no mapped file; -1 on steps that do not measure it."));
+    field("anonymous_bytes", step.anonymous_bytes,
+          rule::at_least(-1).says("Of the resident set what is no mapped file; -1 on steps that do not measure it."));
     field("allocated_bytes", step.allocated_bytes, rule::at_least(-1).says("Of the device; -1 on the CPU."));
     field("root", step.root, rule::digest);
     field("chain", step.chain, rule::digest);

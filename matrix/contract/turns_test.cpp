@@ -16,7 +16,7 @@ CellRequest resident_request() {
   return request;
 }
 
-TEST_CASE("turns part the steps into blocks, the last one of what is left", "[contract]") {
+TEST_CASE("turns cut the steps into blocks, the last one of what is left", "[contract]") {
   const CellRequest request = resident_request();
   CHECK(count_of_turns(request) == 3);
   CHECK(to_json(turn_of(request, 0)) == to_json(Turn{0, 1, 10}));

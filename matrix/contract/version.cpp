@@ -26,9 +26,10 @@ int require_document(const nlohmann::json& object, const std::string& name) {
   const std::int64_t major = part("major");
   const std::int64_t minor = part("minor");
   if (major != kContractVersion.major || minor < 0 || minor > kContractVersion.minor) {
+    const std::string reader = std::string("; reprobench ") + kLastReaderOfMajor1 + " is the last that reads it";
     throw ContractError(name + ": version " + std::to_string(major) + "." + std::to_string(minor) +
                         " cannot be read by contract " + std::to_string(kContractVersion.major) + "." +
-                        std::to_string(kContractVersion.minor));
+                        std::to_string(kContractVersion.minor) + (major == 1 ? reader : ""));
   }
   return static_cast<int>(minor);
 }

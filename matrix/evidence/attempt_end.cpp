@@ -161,13 +161,9 @@ std::string phase_gap(const Trace& trace) {
   return "";
 }
 
-// Records of an older contract are judged as they were then: nobody held them against the kernel's.
-constexpr int kHeldAgainstKernelSince = 4;
-
 // Steps are parts of the life of their process, by the shepherd's clock. A GPU times its steps by a clock of its own,
 // which may differ by a thousandth.
 std::string lifetime_gap(const ExitRecord& exit, const Trace& trace) {
-  if (trace.minor < kHeldAgainstKernelSince) return "";
   std::int64_t steps_ns = 0;
   for (const StepRecord& step : trace.steps) steps_ns += step.step_time_ns;
   if (steps_ns <= exit.duration_ns + exit.duration_ns / 1000) return "";
@@ -186,7 +182,7 @@ std::string memory_gap(const ExitRecord& exit, const CellResult& result, const T
   for (const StepRecord& step : trace.steps) said_bytes = std::max({said_bytes, step.rss_bytes, step.anonymous_bytes});
   const std::int64_t missed_bytes = std::max(
       kNotHandedIn_bytes, static_cast<std::int64_t>(kNotHandedIn_rel * static_cast<double>(exit.max_rss_bytes)));
-  if (trace.minor < kHeldAgainstKernelSince || exit.max_rss_bytes == 0) return "";
+  if (exit.max_rss_bytes == 0) return "";
   if (said_bytes <= exit.max_rss_bytes + missed_bytes) return "";
   return fmt::format("result.json: a resident set of {} bytes, and the kernel saw no more than {}", said_bytes,
                      exit.max_rss_bytes);

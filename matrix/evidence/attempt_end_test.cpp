@@ -151,13 +151,6 @@ TEST_CASE("a replay's first step goes on from a chain that only its state knows"
   CHECK(scene.load().detail == "trace.jsonl: the chain of step 2 does not follow from its root and loss");
 }
 
-TEST_CASE("chains of contract 1.1 left the loss out and are not worked out again", "[evidence]") {
-  AttemptFolder scene;
-  scene.sample.lines.at(2)["loss"] = exact_float(0.5f);
-  scene.sample.lines.at(0)["version"]["minor"] = 1;
-  CHECK(scene.load().end == AttemptEnd::completed);
-}
-
 TEST_CASE("a result or a trace in which a key stands twice is refused", "[evidence]") {
   AttemptFolder scene;
   scene.load();

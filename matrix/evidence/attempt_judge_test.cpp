@@ -337,24 +337,5 @@ TEST_CASE("an exit record of another rank, or none, is a lost rank", "[evidence]
   CHECK(attempt.detail == "rank 1: exit.json: missing");
 }
 
-TEST_CASE("a run of contract 1.0 has the files of its only rank in the attempt's folder", "[evidence][ranks]") {
-  RanksOnDisk scene(1);
-  const auto folder = scene.folder.path / "a";
-  scene.samples[0].lines[0].erase("rank");
-  scene.samples[0].lines[0]["version"]["minor"] = 0;
-  scene.samples[0].write(folder);
-  nlohmann::json request = to_json(scene.samples[0].request);
-  for (nlohmann::json document : {to_json(scene.samples[0].exit), to_json(scene.samples[0].result), request}) {
-    document.erase("rank");
-    document["version"]["minor"] = 0;
-    const std::string name = document["schema"].get<std::string>().substr(11);
-    std::ofstream(folder / (name + ".json")) << document.dump();
-  }
-  const AttemptRecord attempt = scene.load_again();
-  CHECK(attempt.detail == "exit code 0");
-  CHECK(attempt.end == AttemptEnd::completed);
-  CHECK(attempt.lead().folder == "a");
-}
-
 }  // namespace
 }  // namespace reprobench

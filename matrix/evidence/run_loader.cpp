@@ -49,13 +49,13 @@ std::optional<AttemptEnd> known_to_runner(const std::optional<AttemptEnd>& end) 
   }
 }
 
-// Nothing: the verdict is of contract 1.1, or there is none yet.
+// Nothing: there is no verdict yet.
 std::optional<RunSeal> seal_in_verdict(const fs::path& run_folder) {
   const fs::path path = run_folder / "verdict.json";
   if (!fs::exists(path)) return std::nullopt;
   const auto seal_of = +[](const json& verdict) {
-    const auto seal = verdict.find("seal");
-    return seal == verdict.end() ? std::optional<RunSeal>() : read_document<RunSeal>(*seal);
+    require_document(verdict, "verdict");
+    return std::optional(read_document<RunSeal>(verdict.at("seal")));
   };
   return load_own(path, seal_of);
 }
@@ -66,7 +66,7 @@ Journal read_sealed_journal(const fs::path& run_folder, const RunSeal& found) {
     throw StoreError((run_folder / name).string() + " changed since it was judged");
   };
   Journal journal = read_journal(run_folder / "journal.jsonl");
-  const bool is_planned = journal.plan_sha256.empty() || journal.plan_sha256 == found.plan_sha256;
+  const bool is_planned = journal.plan_sha256 == found.plan_sha256;
   const auto judged = seal_in_verdict(run_folder);
   if (!is_planned || (judged && judged->plan_sha256 != found.plan_sha256)) refuse("plan.json");
   if (judged && judged->journal_sha256 != found.journal_sha256) refuse("journal.jsonl");
@@ -91,18 +91,18 @@ AttemptRecord load_journaled(const fs::path& run_folder, const Cell& cell, const
   return record;
 }
 
-struct LoadedLeg {
+struct LoadedSegment {
   JudgedAttempt judged;
   std::vector<RankRecord> ranks;
   std::optional<TelemetrySummary> telemetry;
 };
 
-LoadedLeg load_leg(const std::string& run_folder, const fs::path& attempt_folder, const CellRequest& attempt, Leg leg,
-                   const KnownEnd& known) {
-  const fs::path folder = leg_folder(attempt_folder, leg);
-  const CellRequest request = request_of_leg(attempt, leg);
+LoadedSegment load_segment(const std::string& run_folder, const fs::path& attempt_folder, const CellRequest& attempt,
+                           AttemptSegment segment, const KnownEnd& known) {
+  const fs::path folder = segment_folder(attempt_folder, segment);
+  const CellRequest request = request_of_segment(attempt, segment);
   AttemptFiles files = read_attempt_files(folder, request);
-  LoadedLeg loaded;
+  LoadedSegment loaded;
   if (files.telemetry) {
     const auto& trace = files.ranks.front().trace;
     loaded.telemetry = summarise_telemetry(*files.telemetry, trace ? &*trace : nullptr);
@@ -125,53 +125,58 @@ LoadedLeg load_leg(const std::string& run_folder, const fs::path& attempt_folder
 
 }  // namespace
 
-// Nothing is known of legs that did not begin; of those that did, the last is the one that a known end is of.
+// Nothing is known of segments that did not begin; of those that did, the last is the one that a known end is of.
 AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
                            const KnownEnd& known) {
   const fs::path folder = fs::path(run_folder) / attempt_folder;
-  const auto legs = legs_of(request);
-  const auto has_begun = [&](Leg leg) { return leg == Leg::whole || fs::is_directory(leg_folder(folder, leg)); };
-  const auto begun = std::ranges::count_if(legs, has_begun);
+  const auto segments = segments_of(request);
+  const auto has_begun = [&](AttemptSegment segment) {
+    return segment == AttemptSegment::whole || fs::is_directory(segment_folder(folder, segment));
+  };
+  const auto begun = std::ranges::count_if(segments, has_begun);
   AttemptRecord record;
   record.repeat = request.repeat;
   record.attempt = request.attempt;
   record.nonce = request.nonce;
   record.folder = attempt_folder;
-  for (const Leg leg : legs.first(static_cast<std::size_t>(begun))) {
-    LoadedLeg loaded = load_leg(run_folder, folder, request, leg, leg == legs[begun - 1] ? known : KnownEnd{});
+  for (const AttemptSegment segment : segments.first(static_cast<std::size_t>(begun))) {
+    LoadedSegment loaded =
+        load_segment(run_folder, folder, request, segment, segment == segments[begun - 1] ? known : KnownEnd{});
     record.end = loaded.judged.attempt.end;
     record.ended_by = loaded.judged.ended_by;
-    const std::string prefix = leg == Leg::whole ? "" : std::string(to_string(leg)) + ": ";
+    const std::string prefix = segment == AttemptSegment::whole ? "" : std::string(to_string(segment)) + ": ";
     record.detail = record.end == AttemptEnd::completed ? std::move(loaded.judged.attempt.detail)
                                                         : prefix + loaded.judged.attempt.detail;
-    if (leg == Leg::whole) {
+    if (segment == AttemptSegment::whole) {
       record.telemetry = std::move(loaded.telemetry);
       record.ranks = std::move(loaded.ranks);
     } else {
-      record.legs.push_back({leg, std::move(loaded.ranks)});
+      record.segments.push_back({segment, std::move(loaded.ranks)});
     }
     if (record.end != AttemptEnd::completed) return record;
   }
-  if (static_cast<std::size_t>(begun) < legs.size()) {
+  if (static_cast<std::size_t>(begun) < segments.size()) {
     record.end = AttemptEnd::lost;
-    record.detail = fmt::format("{}: never began", to_string(legs[static_cast<std::size_t>(begun)]));
+    record.detail = fmt::format("{}: never began", to_string(segments[static_cast<std::size_t>(begun)]));
   }
   return record;
 }
 
-bool leg_is_completed(const fs::path& attempt_folder, const CellRequest& request, Leg leg) {
-  const CellRequest of_leg = request_of_leg(request, leg);
-  const AttemptFiles files = read_attempt_files(leg_folder(attempt_folder, leg), of_leg);
-  return judge_attempt(files, std::nullopt, of_leg, {}).attempt.end == AttemptEnd::completed;
+bool segment_is_completed(const fs::path& attempt_folder, const CellRequest& request, AttemptSegment segment) {
+  const CellRequest of_segment = request_of_segment(request, segment);
+  const AttemptFiles files = read_attempt_files(segment_folder(attempt_folder, segment), of_segment);
+  return judge_attempt(files, std::nullopt, of_segment, {}).attempt.end == AttemptEnd::completed;
 }
 
 namespace {
 
 template <class Change>
 void for_each_rank(AttemptRecord& attempt, Change change) {
-  for (std::size_t i = 0; i < attempt.ranks.size(); ++i) change(attempt.ranks[i], Leg::whole, static_cast<int>(i));
-  for (LegRecord& leg : attempt.legs) {
-    for (std::size_t i = 0; i < leg.ranks.size(); ++i) change(leg.ranks[i], leg.leg, static_cast<int>(i));
+  for (std::size_t i = 0; i < attempt.ranks.size(); ++i)
+    change(attempt.ranks[i], AttemptSegment::whole, static_cast<int>(i));
+  for (SegmentRecord& segment : attempt.segments) {
+    for (std::size_t i = 0; i < segment.ranks.size(); ++i)
+      change(segment.ranks[i], segment.segment, static_cast<int>(i));
   }
 }
 
@@ -180,17 +185,17 @@ void for_each_rank(AttemptRecord& attempt, Change change) {
 void load_traces(AttemptRecord& attempt, const std::string& run_folder, const CellRequest& request) {
   CellRequest of_attempt = request;
   of_attempt.nonce = attempt.nonce;
-  for_each_rank(attempt, [&](RankRecord& rank, Leg leg, int number) {
+  for_each_rank(attempt, [&](RankRecord& rank, AttemptSegment segment, int number) {
     if (rank.trace) return;
-    const CellRequest of_leg = request_of_leg(of_attempt, leg);
-    rank.trace = read_trace(fs::path(run_folder) / rank.folder / "trace.jsonl", of_leg.cell_id, of_leg.nonce,
-                            first_step_of(of_leg), number);
+    const CellRequest of_segment = request_of_segment(of_attempt, segment);
+    rank.trace = read_trace(fs::path(run_folder) / rank.folder / "trace.jsonl", of_segment.cell_id, of_segment.nonce,
+                            first_step_of(of_segment), number);
     if (!rank.trace->problem.empty()) throw StoreError(rank.folder + ": " + rank.trace->problem);
   });
 }
 
 void drop_traces(AttemptRecord& attempt) {
-  for_each_rank(attempt, [](RankRecord& rank, Leg, int) { rank.trace.reset(); });
+  for_each_rank(attempt, [](RankRecord& rank, AttemptSegment, int) { rank.trace.reset(); });
 }
 
 RunRecord load_run(const std::string& run_folder) {
@@ -216,7 +221,7 @@ RunRecord load_run(const std::string& run_folder) {
     throw StoreError((folder / "journal.jsonl").string() + ": cell " + cell_id + " is not in plan.json");
   };
   const Journal journal = read_sealed_journal(folder, *run.seal);
-  for (const Diagnosis& diagnosis : journal.diagnoses) {
+  for (const CellDiagnosis& diagnosis : journal.diagnoses) {
     index_of(diagnosis.cell_id);
     run.diagnoses.emplace(diagnosis.cell_id, diagnosis);
   }

@@ -1,7 +1,10 @@
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "ci/catch.hpp"
 #include "matrix/contract/document/writer.hpp"
+#include "matrix/contract/version.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
@@ -123,7 +126,9 @@ struct SealedRun {
     sample.write(attempt / "rank-0");
     run.end_attempt(sample.request, AttemptEnd::completed, "exit code 0");
     const RunSeal seal = run.finish(sample_info());
-    std::ofstream(folder / "verdict.json") << nlohmann::json{{"seal", written(seal)}};
+    nlohmann::json verdict = document("verdict");
+    verdict["seal"] = written(seal);
+    std::ofstream(folder / "verdict.json") << verdict;
   }
   AttemptRecord loaded() const { return load_run(folder.string()).cells.at(0).attempts.at(0); }
 
@@ -194,14 +199,27 @@ TEST_CASE("a journal that changed since the verdict was made of it is refused", 
   CHECK(run.loaded().end == AttemptEnd::completed);
 }
 
-TEST_CASE("a run of contract 1.1, which sealed nothing, and those of 1.2 and 1.3 are read", "[evidence]") {
-  const std::string version = GENERATE("1.1", "1.2", "1.3");
-  const RunRecord run = load_run(REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/" + version + "/run");
+TEST_CASE("a run of contract 2.0 is read, and one of contract 1 is refused by the file that says so", "[evidence]") {
+  const fs::path golden = REPROBENCH_SOURCE_ROOT "/matrix/contract/testdata/2.0/run";
+  const RunRecord run = load_run(golden.string());
   REQUIRE(run.cells.size() == 2);
   for (const CellRecord& cell : run.cells) {
     REQUIRE(cell.attempts.size() == 1);
     CHECK(cell.attempts[0].detail == "exit code 0");
     CHECK(cell.attempts[0].end == AttemptEnd::completed);
+  }
+  const TemporaryFolder older;
+  fs::copy(golden, older.path, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  for (const char* name : {"verdict", "plan", "run"}) {
+    const fs::path file = older.path / (std::string(name) + ".json");
+    nlohmann::json document = nlohmann::json::parse(read_file(file));
+    document["version"] = {{"major", 1}, {"minor", 4}};
+    std::ofstream(file) << document.dump();
+    INFO(name);
+    const std::string said = what_of([&] { load_run(older.path.string()); });
+    CHECK(said == fmt::format("{}: {}: version 1.4 cannot be read by contract 2.0; reprobench 0.2.0 is the last that "
+                              "reads it",
+                              file.string(), name));
   }
 }
 

@@ -35,8 +35,8 @@ struct MergedAttempt {
 struct RunMerge {
   RunInfo info;  // the run id follows from the sources: equal sources give an equal run
   Plan plan;
-  std::vector<MergedAttempt> attempts;  // point into the sources
-  std::vector<Diagnosis> diagnoses;     // of cells that are held against the same reference as in their source
+  std::vector<MergedAttempt> attempts;   // point into the sources
+  std::vector<CellDiagnosis> diagnoses;  // of cells that are held against the same reference as in their source
 };
 
 // The name under which a run's host is shown unless another is chosen: letters, digits, `.`, `_`, `-`.

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "matrix/contract/attempt_segment.hpp"
 #include "matrix/contract/diagnosis.hpp"
 #include "matrix/contract/exit_record.hpp"
-#include "matrix/contract/leg.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/result.hpp"
 #include "matrix/evidence/attempt_judge.hpp"
@@ -35,8 +35,8 @@ struct RankRecord {
 };
 
 // What a later process of the attempt left: it was stopped, or went on from there.
-struct LegRecord {
-  Leg leg = Leg::stopped;
+struct SegmentRecord {
+  AttemptSegment segment = AttemptSegment::stopped;
   std::vector<RankRecord> ranks;  // never empty
 };
 
@@ -50,13 +50,14 @@ struct AttemptRecord {
   int ended_by = 0;    // that rank; of a completed attempt 0
   std::vector<RankRecord> ranks = std::vector<RankRecord>(1);  // rank N at [N]; never empty
   std::optional<TelemetrySummary> telemetry;                   // nothing: it had no GPU
-  std::vector<LegRecord> legs{};  // after the whole training, whose are `ranks`; those that began, in their order
+  std::vector<SegmentRecord>
+      segments{};  // after the whole training, whose are `ranks`; those that began, in their order
 
   const RankRecord& lead() const { return ranks.front(); }
   RankRecord& lead() { return ranks.front(); }
-  // The last leg to begin is the one that ended it.
+  // The last segment to begin is the one that ended it.
   const RankRecord& deciding() const {
-    return (legs.empty() ? ranks : legs.back().ranks)[static_cast<std::size_t>(ended_by)];
+    return (segments.empty() ? ranks : segments.back().ranks)[static_cast<std::size_t>(ended_by)];
   }
 };
 
@@ -68,9 +69,9 @@ struct CellRecord {
 struct RunRecord {
   RunInfo info;
   Plan plan;
-  std::vector<CellRecord> cells;                 // in plan order, one a planned cell, skipped ones without attempts
-  std::string folder;                            // the run directory; traces that are not in memory are read from there
-  std::map<std::string, Diagnosis> diagnoses{};  // by cell
+  std::vector<CellRecord> cells;  // in plan order, one a planned cell, skipped ones without attempts
+  std::string folder;             // the run directory; traces that are not in memory are read from there
+  std::map<std::string, CellDiagnosis> diagnoses{};  // by cell
   std::optional<RunSeal> seal{};  // of plan and journal as they were read; nothing: of a run that is not on disk
 };
 
@@ -78,8 +79,9 @@ struct RunRecord {
 AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
                            const KnownEnd& known);
 
-// Whether that leg, the last to begin so far, did all that was asked of it.
-bool leg_is_completed(const std::filesystem::path& attempt_folder, const CellRequest& request, Leg leg);
+// Whether that segment, the last to begin so far, did all that was asked of it.
+bool segment_is_completed(const std::filesystem::path& attempt_folder, const CellRequest& request,
+                          AttemptSegment segment);
 
 // Puts the traces that were dropped back. Throws StoreError for one that cannot be read as it was.
 void load_traces(AttemptRecord& attempt, const std::string& run_folder, const CellRequest& request);

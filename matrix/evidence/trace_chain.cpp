@@ -12,8 +12,6 @@
 namespace reprobench {
 namespace {
 
-constexpr int kChainCoversLossSince = 2;
-
 std::string root_gap(const Trace& trace) {
   std::map<std::int64_t, const TensorsRecord*> tensors_of;
   for (const TensorsRecord& tensors : trace.tensors) {
@@ -48,7 +46,6 @@ Digest root_of_tensors(const TensorsRecord& tensors) {
 }
 
 std::string chain_gap(const Trace& trace, const CellRequest& request) {
-  if (trace.minor < kChainCoversLossSince) return "";
   // A replay goes on from a state, which holds the link before its first step; every other chain begins at the
   // workload.
   const bool goes_on = request.replay && !request.replay->from_state.empty();
@@ -71,13 +68,7 @@ std::string chain_gap(const Trace& trace, const CellRequest& request) {
 bool same_course(const Trace& trace, const Trace& other, std::int64_t step) {
   const StepRecord* last = record_of(trace, step);
   const StepRecord* other_last = record_of(other, step);
-  if (last == nullptr || other_last == nullptr) return false;
-  if (trace.minor == other.minor) return last->chain == other_last->chain;
-  return std::ranges::all_of(trace.steps, [&](const StepRecord& record) {
-    if (record.step > step) return true;
-    const StepRecord* same_step = record_of(other, record.step);
-    return same_step != nullptr && record.root == same_step->root && record.loss == same_step->loss;
-  });
+  return last != nullptr && other_last != nullptr && last->chain == other_last->chain;
 }
 
 }  // namespace reprobench

@@ -11,16 +11,14 @@
 
 namespace reprobench {
 
-// "trace.jsonl: the chain of step 17 does not follow from its root and loss"; empty: all do. A trace of contract 1.1 or
-// older, whose chains left out the loss, has nothing to answer for.
+// "trace.jsonl: the chain of step 17 does not follow from its root and loss"; empty: all do.
 std::string chain_gap(const Trace& trace, const CellRequest& request);
 
 // The root that a step, or a state, has by these tensors.
 Digest root_of_tensors(const TensorsRecord& tensors);
 
-// Whether two traces of one workload say the same up to and with `step`: by the chain after it, and where the traces
-// are of different contract versions, whose chains cover different things, by the root and the loss of every step.
-// False where one of them does not reach that step.
+// Whether two traces of one workload say the same up to and with `step`, by the chain after it. False where one of them
+// does not reach that step.
 bool same_course(const Trace& trace, const Trace& other, std::int64_t step);
 
 }  // namespace reprobench

@@ -100,7 +100,7 @@ class Execution {
   bool take_end(RunningAttempt& attempt, const LaunchEvent& event);
   void watch_running();
   bool watch(RunningAttempt& attempt, nanoseconds now);
-  bool begin_next_leg(const RunningGroup& group, RunningAttempt& attempt);
+  bool begin_next_segment(const RunningGroup& group, RunningAttempt& attempt);
   void conclude(RunningGroup& group, std::size_t index);
   void record(RunningGroup& group, const AttemptTask& task, const CellRequest& request, AttemptRecord attempt,
               std::optional<int> ended_by = std::nullopt);
@@ -208,8 +208,9 @@ void Execution::launch(const AttemptTask& task, std::size_t member, RunningGroup
   CellRequest request = request_of(task);
   request.link_peak = placement_.link_peak(group.lease);
   const std::filesystem::path folder = run_.begin_attempt(request);
-  const LaunchRequest launch = launch_request(request_of_leg(request, Leg::whole), folder, workers_.at(request.stack),
-                                              group.lease.gpus(), cell.limits.grace, options_.meeting);
+  const LaunchRequest launch =
+      launch_request(request_of_segment(request, AttemptSegment::whole), folder, workers_.at(request.stack),
+                     group.lease.gpus(), cell.limits.grace, options_.meeting);
   RunningAttempt attempt{task,
                          std::move(request),
                          folder.lexically_relative(run_.folder()).string(),
@@ -253,7 +254,7 @@ void Execution::take(const LaunchEvent& event) {
     if (event.kind == LaunchEvent::Kind::started) found->watch.started(event.rank, clock_.now());
     if (event.kind == LaunchEvent::Kind::heartbeat) found->watch.heartbeat(event.rank, clock_.now());
     if (event.kind == LaunchEvent::Kind::ended && take_end(*found, event)) {
-      if (begin_next_leg(running_[i], *found)) return;
+      if (begin_next_segment(running_[i], *found)) return;
       conclude(running_[i], static_cast<std::size_t>(found - attempts.begin()));
       close_if_over(i);
     }
@@ -267,9 +268,9 @@ bool Execution::take_end(RunningAttempt& attempt, const LaunchEvent& event) {
   attempt.ranks_running -= 1;
   if (event.cause) attempt.watch.stop(*event.cause, "", clock_.now(), event.rank);
   if (attempt.ranks_running > 0 && !attempt.watch.is_stopping()) {
-    CellRequest request = request_of_leg(attempt.request, attempt.leg);
+    CellRequest request = request_of_segment(attempt.request, attempt.segment);
     request.rank = event.rank;
-    const RankFiles files = read_rank_files(leg_folder(run_.folder() / attempt.folder, attempt.leg), request);
+    const RankFiles files = read_rank_files(segment_folder(run_.folder() / attempt.folder, attempt.segment), request);
     if (judge_rank(files, request).end != AttemptEnd::completed) attempt.watch.stop_others(event.rank, clock_.now());
   }
   return attempt.ranks_running == 0;
@@ -277,19 +278,19 @@ bool Execution::take_end(RunningAttempt& attempt, const LaunchEvent& event) {
 
 // An attempt that is to be stopped and resumed has further processes, each once the one before it is completed.
 // True if one was started: its timers begin anew.
-bool Execution::begin_next_leg(const RunningGroup& group, RunningAttempt& attempt) {
-  const auto legs = legs_of(attempt.request);
-  const auto next = static_cast<std::size_t>(attempt.leg) + 1;
-  if (next >= legs.size() || attempt.watch.is_stopping()) return false;
-  if (!leg_is_completed(run_.folder() / attempt.folder, attempt.request, attempt.leg)) return false;
+bool Execution::begin_next_segment(const RunningGroup& group, RunningAttempt& attempt) {
+  const auto segments = segments_of(attempt.request);
+  const auto next = static_cast<std::size_t>(attempt.segment) + 1;
+  if (next >= segments.size() || attempt.watch.is_stopping()) return false;
+  if (!segment_is_completed(run_.folder() / attempt.folder, attempt.request, attempt.segment)) return false;
   if (is_interrupted()) {
     attempt.watch.stop(AttemptEnd::interrupted, "stopped by the user", clock_.now());
     return false;
   }
   const Cell& cell = cell_of(attempt.task);
-  attempt.leg = legs[next];
-  const std::filesystem::path folder = run_.begin_leg(attempt.request, attempt.leg);
-  const CellRequest request = request_of_leg(attempt.request, attempt.leg, run_.folder() / attempt.folder);
+  attempt.segment = segments[next];
+  const std::filesystem::path folder = run_.begin_segment(attempt.request, attempt.segment);
+  const CellRequest request = request_of_segment(attempt.request, attempt.segment, run_.folder() / attempt.folder);
   attempt.watch = AttemptWatch(cell.limits, request.world_size, clock_.now(), options_.queue_limit);
   try {
     attempt.handle = launcher_.start(launch_request(request, folder, workers_.at(request.stack), group.lease.gpus(),

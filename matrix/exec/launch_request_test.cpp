@@ -112,7 +112,7 @@ TEST_CASE("as many GPUs as the ranks take, or none, are launched with; of more t
   CHECK(launch({}).size() == 2);
   CHECK(launch({numbered_gpu(1), numbered_gpu(2)}).size() == 2);
   CHECK_THROWS_AS(launch({numbered_gpu(1)}), std::invalid_argument);
-  const auto ranks = launch({numbered_gpu(1), numbered_gpu(2), numbered_gpu(3)});  // a leg of fewer ranks
+  const auto ranks = launch({numbered_gpu(1), numbered_gpu(2), numbered_gpu(3)});  // a segment of fewer ranks
   REQUIRE(ranks.size() == 2);
   CHECK(ranks[0].environment.at("CUDA_VISIBLE_DEVICES") == "GPU-1");
   CHECK(ranks[1].environment.at("CUDA_VISIBLE_DEVICES") == "GPU-2");

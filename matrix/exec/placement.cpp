@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/contract/attempt_segment.hpp"
 #include "matrix/contract/device/device_class.hpp"
-#include "matrix/contract/leg.hpp"
 
 namespace reprobench {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "matrix/contract/leg.hpp"
+#include "matrix/contract/attempt_segment.hpp"
 #include "matrix/exec/attempt_watch.hpp"
 #include "matrix/exec/gpu/gpu_pool.hpp"
 #include "matrix/exec/gpu/gpu_telemetry.hpp"
@@ -26,7 +26,7 @@ struct RunningAttempt {
   std::unique_ptr<Resident> resident;  // null: it takes no turns
   std::size_t member = 0;              // of its group
   int ranks_running = 0;
-  Leg leg = Leg::whole;  // the one that runs
+  AttemptSegment segment = AttemptSegment::whole;  // the one that runs
 };
 
 struct RunningGroup {

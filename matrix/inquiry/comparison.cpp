@@ -168,8 +168,8 @@ std::string explanation_sentence(const Explanation& explained) {
         "equal values",
         names_of(measured), names_of(expected), call.pass, call.module.empty() ? "no module" : call.module, call.step);
   }
-  if (explained.headline) {
-    sentence += fmt::format("; {}: {}", to_string(explained.headline->word), explained.headline->sentence);
+  if (explained.diagnosis) {
+    sentence += fmt::format("; {}: {}", to_string(explained.diagnosis->word), explained.diagnosis->sentence);
   } else if (explained.lockstep) {
     sentence += fmt::format("; against fp64: {}", to_string(explained.lockstep->word));
   }

@@ -70,7 +70,7 @@ struct Description<ElementFinding> {
   }
 };
 
-// What a call, or a stretch of calls, made of the same inputs on both sides, beside what fp64 makes of them.
+// What a call, or a subgraph of calls, made of the same inputs on both sides, beside what fp64 makes of them.
 struct OperatorBudget {
   double measured_error_rel = 0;  // e_x, relative L2
   double expected_error_rel = 0;  // e_r
@@ -148,17 +148,17 @@ struct Description<ModuleJudgement> {
   }
 };
 
-struct Headline {
+struct Diagnosis {
   ExplainedWord word = ExplainedWord::undecided;
   std::string sentence;
 };
 
 template <>
-struct Description<Headline> {
-  static constexpr About about = About::part("headline", "What a difference is, out of all that is known of it.");
-  static void fields(auto& field, Headline& headline) {
-    field("word", headline.word);
-    field("sentence", headline.sentence);
+struct Description<Diagnosis> {
+  static constexpr About about = About::part("diagnosis", "What a difference is, out of all that is known of it.");
+  static void fields(auto& field, Diagnosis& diagnosis) {
+    field("word", diagnosis.word);
+    field("sentence", diagnosis.sentence);
   }
 };
 
@@ -203,16 +203,16 @@ struct DifferenceSource {
   std::optional<OperatorBudget> budget;
   std::string no_budget;                  // why there is none
   std::optional<ModuleJudgement> module;  // of a region without a call
-  bool on_given_values = false;           // it takes values that differ already, and was judged on the expected side's
-  bool is_captured_otherwise = false;     // not in the document: `no_budget` says it, the headline what comes of it
+  bool on_substituted_inputs = false;     // it takes values that differ already, and was judged on the expected side's
+  bool is_captured_otherwise = false;     // not in the document: `no_budget` says it, the diagnosis what comes of it
   bool gradients_deny_it = false;         // not in the document either: nor is what fp64 makes of the region held
-                                          // against it; headline.cpp
+                                          // against it; source_diagnosis.cpp
 };
 
 // One behind the first.
 struct FurtherSource : DifferenceSource {
   bool inputs_agree = true;  // false: the call takes values that differ already, and its constants differ besides
-  Headline headline;
+  Diagnosis diagnosis;
 };
 
 template <>
@@ -220,10 +220,10 @@ struct Description<FurtherSource> {
   static constexpr About about =
       About::part("further_source", "A place of the step behind the first where other values arise out of equal ones.");
   static void fields(auto& field, FurtherSource& source) {
-    field("headline", source.headline);
+    field("diagnosis", source.diagnosis);
     field("inputs_agree", source.inputs_agree,
           "False: it takes values that differ already, and its constants differ besides.");
-    field.optional("on_given_values", source.on_given_values,
+    field.optional("on_substituted_inputs", source.on_substituted_inputs,
                    "True: it takes values that differ already, and was judged on those of the expected side.");
     field("operator", source.call);
     field("region", source.region, "Where the sides take different operators.");
@@ -235,7 +235,7 @@ struct Description<FurtherSource> {
 };
 
 struct Explanation : DifferenceSource {
-  std::optional<Headline> headline;              // nothing: no call made the difference
+  std::optional<Diagnosis> diagnosis;            // nothing: no call made the difference
   std::vector<std::string> diverging_operators;  // of that step
   std::vector<FurtherSource> further_sources;    // of that step, behind the first
   std::int64_t sources_left_out = 0;             // so many more of them are not on record
@@ -255,7 +255,7 @@ template <>
 struct Description<Explanation> {
   static constexpr About about = About::part("explanation");
   static void fields(auto& field, Explanation& explanation) {
-    field.optional("headline", explanation.headline, "Absent: no call made the difference, or an older writer.");
+    field.optional("diagnosis", explanation.diagnosis, "Absent: no call made the difference.");
     field("operator", explanation.call);
     field.optional("region", explanation.region,
                    "Where the sides take different operators. Beside an operator: what it calls.");
@@ -367,15 +367,14 @@ struct Description<CellComparison> {
         "For people: the slug of a stored cell, before it its run where there are two; a stack.";
     field("measured", comparison.measured);
     field("expected", comparison.expected);
-    field.since(2, "measured_name", comparison.measured_name, kName);
-    field.since(2, "expected_name", comparison.expected_name, kName);
+    field("measured_name", comparison.measured_name, kName);
+    field("expected_name", comparison.expected_name, kName);
     field("workload", comparison.workload);
     field("word", comparison.word);
     field("sentence", comparison.sentence);
     field("steps_compared", comparison.trace.steps_compared, rule::at_least(0));
     field("steps_differing", comparison.trace.steps_differing, rule::at_least(0));
-    field.since(2, "ratios", comparison.ratios,
-                "Time and memory of two stored cells, as far as their suite measures them.");
+    field("ratios", comparison.ratios, "Time and memory of two stored cells, as far as their suite measures them.");
     field("first_difference", comparison.trace.first);
     field("differences", comparison.differences);
     field("strip", comparison.strip);

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/version.hpp"
 
 namespace reprobench {
 namespace {
@@ -17,26 +16,10 @@ json golden(const char* file) {
   return json::parse(stream);
 }
 
-// With the heads that this version writes, its own and those of documents in it.
-json raised(json value) {
-  for (json& part : value) {
-    if (part.is_structured()) part = raised(part);
-  }
-  if (value.is_object() && value.contains("schema")) value["version"]["minor"] = kContractVersion.minor;
-  return value;
-}
-
-// And with what came after 1.0.
-json with_later_fields(json comparison) {
-  comparison["measured_name"] = comparison["expected_name"] = "";
-  comparison["ratios"] = json::array();
-  return comparison;
-}
-
-// With one of everything that two cells can part in.
+// With one of everything that two cells can differ in.
 CellComparison full_comparison() {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  CellComparison comparison = comparison_from_json(golden("1.0/comparison.json"));
+  CellComparison comparison = comparison_from_json(golden("2.0/comparison.json"));
   comparison.measured_name = "smoke-mlp-b";
   comparison.expected_name = "r1:smoke-mlp-a";
   comparison.ratios = {{"memory.peak_rss", "bytes", 150, 100, 1.5, 1.25, kInfinity, CheckStatus::failed, "x1.500"},
@@ -57,9 +40,8 @@ CellComparison full_comparison() {
   return comparison;
 }
 
-TEST_CASE("comparisons of contract 1.0 are read, and only gain what came later when they are written again",
-          "[comparison]") {
-  const json document = golden("1.0/comparison.json");
+TEST_CASE("a comparison of contract 2.0 is read, and is the same when it is written again", "[comparison]") {
+  const json document = golden("2.0/comparison.json");
   const CellComparison comparison = comparison_from_json(document);
   CHECK(comparison.word == Match::differs);
   CHECK(comparison.trace.first->tensor == "fc2.weight");
@@ -69,21 +51,20 @@ TEST_CASE("comparisons of contract 1.0 are read, and only gain what came later w
   CHECK(comparison.explanation->element->expected_bits == "000000003bc15926");
   CHECK(comparison.explanation->lockstep->tensors.at(0).pooled->bound == 1.4708777718344788);
   CHECK(comparison.explanation->lockstep->tensors.at(0).ulp_histogram.at(1) == 231);
-  CHECK(to_json(comparison) == with_later_fields(raised(document)));
-  const json equal = golden("1.0/comparison_of_one_cell.json");
+  CHECK(to_json(comparison) == document);
+  const json equal = golden("2.0/comparison_of_one_cell.json");
   CHECK(comparison_from_json(equal).word == Match::equal);
   CHECK_FALSE(comparison_from_json(equal).trace.first);
-  CHECK(to_json(comparison_from_json(equal)) == with_later_fields(raised(equal)));
+  CHECK(to_json(comparison_from_json(equal)) == equal);
 }
 
-TEST_CASE("comparisons of contract 1.2 are read, and differ in nothing but versions when they are written again",
-          "[comparison]") {
-  const json document = golden("1.2/comparisons.json");
+TEST_CASE("comparisons of contract 2.0 are read, and are the same when they are written again", "[comparison]") {
+  const json document = golden("2.0/comparisons.json");
   const auto comparisons = comparisons_from_json(document);
   REQUIRE(comparisons.size() == 2);
   CHECK(comparisons[0].measured_name == "smoke-mlp-torch-2.9.0-cu128-cpu");
   CHECK(comparisons[1].strip->rows.size() == document.at("comparisons").at(1).at("strip").at("rows").size());
-  CHECK(to_json(comparisons) == raised(document));
+  CHECK(to_json(comparisons) == document);
   json without = document;
   without["comparisons"][0].erase("ratios");
   CHECK_THROWS_WITH(comparisons_from_json(without), "comparisons: `comparisons/0/ratios` is missing");
@@ -129,7 +110,7 @@ TEST_CASE("each value of a comparison stands under its own name", "[comparison]"
 }
 
 TEST_CASE("what a comparison without differences has none of is null, never left out", "[comparison]") {
-  const json document = to_json(comparison_from_json(golden("1.0/comparison_of_one_cell.json")));
+  const json document = to_json(comparison_from_json(golden("2.0/comparison_of_one_cell.json")));
   for (const char* key : {"first_difference", "strip", "loss_split", "first_over_bound", "non_finite", "trajectory",
                           "equivalence", "explanation"}) {
     CHECK(document.at(key).is_null());

@@ -62,9 +62,9 @@ Match judged_by(const CellComparison& comparison, FailOn what) {
   if (comparison.non_finite) return Match::differs;
   const auto& explained = comparison.explanation;
   if (!explained || !explained->lockstep) return Match::not_comparable;
-  // Without a headline no call made the difference, and the steps against fp64 are all that is known.
-  const ExplainedWord word = explained->headline
-                                 ? explained->headline->word
+  // Without a diagnosis no call made the difference, and the steps against fp64 are all that is known.
+  const ExplainedWord word = explained->diagnosis
+                                 ? explained->diagnosis->word
                                  : from_word<ExplainedWord>(to_string(explained->lockstep->word)).value();
   const bool is_defect = word == ExplainedWord::defect || explained->lockstep->word == LockstepWord::defect;
   const bool is_other = word == ExplainedWord::another_computation;

@@ -3,7 +3,7 @@
 #include "ci/catch.hpp"
 #include "matrix/base/usage_error.hpp"
 #include "matrix/inquiry/ensemble.hpp"
-#include "matrix/inquiry/explain/headline.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/scripted_replays.hpp"
 
 namespace reprobench {
@@ -25,7 +25,7 @@ PairQuestions questions_for(const ScriptedReplays& replays) {
 }
 
 // "stack-b" adds one unit in the last place in step 3.
-SidePair parting_pair(ScriptedReplays& replays) {
+SidePair diverging_pair(ScriptedReplays& replays) {
   replays.stacks["stack-b"] = {{"forward fc1 aten::addmm", 3, 3, 7}};
   return {replays.side("stack-b", synthetic_request()), replays.side("stack-a", synthetic_request())};
 }
@@ -34,7 +34,7 @@ const Announce kSilent = [](const std::string&) {};
 
 TEST_CASE("what was not asked for is not run", "[inquiry]") {
   ScriptedReplays replays;
-  auto pair = parting_pair(replays);
+  auto pair = diverging_pair(replays);
   const auto comparison = inquire(pair, questions_for(replays), replays, kSilent);
   CHECK(comparison.word == Match::differs);
   CHECK(replays.calls.empty());
@@ -55,7 +55,7 @@ TEST_CASE("sides of equal bits are asked nothing more", "[inquiry]") {
 
 TEST_CASE("a device that this host has not is named, and nothing is replayed", "[inquiry]") {
   ScriptedReplays replays;
-  auto pair = parting_pair(replays);
+  auto pair = diverging_pair(replays);
   (GENERATE(true, false) ? pair.first : pair.second).request.device = "sm_90";
   PairQuestions questions = questions_for(replays);
   questions.trajectory = true;
@@ -68,7 +68,7 @@ TEST_CASE("a device that this host has not is named, and nothing is replayed", "
 TEST_CASE("class C: a rounding stays within an ensemble of moved weights, a defect does not", "[inquiry]") {
   ScriptedReplays replays;
   replays.planted = moved_weight;
-  auto pair = parting_pair(replays);
+  auto pair = diverging_pair(replays);
   PairQuestions questions = questions_for(replays);
   questions.trajectory = true;
   CHECK(inquire(pair, questions, replays, kSilent).trajectory->word == "within");
@@ -79,7 +79,7 @@ TEST_CASE("class C: a rounding stays within an ensemble of moved weights, a defe
 
 TEST_CASE("class C: the ensemble is one around the expected side", "[inquiry]") {
   ScriptedReplays replays;
-  auto pair = parting_pair(replays);
+  auto pair = diverging_pair(replays);
   PairQuestions questions = questions_for(replays);
   questions.trajectory = true;
   inquire(pair, questions, replays, kSilent);
@@ -90,7 +90,7 @@ TEST_CASE("class C: the ensemble is one around the expected side", "[inquiry]") 
 
 TEST_CASE("class D: every seed is trained on both sides, measured first", "[inquiry]") {
   ScriptedReplays replays;
-  auto pair = parting_pair(replays);
+  auto pair = diverging_pair(replays);
   PairQuestions questions = questions_for(replays);
   questions.seeds = 3;
   const auto comparison = inquire(pair, questions, replays, kSilent);
@@ -110,7 +110,7 @@ TEST_CASE("class D: every seed is trained on both sides, measured first", "[inqu
 
 TEST_CASE("class D: the curves of each seed are held against those of the same seed", "[inquiry]") {
   ScriptedReplays replays;
-  auto pair = parting_pair(replays);
+  auto pair = diverging_pair(replays);
   replays.stacks["stack-b"] = {{"forward loss aten::mse_loss", 1, 99, 0, times(1.2)}};
   PairQuestions questions = questions_for(replays);
   questions.seeds = 3;
@@ -120,7 +120,7 @@ TEST_CASE("class D: the curves of each seed are held against those of the same s
 TEST_CASE("a failed replay costs one part of one pair; the others are asked", "[inquiry]") {
   ScriptedReplays replays;
   replays.planted = moved_weight;
-  auto pair = parting_pair(replays);
+  auto pair = diverging_pair(replays);
   PairQuestions questions = questions_for(replays);
   questions.explain.explain = questions.trajectory = true;
   questions.seeds = 2;
@@ -179,7 +179,7 @@ TEST_CASE("what fails is chosen; what nobody judged, a NaN or doubtful evidence 
     Explanation& explanation = comparison.explanation.emplace();
     explanation.lockstep.emplace().word = *row.fp64;
     explanation.call.emplace().constants_differ = row.constants_differ;
-    explanation.headline = headline_of(explanation, explanation);
+    explanation.diagnosis = source_diagnosis(explanation, explanation);
   }
   if (row.not_finite) comparison.non_finite.emplace();
   if (row.doubtful) comparison.doubts.push_back("of x 2 of 3 repeats completed");

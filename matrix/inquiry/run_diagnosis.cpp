@@ -31,7 +31,7 @@ bool differ_anywhere(const std::vector<AttemptRecord>& ours, const std::vector<A
   });
 }
 
-Diagnosis named_of(const SidePair& pair, ExplainedWord word, std::string sentence) {
+CellDiagnosis named_of(const SidePair& pair, ExplainedWord word, std::string sentence) {
   return {pair.first.request.cell_id, pair.second.request.cell_id, word, std::move(sentence)};
 }
 
@@ -99,16 +99,16 @@ std::vector<SidePair> pairs_to_diagnose(StoredPairs found) {
   return asked;
 }
 
-Diagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair) {
+CellDiagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair) {
   const auto say = [&](ExplainedWord word, std::string sentence) { return named_of(pair, word, std::move(sentence)); };
   const Match judged = judged_by(comparison, FailOn::another_computation);
   if (judged == Match::differs) {
     const auto& explained = comparison.explanation;
-    const bool is_of_steps = explained && explained->headline && explained->headline->word != ExplainedWord::defect &&
+    const bool is_of_steps = explained && explained->diagnosis && explained->diagnosis->word != ExplainedWord::defect &&
                              explained->lockstep && explained->lockstep->word == LockstepWord::defect;
     if (is_of_steps) return say(ExplainedWord::defect, "the steps against fp64 show a defect; " + comparison.sentence);
     const bool is_named =
-        explained && explained->headline && explained->headline->word == ExplainedWord::another_computation;
+        explained && explained->diagnosis && explained->diagnosis->word == ExplainedWord::another_computation;
     return say(is_named ? ExplainedWord::another_computation : ExplainedWord::defect, comparison.sentence);
   }
   const auto& trajectory = comparison.trajectory;

@@ -12,7 +12,7 @@ namespace reprobench {
 
 // One cell's answer; `comparison` is nothing where the pair could not be asked, or time was up.
 struct DiagnosedCell {
-  Diagnosis diagnosis;
+  CellDiagnosis diagnosis;
   std::optional<CellComparison> comparison;
 };
 
@@ -32,7 +32,7 @@ std::vector<SidePair> pairs_to_diagnose(StoredPairs found);
 
 // Rounding only where the first difference, the steps against fp64 and the whole trajectory say so, as far as each can
 // be asked of the pair.
-Diagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair);
+CellDiagnosis diagnosis_of(const CellComparison& comparison, const SidePair& pair);
 
 // Asks one after the other and hands each answer to `told` as soon as it is there. Throws ReplayInterrupted, after what
 // was answered until then.

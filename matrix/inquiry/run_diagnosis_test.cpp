@@ -140,8 +140,8 @@ TEST_CASE("another computation is called so unless the steps show a defect", "[i
   scene.replays.stacks["stack-b"] = {kRoundedAtStep3};
   const SidePair pair = scene.pair();
   CellComparison comparison = scene.asked({pair}).at(0).comparison.value();
-  const auto word_of = [&](ExplainedWord headline, LockstepWord steps) {
-    comparison.explanation->headline->word = headline;
+  const auto word_of = [&](ExplainedWord diagnosis, LockstepWord steps) {
+    comparison.explanation->diagnosis->word = diagnosis;
     comparison.explanation->lockstep->word = steps;
     return diagnosis_of(comparison, pair).word;
   };
@@ -162,7 +162,7 @@ TEST_CASE("who goes too far behind a rounding is a defect", "[inquiry][diagnosis
   CHECK(diagnosis_of(comparison, pair).word == ExplainedWord::rounding);
   comparison.trajectory->word = "outside";
   comparison.trajectory->sentence = "after 5 steps the parameters are 0.2 apart";
-  const Diagnosis outside = diagnosis_of(comparison, pair);
+  const CellDiagnosis outside = diagnosis_of(comparison, pair);
   CHECK(outside.word == ExplainedWord::defect);
   CHECK(outside.sentence.starts_with("after 5 steps the parameters are 0.2 apart; equal bits up to step 2"));
   comparison.trajectory->word = "not_judged";

@@ -95,8 +95,9 @@ class ScriptedReplays : public Replays {
     std::int64_t lines = 0;
     const std::int64_t last = last_step_of(request);
     for (std::int64_t step = first_step_of(request); step <= last; ++step) {
-      network.given = replay.given_values && replay.given_values->step == step ? values_of(*replay.given_values)
-                                                                               : decltype(network.given){};
+      network.given = replay.substituted_inputs && replay.substituted_inputs->step == step
+                          ? values_of(*replay.substituted_inputs)
+                          : decltype(network.given){};
       network.step(step, !replay.hold_state);
       record_step(request, step, step == last, network, chain, *attempt.lead().trace);
       if (step >= replay.operators_from && step <= replay.operators_to) {
@@ -140,11 +141,11 @@ class ScriptedReplays : public Replays {
     return tensor;
   }
 
-  // What a worker does of given_values: of calls whose values are in the file.
-  static std::map<std::int64_t, SyntheticTensor> values_of(const GivenValues& given) {
+  // What a worker does of substituted_inputs: of calls whose values are in the file.
+  static std::map<std::int64_t, SyntheticTensor> values_of(const SubstitutedInputs& given) {
     const auto file = SafetensorsFile::open(given.file);
     std::map<std::int64_t, SyntheticTensor> values;
-    for (const GivenOutputs& call : given.calls) {
+    for (const SubstitutedOutputs& call : given.calls) {
       const TensorView* value = find_tensor(file.tensors(), call.digests.front());
       if (value != nullptr) values.emplace(call.index, loaded(*value));
     }
@@ -230,10 +231,10 @@ class ScriptedReplays : public Replays {
     save(folder / gradients_file(step), named, network.rounding());
   }
 
-  // Of what a call of the stretch made what it is meant to make.
+  // Of what a call of the subgraph made what it is meant to make.
   static SyntheticTensor exact_input(const SyntheticNetwork& network, const OperatorSite& site,
                                      const std::string& digest, const SyntheticTensor& input) {
-    for (const std::int64_t before : site.stretch) {
+    for (const std::int64_t before : site.subgraph) {
       const SyntheticCall& call = network.calls.at(static_cast<std::size_t>(before));
       if (call.record.outputs[0].digest == digest) return network.exact_of.at(digest);
     }

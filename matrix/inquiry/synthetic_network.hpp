@@ -157,7 +157,7 @@ class SyntheticNetwork {
   std::vector<TensorRecord> tensors;
   std::map<std::string, SyntheticTensor> gradients;
   std::map<std::int64_t, SyntheticTensor> given;    // by index of a call: what it hands on instead of what it makes
-  std::map<std::string, SyntheticTensor> exact_of;  // by digest: what a call or stretch is meant to make, in fp64
+  std::map<std::string, SyntheticTensor> exact_of;  // by digest: what a call or subgraph is meant to make, in fp64
   double loss = 0;
 
  private:

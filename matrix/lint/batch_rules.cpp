@@ -1,5 +1,5 @@
-// train_batch_size = micro batch x accumulation x ranks: given values against each other, and what DeepSpeed infers of
-// the others (runtime/config.py, _set_batch_related_parameters and _batch_assertion).
+// train_batch_size = micro batch x accumulation x ranks: values as they were given against each other, and what
+// DeepSpeed infers of the others (runtime/config.py, _set_batch_related_parameters and _batch_assertion).
 #include <fmt/format.h>
 
 #include "matrix/lint/rule.hpp"

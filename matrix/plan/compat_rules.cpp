@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/contract/attempt_segment.hpp"
 #include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/device/device_facts.hpp"
-#include "matrix/contract/leg.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/contract/replicas.hpp"
 #include "matrix/plan/coverage.hpp"

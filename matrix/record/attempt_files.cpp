@@ -59,12 +59,7 @@ std::string last_line_of_stderr(const fs::path& folder) {
 
 }  // namespace
 
-fs::path rank_folder(const fs::path& attempt_folder, int rank) {
-  const fs::path folder = attempt_folder / rank_folder_name(rank);
-  // Of contract 1.0: the request lay where the coordinator makes the folders of the ranks today.
-  if (rank == 0 && !fs::exists(folder) && fs::exists(attempt_folder / "request.json")) return attempt_folder;
-  return folder;
-}
+fs::path rank_folder(const fs::path& attempt_folder, int rank) { return attempt_folder / rank_folder_name(rank); }
 
 ReadDocument<ExitRecord> read_exit_record(const fs::path& rank_folder) {
   return document_in(rank_folder / "exit.json", kLargestExitRecordBytes, &exit_record_from_json);

@@ -34,8 +34,7 @@ struct AttemptFiles {
   std::optional<TelemetryRecord> telemetry;  // nothing: it had no GPU
 };
 
-// Where the files of a rank are: `rank-N` in the attempt's folder, or that folder itself for the only rank of a run of
-// contract 1.0.
+// Where the files of a rank are: `rank-N` in the attempt's folder.
 std::filesystem::path rank_folder(const std::filesystem::path& attempt_folder, int rank);
 
 // `exit.json` of that rank, whosever attempt it is.

@@ -134,16 +134,6 @@ TEST_CASE("an attempt has the files of each of its ranks, and telemetry where a 
   CHECK(read_attempt_files(scene.folder.path, scene.sample.request).telemetry->problem == "telemetry.jsonl: empty");
 }
 
-TEST_CASE("a run of contract 1.0 has the only rank's files in the attempt's folder", "[record]") {
-  const TemporaryFolder folder;
-  CHECK(rank_folder(folder.path, 0) == folder.path / "rank-0");
-  std::ofstream(folder.path / "request.json") << "{}";
-  CHECK(rank_folder(folder.path, 0) == folder.path);
-  CHECK(rank_folder(folder.path, 1) == folder.path / "rank-1");
-  fs::create_directory(folder.path / "rank-0");
-  CHECK(rank_folder(folder.path, 0) == folder.path / "rank-0");
-}
-
 TEST_CASE("last words are one short line without control characters", "[record]") {
   AttemptFolder scene;
   scene.write(0);

@@ -91,13 +91,13 @@ void write_new_file(const fs::path& path, const std::string& content) {
   if (close(fd.release()) != 0) fail("write", path, errno);
 }
 
-// What the ranks of a leg are asked for, each in its folder.
-void make_rank_folders(const CellRequest& attempt, Leg leg, const fs::path& attempt_folder) {
-  const CellRequest of_leg = request_of_leg(attempt, leg, attempt_folder);
-  for (int rank = 0; rank < of_leg.world_size; ++rank) {
-    const fs::path folder = leg_folder(attempt_folder, leg) / rank_folder_name(rank);
+// What the ranks of a segment are asked for, each in its folder.
+void make_rank_folders(const CellRequest& attempt, AttemptSegment segment, const fs::path& attempt_folder) {
+  const CellRequest of_segment = request_of_segment(attempt, segment, attempt_folder);
+  for (int rank = 0; rank < of_segment.world_size; ++rank) {
+    const fs::path folder = segment_folder(attempt_folder, segment) / rank_folder_name(rank);
     if (mkdir(folder.c_str(), 0700) != 0) fail("make folder", folder, errno);
-    const CellRequest request = request_of_rank(of_leg, rank);
+    const CellRequest request = request_of_rank(of_segment, rank);
     write_new_file(folder / "request.json", to_json(request).dump(1) + "\n");
   }
 }
@@ -183,16 +183,16 @@ std::string rank_folder_name(int rank) { return fmt::format("rank-{}", rank); }
 
 fs::path RunDirectory::begin_attempt(const CellRequest& request) {
   const fs::path path = make_attempt_folder(request);
-  make_rank_folders(request, Leg::whole, path);
+  make_rank_folders(request, AttemptSegment::whole, path);
   journal_begin(request);
   return path;
 }
 
-fs::path RunDirectory::begin_leg(const CellRequest& request, Leg leg) {
+fs::path RunDirectory::begin_segment(const CellRequest& request, AttemptSegment segment) {
   const fs::path attempt = folder_ / attempt_folder(request);
-  const fs::path path = leg_folder(attempt, leg);
+  const fs::path path = segment_folder(attempt, segment);
   if (mkdir(path.c_str(), 0700) != 0) fail("make folder", path, errno);
-  make_rank_folders(request, leg, attempt);
+  make_rank_folders(request, segment, attempt);
   return path;
 }
 
@@ -215,7 +215,7 @@ void RunDirectory::end_attempt(const CellRequest& request, AttemptEnd end, const
       written(JournalEnd{named_in_journal(request), end, detail, rank, seal_files(folder_ / attempt_folder(request))}));
 }
 
-void RunDirectory::note_diagnosis(const Diagnosis& diagnosis) { append_journal(written(diagnosis)); }
+void RunDirectory::note_diagnosis(const CellDiagnosis& diagnosis) { append_journal(written(diagnosis)); }
 
 void RunDirectory::keep_input(const std::string& name, std::string_view content) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {

@@ -7,7 +7,8 @@
 //     cells/CELL_ID/r0a0.NONCE/   telemetry.jsonl, and a folder a rank, also where there is one rank only:
 //       rank-0/   request.json trace.jsonl result.json exit.json stdout.log stderr.log, turns.jsonl of a resident
 //       worker
-//       and the same below stopped/ and resumed/ where the training was stopped and resumed (contract/leg.hpp)
+//       and the same below stopped/ and resumed/ where the training was stopped and resumed
+//       (contract/attempt_segment.hpp)
 //     report/            report.html summary.md checks.csv
 // Durable files are written under a temporary name, synced and renamed (reliability rule R9).
 #pragma once
@@ -20,8 +21,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/attempt_segment.hpp"
 #include "matrix/contract/diagnosis.hpp"
-#include "matrix/contract/leg.hpp"
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/request.hpp"
 #include "matrix/plan/plan.hpp"
@@ -75,8 +76,8 @@ class RunDirectory {
   // before anything is launched.
   std::filesystem::path begin_attempt(const CellRequest& request);
 
-  // The folders and request.json of one of its later legs; returns the folder that they are in.
-  std::filesystem::path begin_leg(const CellRequest& request, Leg leg);
+  // The folders and request.json of one of its later segments; returns the folder that they are in.
+  std::filesystem::path begin_segment(const CellRequest& request, AttemptSegment segment);
 
   // The end of an attempt in the journal, with the seal of its files (seal.hpp). `rank`: which of several ended it.
   void end_attempt(const CellRequest& request, AttemptEnd end, const std::string& detail,
@@ -88,7 +89,7 @@ class RunDirectory {
                      const std::string& detail, std::optional<int> rank = std::nullopt);
 
   // What the difference between a cell and its reference is; once a cell.
-  void note_diagnosis(const Diagnosis& diagnosis);
+  void note_diagnosis(const CellDiagnosis& diagnosis);
 
   void keep_input(const std::string& name, std::string_view content);
 

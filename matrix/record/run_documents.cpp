@@ -20,10 +20,10 @@ class JournalBuilder {
     try {
       const std::string kind = entry.value("kind", "");
       if (kind == "header") return accept_header(entry);
-      if (minor_ < 0) return "`" + kind + "` comes before the header";
+      if (!has_header_) return "`" + kind + "` comes before the header";
       if (kind == "begin") return accept_begin(read_document<JournalBegin>(entry));
       if (kind == "end") return accept_end(read_document<JournalEnd>(entry));
-      if (kind == "diagnosis") return accept_diagnosis(read_document<Diagnosis>(entry));
+      if (kind == "diagnosis") return accept_diagnosis(read_document<CellDiagnosis>(entry));
       if (kind == "verdict") return accept_verdict(read_document<JournalVerdict>(entry));
       if (kind != "finish") return "unknown kind `" + kind + "`";
       read_document<JournalFinish>(entry);
@@ -36,12 +36,10 @@ class JournalBuilder {
   Journal take() { return std::move(journal_); }
 
  private:
-  static constexpr int kSealedSince = 2;
-
   std::string accept_header(const json& entry) {
-    if (minor_ >= 0) return "a second header";
+    if (has_header_) return "a second header";
     journal_.plan_sha256 = read_document<JournalHeader>(entry).plan_sha256;
-    minor_ = require_document(entry, "journal");
+    has_header_ = true;
     return "";
   }
 
@@ -50,7 +48,7 @@ class JournalBuilder {
     return "";
   }
 
-  std::string accept_diagnosis(Diagnosis diagnosis) {
+  std::string accept_diagnosis(CellDiagnosis diagnosis) {
     const std::string& id = diagnosis.cell_id;
     if (!diagnosed_.insert(id).second) return "a second diagnosis of cell " + id;
     journal_.diagnoses.push_back(std::move(diagnosis));
@@ -70,7 +68,6 @@ class JournalBuilder {
     if (found == index_of_.end()) return "end of an attempt that never began, nonce " + end.of.nonce;
     JournaledAttempt& attempt = journal_.attempts[found->second];
     if (attempt.end) return "a second end of the attempt of nonce " + end.of.nonce;
-    if (minor_ >= kSealedSince && !end.files) return "`files` is missing";
     attempt.end = end.end;
     attempt.detail = end.detail;
     attempt.rank = end.rank;
@@ -81,7 +78,7 @@ class JournalBuilder {
   Journal journal_;
   std::unordered_map<std::string, std::size_t> index_of_;  // by nonce
   std::unordered_set<std::string> diagnosed_;              // by cell
-  int minor_ = -1;                                         // of the header's version; -1: none came yet
+  bool has_header_ = false;
 };
 
 }  // namespace

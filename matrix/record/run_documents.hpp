@@ -39,7 +39,7 @@ struct Description<JournalHeader> {
   static constexpr About about = About::first_line("journal", "header", "Once, first.");
   static void fields(auto& field, JournalHeader& header) {
     field("run_id", header.run_id);
-    field.since(2, "plan_sha256", header.plan_sha256, rule::hex(64).says("Of plan.json, which does not change."));
+    field("plan_sha256", header.plan_sha256, rule::hex(64).says("Of plan.json, which does not change."));
   }
 };
 
@@ -74,7 +74,7 @@ struct JournalEnd {
   AttemptEnd end = AttemptEnd::lost;
   std::string detail;
   std::optional<int> rank = {};
-  std::optional<std::vector<SealedFile>> files = {};
+  std::vector<SealedFile> files = {};
 };
 template <>
 struct Description<JournalEnd> {
@@ -85,7 +85,7 @@ struct Description<JournalEnd> {
     field("detail", end.detail);
     field.optional("rank", end.rank,
                    rule::at_least(0).says("The rank that ended the attempt, of an attempt with several."));
-    field.optional("files", end.files, "What the attempt left. Absent before contract 1.2 alone.");
+    field("files", end.files, "What the attempt left.");
   }
 };
 
@@ -119,14 +119,14 @@ struct JournaledAttempt {
   std::optional<AttemptEnd> end;  // nothing: the runner died first
   std::string detail;
   std::optional<int> rank;                       // which of several ranks ended it
-  std::optional<std::vector<SealedFile>> files;  // nothing: the runner died first, or the journal is of contract 1.1
+  std::optional<std::vector<SealedFile>> files;  // nothing: the runner died first
 };
 
 struct Journal {
-  std::string plan_sha256;                 // empty before contract 1.2
-  std::string verdict_sha256;              // of the last verdict; empty: it was not judged, or before contract 1.4
+  std::string plan_sha256;
+  std::string verdict_sha256;              // of the last verdict; empty: it was not judged
   std::vector<JournaledAttempt> attempts;  // in the order they began
-  std::vector<Diagnosis> diagnoses;
+  std::vector<CellDiagnosis> diagnoses;
 };
 
 // A last line that was cut (the runner was killed while writing it) is left out; damage anywhere else throws

@@ -10,7 +10,6 @@
 namespace reprobench {
 
 struct Trace {
-  int minor = -1;  // of the contract it was written by; -1: not read from a file
   TraceHeader header;
   std::vector<StepRecord> steps;
   std::vector<TensorsRecord> tensors;  // in order of step, the final state last

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include "ci/catch.hpp"
-#include "matrix/contract/version.hpp"
 #include "matrix/record/sample_attempt.hpp"
 
 namespace reprobench {
@@ -34,12 +33,12 @@ TEST_CASE("a whole trace is read without a problem", "[record]") {
   CHECK(trace.tensors[0].is_final);
 }
 
-TEST_CASE("a trace knows which contract it was written under", "[record]") {
+TEST_CASE("a trace of contract 1 is refused by the name of the version that reads it", "[record]") {
   TraceFile scene;
-  for (const int minor : {0, 1, kContractVersion.minor}) {
-    scene.sample.lines.front()["version"]["minor"] = minor;
-    CHECK(scene.read(scene.sample.trace_text()).minor == minor);
-  }
+  scene.sample.lines.front()["version"] = {{"major", 1}, {"minor", 4}};
+  CHECK(scene.read(scene.sample.trace_text())
+            .problem.find("version 1.4 cannot be read by contract 2.0; reprobench "
+                          "0.2.0 is the last that reads it") != std::string::npos);
 }
 
 TEST_CASE("F05: of a trace cut anywhere, every whole line is kept and the cut is named", "[record]") {

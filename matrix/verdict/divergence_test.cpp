@@ -1,4 +1,4 @@
-// Where two traces part, of steps and tensors written down by hand.
+// Where two traces diverge, of steps and tensors written down by hand.
 #include "matrix/verdict/divergence.hpp"
 
 #include <cmath>
@@ -32,7 +32,7 @@ Trace three_steps() {
   return trace;
 }
 
-TEST_CASE("traces of equal steps and states part nowhere", "[verdict]") {
+TEST_CASE("traces of equal steps and states diverge nowhere", "[verdict]") {
   const TraceComparison same = compare_traces(three_steps(), three_steps());
   CHECK(same.steps_compared == 3);
   CHECK(same.steps_differing == 0);
@@ -47,15 +47,15 @@ TEST_CASE("every step whose root differs counts, and the first names the first t
   measured.steps[1].root = measured.steps[2].root = "other";
   measured.tensors[1].tensors[1].digest = "odd";
   measured.tensors[2].tensors[0].digest = "later";
-  const TraceComparison parted = compare_traces(measured, expected);
-  CHECK(parted.steps_differing == 2);
-  CHECK_FALSE(parted.final_state_differs);
-  REQUIRE(parted.first);
-  CHECK(parted.first->step == 2);
-  CHECK(parted.first->tensor == "b");
-  CHECK(parted.first->role == "forward_output");
-  CHECK(parted.first->measured_digest == "odd");
-  CHECK(parted.first->expected_digest == "b2");
+  const TraceComparison comparison = compare_traces(measured, expected);
+  CHECK(comparison.steps_differing == 2);
+  CHECK_FALSE(comparison.final_state_differs);
+  REQUIRE(comparison.first);
+  CHECK(comparison.first->step == 2);
+  CHECK(comparison.first->tensor == "b");
+  CHECK(comparison.first->role == "forward_output");
+  CHECK(comparison.first->measured_digest == "odd");
+  CHECK(comparison.first->expected_digest == "b2");
   // A tensor counts by its name and role, too.
   measured.tensors[1].tensors[0].name = "renamed";
   CHECK(compare_traces(measured, expected).first->tensor == "renamed");
@@ -64,7 +64,7 @@ TEST_CASE("every step whose root differs counts, and the first names the first t
   CHECK(compare_traces(measured, expected).first->role == "input");
 }
 
-TEST_CASE("a tensor that one side alone recorded is where they part", "[verdict]") {
+TEST_CASE("a tensor that one side alone recorded is where they diverge", "[verdict]") {
   const Trace whole = three_steps();
   Trace less = whole;
   less.steps[1].root = "other";
@@ -84,13 +84,13 @@ TEST_CASE("a step with another loss counts, though its root is the same", "[verd
   const Trace expected = three_steps();
   Trace measured = expected;
   measured.steps[1].loss = 7;
-  const TraceComparison parted = compare_traces(measured, expected);
-  CHECK(parted.steps_differing == 1);
-  CHECK(parted.first->step == 2);
-  CHECK(parted.first->role == "loss");
+  const TraceComparison comparison = compare_traces(measured, expected);
+  CHECK(comparison.steps_differing == 1);
+  CHECK(comparison.first->step == 2);
+  CHECK(comparison.first->role == "loss");
 }
 
-TEST_CASE("without tensors a step parts by its loss, or by its root alone", "[verdict]") {
+TEST_CASE("without tensors a step diverges by its loss, or by its root alone", "[verdict]") {
   Trace expected = three_steps();
   expected.tensors.clear();
   Trace measured = expected;
@@ -115,12 +115,12 @@ TEST_CASE("the state after the last step counts beside the steps, and is named w
   const Trace expected = three_steps();
   Trace measured = expected;
   measured.tensors[3].tensors[0].digest = "odd";
-  const TraceComparison parted = compare_traces(measured, expected);
-  CHECK(parted.steps_differing == 0);
-  CHECK(parted.final_state_differs);
-  CHECK(parted.first->step == 3);
-  CHECK(parted.first->measured_digest == "odd");
-  CHECK(parted.first->expected_digest == "a3");
+  const TraceComparison comparison = compare_traces(measured, expected);
+  CHECK(comparison.steps_differing == 0);
+  CHECK(comparison.final_state_differs);
+  CHECK(comparison.first->step == 3);
+  CHECK(comparison.first->measured_digest == "odd");
+  CHECK(comparison.first->expected_digest == "a3");
   measured.steps[0].root = "other";
   CHECK(compare_traces(measured, expected).first->step == 1);
   CHECK(compare_traces(measured, expected).final_state_differs);

@@ -42,8 +42,8 @@ std::optional<std::int64_t> duration_of(const AttemptRecord& attempt) {
   for (const RankRecord& rank : attempt.ranks) {
     if (rank.exit) longest = std::max(longest.value_or(0), rank.exit->duration_ns);
   }
-  for (const LegRecord& leg : attempt.legs) {  // one after the other
-    if (longest && leg.ranks.front().exit) *longest += leg.ranks.front().exit->duration_ns;
+  for (const SegmentRecord& segment : attempt.segments) {  // one after the other
+    if (longest && segment.ranks.front().exit) *longest += segment.ranks.front().exit->duration_ns;
   }
   return longest;
 }

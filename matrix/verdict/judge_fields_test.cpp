@@ -94,7 +94,7 @@ TEST_CASE("an attempt is told of with or without result and telemetry", "[verdic
   CHECK(cell.checks[0].sentence == "repeat 1: SIGSEGV");
 }
 
-TEST_CASE("legs follow one another: their times add up to that of the whole training", "[verdict]") {
+TEST_CASE("segments follow one another: their times add up to that of the whole training", "[verdict]") {
   const auto took = [](std::vector<std::optional<std::int64_t>> durations_ns) {
     RunRecord run = sample::run(3, 1.0, {});
     AttemptRecord& attempt = candidate(run).attempts[2];
@@ -106,7 +106,8 @@ TEST_CASE("legs follow one another: their times add up to that of the whole trai
     };
     attempt.end = AttemptEnd::crash;  // nothing of it is read
     attempt.ranks[0].exit = with(durations_ns[0]).exit;
-    attempt.legs = {{Leg::stopped, {with(durations_ns[1])}}, {Leg::resumed, {with(durations_ns[2]), with(1'000)}}};
+    attempt.segments = {{AttemptSegment::stopped, {with(durations_ns[1])}},
+                        {AttemptSegment::resumed, {with(durations_ns[2]), with(1'000)}}};
     return candidate(judge(run)).attempts[2].duration_ns;
   };
   CHECK(took({100, 20, 3}) == 123);

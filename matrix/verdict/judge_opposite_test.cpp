@@ -145,7 +145,7 @@ TEST_CASE("a diagnosis counts for the pair that it was made of", "[verdict]") {
   run.cells[1].attempts[0].lead().trace->steps[3].root = "x";
   CHECK(candidate(judge(run)).outcome == Outcome::inconclusive);
   CHECK(candidate(judge(run)).reason == "undiagnosed");
-  Diagnosis diagnosis{sample::kCandidateId, sample::kReferenceId, ExplainedWord::rounding, "aten::mm made it"};
+  CellDiagnosis diagnosis{sample::kCandidateId, sample::kReferenceId, ExplainedWord::rounding, "aten::mm made it"};
   run.diagnoses[sample::kCandidateId] = diagnosis;
   CHECK(candidate(judge(run)).outcome == Outcome::passed);
   run.diagnoses[sample::kCandidateId].word = ExplainedWord::defect;

@@ -59,7 +59,7 @@ void for_each_result(const AttemptRecord& attempt, Take take) {
     }
   };
   all(attempt.ranks);
-  for (const LegRecord& leg : attempt.legs) all(leg.ranks);
+  for (const SegmentRecord& segment : attempt.segments) all(segment.ranks);
 }
 
 const InstalledLibraries* installed_for(const Plan& plan, const Cell& cell) {

@@ -131,7 +131,7 @@ TEST_CASE("a rank or a later process that loaded another library counts as the f
   AttemptRecord& attempt = sample::candidate(run).attempts.front();
   RankRecord other = attempt.lead();
   other.result->fingerprint.libraries[0].build_id = "30";
-  attempt.legs.push_back({Leg::resumed, {other}});
+  attempt.segments.push_back({AttemptSegment::resumed, {other}});
   CHECK(sample::candidate(judge(run)).reason == "wrong_libraries");
 }
 

@@ -85,9 +85,9 @@ struct Description<TelemetryReport> {
     field("faults", telemetry.faults);
     field("invalid_reason", telemetry.invalid_reason, rule::one_of(kInvalidReasons));
     field("invalid_sentence", telemetry.invalid_sentence);
-    field.since(1, "timed_steps", telemetry.timed_steps, rule::at_least(0));
-    field.since(1, "steps_left_out", telemetry.steps_left_out, rule::at_least(1).says("By reason."));
-    field.since(1, "left_out_sentence", telemetry.left_out_sentence);
+    field("timed_steps", telemetry.timed_steps, rule::at_least(0));
+    field("steps_left_out", telemetry.steps_left_out, rule::at_least(1).says("By reason."));
+    field("left_out_sentence", telemetry.left_out_sentence);
     field("problem", telemetry.problem, "Empty: complete.");
     field("series", telemetry.series, "A few of the readings, of the attempt's first GPU.");
   }

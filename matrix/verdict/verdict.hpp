@@ -19,7 +19,7 @@
 
 namespace reprobench {
 
-// The first place where two traces part.
+// The first place where two traces diverge.
 struct Divergence {
   std::int64_t step = 0;
   std::string tensor;  // empty: only step-level digests were recorded
@@ -158,12 +158,12 @@ struct RunVerdict {
   std::vector<DimensionSummary> dimensions;
   std::vector<CellVerdict> cells;  // in plan order
   std::vector<StackEnvironment> environments;
-  std::optional<RunSeal> seal;  // of the plan and the journal that were judged; nothing before contract 1.2
+  std::optional<RunSeal> seal;  // of the plan and the journal that were judged; nothing: the run is not on disk
 };
 
 template <>
 struct Description<Divergence> {
-  static constexpr About about = About::part("divergence", "The first place where two traces part.");
+  static constexpr About about = About::part("divergence", "The first place where two traces diverge.");
   static void fields(auto& field, Divergence& divergence) {
     field("step", divergence.step, rule::at_least(0));
     field("tensor", divergence.tensor, "Empty: only step-level digests were recorded.");
@@ -175,7 +175,7 @@ struct Description<Divergence> {
 
 template <>
 struct Description<CheckDivergence> {
-  static constexpr About about = About::part("check_divergence", "The first place where two traces part.");
+  static constexpr About about = About::part("check_divergence", "The first place where two traces diverge.");
   static void fields(auto& field, CheckDivergence& divergence) {
     Description<Divergence>::fields(field, divergence);
     field("against", divergence.against);
@@ -238,7 +238,7 @@ struct Description<AttemptSummary> {
     field("folder", attempt.folder);
     field("chain", attempt.chain);
     field("injected", attempt.injected, "The planted fault; empty: none.");
-    field.since(1, "telemetry", attempt.telemetry, "Of its GPUs; null: it had none.");
+    field("telemetry", attempt.telemetry, "Of its GPUs; null: it had none.");
     field.optional("duration_ns", attempt.duration_ns,
                    rule::at_least(0).says("Of its longest process; absent: none left an exit record."));
     field.optional("links", attempt.links,
@@ -315,7 +315,7 @@ struct Description<RunTotals> {
     for (std::size_t i = 0; i < totals.by_outcome.size(); ++i) {
       const char* const word = Words<Outcome>::table[i].data();  // a literal: it ends in 0
       if (static_cast<Outcome>(i) == Outcome::recorded) {
-        field.since(1, word, totals.by_outcome[i], rule::at_least(0));
+        field(word, totals.by_outcome[i], rule::at_least(0));
       } else {
         field(word, totals.by_outcome[i], rule::at_least(0));
       }
@@ -335,7 +335,7 @@ struct Description<RunVerdict> {
     field("exit_code", verdict.exit_code);
     field("sentence", verdict.sentence);
     field("totals", verdict.totals);
-    field.since(1, "dimensions", verdict.dimensions, "Candidates against references, one sentence a dimension.");
+    field("dimensions", verdict.dimensions, "Candidates against references, one sentence a dimension.");
     field.optional("selected_by", verdict.request.selected_by,
                    rule::not_empty_list.says("Options that left cells out: no verdict on the matrix."));
     field.optional("changed_by", verdict.request.changed_by,
@@ -344,7 +344,7 @@ struct Description<RunVerdict> {
     field.optional("planted", verdict.planted, rule::not_empty_list.says("Faults of a drill, which never qualifies."));
     field("cells", verdict.cells, "In plan order.");
     field("environments", verdict.environments);
-    field.since(2, "seal", verdict.seal, "null: made of a run before contract 1.2.");
+    field("seal", verdict.seal, "Of plan and journal; null: of a run that is not on disk.");
   }
 };
 

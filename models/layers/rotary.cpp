@@ -25,13 +25,13 @@ double root(double value, std::int64_t degree) {
   return low;
 }
 
-double stretched(double frequency, const RotaryStretch& stretch) {
-  if (stretch.factor == 1) return frequency;
-  const double turns = stretch.first_context * frequency / (2 * kPi);  // over the first context
-  if (turns > stretch.most_turns) return frequency;
-  if (turns < stretch.least_turns) return frequency / stretch.factor;
-  const double share = (turns - stretch.least_turns) / (stretch.most_turns - stretch.least_turns);
-  return (1 - share) * frequency / stretch.factor + share * frequency;
+double scaled(double frequency, const RotaryScaling& scaling) {
+  if (scaling.factor == 1) return frequency;
+  const double turns = scaling.first_context * frequency / (2 * kPi);  // over the first context
+  if (turns > scaling.most_turns) return frequency;
+  if (turns < scaling.least_turns) return frequency / scaling.factor;
+  const double share = (turns - scaling.least_turns) / (scaling.most_turns - scaling.least_turns);
+  return (1 - share) * frequency / scaling.factor + share * frequency;
 }
 
 double cosine(double half_turns) {
@@ -45,7 +45,7 @@ std::vector<double> rotary_frequencies(const Rotary& rotary) {
   const double ratio = root(rotary.base, rotary.head_width / 2);
   std::vector<double> frequencies;
   for (std::int64_t i = 0; i < rotary.head_width / 2; ++i) {
-    frequencies.push_back(stretched(1 / power(ratio, i), rotary.stretch));
+    frequencies.push_back(scaled(1 / power(ratio, i), rotary.scaling));
   }
   return frequencies;
 }

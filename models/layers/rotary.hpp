@@ -8,8 +8,8 @@
 
 namespace reprobench {
 
-// How LLaMA 3.1 stretches the angles of long waves over more positions than it was first trained with.
-struct RotaryStretch {
+// How LLaMA 3.1 scales the angles of long waves over more positions than it was first trained with.
+struct RotaryScaling {
   double factor = 1;  // 1: not at all
   double least_turns = 1;
   double most_turns = 4;
@@ -19,7 +19,7 @@ struct RotaryStretch {
 struct Rotary {
   std::int64_t head_width = 0;  // D, even
   double base = 10000;
-  RotaryStretch stretch = {};
+  RotaryScaling scaling = {};
 };
 
 struct RotaryTables {

@@ -38,7 +38,7 @@ struct LlamaSize {
   std::int64_t vocabulary = 0;
   bool ties_embedding = false;  // the output projection is the embedding
   double rotary_base = 10'000;
-  RotaryStretch stretch = {};
+  RotaryScaling scaling = {};
   Lora lora = {};
 
   bool freezes_blocks() const { return lora.rank > 0; }
@@ -67,7 +67,7 @@ class LlamaDecoder {
   // (B, T, C) -> (B, T, C), normalized. T <= positions.
   Value blocks(Value x, std::int64_t positions) {
     const std::int64_t head_width = size_.width / size_.heads;
-    const Rotary rotary{head_width, size_.rotary_base, size_.stretch};
+    const Rotary rotary{head_width, size_.rotary_base, size_.scaling};
     const std::vector<std::int64_t> shape = {positions, head_width / 2};
     cosines_ = layers_.table("rotary.cos", shape, [&] { return rotary_tables(rotary, positions).cosines; });
     sines_ = layers_.table("rotary.sin", shape, [&] { return rotary_tables(rotary, positions).sines; });

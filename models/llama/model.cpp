@@ -49,7 +49,7 @@ constexpr LlamaSize k3_1_8b{.layers = 32,
                             .hidden = 14'336,
                             .vocabulary = 128'256,
                             .rotary_base = 500'000,
-                            .stretch = {.factor = 8}};
+                            .scaling = {.factor = 8}};
 
 constexpr LlamaSize with(LlamaSize size, const Lora& lora) {
   size.lora = lora;

@@ -84,7 +84,7 @@ def _ratios(cell: dict[str, Any]) -> Iterator[tuple[str, float, Worst]]:
 
 def _add(change: Change, cell: dict[str, Any]) -> None:
     change.cells += 1
-    if word := cell.get("reference_bits"):  # runs of before contract 1.4 do not say
+    if word := cell.get("reference_bits"):  # a cell that did not run, or has no reference, does not say
         change.bits.setdefault(cell["coordinates"].get("workload", ""), Bits()).add(cell, word)
     for dimension, worsening, worst in _ratios(cell):
         known = change.ratios.get(dimension)

@@ -59,7 +59,7 @@ def _axes(steps: list[int], values: list[float]) -> tuple[_Axis, _Axis]:
 
 
 def _line(places: list[tuple[float, float]]) -> str:
-    """Of points closer than the eye parts them the highest, so that no peak is lost; y grows downwards."""
+    """Of points closer than the eye tells apart the highest, so that no peak is lost; y grows downwards."""
     highest: dict[int, tuple[float, float]] = {}
     for place in places:
         column = round(place[0] / _COLUMN)

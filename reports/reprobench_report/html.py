@@ -39,7 +39,7 @@ from .overview import (
     unchecked,
 )
 from .phases import has_phases, phase_bars
-from .partings import partings, squeezed
+from .divergences import divergences, squeezed
 from .quantity import duration, exact, finite, human, percent, significant
 from .telemetry import MAX_ROWS, clock_chart, telemetry_rows
 
@@ -94,15 +94,15 @@ def report_html(run: Run) -> str:
     passed = [cell for cell in cells if cell["outcome"] in ("passed", "recorded")]
     expandable = passed if len(passed) <= MAX_EXPANDABLE else []
     counts = outcome_counts(run)
-    headline, stop, rest = verdict["sentence"].partition(". ")
+    sentence, stop, further = verdict["sentence"].partition(". ")
     anchors = {id(cell): _anchor(cell, index) for index, cell in enumerate(cells)}
 
     changes = changes_of(run)
     environment = _environment()
     context = {
         "verdict": verdict,
-        "headline": headline + stop.strip(),
-        "headline_rest": rest,
+        "first_sentence": sentence + stop.strip(),
+        "further_sentences": further,
         "info": run.info,
         "plan": plan,
         "totals": verdict["totals"],
@@ -154,15 +154,15 @@ def report_html(run: Run) -> str:
         "significant": significant,
         "duration": duration,
     }
-    parts = partings(run, environment, context)
+    found = divergences(run, environment, context)
     sheets = ["style.css"]
-    sheets += ["partings.css"] if parts["shown"] else []
+    sheets += ["divergences.css"] if found["shown"] else []
     sheets += ["telemetry.css"] if context["telemetry"] else []
     sheets += ["phases.css"] if has_phases(run) else []
     style = "".join(_minified((_TEMPLATES / sheet).read_text(encoding="utf-8")) for sheet in sheets)
     text = environment.get_template("report.html.j2").render(
         **context,
-        parts=parts,
+        divergences=found,
         style=Markup(style),
         style_hash=base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii"),
     )

@@ -22,6 +22,7 @@ DIMENSIONS = ("numerics", "throughput", "memory", "communication")
 # As the coordinator bounds them (matrix/record/atomic_file.cpp).
 LARGEST_DOCUMENT_BYTES = 1 << 30
 STATUSES = ("failed", "inconclusive", "passed")
+LAST_READER_OF_MAJOR_1 = "0.2.0"  # as matrix/contract/version.hpp has it
 
 
 class ReportError(Exception):
@@ -89,6 +90,7 @@ def _check_version(file: str, document: Any, name: str, schema: dict[str, Any]) 
         raise ReportError(
             f"{file}: version {version['major']}.{version['minor']} cannot be read by this report, "
             f"which reads {known['major']}.0 to {known['major']}.{known['minor']}"
+            + (f"; reprobench {LAST_READER_OF_MAJOR_1} is the last that reads it" if version["major"] == 1 else "")
         )
 
 

@@ -54,7 +54,7 @@ def _head(run: Run) -> list[str]:
     for line in dimension_lines(run):
         lines += [f"- **{line['dimension']}** {line['word']}: {text(line['sentence'])}"]
     lines += [f"- **not checked** {unchecked(run)}"] if unchecked(run) else []
-    lines += [""] if run.verdict.get("dimensions") else []
+    lines += [""] if run.verdict["dimensions"] else []
     compared = comparisons(run.cells)
     for comparison in compared[:_COMPARISONS_NAMED]:
         tested = ", ".join(text(name) for name in comparison.under_test[:12])

@@ -141,7 +141,7 @@ def varying_knobs(cells: list[dict[str, Any]]) -> list[str]:
 
 
 def cells_that_ran(cells: list[dict[str, Any]]) -> int:
-    """To their end: an interrupted run leaves a cell unfinished, and the headline does not count it either."""
+    """To their end: an interrupted run leaves a cell unfinished, and the verdict's sentence does not count it either."""
     return sum(cell["outcome"] not in ("skipped", "unfinished") for cell in cells)
 
 
@@ -171,12 +171,12 @@ def disarmed_by(check: dict[str, Any]) -> str:
 
 def dimension_lines(run: Run) -> list[dict[str, str]]:
     """Candidates against references, a sentence for each dimension that was checked."""
-    return [line for line in run.verdict.get("dimensions", []) if line["word"] != "not_checked"]
+    return [line for line in run.verdict["dimensions"] if line["word"] != "not_checked"]
 
 
 def unchecked(run: Run) -> str:
     """Dimensions in which nothing was asked: "memory, communication"."""
-    return ", ".join(line["dimension"] for line in run.verdict.get("dimensions", []) if line["word"] == "not_checked")
+    return ", ".join(line["dimension"] for line in run.verdict["dimensions"] if line["word"] == "not_checked")
 
 
 def outcome_counts(run: Run) -> Counter[str]:

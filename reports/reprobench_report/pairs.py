@@ -66,8 +66,8 @@ class Pair:
     @property
     def alarming(self) -> bool:
         """The document calls something more than rounding: these pairs stand first and in the colour of failures."""
-        headline = (self.explanation or {}).get("headline") or {"word": "rounding"}
-        is_more = headline["word"] in ("defect", "another computation")
+        diagnosis = (self.explanation or {}).get("diagnosis") or {"word": "rounding"}
+        is_more = diagnosis["word"] in ("defect", "another computation")
         return is_more or "failed" in (self.fp64_class, self.trajectory_class) or bool(self.extra("non_finite"))
 
     @property
@@ -103,7 +103,7 @@ class Pair:
 
 
 def first_call(source: dict[str, Any]) -> dict[str, Any] | None:
-    """The measured call of a source of a difference; of a stretch the first one, of the side that has any."""
+    """The measured call of a source of a difference; of a subgraph the first one, of the side that has any."""
     call = source["operator"]
     region = source.get("region") or {"measured": {"calls": []}, "expected": {"calls": []}}
     calls = [call["measured"]] if call else region["measured"]["calls"] or region["expected"]["calls"]

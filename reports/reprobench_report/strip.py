@@ -1,4 +1,4 @@
-"""Modules against steps, a letter each: where in the network two runs part and how that spreads.
+"""Modules against steps, a letter each: where in the network two runs diverge and how that spreads.
 
 Text in a table, not a drawing: it needs no colour to be read, prints, and can be searched and copied.
 """
@@ -23,8 +23,8 @@ MAX_ROWS = 160
 # A network with more modules than this is told in fewer rows: neighbours with equal marks share one.
 MAX_UNFOLDED = 48
 
-# A row's words beside its letters tell this many stretches; a row that flickers more is left to its letters.
-_MAX_STRETCHES = 4
+# A row's words beside its letters tell this many runs of equal letters; a row that flickers more is left to its letters.
+_MAX_RUNS = 4
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _ticks(steps: list[int]) -> str:
     return line.ljust(len(steps))
 
 
-def _stretches(marks: str, steps: list[int]) -> list[tuple[str, int, int]]:
+def _runs(marks: str, steps: list[int]) -> list[tuple[str, int, int]]:
     """(letter, first step, last step)"""
     found, at = [], 0
     for letter, run in groupby(marks):
@@ -64,10 +64,10 @@ def _stretches(marks: str, steps: list[int]) -> list[tuple[str, int, int]]:
 
 
 def _words(marks: str, steps: list[int]) -> str:
-    stretches = [stretch for stretch in _stretches(marks, steps) if stretch[0] != "."]
-    if not stretches:
+    runs = [run for run in _runs(marks, steps) if run[0] != "."]
+    if not runs:
         return "equal"
-    if len(stretches) > _MAX_STRETCHES:
+    if len(runs) > _MAX_RUNS:
         return f"differs in {sum(mark != '.' for mark in marks)} of {len(marks)} steps"
 
     def span(first: int, last: int) -> str:
@@ -75,7 +75,7 @@ def _words(marks: str, steps: list[int]) -> str:
             return f"from step {first}"
         return f"in steps {first} to {last}" if last > first else f"in step {first}"
 
-    return ", ".join(f"{ROLES[letter]} {span(first, last)}" for letter, first, last in stretches)
+    return ", ".join(f"{ROLES[letter]} {span(first, last)}" for letter, first, last in runs)
 
 
 def _coloured(marks: str) -> Markup:

@@ -33,7 +33,7 @@ class TelemetryRow:
             return "device fault" if any(fault["device"] for fault in self.telemetry["faults"]) else "xid"
         if self.telemetry["invalid_reason"] or self.telemetry["problem"]:
             return self.telemetry["invalid_reason"] or "incomplete"
-        return "valid in part" if self.telemetry.get("steps_left_out") else "valid"
+        return "valid in part" if self.telemetry["steps_left_out"] else "valid"
 
     @property
     def word_class(self) -> str:
@@ -43,13 +43,13 @@ class TelemetryRow:
     @property
     def sentence(self) -> str:
         said = [fault["sentence"] for fault in self.telemetry["faults"]]
-        said += [self.telemetry["invalid_sentence"] or self.telemetry.get("left_out_sentence", ""), self.telemetry["problem"]]
+        said += [self.telemetry["invalid_sentence"] or self.telemetry["left_out_sentence"], self.telemetry["problem"]]
         return "; ".join(part for part in said if part)
 
     @property
     def steps_left_out(self) -> str:
         """ "22 of 180"; a dash where the run does not say when its steps ran."""
-        timed = self.telemetry.get("timed_steps", 0)
+        timed = self.telemetry["timed_steps"]
         return f"{sum(self.telemetry['steps_left_out'].values())} of {timed}" if timed else "–"
 
     @property
@@ -84,7 +84,7 @@ def telemetry_rows(run: Run) -> list[TelemetryRow]:
 def _rows(run: Run) -> Iterator[TelemetryRow]:
     for cell in run.cells:
         for attempt in cell["attempts"]:
-            if attempt.get("telemetry") is not None:
+            if attempt["telemetry"] is not None:
                 yield TelemetryRow(cell, attempt, attempt["telemetry"])
 
 

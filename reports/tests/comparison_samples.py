@@ -26,10 +26,11 @@ def _cell(suite: str, stack: str, precision: str = "fp32") -> str:
 
 def _comparison(measured: str, expected: str, word: str, sentence: str, **fields: Any) -> dict[str, Any]:
     return {
-        "schema": "reprobench/comparison", "version": {"major": 1, "minor": 4}, "measured": measured, "expected": expected,
+        "schema": "reprobench/comparison", "version": {"major": 2, "minor": 0}, "measured": measured, "expected": expected,
         "workload": "mlp/digits, 100 steps of 32, fp32", "word": word, "sentence": sentence, "steps_compared": 100,
         "steps_differing": 0, "first_difference": None, "differences": [], "explanation": None, "strip": None,
-        "trajectory": None, "equivalence": None, "discrete_events": [], "loss_split": None, "first_over_bound": None, "non_finite": None, **fields,
+        "trajectory": None, "equivalence": None, "discrete_events": [], "loss_split": None, "first_over_bound": None, "non_finite": None,
+        "measured_name": "", "expected_name": "", "ratios": [], **fields,
     }  # fmt: skip
 
 
@@ -60,7 +61,7 @@ _POOLED = {
 }  # fmt: skip
 
 _LOCKSTEP = {
-    "schema": "reprobench/lockstep", "version": {"major": 1, "minor": 4}, "precision": "fp32", "alpha": 0.001,
+    "schema": "reprobench/lockstep", "version": {"major": 2, "minor": 0}, "precision": "fp32", "alpha": 0.001,
     "legitimate_ratio": 1.05, "batches": 32, "word": "defect", "sentence": "1 of 6 tensors is off by more than rounding",
     "tensors": [
         _judged("gradient/fc1.weight", "defect", 7.25, _POOLED),
@@ -93,8 +94,8 @@ _EXPLANATION = {
 # What an explanation says of a step in which more than one call makes a difference.
 _FURTHER = [
     {
-        "headline": {"word": "defect", "sentence": "aten::mul_ is off by more than it can round"}, "inputs_agree": True,
-        "on_given_values": True,
+        "diagnosis": {"word": "defect", "sentence": "aten::mul_ is off by more than it can round"}, "inputs_agree": True,
+        "on_substituted_inputs": True,
         "operator": {
             "measured": {**_call(31, "0.99", 61), "name": "aten::mul_", "pass": "optimizer", "module": "fc2.weight"},
             "expected": {**_call(32, "0.99", 62), "name": "aten::mul_", "pass": "optimizer", "module": "fc2.weight"},
@@ -106,7 +107,7 @@ _FURTHER = [
         },
     },
     {
-        "headline": {"word": "rounding", "sentence": "the two subgraphs make the same"}, "inputs_agree": False,
+        "diagnosis": {"word": "rounding", "sentence": "the two subgraphs make the same"}, "inputs_agree": False,
         "operator": None,
         "region": {
             "measured": {"calls": [{**_call(33, "", 71), "name": "aten::gelu"}], "outflow": _tensor(33, 4)},
@@ -116,7 +117,7 @@ _FURTHER = [
         "element": None, "operator_budget": None, "no_operator_budget": "its inputs differ already",
     },
 ]  # fmt: skip
-_FURTHER.append({key: value for key, value in _FURTHER[0].items() if key != "on_given_values"})
+_FURTHER.append({key: value for key, value in _FURTHER[0].items() if key != "on_substituted_inputs"})
 BEHIND_THE_FIRST = {"further_sources": _FURTHER, "sources_left_out": 5, "calls_apart": 173}
 
 # What a module is by itself whose sides take other operators.
@@ -198,7 +199,7 @@ def comparisons() -> list[dict[str, Any]]:
 
 
 def document(list_: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"schema": "reprobench/comparisons", "version": {"major": 1, "minor": 4}, "comparisons": list_}
+    return {"schema": "reprobench/comparisons", "version": {"major": 2, "minor": 0}, "comparisons": list_}
 
 
 def strip_of_network(layers: int, steps: int, from_step: int) -> dict[str, Any]:

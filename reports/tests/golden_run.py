@@ -11,7 +11,7 @@ from typing import Any
 
 REPORTS = Path(__file__).resolve().parent.parent
 REPOSITORY = REPORTS.parent
-GOLDEN = REPORTS / "tests" / "golden" / "run-1.0"
+GOLDEN = REPORTS / "tests" / "golden" / "run-2.0"
 NAMES = ("verdict", "plan", "run")
 sys.path.insert(0, str(REPORTS))
 

@@ -12,8 +12,10 @@ import golden_run
 from reprobench_report.gpu_goals import SUITE_CHECKS
 
 CARD = "NVIDIA H100 80GB HBM3"
-_GPU = {
-    "name": CARD, "uuid": "GPU-1", "compute_capability": "9.0", "memory_bytes": 85_520_809_984,
+GPU = {
+    "name": CARD, "uuid": "GPU-1", "compute_capability": "9.0", "memory_bytes": 85_520_809_984, "pci_bus_id": "",
+    "cuda_cores": 0, "max_sm_clock_mhz": 0, "max_memory_clock_mhz": 0, "application_sm_clock_mhz": 0, "power_limit_mw": 0,
+    "ecc": "", "mig": "", "persistence": "", "compute_mode": "", "max_pcie_generation": 0, "max_pcie_lanes": 0, "nvlinks_active": 0,
 }  # fmt: skip
 
 CHECK = {
@@ -89,11 +91,11 @@ def documents() -> dict[str, Any]:
         cell["checks"] = [check]
     verdict["cells"] = cells
     verdict["totals"] = {"planned": len(cells), "passed": len(cells)} | {
-        word: 0 for word in ("failed", "inconclusive", "errored", "skipped", "unfinished")
+        word: 0 for word in ("failed", "inconclusive", "errored", "recorded", "skipped", "unfinished")
     }
     planned = copy.deepcopy(plan["cells"][0])
     plan["cells"] = [{**copy.deepcopy(planned), "cell_id": cell["cell_id"]} for cell in cells]
-    plan["host"]["gpus"] = [{**(plan["host"]["gpus"] or [{}])[0], **_GPU}]
+    plan["host"]["gpus"] = [copy.deepcopy(GPU)]
     plan["host"]["driver"] = "580.65"
     return changed
 
@@ -106,11 +108,11 @@ def control(status: str = "failed") -> dict[str, Any]:
     cell["coordinates"]["suite"] = "determinism"
     outcome = {"failed": "failed", "passed": "passed", "inconclusive": "inconclusive"}[status]
     check = {**copy.deepcopy(CHECK), "metric": "numerics.repeat_mismatches", "dimension": "numerics", "unit": "count",
-             "status": status, "gate": "armed", "measured": 1, "sentence": "repeat 1 parts from repeat 0"}  # fmt: skip
+             "status": status, "gate": "armed", "measured": 1, "sentence": "repeat 1 diverges from repeat 0"}  # fmt: skip
     del check["of"]
     cell.update(outcome=outcome, checks=[check])
     verdict.update(cells=[cell], planted=["atomic_add at step 2, fc1.weight[0] in 1 cell"])
-    verdict["totals"] = {"planned": 1} | {word: 0 for word in ("passed", "failed", "inconclusive", "errored", "skipped", "unfinished")}
+    verdict["totals"] = {"planned": 1} | {word: 0 for word in ("passed", "failed", "inconclusive", "errored", "recorded", "skipped", "unfinished")}
     verdict["totals"][outcome] = 1
     plan["cells"] = plan["cells"][:1]
     return changed

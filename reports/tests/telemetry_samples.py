@@ -44,12 +44,6 @@ def throttled_for_a_moment():
     return telemetry
 
 
-def without_time_stamps():
-    """Of a verdict before steps had them."""
-    telemetry = throttled()
-    return {key: telemetry[key] for key in telemetry if key not in ("timed_steps", "steps_left_out", "left_out_sentence")}
-
-
 def absent():
     telemetry = copy.deepcopy(HEALTHY)
     telemetry |= {"samples": 0, "training_samples": 0, "ranges": {}, "clock_events": {}, "power_cap_share": 0, "series": [], "timed_steps": 0}

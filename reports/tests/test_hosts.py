@@ -4,6 +4,7 @@ import copy
 import unittest
 
 import golden_run
+import gpu_samples
 
 from reprobench_report.hosts import hosts_of, shared_cells
 from reprobench_report.html import report_html
@@ -26,7 +27,7 @@ def merged(status="failed", reason="over_bound", sentence="3 > 0; first at step 
     info["sources"] = verdict["info"]["sources"] = sources
     other = {
         **plan["host"], "driver": "570.124.06",
-        "gpus": [{"name": "NVIDIA H100", "compute_capability": "9.0", "memory_bytes": 80 << 30}] * 8,
+        "gpus": [{**gpu_samples.GPU, "name": "NVIDIA H100", "memory_bytes": 80 << 30}] * 8,
     }  # fmt: skip
     plan["hosts"] = [
         {"label": "gpu-a", "runs": ["r-gpu-a"], "facts": plan["host"]},

@@ -43,10 +43,22 @@ class Refusals(unittest.TestCase):
             golden_run.loaded(changed)
 
     def test_another_major_version(self):
-        self._refused(r"plan\.json: version 2\.0 cannot be read", lambda d: d["plan"]["version"].update(major=2))
+        self._refused(r"plan\.json: version 3\.0 cannot be read", lambda d: d["plan"]["version"].update(major=3))
 
     def test_a_newer_minor_version(self):
-        self._refused(r"verdict\.json: version 1\.5 cannot be read", lambda d: d["verdict"]["version"].update(minor=5))
+        self._refused(r"verdict\.json: version 2\.1 cannot be read", lambda d: d["verdict"]["version"].update(minor=1))
+
+    def test_contract_1_is_refused_by_the_name_of_the_version_that_reads_it(self):
+        for name in golden_run.NAMES:
+            self._refused(
+                rf"^{name}\.json: version 1\.4 cannot be read by this report, which reads 2\.0 to 2\.0; "
+                r"reprobench 0\.2\.0 is the last that reads it$",
+                lambda d, name=name: d[name]["version"].update(major=1, minor=4),
+            )
+
+    def test_the_version_that_reads_contract_1_is_that_of_the_contract(self):
+        header = (golden_run.REPOSITORY / "matrix" / "contract" / "version.hpp").read_text("utf-8")
+        self.assertIn(f'kLastReaderOfMajor1 = "{load.LAST_READER_OF_MAJOR_1}"', header)
 
     def test_a_version_that_is_no_number(self):
         self._refused(r"run\.json: `version` with", lambda d: d["run"]["version"].update(minor=True))
@@ -77,7 +89,7 @@ class Refusals(unittest.TestCase):
 
     def test_an_older_minor_version_is_read(self):
         schema = load.load_schema("run")
-        schema["properties"]["version"]["properties"]["minor"]["const"] = 4
+        schema["properties"]["version"]["properties"]["minor"]["const"] += 1
         document = golden_run.documents()["run"]
         load._check_version("run.json", document, "run", schema)
         load._check_content("run.json", document, schema)

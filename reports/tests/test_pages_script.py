@@ -46,16 +46,38 @@ class PagesTest(unittest.TestCase):
             f"| {_WORDS_31} |\n",
             "`" + _WORDS_31 + "` is one word.\n",
             "Equal are " + ", ".join(["`aten::mm`"] * 40) + ".\n",
-            "The type `Headline`, [a page](https://example.org/legs), [itself](README.md#top).\n",
+            "The type `Legend`, a [page](https://example.org/legend), [itself](README.md#top).\n",
             "x.\n" * 110,
         ]:
             with self.subTest(text=text):
                 self.assertEqual(_said_of({"README.md": text}), [])
 
-    def test_a_word_that_was_replaced_everywhere_is_found_in_sources(self):
-        self.assertEqual(
-            _said_of({"a/b.cpp": "// it went on with\n"}), ["a/b.cpp:1: `went on with`: the field says resumed"]
-        )
+    def test_a_word_that_was_replaced_is_found_in_sources_keys_and_pieces_of_identifiers(self):
+        for name, text, said in [
+            ("a/b.cpp", "// it went on with\n", "`went on with`: the field says resumed"),
+            ("a/b.cpp", "JointStretch joint;\n", "`stretch`: the field says subgraph"),
+            ("a/b.hpp", "joint_stretches(1);\n", "`stretches`: the field says subgraph"),
+            ("a/b.cpp", "StepParting parts;\n", "`parting`: the field says divergence"),
+            ("a/b.cpp", "int parted_step_ = 0;\n", "`parted`: the field says divergence"),
+            ("a/b.py", 'found["headline"]\n', "`headline`: the field says diagnosis"),
+            ("a/b.json", '{"on_given_values": true}\n', "`given values`: the field says substituted inputs"),
+            ("a/b.cpp", "GivenValues given;\n", "`given values`: the field says substituted inputs"),
+            ("a/b.cpp", "constexpr int kLegs = 3;\n", "`legs`: the field says segment"),
+            ("a/b.sh", "--do exit=3,leg=2\n", "`leg`: the field says segment"),
+            ("a/b.j2", '<p id="partings">\n', "`partings`: the field says divergence"),
+            ("a/b.md", "The type `Headline` says it.\n", "`headline`: the field says diagnosis"),
+        ]:
+            with self.subTest(text=text):
+                self.assertEqual(_said_of({name: text}), [f"{name}:1: {said}"])
+
+    def test_words_that_only_hold_one_of_them_and_what_others_wrote_pass(self):
+        for name, text in [
+            ("a/b.cpp", "illegal_address, kLegend, kLegitimateRatio, partial, partition, a part of it, Departing\n"),
+            ("models/data/a.txt", "How many legs has a spider?\n"),
+            ("a/b.lock", "headline==1.0\n"),
+        ]:
+            with self.subTest(text=text):
+                self.assertEqual(_said_of({name: text}), [])
 
     def test_help_is_held_line_by_line(self):
         page = pages_check.HELP

@@ -52,7 +52,7 @@ class Page(HTMLParser):
 
 
 class GoldenRun(unittest.TestCase):
-    """To approve a change that is meant: python3 -m reprobench_report reports/tests/golden/run-1.0, and read the diff."""
+    """To approve a change that is meant: python3 -m reprobench_report reports/tests/golden/run-2.0, and read the diff."""
 
     def test_reports_equal_the_approved_ones(self):
         run = golden_run.loaded(golden_run.documents())

@@ -37,7 +37,7 @@ def _verdict_with_telemetry():
 
 
 def _head(name):
-    return {"schema": f"reprobench/{name}", "version": {"major": 1, "minor": 4}}
+    return {"schema": f"reprobench/{name}", "version": {"major": 2, "minor": 0}}
 
 
 FINGERPRINT = golden_run.documents()["verdict"]["environments"][0]["fingerprint"]
@@ -159,10 +159,10 @@ SAMPLES = {
         _trace_line("turn", block=0, first_step=1, last_step=5),
     ],
     "journal": [
-        {**_head("journal"), **_trace_line("header", run_id="r-1")},
+        {**_head("journal"), **_trace_line("header", run_id="r-1", plan_sha256="5e" * 32)},
         _trace_line("begin", cell_id="c", repeat=0, attempt=0, nonce="n", folder="cells/c/r0a0.n"),
-        _trace_line("end", cell_id="c", repeat=0, attempt=0, nonce="n", end="completed", detail="exit code 0"),
-        _trace_line("end", cell_id="c", repeat=0, attempt=0, nonce="n", rank=1, end="crash", detail="rank 1: SIGSEGV"),
+        _trace_line("end", cell_id="c", repeat=0, attempt=0, nonce="n", end="completed", detail="exit code 0", files=[]),
+        _trace_line("end", cell_id="c", repeat=0, attempt=0, nonce="n", rank=1, end="crash", detail="rank 1: SIGSEGV", files=[]),
         _trace_line("finish", interrupted=False),
         _trace_line("verdict", sha256="5e" * 32),
     ],

@@ -78,12 +78,6 @@ class Telemetry(unittest.TestCase):
         for report in (report_html(run), summary_md(run).replace("\\", "")):
             self.assertIn("810 of 2700 steps left out: 810 throttled (hw_thermal_slowdown)", report)
 
-    def test_a_verdict_from_before_steps_had_time_stamps_is_shown(self):
-        run = _run_with(telemetry_samples.without_time_stamps(), telemetry_samples.absent())
-        self.assertEqual([row.steps_left_out for row in telemetry_rows(run)], ["–", "–"])
-        for report in (report_html(run), summary_md(run)):
-            self.assertIn("the GPU held itself back", report)
-
     def test_the_chart_marks_the_readings_that_were_invalidated(self):
         bad, good = telemetry_rows(_run_with(telemetry_samples.throttled(), telemetry_samples.HEALTHY))
         self.assertEqual(clock_chart(bad).count("v5"), 6)

@@ -67,7 +67,7 @@ constexpr std::array<std::string_view, 58> kWords = {"ok",
                                                      "retrain",
                                                      "other_checkpoint",
                                                      "never_stop",
-                                                     "leg"};
+                                                     "segment"};
 
 double parse_value(const std::string& word, const std::string& text) {
   std::size_t used = 0;
@@ -105,9 +105,9 @@ Behaviour Behaviour::of_rank(int rank) const {
   return other;
 }
 
-Behaviour Behaviour::of_leg(const CellRequest& request) const {
-  const int leg = !request.checkpoint ? 0 : request.checkpoint->resume ? 2 : 1;
-  return !does("leg") || static_cast<int>(value("leg", 0)) == leg ? *this : Behaviour("ok");
+Behaviour Behaviour::of_segment(const CellRequest& request) const {
+  const int segment = !request.checkpoint ? 0 : request.checkpoint->resume ? 2 : 1;
+  return !does("segment") || static_cast<int>(value("segment", 0)) == segment ? *this : Behaviour("ok");
 }
 
 double Behaviour::value(const std::string& word, double otherwise) const {

@@ -38,7 +38,7 @@
 //   never_stop             where it is to stop and write a checkpoint it goes on to its last step
 //   retrain                where it is to go on from a checkpoint it trains again from the start
 //   other_checkpoint       it names another checkpoint than the one that is there
-//   leg=N                  all this in the process that is stopped (1) or goes on (2); the others are ok
+//   segment=N                  all this in the process that is stopped (1) or goes on (2); the others are ok
 //   rank=N                 all this in rank N; the others are ok, and paced and in lockstep if that is said
 //   xid=N  clock_events=BITS  foreign_pid=PID  gpu_lost  nvml_hang=MS       device trouble after half the steps,
 //   through
@@ -64,7 +64,7 @@ class Behaviour {
   // What that rank of an attempt does.
   Behaviour of_rank(int rank) const;
   // What that process of an attempt does that is stopped and resumed.
-  Behaviour of_leg(const CellRequest& request) const;
+  Behaviour of_segment(const CellRequest& request) const;
 
   double value(const std::string& word, double otherwise) const;
 

@@ -60,7 +60,7 @@ std::vector<MappedLibrary> loaded_libraries(const std::vector<std::string>& argu
 int run(const std::vector<std::string>& arguments) {
   const CellRequest request = request_from_json(nlohmann::json::parse(read_text(arguments[1])));
   const auto folder = std::filesystem::absolute(arguments[1]).parent_path();
-  return run_attempt(request, chosen_behaviour(arguments, request).of_leg(request).of_rank(request.rank), folder,
+  return run_attempt(request, chosen_behaviour(arguments, request).of_segment(request).of_rank(request.rank), folder,
                      loaded_libraries(arguments));
 }
 

@@ -23,7 +23,8 @@ std::vector<std::string> undiagnosed(std::vector<std::string> command) {
 }
 
 TEST_CASE(
-    "compare says where two runs part, that a run which repeats itself is its equal, and refuses what has nothing in "
+    "compare says where two runs diverge, that a run which repeats itself is its equal, and refuses what has nothing "
+    "in "
     "common",
     "[e2e]") {
   const Workplace place;

@@ -36,7 +36,8 @@ TEST_CASE("a training that goes on as if it had never stopped passes, by all of 
 }
 
 TEST_CASE("other bits after going on fail, before it too, and each names its first step", "[e2e]") {
-  const auto [behaviour, step] = GENERATE(table<std::string, int>({{"drift=12,leg=2", 12}, {"drift=3,leg=1", 3}}));
+  const auto [behaviour, step] =
+      GENERATE(table<std::string, int>({{"drift=12,segment=2", 12}, {"drift=3,segment=1", 3}}));
   const ResumeCheck found = candidate_that(behaviour);
   INFO(found.text());
   CHECK(found.outcome == "failed");
@@ -45,7 +46,7 @@ TEST_CASE("other bits after going on fail, before it too, and each names its fir
 }
 
 TEST_CASE("a process that went on from something else than was written is no proof, and decides nothing", "[e2e]") {
-  const ResumeCheck found = candidate_that("other_checkpoint,leg=2");
+  const ResumeCheck found = candidate_that("other_checkpoint,segment=2");
   INFO(found.text());
   CHECK(found.outcome == "inconclusive");
   CHECK(found.check.at("status") != "passed");
@@ -53,7 +54,7 @@ TEST_CASE("a process that went on from something else than was written is no pro
 }
 
 TEST_CASE("a process that trains again from the start, or never stops, is never green", "[e2e]") {
-  const auto behaviour = GENERATE(as<std::string>(), "retrain,leg=2", "never_stop,leg=1");
+  const auto behaviour = GENERATE(as<std::string>(), "retrain,segment=2", "never_stop,segment=1");
   const ResumeCheck found = candidate_that(behaviour);
   INFO(found.text());
   CHECK(found.outcome == "failed");

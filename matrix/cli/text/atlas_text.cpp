@@ -53,7 +53,7 @@ constexpr const char* kLegend =
     "absent: the release has no such operator; "
     "-: not run; ?: no record";
 
-std::string headline(const OperatorAtlas& atlas) {
+std::string atlas_summary(const OperatorAtlas& atlas) {
   return fmt::format("{} calls on {} stacks against {}; {}", atlas.rows.size(), atlas.columns.size(),
                      atlas.columns[atlas.reference].name, atlas.cpu);
 }
@@ -196,7 +196,7 @@ Match word_of(const OperatorAtlas& atlas, const AtlasRow& row, std::size_t colum
 }  // namespace
 
 std::string atlas_table(const OperatorAtlas& atlas, bool with_equal, const Terminal& terminal) {
-  std::string text = drill_line(atlas) + headline(atlas) + "\n" + terminal.paint(kLegend, Style::dim) + "\n";
+  std::string text = drill_line(atlas) + atlas_summary(atlas) + "\n" + terminal.paint(kLegend, Style::dim) + "\n";
   std::vector<std::size_t> widths;
   for (const AtlasColumn& column : atlas.columns) {
     widths.push_back(std::max<std::size_t>(6, column.release.size()));
@@ -219,7 +219,7 @@ std::string atlas_table(const OperatorAtlas& atlas, bool with_equal, const Termi
 }
 
 std::string atlas_markdown(const OperatorAtlas& atlas) {
-  std::string text = drill_line(atlas) + headline(atlas) + ".\n\n" + kLegend + ".\n\n| call |";
+  std::string text = drill_line(atlas) + atlas_summary(atlas) + ".\n\n" + kLegend + ".\n\n| call |";
   std::string rule = "| --- |";
   for (const AtlasColumn& column : atlas.columns) {
     text += fmt::format(" {} |", column.release);

@@ -58,14 +58,14 @@ std::string call_text(const OperatorDivergence& divergence) {
   return text;
 }
 
-std::string stretch_text(std::string_view side, const OperatorStretch& stretch) {
-  if (stretch.calls.empty()) {
-    const char* const made = stretch.not_on_record ? "no call on record: what makes the value is no operator"
-                                                   : "nothing: the value passes as it is";
+std::string subgraph_text(std::string_view side, const OperatorSubgraph& subgraph) {
+  if (subgraph.calls.empty()) {
+    const char* const made = subgraph.not_on_record ? "no call on record: what makes the value is no operator"
+                                                    : "nothing: the value passes as it is";
     return line("", fmt::format("{:<9} {}", side, made));
   }
   std::string text;
-  for (const OperatorRecord& call : stretch.calls) {
+  for (const OperatorRecord& call : subgraph.calls) {
     std::vector<std::string> made;
     for (const OperatorTensor& output : call.outputs) {
       made.push_back(fmt::format("{} [{}]", output.dtype, fmt::join(output.shape, " x ")));
@@ -83,7 +83,7 @@ std::string region_text(const OperatorRegion& region) {
   const std::size_t theirs = region.expected.calls.size();
   std::string text = line("operators", fmt::format("{} call{} against {} make other values of equal ones", ours,
                                                    ours == 1 ? "" : "s", theirs));
-  text += stretch_text("measured", region.measured) + stretch_text("expected", region.expected);
+  text += subgraph_text("measured", region.measured) + subgraph_text("expected", region.expected);
   const std::string kind = difference_in_kind(region);
   return kind.empty() ? text : text + line("", kind);
 }
@@ -143,17 +143,17 @@ std::string source_text(const FurtherSource& source) {
     what = fmt::format("{} against {} {}", names_of(ours, 4), names_of(theirs, 4),
                        place((ours.calls.empty() ? theirs : ours).calls.front()));
   }
-  if (source.on_given_values) what += ", on the values of the expected side";
-  return fmt::format("{}: {}, {}", what, to_string(source.headline.word), source.headline.sentence);
+  if (source.on_substituted_inputs) what += ", on the values of the expected side";
+  return fmt::format("{}: {}, {}", what, to_string(source.diagnosis.word), source.diagnosis.sentence);
 }
 
-// The worst of them first: the headline is about one of those.
+// The worst of them first: the diagnosis is about one of those.
 std::string further_text(const Explanation& explanation) {
   std::vector<const FurtherSource*> sources;
   for (const FurtherSource& source : explanation.further_sources) sources.push_back(&source);
   std::stable_sort(sources.begin(), sources.end(), [](const FurtherSource* a, const FurtherSource* b) {
     const auto is_rounding = [](const FurtherSource* source) {
-      return source->headline.word == ExplainedWord::rounding;
+      return source->diagnosis.word == ExplainedWord::rounding;
     };
     return is_rounding(a) < is_rounding(b);
   });
@@ -172,9 +172,9 @@ std::string further_text(const Explanation& explanation) {
 
 std::string explanation_text(const Explanation& explanation) {
   std::string text;
-  if (explanation.headline) {
+  if (explanation.diagnosis) {
     text +=
-        line("judged", fmt::format("{}: {}", to_string(explanation.headline->word), explanation.headline->sentence));
+        line("judged", fmt::format("{}: {}", to_string(explanation.diagnosis->word), explanation.diagnosis->sentence));
   }
   if (explanation.call) text += call_text(*explanation.call);
   if (explanation.region) text += region_text(*explanation.region);

@@ -166,7 +166,7 @@ TEST_CASE("a call that diverges is shown with what it took and made", "[cli]") {
   CHECK(explained(explanation).starts_with("  operator    aten::linear in the forward of `-`, call 12"));
 }
 
-TEST_CASE("two stretches are shown call by call, and how they differ in kind", "[cli]") {
+TEST_CASE("two subgraphs are shown call by call, and how they differ in kind", "[cli]") {
   Explanation explanation;
   OperatorRegion region;
   region.measured.calls = {call_of("aten::mul", "act", 3), call_of("aten::add", "", 4)};
@@ -309,7 +309,7 @@ FurtherSource further_source(const std::string& name, ExplainedWord word, const 
   FurtherSource source;
   source.call = OperatorDivergence{};
   source.call->measured = source.call->expected = call_of(name, "fc2.weight", 61);
-  source.headline = {word, sentence};
+  source.diagnosis = {word, sentence};
   return source;
 }
 
@@ -318,7 +318,7 @@ TEST_CASE("sources behind the first stand beneath it, those that only round last
   explanation.further_sources = {further_source("aten::sub", ExplainedWord::rounding, "within"),
                                  further_source("aten::mul_", ExplainedWord::defect, "beyond")};
   explanation.calls_apart = 12;
-  explanation.further_sources[1].on_given_values = true;
+  explanation.further_sources[1].on_substituted_inputs = true;
   CHECK(explained(explanation) ==
         "  beside it   aten::mul_ in the forward of `fc2.weight`, call 61, on the values of the expected side: defect, "
         "beyond\n"
@@ -331,21 +331,21 @@ TEST_CASE("sources behind the first stand beneath it, those that only round last
   CHECK(many.ends_with("1 call of that step takes values that differ already: not judged\n"));
 }
 
-TEST_CASE("a stretch behind the first source is named by both sides' calls", "[cli]") {
+TEST_CASE("a subgraph behind the first source is named by both sides' calls", "[cli]") {
   Explanation explanation;
   FurtherSource source;
   source.region = OperatorRegion{};
   source.region->expected.calls = {call_of("aten::erf", "act", 4), call_of("aten::mul", "act", 5)};
-  source.headline = {ExplainedWord::rounding, "within"};
+  source.diagnosis = {ExplainedWord::rounding, "within"};
   explanation.further_sources = {source};
   CHECK(explained(explanation) ==
         "  beside it   nothing against aten::erf, aten::mul in the forward of `act`, call 4: rounding, within\n");
 }
 
-TEST_CASE("the headline comes first, the suspect and notes last", "[cli]") {
+TEST_CASE("the diagnosis comes first, the suspect and notes last", "[cli]") {
   CellComparison comparison = plain_comparison(Match::differs);
   comparison.explanation = Explanation{};
-  comparison.explanation->headline = Headline{ExplainedWord::another_computation, "the two ask for different things"};
+  comparison.explanation->diagnosis = Diagnosis{ExplainedWord::another_computation, "the two ask for different things"};
   comparison.explanation->diverging_operators = {"aten::mm", "aten::sum"};
   comparison.explanation->suspect = {"torch", "torch: it is a kernel of torch itself"};
   comparison.explanation->notes = {"one", "two"};

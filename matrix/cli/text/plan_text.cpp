@@ -12,7 +12,7 @@
 
 namespace reprobench {
 
-std::string plan_headline(const Plan& plan) {
+std::string plan_summary(const Plan& plan) {
   const auto planned = static_cast<std::ptrdiff_t>(plan.cells.size());
   const auto skipped = std::count_if(plan.cells.begin(), plan.cells.end(),
                                      [](const PlannedCell& cell) { return cell.skip.has_value(); });
@@ -78,7 +78,7 @@ std::string repeats_text(const Cell& cell) {
 
 void plan_table(const Plan& plan, const Terminal& terminal, const std::function<void(std::string_view)>& sink) {
   constexpr std::size_t kPartBytes = 64 << 10;
-  std::string part = plan_headline(plan) + "\n";
+  std::string part = plan_summary(plan) + "\n";
   for (const PlannedCell& planned : plan.cells) {
     if (planned.skip) continue;
     const Cell& cell = planned.cell;

@@ -13,7 +13,7 @@ namespace reprobench {
 
 // "plan v2.9: 120 cells, 40 runnable, 80 skipped", of a selection "plan v2.9: 2 of 120 cells selected, 2 runnable,
 // ...".
-std::string plan_headline(const Plan& plan);
+std::string plan_summary(const Plan& plan);
 
 // Those the command line did not leave out, whether they can run here or not.
 std::ptrdiff_t selected_cells(const Plan& plan);

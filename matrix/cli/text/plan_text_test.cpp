@@ -30,17 +30,17 @@ std::string table_of(const Plan& plan) {
 const Skip kNoGpu{"device-class", "needs a GPU of class sm_90, this host has none"};
 const Skip kLeftOut{kDeselected, "left out by --stack stack-a"};
 
-TEST_CASE("a plan's headline counts what can run, and of a selection what was selected", "[cli]") {
+TEST_CASE("a plan's diagnosis counts what can run, and of a selection what was selected", "[cli]") {
   Plan plan;
   plan.matrix = "v2.9";
-  CHECK(plan_headline(plan) == "plan v2.9: 0 cells, 0 runnable, 0 skipped");
+  CHECK(plan_summary(plan) == "plan v2.9: 0 cells, 0 runnable, 0 skipped");
   plan.cells = {cell_named("a", 1), cell_named("b", 3), cell_named("c", 1, kNoGpu)};
   CHECK(selected_cells(plan) == 3);
-  CHECK(plan_headline(plan) == "plan v2.9: 3 cells, 2 runnable, 1 skipped");
+  CHECK(plan_summary(plan) == "plan v2.9: 3 cells, 2 runnable, 1 skipped");
   plan.cells.push_back(cell_named("d", 1, kLeftOut));
   plan.cells.push_back(cell_named("e", 1, kLeftOut));
   CHECK(selected_cells(plan) == 3);
-  CHECK(plan_headline(plan) == "plan v2.9: 3 of 5 cells selected, 2 runnable, 1 skipped");
+  CHECK(plan_summary(plan) == "plan v2.9: 3 of 5 cells selected, 2 runnable, 1 skipped");
 }
 
 TEST_CASE("skipped cells are counted by rule and reason, in the order in which these appear", "[cli]") {

@@ -73,12 +73,12 @@ RunVerdict write_merged(const RunMerge& merge, const std::vector<MergeSource>& s
   for (const MergedAttempt& attempt : merge.attempts) {
     const fs::path source = fs::path(sources[attempt.source].run.folder) / attempt.record->folder;
     const AttemptRecord& record = *attempt.record;
-    const std::vector<RankRecord>& ranks = record.legs.empty() ? record.ranks : record.legs.back().ranks;
+    const std::vector<RankRecord>& ranks = record.segments.empty() ? record.ranks : record.segments.back().ranks;
     const bool names_a_rank = std::any_of(ranks.begin(), ranks.end(), [](const RankRecord& rank) { return !rank.end; });
     run.adopt_attempt(attempt.request, source, record.end, record.detail,
                       names_a_rank ? std::optional(record.ended_by) : std::nullopt);
   }
-  for (const Diagnosis& diagnosis : merge.diagnoses) run.note_diagnosis(diagnosis);
+  for (const CellDiagnosis& diagnosis : merge.diagnoses) run.note_diagnosis(diagnosis);
   keep_inputs(run, sources);
   run.finish(merge.info);
   RunVerdict verdict = judge(load_run(building.string()));

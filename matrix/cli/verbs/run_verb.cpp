@@ -139,7 +139,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
       selected.plan);
   keep_inputs(run, project, selected);
   terminal.log(drill_text(planted_faults(selected.plan)));
-  terminal.log(fmt::format("{}; run {}\n", plan_headline(selected.plan), info.run_id) + preset_note(selected) +
+  terminal.log(fmt::format("{}; run {}\n", plan_summary(selected.plan), info.run_id) + preset_note(selected) +
                memory.note);
 
   const InterruptHandler interrupts;

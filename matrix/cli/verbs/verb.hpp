@@ -28,7 +28,7 @@ struct Verb {
   std::function<ExitCode()> (*declare)(CLI::App& app, Context& context);
 };
 
-std::string version_text();  // "reprobench 0.2.0 (contract 1.3)"
+std::string version_text();  // "reprobench 0.3.0 (contract 2.0)"
 
 std::function<ExitCode()> declare_run(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_plan(CLI::App& app, Context& context);

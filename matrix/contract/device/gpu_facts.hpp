@@ -41,20 +41,20 @@ struct Description<GpuFacts> {
     field("name", gpu.name);
     field("compute_capability", gpu.compute_capability);
     field("memory_bytes", gpu.memory_bytes, rule::at_least(0));
-    field.since(1, "uuid", gpu.uuid);
-    field.since(1, "pci_bus_id", gpu.pci_bus_id);
-    field.since(1, "cuda_cores", gpu.cuda_cores, rule::at_least(0));
-    field.since(1, "max_sm_clock_mhz", gpu.max_sm_clock_mhz, rule::at_least(0));
-    field.since(1, "max_memory_clock_mhz", gpu.max_memory_clock_mhz, rule::at_least(0));
-    field.since(1, "application_sm_clock_mhz", gpu.application_sm_clock_mhz, rule::at_least(0));
-    field.since(1, "power_limit_mw", gpu.power_limit_mw, rule::at_least(0));
-    field.since(1, "ecc", gpu.ecc, rule::one_of(kGpuSwitches));
-    field.since(1, "mig", gpu.mig, rule::one_of(kGpuSwitches));
-    field.since(1, "persistence", gpu.persistence, rule::one_of(kGpuSwitches));
-    field.since(1, "compute_mode", gpu.compute_mode, rule::one_of(kGpuComputeModes));
-    field.since(1, "max_pcie_generation", gpu.max_pcie_generation, rule::at_least(0));
-    field.since(1, "max_pcie_lanes", gpu.max_pcie_lanes, rule::at_least(0));
-    field.since(1, "nvlinks_active", gpu.nvlinks_active, rule::at_least(0));
+    field("uuid", gpu.uuid);
+    field("pci_bus_id", gpu.pci_bus_id);
+    field("cuda_cores", gpu.cuda_cores, rule::at_least(0));
+    field("max_sm_clock_mhz", gpu.max_sm_clock_mhz, rule::at_least(0));
+    field("max_memory_clock_mhz", gpu.max_memory_clock_mhz, rule::at_least(0));
+    field("application_sm_clock_mhz", gpu.application_sm_clock_mhz, rule::at_least(0));
+    field("power_limit_mw", gpu.power_limit_mw, rule::at_least(0));
+    field("ecc", gpu.ecc, rule::one_of(kGpuSwitches));
+    field("mig", gpu.mig, rule::one_of(kGpuSwitches));
+    field("persistence", gpu.persistence, rule::one_of(kGpuSwitches));
+    field("compute_mode", gpu.compute_mode, rule::one_of(kGpuComputeModes));
+    field("max_pcie_generation", gpu.max_pcie_generation, rule::at_least(0));
+    field("max_pcie_lanes", gpu.max_pcie_lanes, rule::at_least(0));
+    field("nvlinks_active", gpu.nvlinks_active, rule::at_least(0));
   }
 };
 

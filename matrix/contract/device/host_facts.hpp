@@ -57,7 +57,7 @@ struct Description<HostFacts> {
     field("cores", host.cores, rule::at_least(1));
     field("memory_bytes", host.memory_bytes, rule::at_least(0));
     field("driver", host.driver, "Empty without an NVIDIA driver.");
-    field.since(1, "driver_cuda", host.driver_cuda, "The newest CUDA that driver knows.");
+    field("driver_cuda", host.driver_cuda, "The newest CUDA that driver knows.");
     field("gpus", host.gpus);
     field.optional("topology", host.topology, "How its devices hang together; absent: made before that was asked.");
   }

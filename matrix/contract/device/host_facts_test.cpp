@@ -38,14 +38,5 @@ TEST_CASE("GPUs and their driver survive the host's document", "[contract]") {
   CHECK(back.gpus.at(0).nvlinks_active == 18);
 }
 
-TEST_CASE("a host's document from before GPUs had identities is still read", "[contract]") {
-  nlohmann::json document = to_json(sample_host());
-  document.erase("driver_cuda");
-  document["gpus"] = {{{"name", "NVIDIA A100"}, {"compute_capability", "8.0"}, {"memory_bytes", 1}}};
-  const HostFacts host = host_facts_from_json(document);
-  CHECK(host.gpus.at(0).compute_capability == "8.0");
-  CHECK(host.gpus.at(0).uuid.empty());
-}
-
 }  // namespace
 }  // namespace reprobench

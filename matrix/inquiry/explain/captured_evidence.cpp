@@ -38,9 +38,9 @@ std::string captured_otherwise(const OperatorRecord& call, const SafetensorsFile
   return "";
 }
 
-std::string captured_otherwise(const OperatorStretch& stretch, const SafetensorsFile& file) {
-  const std::string name = fmt::format("{}.{}", stretch.is_taken ? "input" : "output", stretch.place);
-  return captured_otherwise(stretch.outflow, name, stretch.at.name, file);
+std::string captured_otherwise(const OperatorSubgraph& subgraph, const SafetensorsFile& file) {
+  const std::string name = fmt::format("{}.{}", subgraph.is_taken ? "input" : "output", subgraph.place);
+  return captured_otherwise(subgraph.outflow, name, subgraph.at.name, file);
 }
 
 }  // namespace reprobench

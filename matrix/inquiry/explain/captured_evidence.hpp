@@ -15,7 +15,7 @@ namespace reprobench {
 // every digest on record is that of what the file holds.
 std::string captured_otherwise(const OperatorRecord& call, const SafetensorsFile& file);
 
-// Of what a stretch made. The file is that of the call at which it stands on record.
-std::string captured_otherwise(const OperatorStretch& stretch, const SafetensorsFile& file);
+// Of what a subgraph made. The file is that of the call at which it stands on record.
+std::string captured_otherwise(const OperatorSubgraph& subgraph, const SafetensorsFile& file);
 
 }  // namespace reprobench

@@ -8,12 +8,12 @@
 
 #include "matrix/contract/state_cadence.hpp"
 #include "matrix/evidence/trace_chain.hpp"
-#include "matrix/inquiry/explain/headline.hpp"
 #include "matrix/inquiry/explain/replay_files.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/explain/source_judgement.hpp"
 #include "matrix/inquiry/explain/source_replays.hpp"
 #include "matrix/inquiry/explain/step_judgement.hpp"
-#include "matrix/numerics/calls/operator_parting.hpp"
+#include "matrix/numerics/calls/step_divergence.hpp"
 #include "matrix/numerics/steps/snapshot_comparison.hpp"
 
 namespace reprobench {
@@ -43,14 +43,14 @@ class Explainer {
   Explanation run(const std::vector<SideDifference>& differences) {
     replay_operators();
     if (!result_.call && !result_.region) compare_states();
-    if (parted_step_ > 0) {
+    if (diverging_step_ > 0) {
       sources_.judge_sources();
       sources_.judge_behind();
     }
     if (settings_.lockstep_batches > 0) {
       judge_steps({measured_, expected_, settings_}, expected_folder_, start_ - 1, replays_, result_);
     }
-    give_headlines(result_);
+    diagnose_sources(result_);
     result_.suspect = suspect_of(blamed_operator(result_), differences);
     return std::move(result_);
   }
@@ -73,10 +73,10 @@ class Explainer {
     for (std::int64_t step = start_; step <= first_.step; ++step) {
       const auto our_calls = ours.of_step(step);
       const auto their_calls = theirs.of_step(step);
-      StepParting parting = partings_of_step(our_calls, their_calls);
-      if (parting.sources.empty()) continue;
-      take(std::move(parting));
-      parted_step_ = step;
+      StepDivergence divergence = divergence_of_step(our_calls, their_calls);
+      if (divergence.sources.empty()) continue;
+      take(std::move(divergence));
+      diverging_step_ = step;
       sources_.begin({start_,
                       step,
                       {measured_folder_ / snapshot_file(start_ - 1), expected_folder_ / snapshot_file(start_ - 1)},
@@ -88,12 +88,12 @@ class Explainer {
     }
   }
 
-  void take(StepParting parting) {
-    result_.calls_apart = parting.calls_apart;
-    result_.gradient_calls_apart = parting.gradient_calls_apart;
-    for (std::size_t i = 0; i < parting.sources.size(); ++i) {
-      OperatorParting& source = parting.sources[i];
-      if (i == 0 && !parting.begins_apart) {
+  void take(StepDivergence divergence) {
+    result_.calls_apart = divergence.calls_apart;
+    result_.gradient_calls_apart = divergence.gradient_calls_apart;
+    for (std::size_t i = 0; i < divergence.sources.size(); ++i) {
+      DivergencePoint& source = divergence.sources[i];
+      if (i == 0 && !divergence.begins_apart) {
         result_.call = std::move(source.call);
         result_.region = std::move(source.region);
       } else {
@@ -117,9 +117,9 @@ class Explainer {
     if (regions.empty()) return;
     const auto kept = kept_states();
     for (OperatorRegion* region : regions) {
-      OperatorStretch& stretch = region->measured.calls.empty() ? region->measured : region->expected;
-      stretch.kept = kept[region->measured.calls.empty() ? 0 : 1];
-      stretch.not_on_record = stretch.kept.empty();
+      OperatorSubgraph& subgraph = region->measured.calls.empty() ? region->measured : region->expected;
+      subgraph.kept = kept[region->measured.calls.empty() ? 0 : 1];
+      subgraph.not_on_record = subgraph.kept.empty();
     }
     for (FurtherSource& source : result_.further_sources) source.no_budget = SourceReplays::not_captured(source);
   }
@@ -128,7 +128,7 @@ class Explainer {
   std::array<std::vector<std::string>, 2> kept_states() {
     const auto step_with_states = [&](SourceReplays::Side side) {
       Replay replay = sources_.step_of(side);
-      replay.snapshots_after = {parted_step_ - 1, parted_step_};
+      replay.snapshots_after = {diverging_step_ - 1, diverging_step_};
       return replay;
     };
     const auto outcomes = sources_.run_both("states", step_with_states(SourceReplays::Side::measured),
@@ -136,8 +136,8 @@ class Explainer {
     std::array<std::vector<std::string>, 2> kept;
     std::array<std::map<std::string, bool>, 2> changed;
     for (const std::size_t side : {0, 1}) {
-      const auto before = tensors_left_in(outcomes[side].folder, snapshot_file(parted_step_ - 1));
-      const auto after = tensors_left_in(outcomes[side].folder, snapshot_file(parted_step_));
+      const auto before = tensors_left_in(outcomes[side].folder, snapshot_file(diverging_step_ - 1));
+      const auto after = tensors_left_in(outcomes[side].folder, snapshot_file(diverging_step_));
       for (const TensorView& tensor : after.tensors()) {
         const TensorView* old = find_tensor(before.tensors(), tensor.name);
         changed[side][tensor.name] = old == nullptr || !std::ranges::equal(old->bytes, tensor.bytes);
@@ -189,7 +189,7 @@ class Explainer {
   const ExplainSettings& settings_;
   Replays& replays_;
   std::int64_t start_ = 1;
-  std::int64_t parted_step_ = 0;  // in which a source was found
+  std::int64_t diverging_step_ = 0;  // in which a source was found
   std::filesystem::path measured_folder_;
   std::filesystem::path expected_folder_;
   Explanation result_;

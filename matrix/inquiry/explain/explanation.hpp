@@ -5,7 +5,7 @@
 
 namespace reprobench {
 
-// `first` is where the traces part. Throws ReplayFailed.
+// `first` is where the traces diverge. Throws ReplayFailed.
 Explanation explain_difference(const ComparedSide& measured, const ComparedSide& expected, const Divergence& first,
                                const std::vector<SideDifference>& differences, const ExplainSettings& settings,
                                Replays& replays);

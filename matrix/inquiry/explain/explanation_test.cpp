@@ -5,7 +5,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explain/explanation_fixture.hpp"
-#include "matrix/inquiry/explain/headline.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 
 namespace reprobench {
 namespace {
@@ -134,9 +134,9 @@ TEST_CASE("a defect behind a harmless difference, fed by equal inputs, is found,
   REQUIRE(capture.further_captures.size() == 1);
   CHECK(capture.further_captures[0].index == second.call->measured.index);
   CHECK(found.lockstep->word == LockstepWord::rounding);  // nothing else sees it
-  REQUIRE(found.headline);
-  CHECK(found.headline->word == ExplainedWord::defect);
-  CHECK(has(found.headline->sentence, "behind the first difference, aten::mul_ (optimizer of `fc3.weight`)"));
+  REQUIRE(found.diagnosis);
+  CHECK(found.diagnosis->word == ExplainedWord::defect);
+  CHECK(has(found.diagnosis->sentence, "behind the first difference, aten::mul_ (optimizer of `fc3.weight`)"));
   CHECK(has(comparison.sentence, "; defect: behind the first difference, aten::mul_"));
 }
 
@@ -146,9 +146,9 @@ TEST_CASE("a further source that rounds is judged as the first is, and stays beh
   const auto comparison = compare_stacks(replays, explained(8));
   const Explanation& found = *comparison.explanation;
   REQUIRE(found.further_sources.size() == 1);
-  CHECK(found.further_sources[0].headline.word == ExplainedWord::rounding);
-  CHECK(found.headline->word == ExplainedWord::rounding);
-  CHECK(has(found.headline->sentence, "1 further source in that step: 1 rounding"));
+  CHECK(found.further_sources[0].diagnosis.word == ExplainedWord::rounding);
+  CHECK(found.diagnosis->word == ExplainedWord::rounding);
+  CHECK(has(found.diagnosis->sentence, "1 further source in that step: 1 rounding"));
 }
 
 TEST_CASE("another constant of a call behind a harmless difference is another computation", "[explanation]") {
@@ -160,8 +160,8 @@ TEST_CASE("another constant of a call behind a harmless difference is another co
   REQUIRE(found.further_sources.size() == 1);
   CHECK_FALSE(found.further_sources[0].inputs_agree);
   CHECK(found.further_sources[0].no_budget == "its inputs differ already");
-  CHECK(found.headline->word == ExplainedWord::another_computation);
-  CHECK(has(found.headline->sentence, "the constants of aten::addmm differ: 2 against 1"));
+  CHECK(found.diagnosis->word == ExplainedWord::another_computation);
+  CHECK(has(found.diagnosis->sentence, "the constants of aten::addmm differ: 2 against 1"));
   CHECK(replays.calls[1][0].request.replay->further_captures.empty());
 }
 
@@ -174,8 +174,8 @@ TEST_CASE("a state changed between operators hides no operator that makes a diff
   CHECK_FALSE(found.call);
   CHECK(found.element->tensor == "fc2.weight after step 4");
   REQUIRE(found.further_sources.size() == 1);
-  CHECK(found.further_sources[0].headline.word == ExplainedWord::defect);
-  CHECK(found.headline->word == ExplainedWord::defect);
+  CHECK(found.further_sources[0].diagnosis.word == ExplainedWord::defect);
+  CHECK(found.diagnosis->word == ExplainedWord::defect);
   CHECK(replays.calls[1][0].request.replay->capture->index == found.further_sources[0].call->measured.index);
 }
 
@@ -232,10 +232,10 @@ TEST_CASE("an answer never says rounding where constants differ, whatever the st
                                {"constants forward fc1 aten::addmm", 2, 2, 0, becomes(2)}};
   const auto comparison = compare_stacks(replays, explained(8));
   const Explanation& found = *comparison.explanation;
-  REQUIRE(found.headline);
+  REQUIRE(found.diagnosis);
   CHECK(found.lockstep->word == LockstepWord::rounding);
-  CHECK(found.headline->word == ExplainedWord::another_computation);
-  CHECK(has(found.headline->sentence, "the constants of aten::addmm differ: 2 against 1"));
+  CHECK(found.diagnosis->word == ExplainedWord::another_computation);
+  CHECK(has(found.diagnosis->sentence, "the constants of aten::addmm differ: 2 against 1"));
   CHECK_FALSE(has(comparison.sentence, "rounding"));
 }
 
@@ -245,13 +245,13 @@ TEST_CASE("the output of an operator beyond the bound of its rounding is a defec
   SECTION("of the expected side") { replays.stacks["stack-a"] = {{"forward act aten::relu", 4, 4, 7}}; }
   const bool is_expected = replays.stacks.count("stack-a") > 0;
   const auto comparison = compare_stacks(replays, explained(8));
-  const Headline& headline = *comparison.explanation->headline;
-  CHECK(headline.word == ExplainedWord::defect);
-  CHECK(has(headline.sentence, "aten::relu is off by more than it can round: on the "));
-  CHECK(has(headline.sentence, is_expected ? "on the expected side by" : "on the measured side by"));
+  const Diagnosis& diagnosis = *comparison.explanation->diagnosis;
+  CHECK(diagnosis.word == ExplainedWord::defect);
+  CHECK(has(diagnosis.sentence, "aten::relu is off by more than it can round: on the "));
+  CHECK(has(diagnosis.sentence, is_expected ? "on the expected side by" : "on the measured side by"));
 }
 
-TEST_CASE("sides that take different operators are answered by both stretches, judged in fp64", "[explanation]") {
+TEST_CASE("sides that take different operators are answered by both subgraphs, judged in fp64", "[explanation]") {
   ScriptedReplays replays;
   SECTION("another decomposition of the same is rounding") {
     replays.stacks["stack-b"] = {{"decomposed act", 4, 4, -1, times(1)}};
@@ -263,8 +263,8 @@ TEST_CASE("sides that take different operators are answered by both stretches, j
     CHECK(names_of(found.region->expected) == "aten::relu");
     REQUIRE(found.budget);
     CHECK(*found.budget->forms_apart_rel < 1e-15);
-    CHECK(found.headline->word == ExplainedWord::rounding);
-    CHECK(has(found.headline->sentence, "the two subgraphs make the same, and the steps against fp64 confirm it"));
+    CHECK(found.diagnosis->word == ExplainedWord::rounding);
+    CHECK(has(found.diagnosis->sentence, "the two subgraphs make the same, and the steps against fp64 confirm it"));
     CHECK(has(comparison.sentence,
               "the sides take different operators: aten::mul, aten::div, aten::clamp_min against "
               "aten::relu (forward of `act`, step 4)"));
@@ -278,28 +278,28 @@ TEST_CASE("sides that take different operators are answered by both stretches, j
     CHECK(*found.module->measured.of_bound < 1);
     CHECK(found.module->expected.calls == 1);
     CHECK(found.module->expected.of_bound == 0);
-    CHECK(has(found.headline->sentence, "at `act` every call stays within its bound, 3 on the measured side"));
+    CHECK(has(found.diagnosis->sentence, "at `act` every call stays within its bound, 3 on the measured side"));
     const Replay& capture = *replays.calls[1][0].request.replay;
     REQUIRE(capture.further_captures.size() == 3);  // each call of the module by itself
     CHECK(capture.further_captures[1].index == 2);
-    CHECK(capture.further_captures[1].stretch.empty());
+    CHECK(capture.further_captures[1].subgraph.empty());
     CHECK(replays.calls[1][1].request.replay->further_captures.size() == 1);
-    CHECK(replays.calls[1][0].request.replay->capture->stretch == std::vector<std::int64_t>{1, 2, 3});
-    CHECK(replays.calls[1][1].request.replay->capture->stretch == std::vector<std::int64_t>{1});
+    CHECK(replays.calls[1][0].request.replay->capture->subgraph == std::vector<std::int64_t>{1, 2, 3});
+    CHECK(replays.calls[1][1].request.replay->capture->subgraph == std::vector<std::int64_t>{1});
   }
   SECTION("one with a constant wrong in its 20th bit is another computation") {
     replays.stacks["stack-b"] = {{"decomposed act", 4, 4, -1, times(1 + 0x1p-20)}};
     const auto comparison = compare_stacks(replays, explained(8));
     const Explanation& found = *comparison.explanation;
-    CHECK(found.headline->word == ExplainedWord::another_computation);
+    CHECK(found.diagnosis->word == ExplainedWord::another_computation);
     CHECK(*found.budget->forms_apart_rel == Approx(0x1p-20).epsilon(1e-3));
     CHECK(found.module->word == ExplainedWord::another_computation);
     CHECK(*found.module->measured.of_bound < 1);  // no call of it is wrong by itself
     CHECK(found.module->farther == "measured");
     CHECK(*found.module->farther_factor >= kFartherFactor);
-    CHECK(has(found.headline->sentence, "at `act` (forward): in fp64, on equal values, the two sides are 9.5"));
-    CHECK(has(found.headline->sentence, "the measured side is "));
-    CHECK(has(found.headline->sentence, " times as far from fp64 as the expected one"));
+    CHECK(has(found.diagnosis->sentence, "at `act` (forward): in fp64, on equal values, the two sides are 9.5"));
+    CHECK(has(found.diagnosis->sentence, "the measured side is "));
+    CHECK(has(found.diagnosis->sentence, " times as far from fp64 as the expected one"));
     CHECK_FALSE(has(comparison.sentence, "; rounding"));
   }
   SECTION("a cast on one side is another computation, and named") {
@@ -309,8 +309,8 @@ TEST_CASE("sides that take different operators are answered by both stretches, j
     REQUIRE(found.region);
     CHECK(names_of(found.region->measured) == "aten::_to_copy, aten::_to_copy");
     CHECK(names_of(found.region->expected) == "nothing");
-    CHECK(found.headline->word == ExplainedWord::another_computation);
-    CHECK(has(found.headline->sentence, "at `act` (forward): bfloat16 on the measured side only"));
+    CHECK(found.diagnosis->word == ExplainedWord::another_computation);
+    CHECK(has(found.diagnosis->sentence, "at `act` (forward): bfloat16 on the measured side only"));
     CHECK(found.module->farther == "measured");
     CHECK(found.module->expected.calls == 0);
     CHECK(found.budget->expected_error_rel == 0);
@@ -466,11 +466,11 @@ TEST_CASE("an update that no call on record makes is judged by the steps against
   CHECK(names_of(is_measured ? found.region->measured : found.region->expected) == "no call on record");
   CHECK(found.no_budget ==
         "no call on record makes this value on the " + side + " side: it cannot be judged by itself");
-  REQUIRE(found.headline);
-  CHECK(has(found.headline->sentence, found.no_budget));
-  if (factor == 1) CHECK(found.headline->word == ExplainedWord::rounding);
-  if (factor != 1 && is_measured) CHECK(found.headline->word == ExplainedWord::defect);
-  CHECK(compare_stacks(replays, explained(0)).explanation->headline->word == ExplainedWord::undecided);
+  REQUIRE(found.diagnosis);
+  CHECK(has(found.diagnosis->sentence, found.no_budget));
+  if (factor == 1) CHECK(found.diagnosis->word == ExplainedWord::rounding);
+  if (factor != 1 && is_measured) CHECK(found.diagnosis->word == ExplainedWord::defect);
+  CHECK(compare_stacks(replays, explained(0)).explanation->diagnosis->word == ExplainedWord::undecided);
 }
 
 TEST_CASE("an update that one side leaves out is another computation, be the others on record or not",
@@ -484,10 +484,10 @@ TEST_CASE("an update that one side leaves out is another computation, be the oth
   const auto comparison = compare_stacks(replays, explained());
   REQUIRE(comparison.explanation);
   const Explanation& found = *comparison.explanation;
-  REQUIRE(found.headline);
-  CHECK(found.headline->word == ExplainedWord::another_computation);
-  CHECK(has(found.headline->sentence, std::string("the ") + (is_measured ? "measured" : "expected") +
-                                          " side leaves fc2.bias, fc2.bias.exp_avg as it is"));
+  REQUIRE(found.diagnosis);
+  CHECK(found.diagnosis->word == ExplainedWord::another_computation);
+  CHECK(has(found.diagnosis->sentence, std::string("the ") + (is_measured ? "measured" : "expected") +
+                                           " side leaves fc2.bias, fc2.bias.exp_avg as it is"));
 }
 
 }  // namespace

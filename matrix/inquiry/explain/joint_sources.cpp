@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "matrix/inquiry/explain/headline.hpp"
 #include "matrix/inquiry/explain/module_judgement.hpp"
-#include "matrix/numerics/calls/joint_stretch.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
+#include "matrix/numerics/calls/joint_subgraph.hpp"
 
 namespace reprobench {
 namespace {
@@ -36,14 +36,14 @@ bool ends_alike(const OperatorRegion& a, const OperatorRegion& b) {
 
 class Search {
  public:
-  Search(std::span<const OperatorRecord> measured, std::span<const OperatorRecord> expected, bool on_given_values)
-      : measured_(measured), expected_(expected), on_given_values_(on_given_values) {}
+  Search(std::span<const OperatorRecord> measured, std::span<const OperatorRecord> expected, bool on_substituted_inputs)
+      : measured_(measured), expected_(expected), on_substituted_inputs_(on_substituted_inputs) {}
 
   void add(const DifferenceSource& source, bool inputs_agree, std::optional<std::size_t> further) {
-    if (source.on_given_values != on_given_values_ || !asks_for_another(source)) return;
+    if (source.on_substituted_inputs != on_substituted_inputs_ || !asks_for_another(source)) return;
     JointSources::Part part{further, {}};
     const bool is_counted = source.call && source.call->constants_differ;
-    for (JointStretch& joint : joint_stretches(
+    for (JointSubgraph& joint : joint_subgraphs(
              measured_, expected_, {source.call, source.call ? std::nullopt : source.region, inputs_agree})) {
       part.joints.push_back(number_of(std::move(joint)));
       found_.places_apart[part.joints.back()] += is_counted ? 0 : 1;
@@ -54,29 +54,29 @@ class Search {
   JointSources take() { return std::move(found_); }
 
  private:
-  std::size_t number_of(JointStretch joint) {
+  std::size_t number_of(JointSubgraph joint) {
     auto& joints = found_.joints;
     const auto known = std::ranges::find_if(
         joints, [&](const FurtherSource& source) { return ends_alike(*source.region, joint.region); });
     if (known != joints.end()) return static_cast<std::size_t>(known - joints.begin());
     FurtherSource& source = joints.emplace_back();
     source.region = std::move(joint.region);
-    source.on_given_values = on_given_values_;
+    source.on_substituted_inputs = on_substituted_inputs_;
     found_.places_apart.push_back(joint.other_constants);
     return joints.size() - 1;
   }
 
   std::span<const OperatorRecord> measured_;
   std::span<const OperatorRecord> expected_;
-  bool on_given_values_;
+  bool on_substituted_inputs_;
   JointSources found_;
 };
 
 }  // namespace
 
 JointSources joint_sources(const Explanation& explanation, std::span<const OperatorRecord> measured,
-                           std::span<const OperatorRecord> expected, bool on_given_values) {
-  Search search(measured, expected, on_given_values);
+                           std::span<const OperatorRecord> expected, bool on_substituted_inputs) {
+  Search search(measured, expected, on_substituted_inputs);
   search.add(explanation, true, std::nullopt);
   for (std::size_t i = 0; i < explanation.further_sources.size(); ++i) {
     const FurtherSource& source = explanation.further_sources[i];

@@ -1,4 +1,4 @@
-// Sources that ask for something else each, and for the same together (numerics/calls/joint_stretch.hpp): found, and
+// Sources that ask for something else each, and for the same together (numerics/calls/joint_subgraph.hpp): found, and
 // put in the place of their parts once they have been captured and judged.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace reprobench {
 
-// Two forms of one computation, in fp64: a hundred roundings of it, of what the last call of the stretch makes.
+// Two forms of one computation, in fp64: a hundred roundings of it, of what the last call of the subgraph makes.
 inline constexpr double kJointFormRel = 1e-12;
 
 struct JointSources {
@@ -28,7 +28,7 @@ struct JointSources {
 // Of sources that ask for something else by a constant, or by what fp64 makes of them. One with another type is no part
 // of anything: what a cast takes away does not come back.
 JointSources joint_sources(const Explanation& explanation, std::span<const OperatorRecord> measured,
-                           std::span<const OperatorRecord> expected, bool on_given_values);
+                           std::span<const OperatorRecord> expected, bool on_substituted_inputs);
 
 // Has each part give way to the smallest joint source in which another place makes up for it: that asks for the same on
 // both sides, as far as fp64 shows it.

@@ -2,8 +2,8 @@
 
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explain/explanation_fixture.hpp"
-#include "matrix/inquiry/explain/headline.hpp"
-#include "matrix/numerics/calls/operator_parting.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
+#include "matrix/numerics/calls/step_divergence.hpp"
 #include "matrix/numerics/calls/written_step.hpp"
 
 namespace reprobench {
@@ -26,8 +26,8 @@ Explanation explanation_of(std::vector<Deviation> deviations) {
 
 bool has_word(const Explanation& found, ExplainedWord word) {
   return std::ranges::any_of(found.further_sources,
-                             [&](const FurtherSource& source) { return source.headline.word == word; }) ||
-         found.headline->word == word;
+                             [&](const FurtherSource& source) { return source.diagnosis.word == word; }) ||
+         found.diagnosis->word == word;
 }
 
 TEST_CASE("two places that ask for something else and together for the same are one that asks for the same",
@@ -65,7 +65,7 @@ TEST_CASE("behind a harmless difference, too, two places that make up for each o
   const auto joint = std::ranges::find_if(found.further_sources,
                                           [](const FurtherSource& source) { return source.region.has_value(); });
   REQUIRE(joint != found.further_sources.end());
-  CHECK(joint->on_given_values);
+  CHECK(joint->on_substituted_inputs);
   CHECK(names_of(joint->region->measured) == "aten::mul, aten::addcdiv_");
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("behind a harmless difference, too, two places that make up for each o
 TEST_CASE("one constant that differs is another computation, however little it does", "[joint]") {
   const Explanation found =
       explanation_of({{"constants optimizer fc2.weight aten::addcdiv_", 2, 2, 0, becomes(0.05)}, kRounded});
-  CHECK(found.headline->word == ExplainedWord::another_computation);
+  CHECK(found.diagnosis->word == ExplainedWord::another_computation);
 }
 
 WrittenStep update(const std::string& mark) {
@@ -85,25 +85,26 @@ WrittenStep update(const std::string& mark) {
 }
 
 // Which sources are looked at, of an epsilon and a rate that differ: 0 is the first one, 1 the further one.
-std::vector<std::size_t> parts_of(bool first_is_on_given, bool further_is_on_given, bool on_given_values) {
+std::vector<std::size_t> parts_of(bool first_is_on_substituted, bool further_is_on_substituted,
+                                  bool on_substituted_inputs) {
   const WrittenStep ours = update("'");
   const WrittenStep theirs = update("");
-  const StepParting parting = partings_of_step(ours.calls, theirs.calls);
-  REQUIRE(parting.sources.size() == 2);
+  const StepDivergence divergence = divergence_of_step(ours.calls, theirs.calls);
+  REQUIRE(divergence.sources.size() == 2);
   Explanation explanation;
-  explanation.call = parting.sources[0].call;
-  explanation.on_given_values = first_is_on_given;
+  explanation.call = divergence.sources[0].call;
+  explanation.on_substituted_inputs = first_is_on_substituted;
   FurtherSource& further = explanation.further_sources.emplace_back();
-  further.call = parting.sources[1].call;
-  further.inputs_agree = parting.sources[1].inputs_agree;
-  further.on_given_values = further_is_on_given;
-  const JointSources found = joint_sources(explanation, ours.calls, theirs.calls, on_given_values);
+  further.call = divergence.sources[1].call;
+  further.inputs_agree = divergence.sources[1].inputs_agree;
+  further.on_substituted_inputs = further_is_on_substituted;
+  const JointSources found = joint_sources(explanation, ours.calls, theirs.calls, on_substituted_inputs);
   std::vector<std::size_t> parts;
   for (const JointSources::Part& part : found.parts) {
     CHECK(part.joints == std::vector<std::size_t>{0});
     parts.push_back(part.further ? 1 + *part.further : 0);
   }
-  for (const FurtherSource& joint : found.joints) CHECK(joint.on_given_values == on_given_values);
+  for (const FurtherSource& joint : found.joints) CHECK(joint.on_substituted_inputs == on_substituted_inputs);
   return parts;
 }
 

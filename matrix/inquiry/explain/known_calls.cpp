@@ -26,8 +26,8 @@ std::string name_of_place(const Source& source) {
     return fmt::format("{} {} {}{}", call.name, call.pass, call.module, place);
   }
   if (!source.region) return "";
-  const OperatorStretch& ours = source.region->measured;
-  const OperatorStretch& theirs = source.region->expected;
+  const OperatorSubgraph& ours = source.region->measured;
+  const OperatorSubgraph& theirs = source.region->expected;
   const OperatorRecord& at = ours.calls.empty() ? theirs.at : ours.at;
   return fmt::format("{} / {} {} {}", names_of(ours), names_of(theirs), at.pass, at.module);
 }
@@ -57,7 +57,7 @@ KnownCalls::KnownCalls(const Explanation& first) {
   names_.erase("");
 }
 
-bool KnownCalls::knows(const OperatorParting& source) const { return names_.contains(name_of_place(source)); }
+bool KnownCalls::knows(const DivergencePoint& source) const { return names_.contains(name_of_place(source)); }
 
 void KnownCalls::ask(std::int64_t step, Replay& measured, Replay& expected) const {
   for (const OperatorDivergence& call : captured_) {

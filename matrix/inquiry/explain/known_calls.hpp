@@ -9,7 +9,7 @@
 
 #include "matrix/contract/replay.hpp"
 #include "matrix/inquiry/comparison_document.hpp"
-#include "matrix/numerics/calls/operator_parting.hpp"
+#include "matrix/numerics/calls/step_divergence.hpp"
 
 namespace reprobench {
 
@@ -17,7 +17,7 @@ class KnownCalls {
  public:
   explicit KnownCalls(const Explanation& first);
 
-  bool knows(const OperatorParting& source) const;
+  bool knows(const DivergencePoint& source) const;
 
   // What the two replays of that step have to capture.
   void ask(std::int64_t step, Replay& measured, Replay& expected) const;

@@ -37,28 +37,28 @@ Explanation known_explanation() {
   return first;
 }
 
-OperatorParting parting_at(const OperatorRecord& call, bool constants_differ = false) {
-  OperatorParting parting;
-  parting.call.emplace();
-  parting.call->measured = parting.call->expected = call;
-  parting.call->constants_differ = constants_differ;
-  return parting;
+DivergencePoint point_at(const OperatorRecord& call, bool constants_differ = false) {
+  DivergencePoint point;
+  point.call.emplace();
+  point.call->measured = point.call->expected = call;
+  point.call->constants_differ = constants_differ;
+  return point;
 }
 
 TEST_CASE("a place is known by its call, in the optimizer wherever it stands, and not with another constant",
           "[later]") {
   const KnownCalls known(known_explanation());
-  CHECK(known.knows(parting_at(product_call(3, "fc1"))));
-  CHECK_FALSE(known.knows(parting_at(product_call(4, "fc1"))));
-  CHECK_FALSE(known.knows(parting_at(product_call(3, "fc2"))));
-  CHECK_FALSE(known.knows(parting_at(product_call(3, "fc1"), true)));
-  CHECK(known.knows(parting_at(product_call(25, "fc1", "optimizer"))));
-  CHECK_FALSE(known.knows(parting_at(product_call(3, "fc1", "backward"))));
-  OperatorParting stretch;
-  CHECK_FALSE(known.knows(stretch));
-  stretch.region.emplace();
-  stretch.region->measured.calls = {product_call(3, "fc1")};
-  CHECK_FALSE(known.knows(stretch));
+  CHECK(known.knows(point_at(product_call(3, "fc1"))));
+  CHECK_FALSE(known.knows(point_at(product_call(4, "fc1"))));
+  CHECK_FALSE(known.knows(point_at(product_call(3, "fc2"))));
+  CHECK_FALSE(known.knows(point_at(product_call(3, "fc1"), true)));
+  CHECK(known.knows(point_at(product_call(25, "fc1", "optimizer"))));
+  CHECK_FALSE(known.knows(point_at(product_call(3, "fc1", "backward"))));
+  DivergencePoint subgraph;
+  CHECK_FALSE(known.knows(subgraph));
+  subgraph.region.emplace();
+  subgraph.region->measured.calls = {product_call(3, "fc1")};
+  CHECK_FALSE(known.knows(subgraph));
 }
 
 TEST_CASE("known calls before the optimizer are captured at the later step, a source that asks for something else not",

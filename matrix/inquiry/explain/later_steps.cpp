@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "matrix/inquiry/explain/headline.hpp"
 #include "matrix/inquiry/explain/known_calls.hpp"
 #include "matrix/inquiry/explain/replay_files.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/explain/source_judgement.hpp"
 #include "matrix/inquiry/explain/source_replays.hpp"
 
@@ -37,10 +37,10 @@ class StepFromState {
   }
 
   LaterStep judge() {
-    const StepParting parting = replay();
+    const StepDivergence divergence = replay();
     sources_.judge_sources();
-    if (behind_) sources_.judge_behind([&](const OperatorParting& source) { return known_.knows(source); });
-    const auto from_outside = sources_.from_outside().value_or(parting.from_outside);
+    if (behind_) sources_.judge_behind([&](const DivergencePoint& source) { return known_.knows(source); });
+    const auto from_outside = sources_.from_outside().value_or(divergence.from_outside);
     if (!from_outside.empty()) {
       const OperatorRecord& reader = from_outside.front();
       return {
@@ -49,12 +49,12 @@ class StepFromState {
                       "step made: another batch, state or gradient",
                       reader.name, reader.pass, reader.module.empty() ? "no module" : reader.module)};
     }
-    give_headlines(found_);
+    diagnose_sources(found_);
     return in_words();
   }
 
  private:
-  StepParting replay() {
+  StepDivergence replay() {
     Replay ours;
     ours.from_state = state_;
     ours.first_step = ours.last_step = step_;
@@ -66,27 +66,27 @@ class StepFromState {
     const auto their_calls = operators_left_in(outcomes[1].folder, step_, step_).of_step(step_);
     found_.further_sources = known_.beyond_bound({measured_.request, outcomes[0].folder, our_calls},
                                                  {expected_.request, outcomes[1].folder, their_calls});
-    StepParting parting = partings_of_step(our_calls, their_calls);
-    found_.calls_apart = parting.calls_apart;
+    StepDivergence divergence = divergence_of_step(our_calls, their_calls);
+    found_.calls_apart = divergence.calls_apart;
     sources_.begin({step_, step_, {state_, state_}, our_calls, their_calls});
-    for (OperatorParting& source : parting.sources) {
+    for (DivergencePoint& source : divergence.sources) {
       if (!known_.knows(source)) sources_.take_further(std::move(source), false);
     }
-    return parting;
+    return divergence;
   }
 
   LaterStep in_words() const {
     const auto& sources = found_.further_sources;
-    if (found_.headline) {
-      std::string sentence = found_.headline->sentence;  // of a source behind nothing: both sides begin alike
+    if (found_.diagnosis) {
+      std::string sentence = found_.diagnosis->sentence;  // of a source behind nothing: both sides begin alike
       if (sentence.starts_with(kBehindFirst)) sentence.erase(0, kBehindFirst.size());
-      return {step_, found_.headline->word, sentence};
+      return {step_, found_.diagnosis->word, sentence};
     }
     if (!found_.notes.empty()) return {step_, ExplainedWord::undecided, found_.notes.front()};
     const auto open = std::ranges::find_if(
-        sources, [](const FurtherSource& source) { return source.headline.word == ExplainedWord::undecided; });
+        sources, [](const FurtherSource& source) { return source.diagnosis.word == ExplainedWord::undecided; });
     if (open != sources.end()) {
-      return {step_, ExplainedWord::undecided, fmt::format("{}: {}", operator_of(*open), open->headline.sentence)};
+      return {step_, ExplainedWord::undecided, fmt::format("{}: {}", operator_of(*open), open->diagnosis.sentence)};
     }
     return {step_, ExplainedWord::rounding,
             sources.empty() ? "no source that the first difference did not show"
@@ -107,18 +107,18 @@ void lead_with_worst(Explanation& explanation) {
   const auto worst =
       std::ranges::max_element(explanation.later_steps, {}, [](const LaterStep& later) { return rank_of(later.word); });
   if (worst == explanation.later_steps.end() || worst->word == ExplainedWord::rounding) return;
-  auto& headline = explanation.headline;
+  auto& diagnosis = explanation.diagnosis;
   const auto& lockstep = explanation.lockstep;
   std::optional<ExplainedWord> by_itself;
   if (lockstep) by_itself = from_word<ExplainedWord>(to_string(lockstep->word));
-  if (headline) by_itself = headline->word;
+  if (diagnosis) by_itself = diagnosis->word;
   // What the steps alone call a defect is explained by a call of a later one.
   const bool leads = by_itself && (is_red(*by_itself) ? is_shown_by_a_call(explanation) || !is_red(worst->word)
                                                       : rank_of(*by_itself) >= rank_of(worst->word));
   if (leads) return;
-  headline =
-      Headline{worst->word, fmt::format("{}in step {}: {}; the first one by itself: {}", kBehindFirst, worst->step,
-                                        worst->sentence, by_itself ? to_string(*by_itself) : "not judged")};
+  diagnosis =
+      Diagnosis{worst->word, fmt::format("{}in step {}: {}; the first one by itself: {}", kBehindFirst, worst->step,
+                                         worst->sentence, by_itself ? to_string(*by_itself) : "not judged")};
 }
 
 // Of the records of that step.

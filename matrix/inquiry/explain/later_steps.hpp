@@ -17,7 +17,7 @@ inline constexpr std::int64_t kLastLaterStep = 1000;
 // else losses split, and the one half way.
 std::vector<std::int64_t> later_steps(const CellComparison& comparison, int most);
 
-// Adds what it finds to the explanation, and makes the headline of the worst. One that a call by itself shows to
+// Adds what it finds to the explanation, and makes the diagnosis of the worst. One that a call by itself shows to
 // be red stays as it is, and nothing more is looked for.
 void judge_later_steps(const ComparedSide& measured, const ComparedSide& expected,
                        const std::vector<std::int64_t>& steps, Replays& replays, Explanation& explanation);

@@ -25,7 +25,7 @@ TEST_CASE("where nothing but the first difference goes on, the later steps say s
   ScriptedReplays replays;
   const auto comparison = compared_later(replays, {});
   const Explanation& found = *comparison.explanation;
-  CHECK(found.headline->word == ExplainedWord::rounding);
+  CHECK(found.diagnosis->word == ExplainedWord::rounding);
   REQUIRE(found.later_steps.size() == 2);
   CHECK(found.later_steps[0].step > 1);
   CHECK(found.later_steps[1].step == 6);
@@ -41,11 +41,11 @@ TEST_CASE("a defect that begins later behind a harmless difference is named with
   CAPTURE(defect.site);
   const auto comparison = compared_later(replays, {defect});
   const Explanation& found = *comparison.explanation;
-  REQUIRE(found.headline);
-  CHECK(found.headline->word == ExplainedWord::defect);
-  CHECK(has(found.headline->sentence, "behind the first difference, in step "));
-  CHECK(has(found.headline->sentence, defect.site.substr(defect.site.find("aten::"))));
-  CHECK(has(found.headline->sentence, "the first one by itself: "));
+  REQUIRE(found.diagnosis);
+  CHECK(found.diagnosis->word == ExplainedWord::defect);
+  CHECK(has(found.diagnosis->sentence, "behind the first difference, in step "));
+  CHECK(has(found.diagnosis->sentence, defect.site.substr(defect.site.find("aten::"))));
+  CHECK(has(found.diagnosis->sentence, "the first one by itself: "));
   CHECK(judged_by(comparison, FailOn::defect) == Match::differs);
 }
 
@@ -54,16 +54,16 @@ TEST_CASE("another constant from a later step on is another computation", "[late
   const auto comparison =
       compared_later(replays, {{"constants optimizer fc1.weight aten::lerp_", 5, kForever, 0, becomes(2)}});
   const Explanation& found = *comparison.explanation;
-  CHECK(found.headline->word == ExplainedWord::another_computation);
-  CHECK(has(found.headline->sentence, "the constants of aten::lerp_ differ: 2 against 1"));
+  CHECK(found.diagnosis->word == ExplainedWord::another_computation);
+  CHECK(has(found.diagnosis->sentence, "the constants of aten::lerp_ differ: 2 against 1"));
 }
 
 TEST_CASE("a state that something changes between operators of a later step is another computation", "[later]") {
   ScriptedReplays replays;
   const auto comparison = compared_later(replays, {{"parameter fc2.weight", 6, 6, 1, times(-1)}});
   const Explanation& found = *comparison.explanation;
-  CHECK(found.headline->word == ExplainedWord::another_computation);
-  CHECK(has(found.headline->sentence,
+  CHECK(found.diagnosis->word == ExplainedWord::another_computation);
+  CHECK(has(found.diagnosis->sentence,
             "in step 6: both sides begin from one state, and aten::addmm (forward of `fc2`) "
             "takes another value that no call of the step made"));
 }
@@ -74,8 +74,8 @@ TEST_CASE("another batch, and an update left out, are told from the traces alone
   const Explanation& found = *comparison.explanation;
   REQUIRE(found.later_steps.size() == 1);
   CHECK(found.later_steps[0].step == 4);
-  CHECK(found.headline->word == ExplainedWord::another_computation);
-  CHECK(has(found.headline->sentence, "in step 4: the two sides take different batches: input `x`"));
+  CHECK(found.diagnosis->word == ExplainedWord::another_computation);
+  CHECK(has(found.diagnosis->sentence, "in step 4: the two sides take different batches: input `x`"));
   for (const auto& tasks : replays.calls) CHECK(tasks[0].purpose != "b-later-states");
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("the steps that are judged are the last, where distances leave their b
 TEST_CASE("what is red at once is not looked for again, and a later replay that fails leaves it open", "[later]") {
   ScriptedReplays replays;
   const auto red = compared_later(replays, {{"optimizer fc2.weight aten::lerp_", 1, kForever, 1, times(1.01)}});
-  CHECK(red.explanation->headline->word == ExplainedWord::defect);
+  CHECK(red.explanation->diagnosis->word == ExplainedWord::defect);
   CHECK(red.explanation->later_steps.empty());
   ScriptedReplays failing;
   failing.spoil = [](const ReplayTask& task, ReplayOutcome& outcome) {
@@ -173,8 +173,8 @@ TEST_CASE("what is red at once is not looked for again, and a later replay that 
   const auto open = compared_later(failing, {});
   const Explanation& found = *open.explanation;
   CHECK(found.later_steps.back().word == ExplainedWord::undecided);
-  CHECK(found.headline->word == ExplainedWord::undecided);
-  CHECK(has(found.headline->sentence, "in step 6: not judged: replay `b-operators-6` on stack-a ended as crash"));
+  CHECK(found.diagnosis->word == ExplainedWord::undecided);
+  CHECK(has(found.diagnosis->sentence, "in step 6: not judged: replay `b-operators-6` on stack-a ended as crash"));
   CHECK(judged_by(open, FailOn::defect) == Match::not_comparable);
 }
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/inquiry/explain/headline.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/explain/source_judgement.hpp"
 
 namespace reprobench {
@@ -88,24 +88,24 @@ std::optional<Farther> farther_of(const OperatorBudget& budget) {
 
 }  // namespace
 
-std::vector<const OperatorRecord*> module_calls(const OperatorStretch& stretch) {
+std::vector<const OperatorRecord*> module_calls(const OperatorSubgraph& subgraph) {
   std::vector<const OperatorRecord*> calls;
-  for (const OperatorRecord& call : stretch.calls) {
+  for (const OperatorRecord& call : subgraph.calls) {
     if (!is_backward_node(call) && makes_values(call)) calls.push_back(&call);
   }
   return calls;
 }
 
-ModuleSide judge_module_side(const OperatorStretch& stretch, const CellRequest& request,
+ModuleSide judge_module_side(const OperatorSubgraph& subgraph, const CellRequest& request,
                              const std::vector<CapturedModuleCall>& captured, const std::string& not_captured) {
   ModuleSide side;
-  side.calls = static_cast<std::int64_t>(module_calls(stretch).size());
+  side.calls = static_cast<std::int64_t>(module_calls(subgraph).size());
   side.no_bound = not_captured;
-  for (const OperatorRecord& call : stretch.calls) {
+  for (const OperatorRecord& call : subgraph.calls) {
     if (is_backward_node(call)) side.no_bound = fmt::format("{} cannot be called by itself", call.name);
   }
-  if (side.no_bound.empty() && side.calls == 0 && !stretch.calls.empty()) {
-    side.no_bound = fmt::format("what {} made is not on record", names_of(stretch, 4));
+  if (side.no_bound.empty() && side.calls == 0 && !subgraph.calls.empty()) {
+    side.no_bound = fmt::format("what {} made is not on record", names_of(subgraph, 4));
   }
   for (const CapturedModuleCall& call : captured) take_call(call, request, side);
   return side;
@@ -145,8 +145,8 @@ void judge_module(DifferenceSource& source, ModuleSide measured, ModuleSide expe
 
 std::string module_of(const OperatorRegion& region) {
   std::vector<std::string> modules;
-  for (const OperatorStretch* stretch : {&region.expected, &region.measured}) {
-    for (const OperatorRecord& call : stretch->calls) {
+  for (const OperatorSubgraph* subgraph : {&region.expected, &region.measured}) {
+    for (const OperatorRecord& call : subgraph->calls) {
       if (!call.module.empty()) modules.push_back(call.module);
     }
   }

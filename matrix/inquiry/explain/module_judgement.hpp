@@ -16,17 +16,17 @@
 
 namespace reprobench {
 
-// A call of a stretch as one side has captured it.
+// A call of a subgraph as one side has captured it.
 struct CapturedModuleCall {
   const OperatorRecord* call = nullptr;
   SafetensorsFile file;
 };
 
-// Calls of the stretch that make values and can be called by themselves: those to capture.
-std::vector<const OperatorRecord*> module_calls(const OperatorStretch& stretch);
+// Calls of the subgraph that make values and can be called by themselves: those to capture.
+std::vector<const OperatorRecord*> module_calls(const OperatorSubgraph& subgraph);
 
 // The calls of one side. `not_captured`: why its calls are not there; empty: they are, in the order of module_calls().
-ModuleSide judge_module_side(const OperatorStretch& stretch, const CellRequest& request,
+ModuleSide judge_module_side(const OperatorSubgraph& subgraph, const CellRequest& request,
                              const std::vector<CapturedModuleCall>& captured, const std::string& not_captured);
 
 // Gives a region without a call its judgement, out of both sides' and what is known of the source.

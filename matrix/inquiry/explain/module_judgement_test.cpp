@@ -26,8 +26,8 @@ DifferenceSource of_two_forms() {
   source.region.emplace();
   source.region->measured.calls = {call_in("h.0.gelu", "aten::tanh"), call_in("h.0.gelu", "aten::mul")};
   source.region->expected.calls = {call_in("h.0.gelu", "aten::gelu")};
-  for (OperatorStretch* stretch : {&source.region->measured, &source.region->expected}) {
-    stretch->outflow = stretch->calls.back().outputs[0];
+  for (OperatorSubgraph* subgraph : {&source.region->measured, &source.region->expected}) {
+    subgraph->outflow = subgraph->calls.back().outputs[0];
   }
   source.budget = OperatorBudget{5e-8, 5e-8, 4e-8, std::nullopt, 1e-17, std::nullopt, std::nullopt};
   return source;
@@ -116,23 +116,23 @@ TEST_CASE("the module of several taps is what their names begin with", "[module]
 
 TEST_CASE("what cannot be captured leaves a module without a bound", "[module]") {
   const CellRequest request;
-  OperatorStretch stretch = of_two_forms().region->measured;
+  OperatorSubgraph subgraph = of_two_forms().region->measured;
   SECTION("more calls than a replay captures") {
-    CHECK(judge_module_side(stretch, request, {}, "too many").no_bound == "too many");
+    CHECK(judge_module_side(subgraph, request, {}, "too many").no_bound == "too many");
   }
   SECTION("a backward node") {
-    stretch.calls[1].name = "MulBackward0";
-    CHECK(module_calls(stretch).size() == 1);
-    CHECK(judge_module_side(stretch, request, {}, "").no_bound == "MulBackward0 cannot be called by itself");
+    subgraph.calls[1].name = "MulBackward0";
+    CHECK(module_calls(subgraph).size() == 1);
+    CHECK(judge_module_side(subgraph, request, {}, "").no_bound == "MulBackward0 cannot be called by itself");
   }
   SECTION("calls that make nothing on record") {
-    for (OperatorRecord& call : stretch.calls) call.outputs[0].digest.clear();
-    CHECK(module_calls(stretch).empty());
-    CHECK(judge_module_side(stretch, request, {}, "").no_bound == "what aten::tanh, aten::mul made is not on record");
+    for (OperatorRecord& call : subgraph.calls) call.outputs[0].digest.clear();
+    CHECK(module_calls(subgraph).empty());
+    CHECK(judge_module_side(subgraph, request, {}, "").no_bound == "what aten::tanh, aten::mul made is not on record");
   }
   SECTION("a side that passes the value on has nothing to judge") {
-    stretch.calls.clear();
-    CHECK(is_within(judge_module_side(stretch, request, {}, "")));
+    subgraph.calls.clear();
+    CHECK(is_within(judge_module_side(subgraph, request, {}, "")));
   }
 }
 
@@ -152,8 +152,8 @@ TEST_CASE("a right decomposition with a call that is off by more than it can rou
   const ModuleSide& bad = is_measured ? found.module->measured : found.module->expected;
   CHECK(bad.call == "aten::div");
   CHECK(*bad.of_bound > 1);
-  CHECK(found.headline->word == ExplainedWord::defect);
-  CHECK(has(found.headline->sentence,
+  CHECK(found.diagnosis->word == ExplainedWord::defect);
+  CHECK(has(found.diagnosis->sentence,
             fmt::format("at `act` (forward): off by more than it can round: aten::div on the {} side by ",
                         is_measured ? "measured" : "expected")));
 }
@@ -181,9 +181,9 @@ TEST_CASE("a module with a call that has no bound is never within one, and says 
   CHECK(found.module->measured.of_bound);  // of the calls that have one
   CHECK(
       has(found.module->sentence, "`act` (forward): no bound: no bound is derived for aten::own_div (measured side)"));
-  CHECK_FALSE(has(found.headline->sentence, "within"));
-  CHECK(found.headline->word == (batches == 0 ? ExplainedWord::undecided : ExplainedWord::rounding));
-  CHECK(has(found.headline->sentence, "no bound is derived for aten::own_div"));
+  CHECK_FALSE(has(found.diagnosis->sentence, "within"));
+  CHECK(found.diagnosis->word == (batches == 0 ? ExplainedWord::undecided : ExplainedWord::rounding));
+  CHECK(has(found.diagnosis->sentence, "no bound is derived for aten::own_div"));
 }
 
 TEST_CASE("a module whose calls are too large to capture is not judged by some of them", "[explanation]") {
@@ -196,7 +196,7 @@ TEST_CASE("a module whose calls are too large to capture is not judged by some o
   CHECK(found.module->word == ExplainedWord::undecided);
   CHECK(found.module->expected.no_bound == "its calls were not captured: 32 of them and 1024 MiB are at most");
   CHECK_FALSE(found.module->expected.of_bound);
-  CHECK(found.headline->word == ExplainedWord::undecided);
+  CHECK(found.diagnosis->word == ExplainedWord::undecided);
 }
 
 }  // namespace

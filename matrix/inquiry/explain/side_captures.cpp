@@ -13,15 +13,17 @@ namespace reprobench {
 
 bool has_both_sides(const DifferenceSource& source) {
   if (source.call) return true;
-  const auto is_there = [](const OperatorStretch& stretch) { return stretch.at.step > 0 && !stretch.not_on_record; };
+  const auto is_there = [](const OperatorSubgraph& subgraph) {
+    return subgraph.at.step > 0 && !subgraph.not_on_record;
+  };
   return source.region && is_there(source.region->measured) && is_there(source.region->expected);
 }
 
-std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_given_values, Looks looks) {
+std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_substituted_inputs, Looks looks) {
   std::vector<DifferenceSource*> sources;
   std::set<std::string> operators;
   std::int64_t bytes = 0;
-  if (!on_given_values && has_both_sides(explanation)) {
+  if (!on_substituted_inputs && has_both_sides(explanation)) {
     sources.push_back(&explanation);
     operators.insert(operator_of(explanation));
     bytes = capture_bytes(explanation);
@@ -30,7 +32,7 @@ std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool
     if (is_second_look && looks == Looks::first) break;
     for (FurtherSource& source : explanation.further_sources) {
       if (!source.inputs_agree || !has_both_sides(source)) continue;
-      if (source.on_given_values != on_given_values) continue;
+      if (source.on_substituted_inputs != on_substituted_inputs) continue;
       if (operators.insert(operator_of(source)).second == is_second_look) continue;
       if (std::find(sources.begin(), sources.end(), &source) != sources.end()) continue;
       const std::int64_t with_it = bytes + capture_bytes(source);
@@ -53,14 +55,14 @@ SideCaptures::SideCaptures(Side side, const std::vector<DifferenceSource*>& sour
   }
 }
 
-const OperatorStretch& SideCaptures::stretch_of(const DifferenceSource& source) const {
+const OperatorSubgraph& SideCaptures::subgraph_of(const DifferenceSource& source) const {
   const OperatorRegion& region = source.region.value();
   return side_ == Side::measured ? region.measured : region.expected;
 }
 
 // All of a module's calls or none: a part of them bounds nothing.
 void SideCaptures::add_module(std::size_t source) {
-  const auto calls = module_calls(stretch_of(*sources_[source]));
+  const auto calls = module_calls(subgraph_of(*sources_[source]));
   std::int64_t bytes = module_bytes_;
   for (const OperatorRecord* call : calls) bytes = std::min(bytes + capture_bytes(*call), kMostCaptureBytes + 1);
   if (sites_.size() - sources_.size() + calls.size() > kMostCaptures || bytes > kMostCaptureBytes) return;
@@ -75,7 +77,7 @@ std::optional<std::vector<CapturedModuleCall>> SideCaptures::module_calls_left(
   const auto first = first_of_module_.find(source);
   if (first == first_of_module_.end()) return std::nullopt;
   std::vector<CapturedModuleCall> files;
-  for (const OperatorRecord* call : module_calls(stretch_of(*sources_[source]))) {
+  for (const OperatorRecord* call : module_calls(subgraph_of(*sources_[source]))) {
     files.push_back({call, tensors_left_in(folder, operator_tensors_file(first->second + files.size()))});
   }
   return files;
@@ -85,7 +87,7 @@ std::string SideCaptures::captured_otherwise(std::size_t source, const std::file
   const auto& call = sources_[source]->call;
   const SafetensorsFile file = tensors_left_in(folder, operator_tensors_file(source));
   if (call) return reprobench::captured_otherwise(side_ == Side::measured ? call->measured : call->expected, file);
-  std::string problem = reprobench::captured_otherwise(stretch_of(*sources_[source]), file);
+  std::string problem = reprobench::captured_otherwise(subgraph_of(*sources_[source]), file);
   if (!problem.empty()) return problem;
   if (const auto calls = module_calls_left(source, folder)) {
     for (const CapturedModuleCall& captured : *calls) {
@@ -98,9 +100,9 @@ std::string SideCaptures::captured_otherwise(std::size_t source, const std::file
 
 ModuleSide SideCaptures::judged_module(std::size_t source, const CellRequest& request,
                                        const std::filesystem::path& folder) const {
-  const OperatorStretch& stretch = stretch_of(*sources_[source]);
-  if (const auto calls = module_calls_left(source, folder)) return judge_module_side(stretch, request, *calls, "");
-  return judge_module_side(stretch, request, {},
+  const OperatorSubgraph& subgraph = subgraph_of(*sources_[source]);
+  if (const auto calls = module_calls_left(source, folder)) return judge_module_side(subgraph, request, *calls, "");
+  return judge_module_side(subgraph, request, {},
                            fmt::format("its calls were not captured: {} of them and {} MiB are at most", kMostCaptures,
                                        kMostCaptureBytes >> 20));
 }

@@ -18,14 +18,14 @@ namespace reprobench {
 inline constexpr std::size_t kMostCaptures = 32;
 inline constexpr std::int64_t kMostCaptureBytes = std::int64_t{1} << 30;
 
-// Of a stretch at a step's end that one side alone takes, the other has no call that could be captured.
+// Of a subgraph at a step's end that one side alone takes, the other has no call that could be captured.
 bool has_both_sides(const DifferenceSource& source);
 
 // The first source ahead, and of the others one of every operator before a second of any; none without both sides.
 // Those found on substituted inputs are captured on them, by another replay, and the rest by one without.
 // With the first look alone they are one of every operator.
 enum class Looks { first, both };
-std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_given_values = false,
+std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_substituted_inputs = false,
                                                   Looks looks = Looks::both);
 
 class SideCaptures {
@@ -43,7 +43,7 @@ class SideCaptures {
   ModuleSide judged_module(std::size_t source, const CellRequest& request, const std::filesystem::path& folder) const;
 
  private:
-  const OperatorStretch& stretch_of(const DifferenceSource& source) const;
+  const OperatorSubgraph& subgraph_of(const DifferenceSource& source) const;
   void add_module(std::size_t source);
   std::optional<std::vector<CapturedModuleCall>> module_calls_left(std::size_t source,
                                                                    const std::filesystem::path& folder) const;

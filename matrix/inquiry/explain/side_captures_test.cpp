@@ -73,14 +73,14 @@ TEST_CASE("with the first look alone one source of every operator is captured", 
   CHECK(sources[1] == &found.further_sources[1]);
 }
 
-TEST_CASE("a stretch at a step's end that one side alone takes is not captured, and what is behind it is",
+TEST_CASE("a subgraph at a step's end that one side alone takes is not captured, and what is behind it is",
           "[inquiry]") {
   Explanation found = region_of(1);
   found.further_sources.emplace_back();
   found.further_sources[0].region = region_of(1).region;
   CHECK(sources_to_capture(found).size() == 2);
   OperatorRegion& region = *(GENERATE(true, false) ? found.region : found.further_sources[0].region);
-  (GENERATE(true, false) ? region.measured : region.expected) = OperatorStretch{};
+  (GENERATE(true, false) ? region.measured : region.expected) = OperatorSubgraph{};
   const auto sources = sources_to_capture(found);
   REQUIRE(sources.size() == 1);
   CHECK(has_both_sides(*sources.front()));

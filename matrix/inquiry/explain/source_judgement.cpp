@@ -24,9 +24,9 @@ std::optional<double> finite_number(const std::string& text) {
   return number;
 }
 
-OperatorSite site_of(const OperatorRecord& call, const std::vector<OperatorRecord>& stretch) {
+OperatorSite site_of(const OperatorRecord& call, const std::vector<OperatorRecord>& subgraph) {
   OperatorSite site{call.step, call.index};
-  for (const OperatorRecord& before : stretch) site.stretch.push_back(before.index);
+  for (const OperatorRecord& before : subgraph) site.subgraph.push_back(before.index);
   return site;
 }
 
@@ -61,17 +61,17 @@ class SourceJudge {
 
   // What the two subgraphs made.
   void judge_outflow() {
-    const OperatorStretch& measured = source_.region->measured;
-    const OperatorStretch& expected = source_.region->expected;
-    const auto value = [](const OperatorStretch& stretch, const SafetensorsFile& file, bool is_exact) {
-      const char* kind = stretch.is_taken ? (is_exact ? "exact_input" : "input") : (is_exact ? "fp64" : "output");
-      return find_tensor(file.tensors(), fmt::format("{}.{}", kind, stretch.place));
+    const OperatorSubgraph& measured = source_.region->measured;
+    const OperatorSubgraph& expected = source_.region->expected;
+    const auto value = [](const OperatorSubgraph& subgraph, const SafetensorsFile& file, bool is_exact) {
+      const char* kind = subgraph.is_taken ? (is_exact ? "exact_input" : "input") : (is_exact ? "fp64" : "output");
+      return find_tensor(file.tensors(), fmt::format("{}.{}", kind, subgraph.place));
     };
     const TensorView* a = value(measured, ours_, false);
     const TensorView* b = value(expected, theirs_, false);
     find_element(fmt::format("what {} made", names_of(measured.calls.empty() ? expected : measured, 4)), a, b);
     for (const SafetensorsFile* file : {&ours_, &theirs_}) {
-      const auto problem = file->metadata().find("stretch");
+      const auto problem = file->metadata().find("subgraph");
       if (problem == file->metadata().end()) continue;
       source_.no_budget = "the subgraph cannot be carried out in fp64: " + problem->second;
       return;
@@ -202,8 +202,8 @@ std::pair<OperatorSite, OperatorSite> sites_of(const DifferenceSource& source) {
 std::string operator_of(const DifferenceSource& source) {
   if (source.call) return source.call->measured.name;
   if (!source.region) return "";
-  for (const OperatorStretch* stretch : {&source.region->measured, &source.region->expected}) {
-    if (!stretch->calls.empty()) return stretch->calls.back().name;
+  for (const OperatorSubgraph* subgraph : {&source.region->measured, &source.region->expected}) {
+    if (!subgraph->calls.empty()) return subgraph->calls.back().name;
   }
   return "";
 }

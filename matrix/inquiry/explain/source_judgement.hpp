@@ -1,4 +1,4 @@
-// What one place where two replays part is by itself, out of the tensors that both captured there: the element that
+// What one place where two replays diverge is by itself, out of the tensors that both captured there: the element that
 // shows it, and both sides' errors against fp64.
 #pragma once
 
@@ -12,10 +12,10 @@
 
 namespace reprobench {
 
-// The call that each side has to capture, with the stretch before it: the measured one's first.
+// The call that each side has to capture, with the subgraph before it: the measured one's first.
 std::pair<OperatorSite, OperatorSite> sites_of(const DifferenceSource& source);
 
-// The one whose library is asked for: of a stretch the call that ends it. Empty: no source.
+// The one whose library is asked for: of a subgraph the call that ends it. Empty: no source.
 std::string operator_of(const DifferenceSource& source);
 
 // The memory that a capture on one side takes, about: its inputs and outputs, and both in fp64. At most 2^60.

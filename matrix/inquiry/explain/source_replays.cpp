@@ -22,9 +22,9 @@ constexpr std::size_t kMostSources = 64;
 // Of a source that only one side's calls make.
 std::string on_one_side(const OperatorRegion& region) {
   const bool is_measured = region.measured.calls.empty();
-  const OperatorStretch& stretch = is_measured ? region.measured : region.expected;
+  const OperatorSubgraph& subgraph = is_measured ? region.measured : region.expected;
   const std::string_view side = kSides[is_measured ? 0 : 1];
-  if (!stretch.kept.empty()) return fmt::format("not captured: the {} side makes no value there", side);
+  if (!subgraph.kept.empty()) return fmt::format("not captured: the {} side makes no value there", side);
   return fmt::format("no call on record makes this value on the {} side: it cannot be judged by itself", side);
 }
 
@@ -53,7 +53,7 @@ std::vector<ReplayOutcome> SourceReplays::run_both(const std::string& purpose, c
 void SourceReplays::begin(ReplayedStep step) {
   step_ = std::move(step);
   values_folder_.clear();
-  given_ = result_.calls_apart > 0 ? calls_to_give(step_.measured, step_.expected) : GivenCalls{};
+  substituted_ = result_.calls_apart > 0 ? calls_to_substitute(step_.measured, step_.expected) : SubstitutedCalls{};
 }
 
 Replay SourceReplays::step_of(Side side) const {
@@ -64,7 +64,7 @@ Replay SourceReplays::step_of(Side side) const {
   return replay;
 }
 
-void SourceReplays::take_further(OperatorParting source, bool on_given_values) {
+void SourceReplays::take_further(DivergencePoint source, bool on_substituted_inputs) {
   if (result_.further_sources.size() == kMostSources) {
     ++result_.sources_left_out;
     return;
@@ -73,7 +73,7 @@ void SourceReplays::take_further(OperatorParting source, bool on_given_values) {
   further.call = std::move(source.call);
   further.region = std::move(source.region);
   further.inputs_agree = source.inputs_agree;
-  further.on_given_values = on_given_values;
+  further.on_substituted_inputs = on_substituted_inputs;
   further.no_budget = not_captured(further);
 }
 
@@ -87,7 +87,7 @@ std::string SourceReplays::not_captured(const FurtherSource& source) {
 void SourceReplays::judge_sources() {
   if (result_.region && !has_both_sides(result_)) result_.no_budget = on_one_side(*result_.region);
   const auto sources = sources_to_capture(result_, false, looks_);
-  const bool keeps_values = !given_.calls.empty() && given_.bytes <= kKeptBesideCaptures;
+  const bool keeps_values = !substituted_.calls.empty() && substituted_.bytes <= kKeptBesideCaptures;
   const auto expected_folder = capture_and_judge("tensors", sources, step_of(Side::measured),
                                                  keeps_values ? keeping_values() : step_of(Side::expected));
   if (keeps_values) values_folder_ = expected_folder;
@@ -96,14 +96,14 @@ void SourceReplays::judge_sources() {
 
 // Captured like their parts: `measured` is that side's replay, of which `our_calls` are on record.
 void SourceReplays::join_sources(const std::vector<OperatorRecord>& our_calls, const Replay& measured,
-                                 bool on_given_values) {
-  JointSources found = joint_sources(result_, our_calls, step_.expected, on_given_values);
+                                 bool on_substituted_inputs) {
+  JointSources found = joint_sources(result_, our_calls, step_.expected, on_substituted_inputs);
   std::vector<DifferenceSource*> sources;
   for (FurtherSource& joint : found.joints) {
     if (sources.size() < kMostCaptures) sources.push_back(&joint);
   }
   try {
-    capture_and_judge(on_given_values ? "joint-behind" : "joint", sources, measured, step_of(Side::expected));
+    capture_and_judge(on_substituted_inputs ? "joint-behind" : "joint", sources, measured, step_of(Side::expected));
   } catch (const ReplayFailed& failure) {
     result_.notes.push_back(fmt::format("what calls that differ make together is not known: {}", failure.what()));
     return;
@@ -143,30 +143,30 @@ void SourceReplays::judge_captured(DifferenceSource& source, std::size_t number,
                theirs.captures.judged_module(number, expected_.request, theirs.folder));
 }
 
-// Calls that take differing values, on those that the expected side's took (given_values.hpp).
-void SourceReplays::judge_behind(const std::function<bool(const OperatorParting&)>& is_known) {
-  if (given_.calls.empty()) return;
-  if (given_.bytes > kMostGivenBytes) {
+// Calls that take differing values, on those that the expected side's took (substituted_inputs.hpp).
+void SourceReplays::judge_behind(const std::function<bool(const DivergencePoint&)>& is_known) {
+  if (substituted_.calls.empty()) return;
+  if (substituted_.bytes > kMostSubstitutedBytes) {
     result_.notes.push_back(
         fmt::format("calls that take values which differ already were not judged: the values of "
                     "the expected side that they would take are more than {} MiB",
-                    kMostGivenBytes >> 20));
+                    kMostSubstitutedBytes >> 20));
     return;
   }
   try {
-    const Replay given = on_given_values();
-    const auto outcome = replays_.run({{"a-given" + what_, measured_.replayed(given)}}).front();
+    const Replay substituted = on_substituted_inputs();
+    const auto outcome = replays_.run({{"a-given" + what_, measured_.replayed(substituted)}}).front();
     const auto our_calls = operators_left_in(outcome.folder, step_.step, step_.step).of_step(step_.step);
-    StepParting parting = partings_of_step(our_calls, step_.expected);
-    from_outside_ = parting.from_outside;
-    if (is_known) std::erase_if(parting.sources, is_known);
-    for (OperatorParting& source : not_known_yet(std::move(parting.sources), result_)) {
+    StepDivergence divergence = divergence_of_step(our_calls, step_.expected);
+    from_outside_ = divergence.from_outside;
+    if (is_known) std::erase_if(divergence.sources, is_known);
+    for (DivergencePoint& source : not_known_yet(std::move(divergence.sources), result_)) {
       take_further(std::move(source), true);
     }
-    capture_and_judge("behind", sources_to_capture(result_, true, looks_), given, step_of(Side::expected));
-    join_sources(our_calls, given, true);
-    result_.calls_apart = parting.calls_apart;
-    result_.gradient_calls_apart = parting.gradient_calls_apart;
+    capture_and_judge("behind", sources_to_capture(result_, true, looks_), substituted, step_of(Side::expected));
+    join_sources(our_calls, substituted, true);
+    result_.calls_apart = divergence.calls_apart;
+    result_.gradient_calls_apart = divergence.gradient_calls_apart;
   } catch (const ReplayFailed& failure) {
     result_.notes.push_back(
         fmt::format("calls that take values which differ already were not all judged: {}", failure.what()));
@@ -174,20 +174,20 @@ void SourceReplays::judge_behind(const std::function<bool(const OperatorParting&
 }
 
 // The measured side's replay of that step, with the values that one of the expected side has kept for it.
-Replay SourceReplays::on_given_values() {
+Replay SourceReplays::on_substituted_inputs() {
   if (values_folder_.empty()) {
     values_folder_ = replays_.run({{"b-values" + what_, expected_.replayed(keeping_values())}}).front().folder;
   }
-  Replay given = step_of(Side::measured);
-  record_operators(step_.step, given);
-  given.given_values = GivenValues{values_folder_ / kValuesFile, step_.step, given_.calls};
-  return given;
+  Replay substituted = step_of(Side::measured);
+  record_operators(step_.step, substituted);
+  substituted.substituted_inputs = SubstitutedInputs{values_folder_ / kValuesFile, step_.step, substituted_.calls};
+  return substituted;
 }
 
 Replay SourceReplays::keeping_values() const {
   Replay keeping = step_of(Side::expected);
   record_operators(step_.step, keeping);
-  keeping.keep_values = KeptValues{step_.step, given_.digests};
+  keeping.keep_values = KeptValues{step_.step, substituted_.digests};
   return keeping;
 }
 

@@ -1,5 +1,5 @@
 // Replays of one step in which its sources are captured and judged: those that take equal values, and those behind
-// them, on the values of the expected side (given_values.hpp).
+// them, on the values of the expected side (substituted_inputs.hpp).
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "matrix/inquiry/comparison.hpp"
-#include "matrix/inquiry/explain/given_values.hpp"
 #include "matrix/inquiry/explain/side_captures.hpp"
-#include "matrix/numerics/calls/operator_parting.hpp"
+#include "matrix/inquiry/explain/substituted_inputs.hpp"
+#include "matrix/numerics/calls/step_divergence.hpp"
 
 namespace reprobench {
 
@@ -44,13 +44,13 @@ class SourceReplays {
   void begin(ReplayedStep step);
   Replay step_of(Side side) const;  // from the state before it to its end
 
-  void take_further(OperatorParting source, bool on_given_values);
+  void take_further(DivergencePoint source, bool on_substituted_inputs);
   void judge_sources();
 
   // `is_known`: no source that has to be judged again.
-  void judge_behind(const std::function<bool(const OperatorParting&)>& is_known = {});
+  void judge_behind(const std::function<bool(const DivergencePoint&)>& is_known = {});
 
-  // By the calls on substituted inputs, if there were any: see StepParting.
+  // By the calls on substituted inputs, if there were any: see StepDivergence.
   const std::optional<std::vector<OperatorRecord>>& from_outside() const { return from_outside_; }
 
   static std::string not_captured(const FurtherSource& source);
@@ -61,11 +61,11 @@ class SourceReplays {
     const std::filesystem::path& folder;
   };
 
-  void join_sources(const std::vector<OperatorRecord>& our_calls, const Replay& measured, bool on_given_values);
+  void join_sources(const std::vector<OperatorRecord>& our_calls, const Replay& measured, bool on_substituted_inputs);
   std::filesystem::path capture_and_judge(const std::string& purpose, const std::vector<DifferenceSource*>& sources,
                                           Replay measured, Replay expected);
   void judge_captured(DifferenceSource& source, std::size_t number, CapturedSide ours, CapturedSide theirs);
-  Replay on_given_values();
+  Replay on_substituted_inputs();
   Replay keeping_values() const;
 
   const ComparedSide& measured_;
@@ -75,7 +75,7 @@ class SourceReplays {
   std::string what_;
   Looks looks_;
   ReplayedStep step_;
-  GivenCalls given_;
+  SubstitutedCalls substituted_;
   std::optional<std::vector<OperatorRecord>> from_outside_;
   std::filesystem::path values_folder_;  // where the expected side's values lie; empty: not kept yet
 };

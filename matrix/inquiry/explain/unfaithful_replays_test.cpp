@@ -3,7 +3,7 @@
 
 #include "ci/catch.hpp"
 #include "matrix/inquiry/explain/explanation_fixture.hpp"
-#include "matrix/inquiry/explain/headline.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/pair_inquiry.hpp"
 
 namespace reprobench {
@@ -21,7 +21,7 @@ TEST_CASE("a side whose replay takes another course is said not to be reproducib
   REQUIRE(comparison.explanation->notes.size() == 1);
   CHECK(has(comparison.explanation->notes.front(), stack + ": the replay did not give the run's bits up to step 4"));
   CHECK(comparison.explanation->lockstep->word == LockstepWord::rounding);
-  CHECK(comparison.explanation->headline->word == ExplainedWord::undecided);
+  CHECK(comparison.explanation->diagnosis->word == ExplainedWord::undecided);
   CHECK(judged_by(comparison, FailOn::defect) == Match::not_comparable);
   CHECK(judged_by(comparison, FailOn::another_computation) == Match::not_comparable);
 }
@@ -37,7 +37,7 @@ TEST_CASE("a defect that a replay does not show, because it depends on the proce
   const auto comparison = compare_cells(measured, replays.side("stack-a", synthetic_request()), explained(8), replays);
   REQUIRE(comparison.explanation);
   CHECK_FALSE(comparison.explanation->call);
-  CHECK(comparison.explanation->headline->word == ExplainedWord::undecided);
+  CHECK(comparison.explanation->diagnosis->word == ExplainedWord::undecided);
   CHECK(judged_by(comparison, FailOn::defect) == Match::not_comparable);
 }
 
@@ -101,18 +101,18 @@ TEST_CASE("a call captured with other values than are on record is not judged by
   const std::string purpose = GENERATE("a-tensors", "b-tensors");
   const std::string tensor = GENERATE("input.0", "input.2", "output.0");
   replays.stacks["stack-b"] = {{"forward fc2 aten::addmm", 4, 4, 7}};
-  CHECK(compare_stacks(replays, explained(8)).explanation->headline->word == ExplainedWord::rounding);
+  CHECK(compare_stacks(replays, explained(8)).explanation->diagnosis->word == ExplainedWord::rounding);
   replays.spoil = other_values_captured(purpose, "operator.safetensors", tensor);
   const auto comparison = compare_stacks(replays, explained(8));
   const Explanation& found = *comparison.explanation;
   CHECK_FALSE(found.element);
   CHECK_FALSE(found.budget);
-  CHECK(found.headline->word == ExplainedWord::undecided);
+  CHECK(found.diagnosis->word == ExplainedWord::undecided);
   CHECK(has(found.no_budget,
             fmt::format("stack-{}: {} of aten::addmm was captured with other values than are on record: this side is "
                         "not reproducible",
                         purpose == "a-tensors" ? "b" : "a", tensor)));
-  CHECK(has(found.headline->sentence, found.no_budget));
+  CHECK(has(found.diagnosis->sentence, found.no_budget));
 }
 
 TEST_CASE("a source captured otherwise is a defect all the same where the steps say so", "[explanation]") {
@@ -122,10 +122,10 @@ TEST_CASE("a source captured otherwise is a defect all the same where the steps 
   replays.spoil = other_values_captured("b-tensors", "operator.safetensors", "input.0");
   const auto comparison = compare_stacks(replays, explained(8));
   CHECK(comparison.explanation->is_captured_otherwise);
-  CHECK(comparison.explanation->headline->word == ExplainedWord::defect);
+  CHECK(comparison.explanation->diagnosis->word == ExplainedWord::defect);
 }
 
-TEST_CASE("a stretch, or one call of it, captured with other values than are on record is not judged by them",
+TEST_CASE("a subgraph, or one call of it, captured with other values than are on record is not judged by them",
           "[explanation]") {
   ScriptedReplays replays;
   const std::string purpose = GENERATE("a-tensors", "b-tensors");
@@ -139,7 +139,7 @@ TEST_CASE("a stretch, or one call of it, captured with other values than are on 
   CHECK_FALSE(found.element);
   CHECK_FALSE(found.budget);
   CHECK_FALSE(found.module);
-  CHECK(found.headline->word == ExplainedWord::undecided);
+  CHECK(found.diagnosis->word == ExplainedWord::undecided);
 }
 
 TEST_CASE("a replay without any operator call is not taken for one of equal operators", "[explanation]") {

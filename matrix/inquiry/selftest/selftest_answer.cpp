@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/inquiry/explain/headline.hpp"
+#include "matrix/inquiry/explain/source_diagnosis.hpp"
 #include "matrix/inquiry/explain/source_judgement.hpp"
 
 namespace reprobench {
@@ -27,9 +27,9 @@ bool is_one_of(const std::string& name, std::string_view names) {
 }  // namespace
 
 SelftestAnswer answer_to(const SelftestFault& fault, const Explanation& explanation) {
-  if (!explanation.headline) return {"no operator", false};
+  if (!explanation.diagnosis) return {"no operator", false};
   const std::string blamed = blamed_operator(explanation);
-  const ExplainedWord word = explanation.headline->word;
+  const ExplainedWord word = explanation.diagnosis->word;
   return {fmt::format("{} at {}", to_string(word), blamed.empty() ? "no operator" : blamed),
           is_word_asked_for(word, fault.answer) && !blamed.empty() && is_one_of(blamed, fault.operators)};
 }

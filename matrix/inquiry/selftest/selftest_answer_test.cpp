@@ -14,7 +14,7 @@ Explanation at_operator(const std::string& name, ExplainedWord word) {
   Explanation explanation;
   explanation.call.emplace();
   explanation.call->measured.name = name;
-  explanation.headline = Headline{word, ""};
+  explanation.diagnosis = Diagnosis{word, ""};
   return explanation;
 }
 
@@ -42,14 +42,14 @@ TEST_CASE("an answer that blames no operator is wrong", "[selftest]") {
   CHECK(answer_to(kAnywhere, Explanation{}).text == "no operator");
   CHECK_FALSE(answer_to(kAnywhere, Explanation{}).is_right);
   Explanation nowhere;
-  nowhere.headline = Headline{ExplainedWord::rounding, ""};
+  nowhere.diagnosis = Diagnosis{ExplainedWord::rounding, ""};
   CHECK(answer_to(kAnywhere, nowhere).text == "rounding at no operator");
   CHECK_FALSE(answer_to(kAnywhere, nowhere).is_right);
 }
 
-TEST_CASE("of a stretch the call that ends it answers, and of several sources the worst", "[selftest]") {
+TEST_CASE("of a subgraph the call that ends it answers, and of several sources the worst", "[selftest]") {
   Explanation explanation;
-  explanation.headline = Headline{ExplainedWord::rounding, ""};
+  explanation.diagnosis = Diagnosis{ExplainedWord::rounding, ""};
   OperatorRegion& region = explanation.region.emplace();
   OperatorRecord call;
   for (const char* name : {"aten::softmax", "aten::mm"}) {
@@ -61,8 +61,8 @@ TEST_CASE("of a stretch the call that ends it answers, and of several sources th
   FurtherSource& behind = explanation.further_sources.emplace_back();
   behind.call.emplace();
   behind.call->measured.name = "aten::mul_";
-  behind.headline = Headline{ExplainedWord::defect, ""};
-  explanation.headline = behind.headline;
+  behind.diagnosis = Diagnosis{ExplainedWord::defect, ""};
+  explanation.diagnosis = behind.diagnosis;
   CHECK(answer_to(kIsWrong, explanation).text == "defect at aten::mul_");
   CHECK_FALSE(answer_to(kIsWrong, explanation).is_right);
 }

@@ -33,7 +33,7 @@ struct SelftestFault {
   std::string_view judged;  // by B2: "defect", "rounding"; "any": shown only, near what B2 can see; empty: not asked
   bool needs_transformer;   // sits in an operator that only gpt2 has
   // What `compare --explain` has to answer: "rounding", or "wrong" for a defect or another computation; empty: it is
-  // not asked. And the operators of which it has to blame one, or the stretch that ends in one; none: any.
+  // not asked. And the operators of which it has to blame one, or the subgraph that ends in one; none: any.
   std::string_view answer = {};
   std::string_view operators = {};
   std::string_view module = {};  // how the names of those end of which one is drawn to be made by other calls

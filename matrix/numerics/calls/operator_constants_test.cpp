@@ -1,6 +1,6 @@
 // Calls that ask for something else while they take equal values and give equal ones.
 #include "ci/catch.hpp"
-#include "matrix/numerics/calls/operator_parting.hpp"
+#include "matrix/numerics/calls/step_divergence.hpp"
 #include "matrix/numerics/calls/written_step.hpp"
 
 namespace reprobench {
@@ -12,7 +12,7 @@ using CallNames = std::vector<std::string>;
 // "aten::mm 3" by name and index.
 CallNames calls_asked(const AskedStep& measured, const AskedStep& expected) {
   CallNames names;
-  for (const OperatorParting& source : partings_of_step(measured.calls, expected.calls).sources) {
+  for (const DivergencePoint& source : divergence_of_step(measured.calls, expected.calls).sources) {
     REQUIRE(source.call);
     names.push_back(source.call->measured.name + " " + std::to_string(source.call->measured.index));
   }
@@ -29,24 +29,24 @@ AskedStep first_update(const std::string& momentum, const std::string& mark = ""
       .call("aten::add_", {"w", "v" + mark}, {"u" + mark}, "-0.1");
 }
 
-TEST_CASE("another momentum is a source although the first step gives equal values", "[parting]") {
-  const auto parting = partings_of_step(first_update("0.5").calls, first_update("0.9").calls);
-  REQUIRE(parting.sources.size() == 1);
-  CHECK(parting.sources[0].call->constants_differ);
-  CHECK(parting.sources[0].call->measured.constants == "0.5");
-  CHECK(parting.sources[0].inputs_agree);
-  CHECK(parting.calls_apart == 0);  // nothing behind it is held for known
-  CHECK_FALSE(partings_of_step(first_update("0.9").calls, first_update("0.9").calls).parts());
+TEST_CASE("another momentum is a source although the first step gives equal values", "[divergence]") {
+  const auto divergence = divergence_of_step(first_update("0.5").calls, first_update("0.9").calls);
+  REQUIRE(divergence.sources.size() == 1);
+  CHECK(divergence.sources[0].call->constants_differ);
+  CHECK(divergence.sources[0].call->measured.constants == "0.5");
+  CHECK(divergence.sources[0].inputs_agree);
+  CHECK(divergence.calls_apart == 0);  // nothing behind it is held for known
+  CHECK_FALSE(divergence_of_step(first_update("0.9").calls, first_update("0.9").calls).diverges());
   CHECK(calls_asked(first_update("0.5", "'"), first_update("0.9")) == CallNames{"aten::mm 0", "aten::mul_ 1"});
 }
 
-TEST_CASE("what a later release appends, and a call that makes no value, ask for nothing else", "[parting]") {
+TEST_CASE("what a later release appends, and a call that makes no value, ask for nothing else", "[divergence]") {
   CHECK(calls_asked(first_update("0.9"), first_update("0.9, none")).empty());
   const auto viewed = [](const std::string& shape) { return AskedStep().view("aten::view", -1, shape); };
   CHECK(calls_asked(viewed("[2, 3]"), viewed("[3, 2]")).empty());
 }
 
-TEST_CASE("other constants inside a call that asks the same and gets the same are its library's", "[parting]") {
+TEST_CASE("other constants inside a call that asks the same and gets the same are its library's", "[divergence]") {
   const auto step = [](const std::string& inner, const std::string& made, const std::string& caller) {
     return AskedStep().caller(caller, {"x"}, {made}, [&](AskedStep& of) { of.call("aten::_f", {"x"}, {"y"}, inner); });
   };
@@ -72,7 +72,7 @@ AskedStep clipped(const std::string& mark, const std::string& factor) {
   return of.call("aten::mul", {"zeros"}, {"zeros"}, factor);
 }
 
-TEST_CASE("the norm of all gradients gives the factor of those that are equal, too", "[parting]") {
+TEST_CASE("the norm of all gradients gives the factor of those that are equal, too", "[divergence]") {
   CHECK(calls_asked(clipped("'", "0.49999"), clipped("", "0.5")) == CallNames{"aten::mm 0"});
   CHECK(calls_asked(clipped("", "0.49999"), clipped("", "0.5")) == CallNames{"aten::mul 2", "aten::mul 3"});
   const auto not_zero = [](const std::string& mark, const std::string& factor) {
@@ -85,7 +85,7 @@ TEST_CASE("the norm of all gradients gives the factor of those that are equal, t
 }
 
 TEST_CASE("a momentum beside gradients that differ, and one behind a norm read off them, is no factor that clips",
-          "[parting]") {
+          "[divergence]") {
   const auto step = [](const std::string& mark, const std::string& momentum) {
     return AskedStep()
         .call("aten::mm", {"x", "w"}, {"g" + mark})
@@ -99,7 +99,7 @@ TEST_CASE("a momentum beside gradients that differ, and one behind a norm read o
   CHECK(calls_asked(step("'", "0.5"), step("", "0.9")) == CallNames{"aten::mm 0", "aten::mul_ 3"});
 }
 
-TEST_CASE("a value that differs and that no call of the step made is told behind a source, too", "[parting]") {
+TEST_CASE("a value that differs and that no call of the step made is told behind a source, too", "[divergence]") {
   const auto step = [](const std::string& mark, const std::string& weight) {
     return AskedStep()
         .call("aten::mm", {"x", "w1"}, {"h" + mark})
@@ -108,7 +108,7 @@ TEST_CASE("a value that differs and that no call of the step made is told behind
   };
   const auto readers = [&](const std::string& mark, const std::string& weight) {
     CallNames names;
-    for (const OperatorRecord& call : partings_of_step(step(mark, weight).calls, step("", "w2").calls).from_outside) {
+    for (const OperatorRecord& call : divergence_of_step(step(mark, weight).calls, step("", "w2").calls).from_outside) {
       names.push_back(call.name + " " + std::to_string(call.index));
     }
     return names;
@@ -125,7 +125,7 @@ TEST_CASE("a value that differs and that no call of the step made is told behind
         .call("aten::as_strided_", {"memory" + mark}, {"memory" + mark})
         .from(0, 1);
   };
-  CHECK(partings_of_step(bare("'").calls, bare("").calls).from_outside.empty());
+  CHECK(divergence_of_step(bare("'").calls, bare("").calls).from_outside.empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The operator at which two replays of one step part: equal inputs, different outputs.
+// The operator at which two replays of one step diverge: equal inputs, different outputs.
 #pragma once
 
 #include <optional>

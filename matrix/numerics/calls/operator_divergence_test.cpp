@@ -1,7 +1,7 @@
 #include "matrix/numerics/calls/operator_divergence.hpp"
 
 #include "ci/catch.hpp"
-#include "matrix/numerics/calls/operator_parting.hpp"
+#include "matrix/numerics/calls/step_divergence.hpp"
 
 namespace reprobench {
 namespace {
@@ -42,11 +42,11 @@ TEST_CASE("the operator whose inputs agree and whose output differs is found, no
                           operator_call(0, "aten::linear", {"a", "b"}, "c"), operator_call(2, "aten::relu", {"c"}, "d"),
                           operator_call(3, "aten::mm", {"d", "e"}, "f")};
   Calls measured = expected;
-  CHECK_FALSE(where_values_part(measured, expected).call);
+  CHECK_FALSE(first_divergence(measured, expected).call);
   measured[2].outputs[0].digest = "x";
   measured[3].inputs[0].digest = "x";
   measured[3].outputs[0].digest = "y";
-  const auto found = where_values_part(measured, expected).call;
+  const auto found = first_divergence(measured, expected).call;
   REQUIRE(found);
   CHECK(found->measured.index == 2);
   CHECK(found->calls_compared == 2);
@@ -58,7 +58,7 @@ TEST_CASE("of nested operators the innermost is named", "[verdict]") {
   expected[0].depth = 1;
   Calls measured = expected;
   measured[0].outputs[0].digest = measured[1].outputs[0].digest = "x";
-  CHECK(where_values_part(measured, expected).call->measured.name == "aten::mm");
+  CHECK(first_divergence(measured, expected).call->measured.name == "aten::mm");
   CHECK(diverging_operator_names(measured, expected) == std::vector<std::string>{"aten::mm"});
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("of two releases with other inner calls the outer ones are still held 
     expected[expected.size() - 2].depth = measured[measured.size() - 2].depth = 1;
   }
   measured.back().outputs[0].digest = "x";
-  const auto found = where_values_part(measured, expected).call;
+  const auto found = first_divergence(measured, expected).call;
   REQUIRE(found);
   CHECK(found->measured.index == 2 * 5'999);
 }
@@ -145,9 +145,9 @@ TEST_CASE("memory that nobody has written is neither an input nor an output", "[
   const Calls expected = {operator_call(0, "aten::empty", {}, ""), operator_call(1, "aten::mm", {"", "b"}, "c")};
   Calls measured = expected;
   measured[1].inputs.erase(measured[1].inputs.begin());
-  CHECK_FALSE(where_values_part(measured, expected).call);
+  CHECK_FALSE(first_divergence(measured, expected).call);
   measured[1].outputs[0].digest = "x";
-  CHECK(where_values_part(measured, expected).call->measured.name == "aten::mm");
+  CHECK(first_divergence(measured, expected).call->measured.name == "aten::mm");
 }
 
 TEST_CASE("releases that take different operators are compared where they take the same", "[verdict]") {
@@ -155,7 +155,7 @@ TEST_CASE("releases that take different operators are compared where they take t
                           operator_call(2, "aten::gelu", {"b"}, "c"), operator_call(3, "aten::sum", {"c"}, "d")};
   const Calls measured = {operator_call(0, "aten::mm", {"a"}, "b"), operator_call(1, "aten::gelu", {"b"}, "x"),
                           operator_call(2, "aten::detach", {"x"}, "x"), operator_call(3, "aten::sum", {"x"}, "y")};
-  const auto found = where_values_part(measured, expected).call;
+  const auto found = first_divergence(measured, expected).call;
   REQUIRE(found);
   CHECK(found->measured.name == "aten::gelu");
   CHECK(found->expected.index == 2);
@@ -165,7 +165,7 @@ TEST_CASE("releases that take different operators are compared where they take t
 TEST_CASE("another constant is told from another implementation", "[verdict]") {
   const Calls expected = {operator_call(0, "aten::native_layer_norm", {"a"}, "b", "1e-05")};
   const Calls measured = {operator_call(0, "aten::native_layer_norm", {"a"}, "c", "1.1e-05")};
-  CHECK(where_values_part(measured, expected).call->constants_differ);
+  CHECK(first_divergence(measured, expected).call->constants_differ);
 }
 
 }  // namespace

@@ -131,25 +131,25 @@ std::size_t OperatorFlow::first_callee(std::size_t call) const {
   return first;
 }
 
-OperatorStretch OperatorSlice::behind(std::size_t reader, std::size_t input) {
+OperatorSubgraph OperatorSlice::behind(std::size_t reader, std::size_t input) {
   const OperatorRecord& call = own_.calls[reader];
   follow(reader, call.inputs[input]);
   return {calls_met(), call.inputs[input], call, true, input};
 }
 
-OperatorStretch OperatorSlice::widened(std::size_t reader, std::size_t input) {
+OperatorSubgraph OperatorSlice::widened(std::size_t reader, std::size_t input) {
   const OperatorRecord& call = own_.calls[reader];
   const Origin origin = origin_of(own_, reader, call.inputs[input]);
   if (origin.maker != kNoCall) take(origin.maker);
   return {calls_met(), call.inputs[input], call, true, input};
 }
 
-OperatorStretch OperatorSlice::made_by(std::size_t call, std::size_t output) {
+OperatorSubgraph OperatorSlice::made_by(std::size_t call, std::size_t output) {
   take(call);
   return {calls_met(), own_.calls[call].outputs[output], own_.calls[call], false, output};
 }
 
-// Both sides have it before the stretch ends, or of two calls that correspond.
+// Both sides have it before the subgraph ends, or of two calls that correspond.
 bool OperatorSlice::is_shared(std::size_t maker, const OperatorTensor& tensor) const {
   const std::size_t partner = maker == kNoCall ? kNoCall : own_.partner[maker];
   return other_.has_value(tensor, end_) || (partner != kNoCall && other_.gave(partner, tensor));

@@ -1,4 +1,4 @@
-// The calls of one step as a graph of what flows from one to the next, and the stretch of calls behind a value.
+// The calls of one step as a graph of what flows from one to the next, and the subgraph of calls behind a value.
 //
 // A tensor is known by its digest, and by the call that made it: values are followed through views, which have no
 // digest of their own.
@@ -75,29 +75,29 @@ class OperatorFlow {
       handed_on_;  // what calls gave that they did not make
 };
 
-// The stretch behind one value, followed back to what both sides have, and to calls whose results are known to differ.
+// The subgraph behind one value, followed back to what both sides have, and to calls whose results are known to differ.
 // With `end` it ends at that call of the other side: what that side has only behind it flows into nothing before it. A
-// replay on substituted inputs (contract/replay.hpp) hands on there what this side's stretch has made.
+// replay on substituted inputs (contract/replay.hpp) hands on there what this side's subgraph has made.
 class OperatorSlice {
  public:
   OperatorSlice(const OperatorFlow& own, const OperatorFlow& other, std::size_t end = kNoCall)
       : own_(own), other_(other), end_(end) {}
 
   // Of what `reader` takes.
-  OperatorStretch behind(std::size_t reader, std::size_t input);
+  OperatorSubgraph behind(std::size_t reader, std::size_t input);
 
-  // The same where this value does not flow into the other side's stretch: with the call that made it, if any did.
-  OperatorStretch widened(std::size_t reader, std::size_t input);
+  // The same where this value does not flow into the other side's subgraph: with the call that made it, if any did.
+  OperatorSubgraph widened(std::size_t reader, std::size_t input);
 
   // Of what `call` made, with itself.
-  OperatorStretch made_by(std::size_t call, std::size_t output);
+  OperatorSubgraph made_by(std::size_t call, std::size_t output);
 
   const std::set<std::size_t>& met() const { return met_; }
   bool constants_differ() const { return constants_differ_; }  // of a view
   bool meets_apart() const { return meets_apart_; }            // a call whose results are known to differ
   bool leaves_step() const { return leaves_step_; }            // a value that differs and that no call of the step made
 
-  // This value of the other side is one that flows into the stretch: as itself, or shown otherwise.
+  // This value of the other side is one that flows into the subgraph: as itself, or shown otherwise.
   bool takes(std::size_t reader, const OperatorTensor& of_other) const;
 
  private:

@@ -202,14 +202,14 @@ struct Chain {
     own.note_values();
     other.note_values();
     OperatorSlice slice(own, other);
-    const OperatorStretch stretch = slice.behind(reader, 0);
-    CHECK(stretch.is_taken);
-    CHECK(stretch.place == 0);
-    CHECK(stretch.at.name == calls[reader].name);
+    const OperatorSubgraph subgraph = slice.behind(reader, 0);
+    CHECK(subgraph.is_taken);
+    CHECK(subgraph.place == 0);
+    CHECK(subgraph.at.name == calls[reader].name);
     leaves = slice.leaves_step();
     constants_differ = slice.constants_differ();
     std::string names;
-    for (const OperatorRecord& call : stretch.calls) names += call.name + "; ";
+    for (const OperatorRecord& call : subgraph.calls) names += call.name + "; ";
     return names;
   }
 
@@ -219,7 +219,7 @@ struct Chain {
   bool constants_differ = false;
 };
 
-TEST_CASE("a stretch reaches back to what both sides have", "[flow]") {
+TEST_CASE("a subgraph reaches back to what both sides have", "[flow]") {
   Chain chain;
   CHECK(chain.behind(2) == "makes p; makes q; ");
   CHECK_FALSE(chain.leaves);
@@ -236,7 +236,7 @@ TEST_CASE("a stretch reaches back to what both sides have", "[flow]") {
   CHECK_FALSE(chain.leaves);
 }
 
-TEST_CASE("a view is followed through where its partner shows the same, and is part of the stretch where not",
+TEST_CASE("a view is followed through where its partner shows the same, and is part of the subgraph where not",
           "[flow]") {
   Chain chain;
   chain.calls[1].outputs[0].digest = "";
@@ -251,7 +251,7 @@ TEST_CASE("a view is followed through where its partner shows the same, and is p
   CHECK_FALSE(chain.constants_differ);  // without a partner it is a call like any other
 }
 
-TEST_CASE("what a call made stands in its stretch with the call itself", "[flow]") {
+TEST_CASE("what a call made stands in its subgraph with the call itself", "[flow]") {
   Chain chain;
   chain.calls[2].outputs.push_back(value("s"));
   OperatorFlow own(chain.calls);
@@ -259,12 +259,12 @@ TEST_CASE("what a call made stands in its stretch with the call itself", "[flow]
   own.note_values();
   other.note_values();
   OperatorSlice slice(own, other);
-  const OperatorStretch stretch = slice.made_by(2, 1);
-  CHECK(stretch.calls.size() == 3);
-  CHECK(stretch.outflow.digest == "s");
-  CHECK(stretch.at.name == "makes r");
-  CHECK_FALSE(stretch.is_taken);
-  CHECK(stretch.place == 1);
+  const OperatorSubgraph subgraph = slice.made_by(2, 1);
+  CHECK(subgraph.calls.size() == 3);
+  CHECK(subgraph.outflow.digest == "s");
+  CHECK(subgraph.at.name == "makes r");
+  CHECK_FALSE(subgraph.is_taken);
+  CHECK(subgraph.place == 1);
   CHECK(slice.met() == std::set<std::size_t>{0, 1, 2});
   CHECK_FALSE(slice.meets_apart());
   own.note_apart(1);

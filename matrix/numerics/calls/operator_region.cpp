@@ -9,14 +9,14 @@ namespace reprobench {
 namespace {
 
 // At the end of a step a side may have neither a call nor a value there.
-bool is_on_record(const OperatorStretch& stretch) {
-  return !stretch.not_on_record && (!stretch.calls.empty() || !stretch.outflow.dtype.empty());
+bool is_on_record(const OperatorSubgraph& subgraph) {
+  return !subgraph.not_on_record && (!subgraph.calls.empty() || !subgraph.outflow.dtype.empty());
 }
 
 // Of the value alone where the calls of one side are not on record: nobody knows what types those made on the way.
-std::set<std::string> dtypes_of(const OperatorStretch& stretch, bool of_calls) {
-  std::set<std::string> dtypes{stretch.outflow.dtype};
-  for (const OperatorRecord& call : stretch.calls) {
+std::set<std::string> dtypes_of(const OperatorSubgraph& subgraph, bool of_calls) {
+  std::set<std::string> dtypes{subgraph.outflow.dtype};
+  for (const OperatorRecord& call : subgraph.calls) {
     if (!of_calls) break;
     for (const OperatorTensor& output : call.outputs) dtypes.insert(output.dtype);
   }
@@ -26,13 +26,13 @@ std::set<std::string> dtypes_of(const OperatorStretch& stretch, bool of_calls) {
 
 }  // namespace
 
-std::string names_of(const OperatorStretch& stretch, std::size_t most) {
-  if (stretch.calls.empty()) return stretch.not_on_record ? "no call on record" : "nothing";
+std::string names_of(const OperatorSubgraph& subgraph, std::size_t most) {
+  if (subgraph.calls.empty()) return subgraph.not_on_record ? "no call on record" : "nothing";
   std::string names;
-  for (std::size_t i = 0; i < std::min(most, stretch.calls.size()); ++i) {
-    names += (i > 0 ? ", " : "") + stretch.calls[i].name;
+  for (std::size_t i = 0; i < std::min(most, subgraph.calls.size()); ++i) {
+    names += (i > 0 ? ", " : "") + subgraph.calls[i].name;
   }
-  if (stretch.calls.size() > most) names += fmt::format(" and {} more", stretch.calls.size() - most);
+  if (subgraph.calls.size() > most) names += fmt::format(" and {} more", subgraph.calls.size() - most);
   return names;
 }
 
@@ -46,9 +46,9 @@ std::string difference_in_kind(const OperatorRegion& region) {
       if (other.count(dtype) == 0) sentences.push_back(fmt::format("{} on the {} side only", dtype, side));
     }
   };
-  const auto kept = [&](const OperatorStretch& stretch, const char* side) {
-    if (stretch.kept.empty()) return;
-    sentences.push_back(fmt::format("the {} side leaves {} as it is", side, fmt::join(stretch.kept, ", ")));
+  const auto kept = [&](const OperatorSubgraph& subgraph, const char* side) {
+    if (subgraph.kept.empty()) return;
+    sentences.push_back(fmt::format("the {} side leaves {} as it is", side, fmt::join(subgraph.kept, ", ")));
   };
   if (on_record || (!ours.empty() && !theirs.empty())) {
     only_in(ours, theirs, "measured");

@@ -1,6 +1,6 @@
-// Where two replays of one step part and no pair of calls does it: the sides take different operators, and a stretch of
-// calls on each side makes other values of equal ones. Each is the outermost one without a partner; what it calls goes
-// without saying.
+// Where two replays of one step diverge and no pair of calls does it: the sides take different operators, and a
+// subgraph of calls on each side makes other values of equal ones. Each is the outermost one without a partner; what it
+// calls goes without saying.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace reprobench {
 
-// What one side took for the stretch, and what it made of it.
-struct OperatorStretch {
+// What one side took for the subgraph, and what it made of it.
+struct OperatorSubgraph {
   std::vector<OperatorRecord> calls;  // in the order they end; may be none: the value passes this side as it is, unless
                                       // `not_on_record`
   OperatorTensor outflow;             // the value that differs
@@ -23,29 +23,29 @@ struct OperatorStretch {
 };
 
 template <>
-struct Description<OperatorStretch> {
-  static constexpr About about = About::part("operator_stretch");
-  static void fields(auto& field, OperatorStretch& stretch) {
-    field("calls", stretch.calls,
+struct Description<OperatorSubgraph> {
+  static constexpr About about = About::part("operator_subgraph");
+  static void fields(auto& field, OperatorSubgraph& subgraph) {
+    field("calls", subgraph.calls,
           "In the order they end; none: the value passes this side as it is, unless it is `not_on_record`.");
-    field("outflow", stretch.outflow, "The value that differs.");
-    field.optional("not_on_record", stretch.not_on_record,
+    field("outflow", subgraph.outflow, "The value that differs.");
+    field.optional("not_on_record", subgraph.not_on_record,
                    "True: no call on record made the value on this side, nor was it there before.");
-    field.optional("kept", stretch.kept,
+    field.optional("kept", subgraph.kept,
                    rule::not_empty_list.says("State that this side leaves as it is and the other one's calls change."));
   }
 };
 
 struct OperatorRegion {
-  OperatorStretch measured;
-  OperatorStretch expected;
+  OperatorSubgraph measured;
+  OperatorSubgraph expected;
   bool constants_differ = false;  // of calls that only show a tensor otherwise, `transpose`
 };
 
 template <>
 struct Description<OperatorRegion> {
   static constexpr About about = About::part(
-      "operator_region", "The smallest stretch of calls of each side that makes other values of equal ones.");
+      "operator_region", "The smallest subgraph of calls of each side that makes other values of equal ones.");
   static void fields(auto& field, OperatorRegion& region) {
     field("measured", region.measured);
     field("expected", region.expected);
@@ -53,9 +53,9 @@ struct Description<OperatorRegion> {
   }
 };
 
-// "aten::exp, aten::div"; "nothing" of a stretch that passes the value as it is, "no call on record" of one whose value
-// something else made. At most `most` names.
-std::string names_of(const OperatorStretch& stretch, std::size_t most = 8);
+// "aten::exp, aten::div"; "nothing" of a subgraph that passes the value as it is, "no call on record" of one whose
+// value something else made. At most `most` names.
+std::string names_of(const OperatorSubgraph& subgraph, std::size_t most = 8);
 
 // What differs between the two subgraphs beside the names of operators: "bfloat16 on one side only". Empty: nothing.
 std::string difference_in_kind(const OperatorRegion& region);

@@ -2,7 +2,7 @@
 #include <random>
 
 #include "ci/catch.hpp"
-#include "matrix/numerics/calls/operator_parting.hpp"
+#include "matrix/numerics/calls/step_divergence.hpp"
 #include "matrix/numerics/calls/written_step.hpp"
 
 namespace reprobench {
@@ -12,24 +12,24 @@ using Calls = std::vector<OperatorRecord>;
 using Names = std::vector<std::string>;
 using Step = WrittenStep;
 
-Names calls_of(const OperatorStretch& stretch) {
+Names calls_of(const OperatorSubgraph& subgraph) {
   Names names;
-  for (const OperatorRecord& call : stretch.calls) names.push_back(call.name);
+  for (const OperatorRecord& call : subgraph.calls) names.push_back(call.name);
   return names;
 }
 
 OperatorRegion region_between(const Step& measured, const Step& expected) {
-  const auto parting = where_values_part(measured.calls, expected.calls);
-  CHECK_FALSE(parting.call);
-  REQUIRE(parting.region);
-  return *parting.region;
+  const auto point = first_divergence(measured.calls, expected.calls);
+  CHECK_FALSE(point.call);
+  REQUIRE(point.region);
+  return *point.region;
 }
 
-TEST_CASE("equal traces part nowhere", "[region]") {
+TEST_CASE("equal traces diverge nowhere", "[region]") {
   const Step step = Step().call("aten::mm", {"x", "w"}, {"a"}).call("aten::relu", {"a"}, {"b"});
-  const auto parting = where_values_part(step.calls, step.calls);
-  CHECK_FALSE(parting.call);
-  CHECK_FALSE(parting.region);
+  const auto point = first_divergence(step.calls, step.calls);
+  CHECK_FALSE(point.call);
+  CHECK_FALSE(point.region);
 }
 
 TEST_CASE("of backward nodes that one side alone has, the operators are named that they call", "[region]") {
@@ -117,7 +117,7 @@ TEST_CASE("of two inputs that differ, the one that both sides made for themselve
   CHECK(calls_of(region.expected) == Names{"aten::erf", "aten::mul"});
 }
 
-TEST_CASE("another view of one tensor is a stretch by itself", "[region]") {
+TEST_CASE("another view of one tensor is a subgraph by itself", "[region]") {
   const auto step = [](const std::string& dims, const std::string& made) {
     return Step()
         .call("aten::mm", {"x"}, {"a"})
@@ -229,15 +229,15 @@ TEST_CASE("a call that both sides make, and that calls other operators on each, 
                 })
         .call("aten::mm", {y}, {"z" + y});
   };
-  const auto parting = where_values_part(step(true).calls, step(false).calls);
-  REQUIRE(parting.call);
-  CHECK(parting.call->measured.name == "aten::scaled_dot_product_attention");
-  REQUIRE(parting.region);
-  CHECK(calls_of(parting.region->measured) == Names{"aten::_flash_attention"});
-  CHECK(calls_of(parting.region->expected) == Names{"aten::softmax", "aten::bmm"});
+  const auto point = first_divergence(step(true).calls, step(false).calls);
+  REQUIRE(point.call);
+  CHECK(point.call->measured.name == "aten::scaled_dot_product_attention");
+  REQUIRE(point.region);
+  CHECK(calls_of(point.region->measured) == Names{"aten::_flash_attention"});
+  CHECK(calls_of(point.region->expected) == Names{"aten::softmax", "aten::bmm"});
 }
 
-TEST_CASE("backward nodes of another decomposition are a stretch as forward calls are", "[region]") {
+TEST_CASE("backward nodes of another decomposition are a subgraph as forward calls are", "[region]") {
   const auto step = [](bool is_fused) {
     Step of;
     of.call("aten::mm", {"x"}, {"y"}).in("backward", "act").call("MmBackward0", {"y"}, {"g"});
@@ -254,7 +254,7 @@ TEST_CASE("backward nodes of another decomposition are a stretch as forward call
   CHECK(region.measured.calls[0].pass == "backward");
 }
 
-TEST_CASE("independent calls that run in another order part nowhere", "[region]") {
+TEST_CASE("independent calls that run in another order diverge nowhere", "[region]") {
   Calls expected;
   for (int i = 0; i < 40; ++i) {
     const std::string x = std::to_string(i);
@@ -265,18 +265,18 @@ TEST_CASE("independent calls that run in another order part nowhere", "[region]"
   }
   Calls measured = expected;
   std::shuffle(measured.begin(), measured.end(), std::mt19937(7));
-  auto parting = where_values_part(measured, expected);
-  CHECK_FALSE(parting.call);
-  CHECK_FALSE(parting.region);
+  auto point = first_divergence(measured, expected);
+  CHECK_FALSE(point.call);
+  CHECK_FALSE(point.region);
 
   // Nor do they hide the one that differs.
   const auto spoilt = std::find_if(measured.begin(), measured.end(),
                                    [](const OperatorRecord& call) { return call.inputs[0].digest == "x17"; });
   spoilt->outputs[0].digest = "z";
-  parting = where_values_part(measured, expected);
-  REQUIRE(parting.call);
-  CHECK(parting.call->measured.inputs[0].digest == "x17");
-  CHECK(parting.call->expected.inputs[0].digest == "x17");
+  point = first_divergence(measured, expected);
+  REQUIRE(point.call);
+  CHECK(point.call->measured.inputs[0].digest == "x17");
+  CHECK(point.call->expected.inputs[0].digest == "x17");
 }
 
 TEST_CASE("calls of one name that take values the other side has elsewhere are no pair", "[region]") {
@@ -297,27 +297,27 @@ TEST_CASE("calls of one name that take values the other side has elsewhere are n
 TEST_CASE("calls with other constants that make what the other side makes elsewhere are no pair", "[region]") {
   const Step measured = Step().call("aten::mul", {"x"}, {"a"}, "2").call("aten::mul", {"y"}, {"b"}, "0.5");
   const Step expected = Step().call("aten::mul", {"x"}, {"b"}, "0.5").call("aten::mul", {"y"}, {"a"}, "2");
-  CHECK_FALSE(where_values_part(measured.calls, expected.calls).call);
+  CHECK_FALSE(first_divergence(measured.calls, expected.calls).call);
   const Step other = Step().call("aten::mul", {"x"}, {"c"}, "0.5").call("aten::mul", {"y"}, {"a"}, "2");
-  REQUIRE(where_values_part(measured.calls, other.calls).call);
-  CHECK(where_values_part(measured.calls, other.calls).call->constants_differ);
+  REQUIRE(first_divergence(measured.calls, other.calls).call);
+  CHECK(first_divergence(measured.calls, other.calls).call->constants_differ);
 }
 
 TEST_CASE("no operator made it is said only where none stands between equal and different values", "[region]") {
   const Step expected = Step().call("aten::mm", {"x", "w"}, {"y"}).call("aten::relu", {"y"}, {"z"});
   SECTION("the parameter was another one before the step") {
     const Step measured = Step().call("aten::mm", {"x", "w'"}, {"y'"}).call("aten::relu", {"y'"}, {"z'"});
-    const auto parting = where_values_part(measured.calls, expected.calls);
-    CHECK_FALSE(parting.call);
-    CHECK_FALSE(parting.region);
+    const auto point = first_divergence(measured.calls, expected.calls);
+    CHECK_FALSE(point.call);
+    CHECK_FALSE(point.region);
   }
   SECTION("memory changed between two calls") {
     const Step measured = Step().call("aten::mm", {"x", "w"}, {"y"}).call("aten::relu", {"y'"}, {"z'"}).from(0, 0);
-    const auto parting = where_values_part(measured.calls, expected.calls);
-    CHECK_FALSE(parting.call);
-    CHECK_FALSE(parting.region);
+    const auto point = first_divergence(measured.calls, expected.calls);
+    CHECK_FALSE(point.call);
+    CHECK_FALSE(point.region);
   }
-  SECTION("calls without a partner end the step: they are the stretch") {
+  SECTION("calls without a partner end the step: they are the subgraph") {
     const Step measured = Step().call("aten::mm", {"x", "w"}, {"y"}).call("aten::clamp", {"y"}, {"z'"});
     const auto region = region_between(measured, expected);
     CHECK(calls_of(region.measured) == Names{"aten::clamp"});
@@ -328,13 +328,13 @@ TEST_CASE("no operator made it is said only where none stands between equal and 
   SECTION("another decomposition that ends in equal values made no difference") {
     const Step measured =
         Step().call("aten::mm", {"x", "w"}, {"y"}).call("aten::neg", {"y"}, {"n"}).call("aten::min", {"n"}, {"z"});
-    const auto parting = where_values_part(measured.calls, expected.calls);
-    CHECK_FALSE(parting.call);
-    CHECK_FALSE(parting.region);
+    const auto point = first_divergence(measured.calls, expected.calls);
+    CHECK_FALSE(point.call);
+    CHECK_FALSE(point.region);
   }
 }
 
-TEST_CASE("of two stretches the first one is found, and nothing of what inherits it", "[region]") {
+TEST_CASE("of two subgraphs the first one is found, and nothing of what inherits it", "[region]") {
   const auto step = [](bool is_fused) {
     Step of;
     for (int layer = 0; layer < 3; ++layer) {
@@ -360,7 +360,7 @@ TEST_CASE("of two stretches the first one is found, and nothing of what inherits
 }
 
 // A replay on substituted inputs records what its calls make, and those behind them take what the other side made.
-TEST_CASE("what a call hands on behind a stretch does not flow into the stretch", "[region]") {
+TEST_CASE("what a call hands on behind a subgraph does not flow into the subgraph", "[region]") {
   Step fused = Step().call("aten::attention", {"q", "k", "v"}, {"y'"}).call("aten::clone", {"y'"}, {"y'"}).from(0, 0);
   fused.call("aten::mm", {"y", "p"}, {"z"}).from(0, 1).call("aten::relu", {"y"}, {"r"}).from(0, 1);
   Step written_out = Step()
@@ -382,7 +382,7 @@ TEST_CASE("what a call hands on behind a stretch does not flow into the stretch"
 }
 
 // The backward pass keeps what softmax made, and a call that both sides make hands it on.
-TEST_CASE("what is handed on behind a stretch cuts it nowhere", "[region]") {
+TEST_CASE("what is handed on behind a subgraph cuts it nowhere", "[region]") {
   Step fused = Step().call("aten::attention", {"q", "k", "v"}, {"y'"}).call("aten::clone", {"y'"}, {"y'"}).from(0, 0);
   fused.call("aten::to", {"kept"}, {"kept"}).call("aten::neg", {"a"}, {"n"}).from(0, 2);
   Step written_out = Step()
@@ -399,7 +399,7 @@ TEST_CASE("what is handed on behind a stretch cuts it nowhere", "[region]") {
   CHECK(calls_of(region.expected) == Names{"aten::matmul", "aten::softmax", "aten::matmul"});
 }
 
-TEST_CASE("a value of two calls that correspond ends a stretch in whatever order they ran", "[region]") {
+TEST_CASE("a value of two calls that correspond ends a subgraph in whatever order they ran", "[region]") {
   const Step fused = Step()
                          .call("aten::fused", {"q"}, {"r'"})
                          .call("aten::relu", {"r'"}, {"z'"})
@@ -419,15 +419,15 @@ TEST_CASE("a value of two calls that correspond ends a stretch in whatever order
   CHECK(calls_of(region.expected) == Names{"aten::mul"});
 }
 
-TEST_CASE("what two calls that correspond hand on flows into the stretch behind them", "[region]") {
+TEST_CASE("what two calls that correspond hand on flows into the subgraph behind them", "[region]") {
   const auto begin = [](const std::string& made) { return Step().call("aten::mm", {"x" + made, "w"}, {"a" + made}); };
   const Step plain = begin("'").call("aten::relu", {"a"}, {"r"}).from(0, 0);
   const Step scaled = begin("").call("aten::mul", {"a"}, {"m"}).from(0, 0).call("aten::relu", {"m"}, {"s"}).from(0, 1);
   for (const bool swapped : {false, true}) {
-    const auto parting =
-        swapped ? partings_of_step(scaled.calls, plain.calls) : partings_of_step(plain.calls, scaled.calls);
-    REQUIRE(parting.sources.size() == 1);
-    const OperatorRegion& region = *parting.sources[0].region;
+    const auto point =
+        swapped ? divergence_of_step(scaled.calls, plain.calls) : divergence_of_step(plain.calls, scaled.calls);
+    REQUIRE(point.sources.size() == 1);
+    const OperatorRegion& region = *point.sources[0].region;
     CHECK(names_of(swapped ? region.expected : region.measured) == "nothing");
     CHECK(names_of(swapped ? region.measured : region.expected) == "aten::mul");
   }
@@ -450,7 +450,7 @@ TEST_CASE("a value that no call made and that was not there before is not on rec
   CHECK(region_between(step("p\"", true, "float32"), step("p'", false, "")).expected.not_on_record);
 }
 
-TEST_CASE("a value of a call elsewhere that does not flow into the other side's stretch is judged with that call",
+TEST_CASE("a value of a call elsewhere that does not flow into the other side's subgraph is judged with that call",
           "[region]") {
   const auto step = [](bool is_made_again) {
     Step of;

@@ -99,7 +99,7 @@ TEST_CASE("what is wrong with a list is said at its place", "[spec]") {
   CHECK_THAT(calls_error(kListHead + "calls: [{cal: x}]\n"), Contains("did you mean `call`"));
 }
 
-TEST_CASE("the shipped list is read, and has the widths at which a layer norm is known to part", "[spec]") {
+TEST_CASE("the shipped list is read, and has the widths at which a layer norm is known to diverge", "[spec]") {
   const CallList list = load_call_list(REPROBENCH_SOURCE_ROOT "/suites/operators/published.yaml");
   CHECK(list.name == "published");
   CHECK(list.calls.size() == 142);

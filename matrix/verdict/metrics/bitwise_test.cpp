@@ -165,7 +165,7 @@ TEST_CASE("a side without tensors is held to its workload digest and its steps a
   CHECK(part.header.workload_digest == whole.repeats[0].lead().trace->header.workload_digest);
 }
 
-TEST_CASE("another workload digest parts two cells before the first step, each with its own", "[verdict]") {
+TEST_CASE("another workload digest separates two cells before the first step, each with its own", "[verdict]") {
   CellEvidence anchor = evidence("a");
   CellEvidence cell = evidence("b");
   for (CellEvidence* one : {&anchor, &cell}) one->repeats[0].lead().trace->tensors = {initial("11")};

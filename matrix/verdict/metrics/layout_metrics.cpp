@@ -41,7 +41,7 @@ Divergence divergence_of(const TensorsRecord& record, const TensorRecord& ours, 
   return {record.step, ours.name, std::string(to_string(ours.role)), ours.digest, theirs};
 }
 
-// Which rank parts from the others: of two nobody can say, so the second.
+// Which rank diverges from the others: of two nobody can say, so the second.
 std::size_t odd_rank(const std::vector<const TensorRecord*>& of_ranks) {
   const auto holders = [&](const TensorRecord* tensor) {
     return std::count_if(of_ranks.begin(), of_ranks.end(),

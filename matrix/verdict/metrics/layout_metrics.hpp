@@ -7,7 +7,7 @@
 namespace reprobench {
 
 // Steps in which the ranks of a repeat hold different parameters, gradients after the reduction, optimizer state or
-// loss. The rank that parts from the most others is named, with the first step and tensor.
+// loss. The rank that diverges from the most others is named, with the first step and tensor.
 Measurement differing_ranks_of_training(const CellEvidence& cell, const CellEvidence* unused);
 
 // Steps in which some rank's tensor, or replica 0's, is not that of `alone`, the same training on one rank. Named is

@@ -249,7 +249,7 @@ Measurement first_difference(const CellEvidence& cell, const CellEvidence& refer
 Measurement beyond_rounding(const CellEvidence& cell, const CellEvidence* reference) {
   Measurement found = first_difference(cell, *reference);
   if (!found.value || *found.value == 0) return found;
-  const Diagnosis* diagnosis = cell.diagnosis;
+  const CellDiagnosis* diagnosis = cell.diagnosis;
   if (diagnosis == nullptr) {
     Measurement open = no_value(found.statement + "; what the difference is was not asked");
     open.missing_reason = "undiagnosed";

@@ -22,7 +22,7 @@ struct CellEvidence {
   std::string host;    // in a merged run
   std::vector<AttemptRecord> repeats;
   std::vector<int> looks{};                    // planned_looks() of the cell
-  const Diagnosis* diagnosis = nullptr;        // of its difference from the reference; null: nobody asked
+  const CellDiagnosis* diagnosis = nullptr;    // of its difference from the reference; null: nobody asked
   std::set<std::vector<std::string>> links{};  // link_kinds() of the repeats that had several GPUs, each once
 };
 

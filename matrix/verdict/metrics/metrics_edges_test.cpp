@@ -54,7 +54,7 @@ TEST_CASE("equal bits need no diagnosis, and other bits pass as rounding alone",
   CHECK(said().missing == "repeat 0 differs from other in 1 of 20 steps; what the difference is was not asked");
   CHECK(said().missing_reason == "undiagnosed");
   const auto diagnosed = [&](ExplainedWord word) {
-    const Diagnosis diagnosis{"cell", "other", word, "aten::mm made it"};
+    const CellDiagnosis diagnosis{"cell", "other", word, "aten::mm made it"};
     cell.diagnosis = &diagnosis;
     return said();
   };

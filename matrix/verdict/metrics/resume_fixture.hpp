@@ -67,14 +67,14 @@ inline CellEvidence stopped_and_resumed() {
   RankRecord resumed = process_of(trace_of_steps(kStopsAfter + 1, kStepsOfWhole), "n.resumed");
   resumed.trace->header.resumed = ResumedFrom{kStopsAfter, "checkpoint-2", "checksum",
                                               "n.stopped", "chain of 2",   to_hex(root_of_tensors(state_after(2)))};
-  attempt.legs = {{Leg::stopped, {stopped}}, {Leg::resumed, {resumed}}};
+  attempt.segments = {{AttemptSegment::stopped, {stopped}}, {AttemptSegment::resumed, {resumed}}};
   return {"cell", "cpu", "", {attempt}};
 }
 
 inline AttemptRecord& attempt_of(CellEvidence& cell) { return cell.repeats.front(); }
 inline Trace& whole_trace(CellEvidence& cell) { return *attempt_of(cell).ranks[0].trace; }
-inline Trace& stopped_trace(CellEvidence& cell) { return *attempt_of(cell).legs[0].ranks[0].trace; }
-inline Trace& resumed_trace(CellEvidence& cell) { return *attempt_of(cell).legs[1].ranks[0].trace; }
+inline Trace& stopped_trace(CellEvidence& cell) { return *attempt_of(cell).segments[0].ranks[0].trace; }
+inline Trace& resumed_trace(CellEvidence& cell) { return *attempt_of(cell).segments[1].ranks[0].trace; }
 
 inline std::string hex_chain(const std::string& of) { return to_hex(DigestBuilder().append(of).finish()); }
 
@@ -92,13 +92,13 @@ inline std::string state_of_ranks(const std::vector<RankRecord>& stopped) {
 // As a worker says it whose ranks were stopped like that.
 inline void prove(AttemptRecord& attempt) {
   std::vector<Digest> chains;
-  std::vector<RankRecord>& stopped = attempt.legs[0].ranks;
+  std::vector<RankRecord>& stopped = attempt.segments[0].ranks;
   for (std::size_t rank = 0; rank < stopped.size(); ++rank) {
     stopped[rank].trace->steps.back().chain = hex_chain("rank " + std::to_string(rank));
     chains.push_back(*digest_from_hex(stopped[rank].trace->steps.back().chain));
     if (rank > 0) stopped[rank].result->checkpoints = CheckpointsOfRun{};
   }
-  for (RankRecord& rank : attempt.legs[1].ranks) {
+  for (RankRecord& rank : attempt.segments[1].ranks) {
     rank.trace->header.resumed->chain = to_hex(chain_of_ranks(chains));
     rank.trace->header.resumed->state = state_of_ranks(stopped);
   }
@@ -106,7 +106,7 @@ inline void prove(AttemptRecord& attempt) {
 
 inline void have_two_ranks(AttemptRecord& attempt) {
   attempt.ranks.push_back(attempt.ranks[0]);
-  for (LegRecord& leg : attempt.legs) leg.ranks.push_back(leg.ranks[0]);
+  for (SegmentRecord& segment : attempt.segments) segment.ranks.push_back(segment.ranks[0]);
   prove(attempt);
 }
 

@@ -7,7 +7,7 @@
 
 #include "kernels/digest/digest.hpp"
 #include "matrix/verdict/metrics/rank_tensors.hpp"
-#include "matrix/verdict/metrics/resumed_stretches.hpp"
+#include "matrix/verdict/metrics/resumed_segments.hpp"
 
 namespace reprobench {
 namespace {
@@ -15,11 +15,12 @@ namespace {
 constexpr const char* kAgainstWhole = "the process that was never stopped";
 
 // "the resumed process", of several ranks "rank 1 of the resumed process".
-std::string named(const char* leg, const Ranks& ranks, std::size_t rank) {
-  return ranks.size() == 1 ? fmt::format("the {} process", leg) : fmt::format("rank {} of the {} process", rank, leg);
+std::string named(const char* segment, const Ranks& ranks, std::size_t rank) {
+  return ranks.size() == 1 ? fmt::format("the {} process", segment)
+                           : fmt::format("rank {} of the {} process", rank, segment);
 }
 
-std::string incomplete_traces(const char* leg, const Ranks& ranks, std::int64_t first, std::int64_t last) {
+std::string incomplete_traces(const char* segment, const Ranks& ranks, std::int64_t first, std::int64_t last) {
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const Trace& trace = *ranks[rank].trace;
     if (trace.header.level != TraceLevel::tensor) return "digests of every tensor are needed: `trace: tensor`";
@@ -28,7 +29,7 @@ std::string incomplete_traces(const char* leg, const Ranks& ranks, std::int64_t 
                           trace.steps.front().step == first && trace.steps.back().step == last &&
                           trace.tensors.back().is_final;
     if (is_whole) continue;
-    return fmt::format("{} has not every tensor of the steps {} to {}", named(leg, ranks, rank), first, last);
+    return fmt::format("{} has not every tensor of the steps {} to {}", named(segment, ranks, rank), first, last);
   }
   return "";
 }
@@ -47,7 +48,7 @@ std::optional<std::string> chain_of(const Ranks& stopped) {
 }
 
 // The ranks of a training have one checkpoint together: the first of them writes it.
-std::string unwritten(const Stretches& of) {
+std::string unwritten(const ResumedSegments& of) {
   for (std::size_t rank = 0; rank < of.stopped.size(); ++rank) {
     const auto& checkpoints = of.stopped[rank].result->checkpoints;
     const bool has_written = checkpoints && !checkpoints->written.empty();
@@ -60,7 +61,7 @@ std::string unwritten(const Stretches& of) {
 }
 
 // What keeps that rank from being proof that it went on from what was written; empty: nothing.
-std::string unproven_rank(const Stretches& of, std::size_t rank) {
+std::string unproven_rank(const ResumedSegments& of, std::size_t rank) {
   const auto& resumed = of.resumed[rank].trace->header.resumed;
   const std::string who = named("resumed", of.resumed, rank);
   if (!resumed) return who + " does not say that it went on from a checkpoint";
@@ -82,7 +83,7 @@ std::string unproven_rank(const Stretches& of, std::size_t rank) {
 }
 
 // Equal bits are promised between layouts that add up micro-batches in one tree (ADR 23).
-std::string other_sums(const Stretches& of) {
+std::string other_sums(const ResumedSegments& of) {
   if (of.resumed.size() == of.whole.size()) return "";
   for (const Ranks* ranks : {&of.whole, &of.resumed}) {
     if (adds_up_a_subtree(ranks->front())) continue;
@@ -93,7 +94,7 @@ std::string other_sums(const Stretches& of) {
 }
 
 // What keeps the resumed process from being proof; empty: nothing.
-std::string unproven(const Stretches& of) {
+std::string unproven(const ResumedSegments& of) {
   for (const RankRecord& rank : of.whole) {
     if (rank.trace->header.resumed) return "the process that is to be whole began from a checkpoint";
   }
@@ -114,16 +115,16 @@ std::string unproven(const Stretches& of) {
 }
 
 // "two processes", of several ranks "two processes of 2 and 4 ranks".
-std::string processes_text(const Stretches& of) {
+std::string processes_text(const ResumedSegments& of) {
   if (of.stopped.size() == 1 && of.resumed.size() == 1) return "two processes";
   return fmt::format("two processes of {} and {} ranks", of.stopped.size(), of.resumed.size());
 }
 
-std::string one_text(const Stretches& of) {
+std::string one_text(const ResumedSegments& of) {
   return of.whole.size() == 1 ? "one" : fmt::format("one of {}", of.whole.size());
 }
 
-std::string text_of(const Differing& differing, const Stretches& of) {
+std::string text_of(const Differing& differing, const ResumedSegments& of) {
   const std::int64_t after = of.stopped_after();
   const std::int64_t rest = differing.steps - after;
   if (differing.count() == 0) {
@@ -143,7 +144,7 @@ std::string text_of(const Differing& differing, const Stretches& of) {
   return text;
 }
 
-std::string cannot_compare(const Stretches& of) {
+std::string cannot_compare(const ResumedSegments& of) {
   if (of.stopped.front().trace->steps.empty()) return "the stopped process did no step";
   const std::int64_t after = of.stopped_after();
   const std::int64_t last = of.whole.front().trace->steps.empty() ? 0 : of.last_step();
@@ -164,12 +165,12 @@ Measurement differing_after_resuming(const CellEvidence& cell, const CellEvidenc
     const auto cannot = [&](const std::string& why) {
       return no_value(fmt::format("repeat {}: {}", attempt.repeat, why));
     };
-    const bool has_legs =
-        attempt.legs.size() == 2 && attempt.legs[0].leg == Leg::stopped && attempt.legs[1].leg == Leg::resumed;
-    if (!has_legs) return cannot("nothing was stopped and resumed: its workload has no `resume_after`");
-    const Stretches of{attempt.ranks, attempt.legs[0].ranks, attempt.legs[1].ranks};
+    const bool has_segments = attempt.segments.size() == 2 && attempt.segments[0].segment == AttemptSegment::stopped &&
+                              attempt.segments[1].segment == AttemptSegment::resumed;
+    if (!has_segments) return cannot("nothing was stopped and resumed: its workload has no `resume_after`");
+    const ResumedSegments of{attempt.ranks, attempt.segments[0].ranks, attempt.segments[1].ranks};
     if (const std::string why = cannot_compare(of); !why.empty()) return cannot(why);
-    const Differing differing = compare_stretches(of);
+    const Differing differing = compare_segments(of);
     if (!differing.missing.empty()) return cannot(differing.missing);
     if (worst.value && differing.count() <= *worst.value) continue;
     worst = {differing.count(), std::nullopt, ""};

@@ -5,11 +5,11 @@
 
 namespace reprobench {
 
-// Steps in which the two processes of an attempt (contract/leg.hpp) have other bits than the one that did all steps,
-// and states: the one that was stopped in, the one that was loaded, the last one. Every step of both stretches is
-// compared, every tensor of it. No value without proof that the second process began from the checkpoint that the
-// first one wrote at that step: it has to name checksum and writer, which stand in that file alone, and the chain
-// there.
+// Steps in which the two processes of an attempt (contract/attempt_segment.hpp) have other bits than the one that did
+// all steps, and states: the one that was stopped in, the one that was loaded, the last one. Every step of both
+// segments is compared, every tensor of it. No value without proof that the second process began from the checkpoint
+// that the first one wrote at that step: it has to name checksum and writer, which stand in that file alone, and the
+// chain there.
 Measurement differing_after_resuming(const CellEvidence& cell, const CellEvidence* unused);
 
 }  // namespace reprobench

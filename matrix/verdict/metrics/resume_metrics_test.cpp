@@ -88,12 +88,12 @@ TEST_CASE("the states count beside the steps: stopped in, loaded, and last") {
 TEST_CASE("without proof that the second process went on from the first one's checkpoint there is no value") {
   using Change = std::function<void(CellEvidence&)>;
   const std::pair<const char*, Change> cases[] = {
-      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs.clear(); }},
-      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs.pop_back(); }},
-      {"nothing was stopped", [](CellEvidence& c) { std::swap(attempt_of(c).legs[0], attempt_of(c).legs[1]); }},
-      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs[0].leg = Leg::resumed; }},
-      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs[1].leg = Leg::stopped; }},
-      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).legs.push_back(attempt_of(c).legs[1]); }},
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).segments.clear(); }},
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).segments.pop_back(); }},
+      {"nothing was stopped", [](CellEvidence& c) { std::swap(attempt_of(c).segments[0], attempt_of(c).segments[1]); }},
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).segments[0].segment = AttemptSegment::resumed; }},
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).segments[1].segment = AttemptSegment::stopped; }},
+      {"nothing was stopped", [](CellEvidence& c) { attempt_of(c).segments.push_back(attempt_of(c).segments[1]); }},
       {"the stopped process did no step", [](CellEvidence& c) { stopped_trace(c).steps.clear(); }},
       {"no process was stopped before the last step", [](CellEvidence& c) { whole_trace(c).steps.clear(); }},
       {"whole process has not every tensor of the steps 1 to 5",
@@ -118,7 +118,7 @@ TEST_CASE("without proof that the second process went on from the first one's ch
        [](CellEvidence& c) { resumed_trace(c).header.resumed->after_step = 1; }},
       {"the stopped process wrote no checkpoint of step 2",  // as its last one
        [](CellEvidence& c) {
-         attempt_of(c).legs[0].ranks[0].result->checkpoints->written.push_back({1, "checkpoint-1", "checksum"});
+         attempt_of(c).segments[0].ranks[0].result->checkpoints->written.push_back({1, "checkpoint-1", "checksum"});
        }},
       {"the resumed process went on from checkpoint-1 with checksum other, not from the checkpoint-2 with checksum "
        "that "
@@ -133,11 +133,11 @@ TEST_CASE("without proof that the second process went on from the first one's ch
       {"went on from checkpoint-1", [](CellEvidence& c) { resumed_trace(c).header.resumed->file = "checkpoint-1"; }},
       {"went on from", [](CellEvidence& c) { resumed_trace(c).header.resumed->written_by = "n"; }},
       {"another chain", [](CellEvidence& c) { resumed_trace(c).header.resumed->chain = "chain of 1"; }},
-      {"wrote no checkpoint", [](CellEvidence& c) { attempt_of(c).legs[0].ranks[0].result->checkpoints.reset(); }},
+      {"wrote no checkpoint", [](CellEvidence& c) { attempt_of(c).segments[0].ranks[0].result->checkpoints.reset(); }},
       {"wrote no checkpoint",
-       [](CellEvidence& c) { attempt_of(c).legs[0].ranks[0].result->checkpoints->written.clear(); }},
+       [](CellEvidence& c) { attempt_of(c).segments[0].ranks[0].result->checkpoints->written.clear(); }},
       {"wrote no checkpoint",
-       [](CellEvidence& c) { attempt_of(c).legs[0].ranks[0].result->checkpoints->written[0].step = 1; }},
+       [](CellEvidence& c) { attempt_of(c).segments[0].ranks[0].result->checkpoints->written[0].step = 1; }},
       {"digests differ", [](CellEvidence& c) { resumed_trace(c).header.workload_digest = "another"; }},
       {"digests differ", [](CellEvidence& c) { stopped_trace(c).header.workload_digest = "another"; }},
       {"the process that is to be whole began from a checkpoint",
@@ -171,11 +171,11 @@ TEST_CASE("of several repeats the worst speaks, and one without proof leaves all
   CellEvidence cell = stopped_and_resumed();
   cell.repeats.push_back(cell.repeats.front());
   cell.repeats[1].repeat = 1;
-  change_step(*cell.repeats[1].legs[1].ranks[0].trace, 1, TensorRole::input);
+  change_step(*cell.repeats[1].segments[1].ranks[0].trace, 1, TensorRole::input);
   const Measurement worst = differing_after_resuming(cell, nullptr);
   CHECK(worst.value == 1);
   CHECK(worst.repeat == 1);
-  cell.repeats[1].legs[1].ranks[0].trace->header.resumed.reset();
+  cell.repeats[1].segments[1].ranks[0].trace->header.resumed.reset();
   CHECK_FALSE(differing_after_resuming(cell, nullptr).value);
 }
 
@@ -187,11 +187,11 @@ TEST_CASE("of repeats that are as bad the first speaks, and of ranks the worst")
   CHECK(differing_after_resuming(cell, nullptr).repeat == 0);
   AttemptRecord& second = cell.repeats[1];
   have_two_ranks(second);
-  change_step(*second.legs[1].ranks[1].trace, 2, TensorRole::input);
+  change_step(*second.segments[1].ranks[1].trace, 2, TensorRole::input);
   const Measurement worst = differing_after_resuming(cell, nullptr);
   CHECK(worst.value == 2);
   CHECK(worst.repeat == 1);
-  second.legs[0].ranks[1].trace->header.workload_digest = "another";
+  second.segments[0].ranks[1].trace->header.workload_digest = "another";
   CHECK(differing_after_resuming(cell, nullptr).missing ==
         "repeat 1: the processes did not run the same workload: their digests differ");
 }

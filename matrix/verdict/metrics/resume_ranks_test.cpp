@@ -57,13 +57,13 @@ CellEvidence resumed_on(std::size_t ranks) {
   CellEvidence cell = stopped_and_resumed();
   AttemptRecord& attempt = attempt_of(cell);
   const ResumedFrom said = *resumed_trace(cell).header.resumed;
-  const auto written = attempt.legs[0].ranks[0].result->checkpoints;
+  const auto written = attempt.segments[0].ranks[0].result->checkpoints;
   const RankRecord like = attempt.ranks[0];
   attempt.ranks = ranks_of(1, kStepsOfWhole, 2, like, "n");
-  attempt.legs[0].ranks = ranks_of(1, kStopsAfter, 2, like, "n.stopped");
-  attempt.legs[1].ranks = ranks_of(kStopsAfter + 1, kStepsOfWhole, ranks, like, "n.resumed");
-  attempt.legs[0].ranks[0].result->checkpoints = written;
-  for (RankRecord& rank : attempt.legs[1].ranks) rank.trace->header.resumed = said;
+  attempt.segments[0].ranks = ranks_of(1, kStopsAfter, 2, like, "n.stopped");
+  attempt.segments[1].ranks = ranks_of(kStopsAfter + 1, kStepsOfWhole, ranks, like, "n.resumed");
+  attempt.segments[0].ranks[0].result->checkpoints = written;
+  for (RankRecord& rank : attempt.segments[1].ranks) rank.trace->header.resumed = said;
   prove(attempt);
   return cell;
 }
@@ -74,7 +74,7 @@ Measurement measured_on(std::size_t ranks, const std::function<void(AttemptRecor
   return differing_after_resuming(cell, nullptr);
 }
 
-std::vector<RankRecord>& resumed_ranks(AttemptRecord& attempt) { return attempt.legs[1].ranks; }
+std::vector<RankRecord>& resumed_ranks(AttemptRecord& attempt) { return attempt.segments[1].ranks; }
 
 TensorRecord& tensor_in(RankRecord& rank, std::size_t record, const std::string& name) {
   for (TensorRecord& tensor : rank.trace->tensors[record].tensors) {
@@ -119,8 +119,8 @@ TEST_CASE("a tensor of any rank that goes on otherwise is found, and the rank na
   const Measurement sole = measured_on(
       4, [](AttemptRecord& a) { tensor_in(resumed_ranks(a)[3], 0, "v.exp_avg").digest = "another digest"; });
   CHECK(sole.statement.ends_with("first on rank 3 of the resumed process"));
-  const Measurement stopped =
-      measured_on(4, [](AttemptRecord& a) { tensor_in(a.legs[0].ranks[1], 1, "input#2").digest = "another digest"; });
+  const Measurement stopped = measured_on(
+      4, [](AttemptRecord& a) { tensor_in(a.segments[0].ranks[1], 1, "input#2").digest = "another digest"; });
   CHECK(stopped.value == 1);
   CHECK(stopped.statement.ends_with("first on rank 1 of the stopped process"));
 }
@@ -133,7 +133,7 @@ TEST_CASE("a rank that loaded another state than was stopped in is named") {
   CHECK(loaded.statement.find("; what rank 2 loaded is not the state that was stopped in") != std::string::npos);
   // The stopped ranks do not agree on what they hold: nothing that was loaded can be it.
   const Measurement torn =
-      measured_on(4, [](AttemptRecord& a) { tensor_in(a.legs[0].ranks[1], 2, "w").digest = "another digest"; });
+      measured_on(4, [](AttemptRecord& a) { tensor_in(a.segments[0].ranks[1], 2, "w").digest = "another digest"; });
   CHECK(torn.value == 2);
   CHECK(torn.statement.find("what rank 0, 1, 2, 3 loaded") != std::string::npos);
 }
@@ -156,20 +156,22 @@ TEST_CASE("of several ranks each has to prove itself, and what any of them did n
        [&](AttemptRecord& a) { header(a, 2).file = "checkpoint-1"; }},
       {"rank 3 of the resumed process went on from", [&](AttemptRecord& a) { header(a, 3).written_by = "n"; }},
       {"rank 1 of the resumed process begins with another chain",
-       [&](AttemptRecord& a) { header(a, 1).chain = a.legs[0].ranks[0].trace->steps.back().chain; }},
+       [&](AttemptRecord& a) { header(a, 1).chain = a.segments[0].ranks[0].trace->steps.back().chain; }},
       {"begins with another chain",  // of one of the ranks that were stopped
-       [](AttemptRecord& a) { a.legs[0].ranks[1].trace->steps.back().chain = hex_chain("other"); }},
+       [](AttemptRecord& a) { a.segments[0].ranks[1].trace->steps.back().chain = hex_chain("other"); }},
       {"begins with another chain",
-       [](AttemptRecord& a) { a.legs[0].ranks[1].trace->steps.back().chain = "no digest"; }},
+       [](AttemptRecord& a) { a.segments[0].ranks[1].trace->steps.back().chain = "no digest"; }},
       {"began from a checkpoint itself",
-       [&](AttemptRecord& a) { a.legs[0].ranks[1].trace->header.resumed = header(a, 0); }},
+       [&](AttemptRecord& a) { a.segments[0].ranks[1].trace->header.resumed = header(a, 0); }},
       {"that is to be whole began from a checkpoint",
        [&](AttemptRecord& a) { a.ranks[1].trace->header.resumed = header(a, 0); }},
       {"rank 1 says that it wrote a checkpoint beside that of rank 0",
-       [](AttemptRecord& a) { a.legs[0].ranks[1].result->checkpoints = a.legs[0].ranks[0].result->checkpoints; }},
+       [](AttemptRecord& a) {
+         a.segments[0].ranks[1].result->checkpoints = a.segments[0].ranks[0].result->checkpoints;
+       }},
       {"the stopped process has other ranks",
        [](AttemptRecord& a) {
-         a.legs[0].ranks.pop_back();
+         a.segments[0].ranks.pop_back();
          prove(a);
        }},
       {"digests differ", [](AttemptRecord& a) { resumed_ranks(a)[2].trace->header.workload_digest = "another"; }},
@@ -189,7 +191,7 @@ TEST_CASE("of several ranks each has to prove itself, and what any of them did n
       {"no rank recorded `v.exp_avg` of step 1 in the whole process",  // nor in the one that was stopped
        [&](AttemptRecord& a) {
          forget(a.ranks[1], 0, "v.exp_avg");
-         forget(a.legs[0].ranks[1], 0, "v.exp_avg");
+         forget(a.segments[0].ranks[1], 0, "v.exp_avg");
        }},
       {"the whole process recorded no `input#7` of step 3",
        [](AttemptRecord& a) {

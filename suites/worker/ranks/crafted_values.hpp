@@ -38,8 +38,8 @@ struct CraftedCall {
 // sum over all ranks: it counts without a gap to 2^8 (bf16) or 2^11 (fp16), being that many significant bits.
 std::int64_t largest_crafted(std::string_view dtype, int ranks);
 
-// The numbers of all calls of one type between so many ranks whose tensors have at most so many elements: one stretch
-// of a sequence that comes again after `2 * largest_crafted() + 1` numbers lies on the device, and what a call sends is
+// The numbers of all calls of one type between so many ranks whose tensors have at most so many elements: one sequence
+// that comes again after `2 * largest_crafted() + 1` numbers lies on the device, and what a call sends is
 // a copy of some of it, so nothing is uploaded call by call. It is kept and added up in fp32, in which all of this is
 // exact: no arithmetic of a narrower type's own goes into what is expected.
 class CraftedValues {

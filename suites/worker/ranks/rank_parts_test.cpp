@@ -185,7 +185,7 @@ TEST_CASE("a wrong element of another type is named with its own bits", "[ranks]
                        crafted_output({"broadcast", 2, 2, 0, "fp32"}, 1)) == "its elements are of another type");
 }
 
-TEST_CASE("crafted numbers are the same out of a longer stretch, and begin anew after 251", "[ranks]") {
+TEST_CASE("crafted numbers are the same out of a longer sequence, and begin anew after 251", "[ranks]") {
   const CraftedValues longer("fp32", 3, 100'000, at::kCPU);
   for (const std::int64_t number : {0, 49, 50, 1000}) {
     const CraftedCall call{"all_to_all", 3, 700, number};

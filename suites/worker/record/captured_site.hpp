@@ -1,11 +1,11 @@
-// A call whose tensors a replay was asked for, while it and the stretch of calls before it run.
+// A call whose tensors a replay was asked for, while it and the subgraph of calls before it run.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 
 #include "matrix/contract/replay.hpp"
-#include "suites/worker/record/exact_stretch.hpp"
+#include "suites/worker/record/exact_subgraph.hpp"
 #include "suites/worker/record/operator_capture.hpp"
 
 namespace reprobench {
@@ -25,7 +25,7 @@ class CapturedSite {
  private:
   OperatorSite site_;
   std::filesystem::path path_;
-  ExactStretch stretch_;
+  ExactSubgraph subgraph_;
   std::unique_ptr<OperatorCapture> running_;  // copies of the inputs, no longer than the call runs
   bool is_met_ = false;
 };

@@ -8,7 +8,7 @@
 #include <ATen/ops/abs.h>
 #include <nlohmann/json.hpp>
 
-#include "suites/worker/record/exact_stretch.hpp"
+#include "suites/worker/record/exact_subgraph.hpp"
 #include "suites/worker/record/host_tensor.hpp"
 #include "suites/worker/record/repeated_call.hpp"
 #include "suites/worker/record/tensor_file.hpp"
@@ -64,23 +64,23 @@ void add_named(NamedTensors& named, const std::string& prefix, const CallStack& 
 
 }  // namespace
 
-OperatorCapture::OperatorCapture(const OperatorCall& call, const ExactStretch& stretch)
+OperatorCapture::OperatorCapture(const OperatorCall& call, const ExactSubgraph& subgraph)
     : inputs_(with_tensors(call.inputs, [](const at::Tensor& tensor) { return tensor.detach().clone(); })),
       exact_inputs_(with_tensors(call.inputs, [&](const at::Tensor& tensor) {
-        const auto exact = stretch.value_of(tensor);
+        const auto exact = subgraph.value_of(tensor);
         return exact ? exact->clone() : widened(tensor);
       })) {}
 
 OperatorCapture::~OperatorCapture() = default;
 
-void OperatorCapture::finish(const OperatorCall& call, const ExactStretch& stretch,
+void OperatorCapture::finish(const OperatorCall& call, const ExactSubgraph& subgraph,
                              const std::filesystem::path& path) const {
   NamedTensors named;
   SafetensorsMetadata metadata = {{"operator", call.name}, {"overload", call.overload}};
   add_named(named, "input.", inputs_);
   add_named(named, "exact_input.", exact_inputs_);
   add_named(named, "output.", call.outputs);
-  if (!stretch.problem().empty()) metadata["stretch"] = stretch.problem();
+  if (!subgraph.problem().empty()) metadata["subgraph"] = subgraph.problem();
   if (call.is_backward_node) {
     metadata["fp64"] = "a backward node cannot be called by itself";
     write_tensors(path, named, metadata);

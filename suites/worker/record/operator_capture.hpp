@@ -3,7 +3,7 @@
 //
 // Written as input.I, output.I, fp64.I (outputs of the fp64 call) and magnitude.I (of the fp64 call on the inputs
 // without their signs: of a sum of products the sum of their sizes, which bounds its rounding). exact_input.I is the
-// input as the stretch of calls before it is meant to make it, or the input itself; the fp64 call takes these. The
+// input as the subgraph of calls before it is meant to make it, or the input itself; the fp64 call takes these. The
 // amplification is metadata: relative change of the fp64 outputs over the relative change of the inputs, both L2. A
 // well-conditioned operator has one near 1.
 #pragma once
@@ -15,18 +15,18 @@
 
 namespace reprobench {
 
-class ExactStretch;
+class ExactSubgraph;
 
 class OperatorCapture {
  public:
   // Copies the inputs as they are before the call.
-  OperatorCapture(const OperatorCall& call, const ExactStretch& stretch);
+  OperatorCapture(const OperatorCall& call, const ExactSubgraph& subgraph);
   ~OperatorCapture();
   OperatorCapture(const OperatorCapture&) = delete;
   OperatorCapture& operator=(const OperatorCapture&) = delete;
 
   // Throws std::system_error where the file cannot be written.
-  void finish(const OperatorCall& call, const ExactStretch& stretch, const std::filesystem::path& path) const;
+  void finish(const OperatorCall& call, const ExactSubgraph& subgraph, const std::filesystem::path& path) const;
 
  private:
   std::vector<c10::IValue> inputs_;

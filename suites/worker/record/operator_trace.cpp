@@ -78,7 +78,7 @@ OperatorTrace::OperatorTrace(const std::filesystem::path& folder, const Replay& 
     captures_.push_back(std::make_unique<CapturedSite>(site, folder / operator_tensors_file(captures_.size())));
   }
   if (replay.keep_values) keeper_ = std::make_unique<ValueKeeper>(*replay.keep_values, folder / kValuesFile);
-  if (replay.given_values) giver_ = std::make_unique<ValueGiver>(*replay.given_values);
+  if (replay.substituted_inputs) substitution_ = std::make_unique<ValueSubstitution>(*replay.substituted_inputs);
   if (!writes_calls_) return;
   file_ = open((folder / kOperatorsFile).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), kOperatorsFile);
@@ -191,8 +191,8 @@ void OperatorTrace::ended(OperatorCall& call) {
 
 void OperatorTrace::hand_on(const OperatorCall& call, const OperatorRecord& record) {
   if (keeper_ && keeper_->step() == step_) keeper_->keep(call, record);
-  if (!giver_ || giver_->step() != step_) return;
-  for (const at::Tensor& written : giver_->give(call, record)) contents_.forget(written);
+  if (!substitution_ || substitution_->step() != step_) return;
+  for (const at::Tensor& written : substitution_->substitute(call, record)) contents_.forget(written);
 }
 
 void OperatorTrace::end_step() {

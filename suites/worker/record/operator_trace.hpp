@@ -16,7 +16,7 @@
 #include "suites/worker/record/digest_cache.hpp"
 #include "suites/worker/record/operator_hook.hpp"
 #include "suites/worker/record/tensor_makers.hpp"
-#include "suites/worker/replay/given_values.hpp"
+#include "suites/worker/replay/substituted_inputs.hpp"
 
 namespace reprobench {
 
@@ -24,7 +24,7 @@ class CapturedSite;
 
 class OperatorTrace final : public OperatorListener {
  public:
-  // Throws RunFailure "bad_request" for given values that cannot be read.
+  // Throws RunFailure "bad_request" for substituted inputs that cannot be read.
   OperatorTrace(const std::filesystem::path& folder, const Replay& replay);
   ~OperatorTrace() override;
 
@@ -51,7 +51,7 @@ class OperatorTrace final : public OperatorListener {
   bool writes_calls_;  // or only captures are kept
   std::vector<std::unique_ptr<CapturedSite>> captures_;
   std::unique_ptr<ValueKeeper> keeper_;
-  std::unique_ptr<ValueGiver> giver_;
+  std::unique_ptr<ValueSubstitution> substitution_;
   int file_ = -1;
   std::int64_t seq_ = 0;
   std::int64_t step_ = 0;

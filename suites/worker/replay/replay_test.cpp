@@ -236,15 +236,15 @@ struct GivenScene {
     train(clean, clean_folder.path());
     clean_calls = calls_in(clean_folder.path());
     clean.replay->keep_values = KeptValues{2, {}};
-    faulty.replay->given_values = GivenValues{clean_folder.path() / kValuesFile, 2, {}};
+    faulty.replay->substituted_inputs = SubstitutedInputs{clean_folder.path() / kValuesFile, 2, {}};
     for (const OperatorRecord& call : clean_calls) {
-      GivenOutputs given{call.index, {}};
+      SubstitutedOutputs given{call.index, {}};
       for (const OperatorTensor& output : call.outputs) {
         given.digests.push_back(output.dtype == "float32" ? output.digest : "");
         if (given.digests.back().empty()) continue;
         clean.replay->keep_values->digests.push_back(output.digest);
       }
-      faulty.replay->given_values->calls.push_back(given);
+      faulty.replay->substituted_inputs->calls.push_back(given);
     }
   }
 
@@ -273,14 +273,14 @@ TEST_CASE("calls that are given what another run's made take what that run's too
   const TensorFile ours = read_tensors(scene.faulty_folder.path() / snapshot_file(2));
   for (const auto& [name, tensor] : theirs.tensors) CHECK(tensor.equal(ours.tensors.at(name)));
   SECTION("without them everything behind differs") {
-    scene.faulty.replay->given_values.reset();
+    scene.faulty.replay->substituted_inputs.reset();
     const auto plain = scene.apart();
     CHECK(plain.first > 10);
     CHECK(plain.second > 10);
   }
   SECTION("in another step nothing is given") {
     scene.faulty.replay->operators_from = 1;
-    scene.faulty.replay->given_values->step = 1;
+    scene.faulty.replay->substituted_inputs->step = 1;
     train(scene.faulty, scene.faulty_folder.path());
     const TensorFile apart = read_tensors(scene.faulty_folder.path() / snapshot_file(2));
     CHECK_FALSE(apart.tensors.at("fc1.weight").equal(theirs.tensors.at("fc1.weight")));
@@ -299,7 +299,7 @@ TEST_CASE("only the values asked for are kept, each under its digest", "[worker]
   CHECK(scene.apart().first > 10);  // one value alone brings nobody back
 }
 
-TEST_CASE("given values that are missing, cut or another's are refused", "[worker][replay]") {
+TEST_CASE("substituted inputs that are missing, cut or another's are refused", "[worker][replay]") {
   GivenScene scene;
   train(scene.clean, scene.clean_folder.path());
   const auto file = scene.clean_folder.path() / kValuesFile;

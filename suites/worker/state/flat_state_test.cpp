@@ -434,7 +434,7 @@ TEST_CASE("a flat training goes on from its checkpoint with the bits of one that
     REQUIRE(resumed.header.resumed);
     CHECK(resumed.steps.size() == 4);
     CHECK(resumed.result.chain == whole.result.chain);
-    // Bits of the two layouts part where ATen does not fuse, so neither goes on from the other's.
+    // Bits of the two layouts diverge where ATen does not fuse, so neither goes on from the other's.
     request.knobs["optimizer_layout"] = "per_tensor";
     const TrainingTrace foreign = train(request);
     CHECK_FALSE(foreign.header.resumed);
