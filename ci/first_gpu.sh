@@ -114,7 +114,7 @@ stage_adopt() {
 
 stage_kernels() {
   REPROBENCH_TEST_CUDA=libcuda.so.1 REPROBENCH_TEST_NVRTC=$nvrtc bin/kernels_test -d yes \
-    '[digest][device],[sketch][device],[reduce][device],[philox][device],[diff][device],[stream][device],[latency][device],[clock][device]'
+    '[digest][device],[sketch][device],[reduce][device],[philox][device],[stream][device],[latency][device]'
 }
 
 stage_doctor() { run doctor; }
