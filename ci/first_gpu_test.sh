@@ -13,7 +13,7 @@ fail() { echo "first gpu test: $1" >&2; exit 1; }
 
 tree=$work/tree
 mkdir -p "$tree/ci" "$tree/matrix" "$tree/bin" "$work/path"
-cp ci/first_gpu.sh ci/failure_trap.sh "$tree/ci"
+cp ci/first_gpu.sh ci/failure_trap.sh ci/gpu_control.sh "$tree/ci"
 cp matrix/gpu.yaml "$tree/matrix"
 # A stage is told by what it asks for; the one that HANG names does not end by itself.
 cat >"$tree/bin/reprobench" <<'SH'
