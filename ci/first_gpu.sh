@@ -10,8 +10,11 @@
 #      every model three times
 #
 # --seconds is what the call may take, --limit what each stage may at most. FOLDER gets stages.txt (a line a stage: call, name, exit code,
-# seconds), results-N.tar.gz in parts of 15 MB, packed again after stage N (the highest N that is whole counts), and worker.tar.gz, which
-# saves the next call its build when it lies beside bin/. The same call with the same --work goes on behind the last stage that ended. PYTHON has the torch that is judged.
+# seconds), results-ID-N.tar.gz in parts of 15 MB, packed again after each stage (of an ID, which is a --work, the highest N that is
+# whole counts), and worker.tar.gz, which saves the next call its build when it lies beside bin/. PYTHON has the torch that is judged.
+#
+# The same call with the same --work goes on behind the last stage that ended, and ends what a call that was killed left running.
+# A full disk costs what does not fit on it.
 #
 # In a bundle (ci/bundle.sh --tests KERNELS_TEST BACKEND_TEST) it needs no network and no package manager. Exit code 0 if every stage
 # passed and was packed.
@@ -20,6 +23,7 @@ set -euo pipefail
 script=$(realpath "$0")
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
+. ci/gpu_control.sh
 
 usage() {
   sed -n 's/^#   ci.first/usage: ci\/first/p' "$script" >&2
@@ -48,9 +52,8 @@ REPROBENCH_PYTHON=${REPROBENCH_PYTHON:-$(command -v "$python" || true)}
 export REPROBENCH_PYTHON
 reprobench=${REPROBENCH_PROGRAM:-bin/reprobench}
 run() { "$reprobench" --store "$work/store" "$@"; }
-site=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null || true)
+site=$(timeout --kill-after=2 20 "$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null || true)
 nvrtc=$(find "$site/nvidia" -name 'libnvrtc.so.1[0-9]' 2>/dev/null | head -n 1) || true
-device=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | sed 's/^/sm_/; s/[.]//') || true
 worker() { find "$REPROBENCH_STACKS" -path '*/here-*/workers/*/reprobench-worker' 2>/dev/null | head -n 1; }
 
 judged() { # NAME FILTER [OPTION...]: one run of some cells of matrix/gpu.yaml, with the stack that is here
@@ -74,7 +77,8 @@ judged() { # NAME FILTER [OPTION...]: one run of some cells of matrix/gpu.yaml, 
 # Each facts line stands alone: a tool that refuses costs its own lines.
 stage_facts() {
   set +e
-  tell() { echo "== $*"; timeout 8 "$@" 2>&1 | head -c 6000; }
+  # In the group of the stage, which the kill of a stage reaches.
+  tell() { echo "== $*"; timeout --foreground --kill-after=1 6 "$@" 2>&1 | head -c 6000; }
   tell nvidia-smi
   tell nvidia-smi --query-gpu=name,uuid,driver_version,mig.mode.current,ecc.mode.current,persistence_mode,compute_mode,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.draw,power.limit,temperature.gpu,pcie.link.gen.current,pcie.link.width.current,pcie.link.gen.max,pcie.link.width.max,utilization.gpu,memory.used --format=csv
   tell nvidia-smi -q -d CLOCK,PERFORMANCE,ECC,PAGE_RETIREMENT
@@ -107,14 +111,16 @@ stage_adopt() {
   # A compiler beside the distribution's may bring a C++ runtime of its own, which LibTorch's does not bear.
   unset CC CXX
   run stack adopt --python "$python" here || run stack adopt --libtorch "$site/torch" here
-  mkdir -p "$work/results"
-  tar czf "$work/worker.tmp" -C "$REPROBENCH_STACKS" . && mv "$work/worker.tmp" "$out/worker.tar.gz"
   "$(worker)" describe >"$work/results/describe.json"
+  if tar czf "$out/worker.tmp" -C "$REPROBENCH_STACKS" . && mv "$out/worker.tmp" "$out/worker.tar.gz"; then return; fi
+  rm -f "$out/worker.tmp"
+  echo "the worker is not packed"
+  return 1
 }
 
 stage_kernels() {
   REPROBENCH_TEST_CUDA=libcuda.so.1 REPROBENCH_TEST_NVRTC=$nvrtc bin/kernels_test -d yes \
-    '[digest][device],[sketch][device],[reduce][device],[philox][device],[diff][device],[stream][device],[latency][device],[clock][device]'
+    '[digest][device],[sketch][device],[reduce][device],[philox][device],[stream][device],[latency][device]'
 }
 
 stage_doctor() { run doctor; }
@@ -126,17 +132,10 @@ stage_nccl() { bin/backend_test -d yes '[nccl]'; }
 
 stage_smoke() { judged smoke 'suite == device_smoke or (suite == smoke and precision == fp32)' --jobs 4; }
 
-# Three trainings that add up one gradient by atomic operations have to be found unequal.
 stage_control() {
-  local faults=() repeat status=0
-  for repeat in 0 1 2; do
-    faults+=(--inject "kind=atomic_add,repeat=$repeat,step=2,tensor=fc1.weight,element=0,suite=determinism,workload=mlp,precision=fp32")
-  done
-  judged control 'suite == determinism and device != cpu and workload == mlp and precision == fp32' "${faults[@]}" >"$work/control.txt" || status=$?
+  judged control "$control_filter" "${control_faults[@]}" >"$work/control.txt" || true
   cat "$work/control.txt"
-  # A cell that crashed fails the run too.
-  tr -s ' \n' ' ' <"$work/control.txt" | grep 'numerics.repeat_mismatches.* first at step 2 in fc1.weight' >/dev/null &&
-    grep -q 'the run ended with 1' "$work/control.txt"
+  control_found "$(sed -n 's/^the run ended with //p' "$work/control.txt" | tail -n 1)" "$work/control.txt"
 }
 
 stage_determinism() { judged determinism 'suite == determinism' --jobs 2; }
@@ -155,6 +154,8 @@ stage_beside() {
 }
 
 beside_python() { # NAME [OPTION...]
+  local device
+  device=$(timeout --kill-after=1 6 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | sed 's/^/sm_/; s/[.]//')
   ci/compare_torch.sh --stack here --python "$python" --device "$device" --precision bf16 --pairs 1 --workload mlp/base --workload gpt2/tiny \
     --reprobench "$reprobench" --json "$work/results/$1.json" "${@:2}"
 }
@@ -168,55 +169,85 @@ stage_models() {
 
 stage_managed() { bin/backend_test -d yes '[managed]'; }
 
-# Every kernel of ours, then two steps of a training, under the checker of memory accesses.
+# Every kernel of ours, and two steps of a training, under the checker of memory accesses.
 stage_sanitizer() {
-  local status=0
-  REPROBENCH_TEST_CUDA=libcuda.so.1 REPROBENCH_TEST_NVRTC=$nvrtc timeout 25 compute-sanitizer --error-exitcode 9 bin/kernels_test \
-    '[digest][device],[sketch][device],[reduce][device],[philox][device]' || status=$?
+  REPROBENCH_TEST_CUDA=libcuda.so.1 REPROBENCH_TEST_NVRTC=$nvrtc compute-sanitizer --error-exitcode 9 bin/kernels_test \
+    '[digest][device],[sketch][device],[reduce][device],[philox][device]'
+}
+stage_two_steps() {
+  judged two_steps 'suite == smoke and workload == mlp and precision == fp32 and device != cpu'
   mkdir -p "$work/two-steps"
-  sed 's/"steps": *[0-9]*/"steps":2/' "$(find "$work"/results/models -name request.json | head -n 1)" >"$work/two-steps/request.json"
-  (cd "$work/two-steps" && compute-sanitizer --error-exitcode 9 "$(worker)" run request.json --data "$OLDPWD/models/data") || status=$?
-  return "$status"
+  sed 's/"steps": *[0-9]*/"steps":2/' "$(find "$work/results/two_steps" -name request.json | head -n 1)" >"$work/two-steps/request.json"
+  cd "$work/two-steps"
+  compute-sanitizer --error-exitcode 9 "$(worker)" run request.json --data "$OLDPWD/models/data"
 }
 
 case $call in stage_*) "$call"; exit ;; esac
 
 mkdir -p "$work/results/logs"
-# The parts of the package before stay until those of this one are whole: whoever is killed here loses nothing.
-pack() {
-  local older number
-  older=$(find "$out" -maxdepth 1 -name 'results-*.tar.gz.*')
-  number=$(wc -l <"$work/stages.txt")
-  cp "$work/stages.txt" "$out/stages.txt" && tar czf "$work/packed.tmp" -C "$work" results &&
-    split -b 15000000 -d -a 1 "$work/packed.tmp" "$out/results-$number.tar.gz." && xargs -r rm -f <<<"$older" &&
-    rm -f "$work/not-packed" && return
-  echo "first gpu: the results of $1 are not packed" | tee "$work/not-packed"
-}
 touch "$work/stages.txt"
+exec 8>"$work/lock"
+flock -n 8 || { echo "first gpu: another call works in $work" >&2; exit 2; }
+# What a call that was killed left running would share the card with this one. Who started it would call the stage done.
+for file in "$work"/running-*; do
+  read -r starter group <"$file" || continue
+  if grep -qs first_gpu.sh "/proc/$starter/cmdline"; then kill -KILL "$starter"; fi
+  if grep -qs first_gpu.sh "/proc/$group/cmdline"; then kill -KILL -- "-$group"; fi
+  rm -f "$file"
+done 2>/dev/null
+
+# Another working folder's packages are not ours to take away.
+[ -s "$work/id" ] || date +%s >"$work/id" || true
+id=$(cat "$work/id")
+id=${id:-$$}
+
+# pack STAGE: all results in a new package; those before go when that is whole. Whoever is killed here, or finds no room, loses nothing.
+pack() {
+  local older number ended
+  cp "$work/stages.txt" "$out/stages.tmp" && mv "$out/stages.tmp" "$out/stages.txt"
+  older=$(find "$out" -maxdepth 1 -name "results-$id-*.tar.gz.*")
+  number=$(find "$out" -maxdepth 1 -name "results-$id-*.tar.gz.*" -printf '%f\n' | cut -d - -f 3 | cut -d . -f 1 | sort -n | tail -n 1)
+  number=$((number + 1))
+  tar cz -C "$work" stages.txt results | split -b 15000000 -d -a 1 - "$out/results-$id-$number.tar.gz." && ended=(0 0) || ended=("${PIPESTATUS[@]}")
+  # tar has 1 for a file that changed meanwhile, such as the log of a stage beside this one.
+  if [ "${ended[0]}" -le 1 ] && [ "${ended[1]}" -eq 0 ]; then
+    xargs -r -d '\n' rm -f <<<"$older"
+    rm -f "$work/not-packed"
+    return
+  fi
+  : >"$work/not-packed"
+  rm -f "$out/stages.tmp" "$out/results-$id-$number.tar.gz".* # half a package takes the room of the next
+  echo "first gpu: the results of $1 are not packed"
+}
 
 # stage NAME LIMIT: with what the call has left at most.
 stage() {
-  local left=$((seconds - SECONDS)) longest=$(($2 < limit ? $2 : limit)) began=$SECONDS status=0
+  local left=$((seconds - SECONDS)) longest=$(($2 < limit ? $2 : limit)) began=$SECONDS status=0 group
   grep -q "^$call $1 " "$work/stages.txt" && return
   if [ "$left" -lt 3 ]; then
     echo "first gpu: no time is left for $1"
     return
   fi
   timeout --kill-after=5 "$((left < longest ? left : longest))" "$script" "stage_$1" --out "$out" --python "$python" --work "$work" \
-    >"$work/results/logs/$1.txt" 2>&1 || status=$?
-  (
+    >"$work/results/logs/$1.txt" 2>&1 8>&- &
+  group=$!
+  echo "$BASHPID $group" >"$work/running-$1" || true
+  wait "$group" || status=$?
+  rm -f "$work/running-$1"
+  # Without errexit: where a disk is full, the next stage still begins.
+  {
     flock 9 # one stage may run beside another
     echo "$call $1 $status $((SECONDS - began))" | tee -a "$work/stages.txt"
     [ "$status" -eq 0 ] || tail -n 25 "$work/results/logs/$1.txt"
     pack "$1"
-  ) 9>"$work/packing"
+  } 9>"$work/packing" || true
 }
 
 case $call in
   a)
     stage facts 40
     # The compilers keep the CPU busy, the kernels' tests the card.
-    ( stage adopt 200 ) &
+    ( stage adopt 200 ) 8>&- &
     stage kernels 60
     stage device_tests 60
     stage doctor 30
@@ -239,7 +270,8 @@ case $call in
     stage adopt 200
     stage eager 150
     stage managed 15
-    stage sanitizer 45
+    stage sanitizer 25
+    stage two_steps 30
     stage card 110
     stage beside 65
     stage models 60

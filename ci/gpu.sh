@@ -19,13 +19,14 @@
 # Each stage leaves its part in DIR when it ends, and a line in stages.txt. gpu.md is written however the job ends, also by a
 # signal; a job that ended early says why in ended.txt and in gpu.md. After SIGKILL gpu.md is that of the run, if the run had ended.
 #
-# Exit code: that of `reprobench run`, 4 if no cell can run here, 1 if the negative control was not found or had to be cut off,
-# 2 for a wrong call or a budget that leaves nothing for the run, 5 if `doctor` has a FAIL of the GPU, the driver, MIG, the store,
+# Exit code: that of `reprobench run`, 4 if no cell can run here, 1 if the negative control was not found by its place or had to be cut
+# off, 2 for a wrong call or a budget that leaves nothing for the run, 5 if `doctor` has a FAIL of the GPU, the driver, MIG, the store,
 # the compiler or CMake. Its other FAILs, such as a small /dev/shm, are printed, and the job goes on. 130 or 143 after a signal.
 set -euo pipefail
 start=$SECONDS
 cd "$(dirname "$0")/.."
 . ci/failure_trap.sh
+. ci/gpu_control.sh
 
 usage() {
   sed -n '/^#   ci.gpu.sh/,/^#  *\[--rep/s/^# *//p' "$0" >&2
@@ -227,16 +228,10 @@ if [ "$on_gpu" = no ]; then
 fi
 page >/dev/null # for whoever is killed from here on
 
-# Sums by atomic operations differ from run to run on a GPU: three trainings that all add up one gradient that way have to be
-# found unequal. (On a CPU, which adds in turn, they are equal: ci/real_stack_test.sh holds that. So its cells are left out.)
 control=0
-faults=()
-for repeat in 0 1 2; do
-  faults+=(--inject "kind=atomic_add,repeat=$repeat,step=2,tensor=fc1.weight,element=0,suite=determinism,workload=mlp,precision=fp32")
-done
 limit=$((kept - control_grace)) began=$SECONDS
 stage control "$limit" "$control_grace" "$reprobench" --store "$store" run --matrix "$here" --out "$out/control" --no-report \
-  --filter 'suite == determinism and workload == mlp and precision == fp32 and device != cpu' "${faults[@]}" >/dev/null || control=$?
+  --filter "$control_filter" "${control_faults[@]}" >"$out/control.txt" || control=$?
 took=$((SECONDS - began))
 
 if [ "${place[0]:-}" = --python ]; then beside+=(--python "${place[1]}"); fi
@@ -246,8 +241,8 @@ stage beside "$(($(left) > 0 ? $(left) + 5 : 5))" 5 "${beside[@]}" --seconds "$(
 if [ "$control" -ne 1 ] && [ "$took" -ge "$limit" ]; then
   give_up 1 "the negative control was cut off after $took s (exit code $control); what came before it is in $out"
 fi
-if [ "$control" -ne 1 ]; then
-  echo "gpu: sums by atomic operations were not found to differ (exit code $control)" >&2
+if ! control_found "$control" "$out/control.txt"; then
+  echo "gpu: sums by atomic operations were not found to differ (exit code $control); $out/control.txt has what the control said" >&2
   exit 1
 fi
 echo "gpu: run directory $out/run, exit code $status; the negative control was found"

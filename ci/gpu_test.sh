@@ -22,6 +22,11 @@ for word in "$@"; do
   [ "$last" != --out ] || out=$word
   last=$word
 done
+found() {
+  echo "FAILED  cell · numerics.repeat_mismatches: repeat 1 differs;"
+  echo "        first at step 2 in fc1.weight"
+  exit 1
+}
 deaf() { trap '' INT TERM; sleep "$1"; }
 if [ "$1" = run ]; then
   mkdir -p "$out"
@@ -31,7 +36,7 @@ case "$*" in
   plan*) echo "runnable 1" ;;
   doctor) printf '%s\n' "$DOCTOR" ;;
   "stack adopt"*) eval "${ADOPT:-:}" ;;
-  run*--inject*) eval "${CONTROL:-exit 1}" ;;
+  run*--inject*) eval "${CONTROL:-found}" ;;
   run*) eval "${RUN:-:}" ;;
 esac
 SH
@@ -92,6 +97,9 @@ has run/part
 stage_says 'control: [0-9]+ s of at most 2 s, exit code 137'
 page_says "the negative control was cut off"
 CONTROL="exit 0" job "control finds nothing" 1 "were not found to differ (exit code 0)" --budget 60
+# Neither is one that fails for another reason, as a cell that crashes does.
+CONTROL="echo 'FAILED  cell · crash'; exit 1" job "control crashes" 1 "were not found to differ (exit code 1)" --budget 60
+grep -q 'FAILED  cell · crash' "$out/control.txt" || wrong "keeps not what the control said"
 
 # A run that hangs leaves the control its time, and its exit code is the job's. What comes before a run has no more than the budget.
 RUN="deaf 60" job "run hangs" 137 "the negative control was found" --budget 9

@@ -44,7 +44,7 @@ while open_ends:
         if not re.match(r"\s*#|.*\b(echo|usage)\b", line):
             open_ends += (set(re.findall(r"(?<![\w/])(?:\.\./)?(ci/\w+\.sh)", line.replace("/../ci/", " ci/"))) & scripts) - reached
 print(*sorted(f"{path}: no step calls it" for path in scripts - reached), sep="\n")
-for path in scripts - {"ci/failure_trap.sh", "ci/steps.sh"}:
+for path in scripts - {"ci/failure_trap.sh", "ci/gpu_control.sh", "ci/steps.sh"}:
     if not re.search(r'^\. (ci|"\$checkout/ci|"\$\(dirname "\$0"\))/failure_trap\.sh', (root / path).read_text(), re.M):
         print(f"{path}: does not source ci/failure_trap.sh")
 PYTHON

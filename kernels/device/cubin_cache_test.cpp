@@ -6,7 +6,7 @@
 
 #include "ci/catch.hpp"
 #include "kernels/device/emulated_device.hpp"
-#include "kernels/digest/digest_kernels.hpp"
+#include "kernels/philox/philox_kernels.hpp"
 
 namespace reprobench {
 namespace {
@@ -100,11 +100,11 @@ TEST_CASE("a device loads a module once and tells where it came from", "[device]
   const CacheFolder folder;
   for (const CacheOutcome outcome : {CacheOutcome::compiled, CacheOutcome::hit}) {
     EmulatedDevice device("compute=87", folder.path().string());
-    device.kernels().resident_blocks<DigestBlocks>();
-    device.kernels().resident_blocks<DigestBlocksOneLane>();
+    device.kernels().resident_blocks<PhiloxBits>();
+    device.kernels().resident_blocks<PhiloxBell>();
     const auto loaded = device.kernels().loaded();
     REQUIRE(loaded.size() == 1);
-    CHECK(loaded[0].module == "digest");
+    CHECK(loaded[0].module == "philox");
     CHECK(loaded[0].architecture == 86);
     CHECK(loaded[0].outcome == outcome);
   }

@@ -57,14 +57,4 @@ __device__ inline uint64_t cycle_counter() {
 #endif
 }
 
-__device__ inline uint32_t multiprocessor_id() {
-#ifdef __CUDACC_RTC__
-  uint32_t id;
-  asm volatile("mov.u32 %0, %%smid;" : "=r"(id));
-  return id;
-#else
-  return simt::multiprocessor_id();
-#endif
-}
-
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// The floating-point formats as bit fields: sign, magnitude, value. Shared by host and device code.
+// The floating-point formats as bit fields: sign, magnitude, value.
 #pragma once
 
 #include "kernels/portable.hpp"

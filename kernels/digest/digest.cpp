@@ -167,10 +167,6 @@ Digest block_digest(std::span<const std::byte> block) {
   return {digest.lane[0], digest.lane[1]};
 }
 
-std::uint64_t one_lane_block_digest(std::span<const std::byte> block) {
-  return finish_one_lane(lane_sums(block).lane[0], block.size());
-}
-
 Digest tensor_digest(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> bytes) {
   DigestBuilder builder = tensor_builder(dtype, shape);
   for (std::size_t offset = 0; offset < bytes.size(); offset += kDigestBlockBytes) {

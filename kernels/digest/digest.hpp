@@ -33,9 +33,6 @@ inline constexpr std::size_t kDigestBlockBytes = 64 * 1024;
 // Of at most kDigestBlockBytes bytes, at any alignment. Words are little-endian; the last one is padded with zeros.
 Digest block_digest(std::span<const std::byte> block);
 
-// From the first lane alone: half the bits, what a device uses where its integer units are the limit.
-std::uint64_t one_lane_block_digest(std::span<const std::byte> block);
-
 // Of a tensor in logical row-major order: its dtype name, its shape and the digests of its blocks.
 Digest tensor_digest(std::string_view dtype, std::span<const std::int64_t> shape, std::span<const std::byte> bytes);
 

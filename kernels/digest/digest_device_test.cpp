@@ -72,24 +72,5 @@ TEST_CASE("a tensor digest from device blocks is the tensor digest of the bytes"
         tensor_digest("uint8", shape, std::as_bytes(std::span(bytes))));
 }
 
-TEST_CASE("the one-lane kernel equals its CPU twin", "[digest][device]") {
-  const auto bytes = random_bytes(2 * kDigestBlockBytes + 100);
-  EmulatedDevice device;
-  DeviceBuffer<unsigned char> memory(device.context(), bytes.size());
-  memory.copy_from(bytes, nullptr);
-  const DeviceBytes tensors[] = {{memory.data(), bytes.size()}};
-  const DigestLayout layout = lay_out_digest(tensors);
-  DeviceBuffer<TensorSpan> spans(device.context(), 1);
-  spans.copy_from(layout.spans, nullptr);
-  DeviceBuffer<std::uint64_t> digests(device.context(), layout.block_count);
-  device.kernels().launch<DigestBlocksOneLane>(nullptr, 2, spans.data(), std::uint32_t{1}, layout.block_count,
-                                               digests.data());
-  const auto all = std::as_bytes(std::span(bytes));
-  CHECK(copied_to_host(digests, 3) ==
-        std::vector<std::uint64_t>{one_lane_block_digest(all.first(kDigestBlockBytes)),
-                                   one_lane_block_digest(all.subspan(kDigestBlockBytes, kDigestBlockBytes)),
-                                   one_lane_block_digest(all.subspan(2 * kDigestBlockBytes))});
-}
-
 }  // namespace
 }  // namespace reprobench

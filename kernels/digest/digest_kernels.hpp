@@ -1,4 +1,4 @@
-// The digest kernels as the device code and its callers both see them.
+// The digest kernel as the device code and its callers both see them.
 #pragma once
 
 #include "kernels/device/device_pointer.hpp"
@@ -16,14 +16,6 @@ struct DigestBlocks {
   static constexpr uint32_t kThreads = 256;
   // spans, how many, blocks of all spans, digests
   using Signature = void(DevicePointer<const TensorSpan>, uint32_t, uint64_t, DevicePointer<DigestLanes>);
-};
-
-// As DigestBlocks with one lane of 64 bits: fewer operations a word, for devices whose memory outruns their integers.
-struct DigestBlocksOneLane {
-  static constexpr char kModule[] = "digest";
-  static constexpr char kName[] = "digest_blocks_one_lane";
-  static constexpr uint32_t kThreads = 256;
-  using Signature = void(DevicePointer<const TensorSpan>, uint32_t, uint64_t, DevicePointer<uint64_t>);
 };
 
 }  // namespace reprobench

@@ -38,9 +38,4 @@ RB_HOST_DEVICE inline DigestLanes finish_block(DigestLanes sums, uint64_t byte_c
   return {{first.lane[0] + second.lane[1], second.lane[0] + first.lane[1]}};
 }
 
-// The 64-bit digest of a block from the sum of lane 0 alone.
-RB_HOST_DEVICE inline uint64_t finish_one_lane(uint64_t sum, uint64_t byte_count) {
-  return mix_word(sum, digest_key(byte_count)).lane[0];
-}
-
 }  // namespace reprobench

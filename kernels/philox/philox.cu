@@ -8,50 +8,27 @@ namespace {
 __device__ inline uint64_t first_index() { return static_cast<uint64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ inline uint64_t index_stride() { return static_cast<uint64_t>(gridDim.x) * blockDim.x; }
 
-struct PlainBits {
-  using Value = uint32_t;
-  __device__ static uint32_t of(uint32_t word) { return word; }
+struct alignas(16) FourWords {
+  uint32_t word[4];
 };
-struct Uniform {
-  using Value = float;
-  __device__ static float of(uint32_t word) { return uniform_unit(word); }
-};
-
-template <class T>
-struct alignas(16) Four {
-  T element[4];
-};
-
-// A thread makes whole blocks of four elements; only the last may be short.
-template <class Draw>
-__device__ void fill_words(PhiloxStream stream, uint64_t count, typename Draw::Value* values) {
-  using Value = typename Draw::Value;
-  const bool wide = is_aligned(values, sizeof(Four<Value>));
-  for (uint64_t block = first_index(); 4 * block < count; block += index_stride()) {
-    const PhiloxBlock words = keyed_block(stream, block);
-    const Four<Value> drawn = {
-        {Draw::of(words.word[0]), Draw::of(words.word[1]), Draw::of(words.word[2]), Draw::of(words.word[3])}};
-    if (wide && 4 * block + 4 <= count) {
-      reinterpret_cast<Four<Value>*>(values)[block] = drawn;
-    } else {
-#pragma unroll
-      for (uint32_t i = 0; i < 4; ++i) {
-        if (4 * block + i < count) values[4 * block + i] = drawn.element[i];
-      }
-    }
-  }
-}
 
 }  // namespace
 
+// A thread makes whole blocks of four elements; only the last may be short.
 extern "C" __global__ void __launch_bounds__(256)
     philox_bits(PhiloxStream stream, uint64_t count, DevicePointer<uint32_t> values) {
-  fill_words<PlainBits>(stream, count, values);
-}
-
-extern "C" __global__ void __launch_bounds__(256)
-    philox_uniform(PhiloxStream stream, uint64_t count, DevicePointer<float> values) {
-  fill_words<Uniform>(stream, count, values);
+  const bool wide = is_aligned(values, sizeof(FourWords));
+  for (uint64_t block = first_index(); 4 * block < count; block += index_stride()) {
+    const PhiloxBlock drawn = keyed_block(stream, block);
+    if (wide && 4 * block + 4 <= count) {
+      reinterpret_cast<FourWords*>(values)[block] = {{drawn.word[0], drawn.word[1], drawn.word[2], drawn.word[3]}};
+    } else {
+#pragma unroll
+      for (uint32_t i = 0; i < 4; ++i) {
+        if (4 * block + i < count) values[4 * block + i] = drawn.word[i];
+      }
+    }
+  }
 }
 
 extern "C" __global__ void __launch_bounds__(256)
@@ -62,7 +39,6 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 
 RB_CHECK_KERNEL(philox_bits, PhiloxBits);
-RB_CHECK_KERNEL(philox_uniform, PhiloxUniform);
 RB_CHECK_KERNEL(philox_bell, PhiloxBell);
 
 }  // namespace reprobench

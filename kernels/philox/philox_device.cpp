@@ -8,12 +8,6 @@ void fill_bits(DeviceKernels& kernels, PhiloxStream sequence, DevicePointer<std:
   kernels.launch<PhiloxBits>(stream, kernels.blocks_for_threads<PhiloxBits>((count + 3) / 4), sequence, count, values);
 }
 
-void fill_uniform(DeviceKernels& kernels, PhiloxStream sequence, DevicePointer<float> values, std::uint64_t count,
-                  DeviceStream stream) {
-  kernels.launch<PhiloxUniform>(stream, kernels.blocks_for_threads<PhiloxUniform>((count + 3) / 4), sequence, count,
-                                values);
-}
-
 void fill_bell(DeviceKernels& kernels, PhiloxStream sequence, float scale, float mean, DevicePointer<float> values,
                std::uint64_t count, DeviceStream stream) {
   kernels.launch<PhiloxBell>(stream, kernels.blocks_for_threads<PhiloxBell>(count), sequence, scale, mean, count,

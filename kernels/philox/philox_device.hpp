@@ -8,8 +8,6 @@ namespace reprobench {
 
 void fill_bits(DeviceKernels& kernels, PhiloxStream sequence, DevicePointer<std::uint32_t> values, std::uint64_t count,
                DeviceStream stream);
-void fill_uniform(DeviceKernels& kernels, PhiloxStream sequence, DevicePointer<float> values, std::uint64_t count,
-                  DeviceStream stream);
 void fill_bell(DeviceKernels& kernels, PhiloxStream sequence, float scale, float mean, DevicePointer<float> values,
                std::uint64_t count, DeviceStream stream);
 

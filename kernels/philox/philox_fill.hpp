@@ -11,9 +11,6 @@ namespace reprobench {
 // Element i is word i mod 4 of block i / 4 of the sequence.
 void fill_bits(PhiloxStream stream, std::span<std::uint32_t> values);
 
-// uniform_unit of the same words.
-void fill_uniform(PhiloxStream stream, std::span<float> values);
-
 // Element i is bell_draw of block i: initial weights (models/initial_values.hpp).
 void fill_bell(PhiloxStream stream, float scale, float mean, std::span<float> values);
 

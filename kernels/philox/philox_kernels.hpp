@@ -15,13 +15,6 @@ struct PhiloxBits {
   using Signature = void(PhiloxStream, uint64_t, DevicePointer<uint32_t>);
 };
 
-struct PhiloxUniform {
-  static constexpr char kModule[] = "philox";
-  static constexpr char kName[] = "philox_uniform";
-  static constexpr uint32_t kThreads = 256;
-  using Signature = void(PhiloxStream, uint64_t, DevicePointer<float>);
-};
-
 // sequence, scale, mean, how many, values
 struct PhiloxBell {
   static constexpr char kModule[] = "philox";

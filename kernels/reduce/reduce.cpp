@@ -11,9 +11,8 @@ namespace reprobench {
 namespace {
 
 // Lanes are independent, so compilers may use vectors of any width without changing a bit.
-template <class T>
-[[gnu::always_inline]] inline T sum_of_lanes(const T* values, std::size_t count) {
-  T lanes[kReduceLanes] = {};
+[[gnu::always_inline]] inline float sum_of_lanes(const float* values, std::size_t count) {
+  float lanes[kReduceLanes] = {};
   const std::size_t whole = count / kReduceLanes * kReduceLanes;
   for (std::size_t row = 0; row < whole; row += kReduceLanes) {
     for (std::size_t j = 0; j < kReduceLanes; ++j) lanes[j] += values[row + j];
@@ -25,20 +24,17 @@ template <class T>
   return lanes[0];
 }
 
-template <class T>
-[[gnu::optimize("O3")]] T chunk_sum_baseline(const T* values, std::size_t count) {
+[[gnu::optimize("O3")]] float chunk_sum_baseline(const float* values, std::size_t count) {
   return sum_of_lanes(values, count);
 }
 
 #ifdef __x86_64__
-template <class T>
-[[gnu::optimize("O3"), gnu::target("avx2")]] T chunk_sum_avx2(const T* values, std::size_t count) {
+[[gnu::optimize("O3"), gnu::target("avx2")]] float chunk_sum_avx2(const float* values, std::size_t count) {
   return sum_of_lanes(values, count);
 }
 #endif
 
-template <class T>
-T chunk_sum(const T* values, std::size_t count) {
+float chunk_sum(const float* values, std::size_t count) {
 #ifdef __x86_64__
   static const bool kAvx2 = __builtin_cpu_supports("avx2");
   if (kAvx2) return chunk_sum_avx2(values, count);
@@ -46,23 +42,19 @@ T chunk_sum(const T* values, std::size_t count) {
   return chunk_sum_baseline(values, count);
 }
 
-template <class T>
-T sum_of(std::span<const T> values) {
+}  // namespace
+
+float fixed_order_sum(std::span<const float> values) {
   if (values.size() <= kReduceChunk) {
-    const T sum = chunk_sum(values.data(), values.size());
-    return std::isnan(sum) ? std::numeric_limits<T>::quiet_NaN() : sum;
+    const float sum = chunk_sum(values.data(), values.size());
+    return std::isnan(sum) ? std::numeric_limits<float>::quiet_NaN() : sum;
   }
-  std::vector<T> sums;
+  std::vector<float> sums;
   sums.reserve((values.size() + kReduceChunk - 1) / kReduceChunk);
   for (std::size_t at = 0; at < values.size(); at += kReduceChunk) {
     sums.push_back(chunk_sum(values.data() + at, std::min<std::size_t>(kReduceChunk, values.size() - at)));
   }
-  return sum_of<T>(sums);
+  return fixed_order_sum(sums);
 }
-
-}  // namespace
-
-float fixed_order_sum(std::span<const float> values) { return sum_of(values); }
-double fixed_order_sum(std::span<const double> values) { return sum_of(values); }
 
 }  // namespace reprobench

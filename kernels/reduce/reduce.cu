@@ -11,44 +11,34 @@ constexpr uint32_t kOwnLanes = kReduceLanes / kThreads;
 constexpr uint32_t kRows = kReduceChunk / kReduceLanes;
 constexpr uint32_t kRowsInFlight = 8;
 
-template <class T>
 struct alignas(16) Wide {
-  T element[16 / sizeof(T)];
+  float element[kOwnLanes];
 };
 
-template <class T>
 struct OwnLanes {
-  T lane[kOwnLanes];
+  float lane[kOwnLanes];
 };
 
 __device__ inline float canonical(float sum) { return sum == sum ? sum : bits_to_float(0x7fc0'0000u); }
-__device__ inline double canonical(double sum) { return sum == sum ? sum : bits_to_double(0x7ff8'0000'0000'0000ull); }
 
 // A whole chunk whose address is a multiple of 16.
-template <class T>
-__device__ void add_wide_rows(const T* chunk, OwnLanes<T>& own) {
-  constexpr uint32_t kWidth = 16 / sizeof(T);
-  constexpr uint32_t kLoads = kOwnLanes / kWidth;
-  const Wide<T>* loads = reinterpret_cast<const Wide<T>*>(chunk) + kLoads * threadIdx.x;
+__device__ inline void add_wide_rows(const float* chunk, OwnLanes& own) {
+  const Wide* loads = reinterpret_cast<const Wide*>(chunk) + threadIdx.x;
 #pragma unroll
   for (uint32_t row = 0; row < kRows; row += kRowsInFlight) {
-    Wide<T> loaded[kRowsInFlight][kLoads];
+    Wide loaded[kRowsInFlight];
+#pragma unroll
+    for (uint32_t r = 0; r < kRowsInFlight; ++r) loaded[r] = loads[(row + r) * kThreads];
 #pragma unroll
     for (uint32_t r = 0; r < kRowsInFlight; ++r) {
 #pragma unroll
-      for (uint32_t k = 0; k < kLoads; ++k) loaded[r][k] = loads[(row + r) * (kReduceLanes / kWidth) + k];
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < kRowsInFlight; ++r) {
-#pragma unroll
-      for (uint32_t j = 0; j < kOwnLanes; ++j) own.lane[j] += loaded[r][j / kWidth].element[j % kWidth];
+      for (uint32_t j = 0; j < kOwnLanes; ++j) own.lane[j] += loaded[r].element[j];
     }
   }
 }
 
 // A short chunk, or one at another address.
-template <class T>
-__device__ void add_rows(const T* chunk, uint32_t count, OwnLanes<T>& own) {
+__device__ inline void add_rows(const float* chunk, uint32_t count, OwnLanes& own) {
   for (uint32_t row = kOwnLanes * threadIdx.x; row < count; row += kReduceLanes) {
 #pragma unroll
     for (uint32_t j = 0; j < kOwnLanes; ++j) {
@@ -58,15 +48,14 @@ __device__ void add_rows(const T* chunk, uint32_t count, OwnLanes<T>& own) {
 }
 
 // Adds neighbours pairwise: the four lanes of a thread, the threads of a warp, the warps.
-template <class T>
-__device__ T sum_of_lanes(const OwnLanes<T>& own, T* shared) {
-  T sum = (own.lane[0] + own.lane[1]) + (own.lane[2] + own.lane[3]);
+__device__ inline float sum_of_lanes(const OwnLanes& own, float* shared) {
+  float sum = (own.lane[0] + own.lane[1]) + (own.lane[2] + own.lane[3]);
 #pragma unroll
   for (int lanes = 1; lanes < static_cast<int>(kWarp); lanes *= 2) sum += __shfl_xor_sync(kAllLanes, sum, lanes);
   if (threadIdx.x % kWarp == 0) shared[threadIdx.x / kWarp] = sum;
   __syncthreads();
   if (threadIdx.x != 0) return sum;
-  T warps[kThreads / kWarp];
+  float warps[kThreads / kWarp];
 #pragma unroll
   for (uint32_t w = 0; w < kThreads / kWarp; ++w) warps[w] = shared[w];
 #pragma unroll
@@ -77,39 +66,27 @@ __device__ T sum_of_lanes(const OwnLanes<T>& own, T* shared) {
   return warps[0];
 }
 
-template <class T>
-__device__ void chunk_sums(const T* values, uint64_t count, T* sums, T (*shared)[kThreads / kWarp]) {
-  const bool wide = is_aligned(values, 16);
-  uint32_t row = 0;  // of shared memory, two in turn: a barrier lies between two uses of the same one
-  const uint64_t chunks = count == 0 ? 1 : (count + kReduceChunk - 1) / kReduceChunk;  // nothing sums to +0
-  for (uint64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x, row ^= 1) {
-    const uint64_t rest = count - chunk * kReduceChunk;
-    OwnLanes<T> own = {};
-    if (wide && rest >= kReduceChunk) {
-      add_wide_rows(values + chunk * kReduceChunk, own);
-    } else {
-      add_rows(values + chunk * kReduceChunk, rest < kReduceChunk ? static_cast<uint32_t>(rest) : kReduceChunk, own);
-    }
-    const T sum = sum_of_lanes(own, shared[row]);
-    if (threadIdx.x == 0) sums[chunk] = canonical(sum);
-  }
-}
-
 }  // namespace
 
 extern "C" __global__ void __launch_bounds__(kThreads)
     reduce_sum_fp32(DevicePointer<const float> values, uint64_t count, DevicePointer<float> sums) {
   __shared__ float shared[2][kThreads / kWarp];
-  chunk_sums(values, count, sums, shared);
-}
-
-extern "C" __global__ void __launch_bounds__(kThreads)
-    reduce_sum_fp64(DevicePointer<const double> values, uint64_t count, DevicePointer<double> sums) {
-  __shared__ double shared[2][kThreads / kWarp];
-  chunk_sums(values, count, sums, shared);
+  const bool wide = is_aligned(values, 16);
+  uint32_t row = 0;  // of shared memory, two in turn: a barrier lies between two uses of the same one
+  const uint64_t chunks = count == 0 ? 1 : (count + kReduceChunk - 1) / kReduceChunk;  // nothing sums to +0
+  for (uint64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x, row ^= 1) {
+    const uint64_t rest = count - chunk * kReduceChunk;
+    OwnLanes own = {};
+    if (wide && rest >= kReduceChunk) {
+      add_wide_rows(values + chunk * kReduceChunk, own);
+    } else {
+      add_rows(values + chunk * kReduceChunk, rest < kReduceChunk ? static_cast<uint32_t>(rest) : kReduceChunk, own);
+    }
+    const float sum = sum_of_lanes(own, shared[row]);
+    if (threadIdx.x == 0) sums[chunk] = canonical(sum);
+  }
 }
 
 RB_CHECK_KERNEL(reduce_sum_fp32, ReduceSumFp32);
-RB_CHECK_KERNEL(reduce_sum_fp64, ReduceSumFp64);
 
 }  // namespace reprobench

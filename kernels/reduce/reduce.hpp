@@ -1,9 +1,9 @@
-// A sum of floating-point numbers in one fixed order: the same bits on every GPU and CPU, for any launch shape.
+// A sum of fp32 numbers in one fixed order: the same bits on every GPU and CPU, for any launch shape.
 //
 // The order: chunks of 16,384 elements; in a chunk 1,024 lanes, lane j adding elements j, j + 1024, … from +0 on; then
-// neighbouring lanes are added pairwise until one is left. The chunks' sums are summed likewise, until one is left. The
-// arithmetic is that of the element type. A sum that is NaN is the quiet NaN without sign and payload: which NaN two
-// operands give differs between processors.
+// neighbouring lanes are added pairwise until one is left. The chunks' sums are summed likewise, until one is left. All
+// additions are fp32. A sum that is NaN is the quiet NaN without sign and payload: which NaN two operands give differs
+// between processors.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,5 @@
 namespace reprobench {
 
 float fixed_order_sum(std::span<const float> values);
-double fixed_order_sum(std::span<const double> values);
 
 }  // namespace reprobench

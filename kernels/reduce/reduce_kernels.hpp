@@ -1,4 +1,4 @@
-// The kernels of the fixed-order sum as the device code and its callers both see them.
+// The kernel of the fixed-order sum as the device code and its callers both see them.
 #pragma once
 
 #include "kernels/device/device_pointer.hpp"
@@ -14,12 +14,6 @@ struct ReduceSumFp32 {
   static constexpr char kName[] = "reduce_sum_fp32";
   static constexpr uint32_t kThreads = 256;
   using Signature = void(DevicePointer<const float>, uint64_t, DevicePointer<float>);
-};
-struct ReduceSumFp64 {
-  static constexpr char kModule[] = "reduce";
-  static constexpr char kName[] = "reduce_sum_fp64";
-  static constexpr uint32_t kThreads = 256;
-  using Signature = void(DevicePointer<const double>, uint64_t, DevicePointer<double>);
 };
 
 }  // namespace reprobench

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include <ATen/core/Tensor.h>
-
 #include "suites/worker/probes/matrix_products.hpp"
 #include "suites/worker/probes/probe_run.hpp"
 

@@ -235,6 +235,4 @@ std::uint64_t global_timer_ns() {
 
 std::uint64_t cycle_counter() { return global_timer_ns() / 2 * 3; }
 
-unsigned multiprocessor_id() { return block_index.x % kMultiprocessors; }
-
 }  // namespace reprobench::simt

@@ -39,8 +39,6 @@ unsigned ballot(bool predicate);
 
 std::uint64_t global_timer_ns();
 std::uint64_t cycle_counter();  // 1.5 GHz
-unsigned multiprocessor_id();   // the block's index modulo 4
-inline constexpr unsigned kMultiprocessors = 4;
 
 template <class T>
 T exchange_as(T value, unsigned source) {

@@ -169,6 +169,8 @@ void Checkpoint::read_position(const TrainState& state) {
   }
 }
 
+const at::Tensor& Checkpoint::tensor(const std::string& name) const { return file_.tensors.at(name); }
+
 void Checkpoint::restore(TrainState& state, const LeftOut& left_out) const {
   const c10::NoGradGuard no_grad;
   for (const WholeTensor& tensor : whole_tensors(state)) {

@@ -70,7 +70,7 @@ class Checkpoint {
   const Digest& checksum() const { return checksum_; }
   // What this rank holds of the state, from the file.
   void restore(TrainState& state, const LeftOut& left_out) const;
-  const at::Tensor& tensor(const std::string& name) const { return file_.tensors.at(name); }
+  const at::Tensor& tensor(const std::string& name) const;
 
  private:
   void check_owner(const CheckpointOwner& owner) const;

@@ -46,7 +46,7 @@ void measure_ordered_sum(ProbeRun& run, std::int64_t bytes, const std::string& s
   const float expected =
       fixed_order_sum({static_cast<const float*>(on_host.data_ptr()), static_cast<std::size_t>(on_host.numel())});
   at::Tensor total = at::empty({}, values.options());
-  DeviceSum<float> sum(*run.compute().kernels());
+  DeviceSum sum(*run.compute().kernels());
   run.measure({"ordered_sum", labels_of(size), static_cast<double>(bytes),
                [&] {
                  sum.enqueue(DevicePointer<const float>::of(values.data_ptr()),

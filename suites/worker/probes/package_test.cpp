@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/ones.h>

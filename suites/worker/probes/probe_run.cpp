@@ -28,7 +28,7 @@ constexpr double kShortestSampleNs = 2e6;
 constexpr std::int64_t kMostCallsPerSample = 1'000'000;
 constexpr std::int64_t kSlowdownOfPlantedFault = 10;
 
-// One host thread draws some two million numbers a second, and a kernel may have to be compiled first.
+// One host thread draws some 45 million numbers a second, and a kernel may have to be compiled first.
 constexpr std::int64_t kMostDrawnOnHost = 1 << 20;
 
 constexpr std::int64_t kWholeNumbers = 17;  // from -8 to 8

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include <ATen/core/Tensor.h>
 #include <torch/version.h>
 
 #include "ci/catch.hpp"
