@@ -16,6 +16,7 @@
 #include "matrix/numerics/bounds/local_error.hpp"
 #include "matrix/numerics/calls/operator_divergence.hpp"
 #include "matrix/numerics/calls/operator_region.hpp"
+#include "matrix/numerics/calls/order_judgement.hpp"
 #include "matrix/numerics/steps/discrete_events.hpp"
 #include "matrix/numerics/steps/divergence_strip.hpp"
 #include "matrix/numerics/steps/lockstep.hpp"
@@ -79,6 +80,7 @@ struct OperatorBudget {
   std::optional<double> forms_apart_rel;  // between what the two sides ask for, both in fp64
   std::optional<LocalError> measured;     // of a single call
   std::optional<LocalError> expected;
+  std::optional<OrderJudgement> order = {};  // of a single call that is a sum, where both sides' orders were read
 };
 
 template <>
@@ -93,6 +95,7 @@ struct Description<OperatorBudget> {
                    "Between what the two sides ask for, both in fp64: far above 1e-16, they ask for different things.");
     field.optional("measured", budget.measured);
     field.optional("expected", budget.expected);
+    field.optional("order", budget.order, "What both sides' orders of summation say, where these were read.");
   }
 };
 

@@ -102,6 +102,7 @@ std::string budget_text(const Explanation& explanation) {
   if (budget.forms_apart_rel) {
     text += line("", fmt::format("what the two sides ask for, in fp64, is {:.2e} apart", *budget.forms_apart_rel));
   }
+  if (budget.order) text += line("order", budget.order->sentence);
   for (const auto& [side, error] : {std::pair("measured", &budget.measured), std::pair("expected", &budget.expected)}) {
     if (!*error) continue;
     const LocalError& local = **error;

@@ -1,6 +1,9 @@
 // What an explanation says of a call against fp64.
+#include <array>
+
 #include "ci/catch.hpp"
 #include "kernels/mma/mma.hpp"
+#include "matrix/contract/document/writer.hpp"
 #include "matrix/inquiry/explain/explanation_fixture.hpp"
 #include "matrix/inquiry/explain/source_judgement.hpp"
 
@@ -26,10 +29,14 @@ SafetensorsTensor recorded(const std::string& name, const char* dtype, std::vect
 DifferenceSource judged_product(std::vector<SafetensorsTensor> measured, std::vector<SafetensorsTensor> expected,
                                 const std::string& amplification, const CellRequest& ours = synthetic_request(),
                                 const CellRequest& theirs = synthetic_request(),
-                                std::vector<std::string>* notes = nullptr) {
+                                std::vector<std::string>* notes = nullptr,
+                                const std::array<std::string, 2>& orders = {}) {
   const TemporaryFolder folder;
   const auto captured = [&](const char* name, std::vector<SafetensorsTensor> tensors) {
-    write_safetensors(folder.path / name, std::move(tensors), {{"amplification", amplification}});
+    SafetensorsMetadata metadata = {{"amplification", amplification}};
+    const std::string& order = orders[std::string_view(name) == "measured" ? 0 : 1];
+    if (!order.empty()) metadata["order.0"] = order;
+    write_safetensors(folder.path / name, std::move(tensors), metadata);
     return SafetensorsFile::open(folder.path / name);
   };
   DifferenceSource source;
@@ -39,6 +46,38 @@ DifferenceSource judged_product(std::vector<SafetensorsTensor> measured, std::ve
   judge_source(source, ours, theirs, captured("measured", std::move(measured)),
                captured("expected", std::move(expected)), notes == nullptr ? own_notes : *notes);
   return source;
+}
+
+// Of an output of two elements, of which the first `replayed` are what the tree gives.
+std::string order_document(const std::string& tree, std::int64_t replayed) {
+  CallOrder order;
+  order.classes = {{tree, "a chain", SumEnd::as_it_is, 3, 0, 2, 1000}};
+  order.elements = 2;
+  order.replayed = replayed;
+  order.not_replayed = 2 - replayed;
+  if (replayed < 2) order.first_not_replayed = replayed;
+  return written(order).dump();
+}
+
+TEST_CASE("orders that both workers read off a call are judged with its bounds", "[explanation]") {
+  const std::vector<double> exact{3, 4};
+  const std::vector<float> ours{3, 4.5F};
+  const std::vector<float> theirs{3.25F, 4};
+  const auto judged = [&](const std::string& measured, const std::string& expected) {
+    const CellRequest request = synthetic_request();
+    return judged_product({recorded("output.0", "F32", {2}, ours)},
+                          {recorded("output.0", "F32", {2}, theirs), recorded("fp64.0", "F64", {2}, exact)}, "1",
+                          request, request, nullptr, {measured, expected});
+  };
+  const DifferenceSource proven = judged(order_document("(0..2)", 2), order_document("(1 2 0)", 2));
+  REQUIRE(proven.budget->order);
+  CHECK(proven.budget->order->word == OrderWord::proven);
+  CHECK_THAT(proven.budget->order->sentence,
+             Catch::StartsWith("aten::mm is rounding, proven: a chain #") && Catch::EndsWith("at 2 of 2 elements"));
+  CHECK(judged(order_document("(0..2)", 1), order_document("(1 2 0)", 2)).budget->order->word == OrderWord::defect);
+  CHECK_FALSE(judged("", order_document("(0..2)", 2)).budget->order);
+  CHECK_FALSE(judged("not JSON", order_document("(0..2)", 2)).budget->order);
+  CHECK_FALSE(judged("{}", order_document("(0..2)", 2)).budget->order);
 }
 
 TEST_CASE("an operator's errors are relative to the norm of what it makes in fp64", "[explanation]") {

@@ -59,6 +59,28 @@ TEST_CASE("an error of the bound is rounding still, and of more than the bound a
   CHECK(source_diagnosis(explanation)->word == ExplainedWord::defect);
 }
 
+TEST_CASE("orders of summation that give both results prove rounding, and are told instead of bounds", "[diagnosis]") {
+  Explanation explanation = of_one_call();
+  explanation.budget->order = OrderJudgement{OrderWord::proven, "aten::mm is rounding, proven: a against b"};
+  CHECK(told(explanation) ==
+        "rounding: aten::mm is rounding, proven: a against b, and the steps against fp64 confirm it");
+  // A proof needs no bound; and beyond one it is none.
+  explanation.budget->measured.reset();
+  CHECK(source_diagnosis(explanation)->word == ExplainedWord::rounding);
+  explanation.lockstep.reset();
+  CHECK(source_diagnosis(explanation)->word == ExplainedWord::rounding);
+  explanation.budget->measured = off_by(1.01);
+  CHECK(source_diagnosis(explanation)->word == ExplainedWord::defect);
+}
+
+TEST_CASE("a result that its own order does not give is a defect within any bound", "[diagnosis]") {
+  Explanation explanation = of_one_call();
+  explanation.budget->order = OrderJudgement{OrderWord::defect, "aten::mm: element 7 is not what it gives"};
+  CHECK(told(explanation) == "defect: aten::mm: element 7 is not what it gives");
+  explanation.call->constants_differ = true;
+  CHECK(source_diagnosis(explanation)->word == ExplainedWord::another_computation);
+}
+
 TEST_CASE("other constants or types are another computation, whatever the errors are", "[diagnosis]") {
   Explanation explanation = of_one_call();
   SECTION("constants") { explanation.call->constants_differ = true; }

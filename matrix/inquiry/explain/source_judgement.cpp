@@ -6,7 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/contract_error.hpp"
+#include "matrix/base/json_parse.hpp"
 #include "matrix/base/number.hpp"
+#include "matrix/contract/document/reader.hpp"
 #include "matrix/numerics/bounds/accumulator.hpp"
 #include "matrix/numerics/calls/operator_alignment.hpp"
 #include "matrix/numerics/steps/snapshot_comparison.hpp"
@@ -53,6 +56,17 @@ bool is_exact_form(const TensorView* exact, const TensorView* value) {
   return exact != nullptr && exact->dtype == "F64" && exact->shape == value->shape;
 }
 
+// A text that is no order says nothing, as none does.
+std::optional<CallOrder> captured_order(const SafetensorsFile& file, std::size_t output) {
+  const auto text = file.metadata().find(fmt::format("order.{}", output));
+  if (text == file.metadata().end()) return std::nullopt;
+  try {
+    return read_document<CallOrder>(json_or_discarded(text->second));
+  } catch (const ContractError&) {
+    return std::nullopt;
+  }
+}
+
 class SourceJudge {
  public:
   SourceJudge(DifferenceSource& source, const CellRequest& measured, const CellRequest& expected,
@@ -92,6 +106,7 @@ class SourceJudge {
                  a, b);
     weigh({a, b, find(ours_, "fp64"), find(theirs_, "fp64")}, theirs_.metadata());
     judge_locally();
+    judge_order(a);
     if (a != nullptr && b != nullptr) note_accumulator(*a, *b, notes);
   }
 
@@ -182,6 +197,17 @@ class SourceJudge {
     };
     source_.budget->measured = judged(measured_, source_.call->measured, ours_);
     source_.budget->expected = judged(expected_, source_.call->expected, theirs_);
+  }
+
+  // In which order each side adds, as its worker read it off while it captured the call.
+  void judge_order(const TensorView* output) {
+    if (!source_.budget || output == nullptr) return;
+    const auto ours = captured_order(ours_, source_.call->output);
+    const auto theirs = captured_order(theirs_, source_.call->output);
+    if (!ours || !theirs) return;
+    std::int64_t elements = 1;
+    for (const std::int64_t extent : output->shape) elements *= extent;
+    source_.budget->order = judge_orders(*ours, *theirs, source_.call->measured.name, elements);
   }
 
   DifferenceSource& source_;

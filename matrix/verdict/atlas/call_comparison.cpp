@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "matrix/base/crc32c.hpp"
 #include "matrix/contract/declared_call.hpp"
+#include "matrix/numerics/calls/order_judgement.hpp"
 #include "matrix/stats/error_budget.hpp"
 
 namespace reprobench {
@@ -54,49 +54,6 @@ double terms_of(const ProbeMeasurement& measurement, const CallOutput& output) {
   return std::max({1.0, largest / count, std::sqrt(largest * second / count)});
 }
 
-// "16 chains of 48 #3f9c1e0a" for the most elements, "and 2 more" for the rest; one digest for all of it.
-std::string name_of_classes(const std::vector<OrderClass>& classes) {
-  const auto largest = std::ranges::max_element(classes, {}, &OrderClass::elements);
-  std::string all;
-  for (const OrderClass& one : classes) {
-    all += fmt::format("{}|{}|{}|{}|{}\n", one.order, to_string(one.end), one.terms, one.first_element, one.elements);
-  }
-  const std::string others = classes.size() > 1 ? fmt::format(", and {} more", classes.size() - 1) : "";
-  return fmt::format("{}{} #{:08x}", largest->shape, others, crc32c(all));
-}
-
-// What the orders on record say of an output whose bits differ.
-struct OrderVerdict {
-  CallWord word = CallWord::rounding;
-  std::string why;
-};
-
-std::optional<OrderVerdict> weigh_orders(const CallOutput& ours, const CallOutput& theirs) {
-  if (!ours.order || !theirs.order) return std::nullopt;
-  const CallOrder& our_order = *ours.order;
-  const CallOrder& their_order = *theirs.order;
-  const auto broken = [&](const CallOrder& order, const char* whose) {
-    return OrderVerdict{CallWord::defect,
-                        fmt::format("{}: {} order of summation is known, and element {} of {} result is not "
-                                    "what it gives",
-                                    ours.name, whose, *order.first_not_replayed, whose)};
-  };
-  if (our_order.is_known() && our_order.not_replayed > 0) return broken(our_order, "its");
-  if (their_order.is_known() && their_order.not_replayed > 0) return broken(their_order, "the reference's");
-  if (!our_order.is_known() || !their_order.is_known()) return std::nullopt;
-  const std::string our_name = order_name(our_order);
-  if (our_order.classes != their_order.classes) {
-    return OrderVerdict{
-        CallWord::rounding,
-        fmt::format("{} proven: {} against {}; both replayed to the bit at {} elements", ours.name, our_name,
-                    order_name(their_order), std::min(our_order.replayed, their_order.replayed))};
-  }
-  // Elements that were not looked at may have orders of their own.
-  if (our_order.elements < elements(ours.shape)) return std::nullopt;
-  return OrderVerdict{CallWord::defect,
-                      fmt::format("{}: both add up in one order ({}), and their bits differ", ours.name, our_name)};
-}
-
 // What one differing output says; `worst` so far is replaced by stronger evidence only.
 void weigh(const ProbeMeasurement& measured, const CallOutput& ours, const CallOutput& theirs, CallComparison& worst) {
   const auto decide = [&](CallWord word, std::string why) {
@@ -122,11 +79,12 @@ void weigh(const ProbeMeasurement& measured, const CallOutput& ours, const CallO
                   fmt::format("{} elements of {} are not finite, or should not be; the reference's {}",
                               ours.not_finite_mismatches, ours.name, theirs.not_finite_mismatches));
   }
-  if (const auto orders = weigh_orders(ours, theirs)) {
-    if (orders->word != CallWord::rounding) worst.proven = false;
-    return decide(orders->word, orders->why);
-  }
+  const auto orders = ours.order && theirs.order
+                          ? judge_orders(*ours.order, *theirs.order, ours.name, elements(ours.shape))
+                          : std::nullopt;
+  if (orders && orders->word == OrderWord::proven) return decide(CallWord::rounding, orders->sentence);
   worst.proven = false;
+  if (orders) return decide(CallWord::defect, orders->sentence);
   // Either side may be the worse one.
   const double floor = floor_rel(ours.dtype, terms_of(measured, ours));
   const auto [nearer, farther] = std::minmax(*ours.error_rel, *theirs.error_rel);
@@ -164,8 +122,6 @@ std::optional<CallComparison> not_comparable(const ProbeMeasurement* measured, c
 }
 
 }  // namespace
-
-std::string order_name(const CallOrder& order) { return order.is_known() ? name_of_classes(order.classes) : ""; }
 
 CallComparison compare_calls(const ProbeMeasurement* measured, const ProbeMeasurement* expected) {
   if (auto other = not_comparable(measured, expected)) return *other;

@@ -87,10 +87,6 @@ CallComparison compare_calls(const ProbeMeasurement* measured, const ProbeMeasur
 // The record of a call among a cell's measurements; null if there is none.
 const ProbeMeasurement* find_call(const std::vector<ProbeMeasurement>& measurements, const std::string& call);
 
-// Of one output's order on record: "2 chains of 128, fused, then their sum #3f9c1e0a". Several classes of elements as
-// one name, the largest first; empty where it is not known.
-std::string order_name(const CallOrder& order);
-
 // True for the words that no legitimate change of a release has.
 bool is_broken(CallWord word);
 

@@ -20,6 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::int64_t kTermsOfRecord = 1 << 26;  // of a recorded result: a third of a second
+
 struct NotKnown : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -160,15 +162,24 @@ class OrderOfCall {
     }
   }
 
-  // The recorded result itself, element by element.
+  // The recorded result itself: every element, or those that were looked at where all would take too long. An element
+  // that was not looked at is what one of the orders gives.
   void hold_to_record(const RecordedCall& recorded, CallOrder& found) {
     operands_.take_recorded(recorded.tensors, recorded.made);
-    for (std::size_t i = 0; i < elements_.size(); ++i) {
-      if (replays(classes_[class_of_[i]], elements_[i])) {
+    const auto count = [&](std::int64_t element, bool is_given) {
+      if (is_given) {
         ++found.replayed;
-      } else if (found.not_replayed++ == 0) {
-        found.first_not_replayed = elements_[i];
+      } else if (found.not_replayed++ == 0 || element < *found.first_not_replayed) {
+        found.first_not_replayed = element;
       }
+    };
+    for (std::size_t i = 0; i < elements_.size(); ++i)
+      count(elements_[i], replays(classes_[class_of_[i]], elements_[i]));
+    if (layout_.elements() * std::max<std::int64_t>(1, layout_.most_terms()) > kTermsOfRecord) return;
+    const std::set<std::int64_t> looked_at(elements_.begin(), elements_.end());
+    for (std::int64_t element = 0; element < layout_.elements(); ++element) {
+      if (looked_at.contains(element)) continue;
+      count(element, std::ranges::any_of(classes_, [&](LearnedClass& one) { return replays(one, element); }));
     }
   }
 

@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/randn.h>
 
 #include "ci/catch.hpp"
 #include "matrix/contract/probe.hpp"
 #include "matrix/orders/summation_tree.hpp"
 #include "suites/worker/probes/call_order_probe.hpp"
+#include "suites/worker/probes/captured_call_order.hpp"
 #include "suites/worker/probes/order_operands.hpp"
 #include "suites/worker/probes/probe.hpp"
 #include "suites/worker/probes/single_call.hpp"
@@ -151,6 +155,44 @@ TEST_CASE("an order that takes too long, or has too many classes, is not known a
   limits = {};
   limits.classes = 0;
   CHECK(order_for("sum(f32[100])", "output.0", limits).problem == "more than 0 orders in one output");
+}
+
+TEST_CASE("a call of a training is read in the same way, and held against what it made of its own inputs", "[probe]") {
+  const at::Tensor left = at::randn({9, 40});
+  const at::Tensor right = at::randn({11, 40}).t();  // as a weight lies
+  OperatorCall call;
+  call.name = "aten::mm";
+  call.inputs = {left, right};
+  const at::Tensor made = at::mm(left, right);
+  call.outputs = {made};
+  const auto orders = orders_of_captured(call, call.inputs);
+  REQUIRE(orders.size() == 1);
+  CAPTURE(orders[0].second.problem);
+  REQUIRE(orders[0].second.is_known());
+  CHECK(orders[0].second.replayed == 99);
+  CHECK(orders[0].second.not_replayed == 0);
+  at::Tensor other = made.clone();
+  static_cast<float*>(other.data_ptr())[98] *= 1 + 0x1p-22F;
+  call.outputs = {other};
+  CHECK(orders_of_captured(call, call.inputs)[0].second.first_not_replayed == 98);
+}
+
+TEST_CASE("of a call that is no sum, or cannot be made alone, no order is told", "[probe]") {
+  const at::Tensor tensor = at::randn({4, 4});
+  OperatorCall call;
+  call.outputs = {tensor};
+  const auto count = [&](const char* name, std::vector<c10::IValue> inputs) {
+    call.name = name;
+    call.inputs = std::move(inputs);
+    return orders_of_captured(call, call.inputs).size();
+  };
+  CHECK(count("aten::mm", {tensor, tensor}) == 1);
+  CHECK(count("aten::relu", {tensor}) == 0);
+  CHECK(count("custom::mm", {tensor, tensor}) == 0);
+  CHECK(count("aten::mm", {tensor, at::randn({4, 1}).expand({4, 4})}) == 0);  // elements that share memory
+  CHECK(count("aten::mm", {tensor, tensor.to(at::kLong)}) == 0);
+  call.is_backward_node = true;
+  CHECK(count("aten::mm", {tensor, tensor}) == 0);
 }
 
 TEST_CASE("the preset `orders` tells of every output its order or why it has none, and `base` of none", "[probe]") {

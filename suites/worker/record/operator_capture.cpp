@@ -8,6 +8,8 @@
 #include <ATen/ops/abs.h>
 #include <nlohmann/json.hpp>
 
+#include "matrix/contract/document/writer.hpp"
+#include "suites/worker/probes/captured_call_order.hpp"
 #include "suites/worker/record/exact_subgraph.hpp"
 #include "suites/worker/record/host_tensor.hpp"
 #include "suites/worker/record/repeated_call.hpp"
@@ -85,6 +87,9 @@ void OperatorCapture::finish(const OperatorCall& call, const ExactSubgraph& subg
     metadata["fp64"] = "a backward node cannot be called by itself";
     write_tensors(path, named, metadata);
     return;
+  }
+  for (const auto& [output, order] : orders_of_captured(call, inputs_)) {
+    metadata["order." + std::to_string(output)] = written(order).dump();
   }
   try {
     const CallStack moved_inputs = with_tensors(inputs_, moved);

@@ -5,7 +5,8 @@
 // without their signs: of a sum of products the sum of their sizes, which bounds its rounding). exact_input.I is the
 // input as the subgraph of calls before it is meant to make it, or the input itself; the fp64 call takes these. The
 // amplification is metadata: relative change of the fp64 outputs over the relative change of the inputs, both L2. A
-// well-conditioned operator has one near 1.
+// well-conditioned operator has one near 1. So is the order in which the call adds up an output that is a sum, order.I,
+// a document of contract/call_order.hpp.
 #pragma once
 
 #include <filesystem>

@@ -1,0 +1,48 @@
+// What two sides' orders of summation (contract/call_order.hpp) say of one output whose bits differ, made of equal
+// inputs.
+//
+// Both orders give both results to the bit, and they are not the same: the difference is rounding, and that is proven.
+// A result that its own side's order does not give is a defect, however near it is to fp64: the library adds in that
+// order whenever it is asked, and did not this time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "matrix/contract/call_order.hpp"
+
+namespace reprobench {
+
+enum class OrderWord { proven, defect };
+template <>
+struct Words<OrderWord> {
+  static constexpr std::array<std::string_view, 2> table = {"proven", "defect"};
+};
+
+struct OrderJudgement {
+  OrderWord word = OrderWord::proven;
+  std::string sentence;
+};
+
+template <>
+struct Description<OrderJudgement> {
+  static constexpr About about = About::part("order_judgement", "What both sides' orders of summation say.");
+  static void fields(auto& field, OrderJudgement& judgement) {
+    field("word", judgement.word, "Rounding that is proven, or a result that its own order does not give.");
+    field("sentence", judgement.sentence, rule::not_empty);
+  }
+};
+
+// Nothing: the orders decide nothing, because one is not known, or they are equal where they were looked at. `output`:
+// its name, for the sentence; `elements`: of that output.
+std::optional<OrderJudgement> judge_orders(const CallOrder& measured, const CallOrder& expected,
+                                           const std::string& output, std::int64_t elements);
+
+// "2 chains of 128, fused, then their sum #3f9c1e0a": equal names are equal orders. Several classes of elements have
+// one name, which shows the largest. Empty: not known.
+std::string order_name(const CallOrder& order);
+
+}  // namespace reprobench

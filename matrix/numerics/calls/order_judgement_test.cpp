@@ -1,0 +1,75 @@
+#include "matrix/numerics/calls/order_judgement.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+CallOrder known_order(const std::string& tree, std::int64_t replayed, SumEnd end = SumEnd::as_it_is) {
+  CallOrder order;
+  order.classes = {{tree, "chains", end, 4, 0, 10, 1000}};
+  order.elements = 10;
+  order.replayed = replayed;
+  return order;
+}
+
+CallOrder broken_at(std::int64_t element) {
+  CallOrder order = known_order("(0..3)", 9);
+  order.not_replayed = 1;
+  order.first_not_replayed = element;
+  return order;
+}
+
+TEST_CASE("two orders that differ and give both results prove rounding", "[orders]") {
+  const CallOrder chain = known_order("(0..3)", 10);
+  const CallOrder pairs = known_order("(0 1 (2 3))", 12);
+  const auto judged = judge_orders(chain, pairs, "aten::mm", 20);
+  REQUIRE(judged);
+  CHECK(judged->word == OrderWord::proven);
+  CHECK(judged->sentence == "aten::mm is rounding, proven: " + order_name(chain) + " against " + order_name(pairs) +
+                                "; both replayed to the bit at 10 of 20 elements");
+  // How a mean divides is part of the order.
+  CHECK(judge_orders(chain, known_order("(0..3)", 10, SumEnd::divided), "mean", 10)->word == OrderWord::proven);
+}
+
+TEST_CASE("equal orders at every element leave no room for other bits", "[orders]") {
+  const CallOrder chain = known_order("(0..3)", 10);
+  const auto judged = judge_orders(chain, chain, "aten::mm", 10);
+  REQUIRE(judged);
+  CHECK(judged->word == OrderWord::defect);
+  CHECK(judged->sentence == "aten::mm: both sides add in one order (" + order_name(chain) + "), and their bits differ");
+  // Where some elements were not looked at, the difference may be theirs.
+  CHECK_FALSE(judge_orders(chain, chain, "aten::mm", 11));
+  CHECK_FALSE(judge_orders(chain, known_order("(0..3)", 9), "aten::mm", 10));
+}
+
+TEST_CASE("a result that its own order does not give is a defect, whatever is known of the other side", "[orders]") {
+  const CallOrder chain = known_order("(0..3)", 10);
+  CallOrder unknown;
+  unknown.problem = "it is no sum of these terms";
+  for (const CallOrder& other : {chain, unknown, known_order("(0 1 (2 3))", 10)}) {
+    CHECK(judge_orders(broken_at(42), other, "aten::mm", 10)->word == OrderWord::defect);
+    CHECK_THAT(judge_orders(broken_at(42), other, "aten::mm", 10)->sentence,
+               Catch::Contains("the measured side adds is known, and element 42 of its result"));
+    CHECK(judge_orders(other, broken_at(7), "aten::mm", 10)->word == OrderWord::defect);
+    CHECK_THAT(judge_orders(other, broken_at(7), "aten::mm", 10)->sentence,
+               Catch::Contains("the expected side adds is known, and element 7 of its result"));
+  }
+  CHECK_FALSE(judge_orders(chain, unknown, "aten::mm", 10));
+  CHECK_FALSE(judge_orders(unknown, chain, "aten::mm", 10));
+}
+
+TEST_CASE("a name of an order is one of its whole content", "[orders]") {
+  const CallOrder chain = known_order("(0..3)", 10);
+  CHECK(order_name(CallOrder{}).empty());
+  CHECK_THAT(order_name(chain), Catch::StartsWith("chains #"));
+  CHECK(order_name(chain) == order_name(known_order("(0..3)", 3)));
+  CHECK(order_name(chain) != order_name(known_order("(0..2 3f)", 10)));
+  CHECK(order_name(chain) != order_name(known_order("(0..3)", 10, SumEnd::divided)));
+  CallOrder two = chain;
+  two.classes.push_back({"(0 1 (2 3))", "pairs", SumEnd::as_it_is, 4, 5, 11, 100});
+  CHECK_THAT(order_name(two), Catch::StartsWith("pairs, and 1 more #"));
+}
+
+}  // namespace
+}  // namespace reprobench
