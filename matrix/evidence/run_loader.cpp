@@ -172,11 +172,13 @@ namespace {
 
 template <class Change>
 void for_each_rank(AttemptRecord& attempt, Change change) {
-  for (std::size_t i = 0; i < attempt.ranks.size(); ++i)
+  for (std::size_t i = 0; i < attempt.ranks.size(); ++i) {
     change(attempt.ranks[i], AttemptSegment::whole, static_cast<int>(i));
+  }
   for (SegmentRecord& segment : attempt.segments) {
-    for (std::size_t i = 0; i < segment.ranks.size(); ++i)
+    for (std::size_t i = 0; i < segment.ranks.size(); ++i) {
       change(segment.ranks[i], segment.segment, static_cast<int>(i));
+    }
   }
 }
 

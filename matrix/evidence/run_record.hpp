@@ -50,8 +50,7 @@ struct AttemptRecord {
   int ended_by = 0;    // that rank; of a completed attempt 0
   std::vector<RankRecord> ranks = std::vector<RankRecord>(1);  // rank N at [N]; never empty
   std::optional<TelemetrySummary> telemetry;                   // nothing: it had no GPU
-  std::vector<SegmentRecord>
-      segments{};  // after the whole training, whose are `ranks`; those that began, in their order
+  std::vector<SegmentRecord> segments{};  // that began after the whole training, whose are `ranks`; in their order
 
   const RankRecord& lead() const { return ranks.front(); }
   RankRecord& lead() { return ranks.front(); }

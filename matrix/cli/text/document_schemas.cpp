@@ -34,7 +34,7 @@ std::string document_text() {
 }
 
 std::string journal_text() {
-  return text_of(lines_schema<JournalHeader, JournalBegin, JournalEnd, Diagnosis, JournalFinish, JournalVerdict>(
+  return text_of(lines_schema<JournalHeader, JournalBegin, JournalEnd, CellDiagnosis, JournalFinish, JournalVerdict>(
       "One line of journal.jsonl: the coordinator's intents and their ends, in order"));
 }
 

@@ -30,7 +30,7 @@ std::string table_of(const Plan& plan) {
 const Skip kNoGpu{"device-class", "needs a GPU of class sm_90, this host has none"};
 const Skip kLeftOut{kDeselected, "left out by --stack stack-a"};
 
-TEST_CASE("a plan's diagnosis counts what can run, and of a selection what was selected", "[cli]") {
+TEST_CASE("a plan's summary counts what can run, and of a selection what was selected", "[cli]") {
   Plan plan;
   plan.matrix = "v2.9";
   CHECK(plan_summary(plan) == "plan v2.9: 0 cells, 0 runnable, 0 skipped");

@@ -8,7 +8,7 @@ namespace {
 
 using Written = WrittenStep;
 
-StepDivergence point_of(const Written& measured, const Written& expected) {
+StepDivergence divergence_of(const Written& measured, const Written& expected) {
   return divergence_of_step(measured.calls, expected.calls);
 }
 
@@ -23,7 +23,7 @@ std::size_t sources_behind(const std::string& reader, const std::string& pass, c
         .call(name, {"a" + mark}, {"b" + mark}, constant)
         .call("aten::sum", {"b" + mark}, {"c" + mark});
   };
-  return point_of(step("'", "2"), step("", "1")).sources.size();
+  return divergence_of(step("'", "2"), step("", "1")).sources.size();
 }
 
 TEST_CASE("any call that reads a number off values that differ excuses the constants behind it", "[divergence]") {
@@ -92,7 +92,7 @@ TEST_CASE("calls that work on what differs are counted on both sides, before the
   };
   for (const bool is_handed_on : {true, false}) {
     const auto counted = [&](const char* pass) {
-      return point_of(step("'", "aten::sum", is_handed_on, pass), step("", "aten::mean", is_handed_on, pass))
+      return divergence_of(step("'", "aten::sum", is_handed_on, pass), step("", "aten::mean", is_handed_on, pass))
           .gradient_calls_apart;
     };
     CAPTURE(is_handed_on);
@@ -110,18 +110,18 @@ TEST_CASE("at the end of a step a call without inputs is a source by itself, and
     if (is_read) of.call("aten::neg", {"made by " + filled}, {"y"});
     return of;
   };
-  const auto divergence = point_of(step("aten::zeros", false), step("aten::ones", false));
+  const auto divergence = divergence_of(step("aten::zeros", false), step("aten::ones", false));
   REQUIRE(divergence.sources.size() == 1);
   REQUIRE(divergence.sources[0].region);
   CHECK(names_of(divergence.sources[0].region->measured) == "aten::zeros");
   CHECK(names_of(divergence.sources[0].region->expected) == "aten::ones");
-  const auto alone = point_of(step("aten::zeros", false), step("", false));
+  const auto alone = divergence_of(step("aten::zeros", false), step("", false));
   REQUIRE(alone.sources.size() == 1);
   CHECK(names_of(alone.sources[0].region->expected) == "no call on record");
-  const auto reverse = point_of(step("", false), step("aten::zeros", false));
+  const auto reverse = divergence_of(step("", false), step("aten::zeros", false));
   REQUIRE(reverse.sources.size() == 1);
   CHECK(names_of(reverse.sources[0].region->measured) == "no call on record");
-  CHECK_FALSE(point_of(step("aten::zeros", true), step("", false)).diverges());  // ends in a value of both
+  CHECK_FALSE(divergence_of(step("aten::zeros", true), step("", false)).diverges());  // ends in a value of both
 }
 
 TEST_CASE("memory that one side's library takes for its own use is no source at the end of a step", "[divergence]") {
@@ -133,13 +133,13 @@ TEST_CASE("memory that one side's library takes for its own use is no source at 
   const Written nothing = Written().call("aten::mm", {"x", "w"}, {"y"});
   for (const char* then : {"aten::as_strided_", "aten::resize_"}) {
     CAPTURE(then);
-    CHECK_FALSE(point_of(step("aten::empty", then), nothing).diverges());
-    CHECK_FALSE(point_of(nothing, step("aten::empty_strided", then)).diverges());
-    CHECK(point_of(step("aten::zeros", then), nothing).diverges());
+    CHECK_FALSE(divergence_of(step("aten::empty", then), nothing).diverges());
+    CHECK_FALSE(divergence_of(nothing, step("aten::empty_strided", then)).diverges());
+    CHECK(divergence_of(step("aten::zeros", then), nothing).diverges());
   }
-  CHECK(point_of(step("aten::empty", "aten::fill_"), nothing).diverges());  // that is a value
+  CHECK(divergence_of(step("aten::empty", "aten::fill_"), nothing).diverges());  // that is a value
   const auto laid_out = Written(nothing).call("aten::as_strided_", {"x"}, {"x otherwise"});
-  CHECK(point_of(laid_out, nothing).diverges());  // so is what the step began with
+  CHECK(divergence_of(laid_out, nothing).diverges());  // so is what the step began with
 }
 
 TEST_CASE("a call that makes its caller's result is no source at the end of a step where the caller is one",
@@ -150,18 +150,18 @@ TEST_CASE("a call that makes its caller's result is no source at the end of a st
     });
   };
   // oneDNN's own convolution against another library's.
-  const auto covered = point_of(step("aten::nnpack", "y'", "y'"), step("aten::mkldnn", "", "y"));
+  const auto covered = divergence_of(step("aten::nnpack", "y'", "y'"), step("aten::mkldnn", "", "y"));
   REQUIRE(covered.sources.size() == 1);
   CHECK(covered.sources[0].call->measured.name == "aten::_convolution");
-  CHECK(point_of(step("aten::nnpack", "other", "y'"), step("aten::mkldnn", "", "y")).sources.size() == 2);
-  CHECK(point_of(step("aten::nnpack", "other", "y"), step("aten::mkldnn", "", "y")).sources.size() == 1);
+  CHECK(divergence_of(step("aten::nnpack", "other", "y'"), step("aten::mkldnn", "", "y")).sources.size() == 2);
+  CHECK(divergence_of(step("aten::nnpack", "other", "y"), step("aten::mkldnn", "", "y")).sources.size() == 1);
 }
 
 TEST_CASE("a value of several that a last call makes is told by its place", "[divergence]") {
   const auto step = [](const std::string& name, const std::string& second) {
     return Written().call("aten::mm", {"x", "w"}, {"y"}).call(name, {"y"}, {"y", second});
   };
-  const auto divergence = point_of(step("aten::a", "p"), step("aten::b", "q"));
+  const auto divergence = divergence_of(step("aten::a", "p"), step("aten::b", "q"));
   REQUIRE(divergence.sources.size() == 1);
   CHECK(divergence.sources[0].region->measured.place == 1);
   CHECK(divergence.sources[0].region->measured.outflow.digest == "p");
@@ -176,7 +176,7 @@ TEST_CASE("the first input that differs by one side alone is followed where no i
                                .call("aten::exp", {"a"}, {"e"})
                                .call("aten::add", {"a", "e"}, {"s"});
   for (const bool swapped : {false, true}) {
-    const auto divergence = swapped ? point_of(expected, measured) : point_of(measured, expected);
+    const auto divergence = swapped ? divergence_of(expected, measured) : divergence_of(measured, expected);
     REQUIRE(divergence.sources.size() == 1);
     const OperatorRegion& region = *divergence.sources[0].region;
     CHECK(names_of(swapped ? region.measured : region.expected) == "aten::exp");
