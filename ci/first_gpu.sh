@@ -233,7 +233,6 @@ stage() {
   group=$!
   echo "$BASHPID $group" >"$work/running-$1" || true
   wait "$group" || status=$?
-  rm -f "$work/running-$1"
   # Without errexit: where a disk is full, the next stage still begins.
   {
     flock 9 # one stage may run beside another
@@ -241,6 +240,7 @@ stage() {
     [ "$status" -eq 0 ] || tail -n 25 "$work/results/logs/$1.txt"
     pack "$1"
   } 9>"$work/packing" || true
+  rm -f "$work/running-$1"
 }
 
 case $call in
