@@ -174,12 +174,17 @@ stage_sanitizer() {
   REPROBENCH_TEST_CUDA=libcuda.so.1 REPROBENCH_TEST_NVRTC=$nvrtc compute-sanitizer --error-exitcode 9 bin/kernels_test \
     '[digest][device],[sketch][device],[reduce][device],[philox][device]'
 }
+# With the environment that the training had, as the worker checks it.
 stage_two_steps() {
+  local folder environment
   judged two_steps 'suite == smoke and workload == mlp and precision == fp32 and device != cpu'
+  folder=$(dirname "$(find "$work/results/two_steps" -name request.json | head -n 1)")
+  mapfile -t environment < <("$python" -c 'import json, sys
+for item in json.load(open(sys.argv[1]))["fingerprint"]["environment"].items(): print("=".join(item))' "$folder/result.json" | grep '=')
   mkdir -p "$work/two-steps"
-  sed 's/"steps": *[0-9]*/"steps":2/' "$(find "$work/results/two_steps" -name request.json | head -n 1)" >"$work/two-steps/request.json"
+  sed 's/"steps": *[0-9]*/"steps":2/' "$folder/request.json" >"$work/two-steps/request.json"
   cd "$work/two-steps"
-  compute-sanitizer --error-exitcode 9 "$(worker)" run request.json --data "$OLDPWD/models/data"
+  env "${environment[@]}" compute-sanitizer --error-exitcode 9 "$(worker)" run request.json --data "$OLDPWD/models/data"
 }
 
 case $call in stage_*) "$call"; exit ;; esac
