@@ -149,7 +149,7 @@ TEST_CASE("each probe has its operations and presets, and only collectives take 
   CHECK(table ==
         "device_smoke: base 9; device_memory: base 13; device_peer: base 4; device_compute: base 3; "
         "device_stress: base long 1; "
-        "collectives of ranks: base sweep full 8; operators: base 1; package: base 3; ");
+        "collectives of ranks: base sweep full 8; operators: base orders 1; package: base 3; ");
   CHECK(find_probe("device") == nullptr);
   CHECK(find_probe_operation("device")->unit == "count");
   CHECK(find_probe_operation("pointer_chase")->unit == "ns");
