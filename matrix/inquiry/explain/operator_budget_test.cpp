@@ -72,9 +72,9 @@ TEST_CASE("orders that both workers read off a call are judged with its bounds",
   const DifferenceSource proven = judged(order_document("(0..2)", 2), order_document("(1 2 0)", 2));
   REQUIRE(proven.budget->order);
   CHECK(proven.budget->order->word == OrderWord::proven);
-  CHECK_THAT(proven.budget->order->sentence,
-             Catch::StartsWith("aten::mm is rounding, proven: a chain #") && Catch::EndsWith("at 2 of 2 elements"));
-  CHECK(judged(order_document("(0..2)", 1), order_document("(1 2 0)", 2)).budget->order->word == OrderWord::defect);
+  CHECK_THAT(proven.budget->order->sentence, Catch::StartsWith("aten::mm adds in another order, proven: a chain #") &&
+                                                 Catch::EndsWith("at 2 of 2 elements"));
+  CHECK(judged(order_document("(0..2)", 1), order_document("(1 2 0)", 2)).budget->order->word == OrderWord::broken);
   CHECK_FALSE(judged("", order_document("(0..2)", 2)).budget->order);
   CHECK_FALSE(judged("not JSON", order_document("(0..2)", 2)).budget->order);
   CHECK_FALSE(judged("{}", order_document("(0..2)", 2)).budget->order);

@@ -32,24 +32,20 @@ std::string other_computation(const DifferenceSource& source) {
 
 bool is_beyond(const std::optional<LocalError>& error) { return error && error->of_bound && *error->of_bound > 1; }
 
-const OrderJudgement* order_of(const DifferenceSource& source) {
-  return source.call && source.budget && source.budget->order ? &*source.budget->order : nullptr;
-}
-
-// A result that is not what the side's own order of summation gives.
-bool breaks_its_order(const DifferenceSource& source) {
-  const OrderJudgement* order = order_of(source);
-  return order != nullptr && order->word == OrderWord::defect;
+// A result that the side's own order does not give decides nothing here: a library may choose its order by where the
+// operands lie in memory, and the worker that read the order had them elsewhere.
+const OrderJudgement* proof_of(const DifferenceSource& source) {
+  const bool is_proven =
+      source.call && source.budget && source.budget->order && source.budget->order->word == OrderWord::proven;
+  return is_proven ? &*source.budget->order : nullptr;
 }
 
 bool is_beyond(const DifferenceSource& source) {
   if (source.module) return source.module->word == ExplainedWord::defect;
-  if (breaks_its_order(source)) return true;
   return source.call && source.budget && (is_beyond(source.budget->measured) || is_beyond(source.budget->expected));
 }
 
 std::string beyond_text(const DifferenceSource& source) {
-  if (breaks_its_order(source)) return order_of(source)->sentence;
   const OperatorBudget& budget = *source.budget;
   const auto side = [](const char* name, const std::optional<LocalError>& error) {
     return is_beyond(error) ? fmt::format("on the {} side by {:.3g} times", name, *error->of_bound) : "";
@@ -73,7 +69,7 @@ std::string local_rounding(const DifferenceSource& source) {
     return fmt::format("at {} {}", module.empty() ? "calls of no module" : fmt::format("`{}`", module),
                        within_text(*source.module));
   }
-  if (const OrderJudgement* order = order_of(source)) return order->sentence;
+  if (const OrderJudgement* proof = proof_of(source)) return proof->sentence;
   const auto& ours = budget->measured;
   const auto& theirs = budget->expected;
   if (!ours || !theirs || !ours->of_bound || !theirs->of_bound) return "";

@@ -10,7 +10,7 @@ namespace reprobench {
 namespace {
 
 OrderJudgement not_given(const CallOrder& order, const std::string& output, const char* whose) {
-  return {OrderWord::defect,
+  return {OrderWord::broken,
           fmt::format("{}: the order in which {} side adds is known, and element {} of its result is not what it gives",
                       output, whose, *order.first_not_replayed)};
 }
@@ -25,13 +25,13 @@ std::optional<OrderJudgement> judge_orders(const CallOrder& measured, const Call
   const std::int64_t replayed = std::min(measured.replayed, expected.replayed);
   if (measured.classes != expected.classes) {
     return OrderJudgement{OrderWord::proven,
-                          fmt::format("{} is rounding, proven: {} against {}; both replayed to the bit at "
+                          fmt::format("{} adds in another order, proven: {} against {}; both replayed to the bit at "
                                       "{} of {} elements",
                                       output, order_name(measured), order_name(expected), replayed, elements)};
   }
   // Elements that were not looked at may have orders of their own.
   if (replayed < elements) return std::nullopt;
-  return OrderJudgement{OrderWord::defect, fmt::format("{}: both sides add in one order ({}), and their bits differ",
+  return OrderJudgement{OrderWord::broken, fmt::format("{}: both sides add in one order ({}), and their bits differ",
                                                        output, order_name(measured))};
 }
 

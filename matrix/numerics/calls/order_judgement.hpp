@@ -16,10 +16,10 @@
 
 namespace reprobench {
 
-enum class OrderWord { proven, defect };
+enum class OrderWord { proven, broken };
 template <>
 struct Words<OrderWord> {
-  static constexpr std::array<std::string_view, 2> table = {"proven", "defect"};
+  static constexpr std::array<std::string_view, 2> table = {"proven", "broken"};
 };
 
 struct OrderJudgement {
@@ -31,7 +31,7 @@ template <>
 struct Description<OrderJudgement> {
   static constexpr About about = About::part("order_judgement", "What both sides' orders of summation say.");
   static void fields(auto& field, OrderJudgement& judgement) {
-    field("word", judgement.word, "Rounding that is proven, or a result that its own order does not give.");
+    field("word", judgement.word, "Rounding that is proven, or a result that no order of its side gives.");
     field("sentence", judgement.sentence, rule::not_empty);
   }
 };

@@ -26,8 +26,8 @@ TEST_CASE("two orders that differ and give both results prove rounding", "[order
   const auto judged = judge_orders(chain, pairs, "aten::mm", 20);
   REQUIRE(judged);
   CHECK(judged->word == OrderWord::proven);
-  CHECK(judged->sentence == "aten::mm is rounding, proven: " + order_name(chain) + " against " + order_name(pairs) +
-                                "; both replayed to the bit at 10 of 20 elements");
+  CHECK(judged->sentence == "aten::mm adds in another order, proven: " + order_name(chain) + " against " +
+                                order_name(pairs) + "; both replayed to the bit at 10 of 20 elements");
   // How a mean divides is part of the order.
   CHECK(judge_orders(chain, known_order("(0..3)", 10, SumEnd::divided), "mean", 10)->word == OrderWord::proven);
 }
@@ -36,22 +36,22 @@ TEST_CASE("equal orders at every element leave no room for other bits", "[orders
   const CallOrder chain = known_order("(0..3)", 10);
   const auto judged = judge_orders(chain, chain, "aten::mm", 10);
   REQUIRE(judged);
-  CHECK(judged->word == OrderWord::defect);
+  CHECK(judged->word == OrderWord::broken);
   CHECK(judged->sentence == "aten::mm: both sides add in one order (" + order_name(chain) + "), and their bits differ");
   // Where some elements were not looked at, the difference may be theirs.
   CHECK_FALSE(judge_orders(chain, chain, "aten::mm", 11));
   CHECK_FALSE(judge_orders(chain, known_order("(0..3)", 9), "aten::mm", 10));
 }
 
-TEST_CASE("a result that its own order does not give is a defect, whatever is known of the other side", "[orders]") {
+TEST_CASE("a result that its own order does not give is broken, whatever is known of the other side", "[orders]") {
   const CallOrder chain = known_order("(0..3)", 10);
   CallOrder unknown;
   unknown.problem = "it is no sum of these terms";
   for (const CallOrder& other : {chain, unknown, known_order("(0 1 (2 3))", 10)}) {
-    CHECK(judge_orders(broken_at(42), other, "aten::mm", 10)->word == OrderWord::defect);
+    CHECK(judge_orders(broken_at(42), other, "aten::mm", 10)->word == OrderWord::broken);
     CHECK_THAT(judge_orders(broken_at(42), other, "aten::mm", 10)->sentence,
                Catch::Contains("the measured side adds is known, and element 42 of its result"));
-    CHECK(judge_orders(other, broken_at(7), "aten::mm", 10)->word == OrderWord::defect);
+    CHECK(judge_orders(other, broken_at(7), "aten::mm", 10)->word == OrderWord::broken);
     CHECK_THAT(judge_orders(other, broken_at(7), "aten::mm", 10)->sentence,
                Catch::Contains("the expected side adds is known, and element 7 of its result"));
   }

@@ -22,6 +22,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kTermsOfRecord = 1 << 26;  // of a recorded result: a third of a second
 
+constexpr std::int64_t kElementsToTry = 64;
+constexpr std::int64_t kFewTerms = 64;
+
 struct NotKnown : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -71,10 +74,15 @@ class OrderOfCall {
     }
   }
 
+  // An element away from the edges, with as many terms as any near it: of a strided convolution's gradient some have none.
   std::int64_t element_in_the_middle() const {
-    std::int64_t element = 0;
-    for (const std::int64_t size : layout_.shape) element = element * size + size / 2;
-    return element;
+    std::int64_t middle = 0;
+    for (const std::int64_t size : layout_.shape) middle = middle * size + size / 2;
+    std::int64_t best = middle;
+    for (std::int64_t element = middle; element < std::min(layout_.elements(), middle + kElementsToTry); ++element) {
+      if (operands_.terms_at(element) > operands_.terms_at(best)) best = element;
+    }
+    return best;
   }
 
   // Recovers the order at one element; where a library adds up its neighbours alike, these are asked at the same time.
@@ -187,7 +195,8 @@ class OrderOfCall {
     std::vector<std::int64_t> of_class(classes_.size(), 0);
     std::int64_t all = 0;
     for (std::size_t i = 0; i < checked.size(); ++i) {
-      if (checked[i] < 2) return false;  // one input of each kind
+      // Of few terms another order often gives the same bits: each element needs inputs enough to show it.
+      if (checked[i] < (layout_.most_terms() < kFewTerms ? 32 : 12)) return false;
       of_class[class_of_[i]] += checked[i];
       all += checked[i];
     }
