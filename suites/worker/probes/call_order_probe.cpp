@@ -74,7 +74,8 @@ class OrderOfCall {
     }
   }
 
-  // An element away from the edges, with as many terms as any near it: of a strided convolution's gradient some have none.
+  // An element away from the edges, with as many terms as any near it: of a strided convolution's gradient some have
+  // none.
   std::int64_t element_in_the_middle() const {
     std::int64_t middle = 0;
     for (const std::int64_t size : layout_.shape) middle = middle * size + size / 2;
