@@ -72,4 +72,30 @@ std::int64_t SumLayout::bias_of(std::int64_t element) const {
   return bias ? element_at(*bias, places_of(element, shape), std::vector<std::int64_t>(sums.size(), 0)) : -1;
 }
 
+SumLayout sum_over(const std::vector<std::int64_t>& shape, const std::vector<bool>& is_summed, bool keeps, int tensor) {
+  SumLayout layout;
+  std::vector<std::size_t> kept;
+  std::vector<std::size_t> summed;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    (is_summed[i] ? summed : kept).push_back(i);
+    if (is_summed[i]) layout.sums.push_back(shape[i]);
+    if (!is_summed[i]) layout.shape.push_back(shape[i]);
+    if (is_summed[i] && keeps) layout.shape.push_back(1);
+  }
+  layout.left.tensor = tensor;
+  std::size_t output = 0;
+  std::size_t term = 0;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    OperandAxis axis;
+    axis.size = shape[i];
+    axis.of_output.assign(layout.shape.size(), 0);
+    axis.of_term.assign(layout.sums.size(), 0);
+    if (is_summed[i]) axis.of_term[term++] = 1;
+    if (!is_summed[i]) axis.of_output[output] = 1;
+    output += !is_summed[i] || keeps ? 1 : 0;
+    layout.left.axes.push_back(std::move(axis));
+  }
+  return layout;
+}
+
 }  // namespace reprobench

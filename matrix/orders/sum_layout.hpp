@@ -55,6 +55,9 @@ struct SumLayout {
   std::int64_t bias_of(std::int64_t element) const;
 };
 
+// Sums over some axes of one tensor; those that stay keep their places, and with `keeps` the others have one of size 1.
+SumLayout sum_over(const std::vector<std::int64_t>& shape, const std::vector<bool>& is_summed, bool keeps, int tensor);
+
 // Of an output by its name in records ("output.0", "gradient.1"). Nothing: `why_not` says why this output is no such
 // sum, as far as is known.
 std::optional<SumLayout> sum_layout(const DeclaredCall& call, std::string_view output, std::string& why_not);

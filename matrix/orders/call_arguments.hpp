@@ -1,0 +1,70 @@
+// A declared call's arguments by place, as its sums are read off it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "matrix/contract/declared_call.hpp"
+
+namespace reprobench {
+
+class CallArguments {
+ public:
+  explicit CallArguments(const DeclaredCall& call) : call_(call) {
+    for (const DeclaredArgument& argument : call.arguments) {
+      if (const auto* tensor = std::get_if<DeclaredTensor>(&argument.value)) {
+        tensors_.push_back({tensor, static_cast<int>(tensors_.size())});
+      } else {
+        tensors_.push_back({nullptr, -1});
+        const auto* several = std::get_if<DeclaredTensors>(&argument.value);
+        if (several != nullptr) has_list_ = true;
+      }
+    }
+    int number = 0;
+    for (auto& [tensor, place] : tensors_) place = tensor == nullptr ? -1 : number++;
+  }
+
+  bool has_list() const { return has_list_; }
+  int seed() const {
+    return static_cast<int>(std::count_if(tensors_.begin(), tensors_.end(), [](const auto& one) { return one.first; }));
+  }
+  const DeclaredTensor* tensor(std::size_t at) const { return at < tensors_.size() ? tensors_[at].first : nullptr; }
+  int number(std::size_t at) const { return tensors_[at].second; }
+
+  // Of a list of whole numbers, or one that stands for all; `otherwise` where it is not given.
+  std::vector<std::int64_t> integers(std::size_t at, std::size_t count, std::int64_t otherwise) const {
+    if (at < call_.arguments.size()) {
+      const auto& value = call_.arguments[at].value;
+      if (const auto* list = std::get_if<DeclaredIntegers>(&value)) {
+        if (list->size() == count) return *list;
+        if (list->size() == 1) return std::vector<std::int64_t>(count, list->front());
+      }
+      if (const auto* one = std::get_if<std::int64_t>(&value)) return std::vector<std::int64_t>(count, *one);
+    }
+    return std::vector<std::int64_t>(count, otherwise);
+  }
+
+  bool is_given(std::size_t at) const {
+    return at < call_.arguments.size() && !std::holds_alternative<NoValue>(call_.arguments[at].value);
+  }
+  const DeclaredCall& call() const { return call_; }
+
+ private:
+  const DeclaredCall& call_;
+  std::vector<std::pair<const DeclaredTensor*, int>> tensors_;
+  bool has_list_ = false;
+};
+
+// Which tensor an output belongs to: "gradient.1" is 1, "output.0" is nothing.
+inline std::optional<std::size_t> gradient_of(std::string_view output) {
+  constexpr std::string_view kPrefix = "gradient.";
+  if (!output.starts_with(kPrefix) || output.size() != kPrefix.size() + 1) return std::nullopt;
+  return static_cast<std::size_t>(output.back() - '0');
+}
+
+}  // namespace reprobench
