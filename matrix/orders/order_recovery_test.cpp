@@ -86,6 +86,40 @@ TEST_CASE("a recovery that needs more questions than it may ask ends", "[orders]
   CHECK(recovered.order.empty());
 }
 
+TEST_CASE("a box that lies about one probe in a hundred is found out by its answers or by a replay", "[orders]") {
+  int wrong_orders = 0;
+  int problems = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const SummationTree order = order_by_chance(seed, 40);
+    std::uint64_t asked = seed;
+    const BlackBox box = [&](std::span<const Question> questions) {
+      std::vector<double> answers = box_of(order, 40)(questions);
+      for (double& answer : answers) answer += ++asked % 100 == 0 ? 1 : 0;
+      return answers;
+    };
+    const RecoveredOrder recovered = recover_order(40, 40, box);
+    if (!recovered.problem.empty()) {
+      ++problems;
+      continue;
+    }
+    if (order_text(recovered.order) == order_text(order)) continue;
+    ++wrong_orders;
+    bool is_found_out = false;
+    for (std::uint32_t round = 0; round < 1000 && !is_found_out; ++round) {
+      std::vector<float> left;
+      for (std::uint32_t i = 0; i < 80; ++i) {
+        left.push_back((static_cast<float>(philox4x32_10({{i, round, 0, 0}}, {{3, 5}}).word[0]) - 0x1p31F) * 0x1p-31F);
+      }
+      const std::span<const float> all(left);
+      const SumOperands<float> operands{all.first(40), all.last(40)};
+      is_found_out = OrderReplay<float>(recovered.order).sum(operands) != OrderReplay<float>(order).sum(operands);
+    }
+    CHECK(is_found_out);
+  }
+  CHECK(problems > 50);
+  CHECK(wrong_orders > 5);
+}
+
 TEST_CASE("a product that joins unrounded after it had joined others is refused", "[orders]") {
   const SummationTree order = parse_order("(0..3 (4 5))");
   const BlackBox box = [&](std::span<const Question> questions) {
