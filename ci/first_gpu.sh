@@ -155,7 +155,8 @@ stage_beside() {
 
 beside_python() { # NAME [OPTION...]
   local device
-  device=$(timeout --kill-after=1 6 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | sed 's/^/sm_/; s/[.]//')
+  # `sed` reads to the end: with pipefail a reader that ends at the first line of several GPUs ends the stage.
+  device=$(timeout --kill-after=1 6 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -n '1{s/^/sm_/; s/[.]//p}' || true)
   ci/compare_torch.sh --stack here --python "$python" --device "$device" --precision bf16 --pairs 1 --workload mlp/base --workload gpt2/tiny \
     --reprobench "$reprobench" --json "$work/results/$1.json" "${@:2}"
 }

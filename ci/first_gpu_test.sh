@@ -106,7 +106,11 @@ call() {
   mkdir -p "$work/$name"
   PLAYED=$work/$name timeout 300 "$tree/ci/first_gpu.sh" "$letter" --out "$work/$name/out" --work "$work/$name/work" --python "$work/path/python3" \
     "$@" >"$work/$name/said" 2>&1 || status=$?
-  [ "$status" -eq "$wanted" ] || { cat "$work/$name/said" >&2; fail "$name ends with $status instead of $wanted"; }
+  if [ "$status" -ne "$wanted" ]; then
+    cat "$work/$name/said" "$work/$name/out/stages.txt" >&2
+    tail -n 3 "$work/$name"/work/results/logs/*.txt >&2
+    fail "$name ends with $status instead of $wanted"
+  fi
 }
 packed() { # NAME FILE: in one package that is whole
   local part list=$work/$1/list

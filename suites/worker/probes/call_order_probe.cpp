@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -86,14 +87,15 @@ class OrderOfCall {
     return best;
   }
 
-  // Recovers the order at one element; where a library adds up its neighbours alike, these are asked at the same time.
-  void learn(std::int64_t element) {
+  // Recovers the order at one element. Its neighbours are asked at the same time, as if a library added them up alike;
+  // where that gives no order, or one that is not this element's (`alone`), it is asked by itself.
+  void learn(std::int64_t element, bool alone = false) {
     if (classes_.size() >= limits_.classes) {
       throw NotKnown("more than " + std::to_string(limits_.classes) + " orders in one output");
     }
-    const std::vector<std::int64_t> neighbours = operands_.independent_of(element);
+    const std::vector<std::int64_t> neighbours = alone ? std::vector{element} : operands_.independent_of(element);
     RecoveredOrder recovered = recover_at(element, neighbours);
-    if (!recovered.problem.empty() && neighbours.size() > 1) recovered = recover_at(element, {element});
+    if (!recovered.problem.empty() && neighbours.size() > 1) return learn(element, true);
     if (!recovered.problem.empty()) throw NotKnown(recovered.problem);
     LearnedClass learned;
     learned.order = std::move(recovered.order);
@@ -102,7 +104,7 @@ class OrderOfCall {
     if (learned.end_is_open) learned.end = SumEnd::divided;
     learned.first_element = element;
     classes_.push_back(std::move(learned));
-    told_of_.insert(element);
+    asked_alone_[element] = alone || neighbours.size() == 1;
   }
 
   RecoveredOrder recover_at(std::int64_t element, const std::vector<std::int64_t>& rows) {
@@ -141,7 +143,7 @@ class OrderOfCall {
   }
 
   // Which class an element belongs to: the one that has explained all of its inputs. One that explains an element no
-  // more is left for the next; an element that none explains is asked itself, once.
+  // more is left for the next; an element that none explains is asked itself.
   void check() {
     elements_ = operands_.elements_to_check(element_in_the_middle());
     class_of_.assign(elements_.size(), 0);
@@ -153,12 +155,13 @@ class OrderOfCall {
         while (!replays(classes_[class_of_[i]], elements_[i])) {
           checked[i] = 0;
           if (++class_of_[i] < classes_.size()) continue;
-          if (told_of_.contains(elements_[i])) {
+          const auto asked = asked_alone_.find(elements_[i]);
+          if (asked != asked_alone_.end() && asked->second) {
             throw NotKnown("of element " + std::to_string(elements_[i]) + " the order of " +
                            std::to_string(operands_.terms_at(elements_[i])) +
                            " terms was read, and a replay of random inputs gives other bits");
           }
-          learn(elements_[i]);
+          learn(elements_[i], asked != asked_alone_.end());
           operands_.draw(seed_, round, round % 2 == 1);
         }
         ++checked[i];
@@ -214,7 +217,7 @@ class OrderOfCall {
   Clock::time_point began_ = Clock::now();
   std::int64_t probes_ = 0;
   std::vector<LearnedClass> classes_;
-  std::set<std::int64_t> told_of_;
+  std::map<std::int64_t, bool> asked_alone_;  // by element; false: with its neighbours
   std::vector<std::int64_t> elements_;
   std::vector<std::size_t> class_of_;
 };

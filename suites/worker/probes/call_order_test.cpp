@@ -213,6 +213,7 @@ TEST_CASE("the preset `orders` tells of every output its order or why it has non
   REQUIRE(measured.size() == 3);
   for (const CallOutput& output : measured[0].call->outputs) {
     REQUIRE(output.order);
+    CAPTURE(output.name, output.order->problem);
     CHECK(output.order->is_known());
   }
   CHECK(measured[1].call->outputs[0].order->problem ==
