@@ -97,6 +97,7 @@ cat >"$work/path/python3" <<SH
 echo $work/site
 SH
 chmod +x "$tree"/bin/* "$tree"/ci/*.sh "$work"/path/*
+unset REPROBENCH_STACKS # each call has its own: many run at a time, and each writes the worker that it runs
 export HANG='' FAIL='' GPU=yes CONTROL=found PATH=$work/path:$PATH
 
 # call a|b|c NAME STATUS [ARGUMENT...]
