@@ -109,7 +109,7 @@ call() {
     "$@" >"$work/$name/said" 2>&1 || status=$?
   if [ "$status" -ne "$wanted" ]; then
     cat "$work/$name/said" "$work/$name/out/stages.txt" >&2
-    tail -n 3 "$work/$name"/work/results/logs/*.txt >&2
+    find "$work/$name" -path '*/logs/*.txt' -exec tail -n 3 {} + >&2
     fail "$name ends with $status instead of $wanted"
   fi
 }

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "kernels/philox/philox.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -38,10 +40,7 @@ class Recovery {
 
   // A term in the middle of neither the set nor the box's own blocks: the first or last of a chain would have to be
   // asked against all others on every level.
-  std::size_t pivot(std::size_t size) {
-    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-    return static_cast<std::size_t>((state_ >> 33) % size);
-  }
+  std::size_t pivot(std::size_t size) { return philox4x32_10({{pivots_++, 0, 0, 0}}, {{0, 0}}).word[0] % size; }
 
   // Terms by the size of the smallest partial sum that they share with `term`.
   std::map<std::int32_t, std::vector<std::int32_t>> shared_sizes(std::int32_t term,
@@ -121,7 +120,7 @@ class Recovery {
   const BlackBox& box_;
   const RecoveryLimits& limits_;
   std::int64_t questions_ = 0;
-  std::uint64_t state_ = 0x9E3779B97F4A7C15ULL;  // of the pivots: the same questions on every stack
+  std::uint32_t pivots_ = 0;  // drawn so far: the same questions on every stack
   SummationTree order_;
 };
 

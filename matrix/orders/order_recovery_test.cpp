@@ -112,7 +112,7 @@ TEST_CASE("a box that lies about one probe in a hundred is found out by its answ
       }
       const std::span<const float> all(left);
       const SumOperands<float> operands{all.first(40), all.last(40)};
-      is_found_out = OrderReplay<float>(recovered.order).sum(operands) != OrderReplay<float>(order).sum(operands);
+      is_found_out = sum_of(recovered.order, operands) != sum_of(order, operands);
     }
     CHECK(is_found_out);
   }

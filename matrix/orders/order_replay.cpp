@@ -1,5 +1,7 @@
 #include "matrix/orders/order_replay.hpp"
 
+#include <cmath>
+
 namespace reprobench {
 namespace {
 
@@ -13,29 +15,30 @@ T product(const SumOperands<T>& operands, std::int32_t term) {
 }  // namespace
 
 template <typename T>
-T OrderReplay<T>::sum(const SumOperands<T>& operands) {
-  const auto& nodes = order_.nodes;
+T sum_in_order(const SummationTree& order, const SumOperands<T>& operands, std::vector<T>& partial_sums) {
+  const auto& nodes = order.nodes;
   if (nodes.empty()) return 0;
+  partial_sums.resize(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const OrderNode& node = nodes[i];
     if (node.is_leaf()) {
       // A fused product is made where it joins.
-      values_[i] = node.fused ? T{0} : product(operands, node.term);
+      partial_sums[i] = node.fused ? T{0} : product(operands, node.term);
       continue;
     }
     const auto left = static_cast<std::size_t>(node.left);
     const auto right = static_cast<std::size_t>(node.right);
     if (nodes[right].fused) {
       const auto term = static_cast<std::size_t>(nodes[right].term);
-      values_[i] = std::fma(operands.left[term], operands.right[term], values_[left]);
+      partial_sums[i] = std::fma(operands.left[term], operands.right[term], partial_sums[left]);
     } else if (nodes[left].fused) {
       const auto term = static_cast<std::size_t>(nodes[left].term);
-      values_[i] = std::fma(operands.left[term], operands.right[term], values_[right]);
+      partial_sums[i] = std::fma(operands.left[term], operands.right[term], partial_sums[right]);
     } else {
-      values_[i] = values_[left] + values_[right];
+      partial_sums[i] = partial_sums[left] + partial_sums[right];
     }
   }
-  const T whole = values_[nodes.size() - 1];
+  const T whole = partial_sums[nodes.size() - 1];
   switch (operands.end) {
     case SumEnd::as_it_is:
       return whole;
@@ -47,7 +50,7 @@ T OrderReplay<T>::sum(const SumOperands<T>& operands) {
   return whole;
 }
 
-template class OrderReplay<float>;
-template class OrderReplay<double>;
+template float sum_in_order(const SummationTree&, const SumOperands<float>&, std::vector<float>&);
+template double sum_in_order(const SummationTree&, const SumOperands<double>&, std::vector<double>&);
 
 }  // namespace reprobench

@@ -3,7 +3,6 @@
 // inputs on which two orders happen to agree.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -24,20 +23,8 @@ struct SumOperands {
   T divisor = 1;
 };
 
-// Reused between sums, so that one of 16,384 terms allocates once.
+// `partial_sums` is memory to work in, so that thousands of sums allocate once. 0 of an empty order.
 template <typename T>
-class OrderReplay {
- public:
-  explicit OrderReplay(const SummationTree& order) : order_(order), values_(order.nodes.size()) {}
-
-  T sum(const SumOperands<T>& operands);
-
- private:
-  const SummationTree& order_;
-  std::vector<T> values_;
-};
-
-extern template class OrderReplay<float>;
-extern template class OrderReplay<double>;
+T sum_in_order(const SummationTree& order, const SumOperands<T>& operands, std::vector<T>& partial_sums);
 
 }  // namespace reprobench

@@ -12,7 +12,7 @@ namespace {
 float sum_in(std::string_view text, std::vector<float> left, std::vector<float> right = {},
              std::int64_t plain_from = -1, SumEnd end = SumEnd::as_it_is, float divisor = 1) {
   const SummationTree order = parse_order(text);
-  return OrderReplay<float>(order).sum({left, right, plain_from, end, divisor});
+  return sum_of(order, {left, right, plain_from, end, divisor});
 }
 
 TEST_CASE("a replay rounds after every addition, in its order", "[orders]") {
@@ -54,7 +54,7 @@ struct ChangedSum {
     if (change == Change::twice) left[at] *= 2;
     if (change == Change::scale) left[at] *= 1 + 0x1p-20F;
     if (change != Change::wide_partial && change != Change::narrow_partial) {
-      return OrderReplay<float>(order).sum({left, right});
+      return sum_of(order, {left, right});
     }
     return sum_with_partial(left, right);
   }
@@ -141,11 +141,10 @@ TEST_CASE("none of 10,000 changes of a sum is taken for the sum in its order", "
     ++made;
     left.assign(order.terms(), 0);
     right.assign(order.terms(), 0);
-    OrderReplay<float> replay(order);
     bool is_noticed = false;
     for (std::uint32_t round = 0; round < 1000 && !is_noticed; ++round) {
       draw(seed, round, left, right);
-      is_noticed = replay.sum({left, right}) != change->sum(left, right);
+      is_noticed = sum_of(order, {left, right}) != change->sum(left, right);
     }
     unnoticed += is_noticed ? 0 : 1;
   }

@@ -10,6 +10,11 @@
 
 namespace reprobench {
 
+inline float sum_of(const SummationTree& order, const SumOperands<float>& operands) {
+  std::vector<float> partial_sums;
+  return sum_in_order(order, operands, partial_sums);
+}
+
 inline float answer_in_order(const SummationTree& order, std::int32_t products, const Question& question) {
   const std::size_t terms = order.terms();
   const bool is_outside = question.kind == Question::Kind::outside;
@@ -21,7 +26,7 @@ inline float answer_in_order(const SummationTree& order, std::int32_t products, 
   const auto small = [&](std::int32_t term) { return term < products ? tiny : rounded; };
   left[at(question.first)] = is_outside ? 0x1p60F : small(question.first);
   left[at(question.second)] = is_outside ? -0x1p60F : -small(question.second);
-  return OrderReplay<float>(order).sum({left, right, products});
+  return sum_of(order, {left, right, products});
 }
 
 inline BlackBox box_of(const SummationTree& order, std::int32_t products) {

@@ -46,8 +46,9 @@ std::function<ExitCode()> declare_atlas(CLI::App& app, Context& context) {
          "Hold every column against this one: a release, a stack or a column's name; default: the run's reference")
       ->type_name("COLUMN");
   app.add_flag("--all", options->all, "Also calls whose bits, or orders, are equal everywhere");
-  app.add_flag("--orders", options->orders, "In which order each call adds up, by stack (of the matrix orders.yaml)");
-  auto* markdown = app.add_flag("--markdown", options->markdown, "The table as a page");
+  auto* orders = app.add_flag("--orders", options->orders,
+                              "In which order each call adds up, by stack (of the matrix orders.yaml)");
+  auto* markdown = app.add_flag("--markdown", options->markdown, "The table as a page")->excludes(orders);
   app.add_flag("--json", options->json, "The atlas as one JSON document (schema: atlas)")->excludes(markdown);
   return [options, &context] { return show_atlas(*options, context); };
 }

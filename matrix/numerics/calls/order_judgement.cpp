@@ -4,10 +4,24 @@
 
 #include <fmt/format.h>
 
+#include "matrix/base/contract_error.hpp"
 #include "matrix/base/crc32c.hpp"
+#include "matrix/orders/summation_tree.hpp"
 
 namespace reprobench {
 namespace {
+
+// One text for one order, of as many terms as it says: two texts of one order would look like two orders.
+bool is_readable(const CallOrder& order) {
+  return order.is_known() && std::ranges::all_of(order.classes, [](const OrderClass& one) {
+           try {
+             const SummationTree tree = parse_order(one.order);
+             return static_cast<std::int64_t>(tree.terms()) == one.terms && order_text(tree) == one.order;
+           } catch (const ContractError&) {
+             return false;
+           }
+         });
+}
 
 OrderJudgement not_given(const CallOrder& order, const std::string& output, const char* whose) {
   return {OrderWord::broken,
@@ -21,7 +35,7 @@ std::optional<OrderJudgement> judge_orders(const CallOrder& measured, const Call
                                            const std::string& output, std::int64_t elements) {
   if (measured.is_known() && measured.not_replayed > 0) return not_given(measured, output, "the measured");
   if (expected.is_known() && expected.not_replayed > 0) return not_given(expected, output, "the expected");
-  if (!measured.is_known() || !expected.is_known()) return std::nullopt;
+  if (!is_readable(measured) || !is_readable(expected)) return std::nullopt;
   const std::int64_t replayed = std::min(measured.replayed, expected.replayed);
   if (measured.classes != expected.classes) {
     return OrderJudgement{OrderWord::proven,

@@ -59,6 +59,15 @@ TEST_CASE("a result that its own order does not give is broken, whatever is know
   CHECK_FALSE(judge_orders(unknown, chain, "aten::mm", 10));
 }
 
+TEST_CASE("a text that is no order, or not the one text of its order, proves nothing", "[orders]") {
+  const CallOrder chain = known_order("(0..3)", 10);
+  for (const char* const text : {"(1 0 2 3)", "(0 1 2 3)", "(0..2)", "(0..4)", "(0 0 1 2)", "any"}) {
+    CAPTURE(text);
+    CHECK_FALSE(judge_orders(known_order(text, 10), chain, "aten::mm", 20));
+    CHECK_FALSE(judge_orders(chain, known_order(text, 10), "aten::mm", 20));
+  }
+}
+
 TEST_CASE("a name of an order is one of its whole content", "[orders]") {
   const CallOrder chain = known_order("(0..3)", 10);
   CHECK(order_name(CallOrder{}).empty());

@@ -12,7 +12,6 @@
 #include <ATen/core/Tensor.h>
 
 #include "matrix/orders/order_recovery.hpp"
-#include "matrix/orders/order_replay.hpp"
 #include "suites/worker/probes/order_operands.hpp"
 #include "suites/worker/probes/single_call.hpp"
 
@@ -191,7 +190,9 @@ class OrderOfCall {
     const std::set<std::int64_t> looked_at(elements_.begin(), elements_.end());
     for (std::int64_t element = 0; element < layout_.elements(); ++element) {
       if (looked_at.contains(element)) continue;
-      count(element, std::ranges::any_of(classes_, [&](LearnedClass& one) { return replays(one, element); }));
+      count(element, std::ranges::any_of(classes_, [&](LearnedClass& one) {
+              return one.elements > 0 && replays(one, element);  // one that explained nothing proves nothing
+            }));
     }
   }
 

@@ -1,6 +1,7 @@
 // The order in which a stack adds up single calls, on the CPU. Which order it is depends on library and processor; that
 // it gives the results, and that another one does not, holds on all of them.
 #include <algorithm>
+#include <limits>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
@@ -171,6 +172,12 @@ TEST_CASE("a call of a training is read in the same way, and held against what i
   REQUIRE(orders[0].second.is_known());
   CHECK(orders[0].second.replayed == 99);
   CHECK(orders[0].second.not_replayed == 0);
+  at::Tensor not_finite = left.clone();
+  static_cast<float*>(not_finite.data_ptr())[3] = std::numeric_limits<float>::quiet_NaN();
+  call.inputs = {not_finite, right};
+  call.outputs = {at::mm(not_finite, right)};  // a row of NaN
+  CHECK(orders_of_captured(call, call.inputs)[0].second.not_replayed == 0);
+  call.inputs = {left, right};
   at::Tensor other = made.clone();
   static_cast<float*>(other.data_ptr())[98] *= 1 + 0x1p-22F;
   call.outputs = {other};

@@ -9,11 +9,11 @@
 #include <ATen/ops/zeros.h>
 
 #include "matrix/orders/order_replay.hpp"
+#include "models/initial_values.hpp"
 #include "suites/worker/probes/operand_elements.hpp"
 #include "suites/worker/probes/single_call.hpp"
 
 namespace reprobench {
-
 namespace {
 
 bool is_pure(const std::vector<std::int64_t>& factors, std::size_t axis) {
@@ -69,6 +69,8 @@ struct OrderOperands::State {
   // Terms that were taken, as both types that sums are held in.
   std::vector<float> left_fp32, right_fp32;
   std::vector<double> left_fp64, right_fp64;
+  mutable std::vector<float> partial_fp32;
+  mutable std::vector<double> partial_fp64;
   std::int64_t taken = -1;
   // What the operands are filled for.
   std::optional<Question::Kind> prepared;
@@ -263,10 +265,10 @@ std::vector<std::int64_t> OrderOperands::elements_to_check(std::int64_t first) c
     }
     chosen.push_back(0);
     chosen.push_back(all - 1);
-    std::uint64_t state = 1;
     while (static_cast<std::int64_t>(chosen.size()) < most) {
-      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-      chosen.push_back(static_cast<std::int64_t>((state >> 20) % static_cast<std::uint64_t>(all)));
+      const PhiloxBlock drawn = keyed_block(0, 0, 0, chosen.size());
+      const std::uint64_t number = (static_cast<std::uint64_t>(drawn.word[0]) << 32) | drawn.word[1];
+      chosen.push_back(static_cast<std::int64_t>(number % static_cast<std::uint64_t>(all)));
     }
   }
   std::sort(chosen.begin() + 1, chosen.end());
@@ -349,16 +351,18 @@ bool OrderOperands::replays(const SummationTree& order, SumEnd end) const {
   const std::int64_t plain_from = static_cast<std::int64_t>(state.terms.size());
   double again = 0;
   if (state.is_fp64()) {
-    again = OrderReplay<double>(order).sum(
-        {state.left_fp64, state.right_fp64, plain_from, end, static_cast<double>(state.layout.divisor)});
+    again = sum_in_order<double>(
+        order, {state.left_fp64, state.right_fp64, plain_from, end, static_cast<double>(state.layout.divisor)},
+        state.partial_fp64);
   } else {
-    const float sum = OrderReplay<float>(order).sum(
-        {state.left_fp32, state.right_fp32, plain_from, end, static_cast<float>(state.layout.divisor)});
+    const float sum = sum_in_order<float>(
+        order, {state.left_fp32, state.right_fp32, plain_from, end, static_cast<float>(state.layout.divisor)},
+        state.partial_fp32);
     again = sum;
     if (state.made.scalar_type() == at::kBFloat16) again = c10::BFloat16(sum);
     if (state.made.scalar_type() == at::kHalf) again = c10::Half(sum);
   }
-  return again == made;
+  return again == made || (std::isnan(again) && std::isnan(made));
 }
 
 }  // namespace reprobench

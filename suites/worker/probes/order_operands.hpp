@@ -55,7 +55,8 @@ class OrderOperands {
   // those that exist. False: it has neither number.
   bool take_terms(std::int64_t element, std::int64_t terms);
 
-  // Whether that order gives what the call made of the terms that were taken.
+  // Whether that order gives what the call made of the terms that were taken, but for the sign of a zero and the bits
+  // of a NaN.
   bool replays(const SummationTree& order, SumEnd end) const;
 
  private:
