@@ -28,6 +28,11 @@ TEST_CASE("the order of a black box is read off its results", "[orders]") {
 TEST_CASE("a bias is a term that has no factor to be fused", "[orders]") {
   CHECK(recovered_text("(4 0..3f)", 4) == "(4 0..3f)");
   CHECK(recovered_text("(0..3f 4)", 4) == "(0..3f 4)");
+  const SummationTree order = parse_order("(0..3f 4)");
+  recover_order(5, 4, [&](std::span<const Question> questions) {
+    for (const Question& one : questions) CHECK((one.kind == Question::Kind::outside || one.first < 4));
+    return box_of(order, 4)(questions);
+  });
 }
 
 TEST_CASE("200 orders by chance are recovered, fused products and all", "[orders]") {

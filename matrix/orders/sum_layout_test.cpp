@@ -79,6 +79,8 @@ TEST_CASE("a gradient of a product is the sum over what its operand met", "[orde
   CHECK((bias.left.tensor == 3 && !bias.right && bias.shape == Shape{4}));
   CHECK(terms(bias, 3) == "3 7");
   CHECK(terms(layout_of("linear(f32[2, 3], f32[4, 3])", "gradient.1"), 11) == "3x2 7x5");
+  CHECK(why_not("addmm(f32[2, 4], f32[2, 3], f32[3, 4])", "gradient.0") ==
+        "nothing is added up in it, as far as is known");  // each element of that bias is met once
   CHECK(why_not("mm(f32[2, 3], f32[3, 4])", "gradient.2") == "nothing is added up in it, as far as is known");
 }
 
