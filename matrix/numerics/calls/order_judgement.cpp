@@ -23,6 +23,16 @@ bool is_readable(const CallOrder& order) {
          });
 }
 
+// Everything that decides bits: which elements add in which order. Of one order for all, not how many were looked at.
+std::string content_of(const CallOrder& order) {
+  std::string all;
+  for (const OrderClass& one : order.classes) {
+    all += fmt::format("{}|{}|{}\n", one.order, to_string(one.end), one.terms);
+    if (order.classes.size() > 1) all += fmt::format("{}|{}\n", one.first_element, one.elements);
+  }
+  return all;
+}
+
 OrderJudgement not_given(const CallOrder& order, const std::string& output, const char* whose) {
   return {OrderWord::broken,
           fmt::format("{}: the order in which {} side adds is known, and element {} of its result is not what it gives",
@@ -37,7 +47,7 @@ std::optional<OrderJudgement> judge_orders(const CallOrder& measured, const Call
   if (expected.is_known() && expected.not_replayed > 0) return not_given(expected, output, "the expected");
   if (!is_readable(measured) || !is_readable(expected)) return std::nullopt;
   const std::int64_t replayed = std::min(measured.replayed, expected.replayed);
-  if (measured.classes != expected.classes) {
+  if (content_of(measured) != content_of(expected)) {
     return OrderJudgement{OrderWord::proven,
                           fmt::format("{} adds in another order, proven: {} against {}; both replayed to the bit at "
                                       "{} of {} elements",
@@ -52,12 +62,8 @@ std::optional<OrderJudgement> judge_orders(const CallOrder& measured, const Call
 std::string order_name(const CallOrder& order) {
   if (!order.is_known()) return "";
   const auto largest = std::ranges::max_element(order.classes, {}, &OrderClass::elements);
-  std::string all;
-  for (const OrderClass& one : order.classes) {
-    all += fmt::format("{}|{}|{}|{}|{}\n", one.order, to_string(one.end), one.terms, one.first_element, one.elements);
-  }
   const std::string others = order.classes.size() > 1 ? fmt::format(", and {} more", order.classes.size() - 1) : "";
-  return fmt::format("{}{} #{:08x}", largest->shape, others, crc32c(all));
+  return fmt::format("{}{} #{:08x}", largest->shape, others, crc32c(content_of(order)));
 }
 
 }  // namespace reprobench

@@ -38,6 +38,10 @@ TEST_CASE("equal orders at every element leave no room for other bits", "[orders
   REQUIRE(judged);
   CHECK(judged->word == OrderWord::broken);
   CHECK(judged->sentence == "aten::mm: both sides add in one order (" + order_name(chain) + "), and their bits differ");
+  // How many inputs each side was tried with is no part of its order.
+  CallOrder tried_longer = chain;
+  tried_longer.classes[0].checked = 2000;
+  CHECK(judge_orders(chain, tried_longer, "aten::mm", 10)->word == OrderWord::broken);
   // Where some elements were not looked at, the difference may be theirs.
   CHECK_FALSE(judge_orders(chain, chain, "aten::mm", 11));
   CHECK_FALSE(judge_orders(chain, known_order("(0..3)", 9), "aten::mm", 10));
@@ -75,9 +79,15 @@ TEST_CASE("a name of an order is one of its whole content", "[orders]") {
   CHECK(order_name(chain) == order_name(known_order("(0..3)", 3)));
   CHECK(order_name(chain) != order_name(known_order("(0..2 3f)", 10)));
   CHECK(order_name(chain) != order_name(known_order("(0..3)", 10, SumEnd::divided)));
+  CallOrder looked_at_more = chain;
+  looked_at_more.classes[0].elements = 20;
+  CHECK(order_name(looked_at_more) == order_name(chain));
   CallOrder two = chain;
   two.classes.push_back({"(0 1 (2 3))", "pairs", SumEnd::as_it_is, 4, 5, 11, 100});
   CHECK_THAT(order_name(two), Catch::StartsWith("pairs, and 1 more #"));
+  CallOrder elsewhere = two;
+  elsewhere.classes[1].first_element = 6;
+  CHECK(order_name(elsewhere) != order_name(two));
 }
 
 }  // namespace

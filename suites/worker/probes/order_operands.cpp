@@ -51,7 +51,7 @@ std::vector<std::int64_t> operand_sizes(const Operand& operand) {
   return sizes;
 }
 
-constexpr std::int64_t kTermsToReplay = 1 << 21;   // of one round
+constexpr std::int64_t kTermsToReplay = 1 << 17;   // of one round, of which there are dozens
 constexpr std::int64_t kTermsToPrepare = 1 << 22;  // of all rows that are asked in one call
 constexpr double kOffWhole = 0.01;                 // far above the rounding of a mean's count, far below one half
 
