@@ -51,7 +51,8 @@ std::optional<OrderJudgement> judge_orders(const CallOrder& measured, const Call
     return OrderJudgement{OrderWord::proven,
                           fmt::format("{} adds in another order, proven: {} against {}; both replayed to the bit at "
                                       "{} of {} elements",
-                                      output, order_name(measured), order_name(expected), replayed, elements)};
+                                      output, order_name(measured), order_name(expected), replayed, elements),
+                          replayed >= elements};
   }
   // Elements that were not looked at may have orders of their own.
   if (replayed < elements) return std::nullopt;

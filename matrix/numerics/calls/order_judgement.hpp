@@ -25,6 +25,7 @@ struct Words<OrderWord> {
 struct OrderJudgement {
   OrderWord word = OrderWord::proven;
   std::string sentence;
+  bool at_every_element = false;  // else at a sample: what was not replayed is held by bounds alone
 };
 
 template <>
@@ -33,6 +34,7 @@ struct Description<OrderJudgement> {
   static void fields(auto& field, OrderJudgement& judgement) {
     field("word", judgement.word, "Rounding that is proven, or a result that no order of its side gives.");
     field("sentence", judgement.sentence, rule::not_empty);
+    field("at_every_element", judgement.at_every_element, "Else at a sample.");
   }
 };
 

@@ -28,6 +28,8 @@ TEST_CASE("two orders that differ and give both results prove rounding", "[order
   CHECK(judged->word == OrderWord::proven);
   CHECK(judged->sentence == "aten::mm adds in another order, proven: " + order_name(chain) + " against " +
                                 order_name(pairs) + "; both replayed to the bit at 10 of 20 elements");
+  CHECK_FALSE(judged->at_every_element);
+  CHECK(judge_orders(chain, pairs, "aten::mm", 10)->at_every_element);
   // How a mean divides is part of the order.
   CHECK(judge_orders(chain, known_order("(0..3)", 10, SumEnd::divided), "mean", 10)->word == OrderWord::proven);
 }

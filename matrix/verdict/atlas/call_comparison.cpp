@@ -82,9 +82,10 @@ void weigh(const ProbeMeasurement& measured, const CallOutput& ours, const CallO
   const auto orders = ours.order && theirs.order
                           ? judge_orders(*ours.order, *theirs.order, ours.name, elements(ours.shape))
                           : std::nullopt;
-  if (orders && orders->word == OrderWord::proven) return decide(CallWord::rounding, orders->sentence);
-  worst.proven = false;
-  if (orders) return decide(CallWord::defect, orders->sentence);
+  const bool is_proven = orders && orders->word == OrderWord::proven;
+  if (is_proven && orders->at_every_element) return decide(CallWord::rounding, orders->sentence);
+  worst.proven = worst.proven && is_proven;
+  if (orders && !is_proven) return decide(CallWord::defect, orders->sentence);
   // Either side may be the worse one.
   const double floor = floor_rel(ours.dtype, terms_of(measured, ours));
   const auto [nearer, farther] = std::minmax(*ours.error_rel, *theirs.error_rel);
@@ -96,7 +97,7 @@ void weigh(const ProbeMeasurement& measured, const CallOutput& ours, const CallO
     return decide(CallWord::defect,
                   fmt::format("{}: {} beyond the {:.1e} that rounding takes it to", errors, whose, bound));
   }
-  decide(CallWord::rounding, errors);
+  decide(CallWord::rounding, is_proven ? orders->sentence : errors);
 }
 
 CallComparison with_word(CallWord word, std::string why) { return {word, std::move(why), {}, {}, {}, {}}; }

@@ -150,6 +150,19 @@ TEST_CASE("orders that show a defect decide before an error that rounding could 
   CHECK(compare_calls(&theirs, &ours).word == CallWord::defect);
 }
 
+TEST_CASE("a proof at a sample of the elements does not excuse an error beyond its bound", "[verdict]") {
+  CallOrder sample = order_on_record("(0..3)", 100);
+  CallOrder other = order_on_record("(0 1 (2 3))", 100);
+  const ProbeMeasurement theirs = with_order('0', 5e-8, sample);
+  const ProbeMeasurement within = with_order('1', 6e-8, other);
+  CHECK(compare_calls(&within, &theirs).word == CallWord::rounding);
+  CHECK(compare_calls(&within, &theirs).proven);
+  CHECK_THAT(compare_calls(&within, &theirs).why, Catch::EndsWith("at 100 of 196608 elements"));
+  const ProbeMeasurement beyond = with_order('1', 1e-3, other);
+  CHECK(compare_calls(&beyond, &theirs).word == CallWord::defect);
+  CHECK_FALSE(compare_calls(&beyond, &theirs).proven);
+}
+
 TEST_CASE("where an order is not known, errors decide as before", "[verdict]") {
   CallOrder unknown;
   unknown.problem = "it is no sum of these terms";
