@@ -23,6 +23,7 @@ status=0
 PYTHONDONTWRITEBYTECODE=1 "$python" reports/tests/validate_documents.py "$work/documents"
 "$python" -c 'import json, sys
 rows = json.load(open(sys.argv[1]))["rows"]
+rows.sort(key=lambda row: row["problem"] != "")  # what failed is read last
 for row in rows: print(row["workload"], row["fault"], row["problem"] or "ok")
 planted = {row["fault"] for row in rows} - {"nothing"}
 if not {"weight_ulp", "attention_fused", "adam_written_out"} <= planted: sys.exit("selftest: rows are missing")

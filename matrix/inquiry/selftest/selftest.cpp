@@ -30,6 +30,7 @@ struct FirstWrong {
   std::string not_found;
   std::string elsewhere;
   std::string misexplained;
+  std::string why;  // it was explained so
 };
 
 // One workload under test: its clean run, and everything that is held against it.
@@ -294,7 +295,9 @@ class WorkloadTest {
       if (row.explained == row.explained_right) row.answer = answer.text;  // the first wrong one stays
       ++row.explained;
       row.explained_right += answer.is_right ? 1 : 0;
-      if (!answer.is_right && first_.misexplained.empty()) first_.misexplained = place_of(tasks[i].request);
+      if (answer.is_right || !first_.misexplained.empty()) continue;
+      first_.misexplained = place_of(tasks[i].request);
+      first_.why = answer.why;
     }
   }
 
@@ -329,8 +332,8 @@ class WorkloadTest {
           fmt::format("{} of {} named at another place{}", row.found - row.located, row.found, at(first_.elsewhere));
     } else if (row.explained_right < row.explained) {
       row.problem =
-          fmt::format("explained as {} in {} of {}, expected {}{}", row.answer, row.explained - row.explained_right,
-                      row.explained, row.expected_answer, at(first_.misexplained));
+          fmt::format("explained as {} in {} of {}, expected {}{}: {}", row.answer, row.explained - row.explained_right,
+                      row.explained, row.expected_answer, at(first_.misexplained), first_.why);
     } else if (row.expected_word != "any" && row.word != row.expected_word) {
       row.problem = fmt::format("judged {}, expected {}", row.word, row.expected_word);
     }

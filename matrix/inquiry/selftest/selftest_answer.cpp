@@ -27,10 +27,11 @@ bool is_one_of(const std::string& name, std::string_view names) {
 }  // namespace
 
 SelftestAnswer answer_to(const SelftestFault& fault, const Explanation& explanation) {
-  if (!explanation.diagnosis) return {"no operator", false};
+  if (!explanation.diagnosis) return {"no operator", "there is no diagnosis", false};
   const std::string blamed = blamed_operator(explanation);
   const ExplainedWord word = explanation.diagnosis->word;
   return {fmt::format("{} at {}", to_string(word), blamed.empty() ? "no operator" : blamed),
+          explanation.diagnosis->sentence,
           is_word_asked_for(word, fault.answer) && !blamed.empty() && is_one_of(blamed, fault.operators)};
 }
 

@@ -10,6 +10,7 @@ namespace reprobench {
 
 struct SelftestAnswer {
   std::string text;  // "defect at aten::addmm"
+  std::string why;   // the diagnosis's own sentence
   bool is_right = false;
 };
 

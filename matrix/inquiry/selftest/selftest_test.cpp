@@ -411,7 +411,9 @@ TEST_CASE("faults in operators are explained as often as asked, and an answer th
   }
   CHECK(row_of(rows, "tf32").problem ==
         "explained as undecided at aten::addmm in 2 of 2, expected wrong; the first at " +
-            first_place(replays, "tf32"));
+            first_place(replays, "tf32") +
+            ": what is on record of aten::addmm does not give its bound; the measured side is 1.66e+04 times as far "
+            "from fp64 as the expected one");
   CHECK(row_of(rows, "threads=2").explained == 1);
   CHECK(row_of(rows, "cpu_isa=default").explained == 0);  // it changed no bit
   CHECK(row_of(rows, "cpu_isa=default").passed);

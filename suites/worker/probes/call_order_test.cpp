@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/randn.h>
 
@@ -182,6 +183,28 @@ TEST_CASE("a call of a training is read in the same way, and held against what i
   static_cast<float*>(other.data_ptr())[98] *= 1 + 0x1p-22F;
   call.outputs = {other};
   CHECK(orders_of_captured(call, call.inputs)[0].second.first_not_replayed == 98);
+}
+
+// A training goes on with what it called an operator on, and an explanation compares it with what is on record.
+TEST_CASE("an element that no order gives is asked by itself, and what is on record stays as it was", "[probe]") {
+  const at::Tensor left = at::randn({300, 70});
+  const at::Tensor right = at::randn({70, 300});
+  OperatorCall call;
+  call.name = "aten::mm";
+  call.inputs = {left, right};
+  at::Tensor made = at::mm(left, right);
+  static_cast<float*>(made.data_ptr())[77 * 300 + 123] *= 1 + 0x1p-20F;
+  call.outputs = {made};
+  const at::Tensor before[] = {left.clone(), right.clone(), made.clone()};
+  const auto orders = orders_of_captured(call, call.inputs);
+  CAPTURE(orders[0].second.problem);
+  REQUIRE(orders[0].second.is_known());
+  CHECK(orders[0].second.replayed == 300 * 300 - 1);
+  CHECK(orders[0].second.not_replayed == 1);
+  CHECK(orders[0].second.first_not_replayed == 77 * 300 + 123);
+  CHECK(at::equal(left, before[0]));
+  CHECK(at::equal(right, before[1]));
+  CHECK(at::equal(made, before[2]));
 }
 
 TEST_CASE("of a call that is no sum, or cannot be made alone, no order is told", "[probe]") {

@@ -98,11 +98,13 @@ struct OrderOperands::State {
     return tensors[static_cast<std::size_t>(operand.tensor)];
   }
 
-  void read_values() {
-    prepared.reset();
-    left = plain_values(tensor_of(layout.left));
-    right = layout.right ? plain_values(tensor_of(*layout.right)) : std::vector<double>();
-    bias = layout.bias ? plain_values(tensor_of(*layout.bias)) : std::vector<double>();
+  void read_values(const std::vector<at::Tensor>& from) {
+    const auto values = [&](const Operand& operand) {
+      return plain_values(from.at(static_cast<std::size_t>(operand.tensor)));
+    };
+    left = values(layout.left);
+    right = layout.right ? values(*layout.right) : std::vector<double>();
+    bias = layout.bias ? values(*layout.bias) : std::vector<double>();
   }
 
   void take_existing(std::int64_t element) const {
@@ -302,14 +304,14 @@ void OrderOperands::draw(std::uint64_t seed, std::int64_t round, bool cancels) {
     }
     break;
   }
+  state.prepared.reset();
   state.made = state.call.run_on(state.tensors, state.output);
-  state.read_values();
+  state.read_values(state.tensors);
 }
 
 void OrderOperands::take_recorded(const std::vector<at::Tensor>& tensors, const at::Tensor& made) {
-  state_->tensors = tensors;
   state_->made = made.to(at::kCPU);
-  state_->read_values();
+  state_->read_values(tensors);
 }
 
 bool OrderOperands::take_terms(std::int64_t element, std::int64_t terms) {

@@ -48,7 +48,8 @@ class OrderOperands {
   // but the errors of rounding.
   void draw(std::uint64_t seed, std::int64_t round, bool cancels);
 
-  // Values that are on record of this call, on the CPU, and what it made of them.
+  // Values that are on record of this call, on the CPU, and what it made of them. They are read alone: a training goes
+  // on with them.
   void take_recorded(const std::vector<at::Tensor>& tensors, const at::Tensor& made);
 
   // Takes the terms of an element as an order of so many terms has them: all, with 0 for those that do not exist, or
