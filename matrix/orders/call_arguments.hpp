@@ -29,7 +29,10 @@ class CallArguments {
     for (auto& [tensor, place] : tensors_) place = tensor == nullptr ? -1 : number++;
   }
 
-  bool has_list() const { return has_list_; }
+  // Neither a list of tensors nor an argument by its name: places are those of the schema.
+  bool is_positional() const {
+    return !has_list_ && std::ranges::all_of(call_.arguments, [](const auto& one) { return one.name.empty(); });
+  }
   int seed() const {
     return static_cast<int>(std::count_if(tensors_.begin(), tensors_.end(), [](const auto& one) { return one.first; }));
   }

@@ -157,9 +157,7 @@ std::optional<SumLayout> sum_of_axes(const CallArguments& call, std::string_view
 
 std::optional<SumLayout> sum_layout(const DeclaredCall& call, std::string_view output, std::string& why_not) {
   const CallArguments arguments(call);
-  const bool is_named =
-      std::any_of(call.arguments.begin(), call.arguments.end(), [](const auto& one) { return !one.name.empty(); });
-  if (arguments.has_list() || is_named) {
+  if (!arguments.is_positional()) {
     why_not = "it is called with lists of tensors or named arguments, whose sums are not known";
     return std::nullopt;
   }

@@ -6,10 +6,6 @@
 namespace reprobench {
 namespace {
 
-std::int64_t product_of(const std::vector<std::int64_t>& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-}
-
 // Row-major element of the operand, or -1 where there is none.
 std::int64_t element_at(const Operand& operand, const std::vector<std::int64_t>& output,
                         const std::vector<std::int64_t>& term) {
@@ -45,6 +41,10 @@ bool advance(std::vector<std::int64_t>& places, const std::vector<std::int64_t>&
 }
 
 }  // namespace
+
+std::int64_t product_of(const std::vector<std::int64_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
 
 std::int64_t Operand::elements() const {
   std::int64_t count = 1;

@@ -16,6 +16,9 @@
 
 namespace reprobench {
 
+// Elements of a tensor of these extents.
+std::int64_t product_of(const std::vector<std::int64_t>& sizes);
+
 // One axis of an operand. Its place is (offset + sum of factors x places) / divisor; where that is no whole number or
 // not below `size`, the term does not exist.
 struct OperandAxis {

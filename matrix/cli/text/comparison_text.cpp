@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -102,7 +103,8 @@ std::string budget_text(const Explanation& explanation) {
   if (budget.forms_apart_rel) {
     text += line("", fmt::format("what the two sides ask for, in fp64, is {:.2e} apart", *budget.forms_apart_rel));
   }
-  if (budget.order) text += line("order", budget.order->sentence);
+  // A proof, or why there is none, is part of what was judged.
+  if (budget.order && budget.order->word == OrderWord::broken) text += line("order", budget.order->sentence);
   for (const auto& [side, error] : {std::pair("measured", &budget.measured), std::pair("expected", &budget.expected)}) {
     if (!*error) continue;
     const LocalError& local = **error;
@@ -131,7 +133,7 @@ std::string lockstep_text(const Explanation& explanation) {
   return text;
 }
 
-std::string source_text(const FurtherSource& source) {
+std::string source_text(const FurtherSource& source, std::set<std::string>& told) {
   const auto place = [](const OperatorRecord& call) {
     return fmt::format("in the {} of `{}`, call {}", call.pass, call.module.empty() ? "-" : call.module, call.index);
   };
@@ -145,7 +147,8 @@ std::string source_text(const FurtherSource& source) {
                        place((ours.calls.empty() ? theirs : ours).calls.front()));
   }
   if (source.on_substituted_inputs) what += ", on the values of the expected side";
-  return fmt::format("{}: {}, {}", what, to_string(source.diagnosis.word), source.diagnosis.sentence);
+  return fmt::format("{}: {}, {}", what, to_string(source.diagnosis.word),
+                     told.insert(source.diagnosis.sentence).second ? source.diagnosis.sentence : "as above");
 }
 
 // The worst of them first: the diagnosis is about one of those.
@@ -159,8 +162,9 @@ std::string further_text(const Explanation& explanation) {
     return is_rounding(a) < is_rounding(b);
   });
   std::string text;
+  std::set<std::string> told;  // one cause makes many sources, of which each would say the same
   for (std::size_t i = 0; i < std::min(kSourcesShown, sources.size()); ++i) {
-    text += line(i == 0 ? "beside it" : "", source_text(*sources[i]));
+    text += line(i == 0 ? "beside it" : "", source_text(*sources[i], told));
   }
   if (sources.size() > kSourcesShown) text += line("", fmt::format("and {} more", sources.size() - kSourcesShown));
   if (explanation.calls_apart > 0) {

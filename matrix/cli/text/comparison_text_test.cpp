@@ -327,6 +327,9 @@ TEST_CASE("sources behind the first stand beneath it, those that only round last
   explanation.further_sources.assign(10, explanation.further_sources[0]);
   explanation.calls_apart = 1;
   const std::string many = explained(explanation);
+  CHECK(
+      many.starts_with("  beside it   aten::sub in the forward of `fc2.weight`, call 61: rounding, within\n"
+                       "              aten::sub in the forward of `fc2.weight`, call 61: rounding, as above\n"));
   CHECK(many.find("and 2 more\n") != std::string::npos);
   CHECK(many.ends_with("1 call of that step takes values that differ already: not judged\n"));
 }

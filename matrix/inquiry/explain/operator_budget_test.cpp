@@ -75,6 +75,10 @@ TEST_CASE("orders that both workers read off a call are judged with its bounds",
   CHECK_THAT(proven.budget->order->sentence, Catch::StartsWith("aten::mm adds in another order, proven: a chain #") &&
                                                  Catch::EndsWith("at 2 of 2 elements"));
   CHECK(judged(order_document("(0..2)", 1), order_document("(1 2 0)", 2)).budget->order->word == OrderWord::broken);
+  CallOrder unknown;
+  unknown.problem = "it is no sum";
+  CHECK(judged(order_document("(0..2)", 2), written(unknown).dump()).budget->order->sentence ==
+        "not proven: it is no sum (expected side)");
   CHECK_FALSE(judged("", order_document("(0..2)", 2)).budget->order);
   CHECK_FALSE(judged("not JSON", order_document("(0..2)", 2)).budget->order);
   CHECK_FALSE(judged("{}", order_document("(0..2)", 2)).budget->order);

@@ -40,6 +40,10 @@ const OrderJudgement* proof_of(const DifferenceSource& source) {
   return is_proven ? &*source.budget->order : nullptr;
 }
 
+std::string why_no_proof(const OperatorBudget& budget) {
+  return budget.order && budget.order->word == OrderWord::unknown ? "; " + budget.order->sentence : "";
+}
+
 bool is_beyond(const DifferenceSource& source) {
   if (source.module) return source.module->word == ExplainedWord::defect;
   return source.call && source.budget && (is_beyond(source.budget->measured) || is_beyond(source.budget->expected));
@@ -73,8 +77,8 @@ std::string local_rounding(const DifferenceSource& source) {
   const auto& ours = budget->measured;
   const auto& theirs = budget->expected;
   if (!ours || !theirs || !ours->of_bound || !theirs->of_bound) return "";
-  return fmt::format("{} stays within its bound on both sides, {:.2g} and {:.2g} of it", source.call->measured.name,
-                     *ours->of_bound, *theirs->of_bound);
+  return fmt::format("{} stays within its bound on both sides, {:.2g} and {:.2g} of it{}", source.call->measured.name,
+                     *ours->of_bound, *theirs->of_bound, why_no_proof(*budget));
 }
 
 std::string no_local_rounding(const DifferenceSource& source) {

@@ -83,6 +83,15 @@ TEST_CASE("a result that its own order does not give proves nothing: bounds deci
   CHECK(source_diagnosis(explanation)->word == ExplainedWord::defect);
 }
 
+TEST_CASE("where no order proves rounding, it is said why not", "[diagnosis]") {
+  Explanation explanation = of_one_call();
+  explanation.budget->order = OrderJudgement{OrderWord::unknown, "not proven: it is no sum"};
+  CHECK(
+      told(explanation) ==
+      "rounding: aten::mm stays within its bound on both sides, 0.5 and 0.25 of it; not proven: it is no sum, and the "
+      "steps against fp64 confirm it");
+}
+
 TEST_CASE("other constants or types are another computation, whatever the errors are", "[diagnosis]") {
   Explanation explanation = of_one_call();
   SECTION("constants") { explanation.call->constants_differ = true; }

@@ -4,23 +4,19 @@
 
 #include <fmt/format.h>
 
-#include "matrix/base/contract_error.hpp"
 #include "matrix/base/crc32c.hpp"
-#include "matrix/orders/summation_tree.hpp"
+#include "matrix/orders/order_layout.hpp"
 
 namespace reprobench {
 namespace {
 
-// One text for one order, of as many terms as it says: two texts of one order would look like two orders.
-bool is_readable(const CallOrder& order) {
-  return order.is_known() && std::ranges::all_of(order.classes, [](const OrderClass& one) {
-           try {
-             const SummationTree tree = parse_order(one.order);
-             return static_cast<std::int64_t>(tree.terms()) == one.terms && order_text(tree) == one.order;
-           } catch (const ContractError&) {
-             return false;
-           }
-         });
+// Why nothing can be proven by this order; empty: something can. One order has one text: two texts of one order would
+// look like two orders.
+std::string why_not(const CallOrder& order) {
+  if (!order.is_known()) return order.problem;
+  const bool is_canonical = std::ranges::all_of(
+      order.classes, [](const OrderClass& one) { return is_canonical_order(one.order, one.terms); });
+  return is_canonical ? "" : "its order cannot be read";
 }
 
 // Everything that decides bits: which elements add in which order. Of one order for all, not how many were looked at.
@@ -33,6 +29,9 @@ std::string content_of(const CallOrder& order) {
   return all;
 }
 
+// Whose terms meet in one order, and whose steps are rounded here and fused there.
+bool is_norm(const CallOrder& order) { return parse_norm(order.classes.front().order).has_value(); }
+
 OrderJudgement not_given(const CallOrder& order, const std::string& output, const char* whose) {
   return {OrderWord::broken,
           fmt::format("{}: the order in which {} side adds is known, and element {} of its result is not what it gives",
@@ -41,23 +40,32 @@ OrderJudgement not_given(const CallOrder& order, const std::string& output, cons
 
 }  // namespace
 
-std::optional<OrderJudgement> judge_orders(const CallOrder& measured, const CallOrder& expected,
-                                           const std::string& output, std::int64_t elements) {
+OrderJudgement judge_orders(const CallOrder& measured, const CallOrder& expected, const std::string& output,
+                            std::int64_t elements) {
   if (measured.is_known() && measured.not_replayed > 0) return not_given(measured, output, "the measured");
   if (expected.is_known() && expected.not_replayed > 0) return not_given(expected, output, "the expected");
-  if (!is_readable(measured) || !is_readable(expected)) return std::nullopt;
+  for (const CallOrder* side : {&measured, &expected}) {
+    if (const std::string why = why_not(*side); !why.empty()) {
+      return {OrderWord::unknown, fmt::format("not proven: {}{}", why, &expected == side ? " (expected side)" : "")};
+    }
+  }
   const std::int64_t replayed = std::min(measured.replayed, expected.replayed);
   if (content_of(measured) != content_of(expected)) {
-    return OrderJudgement{OrderWord::proven,
-                          fmt::format("{} adds in another order, proven: {} against {}; both replayed to the bit at "
-                                      "{} of {} elements",
-                                      output, order_name(measured), order_name(expected), replayed, elements),
-                          replayed >= elements};
+    return {OrderWord::proven,
+            fmt::format("{} {}, proven: {} against {}; both replayed to the bit at {} of {} elements", output,
+                        is_norm(measured) && is_norm(expected) ? "rounds at other places" : "adds in another order",
+                        order_name(measured), order_name(expected), replayed, elements),
+            replayed >= elements};
   }
   // Elements that were not looked at may have orders of their own.
-  if (replayed < elements) return std::nullopt;
-  return OrderJudgement{OrderWord::broken, fmt::format("{}: both sides add in one order ({}), and their bits differ",
-                                                       output, order_name(measured))};
+  if (replayed < elements) {
+    return {OrderWord::unknown,
+            fmt::format("not proven: both sides add in one order at the {} of {} elements that were "
+                        "looked at ({})",
+                        replayed, elements, order_name(measured))};
+  }
+  return {OrderWord::broken,
+          fmt::format("{}: both sides add in one order ({}), and their bits differ", output, order_name(measured))};
 }
 
 std::string order_name(const CallOrder& order) {

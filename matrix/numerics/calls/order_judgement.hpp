@@ -8,7 +8,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,10 +15,10 @@
 
 namespace reprobench {
 
-enum class OrderWord { proven, broken };
+enum class OrderWord { proven, broken, unknown };
 template <>
 struct Words<OrderWord> {
-  static constexpr std::array<std::string_view, 2> table = {"proven", "broken"};
+  static constexpr std::array<std::string_view, 3> table = {"proven", "broken", "unknown"};
 };
 
 struct OrderJudgement {
@@ -32,16 +31,17 @@ template <>
 struct Description<OrderJudgement> {
   static constexpr About about = About::part("order_judgement", "What both sides' orders of summation say.");
   static void fields(auto& field, OrderJudgement& judgement) {
-    field("word", judgement.word, "Rounding that is proven, or a result that no order of its side gives.");
+    field("word", judgement.word,
+          "Rounding that is proven; a result that no order of its side gives; or nothing, for a reason.");
     field("sentence", judgement.sentence, rule::not_empty);
     field("at_every_element", judgement.at_every_element, "Else at a sample.");
   }
 };
 
-// Nothing: the orders decide nothing, because one is not known, or they are equal where they were looked at. `output`:
-// its name, for the sentence; `elements`: of that output.
-std::optional<OrderJudgement> judge_orders(const CallOrder& measured, const CallOrder& expected,
-                                           const std::string& output, std::int64_t elements);
+// *unknown*: they decide nothing, because one is not known, or they are equal where they were looked at. `output`: its
+// name, for the sentence; `elements`: of that output.
+OrderJudgement judge_orders(const CallOrder& measured, const CallOrder& expected, const std::string& output,
+                            std::int64_t elements);
 
 // "2 chains of 128, fused, then their sum #3f9c1e0a": equal names are equal orders. Several classes of elements have
 // one name, which shows the largest. Empty: not known.

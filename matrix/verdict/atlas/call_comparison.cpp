@@ -79,13 +79,12 @@ void weigh(const ProbeMeasurement& measured, const CallOutput& ours, const CallO
                   fmt::format("{} elements of {} are not finite, or should not be; the reference's {}",
                               ours.not_finite_mismatches, ours.name, theirs.not_finite_mismatches));
   }
-  const auto orders = ours.order && theirs.order
-                          ? judge_orders(*ours.order, *theirs.order, ours.name, elements(ours.shape))
-                          : std::nullopt;
+  std::optional<OrderJudgement> orders;
+  if (ours.order && theirs.order) orders = judge_orders(*ours.order, *theirs.order, ours.name, elements(ours.shape));
   const bool is_proven = orders && orders->word == OrderWord::proven;
   if (is_proven && orders->at_every_element) return decide(CallWord::rounding, orders->sentence);
   worst.proven = worst.proven && is_proven;
-  if (orders && !is_proven) return decide(CallWord::defect, orders->sentence);
+  if (orders && orders->word == OrderWord::broken) return decide(CallWord::defect, orders->sentence);
   // Either side may be the worse one.
   const double floor = floor_rel(ours.dtype, terms_of(measured, ours));
   const auto [nearer, farther] = std::minmax(*ours.error_rel, *theirs.error_rel);
@@ -97,7 +96,8 @@ void weigh(const ProbeMeasurement& measured, const CallOutput& ours, const CallO
     return decide(CallWord::defect,
                   fmt::format("{}: {} beyond the {:.1e} that rounding takes it to", errors, whose, bound));
   }
-  decide(CallWord::rounding, is_proven ? orders->sentence : errors);
+  if (is_proven) return decide(CallWord::rounding, orders->sentence);
+  decide(CallWord::rounding, orders ? errors + "; " + orders->sentence : errors);
 }
 
 CallComparison with_word(CallWord word, std::string why) { return {word, std::move(why), {}, {}, {}, {}}; }

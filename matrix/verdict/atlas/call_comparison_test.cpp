@@ -150,6 +150,19 @@ TEST_CASE("orders that show a defect decide before an error that rounding could 
   CHECK(compare_calls(&theirs, &ours).word == CallWord::defect);
 }
 
+TEST_CASE("an order that is not known leaves the judgement to bounds, and says why nothing is proven", "[verdict]") {
+  CallOrder unknown;
+  unknown.problem = "it is no sum";
+  const ProbeMeasurement theirs = with_order('0', 5e-8, order_on_record("(0..3)"));
+  const ProbeMeasurement within = with_order('1', 6e-8, unknown);
+  CHECK(compare_calls(&within, &theirs).word == CallWord::rounding);
+  CHECK_FALSE(compare_calls(&within, &theirs).proven);
+  CHECK(compare_calls(&within, &theirs).why ==
+        "output.0 is 6.0e-08 from fp64, the reference's 5.0e-08; not proven: it is no sum");
+  const ProbeMeasurement beyond = with_order('1', 1e-3, unknown);
+  CHECK(compare_calls(&beyond, &theirs).word == CallWord::defect);
+}
+
 TEST_CASE("a proof at a sample of the elements does not excuse an error beyond its bound", "[verdict]") {
   CallOrder sample = order_on_record("(0..3)", 100);
   CallOrder other = order_on_record("(0 1 (2 3))", 100);

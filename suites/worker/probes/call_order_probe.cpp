@@ -1,34 +1,28 @@
 #include "suites/worker/probes/call_order_probe.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include <ATen/core/Tensor.h>
 
 #include "matrix/orders/order_recovery.hpp"
 #include "suites/worker/probes/order_operands.hpp"
+#include "suites/worker/probes/order_time.hpp"
+#include "suites/worker/probes/row_norm_probe.hpp"
 #include "suites/worker/probes/single_call.hpp"
 
 namespace reprobench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kTermsOfRecord = 1 << 23;  // of a recorded result: about 0.4 s
 
 constexpr std::int64_t kElementsToTry = 64;
 constexpr std::int64_t kFewTerms = 64;
 constexpr int kMostSurprises = 4;
-
-struct NotKnown : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // One class while it is learned.
 struct LearnedClass {
@@ -45,7 +39,7 @@ class OrderOfCall {
  public:
   OrderOfCall(const SingleCall& call, const SumLayout& layout, const std::string& output, std::uint64_t seed,
               const OrderLimits& limits)
-      : layout_(layout), limits_(limits), operands_(call, layout, output), seed_(seed) {}
+      : layout_(layout), limits_(limits), operands_(call, layout, output), seed_(seed), time_(limits.seconds) {}
 
   CallOrder run(const RecordedCall& recorded) {
     CallOrder found;
@@ -55,7 +49,8 @@ class OrderOfCall {
       elements_ = operands_.elements_to_check(middle);
       check();
       for (int again = 0; const auto other = hold_to_record(recorded, found); ++again) {
-        if (again == kMostSurprises) throw NotKnown("element " + std::to_string(*other) + " has yet another order");
+        if (again == kMostSurprises)
+          throw OrderNotKnown("element " + std::to_string(*other) + " has yet another order");
         elements_.push_back(*other);
         check();
       }
@@ -65,22 +60,16 @@ class OrderOfCall {
                                  one.elements, one.checked});
       }
       found.elements = static_cast<std::int64_t>(elements_.size());
-    } catch (const NotKnown& why) {
+    } catch (const OrderNotKnown& why) {
       found.classes.clear();
       found.problem = why.what();
     }
     found.probes = probes_;
-    found.took_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - began_).count();
+    found.took_ns = time_.taken().count();
     return found;
   }
 
  private:
-  void hold_to_time() const {
-    if (std::chrono::duration<double>(Clock::now() - began_).count() > limits_.seconds) {
-      throw NotKnown("it takes longer than " + std::to_string(std::llround(limits_.seconds)) + " s");
-    }
-  }
-
   // An element away from the edges, with as many terms as any near it: of a strided convolution's gradient some have
   // none.
   std::int64_t element_in_the_middle() const {
@@ -97,12 +86,12 @@ class OrderOfCall {
   // where that gives no order, or one that is not this element's (`alone`), it is asked by itself.
   void learn(std::int64_t element, bool alone = false) {
     if (classes_.size() >= limits_.classes) {
-      throw NotKnown("more than " + std::to_string(limits_.classes) + " orders in one output");
+      throw OrderNotKnown("more than " + std::to_string(limits_.classes) + " orders in one output");
     }
     const std::vector<std::int64_t> neighbours = alone ? std::vector{element} : operands_.independent_of(element);
     RecoveredOrder recovered = recover_at(element, neighbours);
     if (!recovered.problem.empty() && neighbours.size() > 1) return learn(element, true);
-    if (!recovered.problem.empty()) throw NotKnown(recovered.problem);
+    if (!recovered.problem.empty()) throw OrderNotKnown(recovered.problem);
     LearnedClass learned;
     learned.order = std::move(recovered.order);
     learned.terms = static_cast<std::int64_t>(learned.order.terms());
@@ -123,7 +112,7 @@ class OrderOfCall {
                         std::vector<double> answers;
                         answers.reserve(questions.size());
                         for (std::size_t at = 0; at < questions.size();) {
-                          hold_to_time();
+                          time_.check();
                           const std::size_t count = std::min(rows.size(), questions.size() - at);
                           for (const double answer : operands_.answers(questions.subspan(at, count), rows))
                             answers.push_back(answer);
@@ -155,7 +144,7 @@ class OrderOfCall {
     class_of_.assign(elements_.size(), 0);
     std::vector<std::int64_t> checked(elements_.size(), 0);
     for (std::int64_t round = 0; !is_enough(checked); ++round) {
-      hold_to_time();
+      time_.check();
       operands_.draw(seed_, round, round % 2 == 1);
       for (std::size_t i = 0; i < elements_.size(); ++i) {
         while (!replays(classes_[class_of_[i]], elements_[i])) {
@@ -163,9 +152,9 @@ class OrderOfCall {
           if (++class_of_[i] < classes_.size()) continue;
           const auto asked = asked_alone_.find(elements_[i]);
           if (asked != asked_alone_.end() && asked->second) {
-            throw NotKnown("of element " + std::to_string(elements_[i]) + " the order of " +
-                           std::to_string(operands_.terms_at(elements_[i])) +
-                           " terms was read, and a replay of random inputs gives other bits");
+            throw OrderNotKnown("of element " + std::to_string(elements_[i]) + " the order of " +
+                                std::to_string(operands_.terms_at(elements_[i])) +
+                                " terms was read, and a replay of random inputs gives other bits");
           }
           learn(elements_[i], asked != asked_alone_.end());
           operands_.draw(seed_, round, round % 2 == 1);
@@ -225,7 +214,7 @@ class OrderOfCall {
   OrderLimits limits_;
   OrderOperands operands_;
   std::uint64_t seed_;
-  Clock::time_point began_ = Clock::now();
+  OrderTime time_;
   std::int64_t probes_ = 0;
   std::vector<LearnedClass> classes_;
   std::map<std::int64_t, bool> asked_alone_;  // by element; false: with its neighbours
@@ -235,9 +224,10 @@ class OrderOfCall {
 
 }  // namespace
 
-CallOrder order_of_call(const SingleCall& call, const SumLayout& layout, const std::string& output,
+CallOrder order_of_call(const SingleCall& call, const OrderLayout& layout, const std::string& output,
                         const RecordedCall& recorded, std::uint64_t seed, const OrderLimits& limits) {
-  return OrderOfCall(call, layout, output, seed, limits).run(recorded);
+  if (const auto* norm = std::get_if<RowNorm>(&layout)) return order_of_norm(call, *norm, recorded, seed, limits);
+  return OrderOfCall(call, std::get<SumLayout>(layout), output, seed, limits).run(recorded);
 }
 
 }  // namespace reprobench

@@ -1,5 +1,6 @@
 // In which order one output of an operator call is added up on this stack: read off the results of probes at that
-// call's own shapes, then checked by replaying it on random inputs, half of which cancel, to the bit.
+// call's own shapes, or found among the forms that a layer norm can have, then checked by replaying it on random
+// inputs, half of which cancel, to the bit.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 #include <vector>
 
 #include "matrix/contract/call_order.hpp"
-#include "matrix/orders/sum_layout.hpp"
+#include "matrix/orders/order_layout.hpp"
 
 namespace at {
 class Tensor;
@@ -33,7 +34,7 @@ struct RecordedCall {
 
 // The order of `output` ("output.0", "gradient.1"), or why it is not known; and whether it gives what is on record.
 // Throws whatever LibTorch throws.
-CallOrder order_of_call(const SingleCall& call, const SumLayout& layout, const std::string& output,
+CallOrder order_of_call(const SingleCall& call, const OrderLayout& layout, const std::string& output,
                         const RecordedCall& recorded, std::uint64_t seed, const OrderLimits& limits = {});
 
 }  // namespace reprobench

@@ -7,6 +7,7 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/mm.h>
+#include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/randn.h>
 
 #include "ci/catch.hpp"
@@ -25,9 +26,9 @@ namespace {
 
 const c10::Device kCpu(at::kCPU);
 
-SumLayout layout_for(const DeclaredCall& call, const std::string& output) {
+OrderLayout layout_for(const DeclaredCall& call, const std::string& output) {
   std::string why_not;
-  const auto layout = sum_layout(call, output, why_not);
+  const auto layout = order_layout(call, output, why_not);
   CAPTURE(call.text, why_not);
   REQUIRE(layout);
   return *layout;
@@ -58,7 +59,7 @@ void is_known(const std::string& call, const std::string& output, std::int64_t t
   std::int64_t checked = 0;
   for (const OrderClass& one : order.classes) {
     CHECK(one.terms == terms);
-    CHECK(parse_order(one.order).terms() == static_cast<std::size_t>(terms));
+    CHECK(is_canonical_order(one.order, terms));
     of_classes += one.elements;
     checked += one.checked;
   }
@@ -108,7 +109,7 @@ TEST_CASE("places outside of a padded image are terms that are not there", "[pro
 TEST_CASE("another order does not give the results, nor does the same with one product joined otherwise", "[probe]") {
   const DeclaredCall call = parse_call("mm(f32[9, 40], f32[40, 11])");
   const SingleCall single(call, {1, kCpu});
-  const SumLayout layout = layout_for(call, "output.0");
+  const auto layout = std::get<SumLayout>(layout_for(call, "output.0"));
   const CallOrder known = order_for(call.text);
   REQUIRE(known.is_known());
   OrderOperands operands(single, layout, "output.0");
@@ -207,7 +208,54 @@ TEST_CASE("an element that no order gives is asked by itself, and what is on rec
   CHECK(at::equal(made, before[2]));
 }
 
-TEST_CASE("of a call that is no sum, or cannot be made alone, no order is told", "[probe]") {
+TEST_CASE("a layer norm's rounding is found among its forms, for each output", "[probe]") {
+  // Widths of no vector, of some and a rest, of one chunk, and of a chunk that is not full.
+  for (const std::string width : {"5", "40", "257", "699"}) {
+    const std::string call =
+        "native_layer_norm(f32[6, 9, " + width + "], [" + width + "], f32[" + width + "], f32[" + width + "], 1e-5)";
+    is_known(call, "output.0", std::stoll(width), 54 * std::stoll(width));
+    is_known(call, "output.1", std::stoll(width), 54);
+    is_known(call, "output.2", std::stoll(width), 54);
+  }
+  is_known("native_layer_norm(f32[70, 40], [40], f32[40], f32[40], 1e-5)", "gradient.3", 70, 40);
+  is_known("native_layer_norm(f32[70, 40], [40], none, none, 1e-5)", "output.0", 40, 2800);
+  is_known("native_layer_norm(f32[70, 40] strides [1, 70], [40], f32[40], none, 0.5)", "output.0", 40, 2800);
+  CHECK(order_for("native_layer_norm(f32[2, 20000], [20000], none, none, 1e-5)").problem ==
+        "rows of more than 16384 elements");
+}
+
+TEST_CASE("a layer norm of a training is held against what it made, element by element", "[probe]") {
+  const at::Tensor x = at::randn({30, 64});
+  const at::Tensor weight = at::randn({64});
+  const at::Tensor bias = at::randn({64});
+  OperatorCall call;
+  call.name = "aten::native_layer_norm";
+  call.inputs = {x, at::IntArrayRef{64}, weight, bias, 1e-5};
+  const auto [y, mean, inverse] = at::native_layer_norm(x, {64}, weight, bias, 1e-5);
+  call.outputs = {y, mean, inverse};
+  const auto right = orders_of_captured(call, call.inputs);
+  REQUIRE(right.size() == 3);
+  for (const auto& [output, order] : right) {
+    CAPTURE(output, order.problem);
+    REQUIRE(order.is_known());
+    CHECK(order.replayed == (output == 0 ? 30 * 64 : 30));
+    CHECK(order.not_replayed == 0);
+  }
+  at::Tensor other = y.clone();
+  static_cast<float*>(other.data_ptr())[100] *= 1 + 0x1p-22F;
+  static_cast<float*>(other.data_ptr())[101] *= 1 + 0x1p-22F;
+  at::Tensor other_mean = mean.clone();
+  static_cast<float*>(other_mean.data_ptr())[29] *= 1 + 0x1p-22F;
+  call.outputs = {other, other_mean, inverse};
+  const auto wrong = orders_of_captured(call, call.inputs);
+  CHECK(wrong[0].second.first_not_replayed == 100);
+  CHECK(wrong[0].second.not_replayed == 2);
+  CHECK(wrong[0].second.replayed == 30 * 64 - 2);
+  CHECK(wrong[1].second.first_not_replayed == 29);
+  CHECK(wrong[2].second.not_replayed == 0);
+}
+
+TEST_CASE("of a call that is no sum it is told why, of one that cannot be made alone nothing", "[probe]") {
   const at::Tensor tensor = at::randn({4, 4});
   OperatorCall call;
   call.outputs = {tensor};
@@ -217,7 +265,9 @@ TEST_CASE("of a call that is no sum, or cannot be made alone, no order is told",
     return orders_of_captured(call, call.inputs).size();
   };
   CHECK(count("aten::mm", {tensor, tensor}) == 1);
-  CHECK(count("aten::relu", {tensor}) == 0);
+  CHECK(count("aten::relu", {tensor}) == 1);
+  CHECK(orders_of_captured(call, call.inputs)[0].second.problem ==
+        "`relu` is not among the operators whose results are known to be sums");
   CHECK(count("custom::mm", {tensor, tensor}) == 0);
   CHECK(count("aten::mm", {tensor, at::randn({4, 1}).expand({4, 4})}) == 0);  // elements that share memory
   CHECK(count("aten::mm", {tensor, tensor.to(at::kLong)}) == 0);

@@ -7,7 +7,7 @@
 #include <ATen/core/ivalue.h>
 
 #include "matrix/contract/declared_call.hpp"
-#include "matrix/orders/sum_layout.hpp"
+#include "matrix/orders/order_layout.hpp"
 #include "suites/worker/probes/call_order_probe.hpp"
 #include "suites/worker/probes/single_call.hpp"
 #include "suites/worker/record/repeated_call.hpp"
@@ -94,11 +94,14 @@ std::vector<std::pair<std::size_t, CallOrder>> orders_of_captured(const Operator
   std::vector<at::Tensor> tensors;
   for (const at::Tensor& tensor : tensors_in(inputs)) tensors.push_back(tensor.detach().to(at::kCPU));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].is_floating_point()) continue;
     const std::string name = "output." + std::to_string(i);
-    std::string why_not;
-    const auto layout = sum_layout(*as_declared, name, why_not);
-    if (!layout) continue;
     CallOrder order;
+    const auto layout = order_layout(*as_declared, name, order.problem);
+    if (!layout) {
+      orders.emplace_back(i, std::move(order));
+      continue;
+    }
     try {
       const c10::Device device = outputs[i].device();
       const SingleCall single(*as_declared, {kSeed, device});

@@ -11,7 +11,7 @@
 #include <c10/util/Exception.h>
 
 #include "matrix/contract/probe.hpp"
-#include "matrix/orders/sum_layout.hpp"
+#include "matrix/orders/order_layout.hpp"
 #include "suites/worker/probes/call_order_probe.hpp"
 #include "suites/worker/probes/call_output.hpp"
 #include "suites/worker/probes/call_tensors.hpp"
@@ -113,7 +113,7 @@ class CallProbe {
     for (std::size_t i = 0; i < made.size(); ++i) {
       CallOutput& output = record().outputs[i];
       CallOrder order;
-      const auto layout = sum_layout(call_, output.name, order.problem);
+      const auto layout = order_layout(call_, output.name, order.problem);
       if (!record().repeats) {
         order.problem = "a second call gives other bits";
       } else if (layout) {

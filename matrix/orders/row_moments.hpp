@@ -1,0 +1,84 @@
+// How a library computes the mean and the variance of a row, rounding by rounding, and what a layer norm makes of them.
+//
+// ATen updates a mean and a sum of squared deviations in every lane of a vector, by chunks of 16 vectors (Welford);
+// joins the chunks pairwise as in a binary counter; adds what is left of the row in one scalar; and joins the lanes to
+// it one after the other (ATen/native/cpu/moments_utils.h, which every wheel has). The terms meet in the same order in
+// all releases. What differs is the number of lanes, and which products a compiler or a release fuses with the addition
+// behind them: 2.9.0 fuses the product when two means are joined, 2.10.0 rounds it first.
+//
+//   welford lanes=8 mean=frf                          chunks fused, joins rounded, lanes fused: enough for the mean
+//   welford lanes=8 mean=frf squares=fnrf root        and for 1 / sqrt(variance + eps)
+//   welford lanes=8 mean=frf squares=fnrf centred=f   and for ((x - mean) / sigma) weight + bias
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reprobench {
+
+// m2 += m2' + delta^2 c m with its last product rounded or fused; or as 2.10.0 has it, (delta m)(c delta) added to
+// m2 + m2', rounded or fused.
+enum class SquaresJoin { rounded, fused, regrouped_rounded, regrouped_fused };
+
+// What decides the bits of a row's mean, and of its variance.
+struct MomentsForm {
+  int lanes = 8;
+  bool update_mean_fused = false;  // m += c delta, in a chunk
+  bool join_mean_fused = false;    // the same where two chunks meet
+  bool lanes_mean_fused = false;   // the same where a lane meets the rest of the row
+  bool update_squares_fused = false;
+  SquaresJoin join_squares = SquaresJoin::rounded;
+  bool rest_squares_fused = false;  // in the scalar that takes what is left of the row
+  bool lanes_squares_fused = false;
+
+  friend bool operator==(const MomentsForm&, const MomentsForm&) = default;
+};
+
+struct RowMoments {
+  float mean = 0;
+  float variance = 0;  // divided by the number of elements
+};
+
+RowMoments row_moments(std::span<const float> row, const MomentsForm& form);
+
+// What an output of a layer norm is.
+enum class NormOutput { mean, inverse_sigma, normalised };
+
+// ((x - mean) / sigma) weight + bias, the last product fused or not; or with (x / sigma - mean / sigma), of which that
+// product may be fused as well. As a number: 0 to 5.
+struct ScaleForm {
+  bool is_shifted = false;
+  bool shift_fused = false;
+  bool bias_fused = false;
+
+  friend bool operator==(const ScaleForm&, const ScaleForm&) = default;
+};
+
+struct NormForm {
+  NormOutput output = NormOutput::mean;
+  MomentsForm moments;
+  ScaleForm scale;
+
+  friend bool operator==(const NormForm&, const NormForm&) = default;
+};
+
+float inverse_sigma(float variance, float epsilon);
+float normalised(float x, float mean, float inverse_sigma, float weight, float bias, const ScaleForm& form);
+
+// Canonical: only what decides the bits of that output stands in it, and equal texts give equal bits.
+std::string norm_text(const NormForm& form);
+// Nothing: it is no such text.
+std::optional<NormForm> parse_norm(std::string_view text);
+// For people: "Welford in 8 lanes, means fused but where chunks join".
+std::string norm_shape(const NormForm& form);
+
+// All that ATen can be compiled to, in one order on every stack, so that two stacks which agree are called alike.
+const std::vector<MomentsForm>& mean_forms();                           // as far as the mean is concerned
+std::vector<MomentsForm> square_forms(const MomentsForm& of_the_mean);  // with that mean
+const std::vector<ScaleForm>& scale_forms();
+
+}  // namespace reprobench

@@ -1,0 +1,16 @@
+// With which roundings a stack computes the mean and the variance of a row, and what a layer norm makes of them: every
+// form that ATen can be compiled to (matrix/orders/row_moments.hpp) is held against its results on random rows.
+#pragma once
+
+#include <cstdint>
+
+#include "suites/worker/probes/call_order_probe.hpp"
+
+namespace reprobench {
+
+// The first form that gives all of at least `limits.inputs` rows to the bit, a third of which have a mean far above
+// their spread, and a third rise. Throws whatever LibTorch throws.
+CallOrder order_of_norm(const SingleCall& call, const RowNorm& norm, const RecordedCall& recorded, std::uint64_t seed,
+                        const OrderLimits& limits);
+
+}  // namespace reprobench
