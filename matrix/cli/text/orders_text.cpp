@@ -79,6 +79,70 @@ std::string reasons_text(const std::vector<OutputOrders>& outputs) {
   return text;
 }
 
+// How one release's orders of one operator's outputs compare with the reference's.
+struct OrderCounts {
+  int same = 0;
+  int other = 0;
+  int unknown = 0;
+
+  std::string text() const {
+    if (same + other + unknown == 0) return "";  // the release has no such call
+    std::string cell = other > 0 ? std::to_string(other) : unknown > 0 ? "" : "=";
+    if (unknown > 0) cell += fmt::format("{}{}?", cell.empty() ? "" : " ", unknown);
+    return cell;
+  }
+};
+
+OrderCounts counts_of(const CallComparison& call, const CallComparison& reference) {
+  OrderCounts counts;
+  for (const OrderName& order : call.orders) {
+    const auto theirs = std::ranges::find(reference.orders, order.output, &OrderName::output);
+    if (order.name.empty() || theirs == reference.orders.end() || theirs->name.empty()) {
+      ++counts.unknown;
+    } else {
+      ++(theirs->name == order.name ? counts.same : counts.other);
+    }
+  }
+  return counts;
+}
+
+// A line an operator, a column a release.
+std::string release_table(const OperatorAtlas& atlas) {
+  std::vector<std::pair<std::string, std::vector<OrderCounts>>> operators;
+  std::map<std::string, std::size_t> outputs;
+  for (const AtlasRow& row : atlas.rows) {
+    const std::string name = row.call.substr(0, row.call.find('('));
+    if (operators.empty() || operators.back().first != name) {
+      operators.push_back({name, std::vector<OrderCounts>(atlas.columns.size())});
+    }
+    const CallComparison& reference = row.by_column[atlas.reference];
+    outputs[name] += reference.orders.size();
+    for (std::size_t column = 0; column < atlas.columns.size(); ++column) {
+      const OrderCounts counts = counts_of(row.by_column[column], reference);
+      OrderCounts& all = operators.back().second[column];
+      all.same += counts.same;
+      all.other += counts.other;
+      all.unknown += counts.unknown;
+    }
+  }
+  std::string text = "| operator | outputs |";
+  std::string rule = "\n| --- | --- |";
+  for (const AtlasColumn& column : atlas.columns) {
+    text += fmt::format(" {} |", column.release);
+    rule += " --- |";
+  }
+  text += rule + "\n";
+  for (const auto& [name, by_column] : operators) {
+    text += fmt::format("| `{}` | {} |", name, outputs[name]);
+    for (const OrderCounts& counts : by_column) text += fmt::format(" {} |", counts.text());
+    text += "\n";
+  }
+  return text + fmt::format(
+                    "=: all outputs add in the order of {}; 2: so many in another order, replayed to the bit on both "
+                    "sides; 3?: so many whose order is not known on one side\n",
+                    atlas.columns[atlas.reference].name);
+}
+
 }  // namespace
 
 std::string orders_text(const OperatorAtlas& atlas, bool with_equal) {
@@ -102,7 +166,7 @@ std::string orders_text(const OperatorAtlas& atlas, bool with_equal) {
   text += fmt::format(
       "{} outputs have one order on every stack that made them: equal bits for every input of their shape.\n", equal);
   if (unknown > 0) text += fmt::format("{} outputs whose order no stack has:\n{}", unknown, reasons_text(outputs));
-  return text;
+  return text + "\n" + release_table(atlas);
 }
 
 }  // namespace reprobench
