@@ -40,8 +40,10 @@ const OrderJudgement* proof_of(const DifferenceSource& source) {
   return is_proven ? &*source.budget->order : nullptr;
 }
 
-std::string why_no_proof(const OperatorBudget& budget) {
-  return budget.order && budget.order->word == OrderWord::unknown ? "; " + budget.order->sentence : "";
+std::string why_no_proof(const DifferenceSource& source) {
+  const bool has_none =
+      source.call && source.budget && source.budget->order && source.budget->order->word == OrderWord::unknown;
+  return has_none ? "; " + source.budget->order->sentence : "";
 }
 
 bool is_beyond(const DifferenceSource& source) {
@@ -77,8 +79,8 @@ std::string local_rounding(const DifferenceSource& source) {
   const auto& ours = budget->measured;
   const auto& theirs = budget->expected;
   if (!ours || !theirs || !ours->of_bound || !theirs->of_bound) return "";
-  return fmt::format("{} stays within its bound on both sides, {:.2g} and {:.2g} of it{}", source.call->measured.name,
-                     *ours->of_bound, *theirs->of_bound, why_no_proof(*budget));
+  return fmt::format("{} stays within its bound on both sides, {:.2g} and {:.2g} of it", source.call->measured.name,
+                     *ours->of_bound, *theirs->of_bound);
 }
 
 std::string no_local_rounding(const DifferenceSource& source) {
@@ -269,6 +271,7 @@ Diagnosis source_diagnosis(const DifferenceSource& source, const Explanation& ex
     diagnosis = {ExplainedWord::defect, beyond_text(source)};
   } else {
     diagnosis = with_lockstep(source, explanation);
+    if (diagnosis.word == ExplainedWord::rounding) diagnosis.sentence += why_no_proof(source);
   }
   if (source.budget && !source.gradients_deny_it) {
     const std::string farther = farther_side(*source.budget);
