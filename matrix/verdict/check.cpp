@@ -292,9 +292,13 @@ std::pair<double, double> kept_by(const Bound& bound) {
   throw std::logic_error("a regression bound is judged by ratio");
 }
 
-bool holds_throughout(const Bound& bound, const RatioInterval& interval) {
+bool keeps(const Bound& bound, double value) {
   const auto [low, high] = kept_by(bound);
-  return interval.low >= low && interval.high <= high;
+  return value >= low && value <= high;
+}
+
+bool holds_throughout(const Bound& bound, const RatioInterval& interval) {
+  return keeps(bound, interval.low) && keeps(bound, interval.high);
 }
 
 bool holds_nowhere(const Bound& bound, const RatioInterval& interval) {
@@ -335,6 +339,11 @@ void evaluate_of_cell(CheckResult& check, const Metric& metric, const Bound& bou
   check.repeat = measurement.repeat;
   judge_absolute(check, bound, *measurement.value, measurement.statement);
   if (!measurement.finding.empty()) check.sentence += "; " + measurement.finding;
+  if (check.status == CheckStatus::failed && measurement.at_best && keeps(bound, *measurement.at_best)) {
+    leave_undecided(check, "noise",
+                    fmt::format("{}; by the fastest calls it is {:.3g}, so the others may have waited for a core",
+                                check.sentence, *measurement.at_best));
+  }
   if (metric.compares_bits && check.status == CheckStatus::failed) excuse_other_bits(check, metric, cell, *reference);
 }
 

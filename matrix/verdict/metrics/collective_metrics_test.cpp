@@ -109,6 +109,7 @@ TEST_CASE("the collective that is slowest beside the reference speaks, of all op
   CHECK(latency_ratio(cell, &reference).value == 1);
   for (const std::size_t repeat : {0, 1}) calls_of(cell, repeat, 1).assign(50, 118'000);  // one rank is slow
   CHECK(latency_ratio(cell, &reference).value == 118);
+  CHECK(latency_ratio(cell, &reference).at_best == 118);
   CHECK_THAT(latency_ratio(cell, &reference).finding,
              Catch::Equals("the worst of 4 is all_reduce of 4KiB, 118.0 us against 1.0 us"));
   calls_of(cell, 1, 1).assign(50, 1000);  // and fast in the other repeat
@@ -127,9 +128,34 @@ TEST_CASE("calls that wait for a core, on either side, make no collective slow a
   CHECK(latency_ratio(cell, &reference).value == 1);
   calls_of(busy, 1, 0)[0] = 4e6;  // four of 50 are left
   CHECK(latency_ratio(cell, &reference).value == (&busy == &cell ? Approx(4000) : Approx(1)));
+  // Four calls in a hundred were as fast as the reference's: whether the others are slow is open.
+  CHECK(latency_ratio(cell, &reference).at_best == 1);
   calls_of(busy, 1, 0)[0] = 1000;
   for (const std::size_t repeat : {0, 1}) calls_of(cell, repeat, 0, 1).assign(50, 11'800'000);
   CHECK(latency_ratio(cell, &reference).value == 118);
+  CHECK(latency_ratio(cell, &reference).at_best == 118);  // one operation is slow in every call
+}
+
+TEST_CASE("a slow collective fails where every call of it is slow, and is left to noise where some are not",
+          "[verdict][ranks]") {
+  CellEvidence cell = quiet_cell();
+  CellEvidence reference = quiet_cell();
+  const auto checked = [&] {
+    return evaluate(sample::threshold("comm.latency_ratio", Bound::Kind::max, 2, true), cell, {&reference, {}, ""});
+  };
+  CHECK(checked().status == CheckStatus::passed);
+  for (const std::size_t repeat : {0, 1}) calls_of(cell, repeat, 1).assign(50, 7000);
+  CHECK(checked().status == CheckStatus::failed);
+  calls_of(cell, 1, 1)[20] = 2001;  // beside the bound still
+  CHECK(checked().status == CheckStatus::failed);
+  calls_of(cell, 1, 1)[20] = 2000;
+  CHECK(checked().status == CheckStatus::inconclusive);
+  CHECK(checked().reason == "noise");
+  CHECK_THAT(checked().sentence,
+             Catch::EndsWith("by the fastest calls it is 2, so the others may have waited for a core"));
+  calls_of(cell, 0, 0, 3).assign(50, 200'000);  // of another operation every call in both repeats
+  calls_of(cell, 1, 0, 3).assign(50, 200'000);
+  CHECK(checked().status == CheckStatus::failed);
 }
 
 TEST_CASE("a collective that one side alone has timed leaves the ratio open, unless the reference cannot do it",

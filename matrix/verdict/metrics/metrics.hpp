@@ -37,6 +37,8 @@ struct Measurement {
   // Of each pair of repeats, all positive: `value` is then left out, for it is their median, and a bound holds or not
   // only where their interval does not reach over it.
   std::vector<double> of_pairs = {};
+  // The value by the best that any call of the cell took: a bound that it keeps is not failed, but left to noise.
+  std::optional<double> at_best = {};
   Reason missing_reason = "missing_metric";
 };
 
