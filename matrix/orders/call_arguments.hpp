@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -62,6 +63,20 @@ class CallArguments {
   std::vector<std::pair<const DeclaredTensor*, int>> tensors_;
   bool has_list_ = false;
 };
+
+// Outputs are counted as they are on record, where those that a backward call's mask leaves out are missing: with the
+// mask [false, true, true] "output.0" is what the schema has as "output.1".
+inline std::string output_of_schema(const DeclaredCall& call, std::string_view output) {
+  constexpr std::string_view kPrefix = "output.";
+  const auto* mask = call.arguments.empty() ? nullptr : std::get_if<DeclaredFlags>(&call.arguments.back().value);
+  if (mask == nullptr || !output.starts_with(kPrefix) || output.size() != kPrefix.size() + 1)
+    return std::string(output);
+  int left = output.back() - '0';
+  for (std::size_t i = 0; i < mask->size(); ++i) {
+    if ((*mask)[i] && left-- == 0) return std::string(kPrefix) + std::to_string(i);
+  }
+  return "";
+}
 
 // Which tensor an output belongs to: "gradient.1" is 1, "output.0" is nothing.
 inline std::optional<std::size_t> gradient_of(std::string_view output) {

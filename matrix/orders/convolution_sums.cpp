@@ -193,7 +193,8 @@ const ConvolutionRow* find_row(std::string_view name) {
 bool is_convolution(std::string_view name) { return find_row(name) != nullptr; }
 
 std::optional<SumLayout> convolution_sum(const CallArguments& call, std::string_view output, std::string& why_not) {
-  return sum_of_convolution(find_row(call.call().name)->places, call, output, why_not);
+  const std::string of_schema = output_of_schema(call.call(), output);
+  return sum_of_convolution(find_row(call.call().name)->places, call, of_schema, why_not);
 }
 
 }  // namespace reprobench

@@ -9,10 +9,20 @@ namespace {
 
 constexpr std::string_view kLayerNorm = "native_layer_norm";
 constexpr std::string_view kLayerNormBackward = "native_layer_norm_backward";
-constexpr const char* kNoGradients = "of the gradients of a layer norm that of the bias alone is a sum";
-constexpr std::size_t kWeight = 2;
-constexpr std::size_t kBias = 3;
+constexpr const char* kNotOfRows = "it is called in a way that is not known to be a layer norm of rows in fp32";
+
+// Where native_layer_norm(x, axes, weight, bias, epsilon) and its backward(dy, x, axes, mean, 1 / sigma, weight, bias,
+// mask) have what.
+struct NormPlaces {
+  std::size_t x, axes, weight, bias;
+  std::string_view of_x, of_weight, of_bias;  // names of the gradients
+};
+constexpr NormPlaces kForward = {0, 1, 2, 3, "gradient.0", "gradient.2", "gradient.3"};
+constexpr NormPlaces kBackward = {1, 2, 5, 6, "output.0", "output.1", "output.2"};
 constexpr std::size_t kEpsilon = 4;
+constexpr std::size_t kDy = 0;
+constexpr std::size_t kMean = 3;
+constexpr std::size_t kInverseSigma = 4;
 
 std::optional<NormOutput> norm_output(std::string_view name) {
   if (name == "output.0") return NormOutput::normalised;
@@ -21,72 +31,84 @@ std::optional<NormOutput> norm_output(std::string_view name) {
   return std::nullopt;
 }
 
-// The bias's gradient is a plain sum over the rows of what the backward pass is given.
-std::optional<SumLayout> bias_gradient(const CallArguments& call, std::string_view output) {
-  const bool is_backward = call.call().name == kLayerNormBackward;
-  const DeclaredTensor* x = call.tensor(is_backward ? 1 : 0);
-  const std::size_t axes_at = is_backward ? 2 : 1;
-  if (output != (is_backward ? "output.2" : "gradient.3") || x == nullptr || !call.is_positional()) return std::nullopt;
-  const auto& arguments = call.call().arguments;
-  const auto* axes = arguments.size() > axes_at ? std::get_if<DeclaredIntegers>(&arguments[axes_at].value) : nullptr;
-  const std::int64_t width = axes == nullptr ? 0 : product_of(*axes);
-  if (width < 1 || product_of(x->shape) % width != 0) return std::nullopt;
-  return sum_over({product_of(x->shape) / width, width}, {true, false}, false,
-                  is_backward ? call.number(0) : call.seed());
-}
+class LayerNormCall {
+ public:
+  LayerNormCall(const DeclaredCall& call, bool is_backward)
+      : call_(call), is_backward_(is_backward), places_(is_backward ? kBackward : kForward) {
+    const auto& arguments = call.arguments;
+    const DeclaredTensor* x = call_.tensor(places_.x);
+    const auto* axes =
+        arguments.size() > places_.bias ? std::get_if<DeclaredIntegers>(&arguments[places_.axes].value) : nullptr;
+    if (x == nullptr || axes == nullptr || !call_.is_positional()) return;
+    width_ = product_of(*axes);
+    if (width_ < 1 || product_of(x->shape) % width_ != 0 || product_of(x->shape) == 0) return;
+    rows_ = product_of(x->shape) / width_;
+    is_fp32_ = x->dtype == "f32";
+    for (const std::size_t place : {places_.weight, places_.bias}) {
+      const DeclaredTensor* tensor = call_.tensor(place);
+      if (tensor != nullptr && (tensor->dtype != "f32" || product_of(tensor->shape) != width_)) is_fp32_ = false;
+    }
+    if (const auto* epsilon = arguments.size() > kEpsilon ? std::get_if<double>(&arguments[kEpsilon].value) : nullptr) {
+      epsilon_ = static_cast<float>(*epsilon);
+    }
+  }
 
-std::optional<RowNorm> row_norm(const CallArguments& call, std::string_view output, std::string& why_not) {
-  const auto of = norm_output(output);
-  const auto& arguments = call.call().arguments;
-  const DeclaredTensor* x = call.tensor(0);
-  if (!of) {
-    why_not = kNoGradients;
-    return std::nullopt;
+  std::optional<OrderLayout> output(std::string_view name) const {
+    if (rows_ == 0) return std::nullopt;
+    if (name == places_.of_bias) return sum_over({rows_, width_}, {true, false}, false, dy());
+    if (!is_fp32_ || (!is_backward_ && !epsilon_)) return std::nullopt;
+    if (name == places_.of_x || name == places_.of_weight) return gradient(name == places_.of_weight);
+    const auto of = norm_output(name);
+    if (!of || is_backward_) return std::nullopt;
+    RowNorm norm{*of, rows_, width_, {}, {}, *epsilon_};
+    if (call_.tensor(places_.weight) != nullptr) norm.weight = call_.number(places_.weight);
+    if (call_.tensor(places_.bias) != nullptr) norm.bias = call_.number(places_.bias);
+    return norm;
   }
-  if (x == nullptr || arguments.size() <= kEpsilon || !call.is_positional()) {
-    why_not = "it is called in a way that is not known to be a layer norm of rows";
-    return std::nullopt;
+
+ private:
+  int dy() const { return is_backward_ ? call_.number(kDy) : call_.seed(); }
+
+  // Without a weight ATen takes other loops.
+  std::optional<OrderLayout> gradient(bool of_weight) const {
+    if (call_.tensor(places_.weight) == nullptr) return std::nullopt;
+    RowNormGradient gradient{of_weight, rows_, width_, call_.number(places_.x), dy(), call_.number(places_.weight),
+                             {},        {},    0};
+    if (!is_backward_) {
+      gradient.epsilon = *epsilon_;
+      return gradient;
+    }
+    if (call_.tensor(kMean) == nullptr || call_.tensor(kInverseSigma) == nullptr) return std::nullopt;
+    gradient.mean = call_.number(kMean);
+    gradient.inverse_sigma = call_.number(kInverseSigma);
+    return gradient;
   }
-  const auto* epsilon = std::get_if<double>(&arguments[kEpsilon].value);
-  const auto* axes = std::get_if<DeclaredIntegers>(&arguments[1].value);
-  RowNorm norm;
-  norm.output = *of;
-  norm.width = axes == nullptr ? 0 : product_of(*axes);
-  bool is_fp32 = x->dtype == "f32";
-  for (const std::size_t place : {kWeight, kBias}) {
-    const DeclaredTensor* tensor = call.tensor(place);
-    if (tensor == nullptr) continue;
-    (place == kWeight ? norm.weight : norm.bias) = call.number(place);
-    is_fp32 = is_fp32 && tensor->dtype == "f32" && product_of(tensor->shape) == norm.width;
-  }
-  if (epsilon == nullptr || norm.width < 1 || product_of(x->shape) % norm.width != 0 || !is_fp32) {
-    why_not = "the order of a layer norm is read of rows in fp32 alone";
-    return std::nullopt;
-  }
-  norm.rows = product_of(x->shape) / norm.width;
-  norm.epsilon = static_cast<float>(*epsilon);
-  return norm;
-}
+
+  CallArguments call_;
+  bool is_backward_;
+  const NormPlaces& places_;
+  std::int64_t rows_ = 0;
+  std::int64_t width_ = 0;
+  bool is_fp32_ = false;
+  std::optional<float> epsilon_;
+};
 
 }  // namespace
 
 std::optional<OrderLayout> order_layout(const DeclaredCall& call, std::string_view output, std::string& why_not) {
   if (call.name == kLayerNorm || call.name == kLayerNormBackward) {
-    const CallArguments arguments(call);
-    if (auto sum = bias_gradient(arguments, output)) return sum;
-    if (call.name == kLayerNormBackward) {
-      why_not = kNoGradients;
-      return std::nullopt;
-    }
-    if (auto norm = row_norm(arguments, output, why_not)) return norm;
-    return std::nullopt;
+    auto layout = LayerNormCall(call, call.name == kLayerNormBackward).output(output_of_schema(call, output));
+    if (!layout) why_not = kNotOfRows;
+    return layout;
   }
   if (auto sum = sum_layout(call, output, why_not)) return sum;
   return std::nullopt;
 }
 
+bool is_norm_order(std::string_view text) { return parse_norm(text) || parse_gradient(text); }
+
 bool is_canonical_order(std::string_view text, std::int64_t terms) {
-  if (parse_norm(text)) return terms > 0;
+  if (is_norm_order(text)) return terms > 0;
   try {
     const SummationTree tree = parse_order(text);
     return static_cast<std::int64_t>(tree.terms()) == terms && order_text(tree) == text;

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "matrix/contract/declared_call.hpp"
+#include "matrix/orders/norm_gradient.hpp"
 #include "matrix/orders/row_moments.hpp"
 #include "matrix/orders/sum_layout.hpp"
 
@@ -27,12 +28,32 @@ struct RowNorm {
   std::int64_t elements() const { return output == NormOutput::normalised ? rows * width : rows; }
 };
 
-using OrderLayout = std::variant<SumLayout, RowNorm>;
+// The gradient of x or of the weight. Tensors of the call, in its order; as many as it has: what its backward pass is
+// given.
+struct RowNormGradient {
+  bool of_weight = false;
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+  int x = 0;
+  int dy = 0;
+  int weight = 0;
+  // Of native_layer_norm_backward, which is given them; native_layer_norm computes them, as "output.1" and "output.2".
+  std::optional<int> mean = {};
+  std::optional<int> inverse_sigma = {};
+  float epsilon = 0;  // of the latter
+
+  std::int64_t elements() const { return of_weight ? width : rows * width; }
+};
+
+using OrderLayout = std::variant<SumLayout, RowNorm, RowNormGradient>;
 
 // Of an output by its name in records. Nothing: `why_not` says why its order cannot be read, as far as is known.
 std::optional<OrderLayout> order_layout(const DeclaredCall& call, std::string_view output, std::string& why_not);
 
-// A text that names one order of so many terms in the one way that there is (summation_tree.hpp, row_moments.hpp).
+// A text of row_moments.hpp or norm_gradient.hpp.
+bool is_norm_order(std::string_view text);
+
+// A text that names one order of so many terms in the one way that there is (also: summation_tree.hpp).
 bool is_canonical_order(std::string_view text, std::int64_t terms);
 
 }  // namespace reprobench

@@ -6,6 +6,9 @@ namespace reprobench {
 namespace {
 
 const char* const kNorm = "native_layer_norm(f32[4, 6, 32], [32], f32[32], f32[32], 1e-5)";
+const char* const kBackwardNorm =
+    "native_layer_norm_backward(f32[4, 6, 32], f32[4, 6, 32], [32], f32[4, 6, 1], f32[4, 6, 1], f32[32], f32[32], "
+    "[true, true, true])";
 
 RowNorm norm_of(const std::string& call, const std::string& output = "output.0") {
   std::string why_not;
@@ -48,10 +51,7 @@ TEST_CASE("the gradient of a layer norm's bias is a sum over the rows", "[norm]"
     REQUIRE(layout);
     return std::get<SumLayout>(*layout);
   };
-  const char* const backward =
-      "native_layer_norm_backward(f32[4, 6, 32], f32[4, 6, 32], [32], f32[4, 6, 1], f32[4, 6, 1], f32[32], f32[32], "
-      "[true, true, true])";
-  for (const SumLayout& sum : {sum_of(kNorm, "gradient.3"), sum_of(backward, "output.2")}) {
+  for (const SumLayout& sum : {sum_of(kNorm, "gradient.3"), sum_of(kBackwardNorm, "output.2")}) {
     CHECK(sum.shape == std::vector<std::int64_t>{32});
     CHECK(sum.sums == std::vector<std::int64_t>{24});
     std::vector<SumTerm> terms;
@@ -61,20 +61,53 @@ TEST_CASE("the gradient of a layer norm's bias is a sum over the rows", "[norm]"
     CHECK_FALSE(sum.right);
   }
   CHECK(sum_of(kNorm, "gradient.3").left.tensor == 3);  // behind the call's own
-  CHECK(sum_of(backward, "output.2").left.tensor == 0);
-  CHECK(why_no_norm(backward, "output.1") == "of the gradients of a layer norm that of the bias alone is a sum");
+  CHECK(sum_of(kBackwardNorm, "output.2").left.tensor == 0);
 }
 
-TEST_CASE("what is no layer norm of rows in fp32 says why", "[norm]") {
-  CHECK(why_no_norm(kNorm, "gradient.0") == "of the gradients of a layer norm that of the bias alone is a sum");
-  CHECK(why_no_norm("native_layer_norm(bf16[4, 32], [32], bf16[32], bf16[32], 1e-5)") ==
-        "the order of a layer norm is read of rows in fp32 alone");
-  CHECK(why_no_norm("native_layer_norm(f32[4, 32], [32], bf16[32], none, 1e-5)") ==
-        "the order of a layer norm is read of rows in fp32 alone");
-  CHECK(why_no_norm("native_layer_norm(f32[4, 32], [5], none, none, 1e-5)") ==
-        "the order of a layer norm is read of rows in fp32 alone");
-  CHECK(why_no_norm("native_layer_norm(f32[4, 32], [32], none, none, eps=1e-5)") ==
-        "it is called in a way that is not known to be a layer norm of rows");
+TEST_CASE("the gradients of a layer norm are of its rows, with a mean and sigma that are given or computed", "[norm]") {
+  const auto gradient_of = [](const std::string& call, const std::string& output) {
+    std::string why_not;
+    const auto layout = order_layout(parse_call(call), output, why_not);
+    CAPTURE(call, output, why_not);
+    REQUIRE(layout);
+    return std::get<RowNormGradient>(*layout);
+  };
+  const RowNormGradient of_x = gradient_of(kNorm, "gradient.0");
+  CHECK_FALSE(of_x.of_weight);
+  CHECK(of_x.elements() == 24 * 32);
+  CHECK(of_x.x == 0);
+  CHECK(of_x.weight == 1);
+  CHECK(of_x.dy == 3);
+  CHECK_FALSE(of_x.mean);
+  CHECK(of_x.epsilon == 1e-5F);
+  CHECK(gradient_of(kNorm, "gradient.2").of_weight);
+  CHECK(gradient_of(kNorm, "gradient.2").elements() == 32);
+  const RowNormGradient given = gradient_of(kBackwardNorm, "output.0");
+  CHECK_FALSE(given.of_weight);
+  CHECK(given.dy == 0);
+  CHECK(given.x == 1);
+  CHECK(given.mean == 2);
+  CHECK(given.inverse_sigma == 3);
+  CHECK(given.weight == 4);
+  CHECK(gradient_of(kBackwardNorm, "output.1").of_weight);
+  why_no_norm("native_layer_norm(f32[4, 32], [32], none, f32[32], 1e-5)", "gradient.0");  // other loops
+  const std::string masked = std::string(kBackwardNorm).substr(0, std::string(kBackwardNorm).rfind('['));
+  CHECK(gradient_of(masked + "[false, true, true])", "output.0").of_weight);
+}
+
+TEST_CASE("what is no layer norm of rows in fp32 says so", "[norm]") {
+  const char* const kWhy = "it is called in a way that is not known to be a layer norm of rows in fp32";
+  for (const char* call :
+       {"native_layer_norm(bf16[4, 32], [32], bf16[32], bf16[32], 1e-5)",
+        "native_layer_norm(f32[4, 32], [32], bf16[32], none, 1e-5)",
+        "native_layer_norm(f32[4, 32], [32], f32[31], none, 1e-5)",
+        "native_layer_norm(f32[4, 32], [5], none, none, 1e-5)",
+        "native_layer_norm(f32[4, 32], [32], none, none, eps=1e-5)", "native_layer_norm(f32[4, 32], [32], none, none)",
+        "native_layer_norm(f32[0, 32], [32], none, none, 1e-5)"}) {
+    CAPTURE(call);
+    CHECK(why_no_norm(call) == kWhy);
+  }
+  CHECK(why_no_norm(kNorm, "changed.0") == kWhy);
   for (const char* output : {"output.0", "gradient.3"})
     CHECK_FALSE(why_no_norm("native_layer_norm(f32[4])", output).empty());
   CHECK(why_no_norm("gelu(f32[4, 32])") == "`gelu` is not among the operators whose results are known to be sums");

@@ -5,11 +5,14 @@
 #include <string_view>
 
 #include "matrix/base/contract_error.hpp"
+#include "matrix/orders/norm_gradient.hpp"
 #include "matrix/orders/row_moments.hpp"
 #include "matrix/orders/summation_tree.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto gradient = reprobench::parse_gradient(text);
+  if (gradient && reprobench::gradient_text(*gradient) != text) std::abort();
   const auto norm = reprobench::parse_norm(text);
   if (norm && reprobench::norm_text(*norm) != text) std::abort();
   try {

@@ -5,13 +5,13 @@
 #include <bit>
 #include <cmath>
 
+#include "matrix/orders/rounding.hpp"
+
 namespace reprobench {
 namespace {
 
 constexpr std::int64_t kChunk = 16;  // vectors
 constexpr int kDeepestCascade = 64;
-
-float multiply_add(bool is_fused, float a, float b, float c) { return is_fused ? std::fma(a, b, c) : a * b + c; }
 
 // The mean and the sum of squared deviations of some elements.
 struct Partial {
@@ -76,21 +76,21 @@ Partial lane_of(std::span<const float> row, int lane, std::int64_t vectors, cons
 }
 
 constexpr std::string_view kJoins = "rfqn";  // by SquaresJoin
-char letter(bool is_fused) { return is_fused ? 'f' : 'r'; }
 char letter(SquaresJoin join) { return kJoins[static_cast<std::size_t>(join)]; }
 
 std::string mean_letters(const MomentsForm& form) {
-  return {letter(form.update_mean_fused), letter(form.join_mean_fused), letter(form.lanes_mean_fused)};
+  return {fused_letter(form.update_mean_fused), fused_letter(form.join_mean_fused),
+          fused_letter(form.lanes_mean_fused)};
 }
 
 std::string square_letters(const MomentsForm& form) {
-  return {letter(form.update_squares_fused), letter(form.join_squares), letter(form.rest_squares_fused),
-          letter(form.lanes_squares_fused)};
+  return {fused_letter(form.update_squares_fused), letter(form.join_squares), fused_letter(form.rest_squares_fused),
+          fused_letter(form.lanes_squares_fused)};
 }
 
 std::string scale_text(const ScaleForm& scale) {
-  if (!scale.is_shifted) return std::string("centred=") + letter(scale.bias_fused);
-  return std::string("shifted=") + letter(scale.shift_fused) + letter(scale.bias_fused);
+  if (!scale.is_shifted) return std::string("centred=") + fused_letter(scale.bias_fused);
+  return std::string("shifted=") + fused_letter(scale.shift_fused) + fused_letter(scale.bias_fused);
 }
 
 // Which of several roundings are fused: "fused", "not fused", or "fused but where chunks join".

@@ -180,6 +180,14 @@ TEST_CASE("the backward call of a convolution has its gradients as outputs", "[o
   CHECK(layout_of(call, "output.0").right->tensor == 2);
   CHECK(layout_of(call, "output.1").right->tensor == 1);
   CHECK(terms(layout_of(call, "output.2"), 1).starts_with("25 26 27"));
+  // The first convolution of a model is not asked for the gradient of its image, and has no such output.
+  const auto masked = [&](const char* mask) { return call.substr(0, call.rfind('[')) + mask; };
+  const SumLayout weight = layout_of(masked("[false, true, true])"), "output.0");
+  CHECK(met_by(weight, &Met::weight, &Met::output, &Met::image) == expected);
+  CHECK(weight.elements() == 4 * 3 * 3 * 3);
+  CHECK(layout_of(masked("[false, true, true])"), "output.1").elements() == 4);
+  CHECK(layout_of(masked("[true, false, true])"), "output.1").elements() == 4);
+  CHECK(why_not(masked("[false, true, false])"), "output.1") == "nothing is added up in it, as far as is known");
 }
 
 TEST_CASE("what is not known to be a sum says why", "[orders]") {

@@ -30,7 +30,7 @@ std::string content_of(const CallOrder& order) {
 }
 
 // Whose terms meet in one order, and whose steps are rounded here and fused there.
-bool is_norm(const CallOrder& order) { return parse_norm(order.classes.front().order).has_value(); }
+bool is_norm(const CallOrder& order) { return is_norm_order(order.classes.front().order); }
 
 OrderJudgement not_given(const CallOrder& order, const std::string& output, const char* whose) {
   return {OrderWord::broken,

@@ -226,7 +226,16 @@ class OrderOfCall {
 
 CallOrder order_of_call(const SingleCall& call, const OrderLayout& layout, const std::string& output,
                         const RecordedCall& recorded, std::uint64_t seed, const OrderLimits& limits) {
+  // Elements are read by their places: a result of another shape must not be.
+  if (recorded.made.numel() != std::visit([](const auto& of) { return of.elements(); }, layout)) {
+    CallOrder other;
+    other.problem = "the output has another shape than the call is known to make";
+    return other;
+  }
   if (const auto* norm = std::get_if<RowNorm>(&layout)) return order_of_norm(call, *norm, recorded, seed, limits);
+  if (const auto* gradient = std::get_if<RowNormGradient>(&layout)) {
+    return order_of_norm_gradient(call, *gradient, output, recorded, seed, limits);
+  }
   return OrderOfCall(call, std::get<SumLayout>(layout), output, seed, limits).run(recorded);
 }
 

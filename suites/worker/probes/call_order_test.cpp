@@ -5,10 +5,13 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/native_layer_norm_backward.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 
 #include "ci/catch.hpp"
 #include "matrix/contract/probe.hpp"
@@ -216,6 +219,8 @@ TEST_CASE("a layer norm's rounding is found among its forms, for each output", "
     is_known(call, "output.0", std::stoll(width), 54 * std::stoll(width));
     is_known(call, "output.1", std::stoll(width), 54);
     is_known(call, "output.2", std::stoll(width), 54);
+    is_known(call, "gradient.0", std::stoll(width), 54 * std::stoll(width));
+    is_known(call, "gradient.2", 54, std::stoll(width));
   }
   is_known("native_layer_norm(f32[70, 40], [40], f32[40], f32[40], 1e-5)", "gradient.3", 70, 40);
   is_known("native_layer_norm(f32[70, 40], [40], none, none, 1e-5)", "output.0", 40, 2800);
@@ -253,6 +258,66 @@ TEST_CASE("a layer norm of a training is held against what it made, element by e
   CHECK(wrong[0].second.replayed == 30 * 64 - 2);
   CHECK(wrong[1].second.first_not_replayed == 29);
   CHECK(wrong[2].second.not_replayed == 0);
+}
+
+TEST_CASE("the backward pass of a layer norm is held against what it made of the mean that it was given", "[probe]") {
+  for (const std::int64_t width : {5, 64, 257}) {
+    const at::Tensor x = at::randn({30, width});
+    const at::Tensor dy = at::randn({30, width});
+    const at::Tensor weight = at::randn({width});
+    const at::Tensor bias = at::randn({width});
+    const auto [y, mean, inverse] = at::native_layer_norm(x, {width}, weight, bias, 1e-5);
+    const auto [dx, of_weight, of_bias] =
+        at::native_layer_norm_backward(dy, x, {width}, mean, inverse, weight, bias, {true, true, true});
+    OperatorCall call;
+    call.name = "aten::native_layer_norm_backward";
+    call.inputs = {dy, x, at::IntArrayRef{width}, mean, inverse, weight, bias, c10::List<bool>{true, true, true}};
+    call.outputs = {dx, of_weight, of_bias};
+    const auto right = orders_of_captured(call, call.inputs);
+    REQUIRE(right.size() == 3);
+    for (const auto& [output, order] : right) {
+      CAPTURE(width, output, order.problem);
+      REQUIRE(order.is_known());
+      CHECK(order.replayed == (output == 0 ? 30 * width : width));
+      CHECK(order.not_replayed == 0);
+    }
+    at::Tensor other = dx.clone();
+    static_cast<float*>(other.data_ptr())[29 * width + 2] *= 1 + 0x1p-21F;
+    call.outputs = {other, of_weight, of_bias};
+    CHECK(orders_of_captured(call, call.inputs)[0].second.first_not_replayed == 29 * width + 2);
+  }
+}
+
+TEST_CASE("a gradient that a mask leaves out moves no other to its place", "[probe]") {
+  const at::Tensor image = at::randn({2, 3, 8, 8});
+  const at::Tensor weight = at::randn({4, 3, 3, 3});
+  const at::Tensor given = at::randn({2, 4, 6, 6});
+  const at::IntArrayRef one{1, 1};
+  const at::IntArrayRef none{0, 0};
+  OperatorCall call;
+  call.name = "aten::convolution_backward";
+  const auto [of_image, of_weight, of_bias] = at::convolution_backward(given, image, weight, at::IntArrayRef{4}, one,
+                                                                       none, one, false, none, 1, {false, true, true});
+  call.inputs = {
+      given, image, weight, at::IntArrayRef{4}, one, none, one, false, none, 1, c10::List<bool>{false, true, true}};
+  call.outputs = {of_image, of_weight, of_bias};
+  const auto orders = orders_of_captured(call, call.inputs);
+  REQUIRE(orders.size() == 2);
+  for (const auto& [output, order] : orders) {
+    CAPTURE(output, order.problem);
+    CHECK((!order.is_known() || order.not_replayed == 0));
+    CHECK(order.problem != "the output has another shape than the call is known to make");
+    if (order.is_known()) CHECK(order.replayed == (output == 0 ? 4 * 3 * 3 * 3 : 4));
+  }
+}
+
+TEST_CASE("a result of another shape than the call makes is not read", "[probe]") {
+  const DeclaredCall call = parse_call("mm(f32[9, 40], f32[40, 11])");
+  const SingleCall single(call, {1, kCpu});
+  const at::Tensor made = at::zeros({9, 10});
+  const auto tensors = single.drawn_tensors();
+  CHECK(order_of_call(single, layout_for(call, "output.0"), "output.0", {tensors, made}, 1).problem ==
+        "the output has another shape than the call is known to make");
 }
 
 TEST_CASE("of a call that is no sum it is told why, of one that cannot be made alone nothing", "[probe]") {

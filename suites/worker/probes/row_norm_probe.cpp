@@ -9,29 +9,17 @@
 
 #include "suites/worker/probes/operand_elements.hpp"
 #include "suites/worker/probes/order_time.hpp"
+#include "suites/worker/probes/row_norm_rows.hpp"
 #include "suites/worker/probes/single_call.hpp"
 
 namespace reprobench {
 namespace {
-
-constexpr std::int64_t kWidest = 16384;              // 1,000 rows are kept
-constexpr std::int64_t kElementsOfRecord = 1 << 23;  // of a recorded result: about 0.2 s
-constexpr std::int64_t kKindsOfRow = 4;              // of rows
-constexpr float kFar = 64;                           // from a spread of 1
-
-std::vector<float> floats_of(const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.contiguous();
-  const auto* const values = static_cast<const float*>(dense.data_ptr());
-  return {values, values + dense.numel()};
-}
 
 // Rows, and what the call made of them.
 struct Rows {
   std::vector<float> x, weight, bias;
   std::vector<float> mean, inverse_sigma, normalised;
 };
-
-bool is_same(float made, float again) { return made == again || (made != made && again != again); }
 
 class OrderOfNorm {
  public:
@@ -41,7 +29,8 @@ class OrderOfNorm {
   CallOrder run(const RecordedCall& recorded) {
     CallOrder found;
     try {
-      if (norm_.width > kWidest) throw OrderNotKnown("rows of more than " + std::to_string(kWidest) + " elements");
+      if (norm_.width > kWidestRow)
+        throw OrderNotKnown("rows of more than " + std::to_string(kWidestRow) + " elements");
       draw();
       const auto form = first_form();
       if (!form) throw OrderNotKnown("none of the forms that ATen is known to have gives its bits");
@@ -82,7 +71,7 @@ class OrderOfNorm {
       for (std::size_t i = 0; i < tensors.size(); ++i) {
         const std::string name = "norm#" + std::to_string(round) + "#" + std::to_string(i);
         const at::Tensor drawn = random_operand(tensors[i], seed_, name, false);
-        if (i == 0) make_kind(static_cast<float*>(drawn.data_ptr()), round % kKindsOfRow);
+        if (i == 0) make_kind_of_rows(static_cast<float*>(drawn.data_ptr()), norm_.rows, norm_.width, round);
         tensors[i].copy_(drawn);
       }
       Rows rows = rows_of(tensors);
@@ -90,15 +79,6 @@ class OrderOfNorm {
       if (norm_.output != NormOutput::mean) rows.inverse_sigma = floats_of(call_.run_on(tensors, "output.2"));
       if (norm_.output == NormOutput::normalised) rows.normalised = floats_of(call_.run_on(tensors, "output.0"));
       drawn_.push_back(std::move(rows));
-    }
-  }
-
-  void make_kind(float* x, std::int64_t kind) const {
-    for (std::int64_t i = 0; i < norm_.rows * norm_.width; ++i) {
-      const std::int64_t at = i % norm_.width;
-      if (kind == 1) x[i] += kFar;
-      if (kind == 2) x[i] += kFar * static_cast<float>(at) / static_cast<float>(norm_.width);
-      if (kind == 3 && at + 3 >= norm_.width) x[i] *= kFar;
     }
   }
 
@@ -173,7 +153,7 @@ class OrderOfNorm {
     const Rows rows = rows_of(recorded.tensors);
     const std::vector<float> made = floats_of(recorded.made.to(at::kCPU));
     const std::int64_t per_row = norm_.elements() / norm_.rows;
-    const std::int64_t looked_at = std::min(norm_.rows, std::max<std::int64_t>(1, kElementsOfRecord / norm_.width));
+    const std::int64_t looked_at = std::min(norm_.rows, std::max<std::int64_t>(1, kRowElementsOfRecord / norm_.width));
     for (std::int64_t row = 0; row < looked_at; ++row) {
       const auto wrong = wrong_elements(form, rows, row, made, static_cast<std::size_t>(per_row));
       const auto count = static_cast<std::int64_t>(wrong.size());

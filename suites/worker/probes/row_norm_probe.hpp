@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "suites/worker/probes/call_order_probe.hpp"
 
@@ -12,5 +13,9 @@ namespace reprobench {
 // their spread, and a third rise. Throws whatever LibTorch throws.
 CallOrder order_of_norm(const SingleCall& call, const RowNorm& norm, const RecordedCall& recorded, std::uint64_t seed,
                         const OrderLimits& limits);
+
+// The same for a gradient; `output`: its name.
+CallOrder order_of_norm_gradient(const SingleCall& call, const RowNormGradient& norm, const std::string& output,
+                                 const RecordedCall& recorded, std::uint64_t seed, const OrderLimits& limits);
 
 }  // namespace reprobench

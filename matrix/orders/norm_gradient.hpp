@@ -1,0 +1,84 @@
+// How a library computes the gradients of a layer norm, rounding by rounding. With y = ((x - mean) a) weight + bias,
+// and a = 1 / sigma, ATen sums ds = sum dy x weight and db = sum dy weight over a row in vectors, and then has
+//
+//   slope = (db mean - ds) a a a / N     shift = -slope mean - db a / N     dx = (a dy) weight + slope x + shift
+//   dweight = sum over rows of dy (a x - a mean), each thread its own rows, then the threads' sums
+//
+// (layer_norm_backward_frame of ATen's CPU kernel). What differs from release to release is which products are fused
+// with the addition behind them. The gradient of the bias is a plain sum (sum_layout.hpp).
+//
+//   dx lanes=8 sums=rrfr slope=f shift=m element=x     lanes pairwise, or "in turn"; an r is rounded, an f fused; m, s,
+//   x, d: which product is fused dweight threads=2 inner=f outer=f
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/orders/row_moments.hpp"
+
+namespace reprobench {
+
+// Of two products that are added, at most one can be fused.
+enum class FusedProduct { none, first, second };
+
+struct InputGradientForm {
+  int lanes = 8;
+  bool ds_fused = false;  // in whole vectors
+  bool db_fused = false;
+  bool rest_ds_fused = false;  // in the vector that is not full, or in a row shorter than one
+  bool rest_db_fused = false;
+  bool slope_fused = false;                   // db mean - ds
+  FusedProduct shift = FusedProduct::none;    // slope mean; (db a) / N
+  FusedProduct element = FusedProduct::none;  // slope x; (a dy) weight
+
+  bool lanes_in_turn = false;  // else pairwise
+
+  friend bool operator==(const InputGradientForm&, const InputGradientForm&) = default;
+};
+
+struct WeightGradientForm {
+  int threads = 1;
+  bool inner_fused = false;  // a x - a mean
+  bool outer_fused = false;  // dy times that, to the sum
+
+  friend bool operator==(const WeightGradientForm&, const WeightGradientForm&) = default;
+};
+
+// What the backward pass of one row takes.
+struct NormRow {
+  std::span<const float> x;
+  std::span<const float> dy;
+  std::span<const float> weight;
+  float mean = 0;
+  float inverse_sigma = 0;
+};
+
+// Of the whole row, into `dx` of its size.
+void input_gradient(const NormRow& row, const InputGradientForm& form, std::span<float> dx);
+
+// Of one element of the weight, over all rows.
+float weight_gradient(std::span<const NormRow> rows, std::size_t at, const WeightGradientForm& form);
+
+// One of the two, behind the moments that the same call computed, or on mean and 1 / sigma that it was given.
+struct NormGradientForm {
+  std::optional<MomentsForm> moments;
+  std::optional<InputGradientForm> input;
+  std::optional<WeightGradientForm> weight;
+
+  friend bool operator==(const NormGradientForm&, const NormGradientForm&) = default;
+};
+
+// Canonical, as norm_text: "dweight threads=2 inner=f outer=f", behind moments "welford ... root; dweight ...".
+std::string gradient_text(const NormGradientForm& form);
+std::optional<NormGradientForm> parse_gradient(std::string_view text);
+std::string gradient_shape(const NormGradientForm& form);
+
+// In one order on every stack.
+const std::vector<InputGradientForm>& input_gradient_forms();
+const std::vector<WeightGradientForm>& weight_gradient_forms();
+
+}  // namespace reprobench
