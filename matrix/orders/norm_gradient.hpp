@@ -7,8 +7,10 @@
 // (layer_norm_backward_frame of ATen's CPU kernel). What differs from release to release is which products are fused
 // with the addition behind them. The gradient of the bias is a plain sum (sum_layout.hpp).
 //
-//   dx lanes=8 sums=rrfr slope=f shift=m element=x     lanes pairwise, or "in turn"; an r is rounded, an f fused; m, s,
-//   x, d: which product is fused dweight threads=2 inner=f outer=f
+//   dx lanes=8 sums=rrfr slope=f shift=m element=x
+//   dweight threads=2 inner=f outer=f
+//
+// There r is rounded and f fused; m, s, x and d name the product that is fused; lanes meet pairwise, or "in turn".
 #pragma once
 
 #include <cstdint>

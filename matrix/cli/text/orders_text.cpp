@@ -95,6 +95,10 @@ struct OrderCounts {
 
 OrderCounts counts_of(const CallComparison& call, const CallComparison& reference) {
   OrderCounts counts;
+  if (call.orders.empty()) return counts;
+  for (const OrderName& order : reference.orders) {  // an output that only one side has is not known on the other
+    if (std::ranges::find(call.orders, order.output, &OrderName::output) == call.orders.end()) ++counts.unknown;
+  }
   for (const OrderName& order : call.orders) {
     const auto theirs = std::ranges::find(reference.orders, order.output, &OrderName::output);
     if (order.name.empty() || theirs == reference.orders.end() || theirs->name.empty()) {
@@ -112,14 +116,17 @@ std::string release_table(const OperatorAtlas& atlas) {
   std::map<std::string, std::size_t> outputs;
   for (const AtlasRow& row : atlas.rows) {
     const std::string name = row.call.substr(0, row.call.find('('));
-    if (operators.empty() || operators.back().first != name) {
-      operators.push_back({name, std::vector<OrderCounts>(atlas.columns.size())});
+    auto found = std::ranges::find(operators, name, [](const auto& one) { return one.first; });
+    if (found == operators.end()) {
+      found = operators.insert(operators.end(), {name, std::vector<OrderCounts>(atlas.columns.size())});
     }
-    const CallComparison& reference = row.by_column[atlas.reference];
-    outputs[name] += reference.orders.size();
+    std::size_t most = 0;
+    for (const CallComparison& call : row.by_column) most = std::max(most, call.orders.size());
+    outputs[name] += most;
     for (std::size_t column = 0; column < atlas.columns.size(); ++column) {
+      const CallComparison& reference = row.by_column[reference_of(atlas, column).value_or(column)];
       const OrderCounts counts = counts_of(row.by_column[column], reference);
-      OrderCounts& all = operators.back().second[column];
+      OrderCounts& all = found->second[column];
       all.same += counts.same;
       all.other += counts.other;
       all.unknown += counts.unknown;
@@ -140,7 +147,7 @@ std::string release_table(const OperatorAtlas& atlas) {
   return text + fmt::format(
                     "=: all outputs add in the order of {}; 2: so many in another order, replayed to the bit on both "
                     "sides; 3?: so many whose order is not known on one side\n",
-                    atlas.columns[atlas.reference].name);
+                    atlas.expected_run.empty() ? atlas.columns[atlas.reference].name : "the other run's column");
 }
 
 }  // namespace

@@ -49,6 +49,24 @@ mm(f32[8, 8], f32[8, 8])  output.0
 )");
 }
 
+TEST_CASE("the table counts an operator once wherever its calls stand, and an output that is missing as not known",
+          "[cli]") {
+  OperatorAtlas atlas = three_releases();
+  std::swap(atlas.rows[1], atlas.rows[2]);
+  const OrderName gradient{"gradient.0", "a chain #3", ""};
+  atlas.rows[2].by_column[1].orders.push_back(gradient);
+  CHECK_THAT(orders_text(atlas, false), Catch::Contains("| `mm` | 3 | 1 1? | = | 2? |\n| `gelu` | 1 |"));
+}
+
+TEST_CASE("of two runs each column is held against its own", "[cli]") {
+  OperatorAtlas atlas = three_releases();
+  atlas.expected_run = "r-0";
+  atlas.columns[0].against = 2;
+  const std::string text = orders_text(atlas, false);
+  CHECK_THAT(text, Catch::Contains("| `mm` | 2 | 1? | = | 1? |\n"));
+  CHECK_THAT(text, Catch::Contains("=: all outputs add in the order of the other run's column; "));
+}
+
 TEST_CASE("with all, orders that are equal everywhere stand there too; a drill says so", "[cli]") {
   OperatorAtlas atlas = three_releases();
   atlas.planted = {"result"};
