@@ -109,7 +109,14 @@ StackFiles Project::stack_files() const {
   return files;
 }
 
-CompatFacts Project::facts() const { return load_compat_facts(root_ / "matrix" / "facts" / "compat-facts.json"); }
+// Facts are input as suites are: broken ones are the user's to repair.
+CompatFacts Project::facts() const {
+  try {
+    return load_compat_facts(root_ / "matrix" / "facts" / "compat-facts.json");
+  } catch (const ContractError& error) {
+    throw UsageError(error.what());
+  }
+}
 
 StackCatalog Project::catalog() const {
   StackFiles files = stack_files();

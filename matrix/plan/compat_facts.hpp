@@ -1,5 +1,5 @@
 // What is known of releases, drivers and GPUs: matrix/facts/compat-facts.json, read once. The rules over it are in
-// compat_rules.cpp; sources and confidence of every row are in the file.
+// compat_rules.cpp (a cell on a host) and stack_question.cpp (a stack that someone claims).
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "matrix/contract/device/device_peaks.hpp"
+#include "matrix/plan/known_defects.hpp"
 
 namespace reprobench {
 
@@ -24,6 +25,59 @@ struct WheelFacts {
                                         // not verified
   int cxx11_abi = -1;                   // -1 if not verified
   std::string glibc_min;                // "2.28"; empty if not verified
+  std::string released;                 // "2025-10", a month or a day; empty if not verified, like the three below
+  std::string python_min;               // "3.10"
+  std::string python_max;               // "3.14"
+  std::string python_experimental;      // "3.15" where there is one; empty also where there is none
+  int cxx_standard = 0;                 // 17; 0 if not verified
+  Evidence evidence;
+};
+
+// Of one release what another release of its line has otherwise: torch 2.1.1 on CUDA 11.8 has NCCL 2.18.6.
+struct PatchDifference {
+  std::string torch;    // "2.1.1", the first release with it
+  std::string variant;  // "cu118"
+  std::string component;
+  std::string version;
+  Evidence evidence;
+};
+
+// The last release of torch that a channel has: of wheels for one CUDA variant, or of a way to get torch.
+struct ChannelEnd {
+  std::string channel;  // "cu118", "conda"
+  std::string last_torch;
+  Evidence evidence;
+};
+
+// How what comes by another way than a wheel differs from the wheel's row.
+struct ChannelDifference {
+  std::vector<std::string> channels;  // kChannels of stack_question.cpp
+  std::string sentence;
+  Evidence evidence;
+};
+
+// The tags of the official Docker images of one release.
+struct DockerTags {
+  std::string torch;              // "2.1.0", or a line
+  std::vector<std::string> cuda;  // "11.8"
+  std::string cudnn;              // "8", as the tag says it
+  Evidence evidence;
+};
+
+// A release of cuDNN or NCCL and what it was built for.
+struct LibraryFacts {
+  std::string version;            // "9.10.2", "2.12.12"
+  std::vector<std::string> cuda;  // ranges: "11.8", ">=12.0 <=12.9"; empty if not verified
+  std::string capability_min;     // "5.0"; empty if not verified, like the one below
+  std::string capability_max;     // "12.0"; empty also where there is none
+  std::string note;
+  Evidence evidence;
+};
+
+struct DriverBranch {
+  int number = 0;    // 535
+  std::string kind;  // "LTS"
+  std::string end;   // "2026-06"
 };
 
 // The last driver branch that knows an architecture.
@@ -31,6 +85,16 @@ struct ArchitectureEnd {
   std::string name;                               // "Volta"
   std::vector<std::string> compute_capabilities;  // "7.0"
   int last_driver_branch = 0;                     // 580
+  std::string last_cuda;                          // "12", all of it, or "10.2"
+  Evidence evidence;
+};
+
+// The first driver that knows an architecture.
+struct ArchitectureStart {
+  std::string name;
+  std::vector<std::string> compute_capabilities;
+  std::string first_driver;  // "570.26"
+  Evidence evidence;
 };
 
 struct CompatFacts {
@@ -41,7 +105,22 @@ struct CompatFacts {
   std::vector<DevicePeaks> device_peaks;              // one for every name a driver gives a GPU
   std::map<std::string, std::vector<std::string>>
       forward_compat;  // CUDA "12.6" -> driver branches on which its cuda-compat package is supported, "535.86"
-  std::vector<std::string> data_center_gpus;  // words of their names, "H100": cuda-compat is for these alone
+  std::vector<std::string> data_center_gpus;   // words of their names, "H100": cuda-compat is for these alone
+  std::map<std::string, std::string> sources;  // key "E4" -> where to find it again
+  std::vector<std::string> torch_releases;     // "2.9.1", every one that the index offered; see the file's date
+  Evidence torch_releases_evidence;
+  std::map<std::string, Evidence> toolkit_evidence;  // of toolkit_driver
+  std::map<int, Evidence> floor_evidence;            // of driver_floor
+  Evidence forward_evidence;
+  std::vector<PatchDifference> patch_differences;
+  std::vector<ChannelEnd> channel_ends;
+  std::vector<ChannelDifference> channel_differences;
+  std::vector<DockerTags> docker_tags;
+  std::vector<DriverBranch> driver_branches;
+  std::vector<ArchitectureStart> architecture_starts;
+  std::vector<LibraryFacts> cudnn;
+  std::vector<LibraryFacts> nccl;
+  std::vector<KnownDefect> known_defects;
 
   // The row of a wheel; null if there is none.
   const WheelFacts* find_wheel(const std::string& torch_line, const std::string& variant) const;
@@ -54,7 +133,7 @@ struct CompatFacts {
   std::string driver_of_toolkit(const std::string& toolkit) const;
 };
 
-// Both throw ContractError naming the field.
+// Both throw ContractError naming the field, or the rows that contradict each other (compat_facts_check.hpp).
 CompatFacts compat_facts_from_json(const nlohmann::json& json);
 CompatFacts load_compat_facts(const std::filesystem::path& path);
 

@@ -317,7 +317,8 @@ Finding component_contradiction(const Situation& s) {
   std::vector<std::string> contradictions;
   const auto compare = [&](const char* name, const char* shown, const std::string& fact) {
     const std::string& declared = component(s, name);
-    if (declared.empty() || fact.empty() || version_names(declared, fact)) return;
+    // A fact of fewer parts is verified to there.
+    if (declared.empty() || fact.empty() || version_names(declared, fact) || version_names(fact, declared)) return;
     contradictions.push_back(fmt::format("{} {} where the torch {} {} wheel has {}", shown, declared, s.wheel->torch,
                                          s.wheel->variant, fact));
   };

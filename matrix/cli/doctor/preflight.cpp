@@ -1,12 +1,15 @@
 #include "matrix/cli/doctor/preflight.hpp"
 
 #include <fstream>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "matrix/cli/doctor/gpu_situation_probe.hpp"
+#include "matrix/cli/text/stack_answer_text.hpp"
+#include "matrix/contract/device/device_class.hpp"
 #include "matrix/exec/python.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/host/cpu_limits.hpp"
@@ -74,6 +77,12 @@ void check_governor(const Preflight&, Lines& lines) {
 void check_stacks(const Preflight& preflight, Lines& lines) {
   const StackStore store = preflight.project.stack_store();
   const StackFiles files = preflight.project.stack_files();
+  const CompatFacts facts = preflight.project.facts();
+  std::set<std::string> devices = {kCpu.text()};
+  for (const GpuFacts& gpu : preflight.host.gpus) {
+    const auto of_gpu = DeviceClass::of_capability(gpu.compute_capability);
+    if (of_gpu) devices.insert(of_gpu->text());
+  }
   for (const auto& [name, error] : files.broken) {
     lines.push_back({Finding::fail, name, error.what(), "repair the file; only what names this stack stops"});
   }
@@ -101,6 +110,11 @@ void check_stacks(const Preflight& preflight, Lines& lines) {
                        "its BLAS is netlib's reference code, 30 to 60 times slower than an optimised one",
                        "install libopenblas0; until then its throughput is not judged"});
       continue;
+    }
+    for (const KnownDefect& defect : defects_on(spec, devices, facts)) {
+      lines.push_back({Finding::warn, name,
+                       fmt::format("known defect {} ({}): {}", defect.id, to_string(defect.effect), defect.sentence),
+                       fmt::format("reprobench explain stack '{}'", question_about(spec))});
     }
     if (!findings.empty()) continue;
     lines.push_back(

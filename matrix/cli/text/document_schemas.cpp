@@ -19,6 +19,7 @@
 #include "matrix/numerics/steps/trajectory.hpp"
 #include "matrix/plan/batch_fit.hpp"
 #include "matrix/plan/plan.hpp"
+#include "matrix/plan/stack_question.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/verdict/atlas/operator_atlas.hpp"
 #include "matrix/verdict/verdict.hpp"
@@ -75,6 +76,7 @@ constexpr DocumentSchema kSchemas[] = {
     {"run", document_text<RunDocument>},
     {"selftest", document_text<SelftestDocument>},
     {"snapshot_comparison", document_text<SnapshotComparison>},
+    {"stack_answer", document_text<StackAnswer>},
     {"stacks", document_text<StacksDocument>},
     {"telemetry", telemetry_text},
     {"topology", document_text<Topology>},

@@ -3,12 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "matrix/base/json_parse.hpp"
 #include "matrix/base/plain_text.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/text/comparison_text.hpp"
 #include "matrix/cli/text/printed_documents.hpp"
+#include "matrix/cli/text/stack_answer_text.hpp"
 #include "matrix/cli/verbs/store_option.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/document/reader.hpp"
@@ -24,7 +26,7 @@ using nlohmann::json;
 
 struct ExplainOptions {
   std::string cell;
-  std::string check;
+  std::vector<std::string> words;  // a metric, or the components of a question about a stack
   std::string run;
   bool as_json = false;
 };
@@ -180,7 +182,37 @@ std::string comparisons_text(const std::filesystem::path& run_folder, const std:
   return text;
 }
 
+constexpr const char* kStackWord = "stack";
+
+// No cell is asked for with an `=` behind it.
+bool asks_of_stack(const ExplainOptions& options) {
+  return options.cell == kStackWord && !options.words.empty() && options.words.front().find('=') != std::string::npos;
+}
+
+ExitCode explain_stack(const ExplainOptions& options, const Context& context) {
+  if (!options.run.empty()) throw UsageError("a question about a stack is answered by the facts, not by a run");
+  const StackClaims claims = parse_stack_question(fmt::format("{}", fmt::join(options.words, " ")));
+  const StackAnswer answer = answer_stack_question(claims, Project(context.store).facts());
+  if (options.as_json) {
+    context.terminal.out_document(written(answer));
+  } else {
+    context.terminal.out(to_text(answer, context.terminal));
+  }
+  switch (answer.overall) {
+    case StackExists::exists:
+      return ExitCode::passed;
+    case StackExists::contradicted:
+      return ExitCode::failed;
+    case StackExists::unknown:
+      break;
+  }
+  return ExitCode::undecided;
+}
+
 ExitCode explain(const ExplainOptions& options, const Context& context) {
+  if (asks_of_stack(options)) return explain_stack(options, context);
+  if (options.words.size() > 1) throw UsageError("one check of a cell is explained at a time");
+  const std::string check_named = options.words.empty() ? "" : options.words.front();
   context.terminal.error(passed_over(context.store, options.run));
   const auto run_folder = find_judged_run(std::filesystem::absolute(context.store), options.run);
   const std::vector<std::string> changed = changed_since_judged(run_folder.string());
@@ -189,11 +221,11 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
   const RunVerdict verdict = load_verdict(run_folder);
   ExplainDocument explained{run_folder.filename().string(), cell_named(verdict, options.cell)};
   std::vector<CheckResult>& checks = explained.cell.checks;
-  if (!options.check.empty()) {
+  if (!check_named.empty()) {
     std::vector<std::string> metrics;
     for (const CheckResult& check : checks) metrics.push_back(check.metric);
-    std::erase_if(checks, [&](const CheckResult& check) { return check.metric != options.check; });
-    if (checks.empty()) throw UsageError(unknown_name("check of cell " + options.cell, options.check, metrics));
+    std::erase_if(checks, [&](const CheckResult& check) { return check.metric != check_named; });
+    if (checks.empty()) throw UsageError(unknown_name("check of cell " + options.cell, check_named, metrics));
   }
   if (options.as_json) {
     context.terminal.out_document(written(explained));
@@ -202,7 +234,7 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
   const auto cell = read_document<CellVerdict>(in_plain_lines(written(explained.cell)));
   std::string text = fmt::format("run {}\n", explained.run) + cell_text(cell, context.store);
   const std::string name = fmt::format("{}:{}", verdict.info.run_id, cell.cell_id);
-  if (options.check.empty()) text += comparisons_text(run_folder, name, context.terminal);
+  if (check_named.empty()) text += comparisons_text(run_folder, name, context.terminal);
   context.terminal.out(text);
   return told;
 }
@@ -211,10 +243,19 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
 
 std::function<ExitCode()> declare_explain(CLI::App& app, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
-  app.add_option("cell", options->cell, "Cell id, prefix of at least 4 digits, or slug")->required()->type_name("CELL");
-  app.add_option("check", options->check, "Only this metric")->type_name("CHECK");
+  app.add_option(
+         "cell", options->cell,
+         "Cell id, prefix of at least 4 digits, or slug; or the word `stack`, with a question behind it: "
+         "`reprobench explain stack 'torch=2.9 cuda=11.8 driver=525'`. Its exit codes: 0 such a stack exists, 1 "
+         "contradicted, 3 unknown or open")
+      ->required()
+      ->type_name("CELL");
+  app.add_option("check", options->words,
+                 "Only this metric; of a stack NAME=VERSION of torch, cuda, cudnn, nccl, python, abi, cxx, driver, sm, "
+                 "glibc or channel")
+      ->type_name("CHECK");
   app.add_option("--run", options->run, "Run id or run directory; default: the newest of the store")->type_name("RUN");
-  app.add_flag("--json", options->as_json, "One JSON document (schema: explain)");
+  app.add_flag("--json", options->as_json, "One JSON document (schema: explain; of a stack: stack_answer)");
   return [options, &context] { return explain(*options, context); };
 }
 

@@ -6,6 +6,7 @@
 
 #include "matrix/cli/host_memory.hpp"
 #include "matrix/cli/text/plan_text.hpp"
+#include "matrix/cli/text/stack_answer_text.hpp"
 #include "matrix/cli/verbs/selection.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/cli/worker_commands.hpp"
@@ -29,7 +30,10 @@ std::function<ExitCode()> declare_plan(CLI::App& app, Context& context) {
       write_plan(selected.plan, [&](std::string_view part) { context.terminal.out_part(part); });
     } else {
       plan_table(selected.plan, context.terminal, [&](std::string_view part) { context.terminal.out(part); });
-      context.terminal.out(coverage_text(selected.plan, project.stacks(), project.facts()));
+      const auto stacks = project.stacks();
+      const CompatFacts facts = project.facts();
+      context.terminal.out(coverage_text(selected.plan, stacks, facts) +
+                           known_defects_text(selected.plan, stacks, facts));
     }
     return selected_cells(selected.plan) == 0 ? ExitCode::nothing_ran : ExitCode::passed;
   };
