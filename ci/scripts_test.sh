@@ -115,6 +115,24 @@ PIP_FIND_LINKS=$work/lock/index ends 1 "DO NOT MATCH THE HASHES" fetch
 unset PIP_NO_INDEX
 took "lock_stack.sh, fetch_wheels.sh"
 
+# Rows of wheels against METADATA that lies here: one that agrees, one that does not, and a release that no row has.
+mkdir -p "$work/metadata"
+wheel_says() { # VERSION CUDNN
+  cat >"$work/metadata/$1.json" <<JSON
+{"install": [{"download_info": {"url": "x/torch-$1-cp311-cp311-manylinux_2_28_x86_64.whl"}, "metadata": {"version": "$1", "requires_python": ">=3.10",
+ "classifier": ["Programming Language :: Python :: 3.14"], "requires_dist": ["nvidia-cuda-runtime-cu12==12.8.90; platform_system == \"Linux\"",
+ "nvidia-cudnn-cu12==$2; platform_system == \"Linux\"", "nvidia-nccl-cu12==2.27.5; platform_system == \"Linux\""]}}]}
+JSON
+}
+wheel_says 2.9.0 9.10.2.21
+ends 0 "| 2.9.0+cu128 | cudnn | 9.10.2.21 | 9.10.2.21 | confirmed |" ci/confirm_facts.py --reports "$work/metadata"
+grep -qF "5 of 5 confirmed, 0 contradicted, 0 not read" "$work/said" || fail "confirm_facts.py says $(cat "$work/said")"
+wheel_says 2.9.1 9.13.0.50
+ends 1 "| 2.9.1+cu128 | cudnn | 9.10.2.21 | 9.13.0.50 | CONTRADICTED |" ci/confirm_facts.py --reports "$work/metadata"
+rm "$work"/metadata/*
+ends 3 "0 of 0 confirmed" ci/confirm_facts.py --reports "$work/metadata"
+took "confirm_facts.py"
+
 # Clang is asked at all: a file that is wrong is refused.
 mkdir "$work/clang"
 echo 'int f() { return undeclared_name; }' >"$work/clang/wrong.cpp"

@@ -30,7 +30,7 @@ constexpr Verb kVerbs[] = {
     {"describe", "Describe one workload, stack, knob, metric or suite", "reprobench describe stack torch-2.9.0-cu128",    &declare_describe},
     {"stack",    "Install, adopt, list, show, verify or remove stacks", "reprobench stack install torch-2.9.0-cu128",            &declare_stack},
     {"report",   "Write the reports of a run directory", "reprobench report .reprobench/runs/r-20260101-120000-1a2b",     &declare_report},
-    {"explain",  "Say why a cell or one of its checks ended as it did", "reprobench explain 3f9c1e numerics.repeat_mismatches", &declare_explain},
+    {"explain",  "Say why a cell or check ended as it did, or whether a stack exists", "reprobench explain 3f9c1e numerics.repeat_mismatches", &declare_explain},
     {"compare",  "Compare cells, stacks or tensor files, down to operator and element", "reprobench compare torch-2.9.0-cu128 torch-2.8.0-cu128 --explain", &declare_compare},
     {"atlas",    "Show at which shapes operators give other bits, release by release", "reprobench atlas RUN --markdown",   &declare_atlas},
     {"merge",    "Make one run of the runs of a matrix on several hosts", "reprobench merge RUN gpu-a=RUN --out merged", &declare_merge},

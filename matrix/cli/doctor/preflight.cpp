@@ -111,11 +111,7 @@ void check_stacks(const Preflight& preflight, Lines& lines) {
                        "install libopenblas0; until then its throughput is not judged"});
       continue;
     }
-    for (const KnownDefect& defect : defects_on(spec, devices, facts)) {
-      lines.push_back({Finding::warn, name,
-                       fmt::format("known defect {} ({}): {}", defect.id, to_string(defect.effect), defect.sentence),
-                       fmt::format("reprobench explain stack '{}'", question_about(spec))});
-    }
+    for (PreflightLine& line : defect_lines(spec, devices, facts)) lines.push_back(std::move(line));
     if (!findings.empty()) continue;
     lines.push_back(
         {Finding::ok, name, fmt::format("torch {}, BLAS {}", capability.torch_version, fingerprint.blas_provider), ""});
@@ -146,6 +142,16 @@ PreflightLine cpu_line(const HostFacts& host, const std::map<std::string, std::s
             "the knob cpu_isa caps a training, ci/cpu_classes.sh a whole host"};
   }
   return {Finding::ok, "cpu", text, ""};
+}
+
+PreflightLines defect_lines(const StackSpec& stack, const std::set<std::string>& devices, const CompatFacts& facts) {
+  PreflightLines lines;
+  for (const KnownDefect& defect : defects_on(stack, devices, facts)) {
+    lines.push_back({Finding::warn, stack.name,
+                     fmt::format("known defect {} ({}): {}", defect.id, to_string(defect.effect), defect.sentence),
+                     fmt::format("its source: reprobench explain stack '{}'", question_about(stack))});
+  }
+  return lines;
 }
 
 PreflightLine memory_line(std::int64_t memory_bytes) {

@@ -243,19 +243,24 @@ ExitCode explain(const ExplainOptions& options, const Context& context) {
 
 std::function<ExitCode()> declare_explain(CLI::App& app, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
-  app.add_option(
-         "cell", options->cell,
-         "Cell id, prefix of at least 4 digits, or slug; or the word `stack`, with a question behind it: "
-         "`reprobench explain stack 'torch=2.9 cuda=11.8 driver=525'`. Its exit codes: 0 such a stack exists, 1 "
-         "contradicted, 3 unknown or open")
+  app.add_option("cell", options->cell,
+                 "Cell id, prefix of at least 4 digits, or slug; or `stack`, and a question behind it")
       ->required()
       ->type_name("CELL");
   app.add_option("check", options->words,
-                 "Only this metric; of a stack NAME=VERSION of torch, cuda, cudnn, nccl, python, abi, cxx, driver, sm, "
-                 "glibc or channel")
+                 "Only this metric; of `stack` NAME=VERSION of what the stack is claimed to have")
       ->type_name("CHECK");
   app.add_option("--run", options->run, "Run id or run directory; default: the newest of the store")->type_name("RUN");
   app.add_flag("--json", options->as_json, "One JSON document (schema: explain; of a stack: stack_answer)");
+  std::string names;
+  for (const ClaimableComponent& component : claimable_components()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", component.name);
+  }
+  app.footer(app.get_footer() +
+             fmt::format("\nOf a stack: reprobench explain stack 'torch=2.9 cuda=11.8 driver=525' is answered by the "
+                         "facts and needs no run. Names: {}. Here: 0 such a stack exists, 1 contradicted, 2 usage or "
+                         "facts that contradict each other, 3 unknown, or the question leaves open on what it depends.",
+                         names));
   return [options, &context] { return explain(*options, context); };
 }
 

@@ -10,6 +10,7 @@ namespace reprobench {
 namespace {
 
 using Catch::Contains;
+using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -282,6 +283,61 @@ TEST_CASE("what `compare` left of a cell is shown after it, of that cell alone, 
   CHECK(broken.code == ExitCode::passed);
   CHECK_THAT(broken.err, Catch::StartsWith("comparisons.json is not shown: "));
   CHECK_THAT(broken.out, Catch::EndsWith(kLast));
+}
+
+// The facts alone answer: no run is looked for.
+Said ask(const std::vector<std::string>& words, const std::string& store = "/nowhere") {
+  std::vector<std::string> all = {"stack"};
+  all.insert(all.end(), words.begin(), words.end());
+  return said_by(&declare_explain, store, all);
+}
+
+TEST_CASE("a question about a stack is answered by the facts, and its answer is the exit code", "[cli]") {
+  const SmallProject project;
+  const Said no = ask({"torch=2.9 cuda=11.8"});
+  CHECK(no.code == ExitCode::failed);
+  CHECK_THAT(no.out,
+             Catch::StartsWith("torch 2.9, cuda 11.8: contradicted\n"
+                               "no        wheel            torch 2.9 never shipped with CUDA 11.8\n"
+                               "                           instead: it exists with CUDA 12.6, 12.8, 12.9, 13.0;\n"
+                               "                           CUDA 11.8 ended with torch 2.7.1\n"
+                               "                           [I: E1 E4 E20 E9 E7]\n"
+                               "known defects\n"
+                               "  conv3d-bf16-memory (memory; conv3d, bf16)\n"));
+  CHECK_THAT(no.out, Contains("\n  E7   published resolver data listing the last torch per wheel channel\n"));
+  CHECK(ask({"torch=2.8", "cuda=12.8"}).code == ExitCode::passed);
+  CHECK(ask({"torch=2.16"}).code == ExitCode::undecided);
+}
+
+TEST_CASE("the answer about a stack is a document, too", "[cli]") {
+  const SmallProject project;
+  const Said said = ask({"torch=2.8 cuda=12.8", "--json"});
+  CHECK(said.code == ExitCode::passed);
+  const json answer = json::parse(said.out);
+  CHECK(answer.at("schema") == "reprobench/stack_answer");
+  CHECK(answer.at("overall") == "exists");
+  CHECK(answer.at("claims") == json{{"torch", "2.8"}, {"cuda", "12.8"}});
+  CHECK(answer.at("findings").at(0).at("holds") == "yes");
+  CHECK(answer.at("defects").at(0).at("id") == "conv3d-bf16-wrong");
+  CHECK(answer.at("sources").contains("D1"));
+}
+
+TEST_CASE("what is no question about a stack is refused", "[cli]") {
+  const SmallProject project;
+  CHECK_THROWS_WITH(ask({"tocrh=2.9"}), "there is no component `tocrh`; did you mean `torch`?");
+  CHECK_THROWS_WITH(ask({"torch=2.9", "cuda"}), "`cuda` is no NAME=VERSION, as in `torch=2.9 cuda=12.8`");
+  CHECK_THROWS_WITH(ask({"torch=2.9", "--run", "r-1"}),
+                    "a question about a stack is answered by the facts, not by a run");
+}
+
+TEST_CASE("a cell may be called stack, and one check is explained at a time", "[cli]") {
+  CellVerdict cell = whole_cell();
+  cell.slug = "stack";
+  const JudgedRun run({cell});
+  CHECK_THAT(run.explain({"stack"}).out, Contains("0123456789ab  stack\n"));
+  CHECK_THAT(run.explain({"stack", "device.bandwidth"}).out, Contains("device.bandwidth"));
+  CHECK_THROWS_WITH(run.explain({"stack", "device.bandwidth", "throughput.step_time"}),
+                    "one check of a cell is explained at a time");
 }
 
 }  // namespace
