@@ -1,6 +1,7 @@
 #include "matrix/plan/stack_claims.hpp"
 
 #include "matrix/plan/claim_rules.hpp"
+#include "matrix/plan/dotted_version.hpp"
 
 namespace reprobench {
 namespace {
@@ -60,6 +61,22 @@ void unasked(const StatedClaims& claims, std::vector<ClaimFinding>& findings) {
   findings.insert(findings.end(), open.begin(), open.end());
 }
 
+// A torch between releases, 2.9.0a0, may have what is known of the release and may not.
+DefectsOfStack defects_without_wheel(const StatedClaims& claims, const CompatFacts& facts) {
+  StackClaims components = claims.of;
+  const bool is_release = !claims.has("torch") || whole_version(claims["torch"]);
+  const auto numbers = is_release ? std::vector<int>() : version_numbers(claims["torch"]);
+  if (numbers.size() >= 2) components["torch"] = fmt::format("{}.{}", numbers[0], numbers[1]);
+  const DefectsOfStack of_release = known_defects_of(facts.known_defects, components);
+  DefectsOfStack found;
+  found.may_apply = of_release.may_apply;
+  for (const KnownDefect& defect : of_release.apply) {
+    const bool is_open = !is_release && defect.components.contains("torch");
+    (is_open ? found.may_apply : found.apply).push_back(defect);
+  }
+  return found;
+}
+
 }  // namespace
 
 std::span<const ClaimableComponent> claimable_components() { return kClaimable; }
@@ -98,7 +115,7 @@ DefectsOfStack known_defects_of_claims(const StackClaims& stated, const CompatFa
     if (!row.nccl.empty()) components.try_emplace("nccl", row.nccl);
     of_wheels.push_back(known_defects_of(facts.known_defects, components));
   }
-  if (of_wheels.empty()) return known_defects_of(facts.known_defects, claims.of);
+  if (of_wheels.empty()) return defects_without_wheel(claims, facts);
   DefectsOfStack found;
   for (const KnownDefect& defect : facts.known_defects) {
     const auto in = [&](const std::vector<KnownDefect>& list) {

@@ -218,4 +218,8 @@ TEST_CASE("defects are those of what the wheel carries, also where it is not ask
   CHECK(may({{"torch", "2.9"}}) == Texts{"conv3d-bf16-wrong", "cudnn-9.20-sublibrary", "nccl-2.27.7-slow"});
   CHECK(apply({{"torch", "2.9"}}) == Texts{"conv3d-bf16-memory", "conv3d-amp-slow", "training-loss-2.9"});
   CHECK(apply({{"cudnn", "9.10.2"}}) == Texts{"conv3d-bf16-wrong"});
+  // Between releases.
+  const StackClaims between = {{"torch", "2.9.0a0+145a3a7bda.nv25.10"}, {"cudnn", "9.13.0"}, {"nccl", "2.27.7"}};
+  CHECK(apply(between) == Texts{"nccl-2.27.7-slow"});
+  CHECK(may(between) == Texts{"conv3d-bf16-memory", "conv3d-amp-slow", "training-loss-2.9"});
 }
