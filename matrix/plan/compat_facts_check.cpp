@@ -152,6 +152,11 @@ void check_compat_facts(const CompatFacts& facts) {
   check_wheels(facts);
   check_kernels(facts);
   for (const WheelFacts& wheel : facts.wheels) check_cudnn(facts, wheel);
+  for (const PatchDifference& row : facts.patch_differences) {
+    if (row.component != "cudnn" && row.component != "nccl") {
+      refuse(fmt::format("torch {} differs in `{}`, which is neither cudnn nor nccl", row.torch, row.component));
+    }
+  }
   check_drivers(facts);
   const auto version_of = [](const LibraryFacts& row) { return row.version; };
   check_named_once(facts.cudnn, "cuDNN", version_of);

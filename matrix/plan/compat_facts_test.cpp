@@ -97,6 +97,11 @@ TEST_CASE("rows that cannot both be so are refused", "[plan]") {
         "compat-facts: CUDA 11 has the floor 450.80.02, and CUDA 12 has 450.80.02");
 }
 
+TEST_CASE("a later release of a line can differ in cuDNN and NCCL alone", "[plan]") {
+  CHECK(refusal([](json& facts) { facts["torch_patch_differences"][0]["component"] = "python"; }) ==
+        "compat-facts: torch 2.1.1 differs in `python`, which is neither cudnn nor nccl");
+}
+
 TEST_CASE("a row without a source that the file knows, or of no known confidence, is refused", "[plan]") {
   CHECK(refusal([](json& facts) { wheel(facts, "2.9", "cu128")["source"] = json::array(); }) ==
         "compat-facts: torch 2.9 cu128 has no source");
