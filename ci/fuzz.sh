@@ -67,6 +67,34 @@ done
 lines trace_line_fuzz <"$seeds/trace.lines"
 lines telemetry_fuzz <"$seeds/telemetry.lines"
 
+mkdir "$seeds/image_fuzz"
+python3 - "$seeds/image_fuzz" <<'PYTHON'
+import hashlib, io, json, sys, tarfile
+
+def tar(files):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            if content.startswith(b"->"):
+                entry.type, entry.linkname = tarfile.SYMTYPE, content[2:].decode()
+            else:
+                entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+layer = tar({"etc/passwd": b"root::0:0::/:/bin/sh\n", "lib": b"->usr/lib", "lib/libtorch_cpu.so": b"\x7fELF", "etc/.wh.x": b"",
+             "s/torch-2.9.0.dist-info/METADATA": b"Name: torch\nVersion: 2.9.0\n", "s/torch-2.9.0.dist-info/RECORD": b"torch/x,sha256=,1\n"})
+sha = lambda data: hashlib.sha256(data).hexdigest()
+config = json.dumps({"architecture": "amd64", "config": {"Env": ["CUDA_VERSION=12.8"], "Cmd": ["jupyter", "--token="]},
+                     "rootfs": {"diff_ids": ["sha256:" + sha(layer)]}}).encode()
+docker = [{"Config": "c.json", "RepoTags": ["pytorch:2.9.0"], "Layers": ["l.tar"]}]
+manifest = json.dumps({"config": {"digest": "sha256:" + sha(config)}, "layers": [{"mediaType": "tar", "digest": "sha256:" + sha(layer)}]}).encode()
+index = json.dumps({"manifests": [{"digest": "sha256:" + sha(manifest)}]}).encode()
+blob = lambda data: "blobs/sha256/" + sha(data)
+open(sys.argv[1] + "/docker", "wb").write(tar({"manifest.json": json.dumps(docker).encode(), "c.json": config, "l.tar": layer}))
+open(sys.argv[1] + "/oci", "wb").write(tar({"index.json": index, blob(manifest): manifest, blob(config): config, blob(layer): layer}))
+PYTHON
 mkdir "$seeds/zip_directory_fuzz"
 python3 - "$seeds/zip_directory_fuzz" <<'PYTHON'
 import sys, zipfile

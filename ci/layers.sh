@@ -21,10 +21,11 @@ allowed() {
     matrix/stats) echo "matrix/stats" ;;
     matrix/exec) echo "matrix/exec matrix/base matrix/contract matrix/host matrix/plan matrix/record matrix/evidence matrix/stats kernels" ;;
     matrix/provision) echo "matrix/provision matrix/base matrix/contract matrix/spec matrix/record matrix/exec" ;;
+    matrix/image) echo "matrix/image matrix/base matrix/contract matrix/spec matrix/plan matrix/provision" ;;
     matrix/numerics) echo "matrix/numerics matrix/base matrix/contract matrix/orders matrix/record matrix/evidence matrix/stats kernels" ;;
     matrix/verdict) echo "matrix/verdict matrix/base matrix/contract matrix/orders matrix/spec matrix/record matrix/evidence matrix/stats matrix/numerics kernels" ;;
     matrix/inquiry) echo "matrix/inquiry matrix/base matrix/contract matrix/orders matrix/spec matrix/plan matrix/record matrix/evidence matrix/stats matrix/numerics matrix/exec matrix/verdict kernels" ;;
-    matrix/cli) echo "matrix/cli matrix/base matrix/contract matrix/orders matrix/host matrix/spec matrix/plan matrix/lint matrix/record matrix/evidence matrix/stats matrix/numerics matrix/exec matrix/provision matrix/verdict matrix/inquiry kernels" ;;
+    matrix/cli) echo "matrix/cli matrix/base matrix/contract matrix/orders matrix/host matrix/spec matrix/plan matrix/lint matrix/record matrix/evidence matrix/stats matrix/numerics matrix/exec matrix/provision matrix/image matrix/verdict matrix/inquiry kernels" ;;
     suites/worker) echo "suites/worker matrix/base matrix/contract matrix/orders models kernels" ;;
     suites/fake_nvml) echo "suites/fake_nvml matrix/host" ;;
     suites/fake_worker) echo "suites/fake_worker matrix/base matrix/contract matrix/orders kernels" ;;

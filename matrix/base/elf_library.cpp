@@ -66,10 +66,9 @@ std::uint64_t file_offset(const std::vector<Elf64_Phdr>& segments, std::uint64_t
   return 0;
 }
 
-std::vector<std::string> folders_of(std::string list, const std::filesystem::path& library) {
+std::vector<std::string> folders_of(std::string list, const std::string& origin) {
   std::vector<std::string> folders;
   list += ':';
-  const std::string origin = std::filesystem::absolute(library).parent_path().string();
   for (std::size_t at = 0; at < list.size(); at = list.find(':', at) + 1) {
     std::string folder = list.substr(at, list.find(':', at) - at);
     for (const std::string_view word : {"$ORIGIN", "${ORIGIN}"}) {
@@ -80,8 +79,8 @@ std::vector<std::string> folders_of(std::string list, const std::filesystem::pat
   return folders;
 }
 
-bool read_dynamic_section(std::ifstream& file, const std::vector<Elf64_Phdr>& segments,
-                          const std::filesystem::path& path, ElfLibrary& library) {
+bool read_dynamic_section(std::ifstream& file, const std::vector<Elf64_Phdr>& segments, const std::string& origin,
+                          ElfLibrary& library) {
   constexpr std::uint64_t kMaxEntries = 4096;
   std::vector<Elf64_Dyn> entries;
   for (const Elf64_Phdr& segment : segments) {
@@ -106,15 +105,15 @@ bool read_dynamic_section(std::ifstream& file, const std::vector<Elf64_Phdr>& se
     if (!std::getline(file, text, '\0')) return false;
     if (tag == DT_NEEDED) library.needed.push_back(text);
     if (tag == DT_SONAME) library.soname = text;
-    if (tag == DT_RPATH) library.rpath = folders_of(text, path);
-    if (tag == DT_RUNPATH) library.runpath = folders_of(text, path);
+    if (tag == DT_RPATH) library.rpath = folders_of(text, origin);
+    if (tag == DT_RUNPATH) library.runpath = folders_of(text, origin);
   }
   return true;
 }
 
 }  // namespace
 
-std::optional<ElfLibrary> read_elf_library(const std::filesystem::path& path) {
+std::optional<ElfLibrary> read_elf_library(const std::filesystem::path& path, const std::filesystem::path& origin) {
   if (!open_regular_file(path).problem.empty()) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
   Elf64_Ehdr header{};
@@ -124,7 +123,8 @@ std::optional<ElfLibrary> read_elf_library(const std::filesystem::path& path) {
   }
   const std::vector<Elf64_Phdr> segments = read_segments(file, header);
   ElfLibrary library;
-  if (!read_dynamic_section(file, segments, path, library)) return std::nullopt;
+  const std::filesystem::path folder = origin.empty() ? std::filesystem::absolute(path).parent_path() : origin;
+  if (!read_dynamic_section(file, segments, folder.string(), library)) return std::nullopt;
   library.is_x86_64 = header.e_machine == EM_X86_64;
   library.build_id = read_build_id(file, segments);
   return library;

@@ -18,7 +18,8 @@ struct ElfLibrary {
   std::vector<std::string> runpath;  // DT_RUNPATH, likewise
 };
 
-// Nothing if `path` is no such file, or damaged.
-std::optional<ElfLibrary> read_elf_library(const std::filesystem::path& path);
+// Nothing if `path` is no such file, or damaged. `origin`: the folder that `$ORIGIN` stands for, if the library is to
+// be read as if it lay there; empty: its own.
+std::optional<ElfLibrary> read_elf_library(const std::filesystem::path& path, const std::filesystem::path& origin = {});
 
 }  // namespace reprobench

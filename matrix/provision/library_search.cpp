@@ -1,11 +1,12 @@
 #include "matrix/provision/library_search.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <set>
 #include <sstream>
 
-#include <glob.h>
+#include <fnmatch.h>
 
 #include "matrix/base/elf_library.hpp"
 #include "matrix/base/regular_file.hpp"
@@ -18,12 +19,32 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostConfigurations = 1'000;
 
-// Folders that the lines of an ld.so.conf name, and the files it includes.
-void read_loader_configuration(const fs::path& file, const fs::path& root, std::set<fs::path>& read,
-                               std::vector<std::string>& folders) {
-  constexpr std::int64_t kLargestBytes = 1 << 20;
+class HostFiles : public LibraryFiles {
+ public:
+  bool exists(const std::string& path) const override { return fs::exists(path); }
+  std::optional<ElfLibrary> read(const std::string& path) const override { return read_elf_library(path); }
+  std::string text(const std::string& path) const override {
+    constexpr std::int64_t kLargestBytes = 1 << 20;
+    return read_regular_file(path, kLargestBytes).text;
+  }
+  std::vector<std::string> names_in(const std::string& folder) const override {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  bool is_same_content(const std::string& a, const std::string& b) const override {
+    std::error_code error;
+    return fs::equivalent(a, b, error) || library_identity(a) == library_identity(b);
+  }
+};
+
+// Folders that the lines of an ld.so.conf name, and the files it includes. A pattern is one of names in a folder.
+void read_loader_configuration(const fs::path& file, const fs::path& root, const LibraryFiles& files,
+                               std::set<fs::path>& read, std::vector<std::string>& folders) {
   if (!read.insert(file.lexically_normal()).second || read.size() > kMostConfigurations) return;
-  std::istringstream stream(read_regular_file(file, kLargestBytes).text);
+  std::istringstream stream(files.text(file.string()));
   for (std::string line; std::getline(stream, line);) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string word;
@@ -34,13 +55,10 @@ void read_loader_configuration(const fs::path& file, const fs::path& root, std::
     }
     for (std::string pattern; words >> pattern;) {
       const fs::path below = pattern.starts_with('/') ? root / pattern.substr(1) : file.parent_path() / pattern;
-      glob_t matches{};
-      if (glob(below.c_str(), 0, nullptr, &matches) == 0) {
-        for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
-          read_loader_configuration(matches.gl_pathv[i], root, read, folders);
-        }
+      for (const std::string& name : files.names_in(below.parent_path().string())) {
+        if (fnmatch(below.filename().c_str(), name.c_str(), FNM_PERIOD) != 0) continue;
+        read_loader_configuration(below.parent_path() / name, root, files, read, folders);
       }
-      globfree(&matches);
     }
   }
 }
@@ -68,17 +86,17 @@ std::vector<std::string> folders_for_needs_of(const Loaded& loaded, const Loader
   return order;
 }
 
-bool is_other_content(const std::string& a, const std::string& b) {
-  std::error_code error;
-  return !fs::equivalent(a, b, error) && library_identity(a) != library_identity(b);
-}
-
 }  // namespace
 
-std::vector<std::string> host_library_folders(const std::string& root) {
+const LibraryFiles& files_of_host() {
+  static const HostFiles files;
+  return files;
+}
+
+std::vector<std::string> host_library_folders(const std::string& root, const LibraryFiles& files) {
   std::vector<std::string> folders;
   std::set<fs::path> read;  // a file may include itself
-  read_loader_configuration(fs::path(root) / "etc/ld.so.conf", root, read, folders);
+  read_loader_configuration(fs::path(root) / "etc/ld.so.conf", root, files, read, folders);
   for (const char* folder :
        {"lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "lib64", "usr/lib64", "lib", "usr/lib"}) {
     folders.push_back((fs::path(root) / folder).string());
@@ -86,12 +104,13 @@ std::vector<std::string> host_library_folders(const std::string& root) {
   return folders;
 }
 
-LibrarySearch search_libraries(const std::vector<std::string>& first, const LoaderFolders& folders) {
+LibrarySearch search_libraries(const std::vector<std::string>& first, const LoaderFolders& folders,
+                               const LibraryFiles& files) {
   LibrarySearch search;
   std::set<std::string> seen;
   std::deque<Loaded> waiting;
   const auto load = [&](std::string name, const std::string& path, const std::vector<std::string>& inherited) {
-    auto library = read_elf_library(path);
+    auto library = files.read(path);
     if (!library || !library->is_x86_64) {
       search.damaged.push_back(path);
       return;
@@ -100,7 +119,7 @@ LibrarySearch search_libraries(const std::vector<std::string>& first, const Load
     waiting.push_back({path, std::move(*library), inherited});
   };
   for (const std::string& path : first) {
-    const auto library = read_elf_library(path);
+    const auto library = files.read(path);
     const bool is_named = library && !library->soname.empty();
     std::string name = is_named ? library->soname : fs::path(path).filename().string();
     if (seen.insert(name).second) load(std::move(name), path, {});
@@ -117,7 +136,7 @@ LibrarySearch search_libraries(const std::vector<std::string>& first, const Load
       std::vector<std::string> copies;
       for (const std::string& folder : order) {
         std::string path = (fs::path(folder) / name).string();
-        if (fs::exists(path)) copies.push_back(std::move(path));
+        if (files.exists(path)) copies.push_back(std::move(path));
       }
       if (copies.empty()) {
         search.missing.push_back({name, loaded.path});
@@ -125,7 +144,7 @@ LibrarySearch search_libraries(const std::vector<std::string>& first, const Load
       }
       load(name, copies.front(), passed_on);
       for (const std::string& other : copies) {
-        if (is_other_content(copies.front(), other)) {
+        if (!files.is_same_content(copies.front(), other)) {
           search.second_copies.push_back({name, copies.front(), other});
           break;
         }

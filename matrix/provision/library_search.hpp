@@ -4,10 +4,27 @@
 // DT_RUNPATH, the host's folders. A library with a DT_RUNPATH ignores every DT_RPATH. One name is taken once.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "matrix/base/elf_library.hpp"
+
 namespace reprobench {
+
+// Where libraries are looked for: on this host, or in an image that is not unpacked. Paths are as a loader there sees
+// them, "/usr/lib/libc.so.6"; links are followed.
+class LibraryFiles {
+ public:
+  virtual ~LibraryFiles() = default;
+  virtual bool exists(const std::string& path) const = 0;
+  virtual std::optional<ElfLibrary> read(const std::string& path) const = 0;
+  virtual std::string text(const std::string& path) const = 0;  // empty if there is none
+  virtual std::vector<std::string> names_in(const std::string& folder) const = 0;
+  virtual bool is_same_content(const std::string& a, const std::string& b) const = 0;
+};
+
+const LibraryFiles& files_of_host();
 
 struct LoaderFolders {
   std::vector<std::string> of_program;  // its DT_RPATH, and LD_LIBRARY_PATH
@@ -15,7 +32,7 @@ struct LoaderFolders {
 };
 
 // The host's folders as below `root` ("/" for this host's own).
-std::vector<std::string> host_library_folders(const std::string& root);
+std::vector<std::string> host_library_folders(const std::string& root, const LibraryFiles& files = files_of_host());
 
 struct FoundLibrary {
   std::string name;  // "libcudnn.so.9"
@@ -42,7 +59,8 @@ struct LibrarySearch {
 };
 
 // `first`: paths.
-LibrarySearch search_libraries(const std::vector<std::string>& first, const LoaderFolders& folders);
+LibrarySearch search_libraries(const std::vector<std::string>& first, const LoaderFolders& folders,
+                               const LibraryFiles& files = files_of_host());
 
 // Build id of a library, or `sha256:` and the digest of the file if it has none. Throws ProvisionError if the file
 // cannot be read.

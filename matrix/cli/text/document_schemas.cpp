@@ -11,6 +11,7 @@
 #include "matrix/contract/result.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
+#include "matrix/image/inspection.hpp"
 #include "matrix/inquiry/comparison_document.hpp"
 #include "matrix/inquiry/explain/lockstep_bounds.hpp"
 #include "matrix/inquiry/selftest/selftest.hpp"
@@ -64,6 +65,7 @@ constexpr DocumentSchema kSchemas[] = {
     {"envelope", document_text<Envelope>},
     {"exit", document_text<ExitRecord>},
     {"explain", document_text<ExplainDocument>},
+    {"inspection", document_text<Inspection>},
     {"journal", journal_text},
     {"lint", document_text<LintDocument>},
     {"list", document_text<ListDocument>},

@@ -1,0 +1,69 @@
+#include "matrix/image/claims.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/spec/spec_error.hpp"
+
+namespace reprobench {
+namespace {
+
+using Catch::Contains;
+
+TEST_CASE("a choice names every version that begins with it, or is at least it", "[image]") {
+  struct Row {
+    const char* choice;
+    const char* found;
+    bool names;
+  };
+  for (const Row& row :
+       {Row{"2.9", "2.9.1+cu128", true}, Row{"2.9", "2.90.0", false}, Row{"2.9", "2.10.0", false},
+        Row{"8", "8.9.7.29", true}, Row{"8", "9.8.0", false}, Row{"12.8.1", "12.8", true}, Row{"12.8.1", "12.6", false},
+        Row{">=3.10", "3.10", true}, Row{">=3.10", "3.9.18", false}, Row{">=3.10", "3.12.3", true},
+        Row{"any", "0.1", true}, Row{"any", "", false}, Row{"2.9", "unknown", false}, Row{">=2.9", "", false}}) {
+    CAPTURE(row.choice, row.found);
+    CHECK(choice_names(row.choice, row.found) == row.names);
+  }
+}
+
+std::vector<std::string> claims_of_tag(const std::string& tag) {
+  Image image;
+  image.tags = {tag};
+  std::vector<std::string> said;
+  for (const ImageClaim& claim : claims_of_image(image)) said.push_back(claim.component + " " + claim.choices.front());
+  return said;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST_CASE("a tag claims what its words name, and nothing else", "[image]") {
+  CHECK(claims_of_tag("pytorch/pytorch:2.1.0-cuda11.8-cudnn8-runtime") == Texts{"torch 2.1.0", "cuda 11.8", "cudnn 8"});
+  CHECK(claims_of_tag("torch:v2.9.0-cu128-py312") == Texts{"torch 2.9.0", "cuda 12.8", "python 3.12"});
+  CHECK(claims_of_tag("localhost:5000/pytorch:2.9.0") == Texts{"torch 2.9.0"});
+  CHECK(claims_of_tag("localhost:5000/pytorch") == Texts{});
+  CHECK(claims_of_tag("nvidia/cuda:11.8.0-cudnn8-devel") == Texts{"cudnn 8"});
+  CHECK(claims_of_tag("team/pytorch:nightly-cudagraphs-customer1") == Texts{});
+  CHECK(claims_of_tag("team/pytorch:latest") == Texts{});
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_claims(text, "c.yaml");
+  } catch (const SpecError& error) {
+    return error.what();
+  }
+  return "taken";
+}
+
+TEST_CASE("a claims file that cannot mean what it says is refused with its place", "[image]") {
+  const std::string head = "schema: 1\nname: x\nclaims:\n";
+  CHECK(refusal(head + "  torch: \"2.9\"\n  numpy: any\n  cuda: [\"11.8\", \">=12.1\"]\n") == "taken");
+  CHECK_THAT(refusal(head + "  torch: 2.9\n"), Contains("c.yaml:4:10: error[RB022]"));
+  CHECK_THAT(refusal(head + "  torch: \">=\"\n"), Contains("c.yaml:4:10: error[RB019]: `torch` must be a version"));
+  CHECK_THAT(refusal(head + "  torch: \">=two\"\n"), Contains("error[RB019]"));
+  CHECK_THAT(refusal(head + "  torch: {a: b}\n"), Contains("c.yaml:4:10: error[RB019]"));
+  CHECK_THAT(refusal("schema: 1\nname: x\n"), Contains("error[RB018]: required key `claims` is missing"));
+  CHECK_THAT(refusal(head + "  torch: \"2.9\"\nclaim: 1\n"),
+             Contains("error[RB009]: unknown key `claim`; did you mean `claims`?"));
+}
+
+}  // namespace
+}  // namespace reprobench

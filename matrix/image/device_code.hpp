@@ -1,0 +1,25 @@
+// For which GPUs a library carries code, read from the fat binaries in its file.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace reprobench {
+
+// A program is one source file's kernels. Some programs are for a few GPUs alone, so a library is for a GPU only where
+// most of its programs are.
+struct DeviceCode {
+  std::map<int, int> machine_code;  // 90 for sm_90: how many programs have it
+  std::map<int, int> ptx;           // 120 for compute_120: the same
+  int programs = 0;
+  std::string problem;  // "is no 64-bit ELF file", "its fat binaries are damaged"; then both may lack some
+};
+
+DeviceCode read_device_code(const std::filesystem::path& library);
+
+// "8.0", "9.0", "12.0", "12.0+PTX", in order: what at least half of the programs have.
+std::vector<std::string> capability_names(const DeviceCode& code);
+
+}  // namespace reprobench

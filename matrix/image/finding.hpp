@@ -1,0 +1,38 @@
+// What an inspection has to say of an image, worst first.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "matrix/contract/document/description.hpp"
+#include "matrix/contract/document/words.hpp"
+
+namespace reprobench {
+
+// fail: the image is not what it says, or open to others. unread: something could not be judged. warn: someone should
+// look. note: worth knowing.
+enum class FindingSeverity { fail, unread, warn, note };
+template <>
+struct Words<FindingSeverity> {
+  static constexpr std::array<std::string_view, 4> table = {"fail", "unread", "warn", "note"};
+};
+
+struct ImageFinding {
+  FindingSeverity severity = FindingSeverity::note;
+  std::string code;  // "second-copy": for filters
+  std::string path;  // in the image, with a slash at its beginning; empty: of the image as a whole
+  std::string what;  // a sentence
+};
+template <>
+struct Description<ImageFinding> {
+  static constexpr About about = About::part("image_finding");
+  static void fields(auto& field, ImageFinding& finding) {
+    field("severity", finding.severity);
+    field("code", finding.code, rule::not_empty);
+    field("path", finding.path, "In the image; empty: the image as a whole.");
+    field("what", finding.what, rule::not_empty);
+  }
+};
+
+}  // namespace reprobench

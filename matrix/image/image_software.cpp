@@ -1,0 +1,456 @@
+#include "matrix/image/image_software.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <sstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "matrix/base/regular_file.hpp"
+#include "matrix/image/device_code.hpp"
+#include "matrix/image/image_packages.hpp"
+#include "matrix/provision/library_search.hpp"
+#include "matrix/provision/sha256.hpp"
+
+namespace reprobench {
+namespace {
+
+constexpr std::int64_t kLargestSourceBytes = 1 << 20;
+constexpr std::string_view kCpuLibrary = "libtorch_cpu.so";
+
+// Components by the beginnings of their libraries' names, the longest first.
+struct ComponentLibraries {
+  std::string_view beginning, component;
+};
+constexpr std::array<ComponentLibraries, 17> kComponents = {{
+    {"libcusparseLt", "cusparselt"},
+    {"libtorch", "torch"},
+    {"libc10", "torch"},
+    {"libcaffe2", "torch"},
+    {"libcudart", "cuda"},
+    {"libcudnn", "cudnn"},
+    {"libnccl.", "nccl"},
+    {"libcublas", "cublas"},
+    {"libcufft", "cufft"},
+    {"libcurand", "curand"},
+    {"libcusolver", "cusolver"},
+    {"libcusparse", "cusparse"},
+    {"libnvrtc", "nvrtc"},
+    {"libnvJitLink", "nvjitlink"},
+    {"libmkl", "mkl"},
+    {"libopenblas", "openblas"},
+    {"libnvshmem", "nvshmem"},
+}};
+
+// The driver is the host's.
+bool is_of_driver(std::string_view name) { return name.starts_with("libcuda.so") || name.starts_with("libnvidia-"); }
+
+bool is_library_name(std::string_view name) {
+  return name.starts_with("lib") && (name.ends_with(".so") || name.find(".so.") != std::string_view::npos);
+}
+
+// The files of an image as the loader's search wants them.
+class ImageFiles : public LibraryFiles {
+ public:
+  explicit ImageFiles(const ImageTree& tree) : tree_(tree) {}
+  bool exists(const std::string& path) const override { return tree_.find(path) != nullptr; }
+  std::optional<ElfLibrary> read(const std::string& path) const override {
+    const ImageEntry* entry = tree_.find(path);
+    if (entry == nullptr || entry->content.empty()) return std::nullopt;
+    const std::string folder = path.substr(0, path.rfind('/'));
+    return read_elf_library(entry->content, folder.empty() ? "/" : folder);
+  }
+  std::string text(const std::string& path) const override { return text_in(tree_, path, kLargestSourceBytes).text; }
+  std::vector<std::string> names_in(const std::string& folder) const override { return tree_.names_in(folder); }
+  bool is_same_content(const std::string& a, const std::string& b) const override {
+    return tree_.resolved(a) == tree_.resolved(b) || identity(a) == identity(b);
+  }
+  // Of the bytes: build id, or SHA-256; empty if they were not kept.
+  std::string identity(const std::string& path) const {
+    const ImageEntry* entry = tree_.find(path);
+    return entry == nullptr || entry->content.empty() ? "" : library_identity(entry->content);
+  }
+
+ private:
+  const ImageTree& tree_;
+};
+
+// What a Python file assigns to `name`, without quotes.
+std::string assigned_text(const std::string& source, std::string_view name) {
+  std::istringstream lines(source);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name) || line.find_first_of(" :=", name.size()) != name.size()) continue;
+    const std::size_t open = line.find_first_of("'\"");
+    if (open == std::string::npos) return "";
+    return line.substr(open + 1, line.find_first_of("'\"", open + 1) - open - 1);
+  }
+  return "";
+}
+
+// "2.28.9" of the text "NCCL version 2.28.9+cuda13.0" among the bytes of a file; empty if it is not there.
+std::string nccl_version_in(const std::string& content) {
+  constexpr std::string_view kBefore = "NCCL version ";
+  const RegularFile file = open_regular_file(content, Links::refused);
+  if (!file.problem.empty() || file.size_bytes == 0) return "";
+  const std::size_t bytes = static_cast<std::size_t>(file.size_bytes);
+  void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd.get(), 0);
+  if (mapped == MAP_FAILED) return "";
+  const std::string_view text(static_cast<const char*>(mapped), bytes);
+  std::string version;
+  for (std::size_t at = text.find(kBefore); at != std::string_view::npos && version.empty();
+       at = text.find(kBefore, at + 1)) {
+    const std::string_view rest = text.substr(at + kBefore.size(), 32);
+    const std::size_t end = rest.find_first_not_of("0123456789.");
+    if (end != std::string_view::npos && rest[end] == '+') version = rest.substr(0, end);
+  }
+  munmap(mapped, bytes);
+  return version;
+}
+
+// As RECORD has it; empty if the file cannot be read.
+std::string recorded_hash(const std::string& content) {
+  const RegularFile file = open_regular_file(content, Links::refused);
+  if (!file.problem.empty()) return "";
+  Sha256 sha;
+  std::vector<char> buffer(1 << 20);
+  for (ssize_t count = 0; (count = read(file.fd.get(), buffer.data(), buffer.size())) > 0;) {
+    sha.update({buffer.data(), static_cast<std::size_t>(count)});
+  }
+  return "sha256=" + to_base64url(sha.finish());
+}
+
+// "9.10.2" of "libcudnn.so.9.10.2", where there are more numbers than in a soname.
+std::string version_in_name(std::string_view name) {
+  const std::size_t at = name.find(".so.");
+  if (at == std::string_view::npos) return "";
+  const std::string_view numbers = name.substr(at + 4);
+  const bool is_whole = std::count(numbers.begin(), numbers.end(), '.') >= 2;
+  return is_whole && numbers.find_first_not_of("0123456789.") == std::string_view::npos ? std::string(numbers) : "";
+}
+
+class SoftwareFinder {
+ public:
+  explicit SoftwareFinder(const Image& image) : image_(image), files_(image.tree) {}
+
+  ImageSoftware find() {
+    all_packages_ = read_image_packages(image_.tree);
+    records_ = read_records(image_.tree, all_packages_, software_.findings);
+    find_torches();
+    find_taken_libraries();
+    find_other_copies();
+    name_components();
+    check_libraries();
+    check_packages();
+    return std::move(software_);
+  }
+
+ private:
+  void add(FindingSeverity severity, const char* code, std::string path, std::string what) {
+    software_.findings.push_back({severity, code, std::move(path), std::move(what)});
+  }
+
+  // A PyTorch is where its CPU library lies. The first on PATH is the one that a command would start.
+  void find_torches() {
+    for (const auto& [path, entry] : image_.tree.entries()) {
+      if (name_of_path(path) == kCpuLibrary && entry.kind == EntryKind::file) {
+        software_.torches.emplace_back(folder_of_path(path));
+      }
+    }
+    if (software_.torches.empty()) {
+      add(FindingSeverity::fail, "no-torch", "", "it holds no PyTorch: no file is named libtorch_cpu.so");
+      return;
+    }
+    const auto place_on_path = [this](const std::string& lib) {
+      const auto path = image_.config.environment.find("PATH");
+      std::istringstream folders(path == image_.config.environment.end() ? "" : path->second);
+      int place = 0;
+      for (std::string folder; std::getline(folders, folder, ':'); ++place) {
+        const std::string prefix = path_of_link("..", path_of_link(folder, ""));
+        if (!prefix.empty() && lib.starts_with(prefix + "/lib")) return place;
+      }
+      return place;
+    };
+    std::stable_sort(software_.torches.begin(), software_.torches.end(),
+                     [&](const std::string& a, const std::string& b) { return place_on_path(a) < place_on_path(b); });
+    if (software_.torches.size() > 1) {
+      add(FindingSeverity::fail, "two-torches", "/" + software_.torches[1],
+          fmt::format("there are {} PyTorch; /{} is inspected, since its Python comes first", software_.torches.size(),
+                      software_.torches[0]));
+    }
+  }
+
+  LoaderFolders loader_folders() const {
+    LoaderFolders folders;
+    folders.of_program.push_back("/" + software_.torches.front());
+    const auto found = image_.config.environment.find("LD_LIBRARY_PATH");
+    std::istringstream paths(found == image_.config.environment.end() ? "" : found->second);
+    for (std::string path; std::getline(paths, path, ':');) {
+      if (!path.empty()) folders.of_program.push_back(path);
+    }
+    folders.of_host = host_library_folders("/", files_);
+    return folders;
+  }
+
+  void find_taken_libraries() {
+    if (software_.torches.empty()) return;
+    std::vector<std::string> first;
+    for (const char* part :
+         {"libtorch_cpu.so", "libc10.so", "libtorch_cuda.so", "libc10_cuda.so", "libtorch_cuda_linalg.so"}) {
+      const std::string path = fmt::format("/{}/{}", software_.torches.front(), part);
+      if (files_.exists(path)) first.push_back(path);
+    }
+    const LoaderFolders folders = loader_folders();
+    LibrarySearch search = search_libraries(first, folders, files_);
+    // cuDNN opens the libraries of its parts by name when they are used.
+    for (const FoundLibrary& library : search.found) {
+      if (!library.name.starts_with("libcudnn.so")) continue;
+      const std::string folder = library.path.substr(0, library.path.rfind('/'));
+      for (const std::string& name : files_.names_in(folder)) {
+        if (name.starts_with("libcudnn_") && name.find(".so.") != std::string::npos)
+          first.push_back(folder + "/" + name);
+      }
+      check_parts_of_cudnn(folder, folders);
+    }
+    search = search_libraries(first, folders, files_);
+    for (const FoundLibrary& library : search.found) take(library);
+    for (const MissingLibrary& missing : search.missing) {
+      if (is_of_driver(missing.name)) continue;
+      add(FindingSeverity::fail, "missing-library", missing.needed_by,
+          fmt::format("it needs {}, which is nowhere that the loader looks", missing.name));
+    }
+    for (const std::string& path : search.damaged) {
+      add(FindingSeverity::fail, "damaged-library", path,
+          "it is no library for x86-64: cut off, or for another machine");
+    }
+  }
+
+  // A part that its own folder lacks is taken from wherever the loader finds one: another release's.
+  void check_parts_of_cudnn(const std::string& folder, const LoaderFolders& folders) {
+    std::vector<std::string> others = folders.of_program;
+    others.insert(others.end(), folders.of_host.begin(), folders.of_host.end());
+    std::set<std::string> said;
+    for (const std::string& other : others) {
+      if (image_.tree.resolved(other) == image_.tree.resolved(folder)) continue;
+      for (const std::string& name : files_.names_in(other)) {
+        const bool is_soname = name.starts_with("libcudnn_") && std::count(name.begin(), name.end(), '.') == 2;
+        if (!is_soname || files_.exists(folder + "/" + name) || !said.insert(name).second) continue;
+        add(FindingSeverity::fail, "mixed-cudnn", other + "/" + name,
+            fmt::format("{} lacks {}, so that of another cuDNN would be loaded beside it", folder, name));
+      }
+    }
+  }
+
+  void take(const FoundLibrary& found) {
+    ImageLibrary library = described(found.name, found.path);
+    library.is_taken = true;
+    software_.libraries.push_back(std::move(library));
+  }
+
+  ImageLibrary described(const std::string& name, const std::string& path) {
+    ImageLibrary library;
+    library.name = name;
+    library.path = "/" + image_.tree.resolved(path).value_or(path.substr(1));
+    library.component = component_of_library(name);
+    const ImageEntry* entry = image_.tree.find(path);
+    if (entry == nullptr || entry->content.empty()) return library;
+    library.identity = library_identity(entry->content);
+    if (!library.component.empty()) find_owner(library, *entry);
+    if (library.component == "torch" || library.component == "nccl" || library.component == "cudnn") {
+      const DeviceCode code = read_device_code(entry->content);
+      library.capabilities = capability_names(code);
+      if (!code.problem.empty()) add(FindingSeverity::unread, "device-code", library.path, code.problem);
+    }
+    return library;
+  }
+
+  void find_owner(ImageLibrary& library, const ImageEntry& entry) {
+    const auto [first, last] = records_.equal_range(library.path.substr(1));
+    std::string said;
+    const std::string hash = first == last ? "" : recorded_hash(entry.content);
+    for (auto at = first; at != last; ++at) {
+      const ImagePackage& package = *at->second.package;
+      said = fmt::format("{} {}", package.name, package.version);
+      library.record = at->second.hash == hash ? RecordState::intact : RecordState::changed;
+      if (library.record == RecordState::intact) {
+        library.version = package.version;
+        break;
+      }
+    }
+    if (library.record == RecordState::intact) library.evidence = said + ", as recorded";
+    if (library.record == RecordState::changed) library.evidence = "not what " + said + " recorded";
+    if (const std::string name = version_in_name(name_of_path(library.path)); first == last && !name.empty()) {
+      library.version = name;
+      library.evidence = "its file's name";
+    }
+    if (library.component != "nccl") return;
+    if (const std::string version = nccl_version_in(entry.content); !version.empty()) {
+      library.version = version;
+      library.evidence = "its own bytes";
+    }
+  }
+
+  // The same components again, wherever they lie.
+  void find_other_copies() {
+    std::set<std::string> known;
+    for (const ImageLibrary& library : software_.libraries) known.insert(library.path);
+    for (const auto& [path, entry] : image_.tree.entries()) {
+      const std::string_view name = name_of_path(path);
+      if (entry.kind != EntryKind::file || !is_library_name(name) || known.count("/" + path) > 0) continue;
+      const std::string component = component_of_library(name);
+      if (component != "cudnn" && component != "nccl" && component != "cuda" && component != "cublas") continue;
+      const auto elf = files_.read("/" + path);
+      software_.libraries.push_back(
+          described(elf && !elf->soname.empty() ? elf->soname : std::string(name), "/" + path));
+    }
+  }
+
+  std::string site_of_torch() const {
+    if (software_.torches.empty()) return "";
+    const std::string& lib = software_.torches.front();  // SITE/torch/lib
+    return lib.ends_with("/torch/lib") ? lib.substr(0, lib.size() - std::string_view("/torch/lib").size()) : "";
+  }
+
+  void name_components() {
+    const std::string site = site_of_torch();
+    for (const ImagePackage& package : all_packages_) {
+      if (package.site == site && !site.empty()) software_.packages.push_back(package);
+    }
+    if (!software_.torches.empty()) name_torch(site);
+    for (const ImagePackage& package : software_.packages) {
+      software_.components.try_emplace(package.name,
+                                       FoundComponent{package.version, "/" + package.information + "/METADATA"});
+    }
+    for (const ImageLibrary& library : software_.libraries) {
+      const bool stands_for_component = library.name.starts_with("libcudnn.so") || library.component == "nccl";
+      if (!library.is_taken || !stands_for_component || library.version.empty()) continue;
+      software_.components[library.component] = {library.version,
+                                                 fmt::format("{} ({})", library.path, library.evidence)};
+    }
+  }
+
+  void name_torch(const std::string& site) {
+    const std::string folder = fmt::format("{}/", folder_of_path(software_.torches.front()));
+    const std::string source = text_in(image_.tree, folder + "version.py", kLargestSourceBytes).text;
+    std::string torch = assigned_text(source, "__version__");
+    std::string evidence = "/" + folder + "version.py";
+    if (torch.empty()) {
+      const std::string built = text_in(image_.tree, folder + "build-version", kLargestSourceBytes).text;
+      torch = built.substr(0, built.find('\n'));
+      evidence = "/" + folder + "build-version";
+    }
+    if (!torch.empty()) software_.components["torch"] = {torch, evidence};
+    if (const std::string cuda = assigned_text(source, "cuda"); !cuda.empty()) {
+      software_.components["cuda"] = {cuda, evidence};
+    }
+    const std::size_t python = site.find("/python3");
+    if (python == std::string::npos) return;
+    const std::string prefix = site.substr(0, site.rfind("/lib", python));
+    std::string version = site.substr(python + 7, site.find('/', python + 1) - python - 7);
+    evidence = "/" + site;
+    std::istringstream lines(text_in(image_.tree, prefix + "/pyvenv.cfg", kLargestSourceBytes).text);
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("version = ")) continue;
+      version = line.substr(10);
+      evidence = "/" + prefix + "/pyvenv.cfg";
+    }
+    software_.components["python"] = {version, evidence};
+  }
+
+  void check_libraries() {
+    std::map<std::string, const ImageLibrary*> taken;
+    for (const ImageLibrary& library : software_.libraries) {
+      if (library.is_taken) taken[library.name] = &library;
+      if (library.record == RecordState::changed) {
+        add(FindingSeverity::fail, "changed-library", library.path,
+            fmt::format("its bytes are {}: it was replaced after it was installed", library.evidence));
+      }
+      if (library.identity.empty() && !library.component.empty()) {
+        add(FindingSeverity::unread, "library", library.path, "its bytes were not read");
+      }
+    }
+    for (const ImageLibrary& library : software_.libraries) {
+      const auto found = taken.find(library.name);
+      if (library.is_taken || found == taken.end() || found->second->identity == library.identity) continue;
+      add(copy_severity(library), "second-copy", library.path,
+          fmt::format("another {}{}; the loader takes {}{}", library.name, in_brackets(library.version),
+                      found->second->path, in_brackets(found->second->version)));
+    }
+    check_folder_of_cudnn(taken);
+  }
+
+  // Inside the environment of PyTorch a copy is an accident that a preloaded library or an import order turns into the
+  // one that is loaded. The system's own beside it is what base images have.
+  FindingSeverity copy_severity(const ImageLibrary& library) const {
+    const std::string site = site_of_torch();
+    const bool is_beside = !site.empty() && library.path.starts_with("/" + site + "/");
+    return is_beside ? FindingSeverity::fail : FindingSeverity::warn;
+  }
+
+  static std::string in_brackets(const std::string& version) {
+    return version.empty() ? "" : fmt::format(" ({})", version);
+  }
+
+  void check_folder_of_cudnn(const std::map<std::string, const ImageLibrary*>& taken) {
+    std::set<std::string> folders;
+    for (const auto& [name, library] : taken) {
+      if (library->component == "cudnn") folders.insert(library->path.substr(0, library->path.rfind('/')));
+    }
+    if (folders.size() > 1) {
+      add(FindingSeverity::fail, "mixed-cudnn", *folders.begin(),
+          fmt::format("the parts of cuDNN would be loaded from {} folders: {}", folders.size(),
+                      fmt::join(folders, ", ")));
+    }
+  }
+
+  // One package twice, or two that bring the same component for two CUDA releases.
+  void check_packages() {
+    std::map<std::string, std::vector<const ImagePackage*>> by_component;
+    for (const ImagePackage& package : software_.packages) {
+      std::string name = package.name;
+      if (name.starts_with("nvidia-"))
+        name = name.substr(0, name.rfind("-cu1") == std::string::npos ? name.size() : name.rfind("-cu1"));
+      by_component[name].push_back(&package);
+    }
+    for (const auto& [name, packages] : by_component) {
+      if (packages.size() < 2) continue;
+      std::vector<std::string> said;
+      for (const ImagePackage* package : packages) said.push_back(package->name + " " + package->version);
+      add(FindingSeverity::fail, "package-twice", "/" + packages.front()->site,
+          fmt::format("{} are installed over each other", fmt::join(said, " and ")));
+    }
+  }
+
+  const Image& image_;
+  ImageFiles files_;
+  std::vector<ImagePackage> all_packages_;
+  RecordedFiles records_;
+  ImageSoftware software_;
+};
+
+}  // namespace
+
+std::string component_of_library(std::string_view name) {
+  if (!is_library_name(name) || is_of_driver(name)) return "";
+  for (const ComponentLibraries& libraries : kComponents) {
+    if (name.starts_with(libraries.beginning)) return std::string(libraries.component);
+  }
+  return "";
+}
+
+bool is_software_evidence(std::string_view path, std::int64_t size_bytes) {
+  constexpr std::int64_t kLargestLibraryBytes = std::int64_t{8} << 30;
+  const std::string_view name = name_of_path(path);
+  if (is_library_name(name)) return size_bytes <= kLargestLibraryBytes;
+  if (path.ends_with(".dist-info/METADATA") || path.ends_with(".dist-info/RECORD")) return size_bytes <= 16 << 20;
+  return size_bytes <= kLargestSourceBytes && (name == "version.py" || name == "build-version" ||
+                                               name == "pyvenv.cfg" || path.starts_with("etc/ld.so.conf"));
+}
+
+ImageSoftware find_software(const Image& image) { return SoftwareFinder(image).find(); }
+
+}  // namespace reprobench

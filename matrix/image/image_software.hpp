@@ -1,0 +1,64 @@
+// What software an image really holds: its PyTorch, the libraries that one would load and all other copies of them,
+// read from the files. Nothing is run.
+//
+// Evidence has an order: what a library's own bytes say, then the package whose RECORD holds these bytes, then a header
+// or a file's name. A version that no evidence gives is empty, never guessed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "matrix/image/finding.hpp"
+#include "matrix/image/image.hpp"
+
+namespace reprobench {
+
+// Whether a library is the one its package recorded.
+enum class RecordState { intact, changed, unowned };
+template <>
+struct Words<RecordState> {
+  static constexpr std::array<std::string_view, 3> table = {"intact", "changed", "unowned"};
+};
+
+struct ImagePackage {
+  std::string name;  // lower case, with dashes
+  std::string version;
+  std::string site;         // folder it is installed in, "opt/venv/lib/python3.12/site-packages"
+  std::string information;  // its .dist-info
+};
+
+struct ImageLibrary {
+  std::string name;       // as it is asked for, "libcudnn.so.9"
+  std::string path;       // without links, with a slash
+  std::string component;  // "cudnn"; empty for others
+  std::string identity;   // build id, or sha256:
+  std::string version;    // empty: nothing tells
+  std::string evidence;   // "nvidia-cudnn-cu13 9.19.0.56, as recorded"
+  RecordState record = RecordState::unowned;
+  bool is_taken = false;                  // the loader would take it for this PyTorch
+  std::vector<std::string> capabilities;  // of its device code, "9.0", "12.0+PTX"
+};
+
+struct FoundComponent {
+  std::string version;
+  std::string evidence;
+};
+
+struct ImageSoftware {
+  std::vector<std::string> torches;                  // folders of each PyTorch, the one that is inspected first
+  std::map<std::string, FoundComponent> components;  // python, torch, torchvision, cuda, cudnn, nccl ...
+  std::vector<ImagePackage> packages;                // all of the site of that PyTorch
+  std::vector<ImageLibrary> libraries;
+  std::vector<ImageFinding> findings;
+};
+
+ImageSoftware find_software(const Image& image);
+
+// Of which component a library is part, by its name; empty for none.
+std::string component_of_library(std::string_view name);
+
+// Whether find_software() reads the bytes of a file.
+bool is_software_evidence(std::string_view path, std::int64_t size_bytes);
+
+}  // namespace reprobench

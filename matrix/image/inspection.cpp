@@ -1,0 +1,75 @@
+#include "matrix/image/inspection.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace reprobench {
+namespace {
+
+template <class Items, class Is>
+std::ptrdiff_t count_of(const Items& items, Is is) {
+  return std::count_if(items.begin(), items.end(), is);
+}
+
+void add_components(const ImageSoftware& software, Inspection& inspection) {
+  for (const auto& [component, found] : software.components) {
+    inspection.components.push_back({component, found.version, found.evidence});
+  }
+}
+
+void name_outcome(Inspection& inspection) {
+  const auto has = [&](FindingSeverity severity) {
+    return count_of(inspection.findings, [&](const ImageFinding& finding) { return finding.severity == severity; });
+  };
+  const auto contradicted =
+      count_of(inspection.claims, [](const JudgedClaim& claim) { return claim.word == ClaimWord::contradicted; });
+  const auto unread =
+      count_of(inspection.claims, [](const JudgedClaim& claim) { return claim.word == ClaimWord::unread; }) +
+      has(FindingSeverity::unread);
+  const auto fails = has(FindingSeverity::fail);
+  const auto warnings = has(FindingSeverity::warn);
+  inspection.word = contradicted + fails > 0 ? InspectionWord::refused
+                    : unread > 0             ? InspectionWord::undecided
+                    : warnings > 0           ? InspectionWord::warned
+                                             : InspectionWord::clean;
+  inspection.summary =
+      fmt::format("{}: {} of {} claims contradicted, {} failures, {} warnings, {} not judged",
+                  to_string(inspection.word), contradicted, inspection.claims.size(), fails, warnings, unread);
+}
+
+}  // namespace
+
+Inspection inspect_image(const Image& image, const std::vector<ClaimsFile>& files, const CompatFacts& facts) {
+  ImageSoftware software = find_software(image);
+  std::vector<ImageClaim> claims = claims_of_image(image);
+  for (const ClaimsFile& file : files) claims.insert(claims.end(), file.claims.begin(), file.claims.end());
+
+  Inspection inspection;
+  inspection.image = image.name;
+  inspection.form = image.form;
+  inspection.digest = image.digest;
+  inspection.tags = image.tags;
+  inspection.user = image.config.user;
+  inspection.entries = static_cast<std::int64_t>(image.tree.entries().size());
+  inspection.layers = image.layers;
+  for (const std::string& folder : software.torches) inspection.torches.push_back("/" + folder);
+  add_components(software, inspection);
+  inspection.claims = judge_claims(claims, image, software, facts);
+  inspection.findings = std::move(software.findings);
+  inspection.libraries = std::move(software.libraries);
+  for (ImageFinding& finding : find_ways_in(image)) inspection.findings.push_back(std::move(finding));
+  for (const std::string& folder : image.unreadable) {
+    inspection.findings.push_back({FindingSeverity::unread, "unreadable", "", "cannot be read: " + folder});
+  }
+  std::stable_sort(inspection.findings.begin(), inspection.findings.end(),
+                   [](const ImageFinding& a, const ImageFinding& b) { return a.severity < b.severity; });
+  name_outcome(inspection);
+  return inspection;
+}
+
+bool is_evidence(std::string_view path, std::int64_t size_bytes) {
+  return is_software_evidence(path, size_bytes) || is_security_evidence(path, size_bytes);
+}
+
+}  // namespace reprobench

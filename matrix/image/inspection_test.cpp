@@ -1,0 +1,261 @@
+// What is said of images that were put together wrongly, as users have met them.
+#include "matrix/image/inspection.hpp"
+
+#include <algorithm>
+
+#include "ci/catch.hpp"
+#include "matrix/contract/document/writer.hpp"
+#include "matrix/image/image_fixture.hpp"
+#include "matrix/image/image_root.hpp"
+#include "matrix/provision/environment_fixture.hpp"
+
+namespace reprobench {
+namespace {
+
+using Catch::Contains;
+using namespace test;
+namespace fs = std::filesystem;
+
+const CompatFacts& facts() {
+  static const CompatFacts kFacts = load_compat_facts(REPROBENCH_SOURCE_ROOT "/matrix/facts/compat-facts.json");
+  return kFacts;
+}
+
+// A root with PyTorch 9.8.7+cu128 and its cuDNN 9.10.2.21, as pip would have installed them.
+struct Root : FakeEnvironment {
+  ImageConfig config{};
+  std::vector<std::string> tags{};
+
+  Root() {
+    record("nvidia_cudnn_cu12-9.10.2.21", {"nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cudnn/lib/libcudnn_ops.so.9"});
+    write_file(root() / "etc/passwd", "root:x:0:0::/root:/bin/sh\n");
+    write_file(root() / "etc/shadow", "root:*:19000:0:99999:7:::\n");
+  }
+
+  void record(const std::string& package, const std::vector<std::string>& files) const {
+    std::string text;
+    for (const std::string& file : files) {
+      Sha256 sha;
+      sha.update(read_file(site() / file));
+      text += file + ",sha256=" + to_base64url(sha.finish()) + ",1\n";
+    }
+    write_file(site() / (package + ".dist-info/RECORD"), text);
+  }
+
+  Inspection inspect(const std::vector<ClaimsFile>& claims = {}) const {
+    Image image;
+    image.name = root().string();
+    read_root(image, root(), {});
+    image.config = config;
+    image.tags = tags;
+    return inspect_image(image, claims, facts());
+  }
+};
+
+// "fail second-copy /path", one a finding; notes are left out.
+std::vector<std::string> codes(const Inspection& inspection) {
+  std::vector<std::string> said;
+  for (const ImageFinding& finding : inspection.findings) {
+    if (finding.severity == FindingSeverity::note) continue;
+    said.push_back(std::string(to_string(finding.severity)) + " " + finding.code + " " + finding.path);
+  }
+  return said;
+}
+
+using Codes = std::vector<std::string>;
+
+const JudgedClaim& claim_of(const Inspection& inspection, const std::string& component) {
+  for (const JudgedClaim& claim : inspection.claims) {
+    if (claim.component == component) return claim;
+  }
+  FAIL("no claim of " + component);
+  throw std::logic_error("unreachable");
+}
+
+std::string version_of(const Inspection& inspection, const std::string& component) {
+  for (const ComponentRow& row : inspection.components) {
+    if (row.component == component) return row.version;
+  }
+  return "";
+}
+
+constexpr const char* kSite = "/lib/python3.12/site-packages/";
+
+TEST_CASE("a root as pip leaves it has no findings, and its versions are read", "[image]") {
+  const Root root;
+  const Inspection inspection = root.inspect();
+  CHECK(codes(inspection) == Codes{});
+  CHECK(inspection.word == InspectionWord::clean);
+  CHECK(version_of(inspection, "torch") == "9.8.7+cu128");
+  CHECK(version_of(inspection, "cuda") == "12.8");
+  CHECK(version_of(inspection, "cudnn") == "9.10.2.21");
+  CHECK(version_of(inspection, "python") == "3.12");
+  CHECK(version_of(inspection, "nccl").empty());
+  CHECK(written(inspection).at("word") == "clean");
+}
+
+TEST_CASE("a library that was replaced after it was installed has no version any more", "[image]") {
+  const Root root;
+  link_library(root.nvidia() / "cudnn/lib/libcudnn.so.9", {"libcudnn.so.9", {}, "$ORIGIN", true, "0x00ff"});
+  const Inspection inspection = root.inspect();
+  CHECK(codes(inspection) == Codes{std::string("fail changed-library ") + kSite + "nvidia/cudnn/lib/libcudnn.so.9"});
+  CHECK(inspection.word == InspectionWord::refused);
+  CHECK(version_of(inspection, "cudnn").empty());
+}
+
+TEST_CASE("another cuDNN in the environment fails, one of the system beside it is a warning", "[image]") {
+  const LinkedLibrary other{"libcudnn.so.9", {}, "", false, "0x00aa"};
+  const Root planted;
+  link_library(planted.torch() / "lib/old/libcudnn.so.9", other);
+  CHECK(codes(planted.inspect()) == Codes{std::string("fail second-copy ") + kSite + "torch/lib/old/libcudnn.so.9"});
+  const Root of_base;
+  link_library(of_base.root() / "usr/lib/x86_64-linux-gnu/libcudnn.so.9", other);
+  CHECK(codes(of_base.inspect()) == Codes{"warn second-copy /usr/lib/x86_64-linux-gnu/libcudnn.so.9"});
+  CHECK(of_base.inspect().word == InspectionWord::warned);
+  const Root same;  // equal bytes are no other copy
+  fs::create_directories(same.root() / "usr/lib");
+  fs::copy_file(same.nvidia() / "cudnn/lib/libcudnn.so.9", same.root() / "usr/lib/libcudnn.so.9");
+  CHECK(codes(same.inspect()) == Codes{});
+}
+
+TEST_CASE("LD_LIBRARY_PATH is followed as the loader does", "[image]") {
+  Root root;
+  link_library(root.root() / "opt/other/libcudnn.so.9", {"libcudnn.so.9", {}, "", false, "0x00aa"});
+  root.config.environment["LD_LIBRARY_PATH"] = "/opt/other";
+  // The PyTorch has a DT_RPATH, which comes first.
+  CHECK(version_of(root.inspect(), "cudnn") == "9.10.2.21");
+  // With a DT_RUNPATH the variable comes first.
+  link_library(root.torch() / "lib/libtorch_cuda.so",
+               {"libtorch_cuda.so", {"libcudnn.so.9"}, "$ORIGIN/../../nvidia/cudnn/lib", true});
+  const Inspection taken = root.inspect();
+  CHECK(version_of(taken, "cudnn").empty());
+  CHECK_THAT(codes(taken),
+             Catch::VectorContains(std::string("fail second-copy ") + kSite + "nvidia/cudnn/lib/libcudnn.so.9"));
+}
+
+TEST_CASE("a part that this cuDNN lacks and another one has is named before it crashes", "[image]") {
+  const Root root;
+  link_library(root.root() / "usr/lib/x86_64-linux-gnu/libcudnn_ext.so.9", {"libcudnn_ext.so.9"});
+  CHECK(codes(root.inspect()) == Codes{"fail mixed-cudnn /usr/lib/x86_64-linux-gnu/libcudnn_ext.so.9"});
+  const Root whole;  // a full copy in the system is none of its parts
+  link_library(whole.root() / "usr/lib/x86_64-linux-gnu/libcudnn_ops.so.9", {"libcudnn_ops.so.9"});
+  CHECK(codes(whole.inspect()) == Codes{});
+}
+
+TEST_CASE("two packages of one component, two PyTorch, or none are said", "[image]") {
+  const Root twice;
+  twice.add_metadata("nvidia-cudnn-cu13", "9.19.0.56");
+  CHECK(codes(twice.inspect()) == Codes{std::string("fail package-twice ") + "/lib/python3.12/site-packages"});
+  Root two;
+  fs::create_directories(two.root() / "opt/conda/lib/python3.10/site-packages");
+  fs::copy(two.torch(), two.root() / "opt/conda/lib/python3.10/site-packages/torch", fs::copy_options::recursive);
+  CHECK(two.inspect().torches.front() == std::string(kSite) + "torch/lib");
+  CHECK_THAT(codes(two.inspect()),
+             Catch::VectorContains(std::string("fail two-torches /opt/conda/lib/python3.10/site-packages/torch/lib")));
+  two.config.environment["PATH"] = "/usr/local/bin:/opt/conda/bin:/usr/bin";
+  CHECK(two.inspect().torches.front() == "/opt/conda/lib/python3.10/site-packages/torch/lib");
+  const Root none;
+  fs::remove_all(none.torch());
+  const Inspection inspection = none.inspect();
+  CHECK(codes(inspection) == Codes{"fail no-torch "});
+  CHECK(inspection.word == InspectionWord::refused);
+}
+
+TEST_CASE("libraries that are missing, cut off or for another machine fail", "[image]") {
+  const Root missing;
+  fs::remove(missing.nvidia() / "cuda_runtime/lib/libcudart.so.12");
+  CHECK(codes(missing.inspect()) == Codes{std::string("fail missing-library ") + kSite + "torch/lib/libtorch_cpu.so"});
+  const Root cut;
+  write_file(cut.nvidia() / "cuda_runtime/lib/libcudart.so.12", "cut");
+  CHECK_THAT(codes(cut.inspect()), Catch::VectorContains(std::string("fail damaged-library ") + kSite +
+                                                         "nvidia/cuda_runtime/lib/libcudart.so.12"));
+  const Root other;
+  std::string bytes = read_file(other.torch() / "lib/libc10.so");
+  bytes[18] = static_cast<char>(183);  // e_machine: AArch64
+  write_file(other.torch() / "lib/libc10.so", bytes);
+  CHECK_THAT(codes(other.inspect()),
+             Catch::VectorContains(std::string("fail damaged-library ") + kSite + "torch/lib/libc10.so"));
+}
+
+TEST_CASE("the NCCL that counts is what its own bytes say, not a variable of the base image", "[image]") {
+  Root root;
+  write_file(root.root() / "nccl.c", "const char said[] = \"NCCL version 2.19.3+cuda12.1\";\n");
+  link_library(root.nvidia() / "nccl/lib/libnccl.so.2", {"libnccl.so.2"}, (root.root() / "nccl.c").string(), "-x c");
+  link_library(
+      root.torch() / "lib/libtorch_cuda.so",
+      {"libtorch_cuda.so",
+       {"libcudart.so.12", "libcudnn.so.9", "libnccl.so.2"},
+       "$ORIGIN/../../nvidia/nccl/lib:$ORIGIN/../../nvidia/cudnn/lib:$ORIGIN/../../nvidia/cuda_runtime/lib:$ORIGIN"});
+  root.config.environment = {
+      {"NCCL_VERSION", "2.15.5-1"}, {"NV_CUDNN_VERSION", "8.6.0.163"}, {"CUDA_VERSION", "12.8.1"}};
+  const Inspection inspection = root.inspect();
+  CHECK(version_of(inspection, "nccl") == "2.19.3");
+  CHECK(claim_of(inspection, "nccl").word == ClaimWord::contradicted);
+  CHECK(claim_of(inspection, "nccl").claimed == "2.15.5");
+  CHECK(claim_of(inspection, "nccl").found == "2.19.3");
+  CHECK(claim_of(inspection, "nccl").source == "ENV NCCL_VERSION");
+  CHECK(claim_of(inspection, "cudnn").word == ClaimWord::contradicted);
+  CHECK(claim_of(inspection, "cuda").word == ClaimWord::agrees);
+  CHECK(inspection.word == InspectionWord::refused);
+}
+
+TEST_CASE("a tag, a variable and a label are claims, each held against what is there", "[image]") {
+  Root root;
+  root.tags = {"registry:5000/team/pytorch:9.8.6-cuda12.8-cudnn9-runtime"};
+  root.config.environment["PYTORCH_VERSION"] = "9.8.7";
+  root.config.labels["com.nvidia.cudnn.version"] = "9.10.2.21-1";
+  const Inspection inspection = root.inspect();
+  REQUIRE(inspection.claims.size() == 5);
+  CHECK(inspection.claims[0].component == "torch");
+  CHECK(inspection.claims[0].word == ClaimWord::contradicted);
+  CHECK_THAT(inspection.claims[0].why, Contains("torch is 9.8.7+cu128, by /lib/python3.12"));
+  for (std::size_t i = 1; i < 5; ++i) CHECK(inspection.claims[i].word == ClaimWord::agrees);
+}
+
+TEST_CASE("a container that starts on drivers its PyTorch cannot use is said", "[image]") {
+  Root root;
+  root.config.environment["NVIDIA_REQUIRE_CUDA"] = "cuda>=11.8 brand=tesla,driver>=450";
+  CHECK(claim_of(root.inspect(), "driver-cuda").word == ClaimWord::contradicted);
+  root.config.environment["NVIDIA_REQUIRE_CUDA"] = "cuda>=12.1 brand=tesla,driver>=525";
+  CHECK(claim_of(root.inspect(), "driver-cuda").word == ClaimWord::agrees);
+}
+
+TEST_CASE("what nothing tells is not judged, and the image is undecided for it", "[image]") {
+  Root root;
+  fs::remove(root.site() / "nvidia_cudnn_cu12-9.10.2.21.dist-info/RECORD");
+  root.config.environment["NV_CUDNN_VERSION"] = "9.10.2.21";
+  // The package's name is there; whether these are its bytes, nobody knows.
+  const Inspection inspection = root.inspect();
+  CHECK(claim_of(inspection, "cudnn").word == ClaimWord::unread);
+  CHECK(claim_of(inspection, "cudnn").found.empty());
+  CHECK(inspection.word == InspectionWord::undecided);
+}
+
+TEST_CASE("JUnit has a case for every claim and finding, and one for the image", "[image]") {
+  Root root;
+  root.config.environment = {{"PYTORCH_VERSION", "1.2.3"}, {"CUDA_VERSION", "12.8"}};
+  root.add_metadata("nvidia-cudnn-cu13", "9.19.0.56");
+  const std::string junit = to_junit(root.inspect());
+  CHECK_THAT(junit, Contains("tests=\"4\"") && Contains("failures=\"3\"") && Contains("errors=\"0\""));
+  CHECK_THAT(junit, Contains("name=\"torch 1.2.3 (ENV PYTORCH_VERSION)\""));
+  CHECK_THAT(to_junit(Root().inspect()), Contains("tests=\"1\"") && Contains("failures=\"0\""));
+}
+
+TEST_CASE("both published descriptions are read, and each contradiction is named", "[image]") {
+  const Root root;
+  const Inspection v29 = root.inspect({load_claims(REPROBENCH_SOURCE_ROOT "/docker/claims/pytorch-cuda-v2.9.yaml")});
+  CHECK(v29.claims.size() == 12);
+  CHECK(claim_of(v29, "python").word == ClaimWord::agrees);
+  CHECK(claim_of(v29, "cuda").claimed == "11.8 or 12.1");
+  CHECK(claim_of(v29, "cuda").word == ClaimWord::contradicted);
+  CHECK(claim_of(v29, "driver").word == ClaimWord::agrees);
+  CHECK(claim_of(v29, "driver").found == "525.60.13");
+  CHECK(claim_of(v29, "ssh").word == ClaimWord::contradicted);
+  const Inspection v210 = root.inspect({load_claims(REPROBENCH_SOURCE_ROOT "/docker/claims/pytorch-2.1.0.yaml")});
+  CHECK(v210.claims.size() == 8);
+  CHECK(claim_of(v210, "driver").word == ClaimWord::contradicted);
+  CHECK_THAT(claim_of(v210, "driver").why, Contains("needs a driver of 525.60.13 or later"));
+}
+
+}  // namespace
+}  // namespace reprobench
