@@ -66,6 +66,7 @@ else
   beside "the worker with CUDA" ci/cuda_worker_test.sh build-ci/bin/reprobench
   beside "scripts that run by hand" ci/scripts_test.sh build-ci
   beside "a runner's image" ci/image_test.sh ci
+  beside "images inspected" ci/inspect_test.sh build-ci/bin/reprobench
   together
   # With the worker's tests that were just built.
   beside "what computes, as AVX2 alone" ci/cpu_classes.sh avx2

@@ -63,37 +63,6 @@ std::string cuda_of_variant(std::string_view digits) {
   return fmt::format("{}.{}", digits.substr(0, digits.size() - 1), digits.back());
 }
 
-void add_claims_of_tag(const std::string& tag, std::vector<ImageClaim>& claims) {
-  const std::size_t slash = tag.rfind('/');
-  const std::size_t colon = tag.find(':', slash == std::string::npos ? 0 : slash);
-  if (colon == std::string::npos) return;
-  const std::string name = tag.substr(0, colon);
-  const std::string source = "tag " + tag;
-  std::string rest = tag.substr(colon + 1) + "-";
-  bool is_first = true;
-  for (std::size_t dash = rest.find('-'); dash != std::string::npos; dash = rest.find('-')) {
-    const std::string word = rest.substr(0, dash);
-    rest.erase(0, dash + 1);
-    const std::string bare = word.starts_with('v') ? word.substr(1) : word;
-    const bool is_version = !bare.empty() && leading_version(bare) == bare && bare.find('.') != std::string::npos;
-    if (is_first && is_version && name.find("torch") != std::string::npos) claims.push_back({"torch", {bare}, source});
-    is_first = false;
-    if (word.starts_with("cu") && word.size() == 5 && std::all_of(word.begin() + 2, word.end(), is_digit)) {
-      claims.push_back({"cuda", {cuda_of_variant(std::string_view(word).substr(2))}, source});
-    }
-    for (const NamedClaim& known : kTagWords) {
-      const std::string version = word.starts_with(known.name) ? leading_version(word.substr(known.name.size())) : "";
-      // "py310" is 3.10.
-      const bool is_joined =
-          known.component == "python" && version.find('.') == std::string::npos && version.size() > 1;
-      if (version.empty() || version.size() + known.name.size() != word.size()) continue;
-      claims.push_back({std::string(known.component),
-                        {is_joined ? version.substr(0, 1) + "." + version.substr(1) : version},
-                        source});
-    }
-  }
-}
-
 // "cuda>=11.8 brand=tesla,driver>=450": the CUDA that a driver must know for a container to start.
 std::string required_cuda(const std::string& requirement) {
   const std::size_t at = requirement.find("cuda>=");
@@ -266,9 +235,44 @@ ClaimsFile parse_claims(const std::string& text, const std::string& file) {
 
 ClaimsFile load_claims(const std::string& path) { return parse_claims(read_yaml_file(path), path); }
 
+std::vector<ImageClaim> claims_of_tag(const std::string& tag) {
+  std::vector<ImageClaim> claims;
+  const std::size_t slash = tag.rfind('/');
+  const std::size_t colon = tag.find(':', slash == std::string::npos ? 0 : slash);
+  if (colon == std::string::npos) return claims;
+  const std::string name = tag.substr(0, colon);
+  const std::string source = "tag " + tag;
+  std::string rest = tag.substr(colon + 1) + "-";
+  bool is_first = true;
+  for (std::size_t dash = rest.find('-'); dash != std::string::npos; dash = rest.find('-')) {
+    const std::string word = rest.substr(0, dash);
+    rest.erase(0, dash + 1);
+    const std::string bare = word.starts_with('v') ? word.substr(1) : word;
+    const bool is_version = !bare.empty() && leading_version(bare) == bare && bare.find('.') != std::string::npos;
+    if (is_first && is_version && name.find("torch") != std::string::npos) claims.push_back({"torch", {bare}, source});
+    is_first = false;
+    if (word.starts_with("cu") && word.size() == 5 && std::all_of(word.begin() + 2, word.end(), is_digit)) {
+      claims.push_back({"cuda", {cuda_of_variant(std::string_view(word).substr(2))}, source});
+    }
+    for (const NamedClaim& known : kTagWords) {
+      const std::string version = word.starts_with(known.name) ? leading_version(word.substr(known.name.size())) : "";
+      // "py310" is 3.10.
+      const bool is_joined =
+          known.component == "python" && version.find('.') == std::string::npos && version.size() > 1;
+      if (version.empty() || version.size() + known.name.size() != word.size()) continue;
+      claims.push_back({std::string(known.component),
+                        {is_joined ? version.substr(0, 1) + "." + version.substr(1) : version},
+                        source});
+    }
+  }
+  return claims;
+}
+
 std::vector<ImageClaim> claims_of_image(const Image& image) {
   std::vector<ImageClaim> claims;
-  for (const std::string& tag : image.tags) add_claims_of_tag(tag, claims);
+  for (const std::string& tag : image.tags) {
+    for (ImageClaim& claim : claims_of_tag(tag)) claims.push_back(std::move(claim));
+  }
   for (const NamedClaim& known : kVariables) {
     const auto found = image.config.environment.find(std::string(known.name));
     if (found == image.config.environment.end()) continue;

@@ -33,6 +33,7 @@ struct ClaimsFile {
 ClaimsFile parse_claims(const std::string& text, const std::string& file);
 ClaimsFile load_claims(const std::string& path);
 
+std::vector<ImageClaim> claims_of_tag(const std::string& tag);  // "team/pytorch:2.9.0-cuda12.8-cudnn9"
 std::vector<ImageClaim> claims_of_image(const Image& image);
 
 enum class ClaimWord { agrees, contradicted, unread };

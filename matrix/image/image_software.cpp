@@ -27,12 +27,13 @@ constexpr std::string_view kCpuLibrary = "libtorch_cpu.so";
 struct ComponentLibraries {
   std::string_view beginning, component;
 };
-constexpr std::array<ComponentLibraries, 17> kComponents = {{
+constexpr std::array<ComponentLibraries, 18> kComponents = {{
     {"libcusparseLt", "cusparselt"},
     {"libtorch", "torch"},
     {"libc10", "torch"},
     {"libcaffe2", "torch"},
     {"libcudart", "cuda"},
+    {"libcupti", "cupti"},
     {"libcudnn", "cudnn"},
     {"libnccl.", "nccl"},
     {"libcublas", "cublas"},
@@ -51,7 +52,8 @@ constexpr std::array<ComponentLibraries, 17> kComponents = {{
 bool is_of_driver(std::string_view name) { return name.starts_with("libcuda.so") || name.starts_with("libnvidia-"); }
 
 bool is_library_name(std::string_view name) {
-  return name.starts_with("lib") && (name.ends_with(".so") || name.find(".so.") != std::string_view::npos);
+  const bool is_library = name.starts_with("lib") || name.starts_with("ld-");  // the loader is asked for, too
+  return is_library && (name.ends_with(".so") || name.find(".so.") != std::string_view::npos);
 }
 
 // The files of an image as the loader's search wants them.
@@ -224,6 +226,11 @@ class SoftwareFinder {
           fmt::format("it needs {}, which is nowhere that the loader looks", missing.name));
     }
     for (const std::string& path : search.damaged) {
+      const ImageEntry* entry = image_.tree.find(path);
+      if (entry != nullptr && entry->kind == EntryKind::file && entry->content.empty()) {
+        add(FindingSeverity::unread, "library", path, "its bytes were not kept, so what it needs is not known");
+        continue;
+      }
       add(FindingSeverity::fail, "damaged-library", path,
           "it is no library for x86-64: cut off, or for another machine");
     }

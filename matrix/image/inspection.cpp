@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "matrix/image/promises.hpp"
+
 namespace reprobench {
 namespace {
 
@@ -56,9 +58,15 @@ Inspection inspect_image(const Image& image, const std::vector<ClaimsFile>& file
   for (const std::string& folder : software.torches) inspection.torches.push_back("/" + folder);
   add_components(software, inspection);
   inspection.claims = judge_claims(claims, image, software, facts);
-  inspection.findings = std::move(software.findings);
+  inspection.findings = software.findings;
   inspection.libraries = std::move(software.libraries);
-  for (ImageFinding& finding : find_ways_in(image)) inspection.findings.push_back(std::move(finding));
+  const auto take = [&](std::vector<ImageFinding> findings) {
+    for (ImageFinding& finding : findings) inspection.findings.push_back(std::move(finding));
+  };
+  take(find_ways_in(image));
+  take(find_known_defects(software, facts));
+  for (const std::string& tag : image.tags) take(find_never_released("tag " + tag, claims_of_tag(tag), facts));
+  for (const ClaimsFile& file : files) take(find_never_released("claims " + file.name, file.claims, facts));
   for (const std::string& folder : image.unreadable) {
     inspection.findings.push_back({FindingSeverity::unread, "unreadable", "", "cannot be read: " + folder});
   }

@@ -7,6 +7,7 @@
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/image/image_fixture.hpp"
 #include "matrix/image/image_root.hpp"
+#include "matrix/image/promises.hpp"
 #include "matrix/provision/environment_fixture.hpp"
 
 namespace reprobench {
@@ -19,6 +20,16 @@ namespace fs = std::filesystem;
 const CompatFacts& facts() {
   static const CompatFacts kFacts = load_compat_facts(REPROBENCH_SOURCE_ROOT "/matrix/facts/compat-facts.json");
   return kFacts;
+}
+
+// Without known defects, which cuDNN 9.10.2 has.
+const CompatFacts& facts_of_releases() {
+  static const CompatFacts kWithout = [] {
+    CompatFacts without = facts();
+    without.known_defects.clear();
+    return without;
+  }();
+  return kWithout;
 }
 
 // A root with PyTorch 9.8.7+cu128 and its cuDNN 9.10.2.21, as pip would have installed them.
@@ -48,7 +59,7 @@ struct Root : FakeEnvironment {
     read_root(image, root(), {});
     image.config = config;
     image.tags = tags;
-    return inspect_image(image, claims, facts());
+    return inspect_image(image, claims, facts_of_releases());
   }
 };
 
@@ -255,6 +266,54 @@ TEST_CASE("both published descriptions are read, and each contradiction is named
   CHECK(v210.claims.size() == 8);
   CHECK(claim_of(v210, "driver").word == ClaimWord::contradicted);
   CHECK_THAT(claim_of(v210, "driver").why, Contains("needs a driver of 525.60.13 or later"));
+}
+
+std::vector<std::string> never_released(const Inspection& inspection) {
+  std::vector<std::string> said;
+  for (const ImageFinding& finding : inspection.findings) {
+    if (finding.code == "never-released") said.push_back(finding.what);
+  }
+  return said;
+}
+
+TEST_CASE("a promise that no release ever kept is false of every image", "[image]") {
+  Root root;
+  const auto v29 =
+      never_released(root.inspect({load_claims(REPROBENCH_SOURCE_ROOT "/docker/claims/pytorch-cuda-v2.9.yaml")}));
+  REQUIRE(v29.size() >= 2);
+  CHECK_THAT(v29[0], Contains("claims pytorch-cuda-v2.9: ") && Contains("CUDA 11.8"));
+  const auto v210 =
+      never_released(root.inspect({load_claims(REPROBENCH_SOURCE_ROOT "/docker/claims/pytorch-2.1.0.yaml")}));
+  REQUIRE_FALSE(v210.empty());
+  CHECK_THAT(v210[0], Contains("claims pytorch-2.1.0: "));
+  root.tags = {"team/pytorch:2.9.0-cuda11.8-cudnn9"};
+  CHECK(never_released(root.inspect()).size() == 1);
+  root.tags = {"team/pytorch:2.9.0-cuda12.8-cudnn9"};
+  CHECK(never_released(root.inspect()).empty());
+}
+
+TEST_CASE("one choice that was released is enough, and what nobody knows is no contradiction", "[image]") {
+  const auto said = [](const std::string& claims) {
+    return never_released(Root().inspect({parse_claims("schema: 1\nname: x\nclaims:\n" + claims, "x.yaml")})).size();
+  };
+  CHECK(said("  torch: \"2.9\"\n  cuda: [\"11.8\", \"12.8\"]\n") == 0);
+  CHECK(said("  torch: \"2.9\"\n  cuda: [\"11.8\", \"12.1\"]\n") == 2);
+  CHECK(said("  torch: any\n  cuda: \"11.8\"\n  transformers: \"4.30.0\"\n") == 0);
+}
+
+TEST_CASE("what is known to be wrong with the versions in an image is a warning", "[image]") {
+  const Root root;  // cuDNN 9.10.2
+  ImageSoftware software;
+  software.components["cudnn"] = {"9.10.2.21", "x"};
+  software.components["torch"] = {"2.9.0+cu128", "x"};
+  const auto said = find_known_defects(software, facts());
+  REQUIRE_FALSE(said.empty());
+  CHECK(std::all_of(said.begin(), said.end(), [](const ImageFinding& finding) {
+    return finding.severity == FindingSeverity::warn && finding.code == "known-defect";
+  }));
+  CHECK(std::any_of(said.begin(), said.end(),
+                    [](const ImageFinding& finding) { return finding.what.find("conv3d") != std::string::npos; }));
+  CHECK(find_known_defects({}, facts()).empty());
 }
 
 }  // namespace
