@@ -9,11 +9,14 @@
 cores=$(nproc)
 step_python=$(command -v /usr/bin/python3 || command -v python3)
 
+free_mb() { df --output=avail -BM "$logs" | tail -n 1 | tr -dc '0-9'; }
+
 begin_steps() {
   logs=$1 passed=0 failed=0 skipped=0 group=() failures=() durations=()
   declare -gA early_log=() early_process=()
   rm -rf "$logs"
   mkdir -p "$logs"
+  disk_free_mb=$(free_mb) disk_least_mb=$disk_free_mb
 }
 
 log_of() { # NAME
@@ -25,13 +28,20 @@ timed() {
   local step_log=$1 start=$SECONDS status=0
   shift
   "$@" >"$step_log" 2>&1 || status=$?
-  echo "$status $((SECONDS - start))" >"$step_log.end"
+  # Where the disk is full the other steps still run, and the last line is still written.
+  { echo "$status $((SECONDS - start))" >"$step_log.end"; } 2>/dev/null || true
 }
 
 # report NAME LOG: one line when it passed; the first failed assertion and its last lines when it failed.
 report() {
-  local name=$1 log=$2 status seconds
-  if ! read -r status seconds <"$log.end"; then status=1 seconds=0; fi # its shell was killed
+  local name=$1 log=$2 status='' seconds='' now_mb
+  now_mb=$(free_mb)
+  if [ "$now_mb" -lt "$disk_least_mb" ]; then disk_least_mb=$now_mb; fi
+  { read -r status seconds <"$log.end"; } 2>/dev/null || true
+  if [ -z "$seconds" ]; then # its shell was killed, or there was no room for its end
+    status=1 seconds=0
+    echo "steps: how this step ended is not on record; $now_mb MB are free in $logs" | tee -a "$log" || true
+  fi
   durations+=("$seconds $name")
   count "$log" "$status"
   if [ "$status" -eq 0 ]; then
@@ -134,6 +144,7 @@ end_steps() {
     fi
     printf '%6d  %s%s\n' "$seconds" "$name" "$note"
   done < <(printf '%s\n' "${durations[@]}" | sort -rn)
+  echo "disk: $disk_free_mb MB were free, $disk_least_mb MB at the end of the step that left least"
   if [ "${#failures[@]}" -gt 0 ]; then echo "failed steps; all that each said is in $logs:"; fi
   for ((index = 0; index < ${#failures[@]}; index += 2)); do
     name=${failures[index]}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether failures of ci/test.sh can be read: ten steps that fail in ten ways, beside some that pass, and for each its reason must
+# Whether failures of ci/test.sh can be read: eleven steps that fail in eleven ways, beside some that pass, and for each its reason must
 # stand in the last 30 lines; what it said must be kept, chatter of libraries must be out of sight.
 #
 #   ci/steps_test.sh BUILD        of which Catch2's main is taken
@@ -97,6 +97,8 @@ if [ "$2" = red ]; then
   step "traceback" python "$work/reader.py"
   step "time limit" timeout 0.2 sleep 9
   step "says nothing" chatting
+  no_room() { mkdir "$step_log.end"; }
+  step "no room for its end" no_room
 fi
 arrived "early"
 end_steps || builtin exit 1
@@ -112,10 +114,10 @@ wrong=0
 expect() { # TEXT: in the last 30 lines
   tail -n 30 "$work/red" | grep -qF -- "$1" || { echo "steps: the last 30 lines do not say: $1" >&2; wrong=1; }
 }
-[ "$status" -eq 1 ] || fail "ten failed steps end with $status"
+[ "$status" -eq 1 ] || fail "eleven failed steps end with $status"
 # Catch2 twice and unittest once have one case that passes and one that fails; one more passes in ctest, which shows nothing of it;
-# seven steps have no runner; two pass.
-[ "$(tail -n 1 "$work/red")" = "6 passed, 10 failed, 0 skipped" ] || fail "the last line is: $(tail -n 1 "$work/red")"
+# eight steps have no runner; two pass.
+[ "$(tail -n 1 "$work/red")" = "6 passed, 11 failed, 0 skipped" ] || fail "the last line is: $(tail -n 1 "$work/red")"
 expect "failed: catch: status 2: $work/catch.cpp:7: CHECK( parts + 2 == 42 ) with expansion: 43 == 42"
 expect "last line: assertions: 3 | 1 passed | 2 failed"
 expect "failed: unittest: status 1: $work/python/test_sums.py:4: self.assertEqual(sum([1, 2, 4]), 6): AssertionError: 7 != 6 (FAIL: test_of_three"
@@ -128,6 +130,8 @@ expect "failed: sanitizer: status 1: SUMMARY: AddressSanitizer: heap-buffer-over
 expect "failed: traceback: status 1: $work/reader.py:2: json.loads(\"{\\\"seconds\\\": }\"): json.decoder.JSONDecodeError: Expecting value: line 1 column 13 (char 12)"
 expect "failed: time limit: a time limit ended it: it said nothing"
 expect "failed: says nothing: status 3: it said nothing"
+expect "failed: no room for its end: status 1: steps: how this step ended is not on record; "
+expect " MB were free, "
 if grep -qE 'Gloo|NNPACK' "$work/red"; then fail "chatter of libraries is shown"; fi
 [ "$(grep -c '\[Gloo\] Rank 0' "$work/logs/in-ctest.log")" -eq 300 ] || fail "chatter of libraries is not kept in the log"
 [ "$wrong" -eq 0 ] || { tail -n 30 "$work/red" >&2; exit 1; }
@@ -171,4 +175,4 @@ rows=$(bash -c '. ci/steps.sh; while read -r name; do [ -n "$(budget_of "$name")
   < <(sed -nE 's/^.*\b(step|beside|early) "([^"]+)".*/\2/p' ci/test.sh))
 [ -z "$rows" ] || fail "ci/README.md has no budget of $rows"
 [ "$(bash -c '. ci/steps.sh; budget_of "no such step"')" = "" ] || fail "a step without a row has a budget"
-echo "steps: ten ways to fail can be read in the last 30 lines"
+echo "steps: eleven ways to fail can be read in the last 30 lines"
