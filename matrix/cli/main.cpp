@@ -33,6 +33,7 @@ constexpr Verb kVerbs[] = {
     {"report",   "Write the reports of a run directory", "reprobench report .reprobench/runs/r-20260101-120000-1a2b",     &declare_report},
     {"explain",  "Say why a cell or check ended as it did, or whether a stack exists", "reprobench explain 3f9c1e numerics.repeat_mismatches", &declare_explain},
     {"compare",  "Compare cells, stacks or tensor files, down to operator and element", "reprobench compare torch-2.9.0-cu128 torch-2.8.0-cu128 --explain", &declare_compare},
+    {"bisect",   "Find the stack of an ordered axis where bits or speed change", "reprobench bisect --good torch-2.8.0-cu128 --bad torch-2.15.0-cu132 --call native_layer_norm", &declare_bisect},
     {"atlas",    "Show at which shapes operators give other bits, release by release", "reprobench atlas RUN --markdown",   &declare_atlas},
     {"merge",    "Make one run of the runs of a matrix on several hosts", "reprobench merge RUN gpu-a=RUN --out merged", &declare_merge},
     {"calibrate", "Measure how far one weight moved by 1 ulp takes a training on a stack", "reprobench calibrate torch-2.8.0-cu128 --model gpt2", &declare_calibrate},

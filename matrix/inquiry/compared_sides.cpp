@@ -39,20 +39,6 @@ void take_own_files(const WorkloadChoice& choice, const Capability& capability, 
   diagnostics.throw_if_any();
 }
 
-CellRequest request_of(const std::string& stack, const WorkloadChoice& choice, const KnobValues& chosen_knobs,
-                       const Capability& capability) {
-  const WorkloadPreset& preset = preset_of(choice, capability);
-  CellRequest request;
-  request.stack = stack;
-  request.workload = {choice.model, preset.name, choice.steps,
-                      choice.batch_size > 0 ? choice.batch_size : preset.batch_size};
-  take_own_files(choice, capability, request.workload);
-  request.device = "cpu";
-  request.knobs = with_defaults(chosen_knobs);
-  request.trace = TraceLevel::tensor;
-  return request;
-}
-
 // In fp32 under AdamW: the parameter, its gradient and two moments. Less where some are frozen; activations come on
 // top.
 std::int64_t state_bytes_of(const WorkloadChoice& choice, const Capability& capability) {
@@ -77,6 +63,20 @@ std::vector<ComparedSide> run_requests(const std::vector<CellRequest>& requests,
 
 }  // namespace
 
+CellRequest training_request(const std::string& stack, const WorkloadChoice& choice, const KnobValues& chosen_knobs,
+                             const Capability& capability) {
+  const WorkloadPreset& preset = preset_of(choice, capability);
+  CellRequest request;
+  request.stack = stack;
+  request.workload = {choice.model, preset.name, choice.steps,
+                      choice.batch_size > 0 ? choice.batch_size : preset.batch_size};
+  take_own_files(choice, capability, request.workload);
+  request.device = "cpu";
+  request.knobs = with_defaults(chosen_knobs);
+  request.trace = TraceLevel::tensor;
+  return request;
+}
+
 void read_trace_of(ComparedSide& side) {
   if (!side.missing.empty() || side.attempt.lead().trace) return;
   side.attempt.lead().trace = read_trace(side.folder / "trace.jsonl", side.request.cell_id, side.attempt.nonce);
@@ -88,8 +88,8 @@ void read_trace_of(ComparedSide& side) {
 
 SidePair sides_of_stacks(const std::string& a, const std::string& b, const WorkloadChoice& choice,
                          const Capability& capability, Replays& replays, const std::function<void()>& begin) {
-  const std::vector<CellRequest> requests = {request_of(a, choice, choice.measured_knobs, capability),
-                                             request_of(b, choice, choice.expected_knobs, capability)};
+  const std::vector<CellRequest> requests = {training_request(a, choice, choice.measured_knobs, capability),
+                                             training_request(b, choice, choice.expected_knobs, capability)};
   begin();
   auto sides = run_requests(requests, state_bytes_of(choice, capability), replays);
   return {std::move(sides[0]), std::move(sides[1])};
@@ -97,7 +97,7 @@ SidePair sides_of_stacks(const std::string& a, const std::string& b, const Workl
 
 ComparedSide side_of_stack(const std::string& stack, const WorkloadChoice& choice, const Capability& capability,
                            Replays& replays) {
-  return std::move(run_requests({request_of(stack, choice, choice.expected_knobs, capability)},
+  return std::move(run_requests({training_request(stack, choice, choice.expected_knobs, capability)},
                                 state_bytes_of(choice, capability), replays)
                        .front());
 }

@@ -60,6 +60,11 @@ void take_differing_repeats(SidePair& pair);
 // Reads a side's trace unless it is there. Throws StoreError for a trace that is not whole.
 void read_trace_of(ComparedSide& side);
 
+// The workload on a stack with these knobs, every tensor digested, on the CPU. Throws UsageError for a choice that the
+// capability has not.
+CellRequest training_request(const std::string& stack, const WorkloadChoice& choice, const KnobValues& chosen_knobs,
+                             const Capability& capability);
+
 // Runs the workload on both stacks with every tensor digested. `capability` of a stack says what presets there are.
 // `begin` is called once nothing speaks against the choice, before anything is run. Throws UsageError for a choice that
 // the capability has not.

@@ -29,6 +29,7 @@ PlannedCell cell_of(const ReplayTask& task) {
   cell.request.cell_id = cell_id_of(cell.request);
   cell.slug = task.purpose;
   cell.limits = kReplayLimits;
+  cell.poison_last_repeat = task.request.poison_allocator;
   if (task.request.inject) cell.injections[0] = *task.request.inject;
   return planned;
 }

@@ -10,8 +10,10 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 58> kWords = {"ok",
+constexpr std::array<std::string_view, 60> kWords = {"ok",
                                                      "ok_other_bits",
+                                                     "bits",
+                                                     "poison_shows",
                                                      "other_initial_bits",
                                                      "drift",
                                                      "nan",

@@ -2,6 +2,8 @@
 //
 //   ok                     a correct run; the same bits on every stack
 //   ok_other_bits          correct and repeatable, but with bits (and numbers, by 1e-6) of its stack's own
+//   bits=N                 correct and repeatable, with bits that all stacks have that are told the same number
+//   poison_shows           bits that depend on what freshly allocated memory held
 //   other_initial_bits     inputs and first weights of its stack's own, under an unchanged workload_digest
 //   drift=K                from step K (default 2) on, bits that differ between repeats
 //   nan=K                  from step K (default 2) on, the loss is NaN

@@ -64,18 +64,22 @@ CallOrder synthetic_order(const CallOutput& output, bool is_moved, const Behavio
 }
 
 // Each call makes one tensor of its first one's shape; `ok_other_bits` moves every second one by a rounding of its
-// stack's own, and `absent_call` lacks the last one.
+// stack's own, `bits` every one; `absent_call` lacks the last one.
 std::vector<ProbeMeasurement> synthetic_calls(const CellRequest& request, const Behaviour& behaviour) {
   std::vector<ProbeMeasurement> measurements;
   for (const std::string& text : request.workload.calls) {
     const std::size_t number = measurements.size();
     const auto tensors = parse_call(text).tensors();
-    const bool is_moved = behaviour.does("ok_other_bits") && number % 2 == 1;
+    const bool is_own = behaviour.does("ok_other_bits") && number % 2 == 1;
+    const bool is_moved = is_own || behaviour.does("bits");
+    const bool is_poisoned = behaviour.does("poison_shows") && request.poison_allocator;
+    const std::string kind =
+        (is_own ? request.stack : "") + std::to_string(behaviour.value("bits", 0)) + (is_poisoned ? "poisoned" : "");
     CallOutput output;
     output.name = "output.0";
     output.dtype = "float32";
     output.shape = tensors.empty() ? std::vector<std::int64_t>{1} : tensors.front().shape;
-    output.digest = hex32(crc32c(text + (is_moved ? request.stack : ""))) + std::string(24, '0');
+    output.digest = hex32(crc32c(text + kind)) + std::string(24, '0');
     output.error_rel = is_moved ? 6e-8 : 5e-8;
     output.sums.assign(kCallSums, 1);
     output.fp64_sums = output.sums;
@@ -87,7 +91,7 @@ std::vector<ProbeMeasurement> synthetic_calls(const CellRequest& request, const 
     measurement.labels = {{"call", text}};
     measurement.unit = "ns";
     measurement.status = MeasurementStatus::measured;
-    measurement.samples.assign(static_cast<std::size_t>(request.workload.samples), kRate);
+    measurement.samples.assign(static_cast<std::size_t>(request.workload.samples), kRate * behaviour.value("slow", 1));
     measurement.call = CallRecord{CallEnd::ran, hex32(crc32c(text)) + std::string(24, '0'), true, {output}};
     if (behaviour.does("absent_call") && number + 1 == request.workload.calls.size()) {
       measurement.status = MeasurementStatus::unsupported;

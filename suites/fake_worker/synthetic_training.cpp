@@ -75,6 +75,10 @@ std::uint64_t SyntheticTraining::bits_of(const std::string& name, std::int64_t s
   std::uint64_t bits = mix_text(mix_text(workload_bits(request_, behaviour_), knob(request_, "precision")), name);
   bits = mix(bits ^ static_cast<std::uint64_t>(step));
   if (behaviour_.does(by_construction ? "other_initial_bits" : "ok_other_bits")) bits = mix_text(bits, request_.stack);
+  if (!by_construction && behaviour_.does("bits")) {
+    bits = mix(bits ^ static_cast<std::uint64_t>(behaviour_.value("bits", 0)));
+  }
+  if (!by_construction && behaviour_.does("poison_shows") && request_.poison_allocator) bits = mix(bits);
   if (!by_construction && behaviour_.does("drift") && step >= static_cast<std::int64_t>(behaviour_.value("drift", 2))) {
     bits = mix(bits ^ static_cast<std::uint64_t>(request_.repeat));
   }

@@ -12,6 +12,8 @@
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
 #include "matrix/image/inspection.hpp"
+#include "matrix/inquiry/bisect/bisect_document.hpp"
+#include "matrix/inquiry/bisect/bisect_journal.hpp"
 #include "matrix/inquiry/comparison_document.hpp"
 #include "matrix/inquiry/explain/lockstep_bounds.hpp"
 #include "matrix/inquiry/selftest/selftest.hpp"
@@ -58,6 +60,8 @@ std::string turns_text() {
 constexpr DocumentSchema kSchemas[] = {
     {"atlas", document_text<OperatorAtlas>},
     {"batch_fit", document_text<BatchFit>},
+    {"bisect", document_text<BisectDocument>},
+    {"bisect_record", document_text<BisectRecord>},
     {"capability", document_text<Capability>},
     {"comparison", document_text<CellComparison>},
     {"comparisons", document_text<ComparisonsDocument>},

@@ -8,7 +8,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::size_t kIndent = 2;
+constexpr std::size_t kReasonIndent = 2;
 
 std::string timing_text(const NcclTestsTiming& timing) {
   if (!timing.time_us) return "";
@@ -52,7 +52,7 @@ std::string ingest_comparison_text(const NcclTestsComparison& comparison, const 
     text += fit_text("measured", fits.measured) + fit_text("reference", fits.reference);
   }
   for (const std::string& reason : comparison.undecided) {
-    text += wrapped(plain_line("inconclusive: " + reason), 0, kIndent) + "\n";
+    text += wrapped(plain_line("inconclusive: " + reason), 0, kReasonIndent) + "\n";
   }
   return text + "comparison: " + status_text(comparison.status(), terminal) + "\n";
 }
@@ -62,7 +62,7 @@ std::string ingest_text(const NcclTestsFile& file, const Terminal& terminal) {
   text += wrapped(plain_line(fmt::format("{} on {} ranks, NCCL {}.{}.{}, {}", file.operation, file.ranks,
                                          file.nccl_version / 10000, file.nccl_version / 100 % 100,
                                          file.nccl_version % 100, file.devices)),
-                  0, kIndent) +
+                  0, kReasonIndent) +
           "\n";
   text += fmt::format("{:>12}  {:<8} {:<5} {:>4}  {:<6} {:>10} {:>9} {:>9} {:>5}\n", "bytes", "type", "redop", "root",
                       "place", "time us", "alg GB/s", "bus GB/s", "wrong");
@@ -70,7 +70,7 @@ std::string ingest_text(const NcclTestsFile& file, const Terminal& terminal) {
   for (const auto* reasons : {&file.failures, &file.undecided}) {
     const char* word = reasons == &file.failures ? "failed" : "inconclusive";
     for (const std::string& reason : *reasons) {
-      text += fmt::format("{}\n", wrapped(plain_line(fmt::format("{}: {}", word, reason)), 0, kIndent));
+      text += fmt::format("{}\n", wrapped(plain_line(fmt::format("{}: {}", word, reason)), 0, kReasonIndent));
     }
   }
   return text + status_text(file.status(), terminal) + "\n";

@@ -9,14 +9,26 @@
 namespace reprobench {
 namespace {
 
-constexpr std::pair<const char*, Declare> kDeclared[] = {
-    {"run", &declare_run},           {"plan", &declare_plan},       {"list", &declare_list},
-    {"describe", &declare_describe}, {"stack", &declare_stack},     {"image", &declare_image},
-    {"report", &declare_report},     {"explain", &declare_explain}, {"compare", &declare_compare},
-    {"atlas", &declare_atlas},       {"merge", &declare_merge},     {"calibrate", &declare_calibrate},
-    {"selftest", &declare_selftest}, {"ingest", &declare_ingest},   {"lint", &declare_lint},
-    {"doctor", &declare_doctor},     {"db", &declare_db},           {"schema", &declare_schema},
-    {"version", &declare_version}};
+constexpr std::pair<const char*, Declare> kDeclared[] = {{"run", &declare_run},
+                                                         {"plan", &declare_plan},
+                                                         {"list", &declare_list},
+                                                         {"describe", &declare_describe},
+                                                         {"stack", &declare_stack},
+                                                         {"image", &declare_image},
+                                                         {"report", &declare_report},
+                                                         {"explain", &declare_explain},
+                                                         {"compare", &declare_compare},
+                                                         {"bisect", &declare_bisect},
+                                                         {"atlas", &declare_atlas},
+                                                         {"merge", &declare_merge},
+                                                         {"calibrate", &declare_calibrate},
+                                                         {"selftest", &declare_selftest},
+                                                         {"ingest", &declare_ingest},
+                                                         {"lint", &declare_lint},
+                                                         {"doctor", &declare_doctor},
+                                                         {"db", &declare_db},
+                                                         {"schema", &declare_schema},
+                                                         {"version", &declare_version}};
 
 std::string option_text(const CLI::Option& option) {
   std::string text = fmt::format("  {} {}", option.get_name(true, true), option.get_type_name());

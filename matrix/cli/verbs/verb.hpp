@@ -39,6 +39,7 @@ std::function<ExitCode()> declare_image(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_report(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_explain(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_compare(CLI::App& app, Context& context);
+std::function<ExitCode()> declare_bisect(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_atlas(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_calibrate(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_merge(CLI::App& app, Context& context);

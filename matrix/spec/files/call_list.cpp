@@ -26,7 +26,6 @@ namespace {
 using Values = std::map<std::string, std::string>;
 
 constexpr std::size_t kMostTensorErrors = 20;  // each looks through all names of the file for a near one
-constexpr std::int64_t kUsualMemoryBytes = std::int64_t{1} << 30;
 
 // Words of a call that a row gives: in capitals, so that none is a dtype or an operator.
 bool is_variable(const std::string& word) {
@@ -221,7 +220,7 @@ CallList parse_call_list(const std::string& text, const std::string& file) {
   const YamlNode root = read_yaml(text, file, {"a list of operator calls", "calls"}, diagnostics);
   if (root.entries.empty()) diagnostics.throw_if_any();
   ListDraft draft;
-  draft.list.memory_bytes = kUsualMemoryBytes;
+  draft.list.memory_bytes = kUsualCallMemoryBytes;
   read_fields<ListDraft>(draft, root, kListFields, scope);
   // A file that cannot be named has been reported; without it every call that takes of it would be, too.
   if (!draft.tensors.empty() || root.find("tensors") == nullptr) find_tensors(draft, file, scope);

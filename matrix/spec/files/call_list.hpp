@@ -21,6 +21,9 @@ namespace reprobench {
 // More than these in one list is taken for a slip of the keyboard (RB021).
 inline constexpr std::size_t kMostCalls = 10'000;
 
+// What one call may take where its list does not say.
+inline constexpr std::int64_t kUsualCallMemoryBytes = std::int64_t{1} << 30;
+
 struct CallList {
   std::string name;
   std::int64_t memory_bytes = 0;   // that one call may take

@@ -1,0 +1,73 @@
+// What a bisect asks of each stack: its bits, or its time against the good end's. Answers that are known from an
+// earlier call, or from before a kill, come from the journal.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "matrix/cli/bisected_stacks.hpp"
+#include "matrix/inquiry/bisect/bisect_document.hpp"
+#include "matrix/inquiry/bisect/bisect_journal.hpp"
+#include "matrix/inquiry/bisect/sequential_ratio.hpp"
+#include "matrix/inquiry/replays.hpp"
+
+namespace reprobench {
+
+// What both questions work on; all of it outlives them.
+struct BisectScene {
+  const std::vector<std::string>& axis;
+  const CellRequest& request;  // of no stack yet
+  BisectedStacks& stacks;
+  BisectJournal& journal;
+  Announce announce;
+};
+
+class BitsQuestion {
+ public:
+  explicit BitsQuestion(const BisectScene& scene) : scene_(scene) {}
+
+  // `subject`: one of the request's calls; of a training anything. Throws ReplayInterrupted and StoreError.
+  PointAnswer answer(const std::string& subject, std::size_t point);
+
+  // Completes what is said of a change between two stacks that were seen.
+  void describe(const std::string& subject, StackChange& change);
+
+  // What the workers of two stacks had loaded that is not the same; runs them if they were not seen yet.
+  std::vector<SideDifference> components_between(const std::string& before, const std::string& after);
+
+  int stacks_run() const { return static_cast<int>(run_.size()); }
+
+ private:
+  struct Observed {
+    const StackObservation* observation = nullptr;
+    std::string why_not;
+  };
+  Observed observe(const std::string& stack);
+  std::string same_torch(const StackObservation& observation) const;
+  ObservedBits bits(const std::string& subject, const std::string& stack);
+
+  BisectScene scene_;
+  std::map<std::string, StackObservation> seen_;
+  std::map<std::string, std::string> failed_;  // stack to the reason
+  std::set<std::string> run_;
+};
+
+class SpeedQuestion {
+ public:
+  SpeedQuestion(const BisectScene& scene, SequentialPlan plan) : scene_(scene), plan_(std::move(plan)) {}
+
+  PointAnswer answer(std::size_t point, bool is_confirmation);
+
+  int stacks_run() const { return static_cast<int>(run_.size()); }
+
+ private:
+  double time_ns(const std::string& stack, std::string& workload_digest);
+  std::pair<double, double> pair(const PairKey& key, int index);
+
+  BisectScene scene_;
+  SequentialPlan plan_;
+  std::set<std::string> run_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,83 @@
+#include "matrix/cli/text/bisect_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace reprobench {
+namespace {
+
+constexpr std::size_t kMostComponents = 12;
+
+std::string components_text(const std::vector<SideDifference>& components) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(components.size(), kMostComponents); ++i) {
+    text += fmt::format("  {:<13}{}: {}\n", i == 0 ? "changed" : "", components[i].what, sides_text(components[i]));
+  }
+  if (components.size() > kMostComponents) {
+    text += fmt::format("  {:<13}and {} more (--json has all)\n", "", components.size() - kMostComponents);
+  }
+  return text;
+}
+
+std::string change_text(const StackChange& change) {
+  std::string text;
+  if (!change.untestable.empty()) {
+    text +=
+        fmt::format("  {:<13}{}: the change may be in any of them\n", "untestable", fmt::join(change.untestable, ", "));
+  }
+  if (!change.differing.empty()) {
+    constexpr std::size_t kShown = 4;
+    const std::size_t shown = std::min(change.differing.size(), kShown);
+    text += fmt::format(
+        "  {:<13}{}{}\n", "other bits",
+        fmt::join(change.differing.begin(), change.differing.begin() + static_cast<long>(shown), ", "),
+        change.differing.size() > shown ? fmt::format(" and {} more", change.differing.size() - shown) : "");
+  }
+  if (!change.judgement.empty()) text += fmt::format("  {:<13}{}\n", "judged", change.judgement);
+  text += components_text(change.components);
+  if (!change.command.empty()) text += fmt::format("  {:<13}{}\n", "shown by", change.command);
+  return text;
+}
+
+std::string answer_text(const BisectAnswer& answer, std::size_t stacks) {
+  std::string text = answer.subject + "\n";
+  if (answer.culprit) {
+    text += fmt::format("  {:<13}{}\n  {:<13}{}\n", "last good", answer.culprit->before, "first bad",
+                        answer.culprit->after);
+    if (answer.culprit->before_state == PointState::another) {
+      text += fmt::format("  {:<13}{} is not as the good end either\n", "but", answer.culprit->before);
+    }
+    text += change_text(*answer.culprit);
+  } else {
+    text += fmt::format("  {:<13}{}\n", to_string(answer.word), answer.problem);
+  }
+  for (const StackChange& other : answer.others) {
+    text += fmt::format("  {:<13}from {} to {} ({})\n", "also changes", other.before, other.after,
+                        to_string(other.after_state));
+    text += change_text(other);
+  }
+  for (const std::string& sentence : answer.returns) text += fmt::format("  {:<13}{}\n", "contradicted", sentence);
+  return text + fmt::format("  {:<13}{}, of {} stacks\n", "evaluations", answer.evaluations.size(), stacks);
+}
+
+}  // namespace
+
+std::string evaluation_line(std::size_t number, const std::string& stack, const PointEvaluation& evaluation) {
+  return fmt::format("  [{}] {}{}: {}{}{}\n", number, stack, evaluation.is_confirmation ? " again" : "",
+                     to_string(evaluation.answer.state), evaluation.answer.why.empty() ? "" : ": ",
+                     evaluation.answer.why);
+}
+
+std::string bisect_text(const BisectDocument& document) {
+  std::string text;
+  for (const BisectAnswer& answer : document.answers) text += answer_text(answer, document.axis.size());
+  if (document.margin && document.confidence) {
+    text += fmt::format("slower by more than {:.3g} %: each answer holds with a confidence of {:.0f} %\n",
+                        *document.margin * 100, *document.confidence * 100);
+  }
+  return text;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,15 @@
+// What `bisect` says.
+#pragma once
+
+#include <string>
+
+#include "matrix/inquiry/bisect/bisect_document.hpp"
+
+namespace reprobench {
+
+// One line on an evaluation: "  [3] torch-2.11.0-cu130: as the bad end".
+std::string evaluation_line(std::size_t number, const std::string& stack, const PointEvaluation& evaluation);
+
+std::string bisect_text(const BisectDocument& document);
+
+}  // namespace reprobench

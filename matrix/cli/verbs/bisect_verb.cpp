@@ -1,0 +1,302 @@
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "matrix/cli/bisect_axis.hpp"
+#include "matrix/cli/bisect_questions.hpp"
+#include "matrix/cli/text/bisect_text.hpp"
+#include "matrix/cli/verbs/knob_options.hpp"
+#include "matrix/cli/verbs/selection.hpp"
+#include "matrix/cli/verbs/verb.hpp"
+#include "matrix/cli/worker_commands.hpp"
+#include "matrix/contract/declared_call.hpp"
+#include "matrix/contract/document/writer.hpp"
+#include "matrix/host/detect_host.hpp"
+#include "matrix/inquiry/compared_sides.hpp"
+#include "matrix/spec/files/call_list.hpp"
+#include "matrix/spec/nearest_name.hpp"
+
+namespace reprobench {
+namespace {
+
+struct BisectOptions {
+  std::string good;
+  std::string bad;
+  std::vector<std::string> axis;
+  std::string call;
+  std::string calls_file;
+  std::string workload;  // MODEL/PRESET
+  std::int64_t steps = 20;
+  std::int64_t batch = 0;
+  double slower_percent = 0;       // 0: bits are asked
+  std::vector<std::string> knobs;  // NAME=VALUE
+  std::vector<std::string> workers;
+  bool install = false;
+  bool again = false;
+  bool json = false;
+};
+
+constexpr std::int64_t kSamplesOfBits = 1;
+constexpr std::int64_t kSamplesOfSpeed = 30;
+
+std::string whole_call(const std::string& text) {
+  try {
+    return parse_call(canonical_call(text)).text;
+  } catch (const ContractError& error) {
+    throw UsageError(fmt::format("--call: {}", error.what()));
+  }
+}
+
+// A whole call, or an operator of which the list has calls.
+CallList chosen_calls(const BisectOptions& options, const Project& project) {
+  const bool is_whole = options.call.find('(') != std::string::npos;
+  const std::string wanted = is_whole ? whole_call(options.call) : options.call;
+  if (is_whole && options.calls_file.empty()) return {"", kUsualCallMemoryBytes, {wanted}};
+  const std::string file = options.calls_file.empty()
+                               ? (project.root() / "suites" / "operators" / "published.yaml").string()
+                               : options.calls_file;
+  CallList list = load_call_list(file);
+  std::vector<std::string> names;
+  std::vector<std::string> chosen;
+  for (const std::string& text : list.calls) {
+    const DeclaredCall call = parse_call(text);
+    names.push_back(call.name);
+    if (call.name == wanted || call.text == wanted) chosen.push_back(text);
+  }
+  if (chosen.empty()) throw UsageError(unknown_name("call of " + file, wanted, names));
+  list.calls = std::move(chosen);
+  return list;
+}
+
+// Times of equal work are compared with each other, so all that work depends on is in it, and this machine.
+std::string question_text(const CellRequest& request) {
+  const HostFacts host = detect_host();
+  nlohmann::json question = {{"workload", to_json(request.workload)},
+                             {"knobs", request.knobs},
+                             {"device", request.device},
+                             {"host", host.host_name},
+                             {"cpu", host.cpu_model},
+                             {"cpu_revision", host.cpu_revision},
+                             {"cpu_isa", host.cpu_isa},
+                             {"cpu_limits", host.cpu_limits}};
+  return question.dump();
+}
+
+class Bisector {
+ public:
+  Bisector(const BisectOptions& options, Context& context)
+      : options_(options),
+        terminal_(context.terminal),
+        project_(context.store),
+        axis_(bisect_axis(project_.stack_files(), options.good, options.bad, options.axis)),
+        stacks_(project_, terminal_, workers(), options.install),
+        request_(request()),
+        journal_(project_.store(), question_text(request_), options.again) {}
+
+  ExitCode run() {
+    terminal_.log(fmt::format("axis: {}\n", fmt::join(axis_, ", ")));
+    BisectDocument document;
+    document.axis = axis_;
+    document.asked = is_of_speed() ? "speed" : "bits";
+    const BisectScene scene{axis_, request_, stacks_, journal_,
+                            [this](const std::string& line) { terminal_.log("  " + line + "\n"); }};
+    BitsQuestion bits(scene);
+    if (is_of_speed()) {
+      ask_for_speed(scene, bits, document);
+    } else {
+      for (const std::string& subject : subjects()) document.answers.push_back(ask_for_bits(bits, subject));
+      document.stacks_run = bits.stacks_run();
+    }
+    if (options_.json) {
+      terminal_.out_document(written(document));
+    } else {
+      terminal_.out(bisect_text(document));
+    }
+    return exit_code(document);
+  }
+
+ private:
+  bool is_of_speed() const { return options_.slower_percent > 0; }
+
+  std::map<std::string, WorkerCommand> workers() const {
+    auto given = given_workers(options_.workers);
+    require_known_stacks(given, project_);
+    return given;
+  }
+
+  CellRequest request() {
+    const KnobValues knobs = given_knobs(options_.knobs);
+    if (!options_.workload.empty()) return training(knobs);
+    CellRequest request;
+    request.workload.probe = kOperatorsProbe;
+    request.workload.preset = "base";
+    request.workload.samples = is_of_speed() ? kSamplesOfSpeed : kSamplesOfBits;
+    give_calls(chosen_calls(options_, project_), request.workload);
+    if (is_of_speed() && request.workload.calls.size() > 1) {
+      throw UsageError(fmt::format("--slower takes one call, `{}` has {}; write it as a whole: --call '{}'",
+                                   options_.call, request.workload.calls.size(), request.workload.calls.front()));
+    }
+    request.device = "cpu";
+    request.knobs = with_defaults(knobs);
+    return request;
+  }
+
+  // The good end's worker says which presets there are.
+  CellRequest training(const KnobValues& knobs) {
+    const std::size_t slash = options_.workload.find('/');
+    WorkloadChoice choice;
+    choice.model = options_.workload.substr(0, slash);
+    if (slash != std::string::npos) choice.preset = options_.workload.substr(slash + 1);
+    choice.steps = options_.steps;
+    choice.batch_size = options_.batch;
+    const BisectedStack& good = stacks_.at(options_.good);
+    if (!good.why_not.empty()) throw UsageError(fmt::format("{}: {}", options_.good, good.why_not));
+    const StackStore store = project_.stack_store();
+    const Capability capability = store.describe(store.find(project_.stacks().at(options_.good)));
+    return training_request("", choice, knobs, capability);
+  }
+
+  std::vector<std::string> subjects() const {
+    if (request_.workload.is_probe()) return request_.workload.calls;
+    return {fmt::format("{}/{}, {} steps of {}", request_.workload.model, request_.workload.preset,
+                        request_.workload.steps, request_.workload.batch_size)};
+  }
+
+  BisectSearch searched(const std::string& subject, ConfirmEnds confirm, const EvaluatePoint& evaluate) const {
+    terminal_.log(subject + "\n");
+    std::size_t number = 0;
+    return bisect(axis_.size(), confirm, [&](std::size_t point, bool is_confirmation) {
+      PointEvaluation evaluation{point, evaluate(point, is_confirmation), is_confirmation};
+      terminal_.log(evaluation_line(++number, axis_[point], evaluation));
+      return evaluation.answer;
+    });
+  }
+
+  template <class Describe>
+  BisectAnswer completed(BisectAnswer answer, const Describe& describe) const {
+    if (answer.culprit) describe(*answer.culprit);
+    for (StackChange& other : answer.others) describe(other);
+    return answer;
+  }
+
+  BisectAnswer ask_for_bits(BitsQuestion& bits, const std::string& subject) const {
+    const BisectSearch search =
+        searched(subject, ConfirmEnds::no, [&](std::size_t point, bool) { return bits.answer(subject, point); });
+    return completed(answer_of_search(subject, search, axis_), [&](StackChange& change) {
+      bits.describe(subject, change);
+      change.command = command_for(subject, change);
+    });
+  }
+
+  void ask_for_speed(const BisectScene& scene, BitsQuestion& bits, BisectDocument& document) const {
+    // Each point at most once, and both ends anew: whatever the search takes, the confidence holds.
+    SequentialPlan plan = sequential_plan(options_.slower_percent / 100, static_cast<int>(axis_.size()) + 2);
+    document.margin = plan.margin;
+    document.confidence = plan.confidence;
+    SpeedQuestion speed(scene, plan);
+    const std::string subject = subjects().front();
+    const BisectSearch search = searched(subject, ConfirmEnds::yes, [&](std::size_t point, bool is_confirmation) {
+      return speed.answer(point, is_confirmation);
+    });
+    document.answers.push_back(completed(answer_of_search(subject, search, axis_), [&](StackChange& change) {
+      change.judgement = fmt::format("{}; before {}", why_of(search, change.after), why_of(search, change.before));
+      change.components = bits.components_between(change.before, change.after);
+      change.command = command_for(subject, change);
+    }));
+    document.stacks_run = speed.stacks_run();
+  }
+
+  std::string why_of(const BisectSearch& search, const std::string& stack) const {
+    const auto point = std::ranges::find(axis_, stack) - axis_.begin();
+    return search.answer_at(static_cast<std::size_t>(point))->why;
+  }
+
+  std::string command_for(const std::string& subject, const StackChange& change) const {
+    std::string work;
+    if (request_.workload.is_probe()) {
+      work = fmt::format(" --call {}", shell_word(subject));
+      if (!options_.calls_file.empty()) work += fmt::format(" --calls {}", shell_word(options_.calls_file));
+    } else {
+      const WorkloadRequest& workload = request_.workload;
+      work = is_of_speed() ? fmt::format(" --workload {}/{}", workload.model, workload.preset)
+                           : fmt::format(" --model {} --preset {}", workload.model, workload.preset);
+      work += fmt::format(" --steps {} --batch {}", workload.steps, workload.batch_size);
+    }
+    if (is_of_speed()) work += fmt::format(" --slower {}", options_.slower_percent);
+    for (const std::string& knob : options_.knobs) work += " --knob " + shell_word(knob);
+    if (!request_.workload.is_probe() && !is_of_speed()) {
+      return fmt::format("reprobench compare {} {}{} --explain", change.after, change.before, work);
+    }
+    return fmt::format("reprobench bisect --good {0} --bad {1} --axis {0},{1}{2}", change.before, change.after, work);
+  }
+
+  // Ends that are equal are an answer about that call; with no change found in any call the question was wrong.
+  static ExitCode exit_code(const BisectDocument& document) {
+    const auto has = [&](BisectWord word) {
+      return std::ranges::any_of(document.answers, [&](const BisectAnswer& answer) { return answer.word == word; });
+    };
+    const bool has_found = has(BisectWord::found) || has(BisectWord::range);
+    return has_found && !has(BisectWord::unclear) ? ExitCode::passed : ExitCode::undecided;
+  }
+
+  const BisectOptions& options_;
+  const Terminal& terminal_;
+  Project project_;
+  std::vector<std::string> axis_;
+  BisectedStacks stacks_;
+  CellRequest request_;
+  BisectJournal journal_;
+};
+
+ExitCode run_bisect(const BisectOptions& options, Context& context) {
+  if (options.call.empty() == options.workload.empty()) throw UsageError("say either --call or --workload");
+  if (!options.calls_file.empty() && options.call.empty()) throw UsageError("--calls is the list of --call");
+  return Bisector(options, context).run();
+}
+
+}  // namespace
+
+std::function<ExitCode()> declare_bisect(CLI::App& app, Context& context) {
+  auto options = std::make_shared<BisectOptions>();
+  app.footer(
+      app.get_footer() +
+      "\nOf bisect: 0 the change was found, between two neighbours or in a range whose middle is untestable; where\n"
+      "several calls are asked about, in one of them at least, and no call is unclear. 3 an end is untestable or is "
+      "not\n"
+      "what it was said to be, or noise leaves an end open. 2 nothing was run. What was seen is kept in the store\n"
+      "(bisects/): the same command goes on where it was stopped.");
+  app.add_option("--good", options->good, "The stack that does not show it")->required()->type_name("STACK");
+  app.add_option("--bad", options->bad, "The stack that shows it")->required()->type_name("STACK");
+  app.add_option("--axis", options->axis,
+                 "The stacks to search, from good to bad; default: all whose torch lies between, by version")
+      ->delimiter(',')
+      ->type_name("STACK,...");
+  app.add_option("--call", options->call,
+                 "Where do its bits change? A call as operators.yaml has it, or an operator: all its calls of the list")
+      ->type_name("CALL");
+  app.add_option("--calls", options->calls_file, "That list; default: suites/operators/published.yaml")
+      ->type_name("FILE");
+  app.add_option("--workload", options->workload, "Where do the bits of this training change?")
+      ->type_name("MODEL/PRESET");
+  app.add_option("--steps", options->steps, "Its steps")->check(CLI::Range(1, 1000000))->capture_default_str();
+  app.add_option("--batch", options->batch, "Its samples a step; default: the preset's")->check(CLI::Range(1, 1000000));
+  app.add_option("--slower", options->slower_percent,
+                 "Instead of bits: where does it become slower than the good end by more than so many percent? Pairs "
+                 "of processes until that is known of each stack, 95 % for the answer as a whole")
+      ->check(CLI::Range(0.1, 10000.0))
+      ->type_name("PERCENT");
+  app.add_option("--knob", options->knobs, "A knob of all stacks, may be repeated")->type_name("NAME=VALUE");
+  app.add_option("--worker", options->workers, "Run a stack with this command instead of its installed worker")
+      ->type_name("STACK=COMMAND");
+  app.add_flag("--install", options->install,
+               "Install stacks of wheels that are not there, when the search comes to them; else they are untestable");
+  app.add_flag("--again", options->again, "Nothing that is known from an earlier call counts");
+  app.add_flag("--json", options->json, "One JSON document (schema: bisect)");
+  return [options, &context] { return run_bisect(*options, context); };
+}
+
+}  // namespace reprobench

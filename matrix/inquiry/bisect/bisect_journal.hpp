@@ -1,0 +1,91 @@
+// What a bisect has seen so far, in STORE/bisects/QUESTION.json: a bisect that was killed goes on where it was, and no
+// sample counts twice. Entries belong to a stack as it was: another identity makes them worthless, and they go.
+//
+// The file is replaced as a whole after each entry, so that a kill leaves all entries or all but the last. Of two
+// bisects of one question at a time the later one to write keeps its own entries: the other's are lost, never mixed.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "matrix/inquiry/bisect/observed_bits.hpp"
+
+namespace reprobench {
+
+// Whose times a pair holds, and why it was taken.
+struct PairKey {
+  std::string stack;
+  std::string identity;
+  std::string reference;
+  std::string reference_identity;
+  bool is_confirmation = false;  // of an end, after the search
+
+  bool operator==(const PairKey&) const = default;
+};
+
+struct TimedPair {
+  PairKey key;
+  int index = 0;
+  double measured_ns = 0;
+  double reference_ns = 0;
+};
+
+struct BisectRecord {
+  std::string question;
+  std::vector<StackObservation> observations;
+  std::vector<TimedPair> pairs;
+};
+
+template <>
+struct Description<TimedPair> {
+  static constexpr About about = About::part("timed_pair", "Times of two stacks, taken one after the other.");
+  static void fields(auto& field, TimedPair& pair) {
+    field("stack", pair.key.stack, rule::not_empty);
+    field("identity", pair.key.identity, rule::hex(64));
+    field("reference", pair.key.reference, rule::not_empty);
+    field("reference_identity", pair.key.reference_identity, rule::hex(64));
+    field("is_confirmation", pair.key.is_confirmation, "Of an end, after the search.");
+    field("index", pair.index, rule::at_least(0));
+    field("measured_ns", pair.measured_ns);
+    field("reference_ns", pair.reference_ns);
+    field.hold(pair.measured_ns > 0 && pair.reference_ns > 0, "has a time of zero or less");
+  }
+};
+
+template <>
+struct Description<BisectRecord> {
+  static constexpr About about = About::document("bisect_record", "What a bisect has seen of each stack so far");
+  static void fields(auto& field, BisectRecord& record) {
+    field("question", record.question, rule::not_empty);
+    field("observations", record.observations);
+    field("pairs", record.pairs);
+  }
+};
+
+class BisectJournal {
+ public:
+  // `question`: all that what is seen depends on, but the stacks. `again`: nothing that is known counts. Throws
+  // StoreError for a file that is damaged or of another question.
+  BisectJournal(const std::filesystem::path& store, std::string question, bool again);
+
+  const std::filesystem::path& file() const { return file_; }
+
+  // Null: that stack, as it is now, was not observed.
+  const StackObservation* find(const std::string& stack, const std::string& identity) const;
+  std::optional<std::pair<double, double>> find_pair(const PairKey& key, int index) const;
+
+  // They are on the disk when these return. Throws StoreError.
+  void keep(StackObservation observation);
+  void keep_pair(const TimedPair& pair);
+
+ private:
+  void write() const;
+
+  std::filesystem::path file_;
+  BisectRecord record_;
+};
+
+}  // namespace reprobench
