@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
-#include "matrix/exec/sample_plan.hpp"
+#include "matrix/record/sample_attempt.hpp"
 #include "matrix/record/run_directory.hpp"
 
 namespace reprobench {

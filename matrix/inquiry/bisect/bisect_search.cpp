@@ -88,15 +88,15 @@ class AxisSearch {
   }
 
   void find_returns() {
-    std::vector<std::size_t> stretches;  // the first point of each stretch of one state
+    std::vector<std::size_t> firsts;  // the first point of each row of equal states
     const PointAnswer* before = nullptr;
     for (const auto& [point, answer] : known_) {
       if (answer.state == PointState::untestable) continue;
       if (before == nullptr || !are_alike(*before, answer)) {
         const auto earlier =
-            std::ranges::find_if(stretches, [&](std::size_t first) { return are_alike(known_.at(first), answer); });
-        if (earlier != stretches.end()) search_.returns.push_back({point, *earlier});
-        stretches.push_back(point);
+            std::ranges::find_if(firsts, [&](std::size_t first) { return are_alike(known_.at(first), answer); });
+        if (earlier != firsts.end()) search_.returns.push_back({point, *earlier});
+        firsts.push_back(point);
       }
       before = &answer;
     }
