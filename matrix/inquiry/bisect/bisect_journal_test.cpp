@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "ci/catch.hpp"
-#include "matrix/record/sample_attempt.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/record/sample_attempt.hpp"
 
 namespace reprobench {
 namespace {

@@ -1,7 +1,6 @@
 #include "matrix/inquiry/bisect/bisect_search.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -130,7 +129,5 @@ BisectSearch bisect(std::size_t points, ConfirmEnds confirm, const EvaluatePoint
   if (points < 2) throw std::invalid_argument("a bisect needs two ends");
   return AxisSearch(points, confirm, evaluate).run();
 }
-
-int most_evaluations(std::size_t points) { return 2 + static_cast<int>(std::bit_width(points - 2)); }
 
 }  // namespace reprobench

@@ -78,7 +78,4 @@ enum class ConfirmEnds { no, yes };
 // The good end is point 0 and the bad end the last one. Throws std::invalid_argument for fewer than two points.
 BisectSearch bisect(std::size_t points, ConfirmEnds confirm, const EvaluatePoint& evaluate);
 
-// The most evaluations that a search with one change and no untestable point takes, both ends included.
-int most_evaluations(std::size_t points);
-
 }  // namespace reprobench
