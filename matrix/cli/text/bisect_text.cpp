@@ -73,8 +73,10 @@ std::string evaluation_line(std::size_t number, const std::string& stack, const 
 std::string bisect_text(const BisectDocument& document) {
   std::string text;
   for (const BisectAnswer& answer : document.answers) text += answer_text(answer, document.axis.size());
-  if (document.margin && document.confidence) {
-    text += fmt::format("slower by more than {:.3g} %: each answer holds with a confidence of {:.0f} %\n",
+  const bool has_answer =
+      std::ranges::any_of(document.answers, [](const BisectAnswer& answer) { return answer.culprit.has_value(); });
+  if (has_answer && document.margin && document.confidence) {
+    text += fmt::format("slower by more than {:.3g} %: the answer holds with a confidence of {:.0f} %\n",
                         *document.margin * 100, *document.confidence * 100);
   }
   return text;

@@ -228,10 +228,19 @@ class Bisector {
     }
     if (is_of_speed()) work += fmt::format(" --slower {}", options_.slower_percent);
     for (const std::string& knob : options_.knobs) work += " --knob " + shell_word(knob);
+    for (const std::string& worker : options_.workers) {
+      if (is_worker_of(worker, change.before) || is_worker_of(worker, change.after)) {
+        work += " --worker " + shell_word(worker);
+      }
+    }
     if (!request_.workload.is_probe() && !is_of_speed()) {
       return fmt::format("reprobench compare {} {}{} --explain", change.after, change.before, work);
     }
     return fmt::format("reprobench bisect --good {0} --bad {1} --axis {0},{1}{2}", change.before, change.after, work);
+  }
+
+  static bool is_worker_of(const std::string& option, const std::string& stack) {
+    return option.starts_with(stack + "=");
   }
 
   // Ends that are equal are an answer about that call; with no change found in any call the question was wrong.

@@ -36,6 +36,11 @@ struct StackAxis : SmallProject {
     return json::parse(bisect(more).out);
   }
 
+  // As the command that shows a change has them.
+  std::string worker_words(std::size_t i) const {
+    return fmt::format(" --worker '{}={} --do {}'", name(i), kFake, does[i]);
+  }
+
   Texts does;
 };
 
@@ -51,8 +56,10 @@ TEST_CASE("the stack is named where a call's bits change, with what shows it", "
         "  judged       rounding: output.0 is 6.0e-08 from fp64, the reference's 6.0e-08\n"
         "  changed      torch: `t-1.10.0` against `t-1.9.0`\n"
         "  shown by     reprobench bisect --good t-1.9.0 --bad t-1.10.0 --axis t-1.9.0,t-1.10.0 --call "
-        "'relu(f32[4])'\n"
-        "  evaluations  5, of 8 stacks\n");
+        "'relu(f32[4])'" +
+            axis.worker_words(4) + axis.worker_words(5) +
+            "\n"
+            "  evaluations  5, of 8 stacks\n");
   CHECK_THAT(said.err, Contains("axis: t-1.5.0, t-1.6.0, t-1.7.0, t-1.8.0, t-1.9.0, t-1.10.0, t-1.11.0, t-1.12.0\n"));
   CHECK_THAT(said.err, Contains("  [5] t-1.10.0: as the bad end\n") || Contains("  [5] t-1.9.0: as the good end\n"));
 }
@@ -155,7 +162,8 @@ TEST_CASE("a training is bisected by the bits of its steps", "[cli][process][bis
   CHECK_THAT(said.out, Contains("mlp/base, 4 steps of 32\n  last good    t-1.6.0\n  first bad    t-1.7.0\n") &&
                            Contains("  judged       step 1 is the first that differs\n") &&
                            Contains("  shown by     reprobench compare t-1.7.0 t-1.6.0 --model mlp --preset base "
-                                    "--steps 4 --batch 32 --explain\n"));
+                                    "--steps 4 --batch 32") &&
+                           Contains(" --explain\n"));
   CHECK_THROWS_WITH(axis.bisect({"--workload", "mlp/bse"}), Contains("did you mean `base`?"));
 }
 
@@ -166,8 +174,8 @@ TEST_CASE("a slower stack is found by pairs of processes, and both ends are aske
   CHECK(said.code == ExitCode::passed);
   CHECK_THAT(said.out, Contains("  last good    t-1.6.0\n  first bad    t-1.7.0\n") &&
                            Contains("  judged       1.200 of the good end's time (1.200 to 1.200, ") &&
-                           Contains("slower by more than 10 %: each answer holds with a confidence of 95 %\n") &&
-                           Contains(" --slower 10\n"));
+                           Contains("slower by more than 10 %: the answer holds with a confidence of 95 %\n") &&
+                           Contains(" --slower 10 --worker"));
   CHECK_THAT(said.err, Contains("t-1.5.0 again: as the good end") && Contains("t-1.8.0 again: as the bad end"));
   CHECK(axis.document(words).at("stacks_run") == 0);
   CHECK(axis.bisect({"--call", kReluCall, "--slower", "30"}).code == ExitCode::undecided);
