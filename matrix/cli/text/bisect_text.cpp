@@ -44,9 +44,10 @@ std::string change_text(const StackChange& change) {
 std::string answer_text(const BisectAnswer& answer, std::size_t stacks) {
   std::string text = answer.subject + "\n";
   if (answer.culprit) {
-    text += fmt::format("  {:<13}{}\n  {:<13}{}\n", "last good", answer.culprit->before, "first bad",
-                        answer.culprit->after);
-    if (answer.culprit->before_state == PointState::another) {
+    const bool is_good = answer.culprit->before_state == PointState::as_good;
+    text += fmt::format("  {:<13}{}\n  {:<13}{}\n", is_good ? "last good" : "not yet bad", answer.culprit->before,
+                        "first bad", answer.culprit->after);
+    if (!is_good) {
       text += fmt::format("  {:<13}{} is not as the good end either\n", "but", answer.culprit->before);
     }
     text += change_text(*answer.culprit);
