@@ -123,6 +123,32 @@ TEST_CASE("ends that do not differ, or cannot be run, are no answer", "[cli][pro
   }
 }
 
+TEST_CASE("a worker that loads another library than its stack's says nothing about the stack",
+          "[cli][process][bisect]") {
+  const SmallProject place;
+  place.install("old", small_capability("2.8.0"));
+  place.install("new", small_capability(), /*with_worker=*/true, "/elsewhere/libtorch_cpu.so=abc");
+  const Texts words{"--good", "old", "--bad", "new", "--call", kReluCall};
+  const Said said = said_by(&declare_bisect, place.store(), words);
+  CHECK(said.code == ExitCode::undecided);
+  CHECK_THAT(said.out, Contains("the bad end is untestable: new: /elsewhere/libtorch_cpu.so was loaded"));
+  // Nor does one whose files are not those that were installed.
+  written_file(
+      place.project().stack_store().find(place.project().stacks().at("old")).folder / "site/torch/lib/libtorch_cpu.so",
+      "another torch");
+  const Said changed = said_by(&declare_bisect, place.store(), words);
+  CHECK(changed.code == ExitCode::undecided);
+  CHECK_THAT(changed.out, Contains("the good end is untestable: old is not what was installed"));
+}
+
+TEST_CASE("two stacks that load one torch are no two points of an axis", "[cli][process][bisect]") {
+  const std::string one = " --loaded /x/libtorch_cpu.so=1111";
+  const StackAxis axis({"bits=1" + one, "bits=2" + one, "bits=2 --loaded /x/libtorch_cpu.so=2222"});
+  const Said said = axis.bisect({"--call", kReluCall});
+  CHECK_THAT(said.err, Contains("t-1.6.0: untestable: both stacks loaded the same libtorch_cpu.so, build id 1111"));
+  CHECK_THAT(said.out, Contains("  untestable   t-1.6.0: the change may be in any of them\n"));
+}
+
 TEST_CASE("what was seen is not run again, but for a stack that is another one now", "[cli][process][bisect]") {
   StackAxis axis({"bits=1", "bits=1", "bits=1", "bits=2", "bits=2"});
   const json first = axis.document({"--call", kReluCall});
