@@ -48,6 +48,9 @@ mkdir "$work/documents"
 "$reprobench" --store "$work/store" explain stack "torch=2.9 cuda=11.8 driver=525" --json >"$work/documents/stack_answer.json" || [ $? -eq 1 ]
 "$reprobench" lint matrix/lint/testdata/two_devices.json --params 7B --world-size 8 --deepspeed 0.14.2 --json >"$work/documents/lint.json" || [ $? -eq 1 ]
 "$reprobench" --store "$work/store" atlas "$work/calls" --json >"$work/documents/atlas.json"
+"$reprobench" --store "$work/store" bisect --good torch-2.8.0-cu128 --bad torch-2.9.0-cu128 --call 'relu(f32[4])' --json \
+  --worker "torch-2.8.0-cu128=$fake_worker --do bits=1" --worker "torch-2.9.0-cu128=$fake_worker --do bits=2" >"$work/documents/bisect.json"
+cp "$work"/store/bisects/*.json "$work/documents/bisect_record.json"
 cell=$("$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["cells"][0]["cell_id"])' "$work/run/verdict.json")
 "$reprobench" --store "$work/store" explain "$cell" --run "$work/run" --json >"$work/documents/explain.json"
 # Cells whose numbers failed a check are never called equal, not to themselves: 3.
