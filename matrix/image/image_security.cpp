@@ -287,7 +287,9 @@ class WaysIn {
     if (image_.form != ImageForm::root && (user.empty() || user == "root" || user == "0")) {
       add(FindingSeverity::warn, "runs-as-root", "", "its programs run as root; a `USER` of its own would be safer");
     }
-    for (const auto& [name, value] : image_.config.environment) {
+    for (const auto& variable : image_.config.environment) {
+      const std::string& name = variable.first;
+      const std::string& value = variable.second;
       const bool is_secret = std::any_of(kSecretVariables.begin(), kSecretVariables.end(),
                                          [&](std::string_view part) { return name.find(part) != std::string::npos; });
       if (const std::string token = token_in(value); !token.empty()) {
