@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 
@@ -234,26 +235,25 @@ class WaysIn {
     check_jupyter_text("", fmt::format("{}", fmt::join(image_.config.command, "\n")));
   }
 
-  // "c.ServerApp.token = ''", "--NotebookApp.token=", "\"token\": \"\"".
+  // "c.ServerApp.token = ''", "--NotebookApp.token=", "{\"token\": \"\"}". A password that is set still asks.
   void check_jupyter_text(const std::string& path, const std::string& text) {
+    static const std::regex kNoToken(R"re(\btoken["']?(\s*[=:]\s*u?(''|"")|=(\s|$)))re");
+    static const std::regex kPassword(R"re(password["']?\s*[=:]\s*(u?["'][^"']|[^"'\s,}u]))re");
+    static const std::regex kRoot(R"re(allow_root\s*=\s*True|"allow_root"\s*:\s*true|--allow-root\b)re");
+    bool has_token = true;
+    bool has_password = false;
+    bool may_be_root = false;
     for (const std::string& line : split(text, '\n')) {
-      std::string bare;
-      for (const char c : line) {
-        if (std::isspace(static_cast<unsigned char>(c)) == 0 && c != '"' && c != '\'' && c != ',') bare += c;
-      }
-      if (bare.starts_with('#')) continue;
-      for (const char* key : {"token", "password", "IdentityProvider.token"}) {
-        const bool is_empty = bare.ends_with(std::string(key) + "=") || bare.ends_with(std::string(key) + ":") ||
-                              bare.ends_with(std::string(key) + "=u");
-        if (!is_empty) continue;
-        add(FindingSeverity::fail, "jupyter-open", path,
-            fmt::format("Jupyter is told to ask for no {}: whoever reaches its port runs programs", key));
-        break;
-      }
-      if (bare.find("allow_root=True") != std::string::npos || bare == "--allow-root") {
-        add(FindingSeverity::warn, "jupyter-root", path, "Jupyter is told to run as root");
-      }
+      const std::string said = line.substr(0, line.find('#'));
+      has_token = has_token && !std::regex_search(said, kNoToken);
+      has_password = has_password || std::regex_search(said, kPassword);
+      may_be_root = may_be_root || std::regex_search(said, kRoot);
     }
+    if (!has_token && !has_password) {
+      add(FindingSeverity::fail, "jupyter-open", path,
+          "Jupyter is told to ask for no token: whoever reaches its port runs programs");
+    }
+    if (may_be_root) add(FindingSeverity::warn, "jupyter-root", path, "Jupyter is told to run as root");
   }
 
   void check_modes() {

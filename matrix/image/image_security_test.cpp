@@ -88,6 +88,27 @@ TEST_CASE("Jupyter that asks for nothing, in a file or on its command line", "[i
         Codes{"fail jupyter-open ", "warn jupyter-root "});
 }
 
+TEST_CASE("an empty token is found however it is written, and a password that is set still asks", "[image]") {
+  const auto said = [](const std::string& text) {
+    return found_in({{"etc/jupyter/jupyter_server_config.py", text}}).size();
+  };
+  for (const char* open :
+       {"c.ServerApp.token=''", "c.NotebookApp.token = u''  # no token", "c.IdentityProvider.token = \"\"",
+        "{\"ServerApp\": {\"token\": \"\", \"port\": 1}}", "c.ServerApp.token = ''\nc.ServerApp.password = ''"}) {
+    CAPTURE(open);
+    CHECK(said(open) == 1);
+  }
+  for (const char* closed :
+       {"c.ServerApp.token = 'x'", "c.ServerApp.token = \"x\"", "c.ServerApp.password = ''", "#c.ServerApp.token = ''",
+        "c.ServerApp.token = ''\nc.ServerApp.password = 'argon2:x'", "c.ServerApp.token = get()", "tokens = ''"}) {
+    CAPTURE(closed);
+    CHECK(said(closed) == 0);
+  }
+  CHECK(found_in_image({{{"a", "b"}}},
+                       {{"User", "1"}, {"Cmd", {"sh", "-c", "jupyter lab --ServerApp.token='' --ip=0.0.0.0"}}}) ==
+        Codes{"fail jupyter-open "});
+}
+
 TEST_CASE("files that anyone may change, and programs that run as their owner", "[image]") {
   CHECK(found_in({{"opt/run.sh", "x", TarKind::file, 0666}, {"opt/tool", "x", TarKind::file, 04755}}) ==
         Codes{"warn setuid /opt/tool", "warn world-writable /opt/run.sh"});

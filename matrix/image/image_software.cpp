@@ -1,86 +1,22 @@
 #include "matrix/image/image_software.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <sstream>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "matrix/base/regular_file.hpp"
 #include "matrix/image/device_code.hpp"
+#include "matrix/image/image_libraries.hpp"
 #include "matrix/image/image_packages.hpp"
 #include "matrix/provision/library_search.hpp"
-#include "matrix/provision/sha256.hpp"
 
 namespace reprobench {
 namespace {
 
 constexpr std::int64_t kLargestSourceBytes = 1 << 20;
 constexpr std::string_view kCpuLibrary = "libtorch_cpu.so";
-
-// Components by the beginnings of their libraries' names, the longest first.
-struct ComponentLibraries {
-  std::string_view beginning, component;
-};
-constexpr std::array<ComponentLibraries, 18> kComponents = {{
-    {"libcusparseLt", "cusparselt"},
-    {"libtorch", "torch"},
-    {"libc10", "torch"},
-    {"libcaffe2", "torch"},
-    {"libcudart", "cuda"},
-    {"libcupti", "cupti"},
-    {"libcudnn", "cudnn"},
-    {"libnccl.", "nccl"},
-    {"libcublas", "cublas"},
-    {"libcufft", "cufft"},
-    {"libcurand", "curand"},
-    {"libcusolver", "cusolver"},
-    {"libcusparse", "cusparse"},
-    {"libnvrtc", "nvrtc"},
-    {"libnvJitLink", "nvjitlink"},
-    {"libmkl", "mkl"},
-    {"libopenblas", "openblas"},
-    {"libnvshmem", "nvshmem"},
-}};
-
-// The driver is the host's.
-bool is_of_driver(std::string_view name) { return name.starts_with("libcuda.so") || name.starts_with("libnvidia-"); }
-
-bool is_library_name(std::string_view name) {
-  const bool is_library = name.starts_with("lib") || name.starts_with("ld-");  // the loader is asked for, too
-  return is_library && (name.ends_with(".so") || name.find(".so.") != std::string_view::npos);
-}
-
-// The files of an image as the loader's search wants them.
-class ImageFiles : public LibraryFiles {
- public:
-  explicit ImageFiles(const ImageTree& tree) : tree_(tree) {}
-  bool exists(const std::string& path) const override { return tree_.find(path) != nullptr; }
-  std::optional<ElfLibrary> read(const std::string& path) const override {
-    const ImageEntry* entry = tree_.find(path);
-    if (entry == nullptr || entry->content.empty()) return std::nullopt;
-    const std::string folder = path.substr(0, path.rfind('/'));
-    return read_elf_library(entry->content, folder.empty() ? "/" : folder);
-  }
-  std::string text(const std::string& path) const override { return text_in(tree_, path, kLargestSourceBytes).text; }
-  std::vector<std::string> names_in(const std::string& folder) const override { return tree_.names_in(folder); }
-  bool is_same_content(const std::string& a, const std::string& b) const override {
-    return tree_.resolved(a) == tree_.resolved(b) || identity(a) == identity(b);
-  }
-  // Of the bytes: build id, or SHA-256; empty if they were not kept.
-  std::string identity(const std::string& path) const {
-    const ImageEntry* entry = tree_.find(path);
-    return entry == nullptr || entry->content.empty() ? "" : library_identity(entry->content);
-  }
-
- private:
-  const ImageTree& tree_;
-};
 
 // What a Python file assigns to `name`, without quotes.
 std::string assigned_text(const std::string& source, std::string_view name) {
@@ -92,47 +28,6 @@ std::string assigned_text(const std::string& source, std::string_view name) {
     return line.substr(open + 1, line.find_first_of("'\"", open + 1) - open - 1);
   }
   return "";
-}
-
-// "2.28.9" of the text "NCCL version 2.28.9+cuda13.0" among the bytes of a file; empty if it is not there.
-std::string nccl_version_in(const std::string& content) {
-  constexpr std::string_view kBefore = "NCCL version ";
-  const RegularFile file = open_regular_file(content, Links::refused);
-  if (!file.problem.empty() || file.size_bytes == 0) return "";
-  const std::size_t bytes = static_cast<std::size_t>(file.size_bytes);
-  void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.fd.get(), 0);
-  if (mapped == MAP_FAILED) return "";
-  const std::string_view text(static_cast<const char*>(mapped), bytes);
-  std::string version;
-  for (std::size_t at = text.find(kBefore); at != std::string_view::npos && version.empty();
-       at = text.find(kBefore, at + 1)) {
-    const std::string_view rest = text.substr(at + kBefore.size(), 32);
-    const std::size_t end = rest.find_first_not_of("0123456789.");
-    if (end != std::string_view::npos && rest[end] == '+') version = rest.substr(0, end);
-  }
-  munmap(mapped, bytes);
-  return version;
-}
-
-// As RECORD has it; empty if the file cannot be read.
-std::string recorded_hash(const std::string& content) {
-  const RegularFile file = open_regular_file(content, Links::refused);
-  if (!file.problem.empty()) return "";
-  Sha256 sha;
-  std::vector<char> buffer(1 << 20);
-  for (ssize_t count = 0; (count = read(file.fd.get(), buffer.data(), buffer.size())) > 0;) {
-    sha.update({buffer.data(), static_cast<std::size_t>(count)});
-  }
-  return "sha256=" + to_base64url(sha.finish());
-}
-
-// "9.10.2" of "libcudnn.so.9.10.2", where there are more numbers than in a soname.
-std::string version_in_name(std::string_view name) {
-  const std::size_t at = name.find(".so.");
-  if (at == std::string_view::npos) return "";
-  const std::string_view numbers = name.substr(at + 4);
-  const bool is_whole = std::count(numbers.begin(), numbers.end(), '.') >= 2;
-  return is_whole && numbers.find_first_not_of("0123456789.") == std::string_view::npos ? std::string(numbers) : "";
 }
 
 class SoftwareFinder {
@@ -266,39 +161,13 @@ class SoftwareFinder {
     const ImageEntry* entry = image_.tree.find(path);
     if (entry == nullptr || entry->content.empty()) return library;
     library.identity = library_identity(entry->content);
-    if (!library.component.empty()) find_owner(library, *entry);
+    if (!library.component.empty()) name_version(library, entry->content, records_);
     if (library.component == "torch" || library.component == "nccl" || library.component == "cudnn") {
       const DeviceCode code = read_device_code(entry->content);
       library.capabilities = capability_names(code);
       if (!code.problem.empty()) add(FindingSeverity::unread, "device-code", library.path, code.problem);
     }
     return library;
-  }
-
-  void find_owner(ImageLibrary& library, const ImageEntry& entry) {
-    const auto [first, last] = records_.equal_range(library.path.substr(1));
-    std::string said;
-    const std::string hash = first == last ? "" : recorded_hash(entry.content);
-    for (auto at = first; at != last; ++at) {
-      const ImagePackage& package = *at->second.package;
-      said = fmt::format("{} {}", package.name, package.version);
-      library.record = at->second.hash == hash ? RecordState::intact : RecordState::changed;
-      if (library.record == RecordState::intact) {
-        library.version = package.version;
-        break;
-      }
-    }
-    if (library.record == RecordState::intact) library.evidence = said + ", as recorded";
-    if (library.record == RecordState::changed) library.evidence = "not what " + said + " recorded";
-    if (const std::string name = version_in_name(name_of_path(library.path)); first == last && !name.empty()) {
-      library.version = name;
-      library.evidence = "its file's name";
-    }
-    if (library.component != "nccl") return;
-    if (const std::string version = nccl_version_in(entry.content); !version.empty()) {
-      library.version = version;
-      library.evidence = "its own bytes";
-    }
   }
 
   // The same components again, wherever they lie.
@@ -440,14 +309,6 @@ class SoftwareFinder {
 };
 
 }  // namespace
-
-std::string component_of_library(std::string_view name) {
-  if (!is_library_name(name) || is_of_driver(name)) return "";
-  for (const ComponentLibraries& libraries : kComponents) {
-    if (name.starts_with(libraries.beginning)) return std::string(libraries.component);
-  }
-  return "";
-}
 
 bool is_software_evidence(std::string_view path, std::int64_t size_bytes) {
   constexpr std::int64_t kLargestLibraryBytes = std::int64_t{8} << 30;

@@ -242,6 +242,23 @@ TEST_CASE("what nothing tells is not judged, and the image is undecided for it",
   CHECK(inspection.word == InspectionWord::undecided);
 }
 
+TEST_CASE("a package that recorded no hash, or one of another kind, tells nothing of its files", "[image]") {
+  const Root root;
+  const std::string file = "nvidia/cudnn/lib/libcudnn.so.9";
+  for (const char* hash : {"", "md5=AAAA"}) {
+    write_file(root.site() / "nvidia_cudnn_cu12-9.10.2.21.dist-info/RECORD", file + "," + hash + ",1\n");
+    const Inspection inspection = root.inspect();
+    CHECK(codes(inspection) == Codes{});
+    CHECK(version_of(inspection, "cudnn").empty());
+  }
+  // Of two packages that claim it, the one that has it counts.
+  root.record("nvidia_cudnn_cu12-9.10.2.21", {file});
+  write_file(root.site() / "other-1.0.dist-info/METADATA", "Name: other\nVersion: 1.0\n");
+  write_file(root.site() / "other-1.0.dist-info/RECORD", file + ",sha256=AAAA,1\n");
+  CHECK(codes(root.inspect()) == Codes{});
+  CHECK(version_of(root.inspect(), "cudnn") == "9.10.2.21");
+}
+
 TEST_CASE("JUnit has a case for every claim and finding, and one for the image", "[image]") {
   Root root;
   root.config.environment = {{"PYTORCH_VERSION", "1.2.3"}, {"CUDA_VERSION", "12.8"}};

@@ -1,0 +1,35 @@
+// Libraries of an image: where the loader would find them, of which component they are, and what their bytes, their
+// package or their name tell of their version.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matrix/image/image_packages.hpp"
+#include "matrix/provision/library_search.hpp"
+
+namespace reprobench {
+
+// The files of an image as the loader's search wants them. Keeps a reference to `tree`.
+class ImageFiles : public LibraryFiles {
+ public:
+  explicit ImageFiles(const ImageTree& tree) : tree_(tree) {}
+  bool exists(const std::string& path) const override;
+  std::optional<ElfLibrary> read(const std::string& path) const override;
+  std::string text(const std::string& path) const override;
+  std::vector<std::string> names_in(const std::string& folder) const override;
+  bool is_same_content(const std::string& a, const std::string& b) const override;
+
+ private:
+  const ImageTree& tree_;
+};
+
+bool is_library_name(std::string_view name);  // "libcudnn.so.9", "ld-linux-x86-64.so.2"
+bool is_of_driver(std::string_view name);     // what the host brings, "libcuda.so.1"
+
+// Fills version, evidence and record. `content`: path on this host of its bytes. What nothing tells stays empty.
+void name_version(ImageLibrary& library, const std::string& content, const RecordedFiles& records);
+
+}  // namespace reprobench
