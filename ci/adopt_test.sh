@@ -117,6 +117,20 @@ if [ "${#names[@]}" -eq 2 ] && "$python" "$work/same.py" "$work/run/verdict.json
   fail "2.9.0 and 1.13.1 are taken for the same"
 fi
 
+# Which of two releases changed a layer norm: the shortest axis on real stacks. The adopted one is no other release.
+if [ "${#names[@]}" -eq 2 ]; then
+  norm='native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)'
+  run bisect --good "$debian" --bad "$stack" --axis "$debian,$stack" --call "$norm" --json >"$work/bisect.json" 2>"$work/bisect.txt" ||
+    { cat "$work/bisect.txt" >&2; fail "bisect of $debian and $stack gives no answer"; }
+  [ "$(field "$work/bisect.json" '[(a["culprit"]["before"], a["culprit"]["after"]) for a in v["answers"]]')" = "[('$debian', '$stack')]" ] ||
+    fail "bisect names another release: $(cat "$work/bisect.json")"
+  [ "$(field "$work/bisect.json" '"torch" in [c["what"] for c in v["answers"][0]["culprit"]["components"]]')" = True ] ||
+    fail "bisect does not say that torch changed"
+  status=0
+  run bisect --good adopted --bad "$stack" --axis "adopted,$stack" --call "$norm" >"$work/same.txt" 2>&1 || status=$?
+  [ "$status" -eq 3 ] || fail "bisect of one PyTorch ends with $status: $(cat "$work/same.txt")"
+fi
+
 # Another library under the same name: not the linked file itself, which is the installed stack's too.
 c10=$site/torch/lib/libc10.so
 "$python" - "$c10" "$work/libc10.so" <<'PYTHON'
