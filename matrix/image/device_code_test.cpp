@@ -43,7 +43,7 @@ std::string region(const std::vector<Program>& programs) {
 }
 
 // A 64-bit ELF file whose only content is a section .nv_fatbin.
-std::string library_with(const std::string& section) {
+std::string library_with(const std::string& section, std::size_t offset = 0) {
   constexpr char kNames[] = "\0.nv_fatbin\0.shstrtab";
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -56,7 +56,7 @@ std::string library_with(const std::string& section) {
   Elf64_Shdr none{}, code{}, names{};
   code.sh_name = 1;
   code.sh_type = SHT_PROGBITS;
-  code.sh_offset = sizeof header;
+  code.sh_offset = offset == 0 ? sizeof header : offset;
   code.sh_size = section.size();
   names.sh_name = 12;
   names.sh_type = SHT_STRTAB;
@@ -106,6 +106,7 @@ TEST_CASE("device code that is cut or damaged is not half believed", "[image]") 
   for (const std::string& bad : {longer, image, headless, whole + "garbage behind it"}) {
     CHECK(code_of(library_with(bad)).problem == "its fat binaries are damaged");
   }
+  CHECK(code_of(library_with(whole, 100'000)).problem == "is no 64-bit ELF file");  // a section behind the end
   CHECK(code_of("no ELF").problem == "is no 64-bit ELF file");
   std::string cut = library_with(whole);
   cut.resize(cut.size() - 70);

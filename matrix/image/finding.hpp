@@ -11,15 +11,15 @@
 namespace reprobench {
 
 // fail: the image is not what it says, or open to others. unread: something could not be judged. warn: someone should
-// look. note: worth knowing.
-enum class FindingSeverity { fail, unread, warn, note };
+// look.
+enum class FindingSeverity { fail, unread, warn };
 template <>
 struct Words<FindingSeverity> {
-  static constexpr std::array<std::string_view, 4> table = {"fail", "unread", "warn", "note"};
+  static constexpr std::array<std::string_view, 3> table = {"fail", "unread", "warn"};
 };
 
 struct ImageFinding {
-  FindingSeverity severity = FindingSeverity::note;
+  FindingSeverity severity = FindingSeverity::unread;
   std::string code;  // "second-copy": for filters
   std::string path;  // in the image, with a slash at its beginning; empty: of the image as a whole
   std::string what;  // a sentence

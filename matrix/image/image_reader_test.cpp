@@ -231,6 +231,10 @@ TEST_CASE("an image that is too large is refused before the disk is full", "[ima
   CHECK(said([](ImageLimits& limits) { limits.most_entries = 9; }) == "nothing was thrown");
   CHECK_THAT(said([](ImageLimits& limits) { limits.most_unpacked_bytes = 30; }),
              Contains("error[RB077]: layer 1: it unpacks to more than 30 bytes"));
+  constexpr std::int64_t kAll = 26 + 3 + 3 + 3 + 0 + 5 + 0 + 3;  // bytes of the files of both layers
+  CHECK(said([](ImageLimits& limits) { limits.most_unpacked_bytes = kAll; }) == "nothing was thrown");
+  CHECK_THAT(said([](ImageLimits& limits) { limits.most_unpacked_bytes = kAll - 1; }),
+             Contains("error[RB077]: layer 2: it unpacks"));
   CHECK_THAT(said([](ImageLimits& limits) { limits.most_kept_bytes = 30; }),
              Contains("error[RB077]: layer 1: no room for the"));
   CHECK_THAT(said([](ImageLimits& limits) { limits.free_bytes = std::int64_t{1} << 60; }),
@@ -262,6 +266,8 @@ TEST_CASE("an unpacked root is read as it lies, without following a link", "[ima
   CHECK(text_of(image, "etc/passwd") == "root:x:0:0::/root:/bin/sh\n");
   CHECK(text_of(image, "etc/shadow") == "(missing)");  // it leads to itself inside the root
   CHECK(text_of(image, "lib/x") == "y");
+  CHECK(text_of(image, "usr") == "(is not a regular file)");
+  CHECK(text_in(image.tree, "lib/x", 0).problem == "is larger than 0 bytes");
 }
 
 }  // namespace

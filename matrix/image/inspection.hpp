@@ -106,7 +106,7 @@ Inspection inspect_image(const Image& image, const std::vector<ClaimsFile>& file
 // Whether an inspection reads the bytes of a file.
 bool is_evidence(std::string_view path, std::int64_t size_bytes);
 
-// For CI: a test case for every claim and every finding that is no note.
+// For CI: a test case for every claim, every finding, and the image as a whole.
 std::string to_junit(const Inspection& inspection);
 
 }  // namespace reprobench

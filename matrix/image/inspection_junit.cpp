@@ -57,7 +57,6 @@ std::string to_junit(const Inspection& inspection) {
                element_of(claim.word), claim.why);
   }
   for (const ImageFinding& finding : inspection.findings) {
-    if (finding.severity == FindingSeverity::note) continue;
     const char* element = finding.severity == FindingSeverity::fail     ? "failure"
                           : finding.severity == FindingSeverity::unread ? "error"
                                                                         : nullptr;

@@ -63,11 +63,10 @@ struct Root : FakeEnvironment {
   }
 };
 
-// "fail second-copy /path", one a finding; notes are left out.
+// "fail second-copy /path", one a finding.
 std::vector<std::string> codes(const Inspection& inspection) {
   std::vector<std::string> said;
   for (const ImageFinding& finding : inspection.findings) {
-    if (finding.severity == FindingSeverity::note) continue;
     said.push_back(std::string(to_string(finding.severity)) + " " + finding.code + " " + finding.path);
   }
   return said;
@@ -257,6 +256,36 @@ TEST_CASE("a package that recorded no hash, or one of another kind, tells nothin
   write_file(root.site() / "other-1.0.dist-info/RECORD", file + ",sha256=AAAA,1\n");
   CHECK(codes(root.inspect()) == Codes{});
   CHECK(version_of(root.inspect(), "cudnn") == "9.10.2.21");
+}
+
+TEST_CASE("a library of a distribution has the version of its file's name, if that is a whole one", "[image]") {
+  const Root root;
+  fs::remove_all(root.nvidia() / "cudnn");
+  fs::remove_all(root.site() / "nvidia_cudnn_cu12-9.10.2.21.dist-info");
+  const fs::path folder = root.root() / "usr/lib/x86_64-linux-gnu";
+  link_library(folder / "libcudnn.so.9.8.0", {"libcudnn.so.9"});
+  fs::create_symlink("libcudnn.so.9.8.0", folder / "libcudnn.so.9");
+  CHECK(version_of(root.inspect(), "cudnn") == "9.8.0");
+  fs::rename(folder / "libcudnn.so.9.8.0", folder / "libcudnn.so.9.8");
+  fs::remove(folder / "libcudnn.so.9");
+  fs::create_symlink("libcudnn.so.9.8", folder / "libcudnn.so.9");
+  CHECK(version_of(root.inspect(), "cudnn").empty());
+}
+
+TEST_CASE("the summary counts what decides, and folders that nobody may read leave it undecided", "[image]") {
+  Root root;
+  CHECK(root.inspect().summary == "clean: 0 of 0 claims contradicted, 0 failures, 0 warnings, 0 not judged");
+  Image image;
+  image.name = "x";
+  read_root(image, root.root(), {});
+  image.unreadable = {"root: Permission denied", "home/a: Permission denied"};
+  const Inspection unread = inspect_image(image, {}, facts_of_releases());
+  CHECK(codes(unread) == Codes{"unread unreadable ", "unread unreadable "});
+  CHECK(unread.summary == "undecided: 0 of 0 claims contradicted, 0 failures, 0 warnings, 2 not judged");
+  root.config.environment = {
+      {"PYTORCH_VERSION", "1.2.3"}, {"CUDA_VERSION", "12.8"}, {"X_TOKEN", "x"}, {"NCCL_VERSION", "2.1"}};
+  root.add_metadata("nvidia-cudnn-cu13", "9.19.0.56");
+  CHECK(root.inspect().summary == "refused: 2 of 3 claims contradicted, 1 failures, 1 warnings, 0 not judged");
 }
 
 TEST_CASE("JUnit has a case for every claim and finding, and one for the image", "[image]") {

@@ -22,18 +22,7 @@ Style style_of(ClaimWord word) {
   return word == ClaimWord::agrees ? Style::green : word == ClaimWord::contradicted ? Style::red : Style::yellow;
 }
 
-Style style_of(FindingSeverity severity) {
-  switch (severity) {
-    case FindingSeverity::fail:
-      return Style::red;
-    case FindingSeverity::unread:
-    case FindingSeverity::warn:
-      return Style::yellow;
-    case FindingSeverity::note:
-      break;
-  }
-  return Style::cyan;
-}
+Style style_of(FindingSeverity severity) { return severity == FindingSeverity::fail ? Style::red : Style::yellow; }
 
 std::string head_text(const Inspection& inspection) {
   std::string text = fmt::format("image     {}\n", plain_line(inspection.image));
