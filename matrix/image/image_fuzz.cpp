@@ -26,6 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const int file = memfd_create("image.tar", MFD_CLOEXEC);
   static const std::filesystem::path path = "/proc/self/fd/" + std::to_string(file);
   static const std::filesystem::path staging = new_folder();
+  static const reprobench::CompatFacts facts = reprobench::load_compat_facts("matrix/facts/compat-facts.json");
   if (ftruncate(file, 0) != 0 || pwrite(file, data, size, 0) != static_cast<ssize_t>(size)) return 0;
   reprobench::ImageLimits limits;
   limits.most_entries = 1'000;
@@ -33,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   limits.most_kept_bytes = 1 << 20;
   try {
     const reprobench::Image image = reprobench::read_image(path, staging, reprobench::is_evidence, "", limits);
-    reprobench::to_junit(reprobench::inspect_image(image, {}, {}));
+    reprobench::to_junit(reprobench::inspect_image(image, {}, facts));
   } catch (const reprobench::SpecError&) {
   }
   std::filesystem::remove_all(staging);

@@ -338,6 +338,11 @@ TEST_CASE("a promise that no release ever kept is false of every image", "[image
   CHECK(never_released(root.inspect()).empty());
 }
 
+TEST_CASE("without facts nothing is contradicted", "[image]") {
+  const std::vector<ImageClaim> claims = {{"torch", {"2.9"}, "x"}, {"cuda", {"11.8"}, "x"}};
+  CHECK(find_never_released("x", claims, {}).empty());
+}
+
 TEST_CASE("one choice that was released is enough, and what nobody knows is no contradiction", "[image]") {
   const auto said = [](const std::string& claims) {
     return never_released(Root().inspect({parse_claims("schema: 1\nname: x\nclaims:\n" + claims, "x.yaml")})).size();

@@ -21,7 +21,7 @@ ClaimFinding torch_unknown(const StatedClaims& claims, const CompatFacts& facts)
   for (const WheelFacts& row : facts.wheels) lines.push_back(row.torch);
   std::ranges::sort(lines, &version_less);
   return ToldClaim("wheel", Holds::unknown, fmt::format("the facts have no wheel of torch {}", claims["torch"]))
-      .instead(fmt::format("they know torch {} to {}", lines.front(), lines.back()));
+      .instead(lines.empty() ? "" : fmt::format("they know torch {} to {}", lines.front(), lines.back()));
 }
 
 // Where a CUDA variant ended, for a wheel that there is not.
