@@ -45,6 +45,9 @@ mkdir "$work/documents"
 "$reprobench" --store "$work/store" describe topology --json >"$work/documents/topology.json"
 "$reprobench" --store "$work/store" doctor --json >"$work/documents/doctor.json" || [ $? -eq 1 ]
 "$reprobench" --store "$work/store" version --json >"$work/documents/version.json"
+mkdir -p "$work/root/etc"
+echo 'root::1:0:99999:7:::' >"$work/root/etc/shadow"
+"$reprobench" --store "$work/store" image inspect "$work/root" --claims docker/claims/pytorch-2.1.0.yaml --json >"$work/documents/inspection.json" || [ $? -eq 1 ]
 "$reprobench" --store "$work/store" explain stack "torch=2.9 cuda=11.8 driver=525" --json >"$work/documents/stack_answer.json" || [ $? -eq 1 ]
 "$reprobench" lint matrix/lint/testdata/two_devices.json --params 7B --world-size 8 --deepspeed 0.14.2 --json >"$work/documents/lint.json" || [ $? -eq 1 ]
 "$reprobench" --store "$work/store" atlas "$work/calls" --json >"$work/documents/atlas.json"
