@@ -111,7 +111,7 @@ class SoftwareFinder {
         if (name.starts_with("libcudnn_") && name.find(".so.") != std::string::npos)
           first.push_back(folder + "/" + name);
       }
-      check_parts_of_cudnn(folder, folders);
+      check_parts_of_cudnn(folder, library.name.substr(library.name.rfind('.')), folders);
     }
     search = search_libraries(first, folders, files_);
     for (const FoundLibrary& library : search.found) take(library);
@@ -132,14 +132,15 @@ class SoftwareFinder {
   }
 
   // A part that its own folder lacks is taken from wherever the loader finds one: another release's.
-  void check_parts_of_cudnn(const std::string& folder, const LoaderFolders& folders) {
+  // Those of another major release have other names: cuDNN 9 never asks for a libcudnn_ops_infer.so.8.
+  void check_parts_of_cudnn(const std::string& folder, const std::string& major, const LoaderFolders& folders) {
     std::vector<std::string> others = folders.of_program;
     others.insert(others.end(), folders.of_host.begin(), folders.of_host.end());
     std::set<std::string> said;
     for (const std::string& other : others) {
       if (image_.tree.resolved(other) == image_.tree.resolved(folder)) continue;
       for (const std::string& name : files_.names_in(other)) {
-        const bool is_soname = name.starts_with("libcudnn_") && std::count(name.begin(), name.end(), '.') == 2;
+        const bool is_soname = name.starts_with("libcudnn_") && name.ends_with(".so" + major);
         if (!is_soname || files_.exists(folder + "/" + name) || !said.insert(name).second) continue;
         add(FindingSeverity::fail, "mixed-cudnn", other + "/" + name,
             fmt::format("{} lacks {}, so that of another cuDNN would be loaded beside it", folder, name));

@@ -150,6 +150,11 @@ TEST_CASE("a part that this cuDNN lacks and another one has is named before it c
   const Root whole;  // a full copy in the system is none of its parts
   link_library(whole.root() / "usr/lib/x86_64-linux-gnu/libcudnn_ops.so.9", {"libcudnn_ops.so.9"});
   CHECK(codes(whole.inspect()) == Codes{});
+  const Root of_base;  // a cuDNN 8 of the base image, which a cuDNN 9 never asks for
+  for (const char* name : {"libcudnn.so.8", "libcudnn_ops_infer.so.8", "libcudnn_ops_infer.so.8.9.7"}) {
+    link_library(of_base.root() / "usr/lib/x86_64-linux-gnu" / name, {"libcudnn_x.so.8"});
+  }
+  CHECK(codes(of_base.inspect()) == Codes{});
 }
 
 TEST_CASE("two packages of one component, two PyTorch, or none are said", "[image]") {

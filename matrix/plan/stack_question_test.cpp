@@ -43,7 +43,7 @@ TEST_CASE("an answer resolves every source that it names, and no other", "[plan]
   for (const auto& finding : answer.findings) {
     for (const auto& key : finding.sources) named[key] = shipped_facts().sources.at(key);
   }
-  REQUIRE(answer.defects.size() == 4);
+  REQUIRE(answer.defects.size() == 3);
   CHECK(answer.defects[0].id == "conv3d-bf16-wrong");
   CHECK(answer.defects[0].effect == DefectEffect::numerics);
   for (const auto& defect : answer.defects) {

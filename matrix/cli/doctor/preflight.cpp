@@ -111,7 +111,7 @@ void check_stacks(const Preflight& preflight, Lines& lines) {
                        "install libopenblas0; until then its throughput is not judged"});
       continue;
     }
-    for (PreflightLine& line : defect_lines(spec, devices, facts)) lines.push_back(std::move(line));
+    for (PreflightLine& line : defect_lines(spec, devices, facts, fingerprint)) lines.push_back(std::move(line));
     if (!findings.empty()) continue;
     lines.push_back(
         {Finding::ok, name, fmt::format("torch {}, BLAS {}", capability.torch_version, fingerprint.blas_provider), ""});
@@ -144,12 +144,21 @@ PreflightLine cpu_line(const HostFacts& host, const std::map<std::string, std::s
   return {Finding::ok, "cpu", text, ""};
 }
 
-PreflightLines defect_lines(const StackSpec& stack, const std::set<std::string>& devices, const CompatFacts& facts) {
+PreflightLines defect_lines(const StackSpec& stack, const std::set<std::string>& devices, const CompatFacts& facts,
+                            const Fingerprint& fingerprint) {
+  std::map<std::string, std::string> loaded;
+  for (const ComponentVersion& component : fingerprint.components) {
+    if (component.name == "onednn") loaded["onednn"] = component.loaded;
+    if (component.name == "blas" && fingerprint.blas_provider == "mkl") loaded["mkl"] = component.loaded;
+  }
+  std::erase_if(loaded, [](const auto& version) { return version.second.empty(); });
   PreflightLines lines;
-  for (const KnownDefect& defect : defects_on(stack, devices, facts)) {
+  for (const KnownDefect& defect : defects_on(stack, devices, facts, loaded)) {
+    std::vector<std::string> sources;
+    for (const std::string& key : defect.evidence.sources) sources.push_back(facts.sources.at(key));
     lines.push_back({Finding::warn, stack.name,
                      fmt::format("known defect {} ({}): {}", defect.id, to_string(defect.effect), defect.sentence),
-                     fmt::format("its source: reprobench explain stack '{}'", question_about(stack))});
+                     fmt::format("its source: {}", fmt::join(sources, "; "))});
   }
   return lines;
 }

@@ -20,8 +20,9 @@ PreflightLines preflight(const Project& project);
 PreflightLine cpu_line(const HostFacts& host, const std::map<std::string, std::string>& set);
 PreflightLine memory_line(std::int64_t memory_bytes);
 PreflightLine store_line(const std::filesystem::path& store, std::uintmax_t free_bytes);
-// What is known to be wrong with the versions of a stack on devices of these classes.
-PreflightLines defect_lines(const StackSpec& stack, const std::set<std::string>& devices, const CompatFacts& facts);
+// What is known to be wrong with the versions of a stack, and of what its worker loaded, on devices of these classes.
+PreflightLines defect_lines(const StackSpec& stack, const std::set<std::string>& devices, const CompatFacts& facts,
+                            const Fingerprint& fingerprint = {});
 PreflightLine governor_line(const std::string& governor);
 
 }  // namespace reprobench

@@ -63,23 +63,15 @@ std::string to_text(const StackAnswer& answer, const Terminal& terminal) {
   return text;
 }
 
-std::string question_about(const StackSpec& stack) {
-  std::vector<std::string> words;
-  for (const ClaimableComponent& component : claimable_components()) {
-    const auto declared = stack.components.find(std::string(component.name));
-    if (declared != stack.components.end()) words.push_back(fmt::format("{}={}", declared->first, declared->second));
-  }
-  return fmt::format("{}", fmt::join(words, " "));
-}
-
 std::vector<KnownDefect> defects_on(const StackSpec& stack, const std::set<std::string>& devices,
-                                    const CompatFacts& facts) {
+                                    const CompatFacts& facts, const std::map<std::string, std::string>& loaded) {
   const auto has = [](const std::vector<KnownDefect>& list, const KnownDefect& defect) {
     return std::ranges::find(list, defect.id, &KnownDefect::id) != list.end();
   };
   std::vector<KnownDefect> found;
   for (const std::string& device : devices) {
     StackClaims claims(stack.components.begin(), stack.components.end());
+    claims.insert(loaded.begin(), loaded.end());
     const auto gpu = DeviceClass::parse(device);
     if (gpu && gpu->is_gpu()) claims["sm"] = gpu->compute_capability();
     for (const KnownDefect& defect : known_defects_of_claims(claims, facts).apply) {

@@ -15,12 +15,10 @@ namespace reprobench {
 
 std::string to_text(const StackAnswer& answer, const Terminal& terminal);
 
-// "torch=2.9.0+cu128 cuda=12.8": what to ask of a stack that a file declares.
-std::string question_about(const StackSpec& stack);
-
-// Of a stack on the CPU, on GPUs of these compute capabilities, or both: its defects that apply there.
+// Of a stack on the CPU, on GPUs of these compute capabilities, or both: its defects that apply there. `loaded`:
+// versions of what no stack file declares, as its worker says them: "mkl", "onednn".
 std::vector<KnownDefect> defects_on(const StackSpec& stack, const std::set<std::string>& devices,
-                                    const CompatFacts& facts);
+                                    const CompatFacts& facts, const std::map<std::string, std::string>& loaded = {});
 
 // One line a stack of the plan that has known defects on the devices of its cells; empty without any.
 std::string known_defects_text(const Plan& plan, const std::map<std::string, StackSpec>& stacks,

@@ -61,8 +61,27 @@ TEST_CASE("the doctor warns of known defects, and says where to read more", "[cl
       lines[0].detail ==
       "known defect conv3d-bf16-wrong (numerics): conv3d in bf16 is silently wrong; seen with cuDNN 9.8 to 9.10, gone "
       "in 9.13");
-  CHECK(lines[0].remedy == "its source: reprobench explain stack 'torch=2.8.0+cu128 cuda=12.8'");
+  CHECK(lines[0].remedy == "its source: pytorch/pytorch issue 163539");
   CHECK(defect_lines(stack("2.8.0+cu128"), {"cpu"}, facts()).empty());
+}
+
+TEST_CASE("what a worker loaded has known defects, too", "[cli]") {
+  const auto checks = [](const std::string& provider, const std::string& blas, const std::string& onednn) {
+    Fingerprint fingerprint;
+    fingerprint.blas_provider = provider;
+    fingerprint.components = {{"blas", "", blas, ""}, {"onednn", "", onednn, ""}};
+    std::vector<std::string> said;
+    for (const PreflightLine& line : defect_lines(stack("2.8.0+cu128"), {"cpu"}, facts(), fingerprint)) {
+      said.push_back(line.detail.substr(0, line.detail.find(':')));
+    }
+    return said;
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(checks("mkl", "2024.2", "3.7.1") == Texts{"known defect mkl-vml-first-call (numerics)"});
+  CHECK(checks("mkl", "2024.1", "3.12.0") == Texts{"known defect onednn-bf16-conv3d-strided (numerics)"});
+  CHECK(checks("mkl", "2025.0", "3.12.3") == Texts{"known defect onednn-fp16-matmul-slow (throughput)"});
+  CHECK(checks("openblas", "2024.2", "").empty());
+  CHECK(checks("mkl", "", "").empty());
 }
 
 }  // namespace

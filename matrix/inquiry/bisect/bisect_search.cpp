@@ -89,13 +89,14 @@ class AxisSearch {
   void find_returns() {
     std::vector<std::size_t> firsts;  // the first point of each row of equal states
     const PointAnswer* before = nullptr;
-    for (const auto& [point, answer] : known_) {
+    for (const auto& known : known_) {
+      const PointAnswer& answer = known.second;
       if (answer.state == PointState::untestable) continue;
       if (before == nullptr || !are_alike(*before, answer)) {
         const auto earlier =
             std::ranges::find_if(firsts, [&](std::size_t first) { return are_alike(known_.at(first), answer); });
-        if (earlier != firsts.end()) search_.returns.push_back({point, *earlier});
-        firsts.push_back(point);
+        if (earlier != firsts.end()) search_.returns.push_back({known.first, *earlier});
+        firsts.push_back(known.first);
       }
       before = &answer;
     }
