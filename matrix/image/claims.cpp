@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/image/gpu_claims.hpp"
 #include "matrix/plan/dotted_version.hpp"
 #include "matrix/spec/scalar.hpp"
 #include "matrix/spec/schema.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::string_view kAtLeast = ">=";
 constexpr std::string_view kAny = "any";
+constexpr const char* kGpu = "gpu";
 
 // Variables and labels that name a component's version.
 struct NamedClaim {
@@ -94,6 +96,22 @@ void read_components(ClaimsFile& file, const YamlEntry& entry, Scope& scope) {
   }
 }
 
+// Each is a claim of its own: all must hold.
+void read_gpus(ClaimsFile& file, const YamlEntry& entry, Scope& scope) {
+  if (!is_list_or_reported(entry.key, entry.value, "[\"8.0\", \"9.0\"]", scope)) return;
+  for (const YamlNode& item : entry.value.items) {
+    const auto text = read_version(entry.key, item, scope);
+    if (!text) continue;
+    if (leading_version(*text) == *text && version_numbers(*text).size() == 2) {
+      file.claims.push_back({kGpu, {*text}, to_string(item.mark)});
+    } else {
+      scope.diagnostics.error(
+          item.mark, "RB019",
+          fmt::format("`{}` must be compute capabilities such as \"9.0\", got {}", entry.key, shown(item)));
+    }
+  }
+}
+
 constexpr Field<ClaimsFile> kClaimsFields[] = {
     {"schema", kRequired, "Always 1.", &read_schema_version<ClaimsFile>},
     {"name", kRequired, "Of the release that promises this.",
@@ -104,6 +122,7 @@ constexpr Field<ClaimsFile> kClaimsFields[] = {
      [](ClaimsFile& file, const YamlEntry& entry, Scope& scope) {
        assign(file.published, read_text(entry.key, entry.value, scope));
      }},
+    {"gpus", kOptional, "Compute capabilities that it runs on, each of them: [\"8.0\", \"9.0\"].", &read_gpus},
     {"claims", kRequired,
      "A component or package each: \"2.9\" names 2.9.1 too, \">=3.10\", `any` (it is there), or a list of these, one "
      "of "
@@ -135,6 +154,7 @@ class ClaimJudge {
                        ClaimWord::unread,
                        ""};
     if (claim.component == "driver") return judge_driver(claim, judged);
+    if (claim.component == kGpu) return judge_gpu_claim(judged, software_);
     if (claim.component == "driver-cuda") return judge_requirement(claim, judged);
     if (is_service(claim.component)) {
       judged.word = has_service(claim.component, image_, software_) ? ClaimWord::agrees : ClaimWord::contradicted;

@@ -18,7 +18,7 @@
 namespace reprobench {
 
 struct ImageClaim {
-  std::string component;             // "cudnn"; a package's name; "driver"; "jupyter", "ssh"
+  std::string component;             // "cudnn"; a package's name; "driver"; "gpu"; "jupyter", "ssh"
   std::vector<std::string> choices;  // one of these: "8.6", ">=3.10", "any"
   std::string source;                // "ENV NV_CUDNN_VERSION", "docker/claims/v2.9.yaml:7:10"
 };

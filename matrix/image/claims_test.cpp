@@ -58,6 +58,12 @@ TEST_CASE("a claims file that cannot mean what it says is refused with its place
   CHECK_THAT(refusal(head + "  torch: \">=\"\n"), Contains("c.yaml:4:10: error[RB019]: `torch` must be a version"));
   CHECK_THAT(refusal(head + "  torch: \">=two\"\n"), Contains("error[RB019]"));
   CHECK_THAT(refusal(head + "  torch: {a: b}\n"), Contains("c.yaml:4:10: error[RB019]"));
+  CHECK(refusal("schema: 1\nname: x\ngpus: [\"8.0\", \"10.3\"]\nclaims:\n  torch: any\n") == "taken");
+  for (const char* bad : {"sm_90", "9", "9.0.1", ">=8.0"}) {
+    CAPTURE(bad);
+    CHECK_THAT(refusal(std::string("schema: 1\nname: x\ngpus: [\"") + bad + "\"]\nclaims:\n  torch: any\n"),
+               Contains("c.yaml:3:8: error[RB019]: `gpus` must be "));
+  }
   CHECK_THAT(refusal("schema: 1\nname: x\n"), Contains("error[RB018]: required key `claims` is missing"));
   CHECK_THAT(refusal(head + "  torch: \"2.9\"\nclaim: 1\n"),
              Contains("error[RB009]: unknown key `claim`; did you mean `claims`?"));

@@ -14,26 +14,26 @@ namespace {
 constexpr const char* kDeviceClasses[] = {"sm_70", "sm_75",  "sm_80",  "sm_86", "sm_89",
                                           "sm_90", "sm_100", "sm_103", "sm_120"};
 
-bool has_cubin(const WheelFacts& wheel, const std::string& capability) {
-  const auto wanted = version_numbers(capability);
-  return std::any_of(wheel.kernels_of.begin(), wheel.kernels_of.end(), [&](const std::string& entry) {
-    const auto numbers = version_numbers(entry);
-    return numbers.size() == 2 && numbers[0] == wanted[0] && numbers[1] <= wanted[1];
-  });
-}
-
-bool has_ptx(const WheelFacts& wheel, const std::string& capability) {
-  return std::any_of(wheel.kernels_of.begin(), wheel.kernels_of.end(), [&](const std::string& entry) {
-    return entry.find("+PTX") != std::string::npos && !version_less(capability, entry);
-  });
-}
-
 std::string component(const StackSpec& stack, const char* name) {
   const auto found = stack.components.find(name);
   return found == stack.components.end() ? "" : found->second;
 }
 
 }  // namespace
+
+bool has_machine_code(const std::vector<std::string>& kernels_of, const std::string& capability) {
+  const auto wanted = version_numbers(capability);
+  return std::any_of(kernels_of.begin(), kernels_of.end(), [&](const std::string& entry) {
+    const auto numbers = version_numbers(entry);
+    return numbers.size() == 2 && numbers[0] == wanted[0] && numbers[1] <= wanted[1];
+  });
+}
+
+bool has_ptx(const std::vector<std::string>& kernels_of, const std::string& capability) {
+  return std::any_of(kernels_of.begin(), kernels_of.end(), [&](const std::string& entry) {
+    return entry.find("+PTX") != std::string::npos && !version_less(capability, entry);
+  });
+}
 
 DeviceCoverage coverage_on(const std::string& device, const StackSpec& stack, const WheelFacts* wheel,
                            const CompatFacts& facts) {
@@ -47,10 +47,10 @@ DeviceCoverage coverage_on(const std::string& device, const StackSpec& stack, co
     return coverage;
   }
   const std::string capability = DeviceClass::parse(device).value().compute_capability();
-  if (has_cubin(*wheel, capability)) {
+  if (has_machine_code(wheel->kernels_of, capability)) {
     coverage.compute = Coverage::native;
     if (has_nccl) coverage.collectives = Coverage::native;
-  } else if (has_ptx(*wheel, capability)) {
+  } else if (has_ptx(wheel->kernels_of, capability)) {
     coverage.compute = Coverage::ptx;
     coverage.driver_at_least = facts.driver_of_toolkit(wheel->cuda_toolkit.empty() ? cuda : wheel->cuda_toolkit);
   }

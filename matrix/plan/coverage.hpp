@@ -19,6 +19,11 @@ struct DeviceCoverage {
   std::string driver_at_least;  // of `ptx`: the driver of the toolkit that made it; an older one cannot compile it
 };
 
+// Whether a list of compute capabilities such as "8.0" or "12.0+PTX" has machine code for a GPU of `capability`, which
+// is that of the same generation up to its own, or PTX that a driver compiles for it.
+bool has_machine_code(const std::vector<std::string>& kernels_of, const std::string& capability);
+bool has_ptx(const std::vector<std::string>& kernels_of, const std::string& capability);
+
 // `wheel`: the stack's row; null for system stacks and for wheels the facts do not know.
 DeviceCoverage coverage_on(const std::string& device, const StackSpec& stack, const WheelFacts* wheel,
                            const CompatFacts& facts);
