@@ -259,10 +259,13 @@ std::vector<ImageClaim> claims_of_tag(const std::string& tag) {
   std::vector<ImageClaim> claims;
   const std::size_t slash = tag.rfind('/');
   const std::size_t colon = tag.find(':', slash == std::string::npos ? 0 : slash);
-  if (colon == std::string::npos) return claims;
-  const std::string name = tag.substr(0, colon);
+  const std::size_t end = std::min(tag.find('@'), tag.size());  // a digest claims nothing of what is in it
+  // An OCI layout may name an image by its tag alone.
+  if (colon >= end && slash != std::string::npos) return claims;
+  const std::size_t begin = colon >= end ? 0 : colon + 1;
+  const std::string name = tag.substr(0, begin);
   const std::string source = "tag " + tag;
-  std::string rest = tag.substr(colon + 1) + "-";
+  std::string rest = tag.substr(begin, end - begin) + "-";
   bool is_first = true;
   for (std::size_t dash = rest.find('-'); dash != std::string::npos; dash = rest.find('-')) {
     const std::string word = rest.substr(0, dash);

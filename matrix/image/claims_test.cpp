@@ -40,6 +40,13 @@ TEST_CASE("a tag claims what its words name, and nothing else", "[image]") {
   CHECK(said_by_tag("nvidia/cuda:11.8.0-cudnn8-devel") == Texts{"cudnn 8"});
   CHECK(said_by_tag("team/pytorch:nightly-cudagraphs-customer1") == Texts{});
   CHECK(said_by_tag("team/pytorch:latest") == Texts{});
+  const std::string digest = "@sha256:" + std::string(64, '0');
+  CHECK(said_by_tag("team/pytorch:2.9.0-cuda12.8" + digest) == Texts{"torch 2.9.0", "cuda 12.8"});
+  CHECK(said_by_tag("team/pytorch" + digest) == Texts{});
+  CHECK(said_by_tag("localhost:5000/pytorch" + digest) == Texts{});
+  CHECK(said_by_tag("2.9.0-cuda12.8-cudnn9") == Texts{"cuda 12.8", "cudnn 9"});
+  CHECK(said_by_tag("pytorch") == Texts{});
+  CHECK(said_by_tag("") == Texts{});
 }
 
 std::string refusal(const std::string& text) {
