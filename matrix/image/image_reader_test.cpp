@@ -267,6 +267,10 @@ TEST_CASE("an unpacked root is read as it lies, without following a link", "[ima
   CHECK(text_of(image, "etc/shadow") == "(missing)");  // it leads to itself inside the root
   CHECK(text_of(image, "lib/x") == "y");
   CHECK(text_of(image, "usr") == "(is not a regular file)");
+  const TemporaryFolder staging;
+  const Image with_slash = read_image(folder.path() / "", staging.path(), {});
+  CHECK(with_slash.tree.entries().size() == image.tree.entries().size());
+  CHECK(text_of(with_slash, "lib/x") == "y");
   CHECK(text_in(image.tree, "lib/x", 0).problem == "is larger than 0 bytes");
 }
 

@@ -133,6 +133,8 @@ TEST_CASE("secrets in files, variables, the history, and in files that a later l
   CHECK(found_in({{"root/.netrc", "machine x login y password z\n"}}) == Codes{"warn secret /root/.netrc"});
   CHECK(found_in_image({{{"root/.netrc", "password " + token}}, {{"root/.wh..netrc", ""}}}) ==
         Codes{"fail secret /root/.netrc"});
+  CHECK(found_in({{"root/.aws/credentials", "aws_access_key_id = AKIA0123456789ABCDEF\n"}}) ==
+        Codes{"fail secret /root/.aws/credentials"});
   const std::vector<std::vector<TarEntry>> nothing = {{{"a", "b"}}};
   CHECK(found_in_image(nothing, {{"User", "1"}, {"Env", {"HF_TOKEN=" + token}}}) == Codes{"fail secret "});
   CHECK(found_in_image(nothing, {{"User", "1"}, {"Env", {"WANDB_API_KEY=0123"}}}) == Codes{"warn secret "});

@@ -45,6 +45,8 @@ TEST_CASE("links are followed inside the image, also absolute ones and those tha
   CHECK(tree.resolved("/opt/climbs") == "usr/lib/libx.so.1");
   CHECK(tree.resolved("lib/../lib/libx.so.1") == "usr/lib/libx.so.1");
   CHECK(tree.find("opt/none") == nullptr);
+  CHECK(tree.put("opt/!x", file()).empty());  // sorts before "..", and is none
+  CHECK(tree.resolved("opt/!x") == "opt/!x");
   CHECK(tree.put("opt/dangling", link_to("/etc/none")).empty());
   CHECK(tree.find("opt/dangling") == nullptr);
 }

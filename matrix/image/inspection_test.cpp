@@ -102,6 +102,15 @@ TEST_CASE("a root as pip leaves it has no findings, and its versions are read", 
   CHECK(version_of(inspection, "python") == "3.12");
   CHECK(version_of(inspection, "nccl").empty());
   CHECK(written(inspection).at("word") == "clean");
+  REQUIRE(inspection.libraries.size() >= 5);
+  const auto cudnn = std::find_if(inspection.libraries.begin(), inspection.libraries.end(),
+                                  [](const ImageLibrary& library) { return library.name == "libcudnn.so.9"; });
+  REQUIRE(cudnn != inspection.libraries.end());
+  CHECK(cudnn->is_taken);
+  CHECK(cudnn->record == RecordState::intact);
+  CHECK(cudnn->evidence == "nvidia-cudnn-cu12 9.10.2.21, as recorded");
+  root.add_metadata("Torch_Vision.X", "0.24.0");
+  CHECK(version_of(root.inspect(), "torch-vision-x") == "0.24.0");
 }
 
 TEST_CASE("a library that was replaced after it was installed has no version any more", "[image]") {
@@ -271,6 +280,9 @@ TEST_CASE("a library of a distribution has the version of its file's name, if th
   link_library(folder / "libcudnn.so.9.8.0", {"libcudnn.so.9"});
   fs::create_symlink("libcudnn.so.9.8.0", folder / "libcudnn.so.9");
   CHECK(version_of(root.inspect(), "cudnn") == "9.8.0");
+  for (const ComponentRow& row : root.inspect().components) {
+    if (row.component == "cudnn") CHECK_THAT(row.evidence, Contains("(its file's name)"));
+  }
   fs::rename(folder / "libcudnn.so.9.8.0", folder / "libcudnn.so.9.8");
   fs::remove(folder / "libcudnn.so.9");
   fs::create_symlink("libcudnn.so.9.8", folder / "libcudnn.so.9");
@@ -299,7 +311,7 @@ TEST_CASE("JUnit has a case for every claim and finding, and one for the image",
   root.add_metadata("nvidia-cudnn-cu13", "9.19.0.56");
   const std::string junit = to_junit(root.inspect());
   CHECK_THAT(junit, Contains("tests=\"4\"") && Contains("failures=\"3\"") && Contains("errors=\"0\""));
-  CHECK_THAT(junit, Contains("name=\"torch 1.2.3 (ENV PYTORCH_VERSION)\""));
+  CHECK_THAT(junit, Contains("classname=\"claims\" name=\"torch 1.2.3 (ENV PYTORCH_VERSION)\""));
   CHECK_THAT(to_junit(Root().inspect()), Contains("tests=\"1\"") && Contains("failures=\"0\""));
 }
 
