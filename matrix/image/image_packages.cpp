@@ -4,7 +4,7 @@
 #include <sstream>
 #include <tuple>
 
-#include <fmt/format.h>
+#include "matrix/provision/package_metadata.hpp"
 
 namespace reprobench {
 namespace {
@@ -12,35 +12,25 @@ namespace {
 constexpr std::int64_t kLargestMetadataBytes = 16 << 20;
 constexpr std::string_view kMetadata = ".dist-info/METADATA";
 
-std::string normal_package_name(std::string name) {
-  for (char& c : name) c = c == '_' || c == '.' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return name;
-}
-
-std::string header_of(const std::string& metadata, const std::string& key) {
-  std::istringstream lines(metadata);
-  for (std::string line; std::getline(lines, line) && !line.empty() && line != "\r";) {
-    if (!line.starts_with(key + ": ")) continue;
-    line.erase(0, key.size() + 2);
-    if (line.ends_with('\r')) line.pop_back();
-    return line;
-  }
-  return "";
-}
-
 }  // namespace
 
-std::vector<ImagePackage> read_image_packages(const ImageTree& tree) {
+std::vector<ImagePackage> read_image_packages(const ImageTree& tree, std::vector<ImageFinding>& findings) {
   std::vector<ImagePackage> packages;
   for (const auto& [path, entry] : tree.entries()) {
     if (!path.ends_with(kMetadata)) continue;
-    const std::string metadata = text_in(tree, path, kLargestMetadataBytes).text;
+    const ImageText metadata = text_in(tree, path, kLargestMetadataBytes);
+    InstalledPackage installed = package_of_metadata(metadata.text);
+    if (installed.name.empty()) {  // it may be the one that lies over another
+      findings.push_back({FindingSeverity::unread, "metadata", "/" + path,
+                          metadata.problem.empty() ? "it names no package" : "it " + metadata.problem});
+      continue;
+    }
     ImagePackage package;
-    package.name = normal_package_name(header_of(metadata, "Name"));
-    package.version = header_of(metadata, "Version");
+    package.name = std::move(installed.name);
+    package.version = std::move(installed.version);
     package.information = std::string(folder_of_path(path));
     package.site = std::string(folder_of_path(package.information));
-    if (!package.name.empty()) packages.push_back(std::move(package));
+    packages.push_back(std::move(package));
   }
   std::sort(packages.begin(), packages.end(), [](const ImagePackage& a, const ImagePackage& b) {
     return std::tie(a.site, a.name, a.version) < std::tie(b.site, b.name, b.version);

@@ -9,8 +9,8 @@
 
 namespace reprobench {
 
-// In order of site and name.
-std::vector<ImagePackage> read_image_packages(const ImageTree& tree);
+// In order of site and name. A METADATA that cannot be read, or names no package, is a finding.
+std::vector<ImagePackage> read_image_packages(const ImageTree& tree, std::vector<ImageFinding>& findings);
 
 struct RecordedFile {
   const ImagePackage* package = nullptr;

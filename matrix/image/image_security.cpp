@@ -307,8 +307,13 @@ class WaysIn {
   }
 
   void check_secret(const std::string& path, const ImageEntry& entry, const std::string& where) {
-    if (entry.kind != EntryKind::file || entry.content.empty() || entry.size_bytes > kLargestTextBytes) return;
-    if (!is_secret_name(path) && !is_home_file(path)) return;
+    if (entry.kind != EntryKind::file || (!is_secret_name(path) && !is_home_file(path))) return;
+    if (entry.content.empty() || entry.size_bytes > kLargestTextBytes) {
+      // A large file in a home is data; a large one of such a name is not looked into, and that is said.
+      if (is_secret_name(path))
+        add(FindingSeverity::unread, "secret", path, "it is too large to be looked into" + where);
+      return;
+    }
     if (name_of_path(path) == "authorized_keys") {
       add(FindingSeverity::fail, "ssh-key", path,
           "whoever has the key that it names gets into every container" + where);

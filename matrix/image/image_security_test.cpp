@@ -145,6 +145,8 @@ TEST_CASE("secrets in files, variables, the history, and in files that a later l
 
 TEST_CASE("a file that decides who gets in and cannot be read is not taken for harmless", "[image]") {
   CHECK(found_in({{"etc/shadow", std::string(300'000, 'x')}}) == Codes{"unread security /etc/shadow"});
+  CHECK(found_in({{"root/.netrc", std::string(300'000, 'x')}}) == Codes{"unread secret /root/.netrc"});
+  CHECK(found_in({{"root/data.csv", std::string(300'000, 'x')}}) == Codes{});
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "matrix/image/image_libraries.hpp"
 #include "matrix/image/image_packages.hpp"
 #include "matrix/provision/library_search.hpp"
+#include "matrix/provision/torch_release.hpp"
 
 namespace reprobench {
 namespace {
@@ -18,28 +19,17 @@ namespace {
 constexpr std::int64_t kLargestSourceBytes = 1 << 20;
 constexpr std::string_view kCpuLibrary = "libtorch_cpu.so";
 
-// What a Python file assigns to `name`, without quotes.
-std::string assigned_text(const std::string& source, std::string_view name) {
-  std::istringstream lines(source);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with(name) || line.find_first_of(" :=", name.size()) != name.size()) continue;
-    const std::size_t open = line.find_first_of("'\"");
-    if (open == std::string::npos) return "";
-    return line.substr(open + 1, line.find_first_of("'\"", open + 1) - open - 1);
-  }
-  return "";
-}
-
 class SoftwareFinder {
  public:
   explicit SoftwareFinder(const Image& image) : image_(image), files_(image.tree) {}
 
   ImageSoftware find() {
-    all_packages_ = read_image_packages(image_.tree);
+    all_packages_ = read_image_packages(image_.tree, software_.findings);
     records_ = read_records(image_.tree, all_packages_, software_.findings);
     find_torches();
     find_taken_libraries();
     find_other_copies();
+    check_preloaded();
     name_components();
     check_libraries();
     check_packages();
@@ -53,10 +43,11 @@ class SoftwareFinder {
 
   // A PyTorch is where its CPU library lies. The first on PATH is the one that a command would start.
   void find_torches() {
+    std::set<std::string> seen;  // a distribution's library is a link to one with its version in the name
     for (const auto& [path, entry] : image_.tree.entries()) {
-      if (name_of_path(path) == kCpuLibrary && entry.kind == EntryKind::file) {
-        software_.torches.emplace_back(folder_of_path(path));
-      }
+      if (name_of_path(path) != kCpuLibrary || entry.kind == EntryKind::folder) continue;
+      const auto file = image_.tree.resolved(path);
+      if (file && seen.insert(*file).second) software_.torches.emplace_back(folder_of_path(*file));
     }
     if (software_.torches.empty()) {
       add(FindingSeverity::fail, "no-torch", "", "it holds no PyTorch: no file is named libtorch_cpu.so");
@@ -186,6 +177,20 @@ class SoftwareFinder {
     }
   }
 
+  // What is loaded before all others is not where the loader's search would find it.
+  void check_preloaded() {
+    const auto found = image_.config.environment.find("LD_PRELOAD");
+    std::string named = found == image_.config.environment.end() ? "" : found->second;
+    named += "\n" + files_.text("/etc/ld.so.preload");
+    for (char& c : named) c = c == ':' ? ' ' : c;
+    std::istringstream words(named);
+    for (std::string path; words >> path;) {
+      const bool counts = !component_of_library(name_of_path(path)).empty();
+      add(counts ? FindingSeverity::fail : FindingSeverity::warn, "preloaded", path,
+          "it is loaded into every program, before the libraries that were found here");
+    }
+  }
+
   std::string site_of_torch() const {
     if (software_.torches.empty()) return "";
     const std::string& lib = software_.torches.front();  // SITE/torch/lib
@@ -202,6 +207,10 @@ class SoftwareFinder {
       software_.components.try_emplace(package.name,
                                        FoundComponent{package.version, "/" + package.information + "/METADATA"});
     }
+    if (!software_.torches.empty() && software_.components.count("torch") == 0) {
+      add(FindingSeverity::unread, "no-version", "/" + software_.torches.front(),
+          "nothing tells its PyTorch's version");
+    }
     for (const ImageLibrary& library : software_.libraries) {
       const bool stands_for_component = library.name.starts_with("libcudnn.so") || library.component == "nccl";
       if (!library.is_taken || !stands_for_component || library.version.empty()) continue;
@@ -213,7 +222,7 @@ class SoftwareFinder {
   void name_torch(const std::string& site) {
     const std::string folder = fmt::format("{}/", folder_of_path(software_.torches.front()));
     const std::string source = text_in(image_.tree, folder + "version.py", kLargestSourceBytes).text;
-    std::string torch = assigned_text(source, "__version__");
+    std::string torch = python_assignment(source, "__version__");
     std::string evidence = "/" + folder + "version.py";
     if (torch.empty()) {
       const std::string built = text_in(image_.tree, folder + "build-version", kLargestSourceBytes).text;
@@ -221,7 +230,7 @@ class SoftwareFinder {
       evidence = "/" + folder + "build-version";
     }
     if (!torch.empty()) software_.components["torch"] = {torch, evidence};
-    if (const std::string cuda = assigned_text(source, "cuda"); !cuda.empty()) {
+    if (const std::string cuda = python_assignment(source, "cuda"); !cuda.empty()) {
       software_.components["cuda"] = {cuda, evidence};
     }
     const std::size_t python = site.find("/python3");
@@ -316,8 +325,8 @@ bool is_software_evidence(std::string_view path, std::int64_t size_bytes) {
   const std::string_view name = name_of_path(path);
   if (is_library_name(name)) return size_bytes <= kLargestLibraryBytes;
   if (path.ends_with(".dist-info/METADATA") || path.ends_with(".dist-info/RECORD")) return size_bytes <= 16 << 20;
-  return size_bytes <= kLargestSourceBytes && (name == "version.py" || name == "build-version" ||
-                                               name == "pyvenv.cfg" || path.starts_with("etc/ld.so.conf"));
+  return size_bytes <= kLargestSourceBytes &&
+         (name == "version.py" || name == "build-version" || name == "pyvenv.cfg" || path.starts_with("etc/ld.so."));
 }
 
 ImageSoftware find_software(const Image& image) { return SoftwareFinder(image).find(); }

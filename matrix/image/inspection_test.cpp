@@ -305,6 +305,39 @@ TEST_CASE("the summary counts what decides, and folders that nobody may read lea
   CHECK(root.inspect().summary == "refused: 2 of 3 claims contradicted, 1 failures, 1 warnings, 0 not judged");
 }
 
+TEST_CASE("a library that is preloaded is none of those that were found", "[image]") {
+  Root root;
+  root.config.environment["LD_PRELOAD"] = "/opt/other/libcudnn.so.9:/usr/lib/libjemalloc.so.2";
+  CHECK(codes(root.inspect()) ==
+        Codes{"fail preloaded /opt/other/libcudnn.so.9", "warn preloaded /usr/lib/libjemalloc.so.2"});
+  root.config.environment.clear();
+  write_file(root.root() / "etc/ld.so.preload", "/opt/libnccl.so.2\n");
+  CHECK(codes(root.inspect()) == Codes{"fail preloaded /opt/libnccl.so.2"});
+}
+
+TEST_CASE("a PyTorch that is a link is one, once, and one that tells no version is not judged", "[image]") {
+  const Root root;
+  fs::rename(root.torch() / "lib/libtorch_cpu.so", root.torch() / "lib/libtorch_cpu.so.9.8");
+  fs::create_symlink("libtorch_cpu.so.9.8", root.torch() / "lib/libtorch_cpu.so");
+  fs::create_directories(root.root() / "opt");
+  fs::create_symlink("../lib/python3.12/site-packages/torch/lib/libtorch_cpu.so", root.root() / "opt/libtorch_cpu.so");
+  fs::create_directories(root.root() / "bin");
+  fs::create_symlink("../lib/python3.12/site-packages/torch/lib/libtorch_cpu.so", root.root() / "bin/libtorch_cpu.so");
+  CHECK(root.inspect().torches == std::vector<std::string>{std::string(kSite) + "torch/lib"});
+  const Root silent;
+  fs::remove(silent.torch() / "version.py");
+  fs::remove_all(silent.site() / "torch-9.8.7.dist-info");
+  CHECK(codes(silent.inspect()) == Codes{std::string("unread no-version ") + kSite + "torch/lib"});
+  CHECK(silent.inspect().word == InspectionWord::undecided);
+}
+
+TEST_CASE("a package whose metadata cannot be read is said", "[image]") {
+  const Root root;
+  write_file(root.site() / "nvidia_cudnn_cu13-9.19.0.56.dist-info/METADATA", std::string((16 << 20) + 1, 'x'));
+  CHECK(codes(root.inspect()) ==
+        Codes{std::string("unread metadata ") + kSite + "nvidia_cudnn_cu13-9.19.0.56.dist-info/METADATA"});
+}
+
 TEST_CASE("JUnit has a case for every claim and finding, and one for the image", "[image]") {
   Root root;
   root.config.environment = {{"PYTORCH_VERSION", "1.2.3"}, {"CUDA_VERSION", "12.8"}};

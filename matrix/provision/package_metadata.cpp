@@ -45,21 +45,27 @@ constexpr std::int64_t kLargestMetadataBytes = 16 << 20;  // with the descriptio
 
 }  // namespace
 
+InstalledPackage package_of_metadata(const std::string& text) {
+  InstalledPackage package;
+  std::istringstream metadata(text);
+  std::string name;
+  // The header ends at the first empty line; what follows is the description.
+  for (std::string line, requirement; std::getline(metadata, line) && !line.empty() && line != "\r";) {
+    if (value_after(line, "Name", name)) package.name = normal_name(name);
+    if (value_after(line, "Requires-Dist", requirement)) package.requirements.push_back(requirement);
+    value_after(line, "Version", package.version);
+  }
+  return package;
+}
+
 std::vector<InstalledPackage> read_package_metadata(const std::filesystem::path& site) {
   std::vector<InstalledPackage> packages;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(site, error)) {
     const std::string folder = entry.path().filename().string();
     if (!folder.ends_with(".dist-info") || (!folder.starts_with("torch-") && !folder.starts_with("nvidia_"))) continue;
-    InstalledPackage package;
-    std::istringstream metadata(read_regular_file(entry.path() / "METADATA", kLargestMetadataBytes).text);
-    std::string name;
-    // The header ends at the first empty line; what follows is the description.
-    for (std::string line, requirement; std::getline(metadata, line) && !line.empty() && line != "\r";) {
-      if (value_after(line, "Name", name)) package.name = normal_name(name);
-      if (value_after(line, "Requires-Dist", requirement)) package.requirements.push_back(requirement);
-      value_after(line, "Version", package.version);
-    }
+    InstalledPackage package =
+        package_of_metadata(read_regular_file(entry.path() / "METADATA", kLargestMetadataBytes).text);
     if (!package.name.empty()) packages.push_back(std::move(package));
   }
   std::sort(packages.begin(), packages.end(),

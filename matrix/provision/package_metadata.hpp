@@ -14,6 +14,9 @@ struct InstalledPackage {
   std::vector<std::string> requirements;  // Requires-Dist lines
 };
 
+// Of the text of a METADATA; its name is empty if the text has none.
+InstalledPackage package_of_metadata(const std::string& text);
+
 // Of torch and NVIDIA, in order of name. A package that was half removed, or installed twice, is there once a metadata
 // folder.
 std::vector<InstalledPackage> read_package_metadata(const std::filesystem::path& site);

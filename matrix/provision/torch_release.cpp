@@ -21,19 +21,6 @@ std::string first_line(const fs::path& file) {
   return text.substr(0, text.find('\n'));
 }
 
-// What a Python file assigns to `name`, without quotes; empty for None. The line is `cuda: Optional[str] = '13.0'` or
-// `cuda = '12.1'`.
-std::string python_assignment(const fs::path& file, std::string_view name) {
-  std::istringstream stream(read_regular_file(file, kLargestSourceBytes).text);
-  for (std::string line; std::getline(stream, line);) {
-    if (!line.starts_with(name) || line.find_first_of(" :=", name.size()) != name.size()) continue;
-    const std::size_t open = line.find_first_of("'\"");
-    if (open == std::string::npos) return "";
-    return line.substr(open + 1, line.find_first_of("'\"", open + 1) - open - 1);
-  }
-  return "";
-}
-
 // "12.8" of "2.7.1+cu128".
 std::string cuda_of_tag(const std::string& version) {
   const std::size_t tag = version.find("+cu");
@@ -65,14 +52,26 @@ int cxx_standard_of(const std::string& torch) {
 
 }  // namespace
 
+std::string python_assignment(const std::string& text, std::string_view name) {
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with(name) || line.find_first_of(" :=", name.size()) != name.size()) continue;
+    const std::size_t open = line.find_first_of("'\"");
+    if (open == std::string::npos) return "";
+    return line.substr(open + 1, line.find_first_of("'\"", open + 1) - open - 1);
+  }
+  return "";
+}
+
 TorchRelease read_torch_release(const TorchPlace& place) {
   const fs::path folder = fs::path(place.lib).parent_path();
+  const std::string version = read_regular_file(folder / "version.py", kLargestSourceBytes).text;
   TorchRelease release;
   release.compiled =
       torch_header_version({place.include, (fs::path(place.include) / "torch/csrc/api/include").string()});
-  release.declared = python_assignment(folder / "version.py", "__version__");
+  release.declared = python_assignment(version, "__version__");
   if (release.declared.empty()) release.declared = first_line(folder / "build-version");
-  release.cuda = python_assignment(folder / "version.py", "cuda");
+  release.cuda = python_assignment(version, "cuda");
   if (release.cuda.empty()) release.cuda = cuda_of_tag(release.declared);
   if (release.declared.empty()) release.declared = release.compiled;
   release.cxx11_abi = cxx11_abi_of(fs::path(place.lib) / "libc10.so");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "matrix/provision/torch_place.hpp"
 
@@ -14,6 +15,10 @@ struct TorchRelease {
   int cxx11_abi = 1;      // _GLIBCXX_USE_CXX11_ABI of its libraries
   int cxx_standard = 17;  // the oldest its headers accept
 };
+
+// What the text of a Python file assigns to `name`, without quotes; empty for None. The line is
+// `cuda: Optional[str] = '13.0'` or `cuda = '12.1'`.
+std::string python_assignment(const std::string& text, std::string_view name);
 
 TorchRelease read_torch_release(const TorchPlace& place);
 

@@ -64,7 +64,7 @@ CallList chosen_calls(const BisectOptions& options, const Project& project) {
   std::vector<std::string> chosen;
   for (const std::string& text : list.calls) {
     const DeclaredCall call = parse_call(text);
-    names.push_back(call.name);
+    if (std::ranges::find(names, call.name) == names.end()) names.push_back(call.name);
     if (call.name == wanted || call.text == wanted) chosen.push_back(text);
   }
   if (chosen.empty()) throw UsageError(unknown_name("call of " + file, wanted, names));

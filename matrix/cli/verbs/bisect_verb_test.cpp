@@ -94,6 +94,13 @@ TEST_CASE("a stack that crashes, lacks the operator or is not there is untestabl
   CHECK(axis.document({"--call", kReluCall}).at("answers").at(0).at("word") == "range");
 }
 
+TEST_CASE("an operator that the list has not is refused with each that it has, once", "[cli][process][bisect]") {
+  const StackAxis axis({"bits=1", "bits=2"});
+  CHECK_THROWS_WITH(
+      axis.bisect({"--call", "nosuch", "--calls", REPROBENCH_SOURCE_ROOT "/suites/operators/published.yaml"}),
+      Contains("`nosuch`; there are native_layer_norm, addmm, mm"));
+}
+
 TEST_CASE("bits of neither end are a change of their own", "[cli][process][bisect]") {
   const StackAxis axis({"bits=1", "bits=1", "bits=3", "bits=3", "bits=3", "bits=2"});
   const json answer = axis.document({"--call", kReluCall}).at("answers").at(0);
