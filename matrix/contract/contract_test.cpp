@@ -219,6 +219,31 @@ TEST_CASE("what NCCL told is part of the result of ranks on GPUs, or why it told
   CHECK_THROWS_AS(result_from_json(to_json(result)), ContractError);
 }
 
+TEST_CASE("what computed a step is part of a training's result, each row known or with the reason", "[contract]") {
+  CellResult result;
+  result.cell_id = "3f9c1e0a7b52";
+  result.nonce = "0123456789abcdef";
+  CHECK_FALSE(to_json(result).contains("implementations"));
+  result.implementations.emplace();
+  CHECK_THROWS_AS(result_from_json(to_json(result)), ContractError);  // neither rows nor why there are none
+  result.implementations->unknown = "the kernels of a GPU are not watched after a training";
+  CHECK(result_from_json(to_json(result)).implementations->unknown == result.implementations->unknown);
+  OperationImplementation row{"aten::mm", "(8,4), (4,2)", "float32", "mkl SGEMM for AVX2", "", 3};
+  result.implementations->operations = {row};
+  CHECK_THROWS_AS(result_from_json(to_json(result)), ContractError);  // both
+  result.implementations->unknown.clear();
+  result.implementations->left_out = 2;
+  const StepImplementations read = result_from_json(to_json(result)).implementations.value();
+  CHECK((read.operations == result.implementations->operations));
+  CHECK(read.left_out == 2);
+  result.implementations->operations[0].unknown = "no switch";
+  CHECK_THROWS_AS(result_from_json(to_json(result)), ContractError);
+  result.implementations->operations[0].implementation.clear();
+  CHECK(result_from_json(to_json(result)).implementations->operations[0].unknown == "no switch");
+  result.implementations->operations[0].calls = 0;
+  CHECK_THROWS_AS(result_from_json(to_json(result)), ContractError);
+}
+
 TEST_CASE("every outcome, end and dimension is found by its word", "[contract]") {
   for (int i = 0; i <= static_cast<int>(Outcome::unfinished); ++i) {
     CHECK(from_word<Outcome>(to_string(static_cast<Outcome>(i))) == static_cast<Outcome>(i));

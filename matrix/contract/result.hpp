@@ -15,6 +15,7 @@
 #include "matrix/contract/device/nccl_facts.hpp"
 #include "matrix/contract/knob.hpp"
 #include "matrix/contract/probe_measurement.hpp"
+#include "matrix/contract/step_implementations.hpp"
 
 namespace reprobench {
 
@@ -120,6 +121,7 @@ struct CellResult {
   std::optional<double> weight_change_rel = {};
   std::optional<ModelFlops> model_flops = {};  // of a training; nothing: an older worker, or the failure came first
   std::optional<NcclFacts> nccl = {};          // of several ranks on GPUs
+  std::optional<StepImplementations> implementations = {};  // of a training that did all its steps, and is no replay
 };
 
 template <>
@@ -251,6 +253,8 @@ struct Description<CellResult> {
     field.optional("weight_change_rel", result.weight_change_rel,
                    "L2 distance of all trained weights from their initial values, as a share of their L2 norm.");
     field.optional("nccl", result.nccl);
+    field.optional("implementations", result.implementations,
+                   "Of a training; absent: it did not come to its end, was a replay, or its worker is older.");
   }
 };
 

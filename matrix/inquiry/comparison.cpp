@@ -227,6 +227,7 @@ CellComparison compare_cells(const ComparedSide& measured, const ComparedSide& e
   if (!comparison.sentence.empty()) return comparison;
   comparison.differences = side_differences(measured.request, *measured.attempt.lead().result, expected.request,
                                             *expected.attempt.lead().result);
+  comparison.implementations = implementation_changes(*measured.attempt.lead().result, *expected.attempt.lead().result);
   const std::string reason = not_comparable_because(measured, expected);
   if (!reason.empty()) {
     comparison.word = Match::not_comparable;

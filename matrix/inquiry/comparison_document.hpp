@@ -19,6 +19,7 @@
 #include "matrix/numerics/calls/order_judgement.hpp"
 #include "matrix/numerics/steps/discrete_events.hpp"
 #include "matrix/numerics/steps/divergence_strip.hpp"
+#include "matrix/numerics/steps/implementation_changes.hpp"
 #include "matrix/numerics/steps/lockstep.hpp"
 #include "matrix/numerics/steps/loss_equivalence.hpp"
 #include "matrix/numerics/steps/match.hpp"
@@ -350,7 +351,8 @@ struct CellComparison {
   std::vector<CellRatio> ratios;    // of stored cells, as far as their suite measures them
   TraceComparison trace;
   std::vector<SideDifference> differences;
-  std::optional<DivergenceStrip> strip;  // from here on: of tensors on record, where bits differ
+  std::optional<ImplementationChanges> implementations;  // nothing: neither side tells what computed it
+  std::optional<DivergenceStrip> strip;                  // from here on: of tensors on record, where bits differ
   std::vector<EventFlips> events;
   std::optional<LossSplit> split;
   std::optional<OverBound> over_bound;
@@ -380,6 +382,8 @@ struct Description<CellComparison> {
     field("ratios", comparison.ratios, "Time and memory of two stored cells, as far as their suite measures them.");
     field("first_difference", comparison.trace.first);
     field("differences", comparison.differences);
+    field.optional("implementations", comparison.implementations,
+                   "Which operations other library code computed; absent: neither side tells.");
     field("strip", comparison.strip);
     field("discrete_events", comparison.events);
     field("loss_split", comparison.split);

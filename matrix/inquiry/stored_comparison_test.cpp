@@ -34,6 +34,25 @@ TEST_CASE("equal bits are said of all repeats of both cells", "[stored]") {
   CHECK(comparison.measured == "r1:bbbbbbbbbbbb");
 }
 
+TEST_CASE("which library code computed two cells is compared beside their bits, and decides nothing", "[stored]") {
+  ScriptedReplays replays;
+  ComparedSide measured = stored(replays, "stack-b");
+  ComparedSide expected = stored(replays, "stack-a");
+  CHECK_FALSE(compared(replays, measured, expected).implementations);
+  const auto computed_by = [](ComparedSide& side, const char* code) {
+    side.attempt.lead().result->implementations.emplace();
+    side.attempt.lead().result->implementations->operations = {{"aten::mm", "(8,4)", "float32", code}};
+  };
+  computed_by(measured, "mkl SGEMM");
+  computed_by(expected, "aten AVX512");
+  const CellComparison other = compared(replays, measured, expected);
+  CHECK(other.word == Match::equal);
+  REQUIRE(other.implementations.value().changed.size() == 1);
+  CHECK(other.implementations->changed[0].measured == "mkl SGEMM");
+  CHECK(other.implementations->changed[0].expected == "aten AVX512");
+  CHECK(to_json(comparison_from_json(to_json(other))) == to_json(other));
+}
+
 TEST_CASE("numbers of repeats are said where they differ, runs where there are two", "[stored]") {
   ScriptedReplays replays;
   ComparedSide expected = stored(replays, "stack-a", "r0");

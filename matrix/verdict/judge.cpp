@@ -13,6 +13,7 @@
 #include "matrix/verdict/cell_families.hpp"
 #include "matrix/verdict/check.hpp"
 #include "matrix/verdict/environment.hpp"
+#include "matrix/verdict/implementation_notes.hpp"
 #include "matrix/verdict/link_notes.hpp"
 #include "matrix/verdict/loaded_libraries.hpp"
 #include "matrix/verdict/metrics/bitwise.hpp"
@@ -89,6 +90,7 @@ class Judge {
       }
       return conclude(verdict, *early);
     }
+    note_implementations(planned.cell, *repeats.front()->lead().result, verdict);
     verdict.chain = repeats.front()->lead().result->chain;
     const auto workload_digest = common_workload_digest(repeats);
     if (!workload_digest) {
@@ -205,6 +207,18 @@ class Judge {
       }
     }
     for (std::string& note : link_notes(all)) verdict.notes.push_back(std::move(note));
+  }
+
+  // Of the first repeat of either: what computed a workload depends on the machine and its stack.
+  void note_implementations(const Cell& cell, const CellResult& result, CellVerdict& verdict) const {
+    const auto planned = planned_.find(cell.reference_cell_id.value_or(""));
+    const CellRecord* record = planned == planned_.end() ? nullptr : record_of(planned->first);
+    if (record == nullptr) return;
+    const std::vector<const AttemptRecord*> repeats = last_attempts(planned->second->cell, *record);
+    if (repeats.empty() || repeats.front() == nullptr || !repeats.front()->lead().result) return;
+    for (std::string& note : implementation_notes(result, *repeats.front()->lead().result)) {
+      verdict.notes.push_back(std::move(note));
+    }
   }
 
   std::string declared_torch(const std::string& stack) const {

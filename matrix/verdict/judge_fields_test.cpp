@@ -148,6 +148,31 @@ TEST_CASE("what one repeat said of a user's file is told, whichever repeats are 
         std::vector<std::string>{"data: /my.json, SHA-256 1f: of 3 records 3 are samples"});
 }
 
+TEST_CASE("other library code than the reference's is a note of the cell, and no failure", "[verdict]") {
+  RunRecord run = sample::run(3, 1.0, kEqualBits);
+  const auto computed_by = [&](const char* cell_id, const char* code) {
+    for (CellRecord& record : run.cells) {
+      if (record.cell_id != cell_id) continue;
+      for (AttemptRecord& attempt : record.attempts) {
+        attempt.lead().result->implementations.emplace();
+        attempt.lead().result->implementations->operations = {{"aten::mm", "(8,4)", "float32", code}};
+      }
+    }
+  };
+  CHECK(candidate(judge(run)).notes.empty());
+  computed_by(sample::kCandidateId, "mkl SGEMM for AVX2");
+  CHECK(candidate(judge(run)).notes ==
+        std::vector<std::string>{"library code: the expected side has no record of the library code that computed it"});
+  computed_by(sample::kReferenceId, "aten AVX512");
+  const CellVerdict other = candidate(judge(run));
+  CHECK(other.notes == std::vector<std::string>{
+                           "other library code than the reference's computed 1 operation: aten::mm (8,4) float32: "
+                           "`mkl SGEMM for AVX2` against `aten AVX512`"});
+  CHECK(other.outcome == Outcome::passed);
+  computed_by(sample::kReferenceId, "mkl SGEMM for AVX2");
+  CHECK(candidate(judge(run)).notes.empty());
+}
+
 TEST_CASE("a fault is planted in the cells that run", "[verdict]") {
   RunRecord run = sample::run(3, 1.0, {});
   const Injection fault{"hang", 3, "", 0};

@@ -143,6 +143,10 @@ FULL = _comparison(
         "step": 3, "tensor": "fc1", "role": "forward_output", "measured_digest": digest(21), "expected_digest": digest(22),
     },
     differences=[{"what": "blas", "measured": "2024.2", "expected": "2023.1"}, {"what": "cuda", "measured": "12.8", "expected": ""}],
+    implementations={
+        "changed": [{"what": "aten::addmm (128), (32,784), (784,128) float32", "measured": "mkl SGEMM for AVX2", "expected": ""}],
+        "compared": 17, "incomplete": ["of 2 operations of the measured side it is not known what computed them"],
+    },
     explanation=_EXPLANATION,
     strip={
         "steps": list(range(1, 33)),

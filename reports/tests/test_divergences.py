@@ -250,11 +250,24 @@ class Section(unittest.TestCase):
         self.assertIn("Not judged: its inputs are whole numbers", self.text)
 
     def test_documents_from_before_the_newer_fields_are_shown(self):
-        newer = ("strip", "trajectory", "equivalence", "discrete_events", "first_over_bound", "non_finite")
+        newer = ("strip", "trajectory", "equivalence", "discrete_events", "first_over_bound", "non_finite", "implementations")
         old = {name: value for name, value in samples.FULL.items() if name not in newer}
         _, text = page_of([old])
         self.assertIn("aten::addmm made it", text)
         self.assertNotIn("Modules by step", text)
+        self.assertNotIn("library code", text)
+
+    def test_operations_that_other_library_code_computed_are_named_with_both(self):
+        for shown in ("Operations that other library code computed", "aten::addmm (128), (32,784), (784,128) float32",
+                      "mkl SGEMM for AVX2", "Library code: of 2 operations of the measured side it is not known"):  # fmt: skip
+            self.assertIn(shown, self.text)
+        same = {**samples.FULL, "implementations": {"changed": [], "compared": 17, "incomplete": []}}
+        _, text = page_of([same])
+        self.assertNotIn("library code", text.lower())
+        many = [{"what": f"aten::mm {n}", "measured": "a", "expected": "b"} for n in range(1000)]
+        _, text = page_of([{**samples.FULL, "implementations": {**same["implementations"], "changed": many}}])
+        self.assertIn("aten::mm 0", text)
+        self.assertNotIn("aten::mm 999", text)
 
     def test_values_no_reader_expects_do_no_harm(self):
         odd = copy.deepcopy(samples.FULL)

@@ -10,9 +10,10 @@
 namespace reprobench {
 namespace {
 
-constexpr std::array<std::string_view, 60> kWords = {"ok",
+constexpr std::array<std::string_view, 61> kWords = {"ok",
                                                      "ok_other_bits",
                                                      "bits",
+                                                     "other_code",
                                                      "poison_shows",
                                                      "other_initial_bits",
                                                      "drift",

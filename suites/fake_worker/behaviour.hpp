@@ -3,6 +3,7 @@
 //   ok                     a correct run; the same bits on every stack
 //   ok_other_bits          correct and repeatable, but with bits (and numbers, by 1e-6) of its stack's own
 //   bits=N                 correct and repeatable, with bits that all stacks have that are told the same number
+//   other_code             computed by other library code, as its result says
 //   poison_shows           bits that depend on what freshly allocated memory held
 //   other_initial_bits     inputs and first weights of its stack's own, under an unchanged workload_digest
 //   drift=K                from step K (default 2) on, bits that differ between repeats

@@ -20,6 +20,7 @@
 #include "suites/worker/state/state_memory.hpp"
 #include "suites/worker/state/weight_change.hpp"
 #include "suites/worker/training_step.hpp"
+#include "suites/worker/watched_pass.hpp"
 #include "suites/worker/weights/own_weights.hpp"
 #include "suites/worker/worker_failure.hpp"
 
@@ -79,7 +80,7 @@ void run_steps(TrainingRun& run, Telemetry telemetry) {
   const std::int64_t last = last_step_of(run.request);
   for (std::int64_t step = first; step <= last; ++step) {
     run.fault_acts(FaultPhase::before_step, step);
-    if (telemetry == Telemetry::on) run.recorder.before_step(step);
+    if (telemetry != Telemetry::off) run.recorder.before_step(step);
     run.replay.begin_step(step);
     StepOutcome outcome = steps.run(step);
     run.replay.end_step();
@@ -87,14 +88,14 @@ void run_steps(TrainingRun& run, Telemetry telemetry) {
       run.device.synchronize();
       run.result.start_to_first_step_ns = since_process_start_ns();
     }
-    if (telemetry == Telemetry::on) record_step(run, step, outcome);
+    if (telemetry != Telemetry::off) record_step(run, step, outcome);
     run.replay.after_step(step, run.recorder.chain());
     if (run.checkpoints.is_due(step)) keep_checkpoint(run, step);
     if (step < last) stop_if_asked(run, step);
   }
   complete_steps(run, 0);
   run.device.synchronize();
-  if (telemetry == Telemetry::on) run.recorder.finish();
+  if (telemetry != Telemetry::off) run.recorder.finish();
 }
 
 std::optional<std::string> own_data_of(const WorkloadRequest& workload) {
@@ -238,6 +239,8 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
     note_peak_memory(*device, result);
     if (request.weight_change && !own_weights) result.weight_change_rel = weight_change_rel(model, preset, seed, state);
     if (measures_gemm_peak(request)) measure_gemm_peak(run, folder, seed);
+    // Last of all: of a replay, and where only the cost of recording is weighed, nobody asks.
+    if (!request.replay && telemetry == Telemetry::on) result.implementations = implementations_of_last_step(run);
   } catch (...) {
     // Before anything is destroyed: after a fault of the GPU that may end the process (last_words.hpp).
     result.failure = failure_of(std::current_exception(), result.steps_completed);

@@ -14,7 +14,8 @@ namespace {
 // LibTorch chooses algorithms and allocates workspaces in the first steps, which a recording cannot hold.
 constexpr std::int64_t kStepsBeforeRecording = 3;
 
-// A loss is summed up in fp32 or wider.
+}  // namespace
+
 Outputs widened(Outputs outputs) {
   for (at::Tensor& output : outputs) {
     const at::ScalarType type = output.scalar_type();
@@ -22,8 +23,6 @@ Outputs widened(Outputs outputs) {
   }
   return outputs;
 }
-
-}  // namespace
 
 StepOutcome::StepOutcome() : loss(std::make_unique<at::Tensor>()) {}
 StepOutcome::~StepOutcome() = default;

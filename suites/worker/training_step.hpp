@@ -30,6 +30,9 @@ struct StepOutcome {
   StepOutcome(StepOutcome&& from) noexcept;
 };
 
+// In fp32 or wider, in which a loss is summed up.
+Outputs widened(Outputs outputs);
+
 class TrainingSteps {
  public:
   // Of a run that begins with `first_step`; `run` must outlive this.

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kTensorsShown = 5;
 constexpr std::size_t kSourcesShown = 8;
+constexpr std::size_t kImplementationsShown = 4;
 
 // A longer label than the column is wide still ends in a space.
 std::string line(std::string_view label, const std::string& text) { return fmt::format("  {:<11} {}\n", label, text); }
@@ -262,6 +263,23 @@ std::string changes_text(const CellComparison& comparison) {
   return text;
 }
 
+// Beside the libraries that changed: what they did otherwise. Where one side tells nothing that is said; what is not
+// known of an operation that changed stands with it.
+std::string implementations_text(const CellComparison& comparison) {
+  if (!comparison.implementations) return "";
+  const ImplementationChanges& changes = *comparison.implementations;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kImplementationsShown, changes.changed.size()); ++i) {
+    text += line("done by", plain_line(change_text(changes.changed[i])));
+  }
+  if (changes.changed.size() > kImplementationsShown) {
+    text += line("", fmt::format("and {} more operations that other code computed",
+                                 changes.changed.size() - kImplementationsShown));
+  }
+  for (const std::string& sentence : changes.incomplete) text += line("done by", plain_line(sentence));
+  return text;
+}
+
 std::string pair_text(const CellComparison& comparison, const std::string& changes, const Terminal& terminal) {
   std::string text =
       fmt::format("{} against {}: {}\n", comparison.measured_name, comparison.expected_name, comparison.workload);
@@ -275,7 +293,7 @@ std::string pair_text(const CellComparison& comparison, const std::string& chang
   for (const CellRatio& ratio : comparison.ratios) {
     text += line(ratio.metric.substr(0, ratio.metric.find('.')), fmt::format("{}: {}", ratio.metric, ratio.sentence));
   }
-  text += changes + growth_text(comparison);
+  text += changes + implementations_text(comparison) + growth_text(comparison);
   if (comparison.explanation) text += explanation_text(*comparison.explanation);
   return text;
 }

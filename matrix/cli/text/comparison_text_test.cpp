@@ -345,6 +345,30 @@ TEST_CASE("a subgraph behind the first source is named by both sides' calls", "[
         "  beside it   nothing against aten::erf, aten::mul in the forward of `act`, call 4: rounding, within\n");
 }
 
+TEST_CASE("operations that other library code computed stand beside the libraries that changed", "[cli]") {
+  CellComparison comparison = plain_comparison(Match::equal);
+  const std::string head = text_of(comparison);
+  comparison.implementations.emplace();
+  CHECK(text_of(comparison) == head);
+  comparison.differences = {{"torch", "2.9.0", "2.8.0"}};
+  for (int i = 1; i <= 4; ++i) {
+    comparison.implementations->changed.push_back(
+        {fmt::format("aten::mm ({},8)", i), "mkl SGEMM for AVX2", "aten AVX512"});
+  }
+  comparison.implementations->incomplete = {"the measured side's record leaves out 3 rows"};
+  const std::string changed =
+      "  changed     torch: `2.9.0` against `2.8.0`\n"
+      "  done by     aten::mm (1,8): `mkl SGEMM for AVX2` against `aten AVX512`\n"
+      "  done by     aten::mm (2,8): `mkl SGEMM for AVX2` against `aten AVX512`\n"
+      "  done by     aten::mm (3,8): `mkl SGEMM for AVX2` against `aten AVX512`\n"
+      "  done by     aten::mm (4,8): `mkl SGEMM for AVX2` against `aten AVX512`\n";
+  const std::string incomplete = "  done by     the measured side's record leaves out 3 rows\n";
+  CHECK(text_of(comparison) == head + changed + incomplete);
+  comparison.implementations->changed.push_back({"aten::mm (5,8)", "", "aten AVX512"});
+  CHECK(text_of(comparison) ==
+        head + changed + "              and 1 more operations that other code computed\n" + incomplete);
+}
+
 TEST_CASE("the diagnosis comes first, the suspect and notes last", "[cli]") {
   CellComparison comparison = plain_comparison(Match::differs);
   comparison.explanation = Explanation{};

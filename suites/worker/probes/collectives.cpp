@@ -52,6 +52,12 @@ bool reaches_others_directly(const std::string& log) {
   });
 }
 
+// Why an algorithm is not known: of all libraries NCCL alone keeps a log of what it chooses.
+std::string untold_by(std::string_view library) {
+  if (library == "nccl") return "NCCL's log tells of no one algorithm for these calls";
+  return std::string(library) + " tells nothing of how it does a collective";
+}
+
 // How a row of contract/collective.cpp is done: into `output`, which is `input` itself where it is replaced.
 void carry_out(std::string_view name, ProcessGroup& group, const at::Tensor& input, at::Tensor& output) {
   if (name == "all_reduce") return group.all_reduce(output);
@@ -121,6 +127,7 @@ class MeasuredCollective {
     PreparedCall first = prepared(0);
     make(first);
     measurement_.algorithm = nccl_algorithm(ranks_.take_log(), collective_.name);
+    if (measurement_.algorithm.empty()) measurement_.algorithm_unknown = untold_by(ranks_.library());
   }
 
   void measure() {
@@ -309,6 +316,7 @@ class MeasuredCollective {
 void measure_barrier(ProbeRun& run, RankGroup& ranks) {
   ProbeMeasurement measurement = run.blank("barrier", {{"library", std::string(ranks.library())}});
   ranks.barrier();
+  measurement.algorithm_unknown = untold_by(ranks.library());
   measurement.status = MeasurementStatus::measured;
   measurement.timed_from_ns = run.now_ns();
   for (std::int64_t sample = 0; sample < run.request().workload.samples; ++sample) {

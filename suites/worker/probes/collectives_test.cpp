@@ -34,6 +34,8 @@ TEST_CASE("every collective is right on every rank, and timed call by call", "[p
       CHECK(one.samples.size() == 4);
       CHECK(*std::ranges::min_element(one.samples) > 0);
       CHECK(one.results_differing == 0);
+      CHECK(one.algorithm.empty());
+      CHECK(one.algorithm_unknown == "gloo tells nothing of how it does a collective");
       if (collective == nullptr) continue;
       CHECK(one.results_compared == (collective->adds_up ? 9 : 0));
       const bool is_elsewhere = one.operation == "reduce" && &result != &results.front();

@@ -134,10 +134,14 @@ class PackageProbe {
     // Before the timed one: a package that holds what it was given first, or looks at nothing, is wrong for one of
     // them.
     const Correctness of_other = right_for(other, first_result(other));
-    run_.measure({"eager_forward", labels_, 1, [&] { return eager_.run(); },
-                  [&](const at::Tensor& result) { return eager_is_right(result, timed_.fp64, bound_rel_); }});
-    run_.measure({"package_forward", labels_, 1, [&] { return only(package_.run(timed_.inputs)); },
-                  [&](const at::Tensor& result) { return is_right(result, of_other); }});
+    run_.measure_then_watch([&] {
+      measure(
+          "eager_forward", [&] { return eager_.run(); },
+          [&](const at::Tensor& result) { return eager_is_right(result, timed_.fp64, bound_rel_); });
+      measure(
+          "package_forward", [&] { return only(package_.run(timed_.inputs)); },
+          [&](const at::Tensor& result) { return is_right(result, of_other); });
+    });
     if (differing_) run_.observe("package_differs", labels_, static_cast<double>(*differing_), {true});
   }
 
@@ -148,6 +152,14 @@ class PackageProbe {
     at::Tensor fp32;
     at::Tensor fp64;
   };
+
+  void measure(const char* name, std::function<at::Tensor()> work,
+               std::function<Correctness(const at::Tensor& result)> check) {
+    Operation operation{name, labels_, 1, std::move(work), std::move(check)};
+    operation.shows_algorithm = true;
+    operation.is_of_many = true;
+    run_.measure(operation);
+  }
 
   Passed batch_of(std::int64_t number, EagerForward& in_fp64) {
     eager_.load(number);

@@ -1,5 +1,6 @@
 // What is refused before a package runs, and what is made of one that runs: of functions that play one, on the CPU.
 // ci/package_test.sh runs real ones.
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -127,6 +128,18 @@ TEST_CASE("a package with eager's operators has eager's bits, and both are timed
   CHECK(*measurements[1].error_rel <= *measurements[1].error_bound_rel);
   CHECK(measurements[2].operation == "package_differs");
   CHECK(measurements[2].samples == std::vector<double>{0});
+}
+
+TEST_CASE("what ran of a forward pass is shown, each once, and no one word stands for all of it", "[probe]") {
+  PlayedPackage package;
+  const std::vector<ProbeMeasurement> measurements = measured_of(package);
+  for (const std::size_t i : {0, 1}) {
+    CAPTURE(measurements[i].operation, measurements[i].kernels);
+    CHECK(measurements[i].algorithm.empty());
+    CHECK(measurements[i].algorithm_unknown ==
+          "it is many operations, each done its own way: the kernels are all that ran");
+    CHECK(std::ranges::count(measurements[i].kernels, "aten::addmm") == 1);
+  }
 }
 
 TEST_CASE("a package that rounds elsewhere is right, and its other bits are counted", "[probe]") {

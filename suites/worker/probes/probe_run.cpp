@@ -35,6 +35,7 @@ constexpr std::int64_t kWholeNumbers = 17;  // from -8 to 8
 
 // Why an algorithm is not known where nothing looked.
 constexpr const char* kTimedOnly = "it was timed and not watched";
+constexpr const char* kOfMany = "it is many operations, each done its own way: the kernels are all that ran";
 constexpr const char* kNotYetWatched = "the probe ended before it was watched";
 
 at::Tensor tensor_of(const std::vector<float>& values, const std::vector<std::int64_t>& shape, at::Device device) {
@@ -57,6 +58,18 @@ at::Tensor whole_on(ComputeDevice& device, DeviceKernels& kernels, PhiloxStream 
   constexpr std::int64_t kAsUnsigned = 0xffff'ffff;
   const at::Tensor wide = bits.to(at::kLong);
   return wide.bitwise_and_(kAsUnsigned).remainder_(kWholeNumbers).sub_(kWholeNumbers / 2).to(at::kFloat);
+}
+
+// Whatever word the first kernel would give. Layers repeat each other's.
+void tell_of_many(ProbeMeasurement& measurement) {
+  std::vector<std::string> each_once;
+  for (std::string& kernel : measurement.kernels) {
+    if (std::ranges::find(each_once, kernel) == each_once.end()) each_once.push_back(std::move(kernel));
+  }
+  measurement.kernels = std::move(each_once);
+  if (measurement.algorithm.empty()) return;
+  measurement.algorithm.clear();
+  measurement.algorithm_unknown = kOfMany;
 }
 
 std::string dtype_of(const Labels& labels) {
@@ -255,6 +268,7 @@ void ProbeRun::watch(const Operation& operation) {
   });
   if (timed == result_.measurements.end() || timed->status == MeasurementStatus::unsupported) return;
   tell_algorithm(operation.work, *timed);
+  if (operation.is_of_many) tell_of_many(*timed);
   hold_to_algorithm(operation, *timed);
 }
 

@@ -53,6 +53,7 @@ struct Operation {
   std::function<at::Tensor()> work;                            // does it once and returns its result
   std::function<Correctness(const at::Tensor& result)> check;  // of that result
   bool shows_algorithm = false;  // a library chooses how it is done: told in measure_then_watch(), not known elsewhere
+  bool is_of_many = false;       // operations, each done its own way: what ran is shown, and no one word for it
   // The time of so many calls, in ns, where they are not all in the run's own queue; else empty.
   std::function<double(std::int64_t calls)> time = {};
   bool until_seen = false;  // a call is timed until the host has seen it done, by the host's clock

@@ -44,7 +44,7 @@ inline std::vector<RankRun> run_ranks(int ranks, const SharedTraining& training,
     const auto folder = attempt.path() / ("rank-" + std::to_string(rank));
     RankRun& run = runs[static_cast<std::size_t>(rank)];
     try {
-      run_training(request, folder, kTestData, run.result);
+      run_training(request, folder, kTestData, run.result, Telemetry::unwatched);
     } catch (const std::exception& error) {
       run.failure = error.what();
     }

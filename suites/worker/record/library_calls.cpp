@@ -3,13 +3,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <exception>
+#include <optional>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "suites/worker/record/library_text.hpp"
 
 namespace reprobench {
 namespace {
@@ -29,6 +28,10 @@ SetVerbose onednn_switch() {
   return find_switch({"_ZN5torch7verbose19_mkldnn_set_verboseEi", "dnnl_set_verbose", "mkldnn_set_verbose"});
 }
 SetVerbose mkl_switch() { return find_switch({"MKL_Verbose", "mkl_verbose"}); }
+
+}  // namespace
+
+namespace library_calls_detail {
 
 class Verbose {
  public:
@@ -81,53 +84,76 @@ class CaughtOutput {
     released_ = true;
   }
 
-  std::string text() const {
+  // What was written since it was asked last.
+  std::string take() {
+    std::fflush(stdout);
     std::string text;
     char block[4096];
-    for (ssize_t got = 0; (got = pread(file_, block, sizeof block, static_cast<off_t>(text.size()))) > 0;) {
+    for (ssize_t got = 0; (got = pread(file_, block, sizeof block, taken_bytes_)) > 0; taken_bytes_ += got) {
       text.append(block, static_cast<std::size_t>(got));
     }
+    give_back_memory();
     return text;
   }
 
  private:
+  // Attention may take a hundred thousand products. Places in the file stay, so that nobody's text is lost.
+  void give_back_memory() {
+    constexpr off_t kWorthIt_bytes = off_t{1} << 20;
+    if (taken_bytes_ - given_back_bytes_ < kWorthIt_bytes) return;
+    fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, taken_bytes_);
+    given_back_bytes_ = taken_bytes_;
+  }
+
   int file_ = -1;
   int before_ = -1;
+  off_t taken_bytes_ = 0;
+  off_t given_back_bytes_ = 0;
   std::string problem_;
   bool released_ = false;
 };
 
-void add_reason(std::string& unheard, const std::string& reason) {
-  if (!reason.empty()) unheard += (unheard.empty() ? "" : "; ") + reason;
+}  // namespace library_calls_detail
+
+// The output is caught first, and given back when the libraries are silent.
+struct HeardLibraries::Parts {
+  library_calls_detail::CaughtOutput output;
+  std::optional<library_calls_detail::Verbose> verbose;
+};
+
+HeardLibraries::HeardLibraries() : parts_(std::make_unique<Parts>()) {
+  if (parts_->output.problem().empty()) parts_->verbose.emplace();
 }
 
-}  // namespace
+HeardLibraries::~HeardLibraries() {
+  parts_->verbose.reset();
+  take();
+  parts_->output.release();
+  std::fwrite(others_.data(), 1, others_.size(), stdout);
+}
+
+LibraryText HeardLibraries::take() {
+  if (!parts_->output.problem().empty()) return {};
+  LibraryText text = read_library_text(parts_->output.take());
+  others_ += text.others;
+  static std::string mkl_processors;  // MKL says it once
+  if (mkl_processors.empty()) mkl_processors = text.mkl_processors;
+  text.mkl_processors = mkl_processors;
+  return text;
+}
+
+std::string HeardLibraries::unheard() const {
+  if (!parts_->verbose) return "standard output could not be caught: " + parts_->output.problem();
+  return parts_->verbose->silent();
+}
 
 LibraryCalls library_calls(const std::function<void()>& work) {
-  LibraryCalls seen;
-  CaughtOutput output;
-  if (!output.problem().empty()) {
-    work();
-    seen.unheard = "standard output could not be caught: " + output.problem();
-    return seen;
-  }
-  std::exception_ptr failure;
-  {
-    const Verbose verbose;
-    seen.unheard = verbose.silent();
-    try {
-      work();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-  }
-  output.release();
-  LibraryText text = read_library_text(output.text());
-  std::fwrite(text.others.data(), 1, text.others.size(), stdout);
-  if (failure) std::rethrow_exception(failure);
-  seen.calls = std::move(text.calls);
+  HeardLibraries heard;
+  work();
+  LibraryText text = heard.take();
+  LibraryCalls seen{std::move(text.calls), heard.unheard()};
   if (text.unread_lines > 0) {
-    add_reason(seen.unheard, std::to_string(text.unread_lines) + " lines of the libraries are not understood");
+    seen.unheard += (seen.unheard.empty() ? "" : "; ") + not_understood(text);
   }
   return seen;
 }

@@ -57,6 +57,16 @@ ReadLine read_onednn(std::string_view rest) {
   return "onednn " + std::string(primitive) + " " + std::string(implementation);
 }
 
+// "OFF" is the usual one, which takes the fastest code that the CPU has.
+std::string reproducibility_branch(std::string_view rest) {
+  constexpr std::string_view kKey = " CNR:";
+  const std::size_t key = rest.find(kKey);
+  if (key == std::string_view::npos) return "";
+  rest.remove_prefix(key + kKey.size());
+  const std::string_view branch = rest.substr(0, rest.find(' '));
+  return branch == "OFF" || !is_name(branch) ? "" : " CNR:" + std::string(branch);
+}
+
 // "SGEMM(N,N,64,...) 59.54us CNR:OFF ...". A note names the product, whose "Intel(R)" is followed by no time.
 ReadLine read_mkl(std::string_view rest) {
   const std::size_t open = rest.find('(');
@@ -70,7 +80,27 @@ ReadLine read_mkl(std::string_view rest) {
   if (unit == 0 || unit == std::string_view::npos) return std::nullopt;
   const std::string_view word = time.substr(unit, time.find(' ', unit) - unit);
   if (!is_among(word, {"ns", "us", "ms", "s"})) return std::nullopt;
-  return "mkl " + std::string(name);
+  return "mkl " + std::string(name) + reproducibility_branch(time);
+}
+
+// "... for Intel(R) 64 architecture Intel(R) Advanced Vector Extensions 2 (Intel(R) AVX2) enabled processors, Lnx ...".
+std::string processors_in(std::string_view note) {
+  constexpr std::string_view kBefore = "for Intel(R) 64 architecture ";
+  constexpr std::string_view kShort = " (Intel(R) ";
+  const std::size_t before = note.find(kBefore);
+  if (before == std::string_view::npos) return "";
+  note.remove_prefix(before + kBefore.size());
+  std::string text(note.substr(0, note.find(" processors")));
+  if (text.size() == note.size()) return "";
+  if (text.ends_with(" enabled")) text.resize(text.size() - std::string_view(" enabled").size());
+  for (std::size_t open = 0; (open = text.find(kShort)) != std::string::npos;) {
+    const std::size_t begin = text.rfind("Intel(R) ", open);
+    const std::size_t close = text.find(')', open + kShort.size());
+    if (begin == std::string::npos || close == std::string::npos) break;
+    const std::string name = text.substr(open + kShort.size(), close - open - kShort.size());
+    text.replace(begin, close + 1 - begin, name);
+  }
+  return text;
 }
 
 // oneDNN changed its name twice.
@@ -109,6 +139,9 @@ LibraryText read_library_text(std::string_view text) {
       // Threads of a library that has no lock may write into each other's lines.
       const ReadLine call = is_whole && places == std::vector<std::size_t>{0} ? read_line(line) : std::nullopt;
       if (!call) ++read.unread_lines;
+      if (call && call->empty() && read.mkl_processors.empty() && line.starts_with(kMkl)) {
+        read.mkl_processors = processors_in(line);
+      }
       if (call && !call->empty() && std::find(read.calls.begin(), read.calls.end(), *call) == read.calls.end()) {
         read.calls.push_back(*call);
       }
@@ -116,6 +149,10 @@ LibraryText read_library_text(std::string_view text) {
     text.remove_prefix(line.size() + (is_whole ? 1 : 0));
   }
   return read;
+}
+
+std::string not_understood(const LibraryText& said) {
+  return std::to_string(said.unread_lines) + " lines of the libraries are not understood";
 }
 
 }  // namespace reprobench

@@ -48,7 +48,8 @@ TEST_CASE("a call of MKL is read by its name", "[worker]") {
                  "0x55a706ac7cc0,64) 59.54ms CNR:OFF Dyn:1 FastMM:1 TID:0  NThr:2") == NamedCalls{"mkl SGEMM"});
   CHECK(calls_in("MKL_VERBOSE GEMM_BF16BF16F32(T,N,128,32,64,0x7fffb97f3a90,0x55a706af50c0,64) 51us CNR:OFF") ==
         NamedCalls{"mkl GEMM_BF16BF16F32"});
-  CHECK(calls_in("MKL_VERBOSE FFT(drfo64) 1.37s CNR:AVX2 Dyn:1") == NamedCalls{"mkl FFT"});
+  CHECK(calls_in("MKL_VERBOSE FFT(drfo64) 1.37s CNR:AVX2 Dyn:1") == NamedCalls{"mkl FFT CNR:AVX2"});
+  CHECK(calls_in("MKL_VERBOSE SGEMM(N,N,8,8,8) 9us CNR:AVX2,STRICT Dyn:1") == NamedCalls{"mkl SGEMM"});
 }
 
 TEST_CASE("a call is told once, in the order of its first line, and the text of others is kept as it was", "[worker]") {
@@ -76,6 +77,30 @@ TEST_CASE("versions, settings and primitives that were only made are no calls", 
     CAPTURE(note);
     CHECK(calls_in(note).empty());
   }
+}
+
+TEST_CASE("whose code MKL takes is read from its note, by the short names", "[worker]") {
+  const auto processors = [](const std::string& text) {
+    return read_library_text("MKL_VERBOSE oneMKL 2024.0 Update 2 Product build 20240605 for " + text +
+                             ", Lnx 2.60GHz lp64 gnu_thread\n")
+        .mkl_processors;
+  };
+  // Written by MKL 2024.0.2 under the classes avx2, avx512 and avx2_amd of ci/cpu_classes.sh.
+  CHECK(
+      processors("Intel(R) 64 architecture Intel(R) Advanced Vector Extensions 2 (Intel(R) AVX2) enabled processors") ==
+      "AVX2");
+  CHECK(processors("Intel(R) 64 architecture Intel(R) Advanced Vector Extensions 512 (Intel(R) AVX-512) enabled "
+                   "processors") == "AVX-512");
+  CHECK(processors("Intel(R) 64 architecture Intel(R) Architecture processors") == "Intel(R) Architecture");
+  CHECK(
+      processors("Intel(R) 64 architecture Intel(R) Advanced Vector Extensions 512 (Intel(R) AVX-512) with support "
+                 "for INT8, BF16, FP16 (limited) instructions, and Intel(R) Advanced Matrix Extensions (Intel(R) AMX) "
+                 "with INT8 and BF16 enabled processors") ==
+      "AVX-512 with support for INT8, BF16, FP16 (limited) instructions, and AMX with INT8 and BF16");
+  CHECK(processors("Intel(R) 64 architecture (Intel(R) AVX2 processors") == "(Intel(R) AVX2");
+  CHECK(processors("Intel(R) 64 architecture").empty());
+  CHECK(processors("other processors").empty());
+  CHECK(read_library_text("MKL_VERBOSE SGEMM(N,N,8,8,8) 9us CNR:OFF\n").mkl_processors.empty());
 }
 
 // Negative control: a reader that takes what it finds would report calls that were never made, or miss one silently.
