@@ -23,7 +23,8 @@ CellResult result_of(std::vector<OperationImplementation> rows) {
 
 Texts changed(const CellResult& measured, const CellResult& expected) {
   Texts texts;
-  for (const SideDifference& change : implementation_changes(measured, expected).value().changed) {
+  const ImplementationChanges changes = implementation_changes(measured, expected).value();
+  for (const SideDifference& change : changes.changed) {
     texts.push_back(change_text(change));
   }
   return texts;
