@@ -12,8 +12,8 @@
 
 namespace reprobench {
 
-// `off` only to weigh what recording costs (telemetry_cost.hpp): no trace, no digests. `unwatched` only to show what the
-// pass behind the last step (watched_pass.hpp) leaves as it is: all but that pass.
+// `off` only to weigh what recording costs (telemetry_cost.hpp): no trace, no digests. `unwatched` only to show what
+// the pass behind the last step (watched_pass.hpp) leaves as it is: all but that pass.
 enum class Telemetry { on, unwatched, off };
 
 // Where models and data sets are found by name: among those CMake found, or a test's own.
