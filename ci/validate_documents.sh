@@ -17,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 
 run() {
   "$reprobench" --store "$work/store" run --matrix matrix/smoke.yaml --out "$work/$1" \
-    --worker "torch-2.9.0-cu128=$fake_worker --do ok" --worker "torch-2.8.0-cu128=$fake_worker --do ok_other_bits" || [ $? -eq 1 ]
+    --worker "torch-2.9.0-cu128=$fake_worker --do ok" --worker "torch-2.8.0-cu128=$fake_worker --do ok_other_bits,other_code" || [ $? -eq 1 ]
 }
 run run
 run second
