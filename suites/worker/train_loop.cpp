@@ -239,8 +239,11 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
     note_peak_memory(*device, result);
     if (request.weight_change && !own_weights) result.weight_change_rel = weight_change_rel(model, preset, seed, state);
     if (measures_gemm_peak(request)) measure_gemm_peak(run, folder, seed);
-    // Last of all: of a replay, and where only the cost of recording is weighed, nobody asks.
-    if (!request.replay && telemetry == Telemetry::on) result.implementations = implementations_of_last_step(run);
+    // Last of all. Further repeats would say the same, and of a replay, or where the cost of recording is weighed,
+    // nobody asks.
+    if (request.repeat == 0 && !request.replay && telemetry == Telemetry::on) {
+      result.implementations = implementations_of_last_step(run);
+    }
   } catch (...) {
     // Before anything is destroyed: after a fault of the GPU that may end the process (last_words.hpp).
     result.failure = failure_of(std::current_exception(), result.steps_completed);

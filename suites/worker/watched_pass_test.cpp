@@ -129,6 +129,12 @@ TEST_CASE("the pass that shows the operations changes no bit and no figure of it
   check_untouched(request_of("mlp", "base"));
 }
 
+TEST_CASE("the first repeat shows the operations for all", "[worker][implementations]") {
+  CellRequest request = request_of("mlp", "base");
+  request.repeat = 1;
+  CHECK_FALSE(train_as(request, Telemetry::on).result.implementations);
+}
+
 TEST_CASE("a replay shows no operations, and a training that ends early none either", "[worker][implementations]") {
   CellRequest request = request_of("mlp", "base");
   request.replay.emplace();
