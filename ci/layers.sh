@@ -67,5 +67,13 @@ fi
 if grep -nE '#include <(torch|ATen|c10)/' -r suites models kernels --include='*.hpp' --include='*.cu'; then
   violations=$((violations + 1))
 fi
+# Nor does the thread sanitizer pass over a layer of the coordinator that has threads.
+for layer in matrix/*/; do
+  if grep -qE '#include <(thread|mutex|atomic|future|condition_variable|stop_token|barrier|latch|semaphore|pthread.h)>' -r "$layer" \
+    --include='*.cpp' --include='*.hpp' --exclude='*_test.cpp' && ! grep -q '\bTHREADS\b' "$layer/CMakeLists.txt"; then
+    echo "${layer%/}: has threads, and its CMakeLists.txt does not say THREADS" >&2
+    violations=$((violations + 1))
+  fi
+done
 [ "$violations" -eq 0 ] || { echo "layers: $violations violation(s)" >&2; exit 1; }
 echo "layers: includes go one way"

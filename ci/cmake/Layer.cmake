@@ -17,15 +17,16 @@ function(reprobench_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
 endfunction()
 
-# reprobench_layer(NAME DEPENDS ... LINKS ... BESIDE ... [COMPILED_FAST]): the folder this is called from is one layer.
+# reprobench_layer(NAME DEPENDS ... LINKS ... BESIDE ... [COMPILED_FAST] [THREADS]): the folder this is called from is one layer.
 #
 # The file name decides what a source is: `*_test.cpp` goes into the layer's Catch2 binary `NAME_test`, `*_bench.cpp` into its
 # Google Benchmark binary `NAME_bench`, every `X_fuzz.cpp` is a program of its own, `main.cpp` is left to the folder, and
 # the rest is the static library `reprobench_NAME`. DEPENDS names other layers, LINKS outside libraries. The tests of the
 # files in BESIDE run as a test of their own, so that one long program does not keep a core waiting for the other.
-# COMPILED_FAST: see above.
+# COMPILED_FAST: see above. THREADS: it starts threads or is run by several, so the thread sanitizer looks at it (ci/layers.sh holds
+# that against its headers).
 function(reprobench_layer name)
-  cmake_parse_arguments(ARG "COMPILED_FAST" "" "DEPENDS;LINKS;BESIDE" ${ARGN})
+  cmake_parse_arguments(ARG "COMPILED_FAST;THREADS" "" "DEPENDS;LINKS;BESIDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp")
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -44,6 +45,7 @@ function(reprobench_layer name)
     if(ARG_COMPILED_FAST)
       reprobench_compile_fast(reprobench_${name})
     endif()
+    set_target_properties(reprobench_${name} PROPERTIES REPROBENCH_HAS_THREADS "${ARG_THREADS}")
     target_include_directories(reprobench_${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   else()
     add_library(reprobench_${name} INTERFACE)
@@ -54,7 +56,7 @@ function(reprobench_layer name)
   if(REPROBENCH_BUILD_TESTS AND tests)
     add_executable(${name}_test ${tests})
     reprobench_even_unity(${name}_test)
-    set_target_properties(${name}_test PROPERTIES REPROBENCH_IS_TEST ON)
+    set_target_properties(${name}_test PROPERTIES REPROBENCH_IS_TEST ON REPROBENCH_HAS_THREADS "${ARG_THREADS}")
     target_link_libraries(${name}_test PRIVATE reprobench_${name} reprobench_catch_main reprobench_build_interface)
     target_compile_definitions(${name}_test PRIVATE REPROBENCH_SOURCE_ROOT="${PROJECT_SOURCE_DIR}"
       REPROBENCH_BINARY_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")

@@ -38,6 +38,12 @@ if(REPROBENCH_BUILD_FUZZERS)
   add_executable(planted_bug_fuzz "${PROJECT_SOURCE_DIR}/ci/planted_bug_fuzz.cpp")
   target_link_libraries(planted_bug_fuzz PRIVATE reprobench_fuzz_main reprobench_build_interface)
 endif()
+# The thread sanitizer is for targets with REPROBENCH_HAS_THREADS. All others have the flags of the preset `ci`, whose objects the
+# compiler's cache then has. A function that both kinds have inline is taken from the first on the linker's line, which is of the former.
+set(sanitized 1)
+if(REPROBENCH_SANITIZE STREQUAL "thread")
+  set(sanitized $<BOOL:$<TARGET_PROPERTY:REPROBENCH_HAS_THREADS>>)
+endif()
 if(REPROBENCH_SANITIZE)
   set(not_checked "")
   if(REPROBENCH_SANITIZE STREQUAL "address,undefined")
@@ -46,11 +52,10 @@ if(REPROBENCH_SANITIZE)
     set(not_checked -fno-sanitize=pointer-overflow)
   endif()
   target_compile_options(reprobench_build_interface INTERFACE
-    -fsanitize=${REPROBENCH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
-    ${not_checked}
+    "$<${sanitized}:-fsanitize=${REPROBENCH_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all;-g1;${not_checked}>"
     # What a test itself computes is checked by the test; without these the compiler takes two thirds of the time on it.
     # Nor is it optimised: it runs once.
     $<$<BOOL:$<TARGET_PROPERTY:REPROBENCH_IS_TEST>>:-fno-sanitize=undefined>
     $<$<BOOL:$<TARGET_PROPERTY:REPROBENCH_IS_TEST>>:-O0>)
-  target_link_options(reprobench_build_interface INTERFACE -fsanitize=${REPROBENCH_SANITIZE})
+  target_link_options(reprobench_build_interface INTERFACE $<${sanitized}:-fsanitize=${REPROBENCH_SANITIZE}>)
 endif()
