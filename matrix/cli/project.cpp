@@ -101,6 +101,12 @@ std::map<std::string, SuiteSpec> Project::suites() const {
 
 StackFiles Project::stack_files() const {
   StackFiles files = read_stack_files(from_here(root_ / "matrix" / "stacks"));
+  // Images that `qualify` made stacks of, in this store (cli/image_stacks.hpp).
+  if (const fs::path images = store_ / "images"; fs::is_directory(images)) {
+    StackFiles of_images = read_stack_files(images);
+    files.stacks.merge(of_images.stacks);
+    files.broken.merge(of_images.broken);
+  }
   // Whose lock cannot be read, nobody can tell whether it is installed; the others are not its affair.
   for (auto& [name, spec] : files.stacks) {
     if (auto error = find_lock_error(spec)) files.broken.emplace(name, std::move(*error));

@@ -58,6 +58,8 @@ std::vector<std::string> add_installed(const std::set<std::string>& stacks, cons
     worker.command = {stack.worker};
     worker.arguments = {"--data", project.data()};
     worker.environment = store.environment(stack);
+    worker.enclosure = store.enclosure(stack);
+    if (worker.enclosure) worker.enclosure->readable.push_back(project.data());
     worker.kept_answers = stack.worker.parent_path();
   }
   return missing;

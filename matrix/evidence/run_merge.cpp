@@ -113,6 +113,9 @@ class Merge {
                                      expected.run_id, expected.reprobench_version, info.run_id,
                                      info.reprobench_version));
     }
+    if (!source.run.plan.images.empty()) {
+      throw MergeRefused(fmt::format("run {} compares two images, and each host has inspected its own", info.run_id));
+    }
     if (!source.label.empty() && !source.run.plan.hosts.empty()) {
       throw MergeRefused(fmt::format("run {} is a merged one and brings its host labels along", info.run_id));
     }

@@ -56,6 +56,7 @@ struct WorkerCommand {
   std::vector<std::string> command;                // {"/…/reprobench-worker"}; "run" and request.json are appended
   std::vector<std::string> arguments;              // after them, for example {"--data", "/…/data"}; absolute paths
   std::map<std::string, std::string> environment;  // of the stack; the knobs' is added
+  std::optional<Enclosure> enclosure = {};         // the image it runs inside; nothing: on this host itself
   std::filesystem::path kept_answers = {};         // folder of what it said of memory; empty: it is asked each time
 };
 

@@ -31,6 +31,7 @@ std::string digest_of(const WorkerCommand& worker) {
   std::string text = fmt::format("{}\n{}\n", size_bytes, changed.time_since_epoch().count());
   for (const std::string& word : worker.command) text += word + '\0';
   for (const auto& [name, value] : worker.environment) text += name + '=' + value + '\0';
+  if (worker.enclosure) text += "inside " + worker.enclosure->root.string() + '\0';
   return sha256_of_text(text);
 }
 

@@ -41,6 +41,7 @@ RankLaunch rank_launch(const CellRequest& request, const std::filesystem::path& 
   rank.command.insert(rank.command.end(), worker.arguments.begin(), worker.arguments.end());
   rank.environment = attempt_environment(request, folder, worker.environment, gpus);
   rank.environment.merge(rank_environment(request, meeting));
+  rank.enclosure = worker.enclosure;
   return rank;
 }
 

@@ -12,6 +12,7 @@
 
 #include "matrix/contract/outcome.hpp"
 #include "matrix/contract/request.hpp"
+#include "matrix/exec/enclosed_command.hpp"
 
 namespace reprobench {
 
@@ -21,6 +22,7 @@ struct RankLaunch {
   std::filesystem::path folder;                    // the rank's; request.json is there; the worker starts in it
   std::vector<std::string> command;                // worker binary and arguments; their paths are absolute
   std::map<std::string, std::string> environment;  // complete: built from empty
+  std::optional<Enclosure> enclosure{};            // the image it runs inside; nothing: on this host itself
 };
 
 // One attempt: process trees that start, and are stopped, together.

@@ -26,7 +26,7 @@ namespace reprobench {
 struct WatchedRank {
   AttemptHandle handle = 0;
   int rank = 0;
-  pid_t shepherd = -1;
+  pid_t shepherd = -1;         // inside an image it is PID 1 of its own, and this the process that waits for it
   std::string mark;            // the variable that all of its processes inherit
   FileDescriptor shepherd_fd;  // pidfd: readable once the shepherd has ended
   FileDescriptor control;
@@ -104,7 +104,7 @@ struct LocalLauncher::State {
   std::vector<LaunchEvent> started;  // not yet told
   Steady::time_point next_heartbeat_check = Steady::now();
 
-  WatchedRank spawn(const RankLaunch& launch, std::chrono::milliseconds grace);
+  WatchedRank spawn(const RankLaunch& launch, std::chrono::milliseconds grace, pid_t network_of);
   void discard(AttemptHandle handle);
   LaunchEvent take_end(std::size_t index);
   void take_heartbeats(std::vector<LaunchEvent>& events);
@@ -119,7 +119,7 @@ LocalLauncher::LocalLauncher(std::filesystem::path shepherd, std::int64_t log_ca
 // Closing the control pipes tells every shepherd that the runner is gone; each stops its tree and ends.
 LocalLauncher::~LocalLauncher() = default;
 
-WatchedRank LocalLauncher::State::spawn(const RankLaunch& launch, milliseconds grace) {
+WatchedRank LocalLauncher::State::spawn(const RankLaunch& launch, milliseconds grace, pid_t network_of) {
   int control[2];
   if (pipe2(control, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
   const FileDescriptor shepherds_end(control[0]);
@@ -135,6 +135,10 @@ WatchedRank LocalLauncher::State::spawn(const RankLaunch& launch, milliseconds g
                    std::to_string(log_cap_bytes),
                    std::to_string(grace.count())};
   spawn.command.insert(spawn.command.end(), launch.command.begin(), launch.command.end());
+  if (launch.enclosure) {
+    const EnclosedPaths paths = paths_of_rank(launch.request, launch.folder);
+    spawn.command = enclosed_command(*launch.enclosure, paths, network_of, spawn.command);
+  }
   rank.mark = std::string(kMarkName) + "=" + launch.request.nonce + "." + std::to_string(rank.rank);
   spawn.environment = launch.environment;
   (*spawn.environment)[kMarkName] = rank.mark.substr(std::string_view(kMarkName).size() + 1);
@@ -160,8 +164,10 @@ void LocalLauncher::State::discard(AttemptHandle handle) {
 AttemptHandle LocalLauncher::start(const LaunchRequest& request) {
   const AttemptHandle handle = ++state_->last_handle;
   try {
+    pid_t network_of = 0;  // ranks meet: inside, those after the first join its network
     for (const RankLaunch& launch : request.ranks) {
-      WatchedRank rank = state_->spawn(launch, request.grace);
+      WatchedRank rank = state_->spawn(launch, request.grace, network_of);
+      if (network_of == 0) network_of = rank.shepherd;
       rank.handle = handle;
       state_->started.push_back({handle, rank.rank, LaunchEvent::Kind::started});
       state_->running.push_back(std::move(rank));

@@ -96,6 +96,7 @@ std::vector<AttemptMemory> asked_now(const nlohmann::json& questions, const Work
   options.environment = helper_environment();
   for (const auto& [name, value] : worker.environment) (*options.environment)[name] = value;
   add_driver_path(*options.environment);
+  enclose(options, worker.enclosure, {.readable = {file.path()}, .writable = {}});
   options.timeout = kTimeout;
   options.capture_bytes = kMostBytes;
   const SubprocessResult result = run_subprocess(options);

@@ -101,8 +101,9 @@ SubprocessResult run_subprocess(const SubprocessOptions& options) {
     control = make_pipe();
     request.descriptors.emplace_back(control.read_end.get(), kShepherdsControlFd);
     // Neither nonce, rank, folder nor log: it relays.
-    request.command = {
-        options.shepherd, std::to_string(kShepherdsControlFd), "-", "0", "-", "0", std::to_string(kGrace.count())};
+    request.command = options.enclosure;
+    request.command.insert(request.command.end(), {options.shepherd, std::to_string(kShepherdsControlFd), "-", "0", "-",
+                                                   "0", std::to_string(kGrace.count())});
     request.command.insert(request.command.end(), options.command.begin(), options.command.end());
   }
   pid_t pid = -1;

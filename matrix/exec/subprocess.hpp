@@ -20,6 +20,8 @@ struct SubprocessOptions {
   // reprobench-shepherd: the command and all it started end when this process ends, even by SIGKILL. Empty: they may
   // outlive it.
   std::string shepherd{};
+  // What is put before the shepherd: reprobench-enclosure with its options, up to `--` (exec/enclosed_command.hpp).
+  std::vector<std::string> enclosure{};
   std::function<void(std::string_view)> on_output{};  // each chunk of stdout or stderr as it comes; may be empty
   std::size_t capture_bytes = 1 << 20;                // how much of each stream is kept
 };

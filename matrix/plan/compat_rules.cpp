@@ -65,6 +65,11 @@ Finding system_stack_absent(const Situation& s) {
   return s.availability.problem;
 }
 
+Finding gpu_inside_image(const Situation& s) {
+  if (s.stack.source != StackSource::image || on_cpu(s)) return std::nullopt;
+  return fmt::format("{} runs inside the image {}, and no GPU is handed into an image", s.stack.name, s.stack.image);
+}
+
 Finding wheel_architecture(const Situation& s) {
   if (s.stack.source != StackSource::wheel || s.host.architecture == "x86_64") return std::nullopt;
   return fmt::format("the wheels of {} are built for x86_64; this host is {}", s.stack.name, s.host.architecture);
@@ -360,6 +365,7 @@ constexpr CompatRule kRules[] = {
     {"no-peer", &no_peer},
     {"no-package", &no_package},
     {"device-class", &device_class_missing},
+    {"device-class", &gpu_inside_image},
     {"device-count", &too_few_devices},
     {"world-size", &world_size},
     {"replicas", &replicas},

@@ -23,6 +23,17 @@ struct PlanHost {
   HostFacts facts;
 };
 
+// The image that a stack is, as it was inspected before the run.
+struct PlanImage {
+  std::string name;               // as it was given
+  std::string digest;             // of its manifest, or "root-sha256:..." of an unpacked root
+  std::string inspection;         // kInspectionWords
+  std::string summary;            // of the inspection
+  std::string inspection_sha256;  // of inputs/inspection-STACK.json
+  bool operator==(const PlanImage&) const = default;
+};
+inline constexpr std::string_view kInspectionWords[] = {"refused", "undecided", "warned", "clean"};
+
 // What the command line asked for beside the matrix file. A run of less than the matrix, or of something else than the
 // matrix says, is no verdict on the matrix.
 struct PlanRequest {
@@ -43,6 +54,7 @@ struct Plan {
       declared;  // stack -> component -> version, of the stacks named
   // By stack, in a merged run by name_on_host() of it; of installed stacks alone. Empty: a plan of an older build.
   std::map<std::string, InstalledLibraries> installed;
+  std::map<std::string, PlanImage> images;  // by stack: of a run of `qualify`
   std::vector<PlannedCell> cells;
   std::int64_t excluded = 0;  // points of the axes that `exclude` took away
 };
@@ -58,6 +70,18 @@ struct Description<PlanHost> {
     field("label", host.label, rule::letters_of(kHostLabelLetters, kMostHostLabelLetters));
     field("runs", host.runs, rule::not_empty_list);
     field("facts", host.facts);
+  }
+};
+
+template <>
+struct Description<PlanImage> {
+  static constexpr About about = About::part("plan_image", "The image that a stack is, as it was inspected.");
+  static void fields(auto& field, PlanImage& image) {
+    field("name", image.name, rule::not_empty);
+    field("digest", image.digest, rule::not_empty.says("Of its manifest, or over what lies in an unpacked root."));
+    field("inspection", image.inspection, rule::one_of(kInspectionWords));
+    field("summary", image.summary);
+    field("inspection_sha256", image.inspection_sha256, rule::hex(64).says("Of inputs/inspection-STACK.json."));
   }
 };
 
@@ -103,6 +127,7 @@ struct Description<Plan> {
     field("declared", plan.declared, "Stack, component, version.");
     field.optional("excluded", plan.excluded, rule::at_least(1).says("Points of the axes that `exclude` took away."));
     field.optional("installed", plan.installed, "Of the stacks that are installed what their workers have to load.");
+    field.optional("images", plan.images, "Of the stacks that are images which those are.");
     field.as(
         "totals", [&] { return totals_of(plan); }, [](const PlanTotals&) {});
   }

@@ -25,35 +25,55 @@ std::string quoted_list(const Texts& texts) {
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
 
-}  // namespace
-
-std::string adopted_stack_file(const std::string& name, const TorchPlace& place, const EnvironmentSurvey& survey) {
+// What both kinds of file begin with, up to the section of their source.
+std::string head_of_file(const std::string& name, const std::string& source, const std::string& summary,
+                         const EnvironmentSurvey& survey) {
   std::vector<std::string> components;
   for (const auto& [component, version] : survey.components) components.push_back(component + ": " + quoted(version));
-  std::string text = fmt::format(
-      "# Written by `reprobench stack adopt`: a PyTorch that was there, as it was found. Adopt it again after a "
-      "change.\n"
+  return fmt::format(
       "schema: 1\n"
       "name: {}\n"
       "summary: {}\n"
-      "source: system\n"
+      "source: {}\n"
       "components: {{{}}}\n"
       "cxx11_abi: {}\n"
       "cxx_standard: {}\n"
-      "system:\n"
+      "{}:\n",
+      name, quoted(summary), source, fmt::join(components, ", "), survey.cxx11_abi, survey.cxx_standard, source);
+}
+
+std::string folders_and_libraries(const EnvironmentSurvey& survey) {
+  std::string text = fmt::format(
       "  include_dirs: {}\n"
       "  library_dirs: {}\n"
       "  libraries:\n",
-      name, quoted(fmt::format("PyTorch {} adopted from {}", survey.components.at("torch"), place.lib)),
-      fmt::join(components, ", "), survey.cxx11_abi, survey.cxx_standard, quoted_list(survey.include_dirs),
-      quoted_list(survey.library_dirs));
+      quoted_list(survey.include_dirs), quoted_list(survey.library_dirs));
   for (const auto& [library, identity] : survey.libraries)
     text += fmt::format("    {}: {}\n", library, quoted(identity));
   return text;
 }
 
-std::string find_adopted_problem(const StackSpec& spec) {
-  const std::string again = "`reprobench stack adopt` takes the change in";
+}  // namespace
+
+std::string adopted_stack_file(const std::string& name, const TorchPlace& place, const EnvironmentSurvey& survey) {
+  const std::string summary = fmt::format("PyTorch {} adopted from {}", survey.components.at("torch"), place.lib);
+  return "# Written by `reprobench stack adopt`: a PyTorch that was there, as it was found. Adopt it again after a "
+         "change.\n" +
+         head_of_file(name, "system", summary, survey) + folders_and_libraries(survey);
+}
+
+std::string image_stack_file(const std::string& name, const ImagePlace& image, const TorchPlace& place,
+                             const EnvironmentSurvey& survey) {
+  const std::string summary =
+      fmt::format("PyTorch {} in {} of the image {}", survey.components.at("torch"), place.lib, image.name);
+  return "# Written by `reprobench qualify`: the PyTorch of an image, as its own programs see it.\n" +
+         head_of_file(name, "image", summary, survey) +
+         fmt::format("  name: {}\n  digest: {}\n  root: {}\n", quoted(image.name), quoted(image.digest),
+                     quoted(image.root)) +
+         folders_and_libraries(survey);
+}
+
+std::string find_adopted_problem(const StackSpec& spec, const std::string& again) {
   if (spec.library_dirs.empty() || spec.include_dirs.empty()) return "its file names no folders; " + again;
   const std::string& lib = spec.library_dirs.front();
   if (!fs::exists(fs::path(lib) / "libtorch_cpu.so")) return fmt::format("no libtorch_cpu.so in {} any more", lib);

@@ -11,7 +11,16 @@ namespace reprobench {
 // The text of matrix/stacks/NAME.yaml. The same environment gives the same text.
 std::string adopted_stack_file(const std::string& name, const TorchPlace& place, const EnvironmentSurvey& survey);
 
-// One sentence on what has changed in the environment of an adopted stack since; empty if nothing has.
-std::string find_adopted_problem(const StackSpec& spec);
+// The same of an image's PyTorch, with paths as its own programs see them.
+struct ImagePlace {
+  std::string name, digest, root;
+};
+std::string image_stack_file(const std::string& name, const ImagePlace& image, const TorchPlace& place,
+                             const EnvironmentSurvey& survey);
+
+// One sentence on what has changed in the environment of an adopted stack since; empty if nothing has. `again`: what
+// takes a change in.
+std::string find_adopted_problem(const StackSpec& spec,
+                                 const std::string& again = "`reprobench stack adopt` takes the change in");
 
 }  // namespace reprobench

@@ -18,6 +18,7 @@
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/driver_path.hpp"
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/provision/image_stack.hpp"
 #include "matrix/provision/lock_file.hpp"
 #include "matrix/provision/sha256.hpp"
 #include "matrix/provision/stack_manifest.hpp"
@@ -49,11 +50,24 @@ std::string read_lock_text(const StackSpec& spec) {
 
 std::vector<LockedWheel> read_lock(const StackSpec& spec) { return parse_lock(read_lock_text(spec), spec.lock_path); }
 
+// Of an image counts what a worker is built against: neither its name nor what else lies in it.
+std::string text_of_image(const StackSpec& spec) {
+  std::string text = fmt::format("{}\n{}\n{}\n{}\n{}\n", spec.root, fmt::join(spec.include_dirs, ":"),
+                                 fmt::join(spec.library_dirs, ":"), spec.cxx11_abi, spec.cxx_standard);
+  for (const auto& [name, version] : spec.components) text += fmt::format("{} {}\n", name, version);
+  for (const auto& [name, identity] : spec.libraries) text += fmt::format("{} {}\n", name, identity);
+  return text;
+}
+
 std::string stack_digest(const StackSpec& spec) {
+  if (spec.source == StackSource::image) return sha256_of_text(text_of_image(spec)).substr(0, kDigestDigits);
   return sha256_of_text(spec.text + '\0' + read_lock_text(spec)).substr(0, kDigestDigits);
 }
 
-std::string folder_name(const StackSpec& spec, const std::string& digest) { return spec.name + "-" + digest; }
+// An image that is the candidate of one run and the reference of the next has one worker.
+std::string folder_name(const StackSpec& spec, const std::string& digest) {
+  return (spec.source == StackSource::image ? "image" : spec.name) + "-" + digest;
+}
 
 // Held by whoever changes a stack's folder, until destroyed or until its process ends.
 class StackLock {
@@ -159,7 +173,14 @@ std::vector<std::string> cuda_dirs(const InstalledStack& stack, const char* name
   return folders;
 }
 
+std::vector<std::string> below_root(const StackSpec& spec, const std::vector<std::string>& folders) {
+  std::vector<std::string> paths;
+  for (const std::string& folder : folders) paths.push_back(spec.root + folder);
+  return paths;
+}
+
 std::vector<std::string> include_dirs(const InstalledStack& stack) {
+  if (stack.spec.source == StackSource::image) return below_root(stack.spec, stack.spec.include_dirs);
   if (stack.spec.source == StackSource::system) return stack.spec.include_dirs;
   const std::filesystem::path include = stack.folder / "site" / "torch" / "include";
   std::vector<std::string> folders = {include.string(), (include / "torch" / "csrc" / "api" / "include").string()};
@@ -170,6 +191,7 @@ std::vector<std::string> include_dirs(const InstalledStack& stack) {
 }
 
 std::vector<std::string> library_dirs(const InstalledStack& stack, bool with_gpu) {
+  if (stack.spec.source == StackSource::image) return below_root(stack.spec, stack.spec.library_dirs);
   if (stack.spec.source == StackSource::system) return stack.spec.library_dirs;
   std::vector<std::string> folders = {(stack.folder / "site" / "torch" / "lib").string()};
   if (!with_gpu) return folders;
@@ -210,7 +232,8 @@ InstalledStack StackStore::find(const StackSpec& spec) const {
   const std::filesystem::path folder = worker_folder(stack);
   if (!std::filesystem::exists(folder / kDescriptionName)) return stack;
   // It would load the libraries of the place that it was linked for, which may be another's by now.
-  const std::filesystem::path linked = linked_site(folder / kWorkerName);
+  const std::filesystem::path linked =
+      spec.source == StackSource::wheel ? linked_site(folder / kWorkerName) : std::filesystem::path();
   std::error_code is_gone;
   if (!linked.empty() && !std::filesystem::equivalent(linked, stack.folder / "site/torch/lib", is_gone)) {
     stack.moved_from = linked.parent_path().parent_path().parent_path();
@@ -228,6 +251,7 @@ std::filesystem::path StackStore::worker_folder(const InstalledStack& stack) con
 }
 
 std::string StackStore::system_problem(const StackSpec& spec) const {
+  if (spec.source == StackSource::image) return find_image_problem(spec);
   return spec.source == StackSource::system ? find_system_problem(spec, &installed_package_version) : "";
 }
 
@@ -237,7 +261,7 @@ InstalledStack StackStore::install(const StackSpec& spec, bool with_gpu, const P
   };
   if (const std::string problem = system_problem(spec); !problem.empty()) {
     throw ProvisionError(fmt::format("{}: {}{}", spec.name, problem,
-                                     spec.is_adopted() ? "" : "; install that package or leave the stack out"));
+                                     spec.libraries.empty() ? "; install that package or leave the stack out" : ""));
   }
   try {
     const std::string name = folder_name(spec, stack_digest(spec));
@@ -292,19 +316,25 @@ Capability StackStore::described(const InstalledStack& built, const Compiler& co
 
 void StackStore::install_worker(const InstalledStack& stack, bool with_gpu, const std::filesystem::path& staging,
                                 const PhaseSink& progress) const {
-  const WorkerBuild build{.stack = stack.spec.name,
-                          .source_root = source_root_,
-                          .build_folder = staging / "build",
-                          .log_file = home_ / "logs" / (stack.spec.name + "-worker.log"),
-                          .include_dirs = include_dirs(stack),
-                          .library_dirs = library_dirs(stack, with_gpu),
-                          .cxx11_abi = stack.spec.cxx11_abi,
-                          .with_cuda = with_gpu && stack.spec.components.contains("cuda"),
-                          .compiler = find_compiler(),
-                          .shepherd = shepherd_};
+  const WorkerBuild build{
+      .stack = stack.spec.name,
+      .source_root = source_root_,
+      .build_folder = staging / "build",
+      .log_file = home_ / "logs" / (stack.spec.name + "-worker.log"),
+      .include_dirs = include_dirs(stack),
+      .library_dirs = library_dirs(stack, with_gpu),
+      .run_dirs = stack.spec.source == StackSource::image ? stack.spec.library_dirs : std::vector<std::string>{},
+      .cxx11_abi = stack.spec.cxx11_abi,
+      .with_cuda = with_gpu && stack.spec.components.contains("cuda"),
+      .compiler = find_compiler(),
+      .shepherd = shepherd_};
   // Named before it is built: sources that change meanwhile ask for another worker.
   ScopedFolder folder(worker_folder(stack));
   const std::filesystem::path program = build_worker(build, progress);
+
+  if (stack.spec.source == StackSource::image) {
+    if (const std::string lack = find_runtime_lack(stack.spec, program); !lack.empty()) throw ProvisionError(lack);
+  }
 
   std::filesystem::remove_all(folder.path());
   std::filesystem::create_directories(folder.path());
@@ -335,6 +365,7 @@ Capability StackStore::describe(const InstalledStack& stack) const {
   options.command = {stack.worker.string(), "describe"};
   options.environment = variables;
   options.timeout = kDescribeTimeout;
+  enclose(options, enclosure(stack), {});
   const SubprocessResult result = run_subprocess(options);
   if (result.exit_code != 0) {
     throw ProvisionError(fmt::format("{}: `{} describe` failed with exit code {}{}: {}{}", stack.spec.name,
@@ -363,14 +394,14 @@ std::optional<Capability> StackStore::description(const InstalledStack& stack) c
 
 LibraryCheck StackStore::check(const InstalledStack& stack) const {
   LibraryCheck check = check_libraries(stack.folder, read_manifest(stack.folder));
-  if (stack.spec.source != StackSource::system) return check;
+  if (stack.spec.source == StackSource::wheel) return check;
   check.installed.folders = stack.spec.library_dirs;
   for (const auto& [name, identity] : stack.spec.libraries) {
     const bool is_hash = identity.starts_with(kHashed);
     check.installed.libraries.push_back(
         {name, is_hash ? "" : identity, is_hash ? identity.substr(kHashed.size()) : ""});
   }
-  if (stack.spec.is_adopted()) return check;
+  if (!stack.spec.libraries.empty()) return check;
   const std::optional<Capability> built = description(stack);
   for (const MappedLibrary& library : built ? built->fingerprint.libraries : std::vector<MappedLibrary>{}) {
     if (is_of_a_stack(library.path)) check.installed.libraries.push_back({library.path, library.build_id, ""});
@@ -407,6 +438,14 @@ void StackStore::remove(const InstalledStack& stack) const {
   } catch (const std::filesystem::filesystem_error& error) {
     throw ProvisionError(fmt::format("{}: {}", stack.spec.name, error.what()));
   }
+}
+
+std::optional<Enclosure> StackStore::enclosure(const InstalledStack& stack) const {
+  if (stack.spec.source != StackSource::image) return std::nullopt;
+  return Enclosure{.program = shepherd_.parent_path() / "reprobench-enclosure",
+                   .shepherd = shepherd_,
+                   .root = stack.spec.root,
+                   .readable = {stack.worker.parent_path()}};
 }
 
 std::map<std::string, std::string> StackStore::environment(const InstalledStack& stack) const {

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "matrix/contract/capability.hpp"
+#include "matrix/exec/enclosed_command.hpp"
 #include "matrix/provision/library_check.hpp"
 #include "matrix/provision/progress.hpp"
 #include "matrix/provision/provision_error.hpp"
@@ -79,6 +80,9 @@ class StackStore {
   LibraryCheck check(const InstalledStack& stack) const;
 
   void remove(const InstalledStack& stack) const;
+
+  // The image that a worker of this stack runs inside; nothing: it runs on this host itself.
+  std::optional<Enclosure> enclosure(const InstalledStack& stack) const;
 
   // The variables a worker of this stack needs (LD_LIBRARY_PATH for a system stack's own libraries, or nothing).
   std::map<std::string, std::string> environment(const InstalledStack& stack) const;

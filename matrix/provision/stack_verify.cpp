@@ -31,7 +31,7 @@ std::vector<StackFinding> find_disagreements(const StackSpec& spec, const Capabi
   for (const VersionDisagreement& disagreement : disagreements) {
     // find_system_problem has asked the package, which knows better than headers that misstate a patch number.
     const bool is_misstated =
-        spec.source == StackSource::system && disagreement.component == "torch" && disagreement.is_patch_only;
+        spec.source != StackSource::wheel && disagreement.component == "torch" && disagreement.is_patch_only;
     findings.push_back({disagreement.text, is_misstated});
   }
   const bool torch_is_named = std::any_of(disagreements.begin(), disagreements.end(),

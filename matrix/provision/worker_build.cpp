@@ -97,6 +97,11 @@ std::vector<std::string> configure_command(const std::string& cmake, const Worke
       fmt::format("-DREPROBENCH_TORCH_LIBRARY_DIRS={}", fmt::join(build.library_dirs, ";")),
       fmt::format("-DREPROBENCH_CXX11_ABI={}", build.cxx11_abi),
       fmt::format("-DREPROBENCH_WITH_CUDA={}", build.with_cuda ? "ON" : "OFF")};
+  if (!build.run_dirs.empty()) {
+    // DT_RPATH, as the project's own (suites/worker/CMakeLists.txt).
+    command.push_back(fmt::format("-DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags -Wl,-rpath,{}",
+                                  fmt::join(build.run_dirs, " -Wl,-rpath,")));
+  }
   if (!find_in_path("ninja").empty()) command.insert(command.end(), {"-G", "Ninja"});
   return command;
 }

@@ -27,6 +27,7 @@ struct WorkerBuild {
   std::filesystem::path log_file;      // whole output of cmake and the compiler
   std::vector<std::string> include_dirs;
   std::vector<std::string> library_dirs;
+  std::vector<std::string> run_dirs;  // where the worker finds the libraries when it runs elsewhere, before those
   int cxx11_abi = 1;
   bool with_cuda = false;  // the folders hold CUDA too
   Compiler compiler;

@@ -81,6 +81,23 @@ constexpr Field<StackSpec> kSystemFields[] = {
     {"libraries", kOptional, "Of an adopted PyTorch: each library with the identity it had.", &read_libraries},
 };
 
+template <std::string StackSpec::*member>
+void read_text_into(StackSpec& stack, const Entry& entry, Scope& scope) {
+  assign(stack.*member, read_text(entry.key, entry.value, scope));
+}
+
+constexpr Field<StackSpec> kImageFields[] = {
+    {"name", kRequired, "As it was given.", &read_text_into<&StackSpec::image>},
+    {"digest", kRequired, "Of its manifest; of an unpacked root over what lies in it.",
+     &read_text_into<&StackSpec::image_digest>},
+    {"root", kRequired, "Folder of this host where it is unpacked.", &read_text_into<&StackSpec::root>},
+    {"include_dirs", kRequired, "Of its headers, as seen inside.",
+     [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.include_dirs = read_paths(entry, scope); }},
+    {"library_dirs", kRequired, "Of its libraries, as seen inside.",
+     [](StackSpec& stack, const Entry& entry, Scope& scope) { stack.library_dirs = read_paths(entry, scope); }},
+    {"libraries", kRequired, "Each library with the identity it had.", &read_libraries},
+};
+
 template <const auto& fields>
 void read_section(StackSpec& stack, const Entry& entry, Scope& scope) {
   if (is_map_or_reported(entry.key, entry.value, scope)) read_fields<StackSpec>(stack, entry.value, fields, scope);
@@ -100,10 +117,11 @@ constexpr Field<StackSpec> kStackFields[] = {
        assign(stack.name, read_name(entry.key, entry.value, scope));
      }},
     {"source", kRequired,
-     "`wheel`: from a lock; `system`: a package of the distribution, or a PyTorch that `stack adopt` found.",
+     "`wheel`: from a lock; `system`: a package of the distribution, or a PyTorch that `stack adopt` found; `image`: "
+     "of an image, written by `qualify`.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
-       const auto word = read_word(entry.key, entry.value, scope, {"wheel", "system"});
-       if (word) stack.source = *word == "wheel" ? StackSource::wheel : StackSource::system;
+       const auto word = read_word(entry.key, entry.value, scope, {"wheel", "system", "image"});
+       if (word) stack.source = *from_word<StackSource>(*word);
      }},
     {"summary", kOptional, "One sentence for people.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
@@ -115,20 +133,22 @@ constexpr Field<StackSpec> kStackFields[] = {
      &read_integer_into<&StackSpec::cxx_standard, 14, 23>},
     {"wheel", kOptional, "Of `source: wheel`.", &read_section<kWheelFields>},
     {"system", kOptional, "Of `source: system`.", &read_section<kSystemFields>},
+    {"image", kOptional, "Of `source: image`.", &read_section<kImageFields>},
 };
 
-// A wheel stack has the section `wheel`, a system stack the section `system`, and neither has the other's.
+// Every stack has the section of its source and no other's.
 void check_section(const StackSpec& stack, const YamlNode& root, Scope& scope) {
   if (root.find("source") == nullptr) return;
-  const std::string wanted(to_string(stack.source));
-  const std::string other = stack.source == StackSource::wheel ? "system" : "wheel";
-  if (root.find(wanted) == nullptr) {
-    scope.diagnostics.error(root.mark, "RB018",
-                            fmt::format("required key `{}` is missing in a stack of `source: {}`", wanted, wanted));
-  }
-  if (const YamlNode* extra = root.find(other)) {
-    scope.diagnostics.error(extra->mark, "RB009",
-                            fmt::format("key `{}` does not belong to a stack of `source: {}`", other, wanted));
+  const std::string_view wanted = to_string(stack.source);
+  for (const std::string_view section : Words<StackSource>::table) {
+    const YamlNode* present = root.find(std::string(section));
+    if (section == wanted && present == nullptr) {
+      scope.diagnostics.error(root.mark, "RB018",
+                              fmt::format("required key `{}` is missing in a stack of `source: {}`", wanted, wanted));
+    } else if (section != wanted && present != nullptr) {
+      scope.diagnostics.error(present->mark, "RB009",
+                              fmt::format("key `{}` does not belong to a stack of `source: {}`", section, wanted));
+    }
   }
 }
 
@@ -219,7 +239,8 @@ std::map<std::string, StackSpec> load_stacks(const std::string& folder) {
 
 std::vector<KeyTable> stack_keys() {
   return {key_table<StackSpec>("Stack files", kStackFields), key_table<StackSpec>("`components`", kComponentFields),
-          key_table<StackSpec>("`wheel`", kWheelFields), key_table<StackSpec>("`system`", kSystemFields)};
+          key_table<StackSpec>("`wheel`", kWheelFields), key_table<StackSpec>("`system`", kSystemFields),
+          key_table<StackSpec>("`image`", kImageFields)};
 }
 
 }  // namespace reprobench

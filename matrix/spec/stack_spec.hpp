@@ -12,6 +12,9 @@
 //
 // A stack of `source: system` is a distribution's package, or an environment that `reprobench stack adopt` found:
 //   system: {include_dirs: [...], library_dirs: [...], libraries: {libtorch_cpu.so: "build id"}}
+//
+// One of `source: image` lies in an unpacked root, and runs inside it; its folders are those that a program there sees:
+//   image: {name: "team/pytorch:2.9", digest: "sha256:...", root: /store/images/.../root, include_dirs: [...], ...}
 #pragma once
 
 #include <map>
@@ -23,10 +26,10 @@
 
 namespace reprobench {
 
-enum class StackSource { wheel, system };
+enum class StackSource { wheel, system, image };
 template <>
 struct Words<StackSource> {
-  static constexpr std::array<std::string_view, 2> table = {"wheel", "system"};
+  static constexpr std::array<std::string_view, 3> table = {"wheel", "system", "image"};
 };
 
 struct StackSpec {
@@ -43,13 +46,18 @@ struct StackSpec {
   // source: system
   std::string package;          // distribution package that brings it, "libtorch-dev"; empty: the stack was adopted
   std::string package_version;  // its upstream version, "1.13.1"
-  std::vector<std::string> include_dirs;
+  // source: image
+  std::string image;         // as it was named
+  std::string image_digest;  // of its manifest, or of the root's content
+  std::string root;          // absolute
+  // source: system, image
+  std::vector<std::string> include_dirs;  // of an image as its programs see them
   std::vector<std::string> library_dirs;
   std::map<std::string, std::string> libraries;  // of an adopted stack: name to build id, or `sha256:` and digest
   std::string text;                              // the file as read: part of the stack digest
   Mark mark;
 
-  bool is_adopted() const { return !libraries.empty(); }
+  bool is_adopted() const { return source == StackSource::system && !libraries.empty(); }
 };
 
 // Throws SpecError.

@@ -490,6 +490,7 @@ RunVerdict judge(const RunRecord& run) {
   verdict.matrix = run.plan.matrix;
   verdict.matrix_file = run.plan.matrix_file;
   verdict.excluded = run.plan.excluded;
+  verdict.images = run.plan.images;
   Judge judge_of_cells(run);
   for (const PlannedCell& planned : run.plan.cells) verdict.cells.push_back(judge_of_cells.judge_cell(planned));
   for (CellVerdict& cell : verdict.cells) cell.next = next_step(cell, run.info.run_id);

@@ -148,6 +148,27 @@ std::string retries(const RunVerdict& verdict) {
                      fmt::join(causes, ", "));
 }
 
+// What a verdict of this run is on: the matrix, or an image held against another.
+struct Subject {
+  std::string name;     // "v2.9", "candidate sha256:3f9c1e0a7b52..."
+  std::string against;  // " against reference sha256:..."; empty: of a matrix
+};
+
+Subject subject_of(const RunVerdict& verdict) {
+  const auto candidate = verdict.images.find("candidate");
+  const auto reference = verdict.images.find("reference");
+  if (candidate == verdict.images.end() || reference == verdict.images.end()) return {verdict.matrix, ""};
+  return {fmt::format("candidate {}", candidate->second.digest),
+          fmt::format(" against reference {}", reference->second.digest)};
+}
+
+// The image that its inspection let through, or did not; null: there is nothing to say against those of this run.
+const std::pair<const std::string, PlanImage>* image_with(const RunVerdict& verdict, std::string_view inspection) {
+  const auto found = std::find_if(verdict.images.begin(), verdict.images.end(),
+                                  [&](const auto& image) { return image.second.inspection == inspection; });
+  return found == verdict.images.end() ? nullptr : &*found;
+}
+
 // Why this run gives no verdict on its matrix; empty: it does.
 std::string no_verdict_because(const RunVerdict& verdict) {
   const auto left_out = std::count_if(verdict.cells.begin(), verdict.cells.end(), is_deselected);
@@ -168,7 +189,10 @@ std::string no_verdict_because(const RunVerdict& verdict) {
 class Summary {
  public:
   explicit Summary(RunVerdict& verdict)
-      : verdict_(verdict), totals_(verdict.totals), no_verdict_because_(no_verdict_because(verdict)) {}
+      : verdict_(verdict),
+        totals_(verdict.totals),
+        no_verdict_because_(no_verdict_because(verdict)),
+        subject_(subject_of(verdict)) {}
 
   void write() {
     const int ran = count(Outcome::passed) + count(Outcome::failed) + count(Outcome::inconclusive) +
@@ -193,6 +217,10 @@ class Summary {
       return conclude("failed", ExitCode::failed, "NOT qualified",
                       fmt::format("{} of {} cells that ran failed{}", count(Outcome::failed), ran, and_rest), failed);
     }
+    if (const auto* image = image_with(verdict_, "refused"); image != nullptr && image->first == "candidate") {
+      return conclude("failed", ExitCode::failed, "NOT qualified",
+                      fmt::format("the image is not what it says: {}", image->second.summary));
+    }
     if (no_fault_was_planted()) {
       return conclude("undecided", ExitCode::usage, "UNDECIDED", "the fault could not be planted anywhere",
                       first_with(verdict_, Outcome::errored));
@@ -211,6 +239,11 @@ class Summary {
                                                : "no cell that ran failed, but a required one did not run",
                       required);
     }
+    if (const auto* image = image_with(verdict_, "undecided")) {
+      return conclude(
+          "undecided", ExitCode::undecided, "UNDECIDED",
+          fmt::format("no cell failed, but the image {} could not be judged: {}", image->first, image->second.summary));
+    }
     if (count(Outcome::passed) == 0) {
       return conclude("undecided", ExitCode::undecided, "UNDECIDED",
                       fmt::format("no check was armed: {} ran, and nothing was asked", cells_text(ran)));
@@ -225,11 +258,12 @@ class Summary {
     const auto devices = values_of(verdict_, "device");
     const std::string on = names_where(devices, [](const AxisValue& value) { return value.passed > 0; });
     conclude(
-        "passed", ExitCode::passed, on.empty() ? "qualified" : "qualified on " + on,
+        "passed", ExitCode::passed, "qualified",
         count(Outcome::recorded) == 0
             ? fmt::format("{} that ran passed", all_cells_text(ran))
             : fmt::format("{} with an armed check passed, {} {} only recorded", all_cells_text(count(Outcome::passed)),
-                          count(Outcome::recorded), count(Outcome::recorded) == 1 ? "was" : "were"));
+                          count(Outcome::recorded), count(Outcome::recorded) == 1 ? "was" : "were"),
+        nullptr, on);
   }
 
  private:
@@ -249,14 +283,15 @@ class Summary {
     return refused;
   }
 
-  // `word_of_matrix` is said of the matrix, where this run says anything of it.
-  void conclude(const char* word, ExitCode code, const std::string& word_of_matrix, const std::string& body,
-                const CellVerdict* first = nullptr) {
+  // `word_of_subject` is said of the matrix or the candidate, where this run says anything of it; `on`: devices.
+  void conclude(const char* word, ExitCode code, const std::string& word_of_subject, const std::string& body,
+                const CellVerdict* first = nullptr, const std::string& on = "") {
     verdict_.word = word;
     verdict_.exit_code = code;
-    const std::string head = no_verdict_because_.empty()
-                                 ? fmt::format("{} {}", verdict_.matrix, word_of_matrix)
-                                 : fmt::format("{}: no verdict on {}", no_verdict_because_, verdict_.matrix);
+    const std::string head =
+        no_verdict_because_.empty()
+            ? fmt::format("{} {}{}{}{}", subject_.name, word_of_subject, subject_.against, on.empty() ? "" : " on ", on)
+            : fmt::format("{}: no verdict on {}", no_verdict_because_, verdict_.matrix);
     verdict_.sentence = fmt::format("{}{} {}{}{}", head, no_verdict_because_.empty() ? ":" : ";", body,
                                     coverage(verdict_), retries(verdict_));
     if (first != nullptr) verdict_.sentence += fmt::format(". First: {}: {}", first->slug, first->sentence);
@@ -265,6 +300,7 @@ class Summary {
   RunVerdict& verdict_;
   const RunTotals& totals_;
   const std::string no_verdict_because_;
+  const Subject subject_;
 };
 
 }  // namespace

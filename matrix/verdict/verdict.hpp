@@ -148,6 +148,7 @@ struct RunVerdict {
   std::string matrix;
   std::string matrix_file;
   std::int64_t excluded = 0;  // of the plan
+  std::map<std::string, PlanImage> images;  // of the plan
   PlanRequest request;        // a run of less than the matrix gives no verdict on the matrix
   std::vector<std::string>
       planted;       // "weight_ulp at step 20, fc1.weight[5] in 2 cells"; of a drill, which never qualifies
@@ -331,6 +332,7 @@ struct Description<RunVerdict> {
     field("matrix", verdict.matrix);
     field("matrix_file", verdict.matrix_file);
     field.optional("excluded", verdict.excluded, rule::at_least(1).says("Cells that the matrix excludes."));
+    field.optional("images", verdict.images, "Of a comparison of two images: which they are, by stack.");
     field("word", verdict.word, rule::one_of(kVerdictWords));
     field("exit_code", verdict.exit_code);
     field("sentence", verdict.sentence);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "matrix/base/pending_file.hpp"
+#include "matrix/cli/image_staging.hpp"
 #include "matrix/cli/text/inspection_text.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
@@ -18,29 +19,6 @@ struct InspectOptions {
   std::string tag;
   std::string junit;
   bool as_json = false;
-};
-
-// The bytes of an archive's files while it is inspected.
-class Staging {
- public:
-  explicit Staging(const std::filesystem::path& store) {
-    std::filesystem::create_directories(store);
-    std::string name = (store / "inspect.XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      throw std::filesystem::filesystem_error("cannot be created", name, {errno, std::generic_category()});
-    }
-    path_ = name;
-  }
-  ~Staging() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Staging(const Staging&) = delete;
-  Staging& operator=(const Staging&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 ExitCode exit_code_of(InspectionWord word) {
@@ -60,7 +38,7 @@ ExitCode inspect(const InspectOptions& options, const Context& context) {
   const Project project(context.store);
   std::vector<ClaimsFile> claims;
   for (const std::string& file : options.claims) claims.push_back(load_claims(file));
-  const Staging staging(project.store());
+  const ImageStaging staging(project.store());
   const Image image = read_image(options.image, staging.path(), is_evidence, options.tag);
   const Inspection inspection = inspect_image(image, claims, project.facts());
   if (!options.junit.empty()) {

@@ -17,12 +17,10 @@
 #include "matrix/cli/text/plan_text.hpp"
 #include "matrix/cli/text/progress.hpp"
 #include "matrix/cli/text/verdict_text.hpp"
-#include "matrix/cli/verbs/selection.hpp"
-#include "matrix/cli/verbs/verb.hpp"
+#include "matrix/cli/verbs/run_options.hpp"
 #include "matrix/cli/verdict_files.hpp"
 #include "matrix/cli/worker_commands.hpp"
 #include "matrix/contract/version.hpp"
-#include "matrix/exec/executor.hpp"
 #include "matrix/exec/gpu/gpu_telemetry.hpp"
 #include "matrix/exec/interrupt.hpp"
 #include "matrix/exec/local_launcher.hpp"
@@ -38,19 +36,6 @@ namespace {
 
 const std::map<std::string, OuterLauncher> kOuterLaunchers = {
     {"any", OuterLauncher::either}, {"torchrun", OuterLauncher::torchrun}, {"slurm", OuterLauncher::slurm}};
-
-struct RunOptions {
-  SelectionOptions selection;
-  ExecutionOptions execution;
-  std::vector<std::string> workers;  // STACK=COMMAND
-  std::string out;
-  std::string join;  // an outer launcher whose processes are the ranks; empty: we start them
-  double join_wait_s = 60;
-  double diagnose_for_s = 1800;
-  bool dry_run = false;
-  bool json = false;
-  bool no_report = false;
-};
 
 std::chrono::milliseconds patience(const RunOptions& options) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(options.join_wait_s * 1e3));
@@ -79,8 +64,10 @@ std::vector<std::string> report_open(EarlyJudge& judge, const std::vector<const 
   return ids;
 }
 
-void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& selected) {
+void keep_inputs(RunDirectory& run, const Project& project, const SelectedPlan& selected,
+                 const std::map<std::string, RunImage>& images) {
   run.keep_input("matrix.yaml", selected.matrix_text);
+  for (const auto& [stack, image] : images) run.keep_input("inspection-" + stack + ".json", image.inspection);
   for (const auto& [name, spec] : project.stacks()) {
     if (selected.plan.declared.count(name) > 0) run.keep_input("stack-" + name + ".yaml", spec.text);
   }
@@ -103,8 +90,15 @@ void require_ranks(const Plan& plan, int ranks) {
   }
 }
 
+// Each process of an outer launcher would make an enclosure of its own, with a network that is no other rank's.
+void require_no_image(const std::map<std::string, WorkerCommand>& workers) {
+  for (const auto& [stack, worker] : workers) {
+    if (worker.enclosure) throw UsageError(fmt::format("--join: {} runs inside an image", stack));
+  }
+}
+
 // `meeting`: of the ranks that an outer launcher started; null: we start them.
-ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* meeting, const MeetingPoint& point) {
+ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* meeting, const MeetingPoint& point) {
   const Terminal& terminal = context.terminal;
   const Project project(context.store);
   SelectedPlan selected = make_plan(project, options.selection);
@@ -121,9 +115,11 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
   for (const auto& [stack, worker] : given) request.changed_by.push_back("--worker " + stack);
   for (const std::string& worker : options.workers) request.overrides.push_back("--worker " + shell_word(worker));
   const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
+  for (const auto& [stack, image] : options.images) selected.plan.images.emplace(stack, image.planned);
   selected.plan.installed = installed_libraries(stacks_to_run(selected.plan), project);
   const HostMemory memory = fit_into_host_memory(selected.plan, workers);
   if (meeting != nullptr) {
+    require_no_image(workers);
     require_ranks(selected.plan, meeting->ranks());
     meeting->gather(patience(options));
   }
@@ -137,7 +133,7 @@ ExitCode run_matrix(const RunOptions& options, Context& context, RankMeeting* me
   RunDirectory run = RunDirectory::create(
       project.store(), options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out), info,
       selected.plan);
-  keep_inputs(run, project, selected);
+  keep_inputs(run, project, selected, options.images);
   terminal.log(drill_text(planted_faults(selected.plan)));
   terminal.log(fmt::format("{}; run {}\n", plan_summary(selected.plan), info.run_id) + preset_note(selected) +
                memory.note);
@@ -220,7 +216,7 @@ ExitCode run_joined(const RunOptions& options, Context& context) {
   RankMeeting meeting(outer);
   const auto refuse = [&](ExitCode code, const std::exception& error) { meeting.finish(code, error.what()); };
   try {
-    const ExitCode code = run_matrix(options, context, &meeting, outer.meeting);
+    const ExitCode code = run_ranks(options, context, &meeting, outer.meeting);
     meeting.finish(code, "");
     return code;
   } catch (const SpecError& error) {
@@ -237,28 +233,33 @@ ExitCode run_joined(const RunOptions& options, Context& context) {
 
 }  // namespace
 
-std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
-  auto options = std::make_shared<RunOptions>();
-  add_selection_options(app, options->selection);
-  app.add_option("-j,--jobs", options->execution.jobs, "Cells at a time; cells whose timings count always run alone")
+ExitCode run_matrix(const RunOptions& options, Context& context) { return run_ranks(options, context, nullptr, {}); }
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  app.add_option("-j,--jobs", options.execution.jobs, "Cells at a time; cells whose timings count always run alone")
       ->check(CLI::Range(1, 1024))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)  // after ci/quickstart.sh's own
       ->capture_default_str();
+  app.add_option("--out", options.out, "Run directory, instead of a new one in the store")->type_name("DIR");
+  app.add_flag("--no-report", options.no_report, "Leave report.html, summary.md and checks.csv to `reprobench report`");
+  app.add_option("--diagnose-for", options.diagnose_for_s,
+                 "Seconds for finding out whether differences of bits are rounding; what is left then stays undecided")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  app.add_flag("--json", options.json, "The verdict as one JSON document (schema: verdict)");
+}
+
+std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RunOptions>();
+  add_selection_options(app, options->selection);
+  add_run_options(app, *options);
   app.add_option("--fail-fast", options->execution.fail_fast, "Launch nothing more after this many cells in trouble")
       ->expected(0, 1)
       ->default_str("1")
       ->check(CLI::Range(1, 1000000));
   app.add_option("--worker", options->workers, "Run a stack's cells with this command instead of its installed worker")
       ->type_name("STACK=COMMAND");
-  app.add_option("--out", options->out, "Run directory, instead of a new one in the store")->type_name("DIR");
   app.add_flag("--dry-run", options->dry_run, "Show the plan and launch nothing");
-  app.add_flag("--no-report", options->no_report,
-               "Leave report.html, summary.md and checks.csv to `reprobench report`");
-  app.add_option("--diagnose-for", options->diagnose_for_s,
-                 "Seconds for finding out whether differences of bits are rounding; what is left then stays undecided")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  app.add_flag("--json", options->json, "The verdict as one JSON document (schema: verdict)");
   app.add_option("--join", options->join,
                  "Run the ranks as the processes that torchrun or srun started, which all run this command")
       ->expected(0, 1)
@@ -269,7 +270,7 @@ std::function<ExitCode()> declare_run(CLI::App& app, Context& context) {
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   return [options, &context] {
-    return options->join.empty() ? run_matrix(*options, context, nullptr, {}) : run_joined(*options, context);
+    return options->join.empty() ? run_matrix(*options, context) : run_joined(*options, context);
   };
 }
 

@@ -36,6 +36,7 @@ std::function<ExitCode()> declare_list(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_describe(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_stack(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_image(CLI::App& app, Context& context);
+std::function<ExitCode()> declare_qualify(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_report(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_explain(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_compare(CLI::App& app, Context& context);

@@ -1,0 +1,113 @@
+#include "matrix/cli/image_stacks.hpp"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "matrix/base/pending_file.hpp"
+#include "matrix/cli/image_staging.hpp"
+#include "matrix/exec/subprocess.hpp"
+#include "matrix/image/unpacked_image.hpp"
+#include "matrix/record/run_directory.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPodman = "podman:";
+
+bool every_file(std::string_view, std::int64_t) { return true; }
+
+// "sha256:3f9c..." as the name of a folder.
+std::string folder_of_digest(std::string digest) {
+  for (char& letter : digest) {
+    if (letter == ':') letter = '-';
+  }
+  return digest;
+}
+
+}  // namespace
+
+fs::path images_folder(const fs::path& store) { return store / "images"; }
+
+ImageStacks::ImageStacks(const Project& project) : project_(project), folder_(images_folder(project.store())) {
+  fs::create_directories(folder_);
+  const fs::path lock = folder_ / "lock";
+  lock_ = FileDescriptor(open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock_.is_open()) throw StoreError(fmt::format("{}: cannot be written: {}", lock.string(), std::strerror(errno)));
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    throw StoreError(
+        fmt::format("{}: held by another `reprobench qualify`; wait for it, or name another --store", lock.string()));
+  }
+  fs::remove_all(folder_ / "staging");  // of one that was killed
+}
+
+ImageStacks::~ImageStacks() {
+  std::error_code ignored;
+  fs::remove_all(folder_ / "staging", ignored);
+}
+
+fs::path ImageStacks::saved_by_podman(const NamedImage& named) {
+  const std::string podman = find_in_path("podman");
+  if (podman.empty()) throw UsageError(fmt::format("{}: podman is not on PATH", named.name));
+  fs::create_directories(folder_ / "staging");
+  const fs::path archive = folder_ / "staging" / (named.role + ".tar");
+  SubprocessOptions options;
+  options.command = {podman,        "save",     "--quiet",        "--format",
+                     "oci-archive", "--output", archive.string(), named.name.substr(kPodman.size())};
+  options.shepherd = project_.shepherd().string();
+  const SubprocessResult result = run_subprocess(options);
+  if (result.exit_code != 0) {
+    throw UsageError(fmt::format("{}: podman cannot save it (exit code {}): {}{}", named.name, result.exit_code,
+                                 result.err, result.launch_error));
+  }
+  return archive;
+}
+
+InspectedImage ImageStacks::inspect(const NamedImage& named, const std::vector<ClaimsFile>& claims) {
+  InspectedImage inspected{.named = named, .path = named.name, .digest = "", .inspection = {}};
+  if (named.name.starts_with(kPodman)) inspected.path = saved_by_podman(named);
+  const ImageStaging staging(folder_ / "staging");
+  const Image image = read_image(inspected.path, staging.path(), is_evidence, named.tag);
+  inspected.inspection = inspect_image(image, claims, project_.facts());
+  inspected.inspection.image = named.name;
+  inspected.digest = image.form == ImageForm::root ? digest_of_root(image, inspected.inspection) : image.digest;
+  return inspected;
+}
+
+// A root is used where it lies.
+fs::path ImageStacks::root_of(const InspectedImage& image) {
+  if (image.inspection.form == ImageForm::root) return fs::canonical(image.path);
+  const fs::path place = folder_ / folder_of_digest(image.digest);
+  if (fs::exists(place / "root")) return fs::canonical(place / "root");
+  const ImageStaging staging(folder_ / "staging");
+  const ImageStaging made(folder_ / "staging");
+  const Image read = read_image(image.path, staging.path(), every_file, image.named.tag);
+  if (read.digest != image.digest) {
+    throw ProvisionError(fmt::format("{} was changed while it was read", image.named.name));
+  }
+  fs::create_directories(made.path() / "root");
+  write_root(read, made.path() / "root");
+  const FileDescriptor disk(open(made.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!disk.is_open() || syncfs(disk.get()) != 0) {
+    throw fs::filesystem_error("cannot be written", made.path(), {errno, std::generic_category()});
+  }
+  fs::create_directories(place);
+  fs::rename(made.path() / "root", place / "root");
+  return fs::canonical(place / "root");
+}
+
+ImageStack ImageStacks::make_stack(const InspectedImage& image) {
+  ImageStack stack = find_image_stack(image.named.role, {image.named.name, image.digest}, root_of(image));
+  PendingFile file(folder_ / (image.named.role + ".yaml"), 0644);
+  file.append(stack.spec.text);
+  file.publish();
+  return stack;
+}
+
+}  // namespace reprobench

@@ -1,0 +1,59 @@
+// Images that are the stacks `candidate` and `reference` of a store: inspected, unpacked, each with its stack file.
+//
+//   STORE/images/candidate.yaml, reference.yaml    stack files; the next `qualify` writes others
+//   STORE/images/DIGEST/root                       an archive, unpacked; its presence means that it is whole
+//   STORE/images/staging/                          what is being read or unpacked
+//   STORE/images/lock                              held (flock) by the one `qualify` of the store that goes on
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "matrix/base/file_descriptor.hpp"
+#include "matrix/cli/project.hpp"
+#include "matrix/image/inspection.hpp"
+#include "matrix/provision/image_stack.hpp"
+
+namespace reprobench {
+
+// The folder above; no part of it need be there.
+std::filesystem::path images_folder(const std::filesystem::path& store);
+
+// An image as it was asked for.
+struct NamedImage {
+  std::string role;  // "candidate", "reference": the name of its stack
+  std::string name;  // path, or podman:NAME
+  std::string tag;   // which of an archive that holds several
+};
+
+struct InspectedImage {
+  NamedImage named;
+  std::filesystem::path path;  // where its bytes are
+  std::string digest;
+  Inspection inspection;
+};
+
+class ImageStacks {
+ public:
+  // Throws StoreError while another process has the store's images.
+  explicit ImageStacks(const Project& project);
+  ~ImageStacks();
+  ImageStacks(const ImageStacks&) = delete;
+  ImageStacks& operator=(const ImageStacks&) = delete;
+
+  // Runs nothing of it. Throws SpecError where it is no image, UsageError where podman cannot give it.
+  InspectedImage inspect(const NamedImage& named, const std::vector<ClaimsFile>& claims);
+
+  // Unpacks it unless that was done, finds its PyTorch and writes its stack file. Throws ProvisionError.
+  ImageStack make_stack(const InspectedImage& image);
+
+ private:
+  std::filesystem::path root_of(const InspectedImage& image);
+  std::filesystem::path saved_by_podman(const NamedImage& named);
+
+  const Project& project_;
+  std::filesystem::path folder_;
+  FileDescriptor lock_;
+};
+
+}  // namespace reprobench

@@ -1,0 +1,38 @@
+// How a worker is started inside an image: `reprobench-enclosure` in front of its command, with the paths of this host
+// that the command names. They have the same names inside, so that requests and results need no translation.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "matrix/contract/request.hpp"
+#include "matrix/exec/subprocess.hpp"
+
+namespace reprobench {
+
+struct Enclosure {
+  std::filesystem::path program;                // reprobench-enclosure
+  std::filesystem::path shepherd;               // PID 1 inside
+  std::filesystem::path root;                   // the image, unpacked
+  std::vector<std::filesystem::path> readable;  // of every command: the worker's folder, data
+};
+
+// What one command needs beside that.
+struct EnclosedPaths {
+  std::vector<std::filesystem::path> readable;
+  std::vector<std::filesystem::path> writable;
+};
+
+// Of a rank: the folder of its attempt, where the ranks meet, its checkpoints, and every file its request names.
+EnclosedPaths paths_of_rank(const CellRequest& request, const std::filesystem::path& rank_folder);
+
+// `network_of`: the process of the attempt's first rank, whose network the others share; 0: a new one.
+std::vector<std::string> enclosed_command(const Enclosure& enclosure, const EnclosedPaths& paths, int network_of,
+                                          const std::vector<std::string>& command);
+
+// For a helper that runs to its end (`describe`, `predict`), and ends with this process. No enclosure: nothing changes.
+void enclose(SubprocessOptions& options, const std::optional<Enclosure>& enclosure, const EnclosedPaths& paths);
+
+}  // namespace reprobench

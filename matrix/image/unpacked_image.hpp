@@ -1,0 +1,22 @@
+// The files of an image on this host's disk, as a folder that programs can be run in.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "matrix/image/inspection.hpp"
+
+namespace reprobench {
+
+// Writes the image's tree into `folder`, which is new and empty. Every path lies below it, since the tree's paths go
+// through no link; devices, sockets, owners, setuid and setgid are left out. The bytes are those of the files that
+// read_image() kept, which become names of the same files: `folder` is on the disk of its staging. Throws SpecError
+// (RB075) where the bytes of a file were not kept, and std::filesystem::filesystem_error.
+void write_root(const Image& image, const std::filesystem::path& folder);
+
+// "root-sha256:...": what lies in an unpacked root, which has no digest of its own. Over the path, kind, permission,
+// size and link of every entry, and the identity of every library that was read; the content of other files does not
+// count.
+std::string digest_of_root(const Image& image, const Inspection& inspection);
+
+}  // namespace reprobench

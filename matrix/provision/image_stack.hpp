@@ -1,0 +1,35 @@
+// A stack that is an image: what PyTorch its unpacked root has, read as a program there would see it; its file, and
+// whether the root is still what it was.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "matrix/spec/stack_spec.hpp"
+
+namespace reprobench {
+
+// Of which image a root is.
+struct ImageIdentity {
+  std::string name;    // as it was given
+  std::string digest;  // of its manifest, or of the root's content
+};
+
+struct ImageStack {
+  StackSpec spec;                  // of `source: image`; its text is the stack file
+  std::vector<std::string> notes;  // about its PyTorch, that keep nothing from running
+};
+
+// The one PyTorch of a root. `stack`: its name in a matrix. Throws ProvisionError where the root has none, several, or
+// one that no worker can be built for; nothing of the root is run.
+ImageStack find_image_stack(const std::string& stack, const ImageIdentity& image, const std::filesystem::path& root);
+
+// One sentence on what has changed in the root of an image's stack since; empty if nothing has.
+std::string find_image_problem(const StackSpec& spec);
+
+// Why a worker that was built here cannot start in the root: its C or C++ library lacks what the worker needs. Empty:
+// it can.
+std::string find_runtime_lack(const StackSpec& spec, const std::filesystem::path& worker);
+
+}  // namespace reprobench

@@ -1,0 +1,23 @@
+// Versions of symbols that a program needs of the C and C++ runtime, and those that a library defines: whether a
+// program that was built here starts there. Read from the files; nothing is loaded.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace reprobench {
+
+// Library to versions: {"libc.so.6": {"GLIBC_2.34", ...}}. Empty if the file is no ELF program, or names none.
+std::map<std::string, std::set<std::string>> needed_symbol_versions(const std::filesystem::path& program);
+
+std::set<std::string> defined_symbol_versions(const std::filesystem::path& library);
+
+// One sentence for every version in `needed` that the first file of the library's name below the folders of `search`
+// lacks, and for every library that is in none of them; a line each, empty: the program starts there.
+std::string missing_symbol_versions(const std::map<std::string, std::set<std::string>>& needed,
+                                    const std::vector<std::string>& search);
+
+}  // namespace reprobench
