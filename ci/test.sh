@@ -70,6 +70,7 @@ else
   beside "images inspected" ci/inspect_test.sh build-ci/bin/reprobench
   together
   # With the worker's tests that were just built.
+  beside "two images compared from inside" ci/qualify_test.sh build-ci/bin/reprobench
   beside "what computes, as AVX2 alone" ci/cpu_classes.sh avx2
   beside "what computes, as AVX-512 without bf16" ci/cpu_classes.sh avx512
   together

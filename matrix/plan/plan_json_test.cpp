@@ -82,6 +82,15 @@ TEST_CASE("a plan survives its document", "[plan]") {
   CHECK(back.host.gpus.size() == 2);
 }
 
+TEST_CASE("a plan names the images that its stacks are, and one without images has no such field", "[plan]") {
+  Plan plan = sample_plan();
+  CHECK_FALSE(document_of(plan).contains("images"));
+  plan.images["candidate"] = {"new.tar", "sha256:0c", "clean", "clean: 0 failures", std::string(64, 'a')};
+  CHECK(plan_from_json(document_of(plan)).images == plan.images);
+  plan.images["candidate"].inspection = "fine";
+  CHECK_THROWS_AS(plan_from_json(document_of(plan)), ContractError);
+}
+
 TEST_CASE("totals count what the plan holds", "[plan]") {
   const nlohmann::json totals = document_of(sample_plan())["totals"];
   CHECK(totals["planned"] == 2);

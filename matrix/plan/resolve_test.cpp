@@ -316,3 +316,13 @@ TEST_CASE("matrix products are asked for where a threshold is a share of them, w
   CHECK(resolve_one(c).cell.request.gemm_peak_samples == 0);
   CHECK_FALSE(resolve_one(c).cell.request.weight_change);
 }
+
+TEST_CASE("a cell for a GPU does not run inside an image, one for the CPU does", "[plan]") {
+  ResolveCase c;
+  c.stack.image = "team/pytorch:2.9";
+  c.stack.source = StackSource::image;
+  CHECK(outcome_of(c) == "runs");
+  c.device = "sm_90";
+  c.host = gpu_host(kH100, "9.0", "570.124.06");
+  CHECK(outcome_of(c) == "device-class: s runs inside the image team/pytorch:2.9, and no GPU is handed into an image");
+}

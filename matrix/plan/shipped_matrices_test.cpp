@@ -27,7 +27,10 @@ std::map<std::string, SuiteSpec> shipped_suites() {
 std::vector<PlannedCell> plan_of(const std::string& matrix_name, const HostFacts& host) {
   const MatrixSpec matrix = load_matrix((kRoot / "matrix" / matrix_name).string(), test_vocabulary());
   StackCatalog catalog{load_stacks((kRoot / "matrix" / "stacks").string()), {}};
-  catalog.stacks.emplace("here", catalog.stacks.at("torch-2.9.0-cu128"));  // adopted, and so no file of the repository
+  // Adopted, or made of an image, and so no files of the repository.
+  for (const char* name : {"here", "candidate", "reference"}) {
+    catalog.stacks.emplace(name, catalog.stacks.at("torch-2.9.0-cu128"));
+  }
   check_stacks(matrix, catalog);
   const CompatFacts facts = load_compat_facts(kRoot / "matrix" / "facts" / "compat-facts.json");
   return plan_cells(matrix, shipped_suites(), catalog, facts, host);

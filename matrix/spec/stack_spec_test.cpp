@@ -141,3 +141,34 @@ TEST_CASE("a stack file that is half written, or defined twice, stops whoever na
   CHECK_THROWS_AS(load_stacks(folder), SpecError);
   std::filesystem::remove_all(folder);
 }
+
+TEST_CASE("a stack that is an image has its digest, its root and folders as seen inside", "[spec]") {
+  const std::string image = R"(schema: 1
+name: candidate
+source: image
+components: {torch: "2.9.0+cu128"}
+cxx11_abi: 1
+cxx_standard: 17
+image:
+  name: "team/pytorch:2.9"
+  digest: "sha256:0f"
+  root: "/store/images/0f/root"
+  include_dirs: ["/opt/venv/include"]
+  library_dirs: ["/opt/venv/lib"]
+  libraries:
+    libc10.so: "00ff"
+)";
+  const StackSpec stack = parse_stack(image, "s.yaml");
+  CHECK(stack.source == StackSource::image);
+  CHECK_FALSE(stack.is_adopted());
+  CHECK(stack.image == "team/pytorch:2.9");
+  CHECK(stack.image_digest == "sha256:0f");
+  CHECK(stack.root == "/store/images/0f/root");
+  CHECK(stack.include_dirs == std::vector<std::string>{"/opt/venv/include"});
+  CHECK(stack.library_dirs == std::vector<std::string>{"/opt/venv/lib"});
+  CHECK(stack.libraries.at("libc10.so") == "00ff");
+  CHECK_THAT(stack_error(with(image, "  digest: \"sha256:0f\"\n", "")), Catch::Contains("required key `digest`"));
+  CHECK_THAT(stack_error(with(image, "source: image", "source: system")),
+             Catch::Contains("required key `system` is missing in a stack of `source: system`") &&
+                 Catch::Contains("key `image` does not belong to a stack of `source: system`"));
+}

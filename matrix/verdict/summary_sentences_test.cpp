@@ -180,5 +180,30 @@ TEST_CASE("the reference alone, or a required cell that did not run, leaves a ma
         "m UNDECIDED: no cell that ran failed, but a required one did not run; nothing ran of new. First: b: why b");
 }
 
+TEST_CASE("a run of two images speaks of them by their digests", "[verdict]") {
+  Told told;
+  told.add(Outcome::passed, "candidate");
+  told.run.images = {{"candidate", {"new.tar", "sha256:0c", "clean", "clean: 0 warnings", ""}},
+                     {"reference", {"old.tar", "sha256:0a", "warned", "warned: 1 warning", ""}}};
+  CHECK(told.sentence("passed", ExitCode::passed) ==
+        "candidate sha256:0c qualified against reference sha256:0a on cpu: the one cell that ran passed");
+  // Of the reference a failing inspection decides nothing; of either what could not be judged does.
+  told.run.images["reference"].inspection = "refused";
+  CHECK(told.sentence("passed", ExitCode::passed).starts_with("candidate sha256:0c qualified against"));
+  told.run.images["reference"].inspection = "undecided";
+  CHECK(
+      told.sentence("undecided", ExitCode::undecided) ==
+      "candidate sha256:0c UNDECIDED against reference sha256:0a: no cell failed, but the image reference could not be "
+      "judged: warned: 1 warning");
+  told.run.images["candidate"].inspection = "refused";
+  CHECK(told.sentence("failed", ExitCode::failed) ==
+        "candidate sha256:0c NOT qualified against reference sha256:0a: the image is not what it says: clean: 0 "
+        "warnings");
+  told.add(Outcome::failed, "candidate");
+  CHECK(told.sentence("failed", ExitCode::failed) ==
+        "candidate sha256:0c NOT qualified against reference sha256:0a: 1 of 2 cells that ran failed, 1 passed. First: "
+        "b: why b");
+}
+
 }  // namespace
 }  // namespace reprobench

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# `qualify` on two images with real PyTorch wheels: a verdict that names both digests, attempts that really ran inside, the same
+# image on both sides undecided, images that cannot be run refused before anything starts, and no process left behind a killed
+# coordinator.
+#
+#   ci/qualify_test.sh REPROBENCH [CANDIDATE_STACK REFERENCE_STACK]    # both installed in $REPROBENCH_STACKS
+#
+# The roots are the one of ci/image_test.sh --root, hard links and no copies, with the wheels of a stack as a virtual
+# environment. Needs root and buildah, as that script does.
+set -euo pipefail
+reprobench=$(realpath "$1")
+candidate=${2:-torch-2.9.0-cu128} reference=${3:-torch-2.11.0-cu130}
+cd "$(dirname "$0")/.."
+. ci/failure_trap.sh
+
+stacks=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
+unset REPROBENCH_STACKS  # the workers of images are this test's own
+cache=$PWD/build-ci/images
+mkdir -p "$cache"
+work=$(mktemp -d -p "$cache" qualify.XXXXXX)
+chmod 755 "$work"
+base=''
+b() { buildah --root "$cache/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
+clean_up() {
+  [ -z "$base" ] || b rm "$base" >/dev/null 2>&1 || true
+  rm -rf "$work"
+}
+trap clean_up EXIT
+fail() { echo "qualify: $1" >&2; exit 1; }
+
+base=$(b from "$(b images --format '{{.Name}}:{{.Tag}}' | grep '/reprobench-base:' | head -n 1)")
+empty=$(b mount "$base")
+
+# image STACK NAME: a root with that PyTorch in /opt/venv, at a place of its own for the compiler's cache.
+image() {
+  local site root=$work/$2
+  site=$(find "$stacks" -maxdepth 2 -path "*/$1-*/site" | sort | tail -n 1)
+  [ -n "$site" ] || fail "the stack $1 is not installed in $stacks"
+  mkdir "$root"
+  cp -al "$empty/." "$root"
+  mkdir -p "$root/opt/venv/lib/python3.12"
+  cp -al "$site" "$root/opt/venv/lib/python3.12/site-packages"
+}
+image "$candidate" candidate
+image "$reference" reference
+
+# qualify NAME CANDIDATE REFERENCE ARGUMENT...: what is said in NAME.out and NAME.err, the exit code in `code`.
+qualify() {
+  code=0
+  "$reprobench" --store "$work/store" qualify --candidate "$2" --reference "$3" "${@:4}" >"$work/$1.out" 2>"$work/$1.err" || code=$?
+}
+said() { grep -qF -- "$2" "$work/$1.err" "$work/$1.out" || { cat "$work/$1.err" >&2; fail "$1 does not say: $2"; }; }
+
+# Refused before a worker is built: nothing is in the store but the lock.
+refused() { # NAME CODE WORDS
+  [ "$code" -eq "$2" ] || { cat "$work/$1.err" >&2; fail "$1 ends with $code"; }
+  said "$1" "$3"
+  [ ! -e "$work/store/stacks" ] || fail "$1 is refused after a worker was begun"
+}
+qualify none "$empty" "$work/reference"
+refused none 1 'it holds no PyTorch'
+cp -al "$work/candidate" "$work/two"
+cp -al "$work/two/opt/venv" "$work/two/opt/other"
+qualify two "$work/reference" "$work/two"
+refused two 5 '2 PyTorch are below /'
+rm -rf "$work/two"
+cp -al "$work/candidate" "$work/foreign"
+library=$work/foreign/opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_cpu.so
+cp "$library" "$library.new"
+printf '\xb7' | dd of="$library.new" bs=1 seek=18 conv=notrunc status=none  # EM_AARCH64
+mv "$library.new" "$library"
+qualify foreign "$work/reference" "$work/foreign"
+refused foreign 5 'is no library for x86-64'
+rm -rf "$work/foreign"
+echo "qualify: refused after $SECONDS s"
+
+cat >"$work/matrix.yaml" <<'YAML'
+schema: 1
+name: qualified
+suites: [smoke, comm]
+axes: {stack: [candidate, reference], device: [cpu]}
+exclude:
+  - {where: "workload not in (mlp, collectives)"}
+reference: {stack: reference}
+required: [{stack: candidate}]
+thresholds:
+  # A machine that tests beside this one: whether it is as fast is asked elsewhere.
+  comm.latency_ratio: {max: 200%, vs: reference, gate: record_only}
+YAML
+
+# No worker starts where the C library is older than the one it was built with. An image's worker is built first, so this is
+# the first that is.
+cp -al "$work/candidate" "$work/old"
+libc=$(find "$work/old/usr/lib" -name 'libc.so.6' | head -n 1)
+cp "$libc" "$libc.new"
+sed -i 's/GLIBC_2\.34/GLIBC_2.0x/g' "$libc.new"
+mv "$libc.new" "$libc"
+qualify old "$work/old" "$work/reference" --matrix "$work/matrix.yaml"
+[ "$code" -eq 5 ] || fail "an image with an old C library ends with $code"
+said old 'lacks GLIBC_2.34'
+rm -rf "$work/old"
+echo "qualify: a worker built after $SECONDS s"
+
+qualify pair "$work/candidate" "$work/reference" --matrix "$work/matrix.yaml" --out "$work/pair"
+[ "$code" -eq 0 ] || { cat "$work/pair.out" "$work/pair.err" >&2; fail "two images end with $code"; }
+python3 - "$work/pair" <<'PYTHON'
+import glob, hashlib, json, os, sys
+run = sys.argv[1]
+def fail(what): sys.exit(f"qualify: {what}")
+plan = json.load(open(f"{run}/plan.json"))
+verdict = json.load(open(f"{run}/verdict.json"))
+digests = {name: image["digest"] for name, image in plan["images"].items()}
+expected = f"candidate {digests['candidate']} qualified against reference {digests['reference']} on cpu"
+if not verdict["sentence"].startswith(expected): fail(f"the verdict is: {verdict['sentence']}")
+for name, image in plan["images"].items():
+    document = open(f"{run}/inputs/inspection-{name}.json", "rb").read()
+    if hashlib.sha256(document).hexdigest() != image["inspection_sha256"]: fail(f"another inspection of {name} is kept")
+results = glob.glob(f"{run}/**/rank-*/result.json", recursive=True)
+if len(results) < 8: fail(f"{len(results)} results")
+for result in results:
+    text = open(result).read()
+    if "/opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_cpu.so" not in text: fail(f"{result} ran outside")
+PYTHON
+echo "qualify: a verdict after $SECONDS s"
+
+# The copy of an image is that image, wherever it lies: nothing can be said of it against itself.
+qualify same "$work/candidate" "$work/candidate" --matrix "$work/matrix.yaml" --no-report
+[ "$code" -eq 3 ] || { cat "$work/same.out" >&2; fail "an image against itself ends with $code"; }
+grep -q 'UNDECIDED' "$work/same.out" || fail "an image against itself is not called undecided"
+echo "qualify: itself after $SECONDS s"
+
+# A killed coordinator leaves nobody inside.
+"$reprobench" --store "$work/store" qualify --candidate "$work/candidate" --reference "$work/reference" --matrix "$work/matrix.yaml" \
+  --out "$work/killed" >"$work/killed.out" 2>&1 &
+coordinator=$!
+inside() { grep -lz "^REPROBENCH_ATTEMPT=" /proc/[0-9]*/environ 2>/dev/null | while IFS=/ read -r _ _ pid _; do
+  tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q "^HOME=$work/killed/" && echo "$pid"; done || true; }
+for _ in $(seq 600); do [ -z "$(inside)" ] || break; sleep 0.1; done
+[ -n "$(inside)" ] || { cat "$work/killed.out" >&2; fail "no attempt began"; }
+kill -9 "$coordinator"
+wait "$coordinator" 2>/dev/null || true
+for _ in $(seq 100); do [ -n "$(inside)" ] || break; sleep 0.2; done
+[ -z "$(inside)" ] || fail "these outlive the coordinator: $(inside)"
+echo "qualify: $candidate against $reference inside two images, one image against itself, five refused, one coordinator killed; $SECONDS s"

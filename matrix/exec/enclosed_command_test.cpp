@@ -1,0 +1,53 @@
+#include "matrix/exec/enclosed_command.hpp"
+
+#include "ci/catch.hpp"
+
+namespace reprobench {
+namespace {
+
+using Words = std::vector<std::string>;
+using Paths = std::vector<std::filesystem::path>;
+
+const Enclosure kImage{
+    .program = "/bin/enclosure", .shepherd = "/bin/shepherd", .root = "/images/a", .readable = {"/worker", "/data"}};
+
+TEST_CASE("an enclosed command names the root, what is read, what is written, and then the command", "[exec]") {
+  CHECK(enclosed_command(kImage, {.readable = {"/weights"}, .writable = {"/run/attempt/."}}, 0, {"/worker/w", "run"}) ==
+        Words{"/bin/enclosure", "--root", "/images/a", "--read", "/bin/shepherd", "--read", "/worker", "--read",
+              "/data", "--read", "/weights", "--write", "/run/attempt/", "--", "/worker/w", "run"});
+  CHECK(enclosed_command(kImage, {}, 12, {"/w"}) == Words{"/bin/enclosure", "--root", "/images/a", "--read",
+                                                          "/bin/shepherd", "--read", "/worker", "--read", "/data",
+                                                          "--network-of", "12", "--", "/w"});
+}
+
+TEST_CASE("a rank may write to its attempt and read every file that its request names", "[exec]") {
+  CellRequest request;
+  CHECK(paths_of_rank(request, "/run/a/rank-0").writable == Paths{"/run/a"});
+  CHECK(paths_of_rank(request, "/run/a/rank-0").readable.empty());
+  request.workload.data_file = "/files/data";
+  request.workload.weights_file = "/files/index.json";
+  request.workload.weights_shards = {"one.safetensors", "two.safetensors"};
+  request.workload.tensors_file = "/files/tensors";
+  request.workload.package_file = "/files/package";
+  request.checkpoint = Checkpointing{.folder = "/run/a/checkpoints"};
+  request.replay = Replay{.from_state = "/other/state"};
+  request.replay->substituted_inputs = SubstitutedInputs{"/other/values", 1, {}};
+  const EnclosedPaths paths = paths_of_rank(request, "/run/a/resumed/rank-0");
+  CHECK(paths.writable == Paths{"/run/a/resumed", "/run/a"});
+  CHECK(paths.readable == Paths{"/files/data", "/files/index.json", "/files/tensors", "/files/package",
+                                "/files/one.safetensors", "/files/two.safetensors", "/other/state", "/other/values"});
+}
+
+TEST_CASE("a helper is enclosed with the shepherd before it, and without an image it stays as it is", "[exec]") {
+  SubprocessOptions options;
+  enclose(options, std::nullopt, {});
+  CHECK(options.enclosure.empty());
+  CHECK(options.shepherd.empty());
+  enclose(options, kImage, {.readable = {"/question"}, .writable = {}});
+  CHECK(options.shepherd == "/bin/shepherd");
+  CHECK(options.enclosure.back() == "--");
+  CHECK(std::count(options.enclosure.begin(), options.enclosure.end(), "/question") == 1);
+}
+
+}  // namespace
+}  // namespace reprobench

@@ -1,0 +1,123 @@
+#include "matrix/image/unpacked_image.hpp"
+
+#include "ci/catch.hpp"
+#include "matrix/image/image_fixture.hpp"
+
+namespace reprobench {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::StartsWith;
+using namespace test;
+
+// What a test unpacks, on the disk of the bytes that were kept.
+struct Unpacked {
+  explicit Unpacked(const std::vector<std::vector<TarEntry>>& layers) {
+    ImagePlan plan;
+    plan.layers = layers;
+    image = folder.read_archive(oci_image(plan).entries);
+    root = folder.path().parent_path() / "root";
+    fs::create_directory(root);
+    write_root(image, root);
+  }
+  unsigned mode(const char* path) const {
+    struct stat status {};
+    REQUIRE(lstat((root / path).c_str(), &status) == 0);
+    return status.st_mode & 07777U;
+  }
+
+  ImageFolder folder;
+  Image image;
+  fs::path root;
+};
+
+TEST_CASE("an unpacked image has the files of its last layer, its links and its folders", "[image]") {
+  const Unpacked made(
+      {{{"etc/passwd", "root\n"}, {"usr/a", "one"}, {"usr/b", "two"}, {"lib", "usr/lib", TarKind::link}},
+       {{"usr/.wh.a", ""}, {"usr/b", "three"}, {"usr/lib/c", "four"}, {"up", "/../etc", TarKind::link}}});
+  CHECK(read_file(made.root / "etc/passwd") == "root\n");
+  CHECK_FALSE(fs::exists(made.root / "usr/a"));
+  CHECK(read_file(made.root / "usr/b") == "three");
+  CHECK(read_file(made.root / "lib/c") == "four");
+  CHECK(fs::read_symlink(made.root / "lib") == "usr/lib");
+  CHECK(fs::read_symlink(made.root / "up") == "/../etc");
+}
+
+TEST_CASE("no device, setuid or setgid bit and no unreadable file is unpacked", "[image]") {
+  const Unpacked made({{{"usr/bin/su", "x", TarKind::file, 06755},
+                        {"usr/bin/t", "x", TarKind::file, 01750},
+                        {"etc/shadow", "x", TarKind::file, 0000},
+                        {"dev/sda", "", TarKind::device, 0666},
+                        {"var/closed", "", TarKind::folder, 0000},
+                        {"var/closed/x", "x"}}});
+  CHECK(made.mode("usr/bin/su") == 0755);
+  CHECK(made.mode("usr/bin/t") == 0750);
+  CHECK(made.mode("etc/shadow") == 0400);
+  CHECK(made.mode("var/closed") == 0755);
+  CHECK(read_file(made.root / "var/closed/x") == "x");
+  CHECK_FALSE(fs::exists(fs::symlink_status(made.root / "dev/sda")));
+}
+
+TEST_CASE("hard links are names of one file, and what was kept can go", "[image]") {
+  Unpacked made({{{"usr/a", "one"}, {"usr/b", "usr/a", TarKind::hard_link}}});
+  struct stat status {};
+  fs::remove_all(made.folder.path().parent_path() / "staging");
+  REQUIRE(stat((made.root / "usr/b").c_str(), &status) == 0);
+  CHECK(status.st_nlink == 2);
+  CHECK(read_file(made.root / "usr/b") == "one");
+}
+
+TEST_CASE("a link of a lower layer leads no file of a higher one out of the folder", "[image]") {
+  const TemporaryFolder outside;
+  const Unpacked made({{{"etc", "", TarKind::folder, 0755}, {"out", outside.path().string(), TarKind::link}},
+                       {{"out/planted", "x"}, {"up", "../../..", TarKind::link}},
+                       {{"up/planted-too", "x"}}});
+  CHECK(names_below(outside.path()).empty());
+  CHECK_FALSE(fs::exists(made.root.parent_path() / "planted-too"));
+  CHECK(read_file(made.root / "planted-too") == "x");  // above the root is the root, as in a container
+  CHECK(read_file(made.root / outside.path().relative_path() / "planted") == "x");
+}
+
+TEST_CASE("bytes that were not kept are no empty file", "[image]") {
+  Unpacked made({{{"usr/a", "one"}}});
+  Image image;
+  image.name = "x";
+  image.tree.put("etc", {EntryKind::folder});
+  image.tree.put("etc/a", {EntryKind::file});
+  const fs::path folder = made.root / "other";
+  fs::create_directory(folder);
+  CHECK(message_of<SpecError>([&] { write_root(image, folder); }) ==
+        "x: error[RB075]: the bytes of etc/a were not kept");
+}
+
+TEST_CASE("the digest of a root is that of its copy, and of no other content", "[image]") {
+  const auto digest = [](const std::function<void(Image&, Inspection&)>& change) {
+    Image image;
+    Inspection inspection;
+    image.tree.put("etc", {EntryKind::folder, 0755});
+    image.tree.put("etc/a", {EntryKind::file, 0644, 0, 3});
+    image.tree.put("b", {EntryKind::link, 0777, 0, 0, "etc"});
+    inspection.libraries.resize(1);
+    inspection.libraries[0].path = "/lib/x.so";
+    inspection.libraries[0].identity = "01";
+    change(image, inspection);
+    return digest_of_root(image, inspection);
+  };
+  const auto put = [](const char* path, ImageEntry entry) {
+    return [=](Image& image, Inspection&) { image.tree.put(path, entry); };
+  };
+  const std::string same = digest([](Image&, Inspection&) {});
+  CHECK_THAT(same, StartsWith("root-sha256:"));
+  CHECK(same.size() == std::string("root-sha256:").size() + 64);
+  CHECK(digest(put("etc/a", {EntryKind::file, 0644, 1000, 3})) == same);  // another owner
+  CHECK(digest(put("etc/a", {EntryKind::file, 0755, 0, 3})) != same);
+  CHECK(digest(put("etc/a", {EntryKind::file, 0644, 0, 4})) != same);
+  CHECK(digest(put("etc/a", {EntryKind::other, 0644, 0, 3})) != same);
+  CHECK(digest(put("etc/c", {EntryKind::file, 0644, 0, 3})) != same);
+  CHECK(digest(put("b", {EntryKind::link, 0777, 0, 0, "etc/"})) != same);
+  CHECK(digest([](Image&, Inspection& inspection) { inspection.libraries[0].identity = "02"; }) != same);
+  CHECK(digest([](Image&, Inspection& inspection) { inspection.libraries[0].path = "/lib/y.so"; }) != same);
+}
+
+}  // namespace
+}  // namespace reprobench
