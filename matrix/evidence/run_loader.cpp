@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 
 #include "matrix/base/json_parse.hpp"
+#include "matrix/base/sha256.hpp"
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/evidence/attempt_judge.hpp"
 #include "matrix/evidence/run_record.hpp"
 #include "matrix/plan/plan_json.hpp"
+#include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/record/verdict_seal.hpp"
@@ -182,6 +184,26 @@ void for_each_rank(AttemptRecord& attempt, Change change) {
   }
 }
 
+constexpr std::int64_t kLargestInspectionBytes = 64 << 20;
+
+// The inspection of a stack's image, where it is not the one that the plan names; empty: it is.
+std::string changed_inspection(const fs::path& run_folder, const std::string& stack, const PlanImage& image) {
+  const std::string name = "inputs/inspection-" + stack + ".json";
+  const auto read = read_plain_file(run_folder / name, kLargestInspectionBytes);
+  const auto* text = std::get_if<std::string>(&read);
+  return text != nullptr && sha256_of_text(*text) == image.inspection_sha256 ? "" : name;
+}
+
+// What was said of an image is not known without the document that says it.
+void hold_inspections(const fs::path& run_folder, Plan& plan) {
+  for (auto& [stack, image] : plan.images) {
+    const std::string changed = changed_inspection(run_folder, stack, image);
+    if (changed.empty()) continue;
+    image.inspection = "undecided";
+    image.summary = changed + " is missing or changed";
+  }
+}
+
 }  // namespace
 
 void load_traces(AttemptRecord& attempt, const std::string& run_folder, const CellRequest& request) {
@@ -207,6 +229,7 @@ RunRecord load_run(const std::string& run_folder) {
   run.folder = run_folder;
   run.info = load_own(folder / "run.json", &run_info_from_document);
   run.plan = load_own(folder / "plan.json", &plan_from_json);
+  hold_inspections(folder, run.plan);
   run.seal = seal_of_run(folder);
 
   std::map<std::string, std::size_t> cell_index;
@@ -243,6 +266,10 @@ RunRecord load_run(const std::string& run_folder) {
 std::vector<std::string> changed_since_judged(const std::string& run_folder) {
   const fs::path folder(run_folder);
   std::vector<std::string> changed;
+  for (const auto& [stack, image] : load_own(folder / "plan.json", &plan_from_json).images) {
+    const std::string inspection = changed_inspection(folder, stack, image);
+    if (!inspection.empty()) changed.push_back(inspection);
+  }
   for (const JournaledAttempt& entry : read_sealed_journal(folder, seal_of_run(folder)).attempts) {
     if (!entry.files) continue;
     const std::string broken = broken_seal(folder / entry.folder, *entry.files);
