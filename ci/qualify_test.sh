@@ -17,8 +17,9 @@ stacks=${REPROBENCH_STACKS:-$PWD/.reprobench/stacks}
 unset REPROBENCH_STACKS  # the workers of images are this test's own
 cache=$PWD/build-ci/images
 mkdir -p "$cache"
-work=$(mktemp -d -p "$cache" qualify.XXXXXX)
-chmod 755 "$work"
+work=$cache/qualify  # always the same, for the compiler's cache
+rm -rf "$work"
+mkdir -m 755 "$work"
 base=''
 b() { buildah --root "$cache/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
 clean_up() {
@@ -31,7 +32,7 @@ fail() { echo "qualify: $1" >&2; exit 1; }
 base=$(b from "$(b images --format '{{.Name}}:{{.Tag}}' | grep '/reprobench-base:' | head -n 1)")
 empty=$(b mount "$base")
 
-# image STACK NAME: a root with that PyTorch in /opt/venv, at a place of its own for the compiler's cache.
+# image STACK NAME: a root with that PyTorch in /opt/venv.
 image() {
   local site root=$work/$2
   site=$(find "$stacks" -maxdepth 2 -path "*/$1-*/site" | sort | tail -n 1)

@@ -1,23 +1,26 @@
 #include "matrix/exec/enclosed_command.hpp"
 
+#include <algorithm>
+
 #include "ci/catch.hpp"
 
 namespace reprobench {
 namespace {
 
-using Words = std::vector<std::string>;
+using Command = std::vector<std::string>;
 using Paths = std::vector<std::filesystem::path>;
 
-const Enclosure kImage{
+const Enclosure kOfImage{
     .program = "/bin/enclosure", .shepherd = "/bin/shepherd", .root = "/images/a", .readable = {"/worker", "/data"}};
 
 TEST_CASE("an enclosed command names the root, what is read, what is written, and then the command", "[exec]") {
-  CHECK(enclosed_command(kImage, {.readable = {"/weights"}, .writable = {"/run/attempt/."}}, 0, {"/worker/w", "run"}) ==
-        Words{"/bin/enclosure", "--root", "/images/a", "--read", "/bin/shepherd", "--read", "/worker", "--read",
+  CHECK(
+      enclosed_command(kOfImage, {.readable = {"/weights"}, .writable = {"/run/attempt/."}}, 0, {"/worker/w", "run"}) ==
+      Command{"/bin/enclosure", "--root", "/images/a", "--read", "/bin/shepherd", "--read", "/worker", "--read",
               "/data", "--read", "/weights", "--write", "/run/attempt/", "--", "/worker/w", "run"});
-  CHECK(enclosed_command(kImage, {}, 12, {"/w"}) == Words{"/bin/enclosure", "--root", "/images/a", "--read",
-                                                          "/bin/shepherd", "--read", "/worker", "--read", "/data",
-                                                          "--network-of", "12", "--", "/w"});
+  CHECK(enclosed_command(kOfImage, {}, 12, {"/w"}) == Command{"/bin/enclosure", "--root", "/images/a", "--read",
+                                                              "/bin/shepherd", "--read", "/worker", "--read", "/data",
+                                                              "--network-of", "12", "--", "/w"});
 }
 
 TEST_CASE("a rank may write to its attempt and read every file that its request names", "[exec]") {
@@ -30,7 +33,7 @@ TEST_CASE("a rank may write to its attempt and read every file that its request 
   request.workload.tensors_file = "/files/tensors";
   request.workload.package_file = "/files/package";
   request.checkpoint = Checkpointing{.folder = "/run/a/checkpoints"};
-  request.replay = Replay{.from_state = "/other/state"};
+  request.replay.emplace().from_state = "/other/state";
   request.replay->substituted_inputs = SubstitutedInputs{"/other/values", 1, {}};
   const EnclosedPaths paths = paths_of_rank(request, "/run/a/resumed/rank-0");
   CHECK(paths.writable == Paths{"/run/a/resumed", "/run/a"});
@@ -43,7 +46,7 @@ TEST_CASE("a helper is enclosed with the shepherd before it, and without an imag
   enclose(options, std::nullopt, {});
   CHECK(options.enclosure.empty());
   CHECK(options.shepherd.empty());
-  enclose(options, kImage, {.readable = {"/question"}, .writable = {}});
+  enclose(options, kOfImage, {.readable = {"/question"}, .writable = {}});
   CHECK(options.shepherd == "/bin/shepherd");
   CHECK(options.enclosure.back() == "--");
   CHECK(std::count(options.enclosure.begin(), options.enclosure.end(), "/question") == 1);

@@ -10,6 +10,17 @@ namespace fs = std::filesystem;
 using Catch::StartsWith;
 using namespace test;
 
+ImageEntry entry(EntryKind kind, unsigned mode = 0, std::int64_t size_bytes = 0, const std::string& link = "",
+                 std::int64_t owner = 0) {
+  ImageEntry made;
+  made.kind = kind;
+  made.mode = mode;
+  made.size_bytes = size_bytes;
+  made.link = link;
+  made.owner = owner;
+  return made;
+}
+
 // What a test unpacks, on the disk of the bytes that were kept.
 struct Unpacked {
   explicit Unpacked(const std::vector<std::vector<TarEntry>>& layers) {
@@ -79,11 +90,11 @@ TEST_CASE("a link of a lower layer leads no file of a higher one out of the fold
 }
 
 TEST_CASE("bytes that were not kept are no empty file", "[image]") {
-  Unpacked made({{{"usr/a", "one"}}});
+  Unpacked made(std::vector<std::vector<TarEntry>>{{{"usr/a", "one"}}});
   Image image;
   image.name = "x";
-  image.tree.put("etc", {EntryKind::folder});
-  image.tree.put("etc/a", {EntryKind::file});
+  image.tree.put("etc", entry(EntryKind::folder));
+  image.tree.put("etc/a", entry(EntryKind::file));
   const fs::path folder = made.root / "other";
   fs::create_directory(folder);
   CHECK(message_of<SpecError>([&] { write_root(image, folder); }) ==
@@ -94,27 +105,27 @@ TEST_CASE("the digest of a root is that of its copy, and of no other content", "
   const auto digest = [](const std::function<void(Image&, Inspection&)>& change) {
     Image image;
     Inspection inspection;
-    image.tree.put("etc", {EntryKind::folder, 0755});
-    image.tree.put("etc/a", {EntryKind::file, 0644, 0, 3});
-    image.tree.put("b", {EntryKind::link, 0777, 0, 0, "etc"});
+    image.tree.put("etc", entry(EntryKind::folder, 0755));
+    image.tree.put("etc/a", entry(EntryKind::file, 0644, 3));
+    image.tree.put("b", entry(EntryKind::link, 0777, 0, "etc"));
     inspection.libraries.resize(1);
     inspection.libraries[0].path = "/lib/x.so";
     inspection.libraries[0].identity = "01";
     change(image, inspection);
     return digest_of_root(image, inspection);
   };
-  const auto put = [](const char* path, ImageEntry entry) {
-    return [=](Image& image, Inspection&) { image.tree.put(path, entry); };
+  const auto put = [](const char* path, const ImageEntry& put_there) {
+    return [=](Image& image, Inspection&) { image.tree.put(path, put_there); };
   };
   const std::string same = digest([](Image&, Inspection&) {});
   CHECK_THAT(same, StartsWith("root-sha256:"));
   CHECK(same.size() == std::string("root-sha256:").size() + 64);
-  CHECK(digest(put("etc/a", {EntryKind::file, 0644, 1000, 3})) == same);  // another owner
-  CHECK(digest(put("etc/a", {EntryKind::file, 0755, 0, 3})) != same);
-  CHECK(digest(put("etc/a", {EntryKind::file, 0644, 0, 4})) != same);
-  CHECK(digest(put("etc/a", {EntryKind::other, 0644, 0, 3})) != same);
-  CHECK(digest(put("etc/c", {EntryKind::file, 0644, 0, 3})) != same);
-  CHECK(digest(put("b", {EntryKind::link, 0777, 0, 0, "etc/"})) != same);
+  CHECK(digest(put("etc/a", entry(EntryKind::file, 0644, 3, "", 1000))) == same);  // another owner
+  CHECK(digest(put("etc/a", entry(EntryKind::file, 0755, 3))) != same);
+  CHECK(digest(put("etc/a", entry(EntryKind::file, 0644, 4))) != same);
+  CHECK(digest(put("etc/a", entry(EntryKind::other, 0644, 3))) != same);
+  CHECK(digest(put("etc/c", entry(EntryKind::file, 0644, 3))) != same);
+  CHECK(digest(put("b", entry(EntryKind::link, 0777, 0, "etc/"))) != same);
   CHECK(digest([](Image&, Inspection& inspection) { inspection.libraries[0].identity = "02"; }) != same);
   CHECK(digest([](Image&, Inspection& inspection) { inspection.libraries[0].path = "/lib/y.so"; }) != same);
 }

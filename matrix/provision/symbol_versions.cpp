@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "matrix/base/elf_library.hpp"
 #include "matrix/base/regular_file.hpp"
 
 namespace reprobench {
@@ -104,7 +105,8 @@ std::string missing_symbol_versions(const std::map<std::string, std::set<std::st
     std::filesystem::path found;
     for (const std::string& folder : search) {
       const std::filesystem::path path = std::filesystem::path(folder) / library;
-      if (found.empty() && std::filesystem::exists(path)) found = path;
+      // The loader passes over libraries of another architecture, as those of a 32-bit runtime.
+      if (const auto elf = read_elf_library(path); found.empty() && elf && elf->is_x86_64) found = path;
     }
     if (found.empty()) {
       sentences.push_back(fmt::format("it has no {}", library));

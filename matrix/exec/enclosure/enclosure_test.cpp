@@ -1,11 +1,13 @@
 // What a command inside an image can see and do: asked of the program itself, with this host's own programs bound in.
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "matrix/exec/enclosure/spine.hpp"
 #include "matrix/exec/process_scene.hpp"
 #include "matrix/exec/process_spawn.hpp"
 #include "matrix/exec/subprocess.hpp"
@@ -46,6 +48,12 @@ struct EnclosureScene {
 
   SubprocessResult run(const std::string& script) const {
     return run_subprocess({.command = command(script), .timeout = seconds(30)});
+  }
+
+  pid_t start(const std::string& script, int network_of = 0) const {
+    SpawnRequest request;
+    request.command = command(script, network_of);
+    return spawn_process(request);
   }
 
   TemporaryFolder folder;
@@ -125,7 +133,7 @@ TEST_CASE("the exit code of the command is the enclosure's, and a signal that en
   CHECK(scene.run("exit 7").exit_code == 7);
   // PID 1 is deaf to its own signals, so it is ended from outside.
   const std::string name = "sleep 4711.25";
-  const pid_t outside = spawn_process({.command = scene.command("exec " + name)});
+  const pid_t outside = scene.start("exec " + name);
   std::vector<pid_t> inside;
   REQUIRE(becomes_true([&] {
     inside = processes_naming(std::string("sleep\0", 6) + "4711.25");
@@ -142,8 +150,7 @@ TEST_CASE("the exit code of the command is the enclosure's, and a signal that en
 TEST_CASE("killing the enclosure ends all that runs inside, in sessions of their own too", "[exec][process]") {
   if (!is_possible_here()) return;
   const EnclosureScene scene;
-  const pid_t outside =
-      spawn_process({.command = scene.command("setsid sleep 4712.25 & sleep 4712.25 & sleep 4712.25")});
+  const pid_t outside = scene.start("setsid sleep 4712.25 & sleep 4712.25 & sleep 4712.25");
   const std::string needle = std::string("sleep\0", 6) + "4712.25";
   REQUIRE(becomes_true([&] { return processes_naming(needle).size() == 3; }));
   kill(outside, SIGKILL);
@@ -160,10 +167,9 @@ TEST_CASE("a rank joins the network of the first, and has everything else of its
     return std::vector<std::string>{std::istream_iterator<std::string>(text), {}};
   };
   const std::string done = (scene.attempt() / "done").string();
-  const pid_t first = spawn_process({.command = scene.command(told + (scene.attempt() / "first").string() +
-                                                              "; while [ ! -e " + done + " ]; do sleep 0.05; done")});
-  const pid_t second =
-      spawn_process({.command = scene.command(told + (scene.attempt() / "second").string(), static_cast<int>(first))});
+  const pid_t first =
+      scene.start(told + (scene.attempt() / "first").string() + "; while [ ! -e " + done + " ]; do sleep 0.05; done");
+  const pid_t second = scene.start(told + (scene.attempt() / "second").string(), static_cast<int>(first));
   int status = -1;
   waitpid(second, &status, 0);
   CHECK(status == 0);
