@@ -10,6 +10,7 @@
 
 #include "matrix/base/pending_file.hpp"
 #include "matrix/cli/image_staging.hpp"
+#include "matrix/exec/helper_environment.hpp"
 #include "matrix/exec/subprocess.hpp"
 #include "matrix/image/unpacked_image.hpp"
 #include "matrix/record/run_directory.hpp"
@@ -20,6 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPodman = "podman:";
+
+// Where podman keeps its images, where that is not the usual place.
+constexpr std::string_view kOfPodman[] = {"CONTAINERS_*", "STORAGE_*"};
 
 bool every_file(std::string_view, std::int64_t) { return true; }
 
@@ -60,6 +64,7 @@ fs::path ImageStacks::saved_by_podman(const NamedImage& named) {
   SubprocessOptions options;
   options.command = {podman,        "save",     "--quiet",        "--format",
                      "oci-archive", "--output", archive.string(), named.name.substr(kPodman.size())};
+  options.environment = helper_environment(kOfPodman);
   options.shepherd = project_.shepherd().string();
   const SubprocessResult result = run_subprocess(options);
   if (result.exit_code != 0) {

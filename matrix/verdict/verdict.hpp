@@ -147,9 +147,9 @@ struct RunVerdict {
   RunInfo info;
   std::string matrix;
   std::string matrix_file;
-  std::int64_t excluded = 0;  // of the plan
+  std::int64_t excluded = 0;                // of the plan
   std::map<std::string, PlanImage> images;  // of the plan
-  PlanRequest request;        // a run of less than the matrix gives no verdict on the matrix
+  PlanRequest request;                      // a run of less than the matrix gives no verdict on the matrix
   std::vector<std::string>
       planted;       // "weight_ulp at step 20, fc1.weight[5] in 2 cells"; of a drill, which never qualifies
   std::string word;  // kVerdictWords
