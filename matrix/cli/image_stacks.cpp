@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <sstream>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -33,6 +34,31 @@ std::string folder_of_digest(std::string digest) {
     if (letter == ':') letter = '-';
   }
   return digest;
+}
+
+std::vector<std::string> folders_of(const std::map<std::string, std::string>& environment, const char* name) {
+  std::vector<std::string> folders;
+  const auto found = environment.find(name);
+  std::istringstream text(found == environment.end() ? "" : found->second);
+  for (std::string folder; std::getline(text, folder, ':');) {
+    if (folder.starts_with('/')) folders.push_back(folder);
+  }
+  return folders;
+}
+
+// An unpacked root may have been changed since: the libraries that count are those of the archive. Empty: they are.
+std::string changed_library(const StackSpec& spec, const Inspection& inspection) {
+  for (const auto& [name, identity] : spec.libraries) {
+    bool is_named = false;
+    bool is_same = false;
+    for (const ImageLibrary& library : inspection.libraries) {
+      if (library.name != name || library.identity.empty()) continue;
+      is_named = true;
+      is_same = is_same || library.identity == identity;
+    }
+    if (is_named && !is_same) return name;
+  }
+  return "";
 }
 
 }  // namespace
@@ -75,12 +101,13 @@ fs::path ImageStacks::saved_by_podman(const NamedImage& named) {
 }
 
 InspectedImage ImageStacks::inspect(const NamedImage& named, const std::vector<ClaimsFile>& claims) {
-  InspectedImage inspected{.named = named, .path = named.name, .digest = "", .inspection = {}};
+  InspectedImage inspected{.named = named, .path = named.name, .digest = "", .library_path = {}, .inspection = {}};
   if (named.name.starts_with(kPodman)) inspected.path = saved_by_podman(named);
   const ImageStaging staging(folder_ / "staging");
   const Image image = read_image(inspected.path, staging.path(), is_evidence, named.tag);
   inspected.inspection = inspect_image(image, claims, project_.facts());
   inspected.inspection.image = named.name;
+  inspected.library_path = folders_of(image.config.environment, "LD_LIBRARY_PATH");
   inspected.digest = image.form == ImageForm::root ? digest_of_root(image, inspected.inspection) : image.digest;
   return inspected;
 }
@@ -108,7 +135,12 @@ fs::path ImageStacks::root_of(const InspectedImage& image) {
 }
 
 ImageStack ImageStacks::make_stack(const InspectedImage& image) {
-  ImageStack stack = find_image_stack(image.named.role, {image.named.name, image.digest}, root_of(image));
+  const ImageIdentity identity{image.named.name, image.digest, image.library_path};
+  ImageStack stack = find_image_stack(image.named.role, identity, root_of(image));
+  if (const std::string changed = changed_library(stack.spec, image.inspection); !changed.empty()) {
+    throw ProvisionError(fmt::format("{} in {} is not that of {}; remove the folder, so that it is unpacked again",
+                                     changed, stack.spec.root, image.named.name));
+  }
   PendingFile file(folder_ / (image.named.role + ".yaml"), 0644);
   file.append(stack.spec.text);
   file.publish();

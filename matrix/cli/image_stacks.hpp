@@ -30,6 +30,7 @@ struct InspectedImage {
   NamedImage named;
   std::filesystem::path path;  // where its bytes are
   std::string digest;
+  std::vector<std::string> library_path;  // of its configuration
   Inspection inspection;
 };
 

@@ -20,18 +20,23 @@ namespace fs = std::filesystem;
 // Cells for GPUs do not run inside an image, so what only they need is no reason against it.
 constexpr bool kWithoutGpu = false;
 
-LoaderFolders folders_of_root() { return {.of_program = {}, .of_host = host_library_folders("/")}; }
+// As the worker will see it: first with what the image's LD_LIBRARY_PATH adds, then with the folders found alone.
+EnvironmentSurvey survey_as_run(const TorchPlace& place, const ImageIdentity& image) {
+  LoaderFolders folders{.of_program = image.library_path, .of_host = host_library_folders("/")};
+  folders.of_program = survey_environment(place, folders, kWithoutGpu).library_dirs;
+  return survey_environment(place, folders, kWithoutGpu);
+}
 
 // In the root's own process: `{"file": ..., "notes": [...], "fatal": [...]}`.
 std::string survey_told(const std::string& stack, const ImageIdentity& image, const fs::path& root) {
   const TorchPlace place = torch_below("/");
-  const EnvironmentSurvey survey = survey_environment(place, folders_of_root(), kWithoutGpu);
+  const EnvironmentSurvey found = survey_as_run(place, image);
   nlohmann::json told = {{"fatal", nlohmann::json::array()}, {"notes", nlohmann::json::array()}};
-  for (const EnvironmentProblem& problem : survey.problems) {
+  for (const EnvironmentProblem& problem : found.problems) {
     told[problem.is_fatal ? "fatal" : "notes"].push_back(problem.text);
   }
   if (told["fatal"].empty()) {
-    told["file"] = image_stack_file(stack, {image.name, image.digest, root.string()}, place, survey);
+    told["file"] = image_stack_file(stack, {image.name, image.digest, root.string()}, place, found);
   }
   return told.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

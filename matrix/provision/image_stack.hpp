@@ -12,8 +12,9 @@ namespace reprobench {
 
 // Of which image a root is.
 struct ImageIdentity {
-  std::string name;    // as it was given
-  std::string digest;  // of its manifest, or of the root's content
+  std::string name;                            // as it was given
+  std::string digest;                          // of its manifest, or of the root's content
+  std::vector<std::string> library_path = {};  // its LD_LIBRARY_PATH, which its own programs would have
 };
 
 struct ImageStack {

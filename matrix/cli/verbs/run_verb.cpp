@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -90,6 +91,26 @@ void require_ranks(const Plan& plan, int ranks) {
   }
 }
 
+// A verdict on two images is of cells of these two, the one held against the other.
+void require_pair_of_images(const Plan& plan) {
+  std::unordered_map<std::string, std::string> stack_of;
+  bool asks_candidate = false;
+  for (const PlannedCell& planned : plan.cells) {
+    const std::string& stack = planned.cell.request.stack;
+    stack_of.emplace(planned.cell.request.cell_id, stack);
+    asks_candidate = asks_candidate || (stack == "candidate" && planned.cell.required);
+    if (plan.images.contains(stack)) continue;
+    throw UsageError(fmt::format("{}: cells of {}, and two images are the stacks `candidate` and `reference` alone",
+                                 plan.matrix_file, stack));
+  }
+  if (!asks_candidate) throw UsageError(plan.matrix_file + ": no cell of `candidate` is required");
+  for (const PlannedCell& planned : plan.cells) {
+    const auto& reference = planned.cell.reference_cell_id;
+    if (planned.cell.request.stack != "candidate" || (reference && stack_of[*reference] == "reference")) continue;
+    throw UsageError(fmt::format("{}: {} is not held against `reference`", plan.matrix_file, planned.cell.slug));
+  }
+}
+
 // Each process of an outer launcher would make an enclosure of its own, with a network that is no other rank's.
 void require_no_image(const std::map<std::string, WorkerCommand>& workers) {
   for (const auto& [stack, worker] : workers) {
@@ -116,6 +137,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   for (const std::string& worker : options.workers) request.overrides.push_back("--worker " + shell_word(worker));
   const auto workers = worker_commands(stacks_to_run(selected.plan), project, given);
   for (const auto& [stack, image] : options.images) selected.plan.images.emplace(stack, image.planned);
+  if (!options.images.empty()) require_pair_of_images(selected.plan);
   selected.plan.installed = installed_libraries(stacks_to_run(selected.plan), project);
   const HostMemory memory = fit_into_host_memory(selected.plan, workers);
   if (meeting != nullptr) {
