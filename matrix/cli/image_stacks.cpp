@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sstream>
+#include <unordered_map>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -44,21 +45,6 @@ std::vector<std::string> folders_of(const std::map<std::string, std::string>& en
     if (folder.starts_with('/')) folders.push_back(folder);
   }
   return folders;
-}
-
-// An unpacked root may have been changed since: the libraries that count are those of the archive. Empty: they are.
-std::string changed_library(const StackSpec& spec, const Inspection& inspection) {
-  for (const auto& [name, identity] : spec.libraries) {
-    bool is_named = false;
-    bool is_same = false;
-    for (const ImageLibrary& library : inspection.libraries) {
-      if (library.name != name || library.identity.empty()) continue;
-      is_named = true;
-      is_same = is_same || library.identity == identity;
-    }
-    if (is_named && !is_same) return name;
-  }
-  return "";
 }
 
 }  // namespace
@@ -145,6 +131,39 @@ ImageStack ImageStacks::make_stack(const InspectedImage& image) {
   file.append(stack.spec.text);
   file.publish();
   return stack;
+}
+
+std::string changed_library(const StackSpec& spec, const Inspection& inspection) {
+  for (const auto& [name, identity] : spec.libraries) {
+    bool is_named = false;
+    bool is_same = false;
+    for (const ImageLibrary& library : inspection.libraries) {
+      if (library.name != name || library.identity.empty()) continue;
+      is_named = true;
+      is_same = is_same || library.identity == identity;
+    }
+    if (is_named && !is_same) return name;
+  }
+  return "";
+}
+
+void require_pair_of_images(const Plan& plan) {
+  std::unordered_map<std::string, std::string> stack_of;
+  bool asks_candidate = false;
+  for (const PlannedCell& planned : plan.cells) {
+    const std::string& stack = planned.cell.request.stack;
+    stack_of.emplace(planned.cell.request.cell_id, stack);
+    asks_candidate = asks_candidate || (stack == "candidate" && planned.cell.required);
+    if (plan.images.contains(stack)) continue;
+    throw UsageError(fmt::format("{}: cells of {}, and two images are the stacks `candidate` and `reference` alone",
+                                 plan.matrix_file, stack));
+  }
+  if (!asks_candidate) throw UsageError(plan.matrix_file + ": no cell of `candidate` is required");
+  for (const PlannedCell& planned : plan.cells) {
+    const auto& reference = planned.cell.reference_cell_id;
+    if (planned.cell.request.stack != "candidate" || (reference && stack_of[*reference] == "reference")) continue;
+    throw UsageError(fmt::format("{}: {} is not held against `reference`", plan.matrix_file, planned.cell.slug));
+  }
 }
 
 }  // namespace reprobench

@@ -57,4 +57,12 @@ class ImageStacks {
   FileDescriptor lock_;
 };
 
+// An unpacked root may have been changed since: the name of a library that is not the one of the inspected archive.
+// Empty: all are.
+std::string changed_library(const StackSpec& spec, const Inspection& inspection);
+
+// A verdict on two images is of cells of these two, the one held against the other, and some of it required. Throws
+// UsageError for the plan of another matrix.
+void require_pair_of_images(const Plan& plan);
+
 }  // namespace reprobench

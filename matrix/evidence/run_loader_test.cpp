@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ci/catch.hpp"
+#include "matrix/base/sha256.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/contract/version.hpp"
 #include "matrix/evidence/run_record.hpp"
@@ -174,6 +175,27 @@ TEST_CASE("an attempt's files are sealed: one that changed, went or came is name
   CHECK(run.loaded().detail == expected);
   const std::string folder = run.attempt.lexically_relative(run.folder).string();
   CHECK(changed_since_judged(run.folder.string()) == std::vector{folder + "/" + expected});
+}
+
+TEST_CASE("what was said of an image is not known without the inspection that the plan names", "[evidence]") {
+  const TemporaryFolder store;
+  const std::string inspection = "{\"word\": \"clean\"}\n";
+  Plan plan = sample_plan(SampleAttempt());
+  plan.images["candidate"] = {"new.tar", "sha256:0c", "clean", "clean: 0 failures", sha256_of_text(inspection)};
+  RunDirectory run = RunDirectory::create(store.path, std::nullopt, sample_info(), plan);
+  run.keep_input("inspection-candidate.json", inspection);
+  run.finish(sample_info());
+  const std::string folder = run.folder().string();
+  CHECK(load_run(folder).plan.images == plan.images);
+  CHECK(changed_since_judged(folder).empty());
+  const fs::path kept = run.folder() / "inputs/inspection-candidate.json";
+  const bool is_gone = GENERATE(true, false);
+  is_gone ? static_cast<void>(fs::remove(kept)) : static_cast<void>(std::ofstream(kept) << "{\"word\": \"clean\"}");
+  const PlanImage image = load_run(folder).plan.images.at("candidate");
+  CHECK(image.inspection == "undecided");
+  CHECK(image.summary == "inputs/inspection-candidate.json is missing or changed");
+  CHECK(image.digest == "sha256:0c");
+  CHECK(changed_since_judged(folder) == std::vector<std::string>{"inputs/inspection-candidate.json"});
 }
 
 TEST_CASE("a plan that changed since it was judged is refused, with a verdict and without", "[evidence]") {

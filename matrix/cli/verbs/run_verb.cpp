@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <unordered_map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include "matrix/base/usage_error.hpp"
 #include "matrix/cli/early_judge.hpp"
 #include "matrix/cli/host_memory.hpp"
+#include "matrix/cli/image_stacks.hpp"
 #include "matrix/cli/report_process.hpp"
 #include "matrix/cli/run_diagnoses.hpp"
 #include "matrix/cli/text/learning_curves.hpp"
@@ -88,26 +88,6 @@ void require_ranks(const Plan& plan, int ranks) {
         fmt::format("--join: {} has world_size {}, and the outer launcher started {} ranks; choose cells "
                     "with --cell or --filter (what they are compared with runs too)",
                     planned.cell.slug, request.world_size, ranks));
-  }
-}
-
-// A verdict on two images is of cells of these two, the one held against the other.
-void require_pair_of_images(const Plan& plan) {
-  std::unordered_map<std::string, std::string> stack_of;
-  bool asks_candidate = false;
-  for (const PlannedCell& planned : plan.cells) {
-    const std::string& stack = planned.cell.request.stack;
-    stack_of.emplace(planned.cell.request.cell_id, stack);
-    asks_candidate = asks_candidate || (stack == "candidate" && planned.cell.required);
-    if (plan.images.contains(stack)) continue;
-    throw UsageError(fmt::format("{}: cells of {}, and two images are the stacks `candidate` and `reference` alone",
-                                 plan.matrix_file, stack));
-  }
-  if (!asks_candidate) throw UsageError(plan.matrix_file + ": no cell of `candidate` is required");
-  for (const PlannedCell& planned : plan.cells) {
-    const auto& reference = planned.cell.reference_cell_id;
-    if (planned.cell.request.stack != "candidate" || (reference && stack_of[*reference] == "reference")) continue;
-    throw UsageError(fmt::format("{}: {} is not held against `reference`", plan.matrix_file, planned.cell.slug));
   }
 }
 
