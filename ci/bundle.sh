@@ -30,10 +30,10 @@ root=$work/reprobench
 mkdir -p "$root"/bin "$root"/lib "$root"/third_party/include
 
 cmake --preset "$preset" >/dev/null
-cmake --build --preset "$preset" --target reprobench reprobench-shepherd >/dev/null
+cmake --build --preset "$preset" --target reprobench >/dev/null
 build=build-$preset
 [ "$preset" = release ] && build=build
-cp "$build"/bin/reprobench "$build"/bin/reprobench-shepherd "$root/bin"
+cp "$build"/bin/reprobench "$build"/bin/reprobench-shepherd "$build"/bin/reprobench-enclosure "$root/bin"
 # The tests that ci/first_gpu.sh runs on a card, as no machine without a network has Catch2, and the worker built beside them.
 if [ ${#tests[@]} -gt 0 ]; then cp "${tests[@]}" "$root/bin"; fi
 strip "$root"/bin/*

@@ -206,7 +206,7 @@ prepare() { # FOLDER LAYER
 command = next(c["command"] for c in json.load(open(sys.argv[1])) if "/reprobench_%s.dir/" % sys.argv[2] in c["command"])
 print(command[command.index("/c++ ") + 4:].split(" -o ")[0])' "$build/compile_commands.json" "$2")
   mkdir -p "$work/link"
-  ln -sf "$build/bin/reprobench-shepherd" "$work/" # beside the test program, as it is in the build
+  ln -sf "$build/bin/reprobench-shepherd" "$build/bin/reprobench-enclosure" "$work/" # beside the test program, as it is in the build
   link=$(link_command "$2_test" "$2")
   link_program=
   if [ "$2" = cli ]; then link_program=$(link_command reprobench cli); fi
