@@ -89,19 +89,18 @@ thresholds:
   comm.latency_ratio: {max: 200%, vs: reference, gate: record_only}
 YAML
 
-# No worker starts where the C library is older than the one it was built with. An image's worker is built first, so this is
-# the first that is.
-cp -al "$work/candidate" "$work/old"
-libc=$(find "$work/old/usr/lib" -name 'libc.so.6' | head -n 1)
-cp "$libc" "$libc.new"
-sed -i 's/GLIBC_2\.34/GLIBC_2.0x/g' "$libc.new"
-mv "$libc.new" "$libc"
-qualify old "$work/old" "$work/reference" --matrix "$work/matrix.yaml"
+# No worker starts where the C library is older than the one it was built with: the first that is built sees that.
+libc=$(find "$work/candidate/usr/lib" -name 'libc.so.6' | head -n 1)
+mv "$libc" "$work/libc"
+sed 's/GLIBC_2\.34/GLIBC_2.0x/g' "$work/libc" >"$libc"
+qualify old "$work/candidate" "$work/reference" --matrix "$work/matrix.yaml"
 [ "$code" -eq 5 ] || fail "an image with an old C library ends with $code"
 said old 'lacks GLIBC_2.34'
-rm -rf "$work/old"
+mv "$work/libc" "$libc"
 echo "qualify: a worker built after $SECONDS s"
 
+# Nothing inside is run but the worker, so an image needs no shell.
+rm -f "$work/candidate/usr/bin/sh" "$work/candidate/usr/bin/dash" "$work/candidate/usr/bin/bash"
 qualify pair "$work/candidate" "$work/reference" --matrix "$work/matrix.yaml" --out "$work/pair"
 [ "$code" -eq 0 ] || { cat "$work/pair.out" "$work/pair.err" >&2; fail "two images end with $code"; }
 python3 - "$work/pair" <<'PYTHON'
@@ -134,12 +133,16 @@ echo "qualify: itself after $SECONDS s"
 "$reprobench" --store "$work/store" qualify --candidate "$work/candidate" --reference "$work/reference" --matrix "$work/matrix.yaml" \
   --out "$work/killed" >"$work/killed.out" 2>&1 &
 coordinator=$!
-inside() { grep -lz "^REPROBENCH_ATTEMPT=" /proc/[0-9]*/environ 2>/dev/null | while IFS=/ read -r _ _ pid _; do
-  tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q "^HOME=$work/killed/" && echo "$pid"; done || true; }
+inside() { # processes of attempts of that run
+  local environment
+  for environment in /proc/[0-9]*/environ; do
+    { tr '\0' '\n' <"$environment"; } 2>/dev/null | grep -q "^HOME=$work/killed/" && echo "$environment"
+  done || true
+}
 for _ in $(seq 600); do [ -z "$(inside)" ] || break; sleep 0.1; done
 [ -n "$(inside)" ] || { cat "$work/killed.out" >&2; fail "no attempt began"; }
 kill -9 "$coordinator"
 wait "$coordinator" 2>/dev/null || true
 for _ in $(seq 100); do [ -n "$(inside)" ] || break; sleep 0.2; done
 [ -z "$(inside)" ] || fail "these outlive the coordinator: $(inside)"
-echo "qualify: $candidate against $reference inside two images, one image against itself, five refused, one coordinator killed; $SECONDS s"
+echo "qualify: $candidate against $reference inside two images, one image against itself, four refused, one coordinator killed; $SECONDS s"
