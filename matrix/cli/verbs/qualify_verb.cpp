@@ -1,4 +1,4 @@
-#include <chrono>
+#include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,6 @@
 #include "matrix/cli/image_stacks.hpp"
 #include "matrix/cli/text/inspection_text.hpp"
 #include "matrix/cli/text/install_progress.hpp"
-#include "matrix/cli/text/progress.hpp"
 #include "matrix/cli/text/stack_text.hpp"
 #include "matrix/cli/verbs/run_options.hpp"
 #include "matrix/contract/document/writer.hpp"
@@ -82,7 +81,7 @@ ExitCode qualify(QualifyOptions& options, Context& context) {
     return stack.spec.name == "candidate" ? ExitCode::failed : ExitCode::undecided;
   }
   if (options.run.selection.matrix.empty()) {
-    options.run.selection.matrix = (project.root() / "matrix" / "image.yaml").string();
+    options.run.selection.matrix = std::filesystem::proximate(project.root() / "matrix" / "image.yaml").string();
   }
   return run_matrix(options.run, context);
 }
