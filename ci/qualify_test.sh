@@ -20,9 +20,10 @@ mkdir -p "$cache"
 work=$cache/qualify  # always the same, for the compiler's cache
 rm -rf "$work"
 mkdir -m 755 "$work"
-base=''
+base='' coordinator=''
 b() { buildah --root "$cache/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
 clean_up() {
+  if [ -n "$coordinator" ] && kill -9 "$coordinator" 2>/dev/null; then wait "$coordinator" 2>/dev/null || true; fi
   [ -z "$base" ] || b rm "$base" >/dev/null 2>&1 || true
   rm -rf "$work"
 }
@@ -133,12 +134,8 @@ echo "qualify: itself after $SECONDS s"
 "$reprobench" --store "$work/store" qualify --candidate "$work/candidate" --reference "$work/reference" --matrix "$work/matrix.yaml" \
   --out "$work/killed" >"$work/killed.out" 2>&1 &
 coordinator=$!
-inside() { # processes of attempts of that run
-  local environment
-  for environment in /proc/[0-9]*/environ; do
-    { tr '\0' '\n' <"$environment"; } 2>/dev/null | grep -q "^HOME=$work/killed/" && echo "$environment"
-  done || true
-}
+# Processes of attempts of that run; their environment goes with them.
+inside() { grep -lzs "^HOME=$work/killed/" /proc/[0-9]*/environ || true; }
 for _ in $(seq 600); do [ -z "$(inside)" ] || break; sleep 0.1; done
 [ -n "$(inside)" ] || { cat "$work/killed.out" >&2; fail "no attempt began"; }
 kill -9 "$coordinator"
