@@ -31,6 +31,8 @@ constexpr Verb kVerbs[] = {
     {"stack",    "Install, adopt, list, show, verify or remove stacks", "reprobench stack install torch-2.9.0-cu128",            &declare_stack},
     {"image",    "Hold what is claimed of an image against what is in it", "reprobench image inspect pytorch.tar --claims docker/claims/pytorch-2.1.0.yaml", &declare_image},
     {"qualify",  "Run a matrix inside two images and hold one against the other", "reprobench qualify --candidate image.tar --reference podman:team/pytorch:2.8", &declare_qualify},
+    {"attest",   "Write what a run of `qualify` says of its image as an in-toto test result", "reprobench attest RUN --out attestation.json", &declare_attest},
+    {"verify",   "Hold an attestation against the image that is to be promoted", "reprobench verify attestation.json image.tar", &declare_verify},
     {"report",   "Write the reports of a run directory", "reprobench report .reprobench/runs/r-20260101-120000-1a2b",     &declare_report},
     {"explain",  "Say why a cell or check ended as it did, or whether a stack exists", "reprobench explain 3f9c1e numerics.repeat_mismatches", &declare_explain},
     {"compare",  "Compare cells, stacks or tensor files, down to operator and element", "reprobench compare torch-2.9.0-cu128 torch-2.8.0-cu128 --explain", &declare_compare},

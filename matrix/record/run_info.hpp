@@ -31,6 +31,7 @@ struct RunInfo {
   bool interrupted = false;
   bool terminated = false;  // by TERM or HUP, not by Ctrl-C
   std::string reprobench_version;
+  std::string program_sha256;      // of the program that ran it; empty: of an older build, or a merged run
   std::vector<RunSource> sources;  // of a merged run; empty: this run was run
 };
 
@@ -61,6 +62,8 @@ struct Description<RunInfo> {
     field("interrupted", info.interrupted);
     field.optional("terminated", info.terminated, "Interrupted by TERM or HUP, not by Ctrl-C.");
     field("reprobench_version", info.reprobench_version);
+    field.optional("program_sha256", info.program_sha256,
+                   rule::hex(64).says("Of the program that ran it; absent: an older one, or a merged run."));
     field.optional("sources", info.sources, rule::not_empty_list.says("Of a merged run."));
   }
 };

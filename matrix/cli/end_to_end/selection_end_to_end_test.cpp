@@ -262,7 +262,7 @@ TEST_CASE("help, version and exit codes are where people look for them", "[e2e]"
     if (is_list && line.starts_with("  ") && line[2] != ' ') verbs.push_back({line.substr(2, line.find(' ', 2) - 2)});
     is_list = line == "Subcommands:" || (is_list && line.starts_with("  "));
   }
-  REQUIRE(verbs.size() == 21);
+  REQUIRE(verbs.size() == 23);
   for (const char* action : {"install", "adopt", "list", "show", "verify", "remove"})
     verbs.push_back({"stack", action});
   for (const char* action : {"rebuild", "list"}) verbs.push_back({"db", action});

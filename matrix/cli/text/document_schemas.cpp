@@ -25,6 +25,7 @@
 #include "matrix/plan/stack_question.hpp"
 #include "matrix/record/run_documents.hpp"
 #include "matrix/verdict/atlas/operator_atlas.hpp"
+#include "matrix/verdict/attestation.hpp"
 #include "matrix/verdict/verdict.hpp"
 
 namespace reprobench {
@@ -58,7 +59,9 @@ std::string turns_text() {
 }
 
 constexpr DocumentSchema kSchemas[] = {
+
     {"atlas", document_text<OperatorAtlas>},
+    {"attestation", document_text<Attestation>},
     {"batch_fit", document_text<BatchFit>},
     {"bisect", document_text<BisectDocument>},
     {"bisect_record", document_text<BisectRecord>},

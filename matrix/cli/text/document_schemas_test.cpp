@@ -18,6 +18,7 @@
 #include "matrix/numerics/steps/trajectory.hpp"
 #include "matrix/plan/batch_fit.hpp"
 #include "matrix/record/run_directory.hpp"
+#include "matrix/verdict/attested_run.hpp"
 
 namespace reprobench {
 namespace {
@@ -63,6 +64,7 @@ TEST_CASE("documents that need a stack, written for the schemas", "[.documents]"
   row.word = "undecided";
   row.pooled_ratio = std::numeric_limits<double>::infinity();
   write("selftest.json", written(SelftestDocument{settings, {row}}).dump());
+  write("attestation.json", written(test::attested()).dump());
   Envelope envelope;
   envelope.members = 4;
   envelope.points = {{1, 1e-9}, {2, std::numeric_limits<double>::quiet_NaN()}};

@@ -132,6 +132,7 @@ ExitCode run_ranks(const RunOptions& options, Context& context, RankMeeting* mee
   info.command_line = context.command_line;
   info.started_utc = utc_now("%Y-%m-%dT%H:%M:%SZ");
   info.reprobench_version = kProjectVersion;
+  info.program_sha256 = sha256_of_file("/proc/self/exe");
   RunDirectory run = RunDirectory::create(
       project.store(), options.out.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.out), info,
       selected.plan);

@@ -56,6 +56,7 @@ TEST_CASE("a run leaves what it was asked, with which words and when, and all fi
   CHECK(info.at("command_line").at(0) == "--matrix");
   CHECK(info.at("matrix_digest") == sha256_of_text(read_file(place / "matrix.yaml")));
   CHECK(info.at("reprobench_version") == kProjectVersion);
+  CHECK(info.at("program_sha256") == sha256_of_file("/proc/self/exe"));
   CHECK(info.at("duration_ns") > 0);
   CHECK(info.at("started_utc") <= info.at("ended_utc"));
   CHECK_FALSE(info.at("interrupted").get<bool>());

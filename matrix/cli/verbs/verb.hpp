@@ -37,6 +37,8 @@ std::function<ExitCode()> declare_describe(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_stack(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_image(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_qualify(CLI::App& app, Context& context);
+std::function<ExitCode()> declare_attest(CLI::App& app, Context& context);
+std::function<ExitCode()> declare_verify(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_report(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_explain(CLI::App& app, Context& context);
 std::function<ExitCode()> declare_compare(CLI::App& app, Context& context);
