@@ -122,7 +122,18 @@ for result in results:
     text = open(result).read()
     if "/opt/venv/lib/python3.12/site-packages/torch/lib/libtorch_cpu.so" not in text: fail(f"{result} ran outside")
 PYTHON
-echo "qualify: a verdict after $SECONDS s"
+# What was tested is what is promoted: this image, until its days are over.
+"$reprobench" --store "$work/store" attest "$work/pair" --out "$work/attestation.json" || fail "the verdict is not attested"
+verify() { "$reprobench" --store "$work/store" verify "$work/attestation.json" "$@" >"$work/verified" 2>&1; }
+verify "$work/candidate" --run "$work/pair" || { cat "$work/verified" >&2; fail "the candidate is not the attested image"; }
+grep -q "until 20.*qualified against" "$work/verified" || fail "verify says only: $(cat "$work/verified")"
+for other in "$work/reference" "$work/candidate --at 2100-01-01T00:00:00Z"; do
+  code=0
+  # shellcheck disable=SC2086  # an image and an option
+  verify $other || code=$?
+  [ "$code" -eq 1 ] || { cat "$work/verified" >&2; fail "verify of $other ends with $code"; }
+done
+echo "qualify: a verdict and its attestation after $SECONDS s"
 
 # The copy of an image is that image, wherever it lies: nothing can be said of it against itself.
 qualify same "$work/candidate" "$work/candidate" --matrix "$work/matrix.yaml" --no-report

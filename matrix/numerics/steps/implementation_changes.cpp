@@ -87,7 +87,7 @@ std::optional<ImplementationChanges> implementation_changes(const CellResult& me
     changes.changed.push_back(
         {key, fmt::format("{}", fmt::join(by_side[0], ", ")), fmt::format("{}", fmt::join(by_side[1], ", "))});
   }
-  std::ranges::stable_partition(changes.changed, [](const SideDifference& change) {
+  std::stable_partition(changes.changed.begin(), changes.changed.end(), [](const SideDifference& change) {
     return !is_own(change.measured) || !is_own(change.expected);
   });
   for (const ToldSide& side : sides) {
