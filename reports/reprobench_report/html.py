@@ -20,6 +20,7 @@ from .changes import changes_of, dimensions_of, workloads_of
 from .environment import component_names, differences, witnesses
 from .heatmap import grid_of, letters
 from .hosts import hosts_of, shared_cells
+from .images import WORD_CLASSES, images_of
 from .limits import limit_rows
 from .load import OUTCOMES, Run
 from .measurements import check_name, measured_cells
@@ -52,6 +53,9 @@ MAX_EXPANDABLE = 150
 
 # Of each metric that is over its bound and only recorded; the rest is counted.
 MAX_OVER_SHOWN = 3
+
+# Of the claims and of the findings of one image.
+MAX_CLAIMS = 100
 
 _WANTED = ("failed", "errored", "inconclusive", "unfinished")
 
@@ -119,6 +123,9 @@ def report_html(run: Run) -> str:
         "change_dimensions": dimensions_of(changes),
         "references": reference_stacks(cells),
         "hosts": hosts_of(run),
+        "images": images_of(run),
+        "image_classes": WORD_CLASSES,
+        "max_claims": MAX_CLAIMS,
         "shared": shared_cells(run),
         "own_files": own_files(plan),
         "max_shared": MAX_EXPANDABLE,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ class Run:
     # Of comparisons.json, which not every run has: nothing, or what it holds, or why it cannot be shown.
     comparisons: list[dict[str, Any]] | None = None
     comparisons_problem: str = ""
+    inspections: dict[str, dict[str, Any]] = field(default_factory=dict)  # of images, by stack
 
     @property
     def cells(self) -> list[dict[str, Any]]:
@@ -135,9 +137,25 @@ def _load_comparisons(path: Path) -> tuple[list[dict[str, Any]] | None, str]:
         return None, str(error)
 
 
+def _load_inspections(folder: Path, images: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Those that the plan names by their sums; the verdict says of the others that they are missing or changed."""
+    found = {}
+    for stack, image in images.items():
+        if "/" in stack:  # a name that leads out of the run
+            continue
+        path = folder / "inputs" / f"inspection-{stack}.json"
+        try:
+            if hashlib.sha256(_read_bytes(path)).hexdigest() == image["inspection_sha256"]:
+                found[stack] = load_document(path, "inspection")
+        except (OSError, ReportError):
+            continue
+    return found
+
+
 def load_run(folder: Path) -> Run:
     verdict = load_document(folder / "verdict.json", "verdict")
     plan = load_document(folder / "plan.json", "plan")
     info = load_document(folder / "run.json", "run")
     _check_agreement(verdict, plan, info)
-    return Run(verdict, plan, info, *_load_comparisons(folder / "comparisons.json"))
+    inspections = _load_inspections(folder, plan.get("images", {}))
+    return Run(verdict, plan, info, *_load_comparisons(folder / "comparisons.json"), inspections)

@@ -13,6 +13,7 @@ from .changes import Change, changes_of, dimensions_of, workloads_of
 from .escape import markdown as text
 from .escape import markdown_code as code
 from .hosts import SharedCell, hosts_of, shared_cells
+from .images import images_of
 from .limits import LimitRow, limit_rows
 from .load import OUTCOMES, Run
 from .measurements import Row, check_name, measured_cells
@@ -114,6 +115,14 @@ def _change_row(change: Change, workloads: list[str], dimensions: list[str]) -> 
     ratios = [change.ratios[name].text if name in change.ratios else "–" for name in dimensions]
     sides = [text(side) or "the same" for side in (change.under_test, change.reference)]
     return f"| {' | '.join([*sides, *bits, *ratios])} |\n"
+
+
+def _image_rows(run: Run) -> Iterable[str]:
+    for image in images_of(run):
+        yield (
+            f"| {text(image.role)} | {text(image.name)} | {code(image.digest)} | {image.word} "
+            f"| {text(image.summary) or '–'} |\n"
+        )
 
 
 def _host_rows(run: Run) -> Iterable[str]:
@@ -222,6 +231,7 @@ def summary_md(run: Run) -> str:
     skip_rows = budget.take(
         f"| {text(group.rule)} | {text(group.reason)} | {len(group.cells)} | {group.required} |\n" for group in skips
     )
+    image_rows = budget.take(_image_rows(run))
     pairs = pairs_of(run)
     pair_rows = budget.take(_pair_row(pair) for pair in pairs)
     operator_lines = budget.take(_operator_lines(pairs))
@@ -243,6 +253,9 @@ def summary_md(run: Run) -> str:
     recorded_rows = budget.take(_passed_row(cell) for cell in recorded)
 
     out = head
+    if image_rows:
+        table = "\n".join(_table("| Role | Image | Digest | Inspection | In a sentence |", [])[:2])
+        out += f"### Images\n\n{table}\n{''.join(image_rows)}\n"
     if findings:
         table = "\n".join(_table("| Outcome | Cell | Why | Next | Reproduce |", [])[:2])
         out += f"{table}\n{''.join(finding_rows)}\n"
