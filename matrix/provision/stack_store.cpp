@@ -115,6 +115,32 @@ class ScopedFolder {
   bool kept_ = false;
 };
 
+// The folder of a stack while another one takes its place: unless that is kept, what was there is put back.
+class ReplacedFolder {
+ public:
+  ReplacedFolder(std::filesystem::path path, std::filesystem::path aside)
+      : path_(std::move(path)), aside_(std::move(aside)) {
+    if (!has_manifest(path_)) std::filesystem::remove_all(path_);
+    if (std::filesystem::exists(path_)) std::filesystem::rename(path_, aside_);
+  }
+  ~ReplacedFolder() {
+    if (kept_) return;
+    std::error_code ignored;  // there may be nothing to put back
+    std::filesystem::remove_all(path_, ignored);
+    std::filesystem::rename(aside_, path_, ignored);
+  }
+  ReplacedFolder(const ReplacedFolder&) = delete;
+  ReplacedFolder& operator=(const ReplacedFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  void keep() { kept_ = true; }
+
+ private:
+  std::filesystem::path path_;
+  std::filesystem::path aside_;
+  bool kept_ = false;
+};
+
 // A new folder below HOME/staging for one installation. Folders of the same stack that are there already belong to
 // installations that were killed, because the caller holds the stack's lock; a pip or compiler they left behind may
 // still be writing, so what cannot be removed now is left for the next time, and the new folder has a name of its own.
@@ -293,9 +319,9 @@ void StackStore::install_files(const InstalledStack& present, bool with_gpu, con
   manifest.digest = present.digest;
   manifest.with_gpu = with_gpu;
 
-  // Without its stack.json the folder does not count, and this scope or the next installation removes it.
-  ScopedFolder folder(present.folder);
-  std::filesystem::remove_all(folder.path());
+  // Without its stack.json the folder does not count, and this scope or the next installation removes it. A CPU stack
+  // whose GPU part cannot be had goes on to be one.
+  ReplacedFolder folder(present.folder, staging / "before");
   std::filesystem::rename(made, folder.path());
   install_worker(present, with_gpu, staging, progress);
   progress("write to disk", -1);

@@ -137,6 +137,20 @@ TEST_CASE("asking for the GPU part of a CPU installation brings it", "[provision
   CHECK(std::filesystem::exists(stack.folder / "site/torch/lib/libtorch_cuda.so"));
 }
 
+TEST_CASE("a CPU installation stays where its GPU part does not compile", "[provision][process]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  const InstalledStack stack = store.install(small.spec(), false, kNoProgress);
+  small.write_worker("none;");
+  CHECK_THROWS_AS(small.store().install(small.spec(), true, kNoProgress), ProvisionError);
+  const InstalledStack kept = small.store().find(small.spec());
+  CHECK(kept.complete);
+  CHECK(std::filesystem::exists(stack.worker));
+  CHECK(read_file(stack.folder / "site/torch/lib/libtorch_cpu.so") == "cpu library");
+  CHECK_FALSE(std::filesystem::exists(stack.folder / "site/torch/lib/libtorch_cuda.so"));
+  CHECK(names_below(small.home() / "staging").empty());
+}
+
 TEST_CASE("changed worker sources need a new worker, and the unpacked stack stays", "[provision][process]") {
   const SmallStack small;
   StackStore store = small.store();
