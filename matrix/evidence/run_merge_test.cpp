@@ -47,6 +47,7 @@ MergeSource source(const std::string& run_id, const std::string& host, const std
               false,
               false,
               "0.1.0",
+              "",
               {}};
   run.plan.matrix = "m";
   run.plan.matrix_file = "matrix/m.yaml";

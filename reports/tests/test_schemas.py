@@ -225,6 +225,8 @@ class Schemas(unittest.TestCase):
         expected = {"major": {"const": int(stated[1])}, "minor": {"const": int(stated[2])}}
         for path in SCHEMA_FILES:
             schema, name = json.loads(path.read_text()), path.name.removesuffix(".schema.json")
+            if "_type" in schema.get("properties", {}):  # its form is in-toto's
+                continue
             whole = schema.get("oneOf", [schema])[0]
             properties = whole.get("properties") or schema["definitions"]["header"]["properties"]
             self.assertEqual(properties["version"]["properties"], expected, name)
