@@ -47,7 +47,7 @@ MergeSource source(const std::string& run_id, const std::string& host, const std
               false,
               false,
               "0.1.0",
-              "",
+              std::string(64, 'a'),
               {}};
   run.plan.matrix = "m";
   run.plan.matrix_file = "matrix/m.yaml";
@@ -308,6 +308,7 @@ TEST_CASE("a merge spans its runs: the first start, the last end, the sum of the
     CHECK(info.duration_ns == 12);
     CHECK(info.run_id.starts_with("r-20260102-000000-m"));
     CHECK(info.command_line.empty());
+    CHECK(info.program_sha256.empty());
     CHECK_FALSE(info.interrupted);
     REQUIRE(info.sources.size() == 2);
     const RunSource& first = info.sources[one_first ? 0 : 1];
