@@ -127,7 +127,7 @@ class Merge {
     info = first.info;
     info.command_line.clear();
     info.program_sha256.clear();  // each source was run by its own
-    info.interrupted = false;  // what a source left unfinished shows in its cells
+    info.interrupted = false;     // what a source left unfinished shows in its cells
     info.duration_ns = 0;
     std::string newest_id = info.run_id;
     std::string identity;
