@@ -1,3 +1,4 @@
+#include <cctype>
 #include <cmath>
 #include <memory>
 
@@ -184,9 +185,13 @@ std::string comparisons_text(const std::filesystem::path& run_folder, const std:
 
 constexpr const char* kStackWord = "stack";
 
-// No cell is asked for with an `=` behind it.
+// Behind a cell stands a metric, as `device.bandwidth`; behind `stack` anything else is meant as versions.
 bool asks_of_stack(const ExplainOptions& options) {
-  return options.cell == kStackWord && !options.words.empty() && options.words.front().find('=') != std::string::npos;
+  if (options.cell != kStackWord || options.words.empty()) return false;
+  const std::string& word = options.words.front();
+  const bool is_metric = word.find_first_of("= ") == std::string::npos && word.find('.') != std::string::npos &&
+                         std::islower(static_cast<unsigned char>(word.front())) != 0;
+  return !is_metric;
 }
 
 ExitCode explain_stack(const ExplainOptions& options, const Context& context) {

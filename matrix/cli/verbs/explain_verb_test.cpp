@@ -325,6 +325,9 @@ TEST_CASE("the answer about a stack is a document, too", "[cli]") {
 TEST_CASE("what is no question about a stack is refused", "[cli]") {
   const SmallProject project;
   CHECK_THROWS_WITH(ask({"tocrh=2.9"}), "there is no component `tocrh`; did you mean `torch`?");
+  for (const char* word : {"2.9", "torch", "torch 2.9"}) {
+    CHECK_THROWS_WITH(ask({word}), Contains(" is no NAME=VERSION, as in `torch=2.9 cuda=12.8`"));
+  }
   CHECK_THROWS_WITH(ask({"torch=2.9", "cuda"}), "`cuda` is no NAME=VERSION, as in `torch=2.9 cuda=12.8`");
   CHECK_THROWS_WITH(ask({"torch=2.9", "--run", "r-1"}),
                     "a question about a stack is answered by the facts, not by a run");
