@@ -69,6 +69,7 @@ std::string find_image_problem(const StackSpec& spec) {
 
 std::string find_runtime_lack(const StackSpec& spec, const fs::path& worker) {
   const auto needed = needed_symbol_versions(worker);
+  if (needed.empty()) return fmt::format("which versions of symbols {} needs cannot be read", worker.string());
   const std::string lack = told_inside(spec.root, [&] {
     std::vector<std::string> search = spec.library_dirs;
     for (const std::string& folder : host_library_folders("/")) search.push_back(folder);

@@ -74,6 +74,7 @@ TEST_CASE("a root that has changed, or is gone, is noticed", "[provision]") {
 TEST_CASE("a worker that needs a newer C library than the root has is refused, by version and library", "[provision]") {
   const FakeEnvironment image;
   const StackSpec spec = find_image_stack("candidate", kImage, image.root()).spec;
+  CHECK(find_runtime_lack(spec, "/etc/passwd") == "which versions of symbols /etc/passwd needs cannot be read");
   CHECK_THAT(find_runtime_lack(spec, "/proc/self/exe"), Contains("it has no libc.so.6"));
   link_library(image.root() / "lib/libc.so.6", {"libc.so.6"});
   const std::string lack = find_runtime_lack(spec, "/proc/self/exe");
