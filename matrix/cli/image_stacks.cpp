@@ -27,6 +27,8 @@ constexpr std::string_view kPodman = "podman:";
 // Where podman keeps its images, where that is not the usual place.
 constexpr std::string_view kOfPodman[] = {"CONTAINERS_*", "STORAGE_*"};
 
+constexpr const char* kUnpacked = "root.digest";  // of what was unpacked beside it
+
 bool every_file(std::string_view, std::int64_t) { return true; }
 
 // "sha256:3f9c..." as the name of a folder.
@@ -68,6 +70,11 @@ ImageStacks::~ImageStacks() {
   fs::remove_all(folder_ / "staging", ignored);
 }
 
+std::string ImageStacks::digest_of(const fs::path& root) const {
+  const ImageStaging staging(folder_ / "staging");
+  return digest_of_root(read_image(root, staging.path(), every_file));
+}
+
 fs::path ImageStacks::saved_by_podman(const NamedImage& named) {
   const std::string podman = find_in_path("podman");
   if (podman.empty()) throw UsageError(fmt::format("{}: podman is not on PATH", named.name));
@@ -94,7 +101,7 @@ InspectedImage ImageStacks::inspect(const NamedImage& named, const std::vector<C
   inspected.inspection = inspect_image(image, claims, project_.facts());
   inspected.inspection.image = named.name;
   inspected.library_path = folders_of(image.config.environment, "LD_LIBRARY_PATH");
-  inspected.digest = image.form == ImageForm::root ? digest_of_root(image, inspected.inspection) : image.digest;
+  inspected.digest = image.form == ImageForm::root ? digest_of_root(image) : image.digest;
   return inspected;
 }
 
@@ -102,7 +109,12 @@ InspectedImage ImageStacks::inspect(const NamedImage& named, const std::vector<C
 fs::path ImageStacks::root_of(const InspectedImage& image) {
   if (image.inspection.form == ImageForm::root) return fs::canonical(image.path);
   const fs::path place = folder_ / folder_of_digest(image.digest);
-  if (fs::exists(place / "root")) return fs::canonical(place / "root");
+  if (fs::exists(place / "root")) {
+    const fs::path root = fs::canonical(place / "root");
+    if (read_file(place / kUnpacked) == digest_of(root)) return root;
+    throw ProvisionError(fmt::format("{} is no longer what was unpacked of {}; remove {}, so that it is unpacked again",
+                                     root.string(), image.named.name, place.string()));
+  }
   const ImageStaging staging(folder_ / "staging");
   const ImageStaging made(folder_ / "staging");
   const Image read = read_image(image.path, staging.path(), every_file, image.named.tag);
@@ -116,6 +128,9 @@ fs::path ImageStacks::root_of(const InspectedImage& image) {
     throw fs::filesystem_error("cannot be written", made.path(), {errno, std::generic_category()});
   }
   fs::create_directories(place);
+  PendingFile unpacked(place / kUnpacked, 0644);
+  unpacked.append(digest_of(made.path() / "root"));
+  unpacked.publish();
   fs::rename(made.path() / "root", place / "root");
   return fs::canonical(place / "root");
 }
@@ -123,28 +138,10 @@ fs::path ImageStacks::root_of(const InspectedImage& image) {
 ImageStack ImageStacks::make_stack(const InspectedImage& image) {
   const ImageIdentity identity{image.named.name, image.digest, image.library_path};
   ImageStack stack = find_image_stack(image.named.role, identity, root_of(image));
-  if (const std::string changed = changed_library(stack.spec, image.inspection); !changed.empty()) {
-    throw ProvisionError(fmt::format("{} in {} is not that of {}; remove the folder, so that it is unpacked again",
-                                     changed, stack.spec.root, image.named.name));
-  }
   PendingFile file(folder_ / (image.named.role + ".yaml"), 0644);
   file.append(stack.spec.text);
   file.publish();
   return stack;
-}
-
-std::string changed_library(const StackSpec& spec, const Inspection& inspection) {
-  for (const auto& [name, identity] : spec.libraries) {
-    bool is_named = false;
-    bool is_same = false;
-    for (const ImageLibrary& library : inspection.libraries) {
-      if (library.name != name || library.identity.empty()) continue;
-      is_named = true;
-      is_same = is_same || library.identity == identity;
-    }
-    if (is_named && !is_same) return name;
-  }
-  return "";
 }
 
 void require_pair_of_images(const Plan& plan) {

@@ -2,6 +2,7 @@
 //
 //   STORE/images/candidate.yaml, reference.yaml    stack files; the next `qualify` writes others
 //   STORE/images/DIGEST/root                       an archive, unpacked; its presence means that it is whole
+//   STORE/images/DIGEST/root.digest                of every byte of it, held again each time it is used
 //   STORE/images/staging/                          what is being read or unpacked
 //   STORE/images/lock                              held (flock) by the one `qualify` of the store that goes on
 #pragma once
@@ -49,6 +50,7 @@ class ImageStacks {
   ImageStack make_stack(const InspectedImage& image);
 
  private:
+  std::string digest_of(const std::filesystem::path& root) const;
   std::filesystem::path root_of(const InspectedImage& image);
   std::filesystem::path saved_by_podman(const NamedImage& named);
 
@@ -56,10 +58,6 @@ class ImageStacks {
   std::filesystem::path folder_;
   FileDescriptor lock_;
 };
-
-// An unpacked root may have been changed since: the name of a library that is not the one of the inspected archive.
-// Empty: all are.
-std::string changed_library(const StackSpec& spec, const Inspection& inspection);
 
 // A verdict on two images is of cells of these two, the one held against the other, and some of it required. Throws
 // UsageError for the plan of another matrix.

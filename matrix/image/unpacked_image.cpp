@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "matrix/image/image_layers.hpp"
+#include "matrix/provision/provision_error.hpp"
 #include "matrix/provision/sha256.hpp"
 
 namespace reprobench {
@@ -51,14 +52,16 @@ void write_root(const Image& image, const fs::path& folder) {
   }
 }
 
-std::string digest_of_root(const Image& image, const Inspection& inspection) {
+std::string digest_of_root(const Image& image) {
+  if (!image.unreadable.empty()) {
+    throw ProvisionError(fmt::format("{}: {}; what cannot be read is in no digest, so run as root or give an archive",
+                                     image.name, image.unreadable.front()));
+  }
   std::string text;
   for (const auto& [name, entry] : image.tree.entries()) {
-    text +=
-        fmt::format("{} {} {:o} {} {}\n", name, static_cast<int>(entry.kind), entry.mode, entry.size_bytes, entry.link);
+    const std::string content = entry.kind == EntryKind::file ? sha256_of_file(entry.content) : entry.link;
+    text += fmt::format("{} {} {:o} {}\n", name, static_cast<int>(entry.kind), entry.mode, content);
   }
-  for (const ImageLibrary& library : inspection.libraries)
-    text += fmt::format("{} {}\n", library.path, library.identity);
   return "root-sha256:" + sha256_of_text(text);
 }
 

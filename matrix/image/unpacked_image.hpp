@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "matrix/image/inspection.hpp"
+#include "matrix/image/image.hpp"
 
 namespace reprobench {
 
@@ -14,9 +14,8 @@ namespace reprobench {
 // (RB075) where the bytes of a file were not kept, and std::filesystem::filesystem_error.
 void write_root(const Image& image, const std::filesystem::path& folder);
 
-// "root-sha256:...": what lies in an unpacked root, which has no digest of its own. Over the path, kind, permission,
-// size and link of every entry, and the identity of every library that was read; the content of other files does not
-// count.
-std::string digest_of_root(const Image& image, const Inspection& inspection);
+// "root-sha256:...": what lies in an unpacked root, which has no digest of its own. Over the path, kind, permission and
+// content of every entry. Throws ProvisionError where one cannot be read: what was not read may be anything.
+std::string digest_of_root(const Image& image);
 
 }  // namespace reprobench

@@ -2,6 +2,8 @@
 
 #include "ci/catch.hpp"
 #include "matrix/image/image_fixture.hpp"
+#include "matrix/image/image_root.hpp"
+#include "matrix/provision/provision_error.hpp"
 
 namespace reprobench {
 namespace {
@@ -10,14 +12,9 @@ namespace fs = std::filesystem;
 using Catch::StartsWith;
 using namespace test;
 
-ImageEntry entry(EntryKind kind, unsigned mode = 0, std::int64_t size_bytes = 0, const std::string& link = "",
-                 std::int64_t owner = 0) {
+ImageEntry file_of(const std::string& content) {
   ImageEntry made;
-  made.kind = kind;
-  made.mode = mode;
-  made.size_bytes = size_bytes;
-  made.link = link;
-  made.owner = owner;
+  made.content = content;
   return made;
 }
 
@@ -93,8 +90,7 @@ TEST_CASE("bytes that were not kept are no empty file", "[image]") {
   Unpacked made(std::vector<std::vector<TarEntry>>{{{"usr/a", "one"}}});
   Image image;
   image.name = "x";
-  image.tree.put("etc", entry(EntryKind::folder));
-  image.tree.put("etc/a", entry(EntryKind::file));
+  image.tree.put("etc/a", file_of(""));
   const fs::path folder = made.root / "other";
   fs::create_directory(folder);
   CHECK(message_of<SpecError>([&] { write_root(image, folder); }) ==
@@ -102,32 +98,37 @@ TEST_CASE("bytes that were not kept are no empty file", "[image]") {
 }
 
 TEST_CASE("the digest of a root is that of its copy, and of no other content", "[image]") {
-  const auto digest = [](const std::function<void(Image&, Inspection&)>& change) {
+  const auto digest = [](const std::function<void(const fs::path&)>& change) {
+    const TemporaryFolder folder;
+    write_file(folder.path() / "etc/a", "one");
+    fs::create_symlink("etc", folder.path() / "b");
+    change(folder.path());
     Image image;
-    Inspection inspection;
-    image.tree.put("etc", entry(EntryKind::folder, 0755));
-    image.tree.put("etc/a", entry(EntryKind::file, 0644, 3));
-    image.tree.put("b", entry(EntryKind::link, 0777, 0, "etc"));
-    inspection.libraries.resize(1);
-    inspection.libraries[0].path = "/lib/x.so";
-    inspection.libraries[0].identity = "01";
-    change(image, inspection);
-    return digest_of_root(image, inspection);
+    read_root(image, folder.path(), {});
+    return digest_of_root(image);
   };
-  const auto put = [](const char* path, const ImageEntry& put_there) {
-    return [=](Image& image, Inspection&) { image.tree.put(path, put_there); };
-  };
-  const std::string same = digest([](Image&, Inspection&) {});
+  const std::string same = digest([](const fs::path&) {});
   CHECK_THAT(same, StartsWith("root-sha256:"));
   CHECK(same.size() == std::string("root-sha256:").size() + 64);
-  CHECK(digest(put("etc/a", entry(EntryKind::file, 0644, 3, "", 1000))) == same);  // another owner
-  CHECK(digest(put("etc/a", entry(EntryKind::file, 0755, 3))) != same);
-  CHECK(digest(put("etc/a", entry(EntryKind::file, 0644, 4))) != same);
-  CHECK(digest(put("etc/a", entry(EntryKind::other, 0644, 3))) != same);
-  CHECK(digest(put("etc/c", entry(EntryKind::file, 0644, 3))) != same);
-  CHECK(digest(put("b", entry(EntryKind::link, 0777, 0, "etc/"))) != same);
-  CHECK(digest([](Image&, Inspection& inspection) { inspection.libraries[0].identity = "02"; }) != same);
-  CHECK(digest([](Image&, Inspection& inspection) { inspection.libraries[0].path = "/lib/y.so"; }) != same);
+  CHECK(digest([](const fs::path&) {}) == same);
+  const auto differs = [&](const std::function<void(const fs::path&)>& change) { CHECK(digest(change) != same); };
+  differs([](const fs::path& root) { write_file(root / "etc/a", "two"); });  // of the same size
+  differs([](const fs::path& root) { write_file(root / "etc/c", ""); });
+  differs([](const fs::path& root) { fs::permissions(root / "etc/a", fs::perms::owner_all); });
+  differs([](const fs::path& root) { fs::rename(root / "etc/a", root / "etc/b"); });
+  differs([](const fs::path& root) { fs::remove(root / "b"), fs::create_symlink("etc/", root / "b"); });
+  differs([](const fs::path& root) { fs::remove(root / "b"), fs::create_directory(root / "b"); });
+}
+
+TEST_CASE("a root of which something cannot be read has no digest", "[image]") {
+  Image image;
+  image.name = "x";
+  image.unreadable = {"etc/closed: Permission denied"};
+  CHECK_THAT(message_of<ProvisionError>([&] { digest_of_root(image); }),
+             StartsWith("x: etc/closed: Permission denied; what cannot be read"));
+  image.unreadable.clear();
+  image.tree.put("etc/a", file_of("/nowhere/a"));
+  CHECK_THROWS_AS(digest_of_root(image), ProvisionError);
 }
 
 }  // namespace
