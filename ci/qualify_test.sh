@@ -125,14 +125,22 @@ PYTHON
 # What was tested is what is promoted: this image, until its days are over.
 "$reprobench" --store "$work/store" attest "$work/pair" --out "$work/attestation.json" || fail "the verdict is not attested"
 verify() { "$reprobench" --store "$work/store" verify "$work/attestation.json" "$@" >"$work/verified" 2>&1; }
-verify "$work/candidate" --run "$work/pair" || { cat "$work/verified" >&2; fail "the candidate is not the attested image"; }
+verify "$work/candidate" --run "$work/pair" --matrix "$work/matrix.yaml" || { cat "$work/verified" >&2; fail "the candidate is not the attested image"; }
 grep -q "until 20.*qualified against" "$work/verified" || fail "verify says only: $(cat "$work/verified")"
-for other in "$work/reference" "$work/candidate --at 2100-01-01T00:00:00Z"; do
+for other in "$work/reference" "$work/candidate --at 2100-01-01T00:00:00Z" "$work/candidate --matrix matrix/image.yaml"; do
   code=0
   # shellcheck disable=SC2086  # an image and an option
   verify $other || code=$?
   [ "$code" -eq 1 ] || { cat "$work/verified" >&2; fail "verify of $other ends with $code"; }
 done
+# One byte of any file, and it is another image.
+motd=$work/candidate/etc/issue
+cp "$motd" "$work/issue"
+tr 'D' 'd' <"$work/issue" >"$motd.new" && mv "$motd.new" "$motd"
+code=0
+verify "$work/candidate" || code=$?
+[ "$code" -eq 1 ] || { cat "$work/verified" >&2; fail "verify of an image with another byte ends with $code"; }
+cp "$work/issue" "$motd"
 echo "qualify: a verdict and its attestation after $SECONDS s"
 
 # The copy of an image is that image, wherever it lies: nothing can be said of it against itself.

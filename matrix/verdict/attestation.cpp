@@ -11,6 +11,7 @@ namespace reprobench {
 namespace {
 
 constexpr const char* kUtcFormat = "%Y-%m-%dT%H:%M:%SZ";
+constexpr std::string_view kMatrix = "matrix ";  // before its name
 constexpr std::time_t kSecondsOfDay = 24 * 60 * 60;
 
 std::string utc_text(std::time_t moment) {
@@ -35,12 +36,6 @@ std::map<std::string, std::string> digest_map(const std::string& digest) {
   const auto colon = digest.find(':');
   if (colon == std::string::npos) return {{"sha256", digest}};
   return {{digest.substr(0, colon), digest.substr(colon + 1)}};
-}
-
-std::string digest_text(const AttestedResource& resource) {
-  std::vector<std::string> digests;
-  for (const auto& [algorithm, hex] : resource.digest) digests.push_back(algorithm + ":" + hex);
-  return fmt::format("{}", fmt::join(digests, ", "));
 }
 
 std::string why_not(const RunVerdict& verdict) {
@@ -85,6 +80,12 @@ void add_tests(AttestedResult& result, const std::vector<CellVerdict>& cells) {
   }
 }
 
+bool was_run(const AttestedResult& result, const std::string& matrix_sha256) {
+  return std::any_of(result.configuration.begin(), result.configuration.end(), [&](const AttestedResource& resource) {
+    return resource.name.starts_with(kMatrix) && resource.digest == digest_map(matrix_sha256);
+  });
+}
+
 std::vector<std::string> devices_that_passed(const std::vector<CellVerdict>& cells) {
   std::set<std::string> devices;
   for (const CellVerdict& cell : cells) {
@@ -95,6 +96,12 @@ std::vector<std::string> devices_that_passed(const std::vector<CellVerdict>& cel
 }
 
 }  // namespace
+
+std::string digest_text(const AttestedResource& resource) {
+  std::vector<std::string> digests;
+  for (const auto& [algorithm, hex] : resource.digest) digests.push_back(algorithm + ":" + hex);
+  return fmt::format("{}", fmt::join(digests, ", "));
+}
 
 bool is_utc_moment(const std::string& text) { return moment_of(text).has_value(); }
 
@@ -120,25 +127,31 @@ std::variant<Attestation, NotAttested> attestation_of(const RunVerdict& verdict,
   return attestation;
 }
 
-std::vector<std::string> objections_to(const Attestation& attestation, const std::string& image_digest,
-                                       const std::string& now_utc) {
+std::vector<std::string> objections_to(const Attestation& attestation, const Promotion& promotion) {
   std::vector<std::string> objections;
   const auto& subject = attestation.subject;
-  if (subject.size() != 1 || subject.front().digest != digest_map(image_digest)) {
+  if (subject.size() != 1 || subject.front().digest != digest_map(promotion.image_digest)) {
     std::vector<std::string> subjects;
     for (const AttestedResource& resource : subject) subjects.push_back(digest_text(resource));
-    objections.push_back(fmt::format("it is of {}, and the image is {}", fmt::join(subjects, " and "), image_digest));
+    objections.push_back(
+        fmt::format("it is of {}, and the image is {}", fmt::join(subjects, " and "), promotion.image_digest));
   }
   const AttestedResult& result = attestation.predicate;
   if (result.result == "FAILED" || !result.failed_tests.empty()) {
     objections.push_back(fmt::format("the image failed: {}", result.run.sentence));
   }
   if (result.passed_tests.empty()) objections.push_back("no cell passed");
-  const std::time_t now = moment_of(now_utc).value();
+  if (!promotion.matrix_sha256.empty() && !was_run(result, promotion.matrix_sha256)) {
+    objections.push_back(fmt::format("it is of another matrix than sha256:{}", promotion.matrix_sha256));
+  }
+  const std::time_t now = moment_of(promotion.now_utc).value();
   const std::time_t ended = moment_of(result.run.ended_utc).value();
   const std::time_t expires = moment_of(result.run.expires_utc).value();
   if (now >= expires) objections.push_back(fmt::format("it expired at {}", result.run.expires_utc));
   if (now < ended) objections.push_back(fmt::format("its run ends at {}, which is yet to come", result.run.ended_utc));
+  if (expires - ended > kMostValidDays * kSecondsOfDay) {
+    objections.push_back(fmt::format("it holds for more than {} days", kMostValidDays));
+  }
   return objections;
 }
 

@@ -18,6 +18,7 @@ namespace reprobench {
 inline constexpr std::string_view kStatementTypes[] = {"https://in-toto.io/Statement/v1"};
 inline constexpr std::string_view kPredicateTypes[] = {"https://in-toto.io/attestation/test-result/v0.1"};
 inline constexpr std::string_view kTestResults[] = {"PASSED", "WARNED", "FAILED"};
+inline constexpr int kMostValidDays = 366;
 
 // Something that is named by its content.
 struct AttestedResource {
@@ -67,10 +68,18 @@ struct NotAttested {
 std::variant<Attestation, NotAttested> attestation_of(const RunVerdict& verdict, const std::string& verdict_sha256,
                                                       int valid_days);
 
-// Why the image with this digest ("sha256:3f9c...") may not be promoted by it at that moment ("2026-11-27T20:00:00Z");
-// empty: it may. All reasons at once.
-std::vector<std::string> objections_to(const Attestation& attestation, const std::string& image_digest,
-                                       const std::string& now_utc);
+// What is asked of an attestation.
+struct Promotion {
+  std::string image_digest;   // "sha256:3f9c..."
+  std::string now_utc;        // "2026-11-27T20:00:00Z"
+  std::string matrix_sha256;  // of the matrix that must have been run; empty: any
+};
+
+// Why the image may not be promoted by it; empty: it may. All reasons at once.
+std::vector<std::string> objections_to(const Attestation& attestation, const Promotion& promotion);
+
+// "sha256:3f9c..."
+std::string digest_text(const AttestedResource& resource);
 
 // False of a text that is no moment in that form.
 bool is_utc_moment(const std::string& text);

@@ -60,14 +60,14 @@ TEST_CASE("a failed run is attested as failed, and the image is refused by it", 
   const Attestation failed = attested(verdict);
   CHECK(failed.predicate.result == "FAILED");
   CHECK(failed.predicate.failed_tests == Texts{"smoke-gpt2"});
-  CHECK(objections_to(failed, kImage, kNow) == Texts{"the image failed: " + verdict.sentence});
+  CHECK(objections_to(failed, {kImage, kNow, ""}) == Texts{"the image failed: " + verdict.sentence});
 }
 
 TEST_CASE("what was only recorded, or found in the image, is a warning", "[attestation]") {
   RunVerdict found = verdict_on_images();
   found.images.at("candidate").inspection = "warned";
   CHECK(attested(found).predicate.result == "WARNED");
-  CHECK(objections_to(attested(found), kImage, kNow).empty());
+  CHECK(objections_to(attested(found), {kImage, kNow, ""}).empty());
   RunVerdict recorded = verdict_on_images();
   recorded.cells[1].outcome = Outcome::recorded;
   recorded.totals[Outcome::recorded] = 1;
@@ -105,33 +105,46 @@ TEST_CASE("a drill, a part of a matrix, other settings and an undecided run are 
 }
 
 TEST_CASE("another image, and the same digest of another kind, are refused", "[attestation]") {
-  CHECK(objections_to(attested(), kImage, kNow).empty());
+  CHECK(objections_to(attested(), {kImage, kNow, ""}).empty());
   const std::string other = "sha256:" + std::string(64, 'd');
-  CHECK(objections_to(attested(), other, kNow) == Texts{"it is of " + kImage + ", and the image is " + other});
-  CHECK(objections_to(attested(), "root-" + kImage, kNow).size() == 1);
+  CHECK(objections_to(attested(), {other, kNow, ""}) == Texts{"it is of " + kImage + ", and the image is " + other});
+  CHECK(objections_to(attested(), {"root-" + kImage, kNow, ""}).size() == 1);
   Attestation two = attested();
   two.subject.push_back(two.subject.front());
-  CHECK(objections_to(two, kImage, kNow).size() == 1);
+  CHECK(objections_to(two, {kImage, kNow, ""}).size() == 1);
 }
 
 TEST_CASE("it counts from the end of its run and no longer than its days", "[attestation]") {
-  CHECK(objections_to(attested(), kImage, "2026-11-27T20:00:00Z").empty());
-  CHECK(objections_to(attested(), kImage, "2026-11-27T19:59:59Z") ==
+  CHECK(objections_to(attested(), {kImage, "2026-11-27T20:00:00Z", ""}).empty());
+  CHECK(objections_to(attested(), {kImage, "2026-11-27T19:59:59Z", ""}) ==
         Texts{"its run ends at 2026-11-27T20:00:00Z, which is yet to come"});
-  CHECK(objections_to(attested(), kImage, "2026-12-27T19:59:59Z").empty());
-  CHECK(objections_to(attested(), kImage, "2026-12-27T20:00:00Z") == Texts{"it expired at 2026-12-27T20:00:00Z"});
+  CHECK(objections_to(attested(), {kImage, "2026-12-27T19:59:59Z", ""}).empty());
+  CHECK(objections_to(attested(), {kImage, "2026-12-27T20:00:00Z", ""}) == Texts{"it expired at 2026-12-27T20:00:00Z"});
+}
+
+TEST_CASE("another matrix than the one that is asked for is refused, and so is a digest of something else",
+          "[attestation]") {
+  CHECK(objections_to(attested(), {kImage, kNow, std::string(64, '1')}).empty());
+  const Texts refused = {"it is of another matrix than sha256:" + std::string(64, '2')};
+  CHECK(objections_to(attested(), {kImage, kNow, std::string(64, '2')}) == refused);  // the program's
+}
+
+TEST_CASE("nobody makes it hold for longer than a year", "[attestation]") {
+  CHECK(objections_to(attested(verdict_on_images(), kMostValidDays), {kImage, kNow, ""}).empty());
+  CHECK(objections_to(attested(verdict_on_images(), kMostValidDays + 1), {kImage, kNow, ""}) ==
+        Texts{"it holds for more than 366 days"});
 }
 
 TEST_CASE("a word does not outweigh the tests, and no test is no result", "[attestation]") {
   Attestation edited = attested();
   edited.predicate.failed_tests = {"smoke-gpt2"};
-  CHECK_THAT(objections_to(edited, kImage, kNow).at(0), Contains("the image failed"));
+  CHECK_THAT(objections_to(edited, {kImage, kNow, ""}).at(0), Contains("the image failed"));
   edited = attested();
   edited.predicate.passed_tests.clear();
-  CHECK(objections_to(edited, kImage, kNow) == Texts{"no cell passed"});
+  CHECK(objections_to(edited, {kImage, kNow, ""}) == Texts{"no cell passed"});
   edited.predicate.result = "FAILED";
   edited.predicate.run.expires_utc = "2026-11-27T20:00:01Z";
-  CHECK(objections_to(edited, "sha256:0", kNow).size() == 4);
+  CHECK(objections_to(edited, {"sha256:0", kNow, ""}).size() == 4);
 }
 
 TEST_CASE("moments have one form, and exist", "[attestation]") {

@@ -5,12 +5,14 @@
 
 #include "matrix/base/json_parse.hpp"
 #include "matrix/base/pending_file.hpp"
+#include "matrix/base/plain_text.hpp"
 #include "matrix/base/sha256.hpp"
 #include "matrix/cli/image_stacks.hpp"
 #include "matrix/cli/stored_runs.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/evidence/run_record.hpp"
+#include "matrix/provision/sha256.hpp"
 #include "matrix/record/plain_file.hpp"
 #include "matrix/record/run_directory.hpp"
 #include "matrix/record/run_identity.hpp"
@@ -22,7 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostDays = 366;
 constexpr std::int64_t kLargestAttestationBytes = 16 << 20;
 
 struct AttestOptions {
@@ -36,6 +37,7 @@ struct VerifyOptions {
   std::string image;
   std::string tag;
   std::string run;
+  std::string matrix;
   std::string at;
 };
 
@@ -93,7 +95,8 @@ ExitCode verify(const VerifyOptions& options, const Context& context) {
   if (!is_utc_moment(now)) throw UsageError(fmt::format("--at {}: expected such as 2026-11-27T20:00:00Z", now));
   const Attestation attestation = read_attestation(options.attestation);
   const std::string digest = ImageStacks(project).inspect({"image", options.image, options.tag}, {}).digest;
-  std::vector<std::string> objections = objections_to(attestation, digest, now);
+  const std::string matrix = options.matrix.empty() ? "" : sha256_of_file(options.matrix);
+  std::vector<std::string> objections = objections_to(attestation, {digest, now, matrix});
   if (!options.run.empty()) {
     if (std::string other = other_run(attestation, find_judged_run(project.store(), options.run)); !other.empty()) {
       objections.push_back(std::move(other));
@@ -103,6 +106,9 @@ ExitCode verify(const VerifyOptions& options, const Context& context) {
   if (!objections.empty()) return ExitCode::failed;
   context.terminal.out(fmt::format("{} until {}: {}\n", attestation.predicate.result,
                                    attestation.predicate.run.expires_utc, attestation.predicate.run.sentence));
+  for (const AttestedResource& used : attestation.predicate.configuration) {
+    context.terminal.out(fmt::format("  {} {}\n", plain_line(used.name), digest_text(used)));
+  }
   return ExitCode::passed;
 }
 
@@ -114,7 +120,7 @@ std::function<ExitCode()> declare_attest(CLI::App& app, Context& context) {
       ->type_name("RUN");
   app.add_option("--days", options->days, "How long it holds, from the end of the run")
       ->type_name("N")
-      ->check(CLI::Range(1, kMostDays))
+      ->check(CLI::Range(1, kMostValidDays))
       ->capture_default_str();
   app.add_option("--out", options->out, "Write it into this file instead of standard output")->type_name("FILE");
   return [options, &context] { return attest(*options, context); };
@@ -130,6 +136,8 @@ std::function<ExitCode()> declare_verify(CLI::App& app, Context& context) {
       ->required();
   app.add_option("--tag", options->tag, "Which image of an archive that holds several")->type_name("NAME");
   app.add_option("--run", options->run, "The run it speaks of, whose files must say the same")->type_name("RUN");
+  app.add_option("--matrix", options->matrix, "The matrix that must have been run; default: any, and it is named")
+      ->type_name("FILE");
   app.add_option("--at", options->at, "As of this moment, such as 2026-11-27T20:00:00Z; default: now")
       ->type_name("UTC");
   return [options, &context] { return verify(*options, context); };

@@ -14,8 +14,8 @@ using Catch::Contains;
 constexpr const char* kNow = "2026-11-28T00:00:00Z";
 
 // An image that was qualified, as far as its attestation says.
-struct Promotion {
-  explicit Promotion(const std::string& content = "1")
+struct Promoted {
+  explicit Promoted(const std::string& content = "1")
       : image(written_file(project / "image.tar", test::tar_of(test::docker_archive(plan_with(content))))) {
     const auto read = read_image(image, project / "staging", is_evidence);
     attestation = write(test::attested(test::verdict_on_images(read.digest)));
@@ -40,21 +40,31 @@ struct Promotion {
 };
 
 TEST_CASE("the image that was qualified may be promoted while the attestation holds", "[cli]") {
-  const Promotion promotion;
+  const Promoted promotion;
   const Said said = promotion.verify(kNow);
   CHECK(said.code == ExitCode::passed);
-  CHECK(
-      said.out ==
-      "PASSED until 2026-12-27T20:00:00Z: candidate qualified against reference on cpu: both cells that ran passed\n");
+  CHECK(said.out ==
+        "PASSED until 2026-12-27T20:00:00Z: candidate qualified against reference on cpu: both cells that ran passed\n"
+        "  matrix image sha256:" +
+            std::string(64, '1') + "\n  reference /srv/old root-sha256:" + std::string(64, '4') +
+            "\n  reprobench 0.3.0 sha256:" + std::string(64, '2') + "\n");
   const Said late = promotion.verify("2027-01-01T00:00:00Z");
   CHECK(late.code == ExitCode::failed);
   CHECK(late.err == "refused: it expired at 2026-12-27T20:00:00Z\n");
   CHECK(late.out.empty());
 }
 
+TEST_CASE("the matrix that was run may be asked for by its file", "[cli]") {
+  const Promoted promotion;
+  const std::string matrix = written_file(promotion.project / "matrix.yaml", "another\n");
+  const Said said = promotion.verify(kNow, {"--matrix", matrix});
+  CHECK(said.code == ExitCode::failed);
+  CHECK(said.err == "refused: it is of another matrix than sha256:" + sha256_of_text("another\n") + "\n");
+}
+
 TEST_CASE("an image of other content is refused by both digests", "[cli]") {
-  Promotion promotion;
-  const Promotion other("2");
+  Promoted promotion;
+  const Promoted other("2");
   promotion.image = other.image;
   const Said said = promotion.verify(kNow);
   CHECK(said.code == ExitCode::failed);
@@ -62,7 +72,7 @@ TEST_CASE("an image of other content is refused by both digests", "[cli]") {
 }
 
 TEST_CASE("a file that is no attestation, or no moment, is a mistake of whoever asks", "[cli]") {
-  Promotion promotion;
+  Promoted promotion;
   CHECK_THROWS_WITH(promotion.verify("tomorrow"), Contains("--at tomorrow"));
   for (const auto& [text, problem] :
        {std::pair{"{", "not JSON"}, {"{}", "`_type` is missing"}, {"{\"_type\": 1, \"_type\": 2}", "stands twice"}}) {
@@ -94,7 +104,7 @@ TEST_CASE("a verdict that was edited is attested of nothing", "[cli][process]") 
 TEST_CASE("a run that says something else than the attestation is an objection of its own", "[cli][process]") {
   const RunPlace place;
   place.run();
-  const Promotion promotion;
+  const Promoted promotion;
   const Said said = promotion.verify(kNow, {"--run", place.run_folder().string()});
   CHECK(said.code == ExitCode::failed);
   CHECK_THAT(said.err, Contains("refused: it is a run of stacks and of no image"));
