@@ -18,6 +18,7 @@
 #include "suites/worker/temporary_folder.hpp"
 #include "suites/worker/train_loop.hpp"
 #include "suites/worker/training_fixture.hpp"
+#include "suites/worker/wrapped_model_fixture.hpp"
 
 namespace reprobench {
 const Model& pairs_model();
@@ -26,23 +27,9 @@ std::unique_ptr<DataSet> open_pairs(const std::filesystem::path& data_folder, co
 namespace {
 
 // `pairs` as it is, or with one thing changed.
-class Variant : public Model {
+class Variant : public WrappedModel {
  public:
-  std::string_view name() const override { return pairs_model().name(); }
-  std::string_view summary() const override { return pairs_model().summary(); }
-  std::span<const ModelPreset> presets() const override { return pairs_model().presets(); }
-  std::string_view dataset() const override { return pairs_model().dataset(); }
-  std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override {
-    return pairs_model().parameters(preset);
-  }
-  std::vector<BufferSpec> buffers(const ModelPreset& preset) const override { return pairs_model().buffers(preset); }
-  std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const override {
-    return pairs_model().flops_per_step(preset, batch_size);
-  }
-  Outputs forward(const Batch& batch, StepContext& step) const override { return pairs_model().forward(batch, step); }
-  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {
-    return pairs_model().loss(outputs, batch);
-  }
+  Variant() : WrappedModel(pairs_model()) {}
 };
 
 CellRequest pairs_request(const char* preset, std::int64_t steps, TraceLevel level) {

@@ -9,6 +9,7 @@
 #include "models/data_set.hpp"
 #include "suites/worker/record/tensor_record.hpp"
 #include "suites/worker/training_fixture.hpp"
+#include "suites/worker/wrapped_model_fixture.hpp"
 
 namespace reprobench {
 namespace {
@@ -144,19 +145,9 @@ TEST_CASE("a replay shows no operations, and a training that ends early none eit
 }
 
 // A model whose passes are watched from outside: what the run holds, and what the last pass was given.
-class SpiedModel final : public Model {
+class SpiedModel final : public WrappedModel {
  public:
-  explicit SpiedModel(const Model& model, int passes) : model_(model), passes_(passes) {}
-  std::string_view name() const override { return model_.name(); }
-  std::string_view summary() const override { return model_.summary(); }
-  std::span<const ModelPreset> presets() const override { return model_.presets(); }
-  std::string_view dataset() const override { return model_.dataset(); }
-  std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override { return model_.parameters(preset); }
-  std::vector<BufferSpec> buffers(const ModelPreset& preset) const override { return model_.buffers(preset); }
-  std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const override {
-    return model_.flops_per_step(preset, batch_size);
-  }
-  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override { return model_.loss(outputs, batch); }
+  explicit SpiedModel(const Model& model, int passes) : WrappedModel(model), passes_(passes) {}
 
   Outputs forward(const Batch& batch, StepContext& step) const override {
     ++seen_;
@@ -169,7 +160,7 @@ class SpiedModel final : public Model {
       buffer_before = digest_of(buffer);
       if (fails) throw std::runtime_error("no room\nfor a second line");
     }
-    return model_.forward(batch, step);
+    return WrappedModel::forward(batch, step);
   }
 
   int seen() const { return seen_; }
@@ -180,7 +171,6 @@ class SpiedModel final : public Model {
   bool fails = false;
 
  private:
-  const Model& model_;
   int passes_;
   mutable int seen_ = 0;
 };

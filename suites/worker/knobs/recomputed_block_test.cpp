@@ -18,6 +18,7 @@
 #include "suites/worker/run_failure.hpp"
 #include "suites/worker/temporary_folder.hpp"
 #include "suites/worker/train_loop.hpp"
+#include "suites/worker/wrapped_model_fixture.hpp"
 
 namespace reprobench {
 namespace {
@@ -149,30 +150,18 @@ std::size_t bytes_in_use() {
 }
 
 // How much memory a forward pass leaves behind for the backward one.
-class Weighed final : public Model {
+class Weighed final : public WrappedModel {
  public:
-  explicit Weighed(const Model& model) : model_(model) {}
-  std::string_view name() const override { return model_.name(); }
-  std::string_view summary() const override { return model_.summary(); }
-  std::span<const ModelPreset> presets() const override { return model_.presets(); }
-  std::string_view dataset() const override { return model_.dataset(); }
-  std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override { return model_.parameters(preset); }
-  std::vector<BufferSpec> buffers(const ModelPreset& preset) const override { return model_.buffers(preset); }
-  std::int64_t flops_per_step(const ModelPreset& preset, std::int64_t batch_size) const override {
-    return model_.flops_per_step(preset, batch_size);
-  }
+  using WrappedModel::WrappedModel;
+
   Outputs forward(const Batch& batch, StepContext& step) const override {
     const std::size_t before = bytes_in_use();
-    Outputs outputs = model_.forward(batch, step);
+    Outputs outputs = WrappedModel::forward(batch, step);
     left_bytes = bytes_in_use() - before;
     return outputs;
   }
-  at::Tensor loss(const Outputs& outputs, const Batch& batch) const override { return model_.loss(outputs, batch); }
 
   mutable std::size_t left_bytes = 0;
-
- private:
-  const Model& model_;
 };
 
 TEST_CASE("a forward pass leaves less memory behind where blocks are computed again", "[worker][checkpointing]") {
