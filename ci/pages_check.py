@@ -78,8 +78,18 @@ def replaced_words(text):
                 yield number, f"`{found[0]}`: the field says {word}"
 
 
+def dangling_decisions(text, decisions):
+    """(line, what) of each decision that is named by its number, and is not among `decisions`: "ADR 12, 20", "ci/adr/0048"."""
+    for number, line in enumerate(text.splitlines(), 1):
+        lists = re.findall(r"\bADRs? (\d+(?:(?:, | and )\d+)*)|\badr/(\d{4})", line)
+        for decision in re.findall(r"\d+", " ".join(map(" ".join, lists))):
+            if int(decision) not in decisions:
+                yield number, f"no decision {int(decision)} in ci/adr"
+
+
 def violations(names):
     folders = {}
+    decisions = {int(match[1]) for name in names if (match := re.match(r"ci/adr/(\d{4})-", name))}
     for name in names:
         folders.setdefault(os.path.dirname(name), []).append(name)
         if not name.endswith(READ) or name.startswith(QUOTED):
@@ -88,6 +98,8 @@ def violations(names):
             text = file.read()
         if name not in NAMES_THEM:
             yield from (f"{name}:{line}: {what}" for line, what in replaced_words(text))
+            if not name.startswith("ci/adr/"):  # its index says where former numbers went
+                yield from (f"{name}:{line}: {what}" for line, what in dangling_decisions(text, decisions))
         if name.endswith(".md") or name == HELP:
             yield from (f"{name}:{line}: {what}" for line, what in page_violations(name, text))
     for folder, files in folders.items():
@@ -104,7 +116,7 @@ def main():
     if found:
         print("\n".join(found), f"pages: {len(found)} violations", sep="\n", file=sys.stderr)
         return 1
-    print("pages: short sentences, known words, links that lead somewhere")
+    print("pages: short sentences, known words, links and decisions that are there")
     return 0
 
 

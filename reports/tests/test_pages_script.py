@@ -79,6 +79,19 @@ class PagesTest(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertEqual(_said_of({name: text}), [])
 
+    def test_a_decision_that_is_not_there_is_found_wherever_it_is_named(self):
+        there = {"ci/adr/0012-ranks.md": "# 12. Ranks\n"}
+        for text, missing in [
+            ("// as ADR 12 has it\n", []),
+            ("// (ci/adr/0012), a quadrant, ADR-like, ADR [12]\n", []),
+            ("// as ADR 13 has it\n", [13]),
+            ("// (ADR 12, 13)\n", [13]),
+            ("// ADRs 13 and 14, or ci/adr/0015\n", [13, 14, 15]),
+        ]:
+            with self.subTest(text=text):
+                said = [f"a/b.cpp:1: no decision {number} in ci/adr" for number in missing]
+                self.assertEqual(_said_of({**there, "a/b.cpp": text}), said)
+
     def test_help_is_held_line_by_line(self):
         page = pages_check.HELP
         self.assertEqual(_said_of({page: "  --a N: One headline\n  --b: Two\n"}), [f"{page}:1: `headline`: the field says diagnosis"])

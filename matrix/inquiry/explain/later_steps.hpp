@@ -1,6 +1,6 @@
 // Steps behind the first difference. Both sides take each of them from the state that the expected side had before it,
 // so that nothing that came before can hide what arises there: a defect that begins later, behind a difference that is
-// rounding (ADR 58).
+// rounding (matrix/numerics/diagnosis.md).
 #pragma once
 
 #include <cstdint>

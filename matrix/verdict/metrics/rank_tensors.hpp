@@ -17,17 +17,17 @@ using TensorKey = std::pair<TensorRole, std::string>;  // in the order in which 
 // A worker writes `fc1#2` of what belongs to one of several micro-batches.
 bool is_of_one_micro_batch(const TensorRecord& tensor);
 
-// A worker writes `fc1.weight@2` of replica 2's copy of a parameter, where one process has several (ADR 51): of this
-// one "2", else empty.
+// The replica whose copy of a parameter this is, else empty. For replica 2 a worker writes `fc1.weight@2`, and this is
+// "2" (suites/layouts.md).
 std::string replica_of(const TensorRecord& tensor);
 
-// Of no micro-batch: what all ranks come to together.
+// Whether the tensor belongs to no single micro-batch, so that all ranks make it together.
 bool is_shared(const TensorRecord& tensor);
 
-// What the ranks of a stage of ZeRO share out: those alone that hold some of such a tensor record it, put together.
+// Whether ranks share this tensor out at a stage of ZeRO. Only ranks that hold some of it record it, put together.
 bool is_shared_out(const TensorRecord& tensor, int zero_stage);
 
-// As the rank resolved it; empty: it has no such knob.
+// The knob's value as the rank resolved it; empty if it has no such knob.
 std::string knob_of(const RankRecord& rank, const char* name);
 int zero_stage_of(const RankRecord& rank);
 
