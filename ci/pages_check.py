@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the pages to what a newcomer needs: short sentences, the field's words, links that lead somewhere, small folders.
+"""Holds the pages to what a newcomer needs: short sentences in plain order, the field's words, links that lead somewhere, small folders.
 
     ci/pages_check.py        prints every violation with file and line; exit code 1 if there is one
 """
@@ -63,6 +63,8 @@ def page_violations(name, text):
         for sentence in sentences(paragraph):
             if len(sentence.split()) > WORDS_IN_A_SENTENCE:
                 yield line, f"a sentence of {len(sentence.split())} words: {sentence[:60]}..."
+            if name != HELP and re.match(r"(Of|What|Named) ", sentence) and not sentence.endswith("?"):
+                yield line, f"a sentence that begins with its object: {sentence[:60]}..."
     for number, line in enumerate(text.splitlines(), 1):
         for target in re.findall(r"\]\(([^)#\s]+)", line):
             if "://" not in target and not os.path.exists(os.path.join(os.path.dirname(name), target)):
