@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the pages to what a newcomer needs: short sentences in plain order, the field's words, links that lead somewhere, small folders.
+"""Holds pages to what a newcomer needs: short sentences in plain order, the field's words, links that lead somewhere.
 
     ci/pages_check.py        prints every violation with file and line; exit code 1 if there is one
 """
