@@ -1,5 +1,6 @@
-// How one rank of an attempt ended, from what it left. A pass needs positive proof (reliability rule R5): exit 0,
-// nobody stopped it, a result and a trace that are whole, of this rank and of one mind, no process left behind.
+// How one rank of an attempt ended, from what it left. A pass needs positive proof (reliability rule R5): exit code 0,
+// nobody stopped it, and no process left behind. Result and trace must be whole, belong to this rank and agree with
+// each other.
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ struct JudgedEnd {
   std::string detail;  // one sentence: "exit code 3", "SIGSEGV; last step 17; stderr: terminate called ..."
 };
 
-// By the files alone. `request` has the rank.
+// Judges one rank by its files alone. `request` says which rank it is.
 JudgedEnd judge_rank(const RankFiles& files, const CellRequest& request);
 
 // One sentence on an end that the files do not tell: timeout, hang, interrupted, launch, store.

@@ -1,5 +1,5 @@
-// Which cell of another run a cell is compared with: `smoke/mlp` in bf16 on torch-2.9.0 with the same cell of last
-// week, or, where there is none, with the only one that differs in nothing but its stack.
+// Which cell of another run a cell is compared with. For example, `smoke/mlp` in bf16 on torch-2.9.0 is compared with
+// the same cell of last week or, if there is none, with the only cell that differs in nothing but its stack.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace reprobench {
 
-// What of a cell decides its partner.
+// The properties of a cell that decide its partner.
 struct PairingPoint {
   std::string key;  // suite, workload, and every coordinate that no comparison may change
   std::string stack;
@@ -20,11 +20,12 @@ struct PairingPoint {
 
 PairingPoint pairing_point(const Cell& cell);
 
-// The index of the nearest cell of the other run: the same one, best on the same host; else one that differs in nothing
-// but its stack; else in nothing but its device. Of several equally near ones with another stack or device none.
+// The index of the nearest cell of the other run. That is the same cell, best on the same host; else one that differs
+// only in its stack; else only in its device. If several cells with another stack or device are equally near, there is
+// none.
 std::optional<std::size_t> partner_of(const PairingPoint& ours, const std::vector<PairingPoint>& theirs);
 
-// By its slug, or by its id or the beginning of it of at least 4 digits.
+// Finds a cell by its slug, or by its id or at least the first 4 digits of it.
 bool is_called(const Cell& cell, const std::string& name);
 
 }  // namespace reprobench

@@ -1,4 +1,5 @@
-// Which readings of an attempt's GPUs speak against a time measured meanwhile, and for how long (reliability rule R11).
+// Which readings of an attempt's GPUs make a time that was measured meanwhile invalid, and for how long (reliability
+// rule R11).
 #pragma once
 
 #include <map>
@@ -19,24 +20,24 @@ inline constexpr std::size_t kFewestForDrift = 8;
 
 bool is_throttled(const TelemetrySample& reading);
 
-// Taken while another process computed on the GPU.
+// Whether the reading was taken while another process computed on the GPU.
 std::set<const TelemetrySample*> contended_readings(const Readings& readings);
 
-// On the telemetry's clock.
+// A span of time on the telemetry's clock.
 struct Period {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
 };
 
-// Why a time is not valid, the worst first.
+// Reasons why a time is not valid, the worst first.
 inline constexpr Reason kThrottled = "throttled";
 inline constexpr Reason kContended = "contended";
 inline constexpr Reason kOffClock = "clock";
 
-// By the code of the reason; each list ascending and without overlaps. A reading speaks for the time from the one
-// before it to the one after it, and for a sampling period either side at the least. `throttled` and `contended` from
-// all readings; `clock`, where the SM clock stayed more than 5 % off its median for four readings, from those of the
-// training alone, since a GPU without work clocks down.
+// Invalid periods by the code of their reason; each list is ascending and without overlaps. A reading speaks for the
+// time from the one before it to the one after it, and for at least a sampling period on either side. `throttled` and
+// `contended` come from all readings. `clock` means that the SM clock stayed more than 5 % off its median for four
+// readings; it comes from the training's readings alone, since a GPU without work clocks down.
 using InvalidPeriods = std::map<std::string_view, std::vector<Period>>;
 InvalidPeriods invalid_periods(const Readings& all, const Readings& training, std::int64_t period_ns);
 

@@ -1,5 +1,5 @@
-// A device that fails is infrastructure; the same failure on a second device under the same stack is the stack's doing,
-// or its driver's, and both are what is tested here (reliability rule R8).
+// A device that fails once is a fault of the infrastructure. The same failure on a second device under the same stack
+// is caused by the stack or its driver, which are tested here (reliability rule R8).
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace reprobench {
 
 class RepeatedFaults {
  public:
-  // An attempt of `stack`; one without a device fault changes nothing.
+  // Adds an attempt of `stack`. One without a device fault changes nothing.
   void add(const std::string& stack, const AttemptRecord& attempt);
 
   // Whether this attempt's device fault was met on two devices or more.

@@ -5,9 +5,9 @@
 
 namespace reprobench {
 
-// `repeat`, or the look that the cell was on its way to when the last of its attempts began: a run that ends half-way
-// between two looks leaves the cell unfinished, however well what is there would suit. Attempts behind `max_repeat`,
-// and negative ones, do not count.
+// This is `repeat`, or the next look at the time when the last of the cell's attempts began. So a run that ends between
+// two looks leaves the cell unfinished, however good its repeats look. Attempts beyond `max_repeat`, and negative ones,
+// do not count.
 int repeats_due(const Cell& cell, const CellRecord& record);
 
 }  // namespace reprobench

@@ -1,6 +1,6 @@
-// A run as its files tell it, each attempt with the end that they come to: the input of every judgement and report.
-// Loading never throws for what a worker wrote; broken worker output becomes the attempt's end `contract` with one
-// sentence on what is wrong.
+// A run as its files tell it, each attempt with its judged end. It is the input of every judgement and report. Loading
+// never throws for what a worker wrote; broken worker output becomes the attempt's end `contract` with one sentence on
+// what is wrong.
 #pragma once
 
 #include <filesystem>
@@ -34,7 +34,7 @@ struct RankRecord {
   std::string torch;           // what LibTorch said its version is when the trace began; empty: it did not say
 };
 
-// What a later process of the attempt left: it was stopped, or went on from there.
+// What a later process of the attempt left: the one that was stopped, or the one that resumed from there.
 struct SegmentRecord {
   AttemptSegment segment = AttemptSegment::stopped;
   std::vector<RankRecord> ranks;  // never empty
@@ -46,11 +46,11 @@ struct AttemptRecord {
   std::string nonce;
   std::string folder;  // relative to the run directory
   AttemptEnd end = AttemptEnd::lost;
-  std::string detail;  // of the rank that ended it, and with several by its name: "rank 1: SIGSEGV"
-  int ended_by = 0;    // that rank; of a completed attempt 0
+  std::string detail;  // of the rank that ended it, with its name if there are several: "rank 1: SIGSEGV"
+  int ended_by = 0;    // that rank; 0 if the attempt completed
   std::vector<RankRecord> ranks = std::vector<RankRecord>(1);  // rank N at [N]; never empty
   std::optional<TelemetrySummary> telemetry;                   // nothing: it had no GPU
-  std::vector<SegmentRecord> segments{};  // that began after the whole training, whose are `ranks`; in their order
+  std::vector<SegmentRecord> segments{};  // in order, after the whole training, whose ranks are `ranks`
 
   const RankRecord& lead() const { return ranks.front(); }
   RankRecord& lead() { return ranks.front(); }
@@ -78,14 +78,14 @@ struct RunRecord {
 AttemptRecord load_attempt(const std::string& run_folder, const std::string& attempt_folder, const CellRequest& request,
                            const KnownEnd& known);
 
-// Whether that segment, the last to begin so far, did all that was asked of it.
+// Whether that segment, the last to begin so far, completed.
 bool segment_is_completed(const std::filesystem::path& attempt_folder, const CellRequest& request,
                           AttemptSegment segment);
 
-// Puts the traces that were dropped back. Throws StoreError for one that cannot be read as it was.
+// Reads the traces that were dropped again. Throws StoreError for one that cannot be read as it was.
 void load_traces(AttemptRecord& attempt, const std::string& run_folder, const CellRequest& request);
 
-// Traces stay on disk: a run of thousands of cells must fit in memory, and who needs one reads it again.
+// Traces stay on disk, since a run of thousands of cells must fit in memory. Whoever needs one reads it again.
 void drop_traces(AttemptRecord& attempt);
 
 // An attempt whose files are not those that were sealed when it ended comes back with the end `store`, and the file
@@ -93,8 +93,9 @@ void drop_traces(AttemptRecord& attempt);
 // whose own documents are broken or not those that verdict.json was made of.
 RunRecord load_run(const std::string& run_folder);
 
-// What of a run's attempts is no longer as it was when they ended: "cells/.../r0a0.../rank-0/trace.jsonl changed since
-// it was judged". For those who show a verdict without judging again. Throws StoreError as load_run does.
+// The files of a run that changed since it was judged, one for each attempt or image that has one:
+// "cells/.../r0a0.../rank-0/trace.jsonl changed since it was judged". It is for callers that show a verdict without
+// judging again. Throws StoreError as load_run does.
 std::vector<std::string> changed_since_judged(const std::string& run_folder);
 
 }  // namespace reprobench

@@ -1,5 +1,6 @@
-// What the readings of an attempt's GPUs come to: ranges, why a time measured meanwhile is not valid, and who is to
-// blame for a device error. Pure; the same from a run that just ended and from its files years later.
+// Summary of the readings of an attempt's GPUs: ranges, why a time measured meanwhile is not valid, and whether the
+// device or the program is to blame for a device error. Pure; the same from a run that just ended and from its files
+// years later.
 //
 // A time is invalid, the check that rests on it inconclusive, and the card left alone (reliability rule R11):
 //   throttled   the card held itself back: an invalidating clocks event bit (contract/device/clock_event.hpp), or
@@ -7,10 +8,10 @@
 //   contended   another process computed on the GPU
 //   clock       the SM clock's median moved by more than 5 % between the halves of the training, or, where steps have
 //               time stamps, it stayed that far off its median
-// Of a probe, readings from the time that its measurements were timed count, and its clock is judged within each of
-// them. Only readings from the time that the attempt trained count. Where the trace says when each step ended, what is
-// invalid is the steps meanwhile: they are left out, and the attempt stands on the others. Otherwise, and where fewer
-// than half of the steps or fewer than six would remain, it is the attempt.
+// Only readings from the time that the attempt trained count. For a probe these are readings while its measurements
+// were timed, and its clock is judged within each of them. Where the trace says when each step ended, the steps
+// meanwhile are invalid: they are left out, and the others count. Otherwise, or where fewer than half of the steps or
+// fewer than six would remain, the whole attempt is invalid.
 #pragma once
 
 #include <map>
@@ -32,7 +33,7 @@ struct TelemetryRange {
   std::int64_t most = 0;
 };
 
-// A few of the readings, evenly chosen, for a chart. Of the attempt's first GPU.
+// A few readings of the attempt's first GPU, evenly chosen, for a chart.
 struct TelemetryPoint {
   std::int64_t at_ns = 0;
   std::optional<std::int64_t> sm_clock_mhz;
@@ -81,7 +82,7 @@ TelemetrySummary summarise_telemetry(const TelemetryRecord& record, const Trace*
 // How many steps were left out, by reason.
 std::map<std::string, std::int64_t> count_of_left_out(const TelemetrySummary& telemetry);
 
-// An event of an attempt as an accusation.
+// Who is to blame for an event of an attempt.
 struct GpuFault {
   bool is_device = false;  // the device's fault and not the program's (rule R12)
   std::string fault;       // "xid 79", "lost", "nvml wait error 999": what a second device must repeat (rule R8)
@@ -90,7 +91,7 @@ struct GpuFault {
 };
 std::vector<GpuFault> faults_of(const TelemetrySummary& telemetry);
 
-// The first of the device's, else the first; nothing if there is none.
+// The first fault of the device, else the first fault; nothing if there is none.
 std::optional<GpuFault> worst_fault(const TelemetrySummary& telemetry);
 
 }  // namespace reprobench

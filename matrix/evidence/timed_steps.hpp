@@ -1,5 +1,5 @@
-// Which steps of an attempt say how fast it was: those after the warm-up that its GPU was not throttled, contended or
-// off its clock in.
+// Which steps of an attempt say how fast it was: those after the warm-up during which its GPU was not throttled,
+// contended or off its clock.
 #pragma once
 
 #include <optional>
@@ -17,18 +17,18 @@ std::size_t warm_up_steps(std::size_t steps);
 // of one clock: a worker on another host, or in a time namespace.
 std::optional<std::vector<Period>> spans_of_steps(const Trace& trace, const TelemetryRecord& telemetry);
 
-// When each measurement of a probe was timed, likewise; those that were not timed have no span. Nothing also where none
-// was.
+// The same for the measurements of a probe. A measurement that was not timed has no span; if none was timed, there is
+// nothing.
 std::optional<std::vector<Period>> spans_of_measurements(const Trace& trace, const TelemetryRecord& telemetry);
 
-// Those steps after the warm-up that touch an invalid period, the first of their reasons in the order throttled,
+// The steps after the warm-up that touch an invalid period, each with the first of its reasons in the order throttled,
 // contended, clock.
 std::vector<LeftOutSteps> steps_in(const InvalidPeriods& invalid, const Trace& trace, const std::vector<Period>& spans);
 
-// The first of those reasons that touches one of `spans`; empty: none does.
+// The first of those reasons that touches one of `spans`; empty if none does.
 Reason reason_within(const InvalidPeriods& invalid, const std::vector<Period>& spans);
 
-// The steps that count, each as the rank recorded it that was slowest in it: its phases add up to its time.
+// The steps that count. Each is as its slowest rank recorded it, so its phases add up to its time.
 std::vector<const StepRecord*> timed_steps(const AttemptRecord& attempt);
 
 std::vector<double> timed_steps_ns(const AttemptRecord& attempt);
