@@ -1,6 +1,6 @@
-// The largest batch of a training that a given memory holds, by what a worker says of one batch after the other, and
-// how a larger one is trained all the same: cut into micro-batches, or with blocks computed again. Nothing is trained
-// for an answer. Pure but for the worker that is asked.
+// The largest batch of a training that a given memory holds, by a worker's predictions for one batch after the other.
+// Also how a larger batch can be trained all the same: cut into micro-batches, or with blocks computed again. Nothing
+// is trained for an answer. Pure, except for the worker that is asked.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace reprobench {
 
-inline constexpr std::int64_t kLargestBatch = 1'000'000;  // that anything is asked about
+inline constexpr std::int64_t kLargestBatch = 1'000'000;  // no larger batch is asked about
 
 struct BatchQuestion {
   std::int64_t batch_size = 0;
@@ -24,11 +24,12 @@ struct BatchQuestion {
 // One answer for each question, in their order.
 using AskMemory = std::function<std::vector<AttemptMemory>(const std::vector<BatchQuestion>&)>;
 
-// How far measured peaks have been above predicted ones, as a share of those: 0.1 where every tensor is mapped by
-// itself, 0.5 where a heap keeps what is freed. What is said to fit, fits with that. suites/memory.md has the numbers.
+// How far measured peaks have been above predicted ones, as a share of the predicted: 0.1 where every tensor is mapped
+// by itself, 0.5 where a heap keeps what is freed. A batch is said to fit only if it fits with this margin.
+// suites/memory.md has the numbers.
 double largest_excess(const KnobValues& knobs);
 
-// The peak that nothing has been seen to go beyond.
+// The prediction with that margin; no measured peak has been higher.
 std::int64_t at_most_bytes(const AttemptMemory& need, const KnobValues& knobs);
 
 struct BatchNeed {
@@ -45,7 +46,7 @@ struct LargestBatch {
   std::optional<BatchNeed> too_large;  // the next one; nothing: a batch of kLargestBatch fits
 };
 
-// A training of the batch that was asked for, which fits.
+// A way to train the batch that was asked for, which fits.
 struct BatchWay {
   KnobValues knobs;
   BatchNeed need;
@@ -62,15 +63,15 @@ struct BatchFit {
   std::int64_t wished_batch = 0;     // 0: none was named
   std::optional<BatchNeed> wished;   // with the knobs that were asked for
   bool wished_fits = false;
-  std::vector<BatchWay> ways;  // where it does not: the fewest micro-batches of each further choice of knobs that do
+  std::vector<BatchWay> ways;  // if it does not fit: for each further choice of knobs the fewest micro-batches that do
 };
 
-// Each set of knobs by bisection, all of them in the same few questions.
+// Bisects each set of knobs, all of them in the same few questions.
 std::vector<LargestBatch> largest_batches(const std::vector<KnobValues>& choices, std::int64_t available_bytes,
                                           const AskMemory& ask);
 
-// `fit` names the training, the memory and the batch that is wished for, `asked.knobs` those that were asked for.
-// Throws UsageError where these cut no equal micro-batches of that batch.
+// `fit` names the training, the memory and the wished batch; `asked.knobs` are the knobs that were asked for. Throws
+// UsageError where these cut no equal micro-batches of that batch.
 BatchFit fitted(BatchFit fit, const AskMemory& ask);
 
 template <>

@@ -43,7 +43,7 @@ struct Description<CellThreshold> {
   }
 };
 
-// What a required cell cannot answer, however its checks come out: it leaves the run undecided.
+// A question that a required cell cannot answer, however its checks come out. It leaves the run undecided.
 struct Gap {
   Dimension dimension = Dimension::numerics;
   std::string reason;    // "unarmed" or "own_reference"
@@ -60,9 +60,9 @@ struct Description<Gap> {
 };
 
 struct Cell {
-  // cell_id set; nonce, repeat, attempt, inject left for the executor. Of a cell that was planned in this process the
-  // knobs are those that are not at their default (all 24 of 100,000 cells would be 290 MB); plan.json, and so a cell
-  // that was read, has every knob. Ask knob_of().
+  // The cell_id is set; nonce, repeat, attempt and inject are left for the executor. A cell that was planned in this
+  // process holds only knobs that are off their default (all 24 of 100,000 cells would be 290 MB). plan.json has every
+  // knob, and so does a cell that was read from it. Ask knob_of().
   CellRequest request;
   std::string slug;  // "determinism-mlp-torch-2.9.0-cu128-cpu-fp32": readable part of the id, unique within a plan
   Coordinates coordinates;                       // suite, workload, stack, device, world_size and the axes' knobs
@@ -73,7 +73,7 @@ struct Cell {
   int max_repeat = 0;  // where noise leaves a ratio open (evidence/planned_looks.hpp); 0: never more than `repeat`
   bool poison_last_repeat = false;
   bool exclusive = false;
-  std::int64_t memory_bytes = 0;  // of the host, that its worker says an attempt will take; 0: not predicted
+  std::int64_t memory_bytes = 0;  // host memory that its worker says an attempt will take; 0: not predicted
   TimeLimits limits;
   SharedList<CellThreshold> thresholds;
   std::map<int, Injection> injections;  // by repeat
@@ -82,7 +82,7 @@ struct Cell {
 // A knob's value, default or not. Valid as long as the cell.
 std::string_view knob_of(const Cell& cell, const std::string& name);
 
-// with_defaults() of the few knobs of a planned cell, in half its time.
+// The same as with_defaults(), for the few knobs of a planned cell, in half the time.
 KnobValues every_knob(const KnobValues& chosen);
 
 // Why a cell cannot run here, or was not asked to.
@@ -106,7 +106,7 @@ struct PlannedCell {
       notes;  // findings that do not stop it: "driver 550.54.14 is under toolkit 12.8's 570.26: minor-version mode"
 };
 
-// As plan.json lists them: an entry of Cell::injections.
+// An entry of Cell::injections, as plan.json lists them.
 struct PlannedInjection {
   int repeat = 0;
   Injection injection;

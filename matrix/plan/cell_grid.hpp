@@ -19,11 +19,11 @@ struct SuiteWorkload {
   std::string name;  // coordinate `workload`: the model, with preset, steps and batch where a suite has it twice
 };
 
-// In the matrix's order of suites and the suites' order of workloads. Throws SpecError for an unknown suite.
+// Suites in the matrix's order, each with its workloads in the suite's order. Throws SpecError for an unknown suite.
 std::vector<SuiteWorkload> suite_workloads(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites);
 
-// The points of the axes' cross product by number. Zipped axes advance together where the first of them stands; the
-// last axis varies fastest.
+// The points of the axes' cross product, by number. Zipped axes advance together, at the place of the first of them.
+// The last axis varies fastest.
 class AxisGrid {
  public:
   // `matrix` must outlive the grid. Throws SpecError if `outer` times the axes is over kMostCells (RB017).
@@ -31,11 +31,11 @@ class AxisGrid {
 
   std::size_t size() const { return size_; }
 
-  // The value of every axis at a point, by axis name. `values`: of another point, or empty.
+  // The value of every axis at a point, by axis name. `values` has those of another point, or is empty.
   void point(std::size_t number, Coordinates& values) const;
 
  private:
-  // Axes that advance together; mostly one.
+  // Axes that advance together; usually one.
   struct Group {
     std::vector<const Axis*> axes;
     std::size_t size = 0;
@@ -48,7 +48,7 @@ class AxisGrid {
   std::size_t size_ = 1;
 };
 
-// Makes of an empty cell one with request, coordinates, slug and what its suite says; no id, threshold or reference
+// Fills an empty cell with request, coordinates, slug and the suite's settings, but with no id, threshold or reference
 // yet. `chosen` holds stack, device, world_size and knobs; device defaults to cpu, world_size to 1, knobs to the
 // matrix's defaults, then to the suite's.
 void make_cell(const MatrixSpec& matrix, const SuiteWorkload& source, const Coordinates& chosen, Cell& cell);

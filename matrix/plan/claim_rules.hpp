@@ -40,7 +40,7 @@ struct StatedClaims {
   const std::string& operator[](const std::string& name) const { return of.at(name); }
 };
 
-// A finding while it is put together.
+// A finding that is still being put together.
 class ToldClaim {
  public:
   ToldClaim(const char* rule, Holds holds, std::string sentence) {
@@ -63,7 +63,7 @@ class ToldClaim {
   ClaimFinding finding_;
 };
 
-// A fact that is shorter than the claim does not know its last parts, and is `unknown`.
+// A fact with fewer parts than the claim does not know the claim's last parts, so the answer is `unknown`.
 Holds is_claimed(const std::string& claim, const std::string& fact);
 Holds held(Within match);
 Holds at_least(const std::string& claim, const std::string& least);
@@ -71,7 +71,7 @@ bool all_are(const std::vector<Holds>& answers, Holds wanted);
 Holds with_each(const std::vector<Holds>& answers);  // of a host, with each of several wheels
 Holds in_any(const std::vector<Holds>& answers);     // of a component, in any of several wheels
 
-// What a wheel has of itself, whichever host it is on.
+// A property that a wheel has on any host.
 struct WheelComponent {
   const char* name;
   const char* shown;
@@ -91,10 +91,10 @@ struct ClaimedWheels {
 
 ClaimedWheels wheels_meant(const StatedClaims& claims, const CompatFacts& facts);
 
-// Whether the index offered it, or one that it names.
+// Whether the index offered this release, or one that it names.
 bool is_release(const std::string& torch, const CompatFacts& facts);
 
-// Those that driver, GPU and glibc are held against.
+// The wheels that driver, GPU and glibc are held against.
 const WheelRows& rows_of_host(const ClaimedWheels& wheels);
 
 // The rules, each in the order in which it is asked.

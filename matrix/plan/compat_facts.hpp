@@ -33,7 +33,7 @@ struct WheelFacts {
   Evidence evidence;
 };
 
-// Of one release what another release of its line has otherwise: torch 2.1.1 on CUDA 11.8 has NCCL 2.18.6.
+// How a release differs from the first one of its line: torch 2.1.1 on CUDA 11.8 has NCCL 2.18.6.
 struct PatchDifference {
   std::string torch;    // "2.1.1", the first release with it
   std::string variant;  // "cu118"
@@ -42,14 +42,15 @@ struct PatchDifference {
   Evidence evidence;
 };
 
-// The last release of torch that a channel has: of wheels for one CUDA variant, or of a way to get torch.
+// The last release of torch that a channel has. A channel is the wheels of one CUDA variant, or another way to get
+// torch.
 struct ChannelEnd {
   std::string channel;  // "cu118", "conda"
   std::string last_torch;
   Evidence evidence;
 };
 
-// How what comes by another way than a wheel differs from the wheel's row.
+// How a torch that does not come as a wheel differs from the wheel's row.
 struct ChannelDifference {
   std::vector<std::string> channels;  // kChannels of stack_question.cpp
   std::string sentence;

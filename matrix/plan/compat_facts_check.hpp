@@ -5,8 +5,8 @@
 
 namespace reprobench {
 
-// Throws ContractError naming both sides: of two rows for the same, of rows that cannot both be so, and of a row
-// without a source that the file knows.
+// Throws ContractError that names both sides, for two rows about the same thing, for rows that cannot both be true, and
+// for a row without a source that the file knows.
 void check_compat_facts(const CompatFacts& facts);
 
 }  // namespace reprobench

@@ -12,7 +12,7 @@
 
 namespace reprobench {
 
-// All a rule may look at.
+// Everything that a rule may look at.
 struct Situation {
   const Cell& cell;
   const StackSpec& stack;
@@ -24,11 +24,11 @@ struct Situation {
 
 struct CompatRule {
   Reason skip;  // that the rule gives; none: what it finds is a note
-  // One sentence with the numbers where the rule applies; nothing where it does not.
+  // One sentence with the numbers if the rule applies, else nothing.
   std::optional<std::string> (*finding)(const Situation& situation);
 };
 
-// In the order they are asked: the first that skips decides, every note is kept.
+// The rules in the order in which they are asked. The first that skips decides; every note is kept.
 std::span<const CompatRule> compat_rules();
 
 // "2.9.0+cu128" is release line "2.9", variant "cu128" (empty without one).

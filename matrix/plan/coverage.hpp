@@ -1,6 +1,6 @@
-// Which code of a stack runs on a class of GPUs, by what is known of its wheel. Compute and collectives have words of
-// their own: the driver compiles the PTX of torch's kernels for a newer GPU, but NCCL carries machine code alone, so
-// there every collective ends with "named symbol not found".
+// Which code of a stack runs on a class of GPUs, by the facts about its wheel. Compute and collectives are told apart.
+// The driver compiles the PTX of torch's kernels for a newer GPU, but NCCL has machine code alone, so every collective
+// there ends with "named symbol not found".
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct DeviceCoverage {
   std::string driver_at_least;  // of `ptx`: the driver of the toolkit that made it; an older one cannot compile it
 };
 
-// Whether a list of compute capabilities such as "8.0" or "12.0+PTX" has machine code for a GPU of `capability`, which
-// is that of the same generation up to its own, or PTX that a driver compiles for it.
+// Whether a list of compute capabilities such as "8.0" or "12.0+PTX" has code for a GPU of `capability`. That is
+// machine code of the same generation, up to its own capability, or PTX that a driver compiles for it.
 bool has_machine_code(const std::vector<std::string>& kernels_of, const std::string& capability);
 bool has_ptx(const std::vector<std::string>& kernels_of, const std::string& capability);
 
@@ -28,7 +28,7 @@ bool has_ptx(const std::vector<std::string>& kernels_of, const std::string& capa
 DeviceCoverage coverage_on(const std::string& device, const StackSpec& stack, const WheelFacts* wheel,
                            const CompatFacts& facts);
 
-// The same of every class of GPU from Volta on, in ascending order.
+// The same for every class of GPU from Volta on, in ascending order.
 std::vector<DeviceCoverage> coverage_of_stack(const StackSpec& stack, const CompatFacts& facts);
 
 // "compute ptx (driver 570.124.06 or newer), collectives none"

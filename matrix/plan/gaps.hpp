@@ -1,4 +1,4 @@
-// What a required cell cannot answer, whatever its checks come out as.
+// Questions that a required cell cannot answer, whatever its checks say.
 //
 // A `where` that no longer selects the candidate after a version bump, or that selects it only to disarm it, leaves a
 // dimension in which nothing can fail. A candidate that is named as its own reference loses every bound against it.
@@ -10,7 +10,7 @@
 
 namespace reprobench {
 
-// The rules of a required cell, and what they are put to. Valid as long as all four.
+// The rules of a required cell and the cell that they are applied to. Valid as long as all four members.
 struct RulesOfCell {
   const MatrixSpec& matrix;
   const SuiteSpec& suite;
@@ -19,9 +19,9 @@ struct RulesOfCell {
   bool is_reference = false;
 };
 
-// Dimensions in which a rule arms a bound for the cell, or for the same cell at another value of what the matrix
-// compares, and in which none is armed in the end. What only others are held against a reference by is no question to
-// the reference.
+// Dimensions in which no bound is armed in the end, although a rule arms one for the cell, or for the same cell at
+// another value of the compared axis. A bound that only holds others against a reference is no question to the
+// reference itself.
 std::vector<Gap> unarmed_dimensions(const RulesOfCell& rules);
 
 // Dimensions with an armed bound against the reference, which falls away because the cell is the reference.

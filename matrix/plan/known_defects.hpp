@@ -1,5 +1,5 @@
-// Versions that are known to compute wrongly, slowly or not at all: rows `known_defects` of the facts, each with the
-// versions it is known of, and a source.
+// Versions that are known to compute wrongly, slowly or not at all. They are the rows `known_defects` of the facts,
+// each with its versions and a source.
 #pragma once
 
 #include <array>
@@ -38,15 +38,15 @@ struct KnownDefect {
   Evidence evidence;
 };
 
-// What a defect can depend on: "torch", "cuda", "cudnn", ..., and "sm", the compute capability.
+// The names that a defect can depend on: "torch", "cuda", "cudnn", ..., and "sm", the compute capability.
 std::span<const std::string_view> components_of_defects();
 
 struct DefectsOfStack {
   std::vector<KnownDefect> apply;      // every version they depend on is known, and affected
-  std::vector<KnownDefect> may_apply;  // none is known to be unaffected, at least one to be affected or perhaps so
+  std::vector<KnownDefect> may_apply;  // no version is known to be unaffected, at least one is or may be affected
 };
 
-// `components`: versions by name, at any length; those that are not there are not known.
+// `components` has versions by name, with any number of parts. A component that is not in it is not known.
 DefectsOfStack known_defects_of(std::span<const KnownDefect> known,
                                 const std::map<std::string, std::string>& components);
 

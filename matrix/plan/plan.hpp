@@ -16,7 +16,7 @@
 
 namespace reprobench {
 
-// One of the machines whose runs a merged run holds.
+// A machine whose runs are in a merged run.
 struct PlanHost {
   std::string label;              // coordinate `host` of the cells that ran there
   std::vector<std::string> runs;  // ids of the runs made on it
@@ -34,8 +34,8 @@ struct PlanImage {
 };
 inline constexpr std::string_view kInspectionWords[] = {"refused", "undecided", "warned", "clean"};
 
-// What the command line asked for beside the matrix file. A run of less than the matrix, or of something else than the
-// matrix says, is no verdict on the matrix.
+// What the command line asked for beside the matrix file. A run of less than the matrix, or of something else, gives no
+// verdict on the matrix.
 struct PlanRequest {
   std::vector<std::string> selected_by;  // "--stack torch-2.8.0-cu128": other cells are kDeselected
   std::vector<std::string> changed_by;   // "--repeat 1", where the matrix asks for more
@@ -48,13 +48,13 @@ struct Plan {
   std::string matrix;       // name
   std::string matrix_file;  // as given on the command line: part of every reproduce line
   PlanRequest request;
-  HostFacts host;               // of a merged run the first of `hosts`
-  std::vector<PlanHost> hosts;  // of a merged run; empty: all ran on `host`
+  HostFacts host;               // in a merged run the first of `hosts`
+  std::vector<PlanHost> hosts;  // in a merged run; empty: all ran on `host`
   std::map<std::string, std::map<std::string, std::string>>
       declared;  // stack -> component -> version, of the stacks named
-  // By stack, in a merged run by name_on_host() of it; of installed stacks alone. Empty: a plan of an older build.
+  // By stack; in a merged run by its name_on_host(). Only installed stacks are in it. Empty: a plan of an older build.
   std::map<std::string, InstalledLibraries> installed;
-  std::map<std::string, PlanImage> images;  // by stack: of a run of `qualify`
+  std::map<std::string, PlanImage> images;  // by stack; only in a run of `qualify`
   std::vector<PlannedCell> cells;
   std::int64_t excluded = 0;  // points of the axes that `exclude` took away
 };
@@ -137,7 +137,8 @@ struct Description<Plan> {
   }
 };
 
-// plan.json, a cell a line, in parts of some 64 KiB: a plan of 100,000 cells never stands in memory as JSON.
+// Writes plan.json, one cell to a line, in parts of about 64 KiB. So a plan of 100,000 cells is never in memory as
+// JSON.
 void write_plan(const Plan& plan, const std::function<void(std::string_view)>& sink);
 
 // Throws ContractError.
@@ -145,16 +146,16 @@ Plan plan_from_json(const nlohmann::json& json);
 
 // Axes times suites, minus exclude, plus include, in fixed order, with cell ids, thresholds, references and required
 // marks. Pure. Throws SpecError: unknown suite, two cells with one id (B25), more than 100,000 cells (B17), rules that
-// select nothing (B24, B40). Of each neither skip nor note is known yet. `excluded`: how many cells `exclude` took
-// away.
+// select nothing (B24, B40). Skips and notes are not known yet. `excluded` becomes the number of cells that `exclude`
+// took away.
 std::vector<PlannedCell> expand(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
                                 std::int64_t* excluded = nullptr);
 
 // "3f9c1e0a7b52": the first 12 hex digits of the SHA-256 of the canonical request.
 std::string cell_id_of(const CellRequest& request);
 
-// A cell that ran on several hosts of a merged run is planned once a host: "3f9c1e0a7b52@gpu-a". What its worker was
-// asked, and what it echoes, is the part before the `@`. The same holds for slugs.
+// A cell that ran on several hosts of a merged run is planned once for each host: "3f9c1e0a7b52@gpu-a". Its worker was
+// given, and echoes, the part before the `@`. The same holds for slugs.
 std::string name_on_host(const std::string& name, const std::string& host);
 std::string name_without_host(const std::string& name);
 

@@ -14,20 +14,20 @@
 
 namespace reprobench {
 
-// What provisioning found out about a stack on this host.
+// The state of a stack on this host, as provisioning found it.
 struct StackAvailability {
   bool installed = false;
   std::string problem;  // a system stack this host cannot have: "libtorch-dev 1.13.1 is not installed; found 2.1.2"
-  std::vector<KnobSupport> knobs{};  // what its worker honours; empty where none is built that could be asked
+  std::vector<KnobSupport> knobs{};  // knobs that its worker honours; empty if no worker is built
 };
 
 struct StackCatalog {
   std::map<std::string, StackSpec> stacks;
   std::map<std::string, StackAvailability> availability;
-  std::map<std::string, SpecError> broken{};  // files that are no stack: an error where one is named
+  std::map<std::string, SpecError> broken{};  // files that are no valid stack; it is an error to name one
 };
 
-// A stack no file defines is an error at the axis value that names it, with the nearest name. Throws SpecError.
+// Throws SpecError for a stack that no file defines, at the axis value that names it, with the nearest name.
 void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog);
 
 // Every stack the cells name must be in the catalog (check_stacks). `installed` is not looked at: a wheel that is
@@ -35,7 +35,7 @@ void check_stacks(const MatrixSpec& matrix, const StackCatalog& catalog);
 void resolve(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const CompatFacts& facts,
              const HostFacts& host);
 
-// expand() and resolve(). Throws SpecError as expand() does.
+// Calls expand() and resolve(). Throws SpecError as expand() does.
 std::vector<PlannedCell> plan_cells(const MatrixSpec& matrix, const std::map<std::string, SuiteSpec>& suites,
                                     const StackCatalog& catalog, const CompatFacts& facts, const HostFacts& host,
                                     std::int64_t* excluded = nullptr);

@@ -13,7 +13,8 @@
 
 namespace reprobench {
 
-// A cell's coordinates with every knob, axis or not: what `where` may name. Valid as long as the cell.
+// A cell's coordinates with every knob, whether an axis or not. These are what `where` may name. Valid as long as the
+// cell.
 CoordinateLookup selection_coordinates(const Cell& cell);
 
 class RuleUse {
@@ -22,20 +23,21 @@ class RuleUse {
 
   bool is_excluded(const CoordinateLookup& cell);
 
-  // `required`, injections and thresholds. `is_reference`: the cell is what others are compared with, so bounds against
-  // the reference do not hold for it.
+  // Applies `required`, injections and thresholds. `is_reference` says that others are compared with this cell, so
+  // bounds against the reference do not hold for it.
   void apply(Cell& cell, const CoordinateLookup& coordinates, const SuiteSpec& suite, bool is_reference);
 
-  // Rules that selected no cell: RB024 for `exclude`, RB040 for the rest. Bounds that took away a suite's: RB039.
+  // Reports rules that selected no cell (RB024 for `exclude`, RB040 for the rest) and bounds that took away a suite's
+  // bound (RB039).
   void report_faults(Diagnostics& diagnostics) const;
 
  private:
-  // What the thresholds of a cell follow from.
+  // The rules that the thresholds of a cell follow from.
   struct Selected {
     std::vector<const ThresholdRule*> rules;
-    std::size_t of_suite = 0;  // the first so many; the others are the matrix's
+    std::size_t of_suite = 0;  // so many of them, the first ones; the others are the matrix's
     bool is_reference = false;
-    const Mark* other_input = nullptr;  // than the suite was written for: where the matrix says so
+    const Mark* other_input = nullptr;  // where the matrix names another input than the suite was written for
     auto operator<=>(const Selected&) const = default;
   };
 

@@ -1,5 +1,5 @@
-// Which of many selection rules can match a cell, without asking each of them: 20,000 rules over 20,000 cells are two
-// look-ups a cell and not 400 million comparisons.
+// Which of many selection rules can match a cell, without asking each of them. 20,000 rules over 20,000 cells take two
+// look-ups for each cell, not 400 million comparisons.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ class SelectionIndex {
  public:
   explicit SelectionIndex(const std::vector<SelectionRule>& rules);
 
-  // Hands `visit` the index of every rule that may match, and maybe of some that do not; each once.
+  // Calls `visit` once with the index of each rule that may match, and perhaps of some that do not.
   template <class Visit>
   void for_each_candidate(const CoordinateLookup& cell, Visit visit) const {
     for (const std::size_t rule : unindexed_) visit(rule);

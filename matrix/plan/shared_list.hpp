@@ -1,5 +1,5 @@
-// A list that many cells have alike: a copy of it is a pointer. Read as any list; whoever wants another one makes it
-// from a vector.
+// A list that many cells share; to copy it is to copy a pointer. It is read like any list and cannot be changed: a
+// different list is made from a vector.
 #pragma once
 
 #include <initializer_list>

@@ -19,7 +19,7 @@ struct Words<Holds> {
   static constexpr std::array<std::string_view, 4> table = {"yes", "no", "depends", "unknown"};
 };
 
-// What one rule found of the claims it is about.
+// What one rule found about its claims.
 struct ClaimFinding {
   std::string rule;  // "wheel", "cudnn", "driver" ...
   Holds holds = Holds::unknown;
@@ -45,16 +45,16 @@ struct ClaimableComponent {
 };
 std::span<const ClaimableComponent> claimable_components();
 
-// Where a torch comes from: "wheel", which is meant where none is claimed, "zip", "docker", "conda", "ngc".
+// The ways to get torch: "wheel", which is meant if none is claimed, "zip", "docker", "conda", "ngc".
 std::span<const std::string_view> torch_channels();
 
 std::vector<ClaimFinding> check_stack_claims(const StackClaims& claims, const CompatFacts& facts);
 
-// One `no` contradicts; all must hold to exist; no finding is no knowledge.
+// One `no` contradicts the whole; a stack exists if all hold; without a finding nothing is known.
 StackExists overall_of(std::span<const ClaimFinding> findings);
 
-// Those of the claimed versions and of what the wheels that fit the claims carry: a defect applies if it does with each
-// of these wheels.
+// Defects of the claimed versions, and of the components in the wheels that fit the claims. A defect applies if it does
+// with each of these wheels.
 DefectsOfStack known_defects_of_claims(const StackClaims& claims, const CompatFacts& facts);
 
 }  // namespace reprobench

@@ -10,9 +10,9 @@
 
 namespace reprobench {
 
-// Words `NAME=VERSION` between blanks. A version has any number of parts, `8.x` is `8`, and `NAME>=VERSION` asks for
-// the least of them. Throws UsageError, with the nearest name: of a component that is none, one that is asked twice,
-// and a version that is none.
+// Words `NAME=VERSION` between blanks. A version has any number of parts, `8.x` is `8`, and `NAME>=VERSION` asks about
+// the lowest version that it allows. Throws UsageError for an unknown component, with the nearest name, for one that is
+// asked twice, and for text that is no version.
 StackClaims parse_stack_question(const std::string& question);
 
 struct ShownDefect {
