@@ -1,9 +1,9 @@
-// The verdict on an image as an in-toto statement: what a policy reads before the image is promoted. It is not signed;
-// docker/README.md has the commands that sign it and hold it against an image.
+// The verdict on an image as an in-toto statement, which a policy reads before the image is promoted. It is not signed;
+// docker/README.md has the commands that sign it and check it against an image.
 //
 // Format: in-toto Statement v1 with the predicate test-result v0.1 (https://github.com/in-toto/attestation). Readers of
-// that predicate pass over `reprobench`, which has what `verify` needs beside it: until when it holds, and the sums of
-// the run's files.
+// that predicate ignore the part `reprobench`. `verify` needs it: it has the end of validity and the SHA-256 of the
+// run's files.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ inline constexpr std::string_view kPredicateTypes[] = {"https://in-toto.io/attes
 inline constexpr std::string_view kTestResults[] = {"PASSED", "WARNED", "FAILED"};
 inline constexpr int kMostValidDays = 366;
 
-// Something that is named by its content.
+// A thing that is named by its digest.
 struct AttestedResource {
   std::string name;
   std::map<std::string, std::string> digest;  // algorithm ("sha256"; of an unpacked root "root-sha256") -> hex
@@ -44,7 +44,7 @@ struct AttestedResult {
   std::string result;                           // kTestResults
   std::vector<AttestedResource> configuration;  // matrix, reference image, program
   std::vector<std::string> passed_tests;        // slugs of cells
-  std::vector<std::string> warned_tests;        // that ran and neither passed nor failed
+  std::vector<std::string> warned_tests;        // cells that ran and neither passed nor failed
   std::vector<std::string> failed_tests;
   AttestedRun run;
   bool operator==(const AttestedResult&) const = default;
@@ -63,25 +63,25 @@ struct NotAttested {
   std::string sentence;
 };
 
-// `verdict_sha256`: of the run's verdict.json. It holds for `valid_days` from the end of the run, not from now, so that
-// an old run cannot be attested anew.
+// `verdict_sha256` is that of the run's verdict.json. The attestation is valid for `valid_days` from the end of the
+// run, not from now, so that an old run cannot be attested anew.
 std::variant<Attestation, NotAttested> attestation_of(const RunVerdict& verdict, const std::string& verdict_sha256,
                                                       int valid_days);
 
-// What is asked of an attestation.
+// The question that `verify` asks of an attestation.
 struct Promotion {
   std::string image_digest;   // "sha256:3f9c..."
   std::string now_utc;        // "2026-11-27T20:00:00Z"
   std::string matrix_sha256;  // of the matrix that must have been run; empty: any
 };
 
-// Why the image may not be promoted by it; empty: it may. All reasons at once.
+// All reasons why the attestation does not allow the image to be promoted; empty if it does.
 std::vector<std::string> objections_to(const Attestation& attestation, const Promotion& promotion);
 
 // "sha256:3f9c..."
 std::string digest_text(const AttestedResource& resource);
 
-// False of a text that is no moment in that form.
+// False for text that is no moment in that form.
 bool is_utc_moment(const std::string& text);
 
 template <>

@@ -1,4 +1,4 @@
-// How a cell ended: by its attempts alone where one did not come to its end, else by its checks.
+// How a cell ended: by its attempts alone if one of them did not complete, else by its checks.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct Ended {
   Outcome outcome;
   Reason reason;
   std::string sentence;
-  std::optional<int> repeat = {};  // that decided it; nothing: none alone
+  std::optional<int> repeat = {};  // the repeat that decided it; nothing: no single one did
   std::string metric = {};         // of the failed check, and then the reason that the verdict gives
 };
 
@@ -27,19 +27,20 @@ std::vector<const AttemptRecord*> last_attempts(const Cell& cell, const CellReco
 std::optional<Ended> ended_early(const Cell& cell, const std::vector<const AttemptRecord*>& last,
                                  const std::string& stack, const RepeatedFaults& faults);
 
-// Nothing: the repeats did not run the same workload.
+// Nothing if the repeats did not run the same workload.
 std::optional<std::string> common_workload_digest(const std::vector<const AttemptRecord*>& repeats);
 
-// Of what a required cell cannot answer: a check that no matrix can disarm.
+// The check for a question that a required cell cannot answer. No matrix can disarm it.
 CheckResult unanswered(const Gap& gap);
 
 Ended from_checks(const std::vector<CheckResult>& checks);
 
-// Equal NaNs in every process are perfectly reproducible and no training: whatever the thresholds say, such a cell
-// fails, by a check that no matrix can disarm.
+// Equal NaNs in every process are perfectly reproducible, but no training. Such a cell fails, whatever the thresholds
+// say, by a check that no matrix can disarm.
 std::optional<CheckResult> non_finite_loss(const CellEvidence& evidence);
 
-// The same of weights, their gradients and the optimizer's state, as far as sketches tell; of buffers of a NaN alone.
+// The same for weights, their gradients and the optimizer's state, as far as sketches tell. For buffers it looks for
+// NaN alone.
 std::optional<CheckResult> non_finite_tensor(const CellEvidence& evidence);
 
 }  // namespace reprobench

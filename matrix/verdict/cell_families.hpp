@@ -15,23 +15,24 @@ class CellFamilies {
  public:
   explicit CellFamilies(const Plan& plan);
 
-  // The cells that differ from this one in the seed alone, in plan order, itself among them. Without those that a
-  // selection left out; with those that were skipped for any other reason.
+  // The cells that differ from this one in the seed alone, in plan order and including itself. Cells that a selection
+  // left out are not among them; cells that were skipped for other reasons are.
   const std::vector<const PlannedCell*>& of_seeds(const Cell& cell) const;
 
-  // Whether it is to have the bits of a cell on one rank: several ranks, or one with several replicas of the model, or
-  // whose state does not lie in one place.
+  // Whether the cell must have the bits of a cell on one rank. That holds for several ranks, for one rank with several
+  // replicas of the model, and for state that does not lie in one place.
   static bool is_another_layout(const Cell& cell);
 
   static bool is_cpu(const Cell& cell);
 
-  // The first cell that does on one rank, without offload, what the ranks of this one share; null: there is none.
+  // The first cell that does on one rank, without offload, the work that the ranks of this cell share; null if there is
+  // none.
   const PlannedCell* on_one_rank(const Cell& cell) const;
 
-  // The first cell that trains the same on the CPU, of the same stack and with the same knobs; null: there is none.
+  // The first cell that trains the same on the CPU, with the same stack and knobs; null if there is none.
   const PlannedCell* on_cpu(const Cell& cell) const;
 
-  // The first cell that does on one rank what each rank of this one does, in as many micro-batches; null: there is
+  // The first cell that does on one rank the work of each rank of this cell, in as many micro-batches; null if there is
   // none.
   const PlannedCell* of_one_share(const Cell& cell) const;
 

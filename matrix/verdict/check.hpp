@@ -1,4 +1,4 @@
-// One threshold of one cell against what was measured.
+// Compares one threshold of one cell with the measurement.
 #pragma once
 
 #include "matrix/contract/reason.hpp"
@@ -6,26 +6,27 @@
 
 namespace reprobench {
 
-// The cell a check holds this one against, as the check meets it: evidence, or the reason why there is none.
+// The cell that a check compares this one with: its evidence, or the reason why there is none.
 struct ReferenceEvidence {
   const CellEvidence* evidence = nullptr;
   Reason reason;  // why there is none
   std::string sentence;
 };
 
-// Which cell that is.
+// Which cell a threshold compares with.
 Against opposite_of(const CellThreshold& threshold);
 
-// Never passes on what is missing, not finite or not comparable. `cell` holds every repeat of the cell, completed.
+// Never passes on evidence that is missing, not finite or not comparable. `cell` holds all repeats of the cell, each
+// completed.
 CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, const ReferenceEvidence& reference);
 
-// How many of the reference's repeats, from the first on, are held against those of the cell.
+// How many of the reference's repeats, from the first on, are compared with those of the cell.
 std::size_t partners_of(const CellEvidence& cell, const CellEvidence& reference);
 
-// A check nobody could evaluate, because the cell did not get that far.
+// A check that nobody could evaluate, because the cell did not get that far.
 CheckResult undecided(const CellThreshold& threshold, Reason reason, std::string sentence);
 
-// "1.24 ms", "5.00 %", "312.4 MiB": for sentences.
+// A value as sentences show it: "1.24 ms", "5.00 %", "312.4 MiB".
 std::string humanised(double value, std::string_view unit);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// Where two runs of the same workload part, from their traces alone.
+// Where two runs of the same workload diverge, from their traces alone.
 #pragma once
 
 #include <cstdint>

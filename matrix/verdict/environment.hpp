@@ -5,7 +5,7 @@
 
 namespace reprobench {
 
-// One entry a stack of the plan, by name; the fingerprint is that of its first completed attempt.
+// One entry for each stack of the plan, by name. The fingerprint is that of its first completed attempt.
 std::vector<StackEnvironment> environments_of(const RunRecord& run);
 
 }  // namespace reprobench

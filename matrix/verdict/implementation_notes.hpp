@@ -1,4 +1,4 @@
-// What a cell's notes say where other library code computed its training than its reference's.
+// A cell's note on library code, if other code computed its training than its reference's.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace reprobench {
 
 // "other library code than the reference's computed 2 operations: aten::mm ... against ..."; "library code: the
-// expected side has no record ..." where one of the two tells nothing. Empty: nothing changed that is on record.
+// expected side has no record ..." if one of the two tells nothing. Empty: nothing on record changed.
 std::vector<std::string> implementation_notes(const CellResult& cell, const CellResult& reference);
 
 }  // namespace reprobench

@@ -9,8 +9,8 @@ namespace reprobench {
 // Throws StoreError if a trace that was whole when its attempt ended can no longer be read.
 RunVerdict judge(const RunRecord& run);
 
-// "weight_ulp at step 20, fc1.weight[5] in 2 cells": where faults sit among the cells that are to run, which may be
-// none. A run of a plan with one is a drill and never qualifies.
+// "weight_ulp at step 20, fc1.weight[5] in 2 cells": the faults that are planted in cells that are to run; empty if
+// there are none. A run of a plan with a fault is a drill and never qualifies.
 std::vector<std::string> planted_faults(const Plan& plan);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// What connects the GPUs of an attempt, by the topology of the host it ran on: numbers of cells of several GPUs are
-// comparable only over like links.
+// The links between the GPUs of an attempt, by the topology of the host that it ran on. Figures of cells with several
+// GPUs are comparable only over like links.
 #pragma once
 
 #include <span>
@@ -11,24 +11,25 @@
 
 namespace reprobench {
 
-// Of each pair, "0000:3b:00.0 and 0000:5e:00.0: PIX, 12 NVLinks x 25000 MB/s, from NVML: 300.0 GB/s one way"; "...:
-// PIX, peak not known: NVML does not tell the speed of a link". Empty for one GPU.
+// One line for each pair: "0000:3b:00.0 and 0000:5e:00.0: PIX, 12 NVLinks x 25000 MB/s, from NVML: 300.0 GB/s one way";
+// "...: PIX, peak not known: NVML does not tell the speed of a link". Empty for one GPU.
 std::vector<std::string> links_between(const HostFacts& host, std::span<const TelemetryGpu> gpus);
 
-// Those without the addresses, so that the links of two attempts can be held against each other.
+// The same lines without the addresses, so that the links of two attempts can be compared.
 std::vector<std::string> link_kinds(const std::vector<std::string>& links);
 
-// The same of all GPUs of a host, without their addresses: how many pairs are connected so. Empty for fewer than two.
+// The same for all GPUs of a host, without their addresses, with the number of pairs that are connected so. Empty for
+// fewer than two GPUs.
 std::vector<std::string> links_of(const HostFacts& host);
 
-// Of an attempt, as links_between gives them.
+// The links of an attempt, as links_between gives them.
 struct NamedLinks {
   std::string who;  // "repeat 0"
   std::vector<std::string> links;
 };
 
-// Whoever ran over other links than the first that ran over any, whatever the addresses: "repeat 2 ran over other links
-// than repeat 0: PHB, ..., where that had PIX, ...". Numbers of the two are of two machines.
+// Repeats or hosts that ran over other links than the first one did, whatever the addresses: "repeat 2 ran over other
+// links than repeat 0: PHB, ..., where that had PIX, ...". Figures of the two are not of like machines.
 std::vector<std::string> link_notes(const std::vector<NamedLinks>& attempts);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// Whether a cell computed its reference's bits: said once, here, for the first screen and for the reports.
+// Whether a cell computed its reference's bits. It is decided once, here, for the first screen and for the reports.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace reprobench {
 // other did.
 Match reference_bits(const CellVerdict& cell, const CellVerdict& reference);
 
-// Puts it down in every cell that ran and whose reference is among them.
+// Sets `reference_bits` in every cell that ran and whose reference is among the cells.
 void state_reference_bits(std::vector<CellVerdict>& cells);
 
 }  // namespace reprobench

@@ -10,7 +10,7 @@ namespace reprobench::sample {
 inline constexpr const char* kReferenceId = "aaaaaaaaaaaa";
 inline constexpr const char* kCandidateId = "bbbbbbbbbbbb";
 
-// A bound as a suite would state it.
+// A bound, as a suite states it.
 CellThreshold threshold(const std::string& metric, Bound::Kind kind, double limit, bool vs_reference,
                         Gate gate = Gate::armed);
 

@@ -6,7 +6,7 @@
 namespace reprobench {
 
 // Fills totals, dimensions, word, exit_code and sentence from `info`, `request`, `planted` and `cells`. "Qualified" is
-// said of a whole matrix asked as it is written, for the classes of devices on which a check held.
+// said only of a whole matrix that was run as it is written, for the classes of devices on which a check held.
 void summarise(RunVerdict& verdict);
 
 }  // namespace reprobench

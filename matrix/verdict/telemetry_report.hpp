@@ -1,4 +1,4 @@
-// An attempt's telemetry as verdict.json carries it: all that a report shows of it.
+// An attempt's telemetry as verdict.json has it. A report shows nothing else of it.
 #pragma once
 
 #include <map>

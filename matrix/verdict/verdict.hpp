@@ -32,7 +32,7 @@ struct CheckDivergence : Divergence {
   std::string against;  // "repeat 0", or the reference's slug
 };
 
-// A phase of a step, as the median of its repeats, which are the medians of their steps.
+// A phase of a step: the median over repeats of each repeat's median over its steps.
 struct StepPhase {
   std::string phase;  // kStepPhases
   double measured_ns = 0;
@@ -122,10 +122,10 @@ struct StackEnvironment {
   std::vector<std::string> findings;            // declared, compiled and loaded disagree
 };
 
-// Of the armed checks of a dimension the worst. `recorded`: none is armed. `not_checked`: there is none.
+// The worst of a dimension's armed checks. `recorded`: none is armed. `not_checked`: there is no check.
 inline constexpr std::string_view kDimensionWords[] = {"failed", "inconclusive", "passed", "recorded", "not_checked"};
 
-// One dimension of the candidates against their references, in one sentence with numbers.
+// How the candidates compare with their references in one dimension, in one sentence with numbers.
 struct DimensionSummary {
   Dimension dimension = Dimension::numerics;
   std::string word;      // kDimensionWords
@@ -134,7 +134,7 @@ struct DimensionSummary {
 
 inline constexpr std::string_view kVerdictWords[] = {"passed", "failed", "undecided", "nothing_ran", "interrupted"};
 
-// How many of a run's cells.
+// Counts of a run's cells.
 struct RunTotals {
   int planned = 0;
   std::array<int, Words<Outcome>::table.size()> by_outcome{};

@@ -1,4 +1,4 @@
-// Columns of an atlas while they are made: a cell, with what every process of it left.
+// Columns of an atlas while they are made: each is a cell with the results of all its processes.
 #pragma once
 
 #include <string>
@@ -17,14 +17,15 @@ struct AtlasSource {
   bool is_reference = false;               // of the cells of the run
 };
 
-// Every cell of the run that was to make operator calls, oldest release first. They point into it.
+// Every cell of the run that was to make operator calls, oldest release first. The columns point into the run.
 std::vector<AtlasSource> atlas_sources(const RunRecord& run);
 
-// A column is its stack and those coordinates that are not alike in all of them; of several columns of one release and
-// run each has its name in the place of the release.
+// Names the columns. A name is the stack and those coordinates that differ between columns. If several columns have one
+// release and run, each shows its name in place of the release.
 void name_columns(std::vector<AtlasSource>& sources);
 
-// Columns and rows: every call of their lists, each once. `atlas` has its reference; columns of two runs say their own.
+// Fills columns and rows, with every call of their lists once. `atlas` has its reference; columns of two runs name
+// their own.
 void fill_atlas(const std::vector<AtlasSource>& sources, OperatorAtlas& atlas);
 
 // "result_bit in call 2 of operators-torch-2.9.0-cu128-cpu", each once.

@@ -1,12 +1,12 @@
-// One operator call of two stacks held against each other by what each left on record (contract/call_record.hpp).
+// Compares one operator call of two stacks by their records (contract/call_record.hpp).
 //
 // Strongest evidence first: other inputs, types, shapes or results in fp64 are another computation; an error farther
 // than rounding takes it, or a call that repeats its bits on one side alone, is a defect; the rest is rounding. Where
 // both orders of summation are on record (contract/call_order.hpp) they decide instead of the error: two orders that
-// differ and give both results to the bit prove rounding; a result that its own order does not give is a defect. How
-// far that is follows class B1 of suites/own-files.md: four times the reference's own error, or what K roundings of
-// random sign come to, whichever is more. K is taken from the sizes of the tensors, so the bound is wide: a defect of
-// rounding size is within it.
+// differ and give both results to the bit prove rounding; a result that its own order does not give is a defect. The
+// bound for rounding is class B1 of suites/own-files.md: four times the reference's own error, or the sum of K
+// roundings of random sign, whichever is more. K is taken from the sizes of the tensors, so the bound is wide, and a
+// defect of rounding size is within it.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct Words<CallWord> {
       "equal", "rounding", "differs", "defect", "another_computation", "absent", "not_run", "unknown"};
 };
 
-// In which order one output is added up: equal names are equal orders, which give equal bits for every input of the
+// The order in which one output is added up. Equal names are equal orders, which give equal bits for every input of the
 // shape.
 struct OrderName {
   std::string output;
@@ -48,7 +48,7 @@ struct CallComparison {
   std::string why;                           // one sentence; empty where bits are equal
   std::vector<std::string> differing;        // outputs whose bits differ
   std::optional<double> distance_rel;        // the largest estimated one of these, relative L2
-  std::optional<double> error_rel;           // of the output that decided the word, against fp64
+  std::optional<double> error_rel;           // error of the output that decided the word, against fp64
   std::optional<double> expected_error_rel;  // the reference's of the same output
   // Every differing output is proven to be rounding: both sides add the same terms in known orders, which are not the
   // same, and replaying either gives its result to the bit.
@@ -81,13 +81,13 @@ struct Description<CallComparison> {
   }
 };
 
-// Null: that side has no record of the call.
+// Compares the records of one call; null means that this side has none.
 CallComparison compare_calls(const ProbeMeasurement* measured, const ProbeMeasurement* expected);
 
 // The record of a call among a cell's measurements; null if there is none.
 const ProbeMeasurement* find_call(const std::vector<ProbeMeasurement>& measurements, const std::string& call);
 
-// True for the words that no legitimate change of a release has.
+// Whether no legitimate change of a release has this word.
 bool is_broken(CallWord word);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Operators by release: every call of a run's list on every stack that made it, each held against one reference column.
-// Of two runs: every column of the one against its partner in the other, say last week's nightly against today's.
+// Operators by release: every call of a run's list on every stack that made it, compared with one reference column. For
+// two runs, every column of one is compared with its partner in the other, such as today's nightly with last week's.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct AtlasColumn {
   std::string release;  // "2.9.0"; of two columns of one release with the rest of the name
   std::string cell_id;
   std::string problem;  // why it has no records; empty: it has
-  // Of an atlas of two runs:
+  // Only in an atlas of two runs:
   std::string run = {};                   // whose column it is
   std::optional<std::size_t> against{};   // the column that it is held against
   std::string not_compared = {};          // why it is held against none, or none against it, records or not
@@ -85,23 +85,24 @@ struct Description<OperatorAtlas> {
   }
 };
 
-// The column that this one is held against. Nothing: others are held against it, or it is in no pair.
+// The column that this one is compared with. Nothing if others are compared with it, or if it is in no pair.
 std::optional<std::size_t> reference_of(const OperatorAtlas& atlas, std::size_t column);
 
-// Nothing: the run has no cell that made operator calls. `reference`: the name of a column, its release or its stack;
-// empty: the one the run's cells were compared with. `cell`: that one and the reference alone, by slug or id. Throws
-// UsageError for a name that no column has.
+// The atlas of one run; nothing if the run has no cell that made operator calls. `reference` is the name of a column,
+// its release or its stack; empty stands for the one that the run's cells were compared with. With `cell`, a slug or
+// id, only that cell and the reference are in it. Throws UsageError for a name that no column has.
 std::optional<OperatorAtlas> operator_atlas(const RunRecord& run, const std::string& reference = "",
                                             const std::string& cell = "");
 
-// A run, or one of its cells by slug or id.
+// A run, or one of its cells, by slug or id.
 struct AtlasSide {
   const RunRecord& run;
   std::string cell;  // empty: all
 };
 
-// Every column of the one run against its partner in the other (evidence/cell_partner.hpp); a column without a partner,
-// or whose work is not its partner's, is there and says so. Nothing: neither has a cell that made operator calls.
+// Compares every column of one run with its partner in the other (evidence/cell_partner.hpp). A column without a
+// partner, or with other work than its partner, is listed and says so. Nothing if neither run has a cell that made
+// operator calls.
 std::optional<OperatorAtlas> operator_atlas(const AtlasSide& measured, const AtlasSide& expected);
 
 nlohmann::json to_json(const OperatorAtlas& atlas);

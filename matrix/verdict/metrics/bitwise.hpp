@@ -12,12 +12,12 @@ namespace reprobench {
 // their fingerprints are equal in everything that arithmetic depends on, so they must be.
 std::string not_bitwise_because(const CellEvidence& measured, const CellEvidence& expected);
 
-// What of an attempt's trace is made by construction: of every step its batch, learning rate and number of samples, as
-// far as they are on record, and the parameters that enter the first.
+// The parts of an attempt's trace that are made by construction: batch, learning rate and number of samples of every
+// step, as far as they are on record, and the parameters before the first step.
 Trace constructed_part(const Trace& trace);
 
-// How many things made by construction differ: the workload digest, and what is in constructed_part(). Every repeat of
-// `cell` is held against the first of `anchor`, or of the cell itself if it is its own anchor.
+// How many things made by construction differ: the workload digest, and those of constructed_part(). Every repeat of
+// `cell` is compared with the first of `anchor`, or of the cell itself if it is its own anchor.
 Measurement by_construction_mismatches(const CellEvidence& cell, const CellEvidence* anchor);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Metrics over what ranks measured of collectives. A call is as slow as on its slowest rank, and each size counts for
-// itself: of several that a threshold selects the worst one is the value, and is named. Bandwidths are nccl-tests'
+// Metrics over the ranks' measurements of collectives. A call is as slow as on its slowest rank, and each size counts
+// for itself. If a threshold selects several, the worst one is the value, and it is named. Bandwidths are nccl-tests'
 // (contract/collective.hpp), from the median time.
 #pragma once
 
@@ -7,30 +7,30 @@
 
 namespace reprobench {
 
-// Measurements of any rank of which a call had a wrong result; the first is named with its rank, call and element.
+// Measurements, of any rank, in which a call had a wrong result. The first is named with its rank, call and element.
 Measurement wrong_collectives(const AttemptRecord& attempt, const MeasurementSelection& of);
 
-// Of numbers whose sum depends on the order: results of a rank that were not those of its first call, and collectives
-// whose ranks should hold the same and do not.
+// For numbers whose sum depends on the order. The first counts results of a rank that differ from its first call's; the
+// second counts collectives whose ranks should hold the same and do not.
 Measurement differing_calls(const AttemptRecord& attempt, const MeasurementSelection& of);
 Measurement differing_ranks(const AttemptRecord& attempt, const MeasurementSelection& of);
 
 Measurement latency_p50_ns(const AttemptRecord& attempt, const MeasurementSelection& of);
 Measurement latency_p99_ns(const AttemptRecord& attempt, const MeasurementSelection& of);
 
-// Of all operations and sizes the one that is slowest beside the reference: the fastest tenth of calls on the slowest
-// rank, in the fastest repeat of either side. A median would not do: ranks that share cores wait whole time slices.
+// The largest ratio to the reference over all operations and sizes, by the fastest tenth of calls on the slowest rank,
+// in the fastest repeat of either side. A median would not do, since ranks that share cores wait whole time slices.
 Measurement latency_ratio(const CellEvidence& cell, const CellEvidence* reference);
 
 Measurement algorithm_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
 Measurement bus_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
 
-// As a share of the slowest link between the attempt's GPUs, or of the data sheet's NVLinks. No value where a rank of a
-// collective that moves bytes does not say that it reaches the others directly.
+// Bandwidth as a share of the slowest link between the attempt's GPUs, or of the data sheet's NVLinks. There is no
+// value if a rank of a collective that moves bytes does not say that it reaches the others directly.
 Measurement bus_bandwidth_share(const AttemptRecord& attempt, const MeasurementSelection& of);
 
-// Startup time and bandwidth of an operation over all its sizes (stats/transfer_fit.hpp), from what its fastest tenth
-// of calls took. No value where a measured time is more than twice, or less than half, what the fit says.
+// Startup time and bandwidth of an operation over all its sizes (stats/transfer_fit.hpp), from the times of its fastest
+// tenth of calls. There is no value if a measured time is more than twice, or less than half, the fitted one.
 Measurement startup_ns(const AttemptRecord& attempt, const MeasurementSelection& of);
 Measurement fitted_bandwidth_gb_per_s(const AttemptRecord& attempt, const MeasurementSelection& of);
 

@@ -22,10 +22,10 @@ struct TimeDoubt {
 std::optional<TimeDoubt> doubt_about_times(const CellEvidence& cell, const CellEvidence* reference);
 
 // "40 of 18900 steps left out (30 throttled, 10 contended)", over the repeats of a cell; empty: none was disturbed.
-// `fate`: what became of them.
+// `fate` says what became of these steps.
 std::string disturbed_steps(const CellEvidence& cell, std::string_view fate);
 
-// Of the first step that was disturbed in a repeat; nothing if none was.
+// The first step that was disturbed in a repeat; nothing if none was.
 std::optional<Reason> first_disturbance(const CellEvidence& cell);
 
 }  // namespace reprobench

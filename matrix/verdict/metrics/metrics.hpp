@@ -15,7 +15,7 @@
 
 namespace reprobench {
 
-// The attempts of a cell that count: one completed attempt a repeat with its trace, in the order of repeats.
+// The attempts of a cell that count: for each repeat, in order, one completed attempt with its trace.
 struct CellEvidence {
   std::string slug;
   std::string device;  // "cpu", "sm_90"
@@ -34,24 +34,25 @@ struct Measurement {
   std::string finding = {};        // what was counted, for the check's sentence
   std::string statement = {};      // the whole of it in words, instead of "182 > 0"
   std::optional<int> repeat = {};  // the one that decided it
-  // Of each pair of repeats, all positive: `value` is then left out, for it is their median, and a bound holds or not
-  // only where their interval does not reach over it.
+  // The values of all pairs of repeats, each positive. `value` is then left out, since it is their median. A bound
+  // holds or fails only if their interval does not reach over it.
   std::vector<double> of_pairs = {};
-  // The value by the best that any call of the cell took: a bound that it keeps is not failed, but left to noise.
+  // The value by the best time of any call of the cell. If this keeps the bound, the check does not fail, but is left
+  // to noise.
   std::optional<double> at_best = {};
   Reason missing_reason = "missing_metric";
 };
 
 inline Measurement no_value(std::string why) { return {std::nullopt, std::nullopt, std::move(why)}; }
 
-// How the values of several attempts become one, and how they meet the reference's.
+// How the values of several attempts become one, and how they are compared with the reference's.
 enum class Aggregate {
   median_paired,  // times: median over attempts; against the reference, the median of the ratios of attempts run side
                   // by side
   worst,          // peaks: the worst attempt of each side
 };
 
-// The cell that a metric needs beside the one it measures.
+// The other cell that a metric needs.
 enum class Against {
   nothing,
   reference,
@@ -66,8 +67,9 @@ enum class Against {
 
 struct Metric {
   MetricInfo info;
-  // Exactly one of the three is set: a value of one attempt, a value that needs several attempts or the reference, or a
-  // value of one attempt that says why it is missing, of a probe's over those measurements that a threshold is about.
+  // Exactly one of the three is set. They give a value of one attempt; a value that needs several attempts or the
+  // reference; or a value of one attempt that can say why it is missing, for a probe over the measurements that a
+  // threshold is about.
   std::optional<double> (*of_attempt)(const AttemptRecord& attempt) = nullptr;
   Measurement (*of_cell)(const CellEvidence& cell, const CellEvidence* reference) = nullptr;
   Aggregate aggregate = Aggregate::worst;

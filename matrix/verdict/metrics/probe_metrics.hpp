@@ -1,6 +1,6 @@
-// Metrics over what a probe measured (contract/probe_measurement.hpp). The value of one measurement is the median of
-// its samples; of several that a threshold selects the best one counts for rates, shares and latencies, and all of them
-// for results that are wrong.
+// Metrics over the measurements of a probe (contract/probe_measurement.hpp). The value of one measurement is the median
+// of its samples. If a threshold selects several, the best one counts for rates, shares and latencies, and all of them
+// count for wrong results.
 #pragma once
 
 #include "matrix/verdict/metrics/metrics.hpp"
@@ -8,27 +8,27 @@
 namespace reprobench {
 
 // Operator calls (verdict/atlas/call_comparison.hpp) whose bits differ, and those of them that no rounding explains;
-// the first is named. A call that the stack refuses and its reference makes is in both. A call that a release lacks, or
-// that was too large, is in neither and said. No value where no call ran on both sides, or where a call has no record
-// on one.
+// the first is named. A call that the stack refuses and its reference makes counts in both. A call that a release
+// lacks, or that was too large, counts in neither, and the sentence says so. There is no value if no call ran on both
+// sides, or if a call has no record on one.
 Measurement changed_calls(const CellEvidence& cell, const CellEvidence* reference);
 Measurement broken_calls(const CellEvidence& cell, const CellEvidence* reference);
 
-// How many operations, labelled alike on both sides, were done by another algorithm; the first of them is named. Those
-// whose algorithm is not known on both sides do not count; no value where that is all of them.
+// How many operations, labelled alike on both sides, were done by another algorithm; the first of them is named. Only
+// operations whose algorithm is known on both sides count. If there are none, there is no value.
 Measurement changed_algorithms_between(const CellResult& measured, const CellResult& expected);
 
-// Measurements whose result was wrong; what the stack cannot do is said.
+// Measurements whose result was wrong. The sentence says which operations the stack cannot do.
 Measurement wrong_results(const AttemptRecord& attempt, const MeasurementSelection& of);
 
-// Repetitions whose result was not that of the first, bit for bit; no value where nothing was repeated.
+// Repetitions whose result was not that of the first, bit for bit; no value if nothing was repeated.
 Measurement differing_results(const AttemptRecord& attempt, const MeasurementSelection& of);
 
-// Forward passes whose digest in some repeat is not that of the first, the first of them named; no value where a repeat
-// has no digest of a pass, or passes that the first has not.
+// Forward passes whose digest in some repeat differs from that of the first; the first such pass is named. There is no
+// value if a repeat has no digest of a pass, or has passes that the first lacks.
 Measurement forward_mismatches(const CellEvidence& cell, const CellEvidence* none);
 
-// Elements of a package's result that have other bits than eager's, the most of all batches; no value where the result
+// Elements of a package's result that have other bits than eager's, in the batch with the most; no value if the result
 // was wrong.
 Measurement elements_apart(const AttemptRecord& attempt, const MeasurementSelection& of);
 

@@ -1,5 +1,5 @@
-// What the ranks of a training put on record of one step between them: which tensors every rank has to have recorded,
-// which only those do that hold some of it (ZeRO), and which belong to one micro-batch and so to one rank.
+// The records that the ranks of a training have of one step. Some tensors must be on record for every rank, some only
+// for ranks that hold part of them (ZeRO), and some belong to one micro-batch and so to one rank.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace reprobench {
 
 using TensorKey = std::pair<TensorRole, std::string>;  // in the order in which a step computes
 
-// A worker writes `fc1#2` of what belongs to one of several micro-batches.
+// Whether the tensor belongs to one of several micro-batches; a worker then writes `fc1#2`.
 bool is_of_one_micro_batch(const TensorRecord& tensor);
 
 // The replica whose copy of a parameter this is, else empty. For replica 2 a worker writes `fc1.weight@2`, and this is
@@ -31,7 +31,8 @@ bool is_shared_out(const TensorRecord& tensor, int zero_stage);
 std::string knob_of(const RankRecord& rank, const char* name);
 int zero_stage_of(const RankRecord& rank);
 
-// Whether what a rank adds up alone is a subtree of the sum over all micro-batches (ADR 23): it does one, two, four ...
+// Whether the sum that a rank makes alone is a subtree of the sum over all micro-batches (ADR 23). It is one if the
+// rank does one, two, four ... of them.
 bool adds_up_a_subtree(const RankRecord& rank);
 
 // Why an attempt's traces cannot show every tensor of every step, or nothing.
@@ -43,13 +44,14 @@ std::string place_of(const TensorsRecord& record);
 // The parameters whose gradients are in the record, added up or of one micro-batch.
 void add_trained_parameters(const TensorsRecord& record, std::set<std::string>& trained);
 
-// What is shared out and no rank recorded although some rank has to hold it: "no rank recorded `b.exp_avg`"; empty:
-// nothing. `held`: what is shared out and some rank recorded. An optimizer keeps the same of every trained parameter:
-// `b.exp_avg` has to be there if `a.exp_avg` is.
+// The first shared-out tensor that no rank recorded, although some rank has to hold it: "no rank recorded `b.exp_avg`";
+// empty if there is none. `held` has the shared-out tensors that some rank recorded. An optimizer keeps the same states
+// for every trained parameter, so `b.exp_avg` has to be there if `a.exp_avg` is.
 std::string without_holder(const std::set<TensorKey>& held, const std::set<std::string>& trained, int zero_stage,
                            bool is_final);
 
-// One place in the traces of several ranks, put together: by tensor the ranks that recorded it and how.
+// One step in the traces of several ranks, put together: for each tensor the ranks that recorded it, with their
+// records.
 struct Recorded {
   std::vector<std::size_t> ranks{};
   std::vector<const TensorRecord*> tensors{};
@@ -57,7 +59,7 @@ struct Recorded {
 };
 using RecordedTensors = std::map<TensorKey, Recorded>;
 
-// Of the records of all ranks, each of which is of the same place.
+// Puts together the records that all ranks have of the same step.
 RecordedTensors recorded_by(const std::vector<const TensorsRecord*>& ranks);
 
 }  // namespace reprobench

@@ -5,11 +5,11 @@
 
 namespace reprobench {
 
-// Steps in which the two processes of an attempt (contract/attempt_segment.hpp) have other bits than the one that did
-// all steps, and states: the one that was stopped in, the one that was loaded, the last one. Every step of both
-// segments is compared, every tensor of it. No value without proof that the second process began from the checkpoint
-// that the first one wrote at that step: it has to name checksum and writer, which stand in that file alone, and the
-// chain there.
+// How many steps of the stopped and the resumed process of an attempt (contract/attempt_segment.hpp) have other bits
+// than the process that did all steps. States count too: the one at the stop, the one after loading, and the last one.
+// Every tensor of every step of both segments is compared. There is no value without proof that the second process
+// began from the checkpoint that the first one wrote at that step. It has to name checksum and writer, which only that
+// file has, and the chain there.
 Measurement differing_after_resuming(const CellEvidence& cell, const CellEvidence* unused);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// The two segments of a training that was stopped and resumed, held against the one that never was: every tensor
-// of every step that any rank recorded, and the states, whatever ranks hold of them in either layout.
+// Compares the two segments of a training that was stopped and resumed with the training that never was. It compares
+// every tensor of every step that any rank recorded, and the states, whatever ranks hold of them in either layout.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace reprobench {
 
 using Ranks = std::vector<RankRecord>;
 
-// What the ranks of the three processes left: of as many ranks, or of others where `resume_world_size` says so.
+// The records of all ranks of the three processes. The third has as many ranks as the others, unless
+// `resume_world_size` names another number.
 struct ResumedSegments {
   const Ranks& whole;
   const Ranks& stopped;

@@ -7,8 +7,8 @@
 
 namespace reprobench {
 
-// Of all repeats the steps after warm-up that took more than three times their median: how many, how much longer, and
-// how far apart where at least half of them lie as far apart. Empty: none did.
+// The steps after warm-up, in all repeats, that took more than three times their median: how many, how much longer, and
+// how far apart if at least half of them are equally far apart. Empty if there is none.
 std::string stalls_text(const CellEvidence& cell);
 
 }  // namespace reprobench

@@ -1,6 +1,6 @@
 // Metrics over the memory of a training's parameters, gradients and optimizer state: do its ranks hold what their
-// settings declare, and no more? What there is to hold is taken from the record of the same training on one rank
-// without offload, tensor by tensor, and not from what the ranks under test say of it.
+// settings declare, and no more? The amount to hold is taken, tensor by tensor, from the record of the same training on
+// one rank without offload. It is not taken from the ranks under test.
 //
 //   P, G, S   parameters, gradients, optimizer state of the whole model (Rajbhandari et al. 2020, ZeRO, section 3)
 //   C         copies of the trained parameters on the host, which `offload: optimizer` updates
@@ -23,10 +23,10 @@
 
 namespace reprobench {
 
-// The most that the fullest rank held, on device and host together, as a share of what its settings declare.
+// The peak of the fullest rank, on device and host together, as a share of the amount that its settings declare.
 Measurement model_state_bound_share(const CellEvidence& cell, const CellEvidence* alone);
 
-// The same of what lies where the training runs. Without offload that is all of it.
+// The same for memory on the device that trains. Without offload that is all of it.
 Measurement device_state_bound_share(const CellEvidence& cell, const CellEvidence* alone);
 
 }  // namespace reprobench
