@@ -14,10 +14,11 @@ struct ComparedParts {
   std::optional<OperatorAtlas> calls{};  // nothing: none are in question
 };
 
-// Of one run every cell against its reference. Throws UsageError if nothing pairs up, StoreError.
+// Compares every cell of one run with its reference. Throws UsageError if no cells form a pair, and StoreError.
 ComparedParts parts_within_run(const RunCells& cells);
 
-// Of two runs every cell against its partner. Throws as the other; also for a cell that a run does not have.
+// Compares every cell of one run with its partner in the other. Throws as above, and for a cell that a run does not
+// have.
 ComparedParts parts_of_runs(const RunCells& measured, const RunCells& expected);
 
 }  // namespace reprobench

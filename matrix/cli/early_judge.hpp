@@ -16,12 +16,12 @@ class EarlyJudge {
   // `plan` must outlive this; `run_folder` is where traces lie.
   EarlyJudge(const Plan& plan, std::string run_folder);
 
-  // A cell whose repeats are all done. Gives those that fail now and were not known to: it, and cells that ended before
-  // and have it as their reference.
+  // Called for a cell whose repeats are all done. Gives the cells that are now known to fail: this one, and cells that
+  // ended before and have it as their reference.
   std::vector<CellVerdict> cell_ended(const CellRecord& record);
 
-  // Cells that are compared with each other and have all ended. Gives those that nothing but noise leaves undecided: an
-  // armed check of a ratio whose interval reaches over its bound, or that has too few pairs for an interval.
+  // Called for cells that are compared with each other and have all ended. Gives those that only noise leaves
+  // undecided: an armed check has a ratio whose interval reaches over its bound, or too few pairs for an interval.
   std::vector<CellVerdict> open_for_noise(const std::vector<const CellRecord*>& compared);
 
  private:

@@ -1,4 +1,4 @@
-// What of a plan fits into the memory that is free here: the same question in `plan`, `run --dry-run` and `run`.
+// Which cells of a plan fit into the memory that is free here. `plan`, `run --dry-run` and `run` all ask this question.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace reprobench {
 
 struct HostMemory {
   std::int64_t available_bytes = 0;
-  std::string note;  // on cells whose need nobody predicted; ends a line, or is empty
+  std::string note;  // on cells whose memory nobody predicted; a whole line, or empty
 };
 
-// Asks the workers, a process each, and skips the cells that do not fit. Throws SpecError for weights of the user's
-// that are not their models'.
+// Asks each worker in a process of its own, and skips the cells that do not fit. Throws SpecError for a user's weights
+// that do not belong to their models.
 HostMemory fit_into_host_memory(Plan& plan, const std::map<std::string, WorkerCommand>& workers);
 
 std::set<std::string> stacks_to_run(const Plan& plan);

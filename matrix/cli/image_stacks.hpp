@@ -17,10 +17,10 @@
 
 namespace reprobench {
 
-// The folder above; no part of it need be there.
+// The folder above. No part of it needs to exist.
 std::filesystem::path images_folder(const std::filesystem::path& store);
 
-// An image as it was asked for.
+// An image as the user named it.
 struct NamedImage {
   std::string role;  // "candidate", "reference": the name of its stack
   std::string name;  // path, or podman:NAME
@@ -43,10 +43,11 @@ class ImageStacks {
   ImageStacks(const ImageStacks&) = delete;
   ImageStacks& operator=(const ImageStacks&) = delete;
 
-  // Runs nothing of it. Throws SpecError where it is no image, UsageError where podman cannot give it.
+  // Inspects an image and runs nothing of it. Throws SpecError if it is no image, UsageError if podman cannot export
+  // it.
   InspectedImage inspect(const NamedImage& named, const std::vector<ClaimsFile>& claims);
 
-  // Unpacks it unless that was done, finds its PyTorch and writes its stack file. Throws ProvisionError.
+  // Unpacks the image unless that was done before, finds its PyTorch and writes its stack file. Throws ProvisionError.
   ImageStack make_stack(const InspectedImage& image);
 
  private:
@@ -59,8 +60,8 @@ class ImageStacks {
   FileDescriptor lock_;
 };
 
-// A verdict on two images is of cells of these two, the one held against the other, and some of it required. Throws
-// UsageError for the plan of another matrix.
+// A verdict on two images needs cells of these two stacks, of which one is compared with the other, and some of the
+// cells must be required. Throws UsageError for the plan of a matrix without such cells.
 void require_pair_of_images(const Plan& plan);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// A new folder for the bytes of an image while it is read, gone with its owner.
+// A new folder for the bytes of an image while it is read. It is removed with its owner.
 #pragma once
 
 #include <cerrno>
@@ -11,7 +11,7 @@ namespace reprobench {
 
 class ImageStaging {
  public:
-  // Below `folder`, which is made. Throws std::filesystem::filesystem_error.
+  // Makes the folder below `folder`, which is made too. Throws std::filesystem::filesystem_error.
   explicit ImageStaging(const std::filesystem::path& folder) {
     std::filesystem::create_directories(folder);
     std::string name = (folder / "inspect.XXXXXX").string();

@@ -1,4 +1,4 @@
-// What `compare RUN` found of the runs that a merged one is made of, by the names their cells have in it.
+// The comparisons that `compare RUN` wrote for the sources of a merged run, by the names that their cells have in it.
 #pragma once
 
 #include <string>

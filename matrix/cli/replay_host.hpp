@@ -1,4 +1,4 @@
-// Replays on this host: the stacks' workers under the shepherd, files in the project's store.
+// Replays on this host, by the stacks' workers under the shepherd, with files in the project's store.
 #pragma once
 
 #include "matrix/cli/project.hpp"

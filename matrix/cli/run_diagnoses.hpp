@@ -1,4 +1,4 @@
-// What the differences of a run are, found out while the run still holds its folder: the answers go into its journal.
+// Diagnoses the differences of a run while it still holds its folder, so that the answers go into its journal.
 #pragma once
 
 #include <map>
@@ -11,9 +11,9 @@
 
 namespace reprobench {
 
-// Every cell whose bits are not its reference's and that a check asks about, while `budget_s` last. What is found goes
-// into the journal of `run` and into `record`, and the comparisons into comparisons.json for the report. Whoever stops
-// it has stopped the run. Throws StoreError.
+// Diagnoses every cell that has other bits than its reference and that a check asks about, as long as `budget_s` lasts.
+// Diagnoses go into the journal of `run` and into `record`, comparisons into comparisons.json for the report. An
+// interrupt here stops the run. Throws StoreError.
 void diagnose_run(const Project& project, const std::map<std::string, WorkerCommand>& workers, double budget_s,
                   const Terminal& terminal, RunDirectory& run, RunRecord& record);
 

@@ -11,7 +11,8 @@
 
 namespace reprobench {
 
-// A run that was killed before its verdict: nothing is decided (exit code 3), and no older run answers for it.
+// Thrown for a run that was killed before its verdict. Nothing is decided (exit code 3), and no older run answers for
+// it.
 class UnfinishedRun : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -29,9 +30,9 @@ std::filesystem::path find_run(const std::filesystem::path& store, const std::st
 // The same for a run that must have its verdict. Throws UnfinishedRun, and StoreError while a process writes it.
 std::filesystem::path find_judged_run(const std::filesystem::path& store, const std::string& run);
 
-// One line for standard error where `word` names no run and so the newest one answers, but a younger folder has no
-// run.json: its run died at once. Whoever started that one must not take the older run's answer for its own. Empty:
-// there is no such folder, or `word` (RUN or RUN:CELL) names its run.
+// A warning, one line, for the case that `word` names no run, so the newest one answers, but a younger folder has no
+// run.json. The run of that folder died at once, and its user must not mistake the older run's answer for its own.
+// Empty if there is no such folder, or if `word` (RUN or RUN:CELL) names a run.
 std::string passed_over(const std::filesystem::path& store, const std::string& word);
 
 struct CellName {
@@ -39,8 +40,8 @@ struct CellName {
   std::string slug;
 };
 
-// The index of the cell that a person calls so: by its slug, its id or a beginning of the id of at least 4 digits.
-// Nothing: none is called so. Throws UsageError if several ids begin so.
+// The index of the cell with this slug, id, or beginning of an id of at least 4 digits; nothing if there is none.
+// Throws UsageError if several ids begin so.
 std::optional<std::size_t> find_cell(const std::vector<CellName>& cells, const std::string& wanted);
 
 // verdict.json of a run directory. Throws StoreError, ContractError.

@@ -1,4 +1,4 @@
-// What a judged run leaves beside its record: verdict.json, junit.xml and its row of the index.
+// The files that a judged run adds to its record: verdict.json, junit.xml and its row in the index.
 #pragma once
 
 #include "matrix/cli/project.hpp"
@@ -10,7 +10,7 @@ namespace reprobench {
 // Throws StoreError.
 void write_verdict_files(const std::filesystem::path& run_folder, const RunVerdict& verdict);
 
-// The run's files are whole without the index, so trouble with it is said and nothing more.
+// Adds the run to the index. The run's files are whole without it, so trouble with it is reported and changes nothing.
 void index_verdict(const Project& project, const std::filesystem::path& run_folder, const RunVerdict& verdict,
                    const Terminal& terminal);
 

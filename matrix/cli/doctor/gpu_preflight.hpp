@@ -1,5 +1,5 @@
-// Read-only checks of a host's GPUs, their driver and what stands between them and a stack. Each is a pure function
-// over facts gathered before (gpu_situation_probe.hpp); the rows are a table in gpu_preflight.cpp.
+// Read-only checks of a host's GPUs, their driver, and everything else that may keep a stack from using them. Each is a
+// pure function over facts gathered before (gpu_situation_probe.hpp); the rows are a table in gpu_preflight.cpp.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ PreflightLines check_driver_library(const GpuSituation& situation);
 PreflightLines check_cuda_runtimes(const GpuSituation& situation);
 PreflightLines check_visible_devices(const GpuSituation& situation);
 
-// All of them, in this order; only the first on a host without a driver.
+// The findings of all checks, in this order; on a host without a driver only those of the first check.
 PreflightLines check_gpus(const GpuSituation& situation);
 
 }  // namespace reprobench

@@ -1,4 +1,5 @@
-// Gathers what gpu_preflight.hpp looks at. Reads files, asks the loader, its cache and nvidia-ctk; changes nothing.
+// Gathers the facts that gpu_preflight.hpp looks at. Reads files, asks the loader, its cache and nvidia-ctk; changes
+// nothing.
 #pragma once
 
 #include "matrix/cli/doctor/gpu_preflight.hpp"

@@ -1,4 +1,4 @@
-// What `describe workload --max-batch` says.
+// The text of `describe workload --max-batch`.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace reprobench {
 
 std::string batch_fit_text(const BatchFit& fit);
 
-// 0: a batch fits, of one that was named that batch or a way to train it; 1: none does; 3: nobody can predict it.
+// The exit code. 0: a batch fits, or the named batch or a way to train it does; 1: none fits; 3: nobody can predict it.
 ExitCode exit_code_of(const BatchFit& fit);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// What `bisect` says.
+// The text of `bisect`.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace reprobench {
 
-// One line on an evaluation: "  [3] torch-2.11.0-cu130: as the bad end".
+// One line for each evaluation: "  [3] torch-2.11.0-cu130: as the bad end".
 std::string evaluation_line(std::size_t number, const std::string& stack, const PointEvaluation& evaluation);
 
 std::string bisect_text(const BisectDocument& document);

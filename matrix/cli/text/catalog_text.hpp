@@ -24,7 +24,7 @@ std::vector<CatalogEntry> catalog_entries(const Project& project, const std::str
 // A document of schema `description`. Throws UsageError with the known names if there is no such entry.
 nlohmann::json describe_entry(const Project& project, const std::string& kind, const std::string& name);
 
-// The verb `list`: every thing of a kind in a line, or the document `list`.
+// The verb `list`: a line for everything of a kind, or the document `list`.
 ExitCode list_entries(const std::string& kind, bool as_json, const Context& context);
 
 }  // namespace reprobench

@@ -13,8 +13,8 @@ namespace reprobench {
 
 std::string to_text(const CellComparison& comparison, const Terminal& terminal);
 
-// Pairs of cells one after the other. Two stacks differ in the same libraries in every cell: the first pair lists them,
-// the others point to it.
+// Shows pairs of cells one after the other. Two stacks differ in the same libraries in every cell, so the first pair
+// lists them and the others point to it.
 class PairsText {
  public:
   std::string next(const CellComparison& comparison, const Terminal& terminal);
@@ -24,7 +24,7 @@ class PairsText {
 };
 std::string to_text(const SnapshotComparison& comparison);
 
-// What `compare` ends with where all it compared comes to this.
+// The exit code of `compare` for this result of all its comparisons.
 ExitCode exit_code_of(Match word);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// What `ingest` says of files of nccl-tests, for people.
+// The text of `ingest` on files of nccl-tests, for people.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What `reprobench image inspect` says to people.
+// The text of `reprobench image inspect`, for people.
 #pragma once
 
 #include <string>

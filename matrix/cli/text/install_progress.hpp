@@ -1,5 +1,5 @@
-// Progress of the stacks that are being installed: bars side by side on a terminal, a line when a phase changes
-// elsewhere. Called from several threads.
+// Progress of the stacks that are being installed. A terminal gets bars side by side; other output gets a line when a
+// phase changes. Called from several threads.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ class InstallProgress {
   // `fraction`: 0..1, or negative if unknown.
   void show(const std::string& stack, const std::string& phase, double fraction);
 
-  // `line` stays; the stack is no longer shown.
+  // Writes `line`, which stays, and no longer shows the stack.
   void finish(const std::string& stack, const std::string& line);
 
  private:

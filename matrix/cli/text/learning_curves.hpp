@@ -1,4 +1,5 @@
-// Curves of a run for TensorBoard: `tensorboard --logdir RUN/tensorboard`, a folder a cell and one a repeat in it.
+// Curves of a run for TensorBoard: `tensorboard --logdir RUN/tensorboard`, with a folder for each cell, and one in it
+// for each repeat.
 #pragma once
 
 #include <filesystem>
@@ -12,11 +13,11 @@ class LearningCurves {
  public:
   LearningCurves(std::filesystem::path run_folder, const std::string& started_utc);
 
-  // Of rank 0, however the attempt ended. Takes the trace that is in memory: reading those of a run of hundreds of
-  // cells a third time would cost seconds.
+  // Writes the curves of rank 0, however the attempt ended. It takes the trace that is in memory, since reading those
+  // of hundreds of cells a third time would cost seconds.
   void write(const Cell& cell, const AttemptRecord& attempt);
 
-  // Why the first that could not be written is not there; empty: all are. The run is whole without them.
+  // Why the first curve that is missing could not be written; empty if all were. The run is whole without curves.
   const std::string& problem() const { return problem_; }
 
  private:

@@ -1,4 +1,4 @@
-// What `reprobench lint` found, as text for the terminal, at most 80 columns wide but for long names.
+// The findings of `reprobench lint` as text for the terminal, at most 80 columns wide except for long names.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What `calibrate --lockstep` prints.
+// The text of `calibrate --lockstep`.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// In which order each call adds up its outputs, by stack, as people read it.
+// The order in which each call adds up its outputs, by stack, as text for people.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace reprobench {
 
-// Outputs whose order is not one and the same on every stack, each with the stacks that share an order; `with_equal`:
-// all outputs whose order is known on some stack. At the end what is equal everywhere and what is not known, with the
-// reasons.
+// Outputs whose order differs between stacks, each with the stacks that share an order. With `with_equal` all outputs
+// whose order is known on some stack. At the end come the outputs that are equal everywhere, and those that are not
+// known, with the reasons.
 std::string orders_text(const OperatorAtlas& atlas, bool with_equal);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// The documents that verbs of the command line print with --json and nobody else writes.
+// The documents that only the command line writes, when a verb is called with --json.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The course of a run on stderr: a status line on a terminal, one line a finished cell elsewhere and above it.
+// The progress of a run on stderr. Each finished cell gets a line; a terminal also gets a status line below these.
 #pragma once
 
 #include <chrono>
@@ -19,10 +19,10 @@ class RunProgress {
   // Callbacks for execute(); they refer to this object.
   ExecutionObserver observer();
 
-  // A cell that all its repeats completed and a check fails.
+  // Shows a cell whose repeats all completed and of which a check fails.
   void check_failed(const CellVerdict& cell);
 
-  // A cell that noise leaves undecided; what is added for it is told by the executor.
+  // Shows a cell that noise leaves undecided. The executor reports the repeats that are added for it.
   void left_open(const CellVerdict& cell);
 
  private:
@@ -43,7 +43,7 @@ class RunProgress {
   std::map<std::string, std::string> running_;  // nonce -> what
 };
 
-// "[3/8] ETA 1m20s " for whoever waits for pairs of which `done` took `elapsed`.
+// "[3/8] ETA 1m20s " for somebody who waits for pairs, of which `done` took `elapsed`.
 std::string pair_progress_text(std::size_t done, std::size_t all, std::chrono::nanoseconds elapsed);
 
 // "1h08m", "2m14s", "3.2s"

@@ -37,7 +37,7 @@ class PseudoTerminal {
   PseudoTerminal(const PseudoTerminal&) = delete;
   PseudoTerminal& operator=(const PseudoTerminal&) = delete;
 
-  // What was written since it was asked last.
+  // The text that was written since the last call.
   std::string text() const {
     std::string all;
     char part[4096];

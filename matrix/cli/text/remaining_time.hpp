@@ -1,4 +1,4 @@
-// How long a run will still take, from what attempts of its cells took in earlier runs.
+// How long a run will still take, by the times of its cells' attempts in earlier runs.
 #pragma once
 
 #include <chrono>
@@ -14,8 +14,8 @@ namespace reprobench {
 // By cell id.
 using AttemptDurations = std::map<std::string, std::chrono::nanoseconds>;
 
-// Of every cell of the plan the mean of its attempts in the newest of the store's runs that has any. A file that cannot
-// be read counts as none.
+// For every cell of the plan, the mean time of its attempts in the newest run of the store that has any. A file that
+// cannot be read is passed over.
 AttemptDurations recorded_durations(const std::filesystem::path& store, const Plan& plan);
 
 class RemainingTime {
@@ -26,8 +26,8 @@ class RemainingTime {
   void attempt_ended(const std::string& cell_id);
   void attempts_added(const std::string& cell_id, int count);
 
-  // The work that is left at the pace so far; before anything has ended as it was recorded, attempts one by one.
-  // Nothing: nothing is known.
+  // The time for the work that is left, at the pace so far. Before any attempt has ended, attempts count as if one ran
+  // after the other. Nothing if nothing is known.
   std::optional<std::chrono::nanoseconds> after(std::chrono::nanoseconds elapsed) const;
 
  private:

@@ -10,11 +10,11 @@
 
 namespace reprobench {
 
-// Begins with a line that says what it is not: faults are planted here, so nothing follows for the stack.
+// Begins with a line that says what this is not: faults are planted here, so nothing follows for the stack.
 std::string to_text(const std::vector<SelftestRow>& rows, const SelftestSettings& settings, const Terminal& terminal);
 
-// `failed` where a row did not pass, `undecided` where nothing was tested: no planted fault, or none of a kind that was
-// asked for by name, changed a bit.
+// `failed` if a row did not pass; `undecided` if nothing was tested, because no planted fault, or none of a kind that
+// was asked for by name, changed a bit.
 ExitCode exit_code_of(const std::vector<SelftestRow>& rows, const SelftestSettings& settings);
 
 }  // namespace reprobench

@@ -15,12 +15,12 @@ namespace reprobench {
 
 std::string to_text(const StackAnswer& answer, const Terminal& terminal);
 
-// Of a stack on the CPU, on GPUs of these compute capabilities, or both: its defects that apply there. `loaded`:
-// versions of what no stack file declares, as its worker says them: "mkl", "onednn".
+// The defects of a stack that apply on the CPU, on GPUs of these compute capabilities, or both. `loaded` has versions
+// that no stack file declares, as the stack's worker reports them: "mkl", "onednn".
 std::vector<KnownDefect> defects_on(const StackSpec& stack, const std::set<std::string>& devices,
                                     const CompatFacts& facts, const std::map<std::string, std::string>& loaded = {});
 
-// One line a stack of the plan that has known defects on the devices of its cells; empty without any.
+// One line for each stack of the plan that has known defects on the devices of its cells; empty if none has.
 std::string known_defects_text(const Plan& plan, const std::map<std::string, StackSpec>& stacks,
                                const CompatFacts& facts);
 

@@ -1,4 +1,4 @@
-// What an installed stack's worker said, as text.
+// The description of an installed stack by its worker, as text.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ std::string loaded_versions_text(const InstalledStack& stack, const Capability& 
 // The findings of `verify`, one line each; nothing if there are none.
 std::string findings_text(const StackSpec& spec, const std::vector<StackFinding>& findings);
 
-// True if none of them says that the stack is another than declared.
+// Whether the stack is the one that was declared: no finding says otherwise.
 bool all_settled(const std::vector<StackFinding>& findings);
 
 }  // namespace reprobench

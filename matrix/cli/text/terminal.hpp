@@ -23,16 +23,16 @@ class Terminal {
   // Order of precedence as in ninja and no-color.org: --color, NO_COLOR, CLICOLOR_FORCE / FORCE_COLOR, TERM=dumb, TTY.
   void configure(ColorChoice choice, bool quiet);
 
-  // Data. A reader that has gone away is no error: what it no longer wants is dropped.
+  // Writes data. A reader that has gone away is no error; the rest of the data is dropped.
   void out(std::string_view text) const;
 
-  // A JSON document, its characters beyond ASCII escaped: what they are is for its reader to show.
+  // Writes a JSON document with characters beyond ASCII escaped, so that its reader decides how to show them.
   void out_document(const nlohmann::json& document) const;
 
-  // A part of a document that is written in parts, as it is.
+  // Writes a part of a document that comes in parts, unchanged.
   void out_part(std::string_view part) const;
 
-  // Why data could not be written: a full disk. Empty: it could.
+  // Why data could not be written, such as a full disk; empty if all was written.
   std::string problem() const;
 
   // Progress and log; nothing with --quiet.

@@ -15,11 +15,11 @@ struct TopologyOptions {
 
 std::string topology_text(const Topology& topology);
 
-// Of a merged run: what connects the GPUs of each host that has several, a line each, and that it differs where it
-// does. Empty where no host has any to connect.
+// For a merged run: a line for each host with several GPUs on the links between them, and a line if these differ
+// between hosts. Empty if no host has several.
 std::string links_text(const std::vector<PlanHost>& hosts);
 
-// 0: it was read, though parts may be unknown, each with its reason.
+// The exit code. 0: it was read, though parts may be unknown, each with its reason.
 ExitCode describe_topology(const TopologyOptions& options, const Context& context);
 
 }  // namespace reprobench

@@ -8,13 +8,13 @@
 
 namespace reprobench {
 
-// That faults were planted, for the first line of whatever a drill prints; empty for any other run.
+// The first line of everything that a drill prints: that faults were planted. Empty for any other run.
 std::string drill_text(const std::vector<std::string>& planted);
 
-// Of a drill its faults; `before`; every cell that failed or could not be decided with what to do next; what is over
-// its bound and only recorded; gains; findings; then what a reader sees first at the end of a terminal: one line a
-// dimension, the totals, the verdict. At most 80 columns, commands and folders excepted; `store` is the one that
-// commands are to name.
+// The text has, in this order: the faults of a drill; `before`; every cell that failed or could not be decided, with
+// the next step; values that are over their bound and only recorded; gains; findings. At the end of a terminal a reader
+// sees first a line for each dimension, the totals and the verdict. Lines have at most 80 columns, except for commands
+// and folders. `store` is the store that commands name.
 std::string verdict_text(const RunVerdict& verdict, const std::string& run_folder, const Terminal& terminal,
                          const std::string& before = "", const std::string& store = "");
 

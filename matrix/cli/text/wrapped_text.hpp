@@ -7,11 +7,11 @@
 
 namespace reprobench {
 
-// Columns of UTF-8 text, one a code point: what reprobench writes has no wide characters.
+// The number of columns of UTF-8 text, one for each code point, since reprobench writes no wide characters.
 std::size_t columns(std::string_view text);
 
-// Broken between words so that nothing stands right of column 80; a word that is longer stands alone. All lines but the
-// first begin with `indent` blanks.
+// Breaks text between words so that no line is longer than 80 columns; a longer word has a line of its own. All lines
+// but the first begin with `indent` blanks.
 std::string wrapped(const std::string& text, std::size_t first_column, std::size_t indent);
 
 }  // namespace reprobench

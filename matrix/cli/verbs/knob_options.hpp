@@ -8,8 +8,8 @@
 
 namespace reprobench {
 
-// Of options NAME=VALUE; of two with one name the later holds. Throws UsageError for a name or a value that is none,
-// with the nearest one.
+// The knobs of options NAME=VALUE. Of two with the same name the later one holds. Throws UsageError for an unknown name
+// or value, with the nearest one.
 KnobValues given_knobs(const std::vector<std::string>& options);
 
 }  // namespace reprobench

@@ -20,7 +20,7 @@ struct MaxBatchOptions {
   bool json = false;
 };
 
-// Throws UsageError for a model, preset, knob, stack or size that is none.
+// Throws UsageError for an unknown model, preset, knob or stack, and for text that is no size.
 ExitCode max_batch(const MaxBatchOptions& options, const Context& context);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// Files of the user's that the workloads of a matrix begin with, train on or run: its keys `data`, `weights` and
-// `package`, or options of those names.
+// The user's files that the workloads of a matrix train on, begin with or run. They are named by the keys `data`,
+// `weights` and `package`, or by options of those names.
 #pragma once
 
 #include <map>
@@ -16,19 +16,19 @@ class App;
 
 namespace reprobench {
 
-// What the options of a command line name; the kinds that it does not name are not in it.
+// The files that the options of a command line name. It has only the kinds that are named.
 using OwnFilePaths = std::map<const OwnFileKind*, std::string>;
 
 enum class OwnFilesOf { all_workloads, trainings };
 
-// An option for every kind that such workloads take. An empty path names no file.
+// Declares an option for every kind of file that such workloads take. An empty path names no file.
 void add_own_file_options(CLI::App& verb, OwnFilePaths& paths, OwnFilesOf whose = OwnFilesOf::all_workloads);
 
-// Gives the matrix's files to every workload of its suites whose model or probe takes one of the kind; the others stay
-// as they are. Throws SpecError for a file that is wrong, and for one that no workload takes.
+// Gives the matrix's files to every workload of its suites whose model or probe takes that kind. The others stay as
+// they are. Throws SpecError for a file that is wrong, and for one that no workload takes.
 void give_own_files(const MatrixSpec& matrix, const Vocabulary& vocabulary, std::map<std::string, SuiteSpec>& suites);
 
-// Of a file that the command line names. Throws UsageError if only cells that were left out would use it.
+// Checks a file that the command line names. Throws UsageError if only cells that were left out would use it.
 void check_own_file_is_used(const OwnFileKind& kind, const std::vector<PlannedCell>& cells);
 
 }  // namespace reprobench

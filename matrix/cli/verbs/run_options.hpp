@@ -1,4 +1,4 @@
-// What `run` is asked for, for every verb that ends in a run.
+// The options of a run, for every verb that ends in one.
 #pragma once
 
 #include <map>
@@ -31,10 +31,10 @@ struct RunOptions {
   bool no_report = false;
 };
 
-// How many cells at a time, where the run goes, and what is said of it.
+// Declares options for the number of cells at a time, the place of the run, and its output.
 void add_run_options(CLI::App& app, RunOptions& options);
 
-// Plan, execute, judge, report.
+// Plans, executes, judges and reports.
 ExitCode run_matrix(const RunOptions& options, Context& context);
 
 }  // namespace reprobench

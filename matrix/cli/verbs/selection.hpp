@@ -37,10 +37,10 @@ struct SelectedPlan {
   std::vector<std::string> unknown_presets;  // "mlp/base" of cells that are to run: no installed worker knows the model
 };
 
-// "presets not checked, ...: mlp/base" and a line's end; empty: every preset is known to a worker.
+// The line "presets not checked, ...: mlp/base"; empty if a worker knows every preset.
 std::string preset_note(const SelectedPlan& selected);
 
-// As it is typed at a shell: in single quotes where that would read more than one plain word.
+// The text as it is typed at a shell: in single quotes if the shell would not read it as one plain word.
 std::string shell_word(const std::string& word);
 
 // Parses, expands, resolves and selects. Cells that a selected one is compared with are selected too; all others stay

@@ -1,4 +1,4 @@
-// `reprobench stack adopt`: the PyTorch that is there, taken as a stack.
+// `reprobench stack adopt`: makes a stack of the PyTorch that is installed already.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ struct AdoptOptions {
   bool with_gpu = false;
 };
 
-// Finds it, writes matrix/stacks/NAME.yaml, builds the worker and shows what it loads. `failed` if that is another than
-// what was found. Throws UsageError, and ProvisionError for an environment of which no stack can be made: with
-// everything that is wrong, and nothing written.
+// Finds PyTorch, writes matrix/stacks/NAME.yaml, builds the worker and shows what it loads. The result is `failed` if
+// it loads another PyTorch than the one found. Throws UsageError, and ProvisionError for an environment that cannot be
+// a stack. That error names everything that is wrong, and nothing is written then.
 ExitCode adopt_stack(const AdoptOptions& options, const Context& context);
 
 }  // namespace reprobench

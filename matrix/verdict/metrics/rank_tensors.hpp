@@ -50,8 +50,7 @@ void add_trained_parameters(const TensorsRecord& record, std::set<std::string>& 
 std::string without_holder(const std::set<TensorKey>& held, const std::set<std::string>& trained, int zero_stage,
                            bool is_final);
 
-// One step in the traces of several ranks, put together: for each tensor the ranks that recorded it, with their
-// records.
+// One tensor of a step, from the traces of several ranks: the ranks that recorded it, with their records.
 struct Recorded {
   std::vector<std::size_t> ranks{};
   std::vector<const TensorRecord*> tensors{};
