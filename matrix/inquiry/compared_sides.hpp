@@ -31,8 +31,8 @@ struct RunCells {
   std::string cell;              // slug, id or the beginning of an id; empty: all
 };
 
-// The pairs of stored cells, each side with evidence or with the reason why it has none; and what is in no pair. Traces
-// are not read yet.
+// The pairs of stored cells, each side with evidence or with the reason why it has none, and the cells that are in no
+// pair. Traces are not read yet.
 struct StoredPairs {
   std::vector<SidePair> pairs;
   std::vector<std::string> without_partner;  // cells of either run, by label
@@ -40,34 +40,33 @@ struct StoredPairs {
   int probes = 0;                            // their measurements are judged by checks; operator calls are not counted
 };
 
-// What two runs, or one, without a pair of trainings come to. Allowed where they have operator calls to compare: cells
-// without a partner are then named all the same.
+// What to do about runs without a pair of trainings. It is allowed if they have operator calls to compare; cells
+// without a partner are named all the same.
 enum class NoPair { is_refused, is_allowed };
 
-// Every pair of cells of two runs with equal coordinates, in merged runs those of the same host first; a cell without
-// such a partner pairs with the only one that differs in nothing but its stack, or else in nothing but its device.
-// Throws UsageError if nothing pairs up: two runs without a common cell are never "no difference".
+// Pairs the cells of two runs that have equal coordinates, in merged runs those of the same host first. A cell without
+// such a partner is paired with the only one that differs only in its stack, or else only in its device. Throws
+// UsageError if there is no pair: two runs without a common cell are never "no difference".
 StoredPairs sides_of_runs(const RunCells& measured, const RunCells& expected, NoPair no_pair = NoPair::is_refused);
 
-// Every cell of a run that was to run, or the one that is named, and its reference cell. Throws UsageError if there is
-// no pair.
+// Pairs every cell that was to run, or the named one, with its reference cell. Throws UsageError if there is no pair.
 StoredPairs sides_within_run(const RunCells& cells, NoPair no_pair = NoPair::is_refused);
 
-// Takes those repeats of two stored cells that show a difference, if any two do: what was equal in one repeat of each
-// says nothing about the others.
+// Chooses two repeats of two stored cells that differ, if any two do. Equal bits in one repeat of each say nothing
+// about the others.
 void take_differing_repeats(SidePair& pair);
 
-// Reads a side's trace unless it is there. Throws StoreError for a trace that is not whole.
+// Reads a side's trace unless it is in memory. Throws StoreError for a trace that is not whole.
 void read_trace_of(ComparedSide& side);
 
-// The workload on a stack with these knobs, every tensor digested, on the CPU. Throws UsageError for a choice that the
-// capability has not.
+// The request for the workload on a stack with these knobs, on the CPU and with every tensor digested. Throws
+// UsageError for a choice that is not in the capability.
 CellRequest training_request(const std::string& stack, const WorkloadChoice& choice, const KnobValues& chosen_knobs,
                              const Capability& capability);
 
 // Runs the workload on both stacks with every tensor digested. `capability` of a stack says what presets there are.
-// `begin` is called once nothing speaks against the choice, before anything is run. Throws UsageError for a choice that
-// the capability has not.
+// `begin` is called once the choice is known to be possible, before anything is run. Throws UsageError for a choice
+// that is not in the capability.
 SidePair sides_of_stacks(
     const std::string& a, const std::string& b, const WorkloadChoice& choice, const Capability& capability,
     Replays& replays, const std::function<void()>& begin = [] {});

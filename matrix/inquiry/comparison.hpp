@@ -19,7 +19,7 @@
 
 namespace reprobench {
 
-// What a stored run knows of a cell beside the attempt that is compared step by step.
+// The knowledge of a stored run about a cell, beside the attempt that is compared step by step.
 struct StoredCell {
   std::string run_id;
   std::string slug;
@@ -33,7 +33,7 @@ struct StoredCell {
   std::string wrong_numbers;  // why its numerics failed, in one sentence; empty: they did not
 };
 
-// One side of a comparison: what was asked, and how it went.
+// One side of a comparison: its request and its attempt.
 struct ComparedSide {
   std::string label;  // "torch-2.9.0-cu128", "r-20261121-101502-348-7f3a:3f9c1e0a7b52"
   CellRequest request;
@@ -42,7 +42,7 @@ struct ComparedSide {
   std::optional<StoredCell> stored = {};  // nothing: it was run to be compared
   std::string missing = {};               // why there is no attempt to compare; then the two above mean nothing
 
-  // The side's request, as such a replay of it.
+  // The side's request, made into this replay.
   CellRequest replayed(Replay replay) const {
     CellRequest again = request;
     again.replay = std::move(replay);
@@ -50,17 +50,17 @@ struct ComparedSide {
   }
 };
 
-// Carries out one part of the answer. A replay that fails costs that part alone: it is `unanswered`.
+// Carries out one part of the answer. If a replay fails, only that part is lost; it becomes `unanswered`.
 void answer(CellComparison& comparison, const std::string& part, const std::function<void()>& question);
 
-// What is judged behind the first difference unless somebody asks otherwise: a harmless one would hide a later fault.
+// How many later steps are judged by default. Without them a harmless first difference would hide a later fault.
 inline constexpr int kUsualLaterSteps = 2;
 
 struct ExplainSettings {
   bool explain = false;
   int lockstep_batches = 32;                  // 0: no lockstep
   std::vector<std::int64_t> lockstep_states;  // beside the one before the first difference
-  int later_steps = 0;                        // at most so many behind the first difference are judged, too
+  int later_steps = 0;                        // at most so many steps behind the first difference are judged, too
   std::filesystem::path bounds_store = {};    // where `calibrate --lockstep` keeps what it learned; empty: nowhere
 };
 

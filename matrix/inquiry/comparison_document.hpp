@@ -1,4 +1,4 @@
-// The documents `comparison` and `comparisons`: what is said of two cells, or of a workload on two stacks.
+// The documents `comparison` and `comparisons`: the answer about two cells, or about a workload on two stacks.
 #pragma once
 
 #include <array>
@@ -72,7 +72,7 @@ struct Description<ElementFinding> {
   }
 };
 
-// What a call, or a subgraph of calls, made of the same inputs on both sides, beside what fp64 makes of them.
+// The results of a call, or of a subgraph of calls, on the same inputs on both sides, compared with fp64.
 struct OperatorBudget {
   double measured_error_rel = 0;  // e_x, relative L2
   double expected_error_rel = 0;  // e_r
@@ -100,7 +100,8 @@ struct Description<OperatorBudget> {
   }
 };
 
-// One side's calls of a module whose operators differ between the sides, each against fp64 from what it took itself.
+// One side's calls of a module whose operators differ between the sides. Each is compared with fp64 from its own
+// inputs.
 struct ModuleSide {
   std::int64_t calls = 0;          // that make values; views make none
   std::optional<double> of_bound;  // the largest share of its own bound that one of them takes; above 1: beyond
@@ -122,7 +123,7 @@ struct Description<ModuleSide> {
   }
 };
 
-// What a module is by itself whose operators differ between the sides.
+// The judgement of a module whose operators differ between the sides.
 struct ModuleJudgement {
   std::string module;  // the tap, "h.0.attn": of several the name they begin with; of an optimizer the parameter
   std::string pass;
@@ -182,7 +183,8 @@ struct Description<StateLockstep> {
   }
 };
 
-// A step behind the first difference, by the traces, or taken by both sides from the expected side's state.
+// A step behind the first difference. It is judged by the traces, or taken by both sides from the expected side's
+// state.
 struct LaterStep {
   std::int64_t step = 0;
   ExplainedWord word = ExplainedWord::undecided;
@@ -199,7 +201,7 @@ struct Description<LaterStep> {
   }
 };
 
-// One place of a step where other values arise out of equal ones.
+// A source: one place of a step where different values arise from equal ones.
 struct DifferenceSource {
   std::optional<OperatorDivergence> call;
   std::optional<OperatorRegion> region;  // without a call: what made the difference; with one: what it calls
@@ -213,7 +215,7 @@ struct DifferenceSource {
                                           // against it; source_diagnosis.cpp
 };
 
-// One behind the first.
+// A source behind the first one.
 struct FurtherSource : DifferenceSource {
   bool inputs_agree = true;  // false: the call takes values that differ already, and its constants differ besides
   Diagnosis diagnosis;
@@ -310,7 +312,7 @@ struct Description<NonFinite> {
   }
 };
 
-// Time or memory of one stored cell by another's.
+// Time or memory of one stored cell, divided by another's.
 struct CellRatio {
   std::string metric;
   std::string unit;
@@ -395,7 +397,7 @@ struct Description<CellComparison> {
   }
 };
 
-// comparisons.json: of a run's cells against their reference cells, or of two runs.
+// comparisons.json: a run's cells compared with their reference cells, or the cells of two runs.
 struct ComparisonsDocument {
   std::vector<CellComparison> comparisons;
   std::vector<std::string> without_partner = {};  // cells of either run that are in no pair, RUN:CELL

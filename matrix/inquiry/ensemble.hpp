@@ -1,4 +1,5 @@
-// Runs with one weight moved by one unit in the last place: what rounding alone makes of a training (class C).
+// Runs with one weight moved by one unit in the last place. They show how far rounding alone drives trainings apart
+// (class C).
 #pragma once
 
 #include "matrix/inquiry/comparison.hpp"
@@ -12,9 +13,9 @@ struct EnsembleEnvelope {
   bool is_new = false;         // measured now; false: read from the file
 };
 
-// The envelope around `base`, a completed run of trace level `tensor`. It is kept under STORE/baselines by what it
-// depends on: request, final bits of the base run and number of members; `again` measures it anew. Throws UsageError
-// for another level or a workload without a weight to move, ReplayFailed, StoreError.
+// The envelope around `base`, a completed run of trace level `tensor`. It is kept under STORE/baselines, by the
+// request, the final bits of the base run and the number of members. `again` measures it anew. Throws UsageError for
+// another level or a workload without a weight to move, ReplayFailed, StoreError.
 EnsembleEnvelope envelope_around(const ComparedSide& base, int members, bool again, const std::filesystem::path& store,
                                  Replays& replays, const Announce& announce);
 

@@ -18,9 +18,9 @@ struct ReplayPlace {
   std::map<std::string, WorkerCommand> workers;  // by stack
   int jobs = 2;                                  // at a time, if memory holds them
   std::function<std::int64_t()> available_bytes = &available_memory_bytes;
-  // What a task will take, by its stack's worker; nothing: nobody is asked.
+  // The memory that a task will take, by its stack's worker. If it is empty, no worker is asked.
   std::function<AttemptMemory(const CellRequest&, const WorkerCommand&)> predict{};
-  bool keeps_files = false;  // what replays left, gigabytes of it for a large model, when the runner is done
+  bool keeps_files = false;  // whether the replays' files stay when the runner is done; gigabytes for a large model
 };
 
 class ReplayRunner : public Replays {

@@ -1,5 +1,5 @@
-// The seam under every question that runs something again: a cell's steps once more, with more on record. Tests hand
-// in ScriptedReplays.
+// The interface under every question that runs something again: some steps of a cell once more, with more on record.
+// Tests use ScriptedReplays.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace reprobench {
 
-// A replay that did not end well; the sentence says which, how, and where its logs are.
+// Thrown for a replay that did not end well. The sentence says which one, how it ended, and where its logs are.
 class ReplayFailed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The user asked to stop while a replay ran: nothing more is asked of any.
+// Thrown when the user asked to stop while a replay ran. No further replay is started.
 class ReplayInterrupted : public std::runtime_error {
  public:
   explicit ReplayInterrupted(bool was_terminated);
@@ -30,7 +30,7 @@ class ReplayInterrupted : public std::runtime_error {
   bool was_terminated_;
 };
 
-// One line on what is done now, for whoever waits; empty: it is done.
+// Shows one line about the current work to whoever waits; an empty line means that it is done.
 using Announce = std::function<void(const std::string&)>;
 
 struct ReplayTask {
@@ -56,11 +56,11 @@ class Replays {
   // outcomes in order, however they ended. Throws ReplayFailed if one was not started; ReplayInterrupted; StoreError.
   virtual std::vector<ReplayOutcome> run_to_any_end(const std::vector<ReplayTask>& tasks) = 0;
 
-  // Removes what replays have left: all of them, or the latest call's. Of one that did not end well its logs stay.
+  // Removes the files of all replays, or of the latest call's. The logs of a replay that did not end well stay.
   virtual void remove_files() = 0;
   virtual void remove_latest() = 0;
 
-  // Calls whose files are still there.
+  // The number of calls whose files are still there.
   virtual std::size_t calls_left() const = 0;
 
   // The same as run_to_any_end for tasks that must complete: throws ReplayFailed for the first that did not.

@@ -1,5 +1,5 @@
 // For tests of this layer: replays answered by a synthetic network in this process, with the files that a worker
-// leaves. A test says what a stack does otherwise, and may spoil what a replay left.
+// leaves. A test says in what a stack differs, and may spoil a replay's files.
 #pragma once
 
 #include <fstream>
@@ -18,10 +18,10 @@ namespace reprobench {
 
 class ScriptedReplays : public Replays {
  public:
-  // By stack: what it does otherwise than the network as it is.
+  // By stack: in what it differs from the network as it is.
   std::map<std::string, std::vector<Deviation>> stacks;
 
-  // What an injection or a knob that is not the default makes of a run; a test that plants faults sets it.
+  // The change that an injection, or a knob off its default, makes to a run. A test that plants faults sets it.
   std::function<std::vector<Deviation>(const CellRequest&)> planted = [](const CellRequest&) {
     return std::vector<Deviation>{};
   };
@@ -141,7 +141,7 @@ class ScriptedReplays : public Replays {
     return tensor;
   }
 
-  // What a worker does of substituted_inputs: of calls whose values are in the file.
+  // Does what a worker does with substituted inputs, for calls whose values are in the file.
   static std::map<std::int64_t, SyntheticTensor> values_of(const SubstitutedInputs& given) {
     const auto file = SafetensorsFile::open(given.file);
     std::map<std::int64_t, SyntheticTensor> values;
@@ -231,7 +231,7 @@ class ScriptedReplays : public Replays {
     save(folder / gradients_file(step), named, network.rounding());
   }
 
-  // Of what a call of the subgraph made what it is meant to make.
+  // For an input that a call of the subgraph made, the exact result of that call; other inputs stay as they are.
   static SyntheticTensor exact_input(const SyntheticNetwork& network, const OperatorSite& site,
                                      const std::string& digest, const SyntheticTensor& input) {
     for (const std::int64_t before : site.subgraph) {

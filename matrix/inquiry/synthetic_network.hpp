@@ -1,5 +1,5 @@
-// For tests of this layer: two linear layers with a ReLU, trained in this process in fp32 or fp64, every operator call
-// on record. Small enough to follow by hand, and real: its fp64 twin tells rounding from defects.
+// For tests of this layer: two linear layers with a ReLU, trained in this process in fp32 or fp64, with every operator
+// call on record. It is small enough to follow by hand, and real enough that its fp64 twin tells rounding from defects.
 //
 //   x (8, 6) -> fc1 (10, 6) -> act -> fc2 (4, 10) -> loss: mean squares from 1; momentum 0.9, learning rate 0.1. Every
 //   update ends with the decay of a weight that nothing else reads.
@@ -31,7 +31,7 @@ struct SyntheticTensor {
   bool is_bf16 = false;  // its values fit into bfloat16, and so it is kept
 };
 
-// How values are kept: as fp32 or as they are.
+// How values are stored: as fp32, or unrounded.
 struct Rounding {
   bool is_fp32 = true;
   double operator()(double value) const { return is_fp32 ? static_cast<double>(static_cast<float>(value)) : value; }
@@ -124,7 +124,7 @@ class SyntheticNetwork {
     }
   }
 
-  // What the update makes of drawn gradients; the state is put back.
+  // The results of an update with drawn gradients. The state is put back afterwards.
   std::map<std::string, SyntheticTensor> drawn_updates() {
     const auto before = state_;
     const auto own_gradients = gradients;
@@ -367,7 +367,7 @@ class SyntheticNetwork {
     gradients_of("fc1", x, of_hidden);
   }
 
-  // As one loop over all parameters does it, which calls no operator.
+  // Updates in one loop over all parameters, which calls no operator.
   void update_off_record(const std::string& name) {
     SyntheticTensor size{{1}, {0.1}};
     deviate("flat update", size);
@@ -409,7 +409,7 @@ class SyntheticNetwork {
     });
   }
 
-  // Of a weight that nothing else reads: whatever differs before, it takes equal values.
+  // The decay of a weight that nothing else reads. So it takes equal values, whatever differs before.
   void decay() {
     const SyntheticTensor weight = drawn("fc3.weight", {4}, 1);
     call("optimizer", "fc3.weight", "aten::mul_", {weight}, [&](Rounding round) {

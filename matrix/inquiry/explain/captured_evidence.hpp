@@ -1,6 +1,6 @@
-// What is judged of a call was captured by a second replay; what is known to differ was put on record by a first. A
-// side that does not repeat itself gives the second other values, and a judgement of those says nothing about the
-// difference on record: the digests on record say whether it was captured.
+// A first replay records which calls differ; a second one captures their tensors to be judged. A side that does not
+// repeat itself gives the second replay other values. A judgement of those would say nothing about the recorded
+// difference. So the recorded digests show whether the same values were captured.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace reprobench {
 
-// Of a call with all its tensors: "input.1 of aten::addmm was captured with other values than are on record". Empty:
-// every digest on record is that of what the file holds.
+// Checks a call with all its tensors: "input.1 of aten::addmm was captured with other values than are on record". Empty
+// if the file's tensors have all the recorded digests.
 std::string captured_otherwise(const OperatorRecord& call, const SafetensorsFile& file);
 
-// Of what a subgraph made. The file is that of the call at which it stands on record.
+// Checks the results of a subgraph. The file is that of the call under which the subgraph is recorded.
 std::string captured_otherwise(const OperatorSubgraph& subgraph, const SafetensorsFile& file);
 
 }  // namespace reprobench

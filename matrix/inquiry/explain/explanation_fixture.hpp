@@ -20,13 +20,13 @@ inline ExplainSettings explained(int batches = 0) {
   return settings;
 }
 
-// "stack-b" against "stack-a", which is the network as it is.
+// Compares "stack-b" with "stack-a", which is the unchanged network.
 inline CellComparison compare_stacks(ScriptedReplays& replays, const ExplainSettings& settings,
                                      const CellRequest& request = synthetic_request()) {
   return compare_cells(replays.side("stack-b", request), replays.side("stack-a", request), settings, replays);
 }
 
-// What that replay has on record of its calls is changed.
+// Changes the records of that replay's calls.
 inline void change_calls(const ReplayOutcome& outcome, const std::function<void(OperatorRecord&)>& change) {
   std::ifstream in(outcome.folder / kOperatorsFile);
   std::string text;

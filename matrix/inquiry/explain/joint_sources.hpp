@@ -1,5 +1,5 @@
-// Sources that ask for something else each, and for the same together (numerics/calls/joint_subgraph.hpp): found, and
-// put in the place of their parts once they have been captured and judged.
+// Sources that each compute something else, and together the same (numerics/calls/joint_subgraph.hpp). They are found
+// here, and replace their parts once they have been captured and judged.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace reprobench {
 
-// Two forms of one computation, in fp64: a hundred roundings of it, of what the last call of the subgraph makes.
+// How far two forms of one computation may be apart in fp64: a hundred roundings of the last call's result.
 inline constexpr double kJointFormRel = 1e-12;
 
 struct JointSources {
@@ -25,13 +25,13 @@ struct JointSources {
   std::vector<Part> parts;
 };
 
-// Of sources that ask for something else by a constant, or by what fp64 makes of them. One with another type is no part
-// of anything: what a cast takes away does not come back.
+// Finds joint sources among those that compute something else, by a constant or by their fp64 results. A source with
+// another type is never part of one, because nothing can bring back the bits that a cast takes away.
 JointSources joint_sources(const Explanation& explanation, std::span<const OperatorRecord> measured,
                            std::span<const OperatorRecord> expected, bool on_substituted_inputs);
 
-// Has each part give way to the smallest joint source in which another place makes up for it: that asks for the same on
-// both sides, as far as fp64 shows it.
+// Replaces each part by the smallest joint source in which another place makes up for it, so that both sides compute
+// the same as far as fp64 shows.
 void settle(JointSources&& found, Explanation& explanation);
 
 }  // namespace reprobench

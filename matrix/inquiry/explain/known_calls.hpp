@@ -1,5 +1,5 @@
-// Calls that the first difference made known as sources. At a later step they are captured again, each side on what it
-// takes there itself: within its own bound such a call is what it was, beyond it another one.
+// Calls that are known as sources from the first difference. At a later step they are captured again, each side on its
+// own inputs. Within its bound such a call is still the known source; beyond it, it is a new one.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ class KnownCalls {
 
   bool knows(const DivergencePoint& source) const;
 
-  // What the two replays of that step have to capture.
+  // The calls that the two replays of that step have to capture.
   void ask(std::int64_t step, Replay& measured, Replay& expected) const;
 
   struct Left {
@@ -27,7 +27,7 @@ class KnownCalls {
     const std::filesystem::path& folder;
     const std::vector<OperatorRecord>& calls;
   };
-  // Those beyond their own bound on either side.
+  // The known calls that are beyond their own bound on either side.
   std::vector<FurtherSource> beyond_bound(const Left& measured, const Left& expected) const;
 
  private:

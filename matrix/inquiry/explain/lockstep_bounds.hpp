@@ -1,11 +1,11 @@
 // How far apart the pooled errors of two correct runs lie on a stack, learned from that stack (class B2).
 //
-// Added up by two threads instead of one, a gradient has another error against fp64, larger or smaller: both are right.
-// How large an error may be follows from how many terms are added up (order_error_rel()). How far two orders really lie
-// apart on a stack and workload is much less: `calibrate --lockstep` measures that, tensor by tensor. It runs a stack
-// against itself with every setting that only changes the order of summation, or against another stack that is known to
-// be good. A pair that lies further apart than any order explains shows a defect, and what is kept says that it must
-// not be used.
+// A gradient that two threads add up has another error against fp64 than one thread's, larger or smaller. Both are
+// right. How large an error may be follows from how many terms are added up (order_error_rel()). How far two orders
+// really lie apart on a stack and workload is much less: `calibrate --lockstep` measures that, tensor by tensor. It
+// runs a stack against itself with every setting that only changes the order of summation, or against another stack
+// that is known to be good. A pair that lies further apart than any order explains shows a defect. The stored bounds
+// then say that they must not be used.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@
 
 namespace reprobench {
 
-// What a side's errors depend on: bounds hold while this is the same.
+// Everything that a side's errors depend on. Bounds hold as long as it stays the same.
 struct BoundsBasis {
   std::string stack;
   std::vector<ComponentVersion> components;  // without their paths
@@ -45,7 +45,7 @@ struct Description<BoundsBasis> {
   }
 };
 
-// Two runs that must both be right, from every state.
+// A pair of runs that must both be right, compared from every state.
 struct CleanPair {
   std::string what;                                 // "threads=2", "torch-2.8.0-cu128"
   int tensors = 0;                                  // judged, over all states and both directions
@@ -110,10 +110,10 @@ LockstepBounds lockstep_bounds_from_json(const nlohmann::json& json);  // throws
 LockstepBounds measure_lockstep_bounds(const ComparedSide& base, const ComparedSide* against, int batches,
                                        Replays& replays, const Announce& announce);
 
-// Where they are kept, under STORE/baselines.
+// The file of these bounds, under STORE/baselines.
 std::filesystem::path lockstep_bounds_file(const LockstepBounds& bounds, const std::filesystem::path& store);
 
-// What pooled ratios of a pair are held against, and why.
+// The limits for pooled ratios of a pair, and where they come from.
 struct LegitimateRatio {
   double ratio = kLegitimateRatio;
   bool is_learned = false;                           // of these two orders: by a calibration
@@ -123,10 +123,10 @@ struct LegitimateRatio {
   std::vector<std::string> notes;  // sentences for the answer
 };
 
-// What was measured of this pair of stacks, else of the expected one by itself (where both sides add up alike: the
-// widest of its pairs; where they do not: the pair that adds up as they do), else the constants of error_budget.hpp.
-// Bounds of another basis, or that were refused, are not used, and that is said. `store` may be empty: nothing
-// is kept.
+// Takes what was measured for this pair of stacks, else for the expected stack by itself, else the constants of
+// error_budget.hpp. From the expected stack's pairs it takes the widest if both sides add up alike, else the pair that
+// adds up as they do. Bounds that were refused, or that have another basis, are not used, and a note says so. `store`
+// may be empty: nothing is kept.
 LegitimateRatio legitimate_ratio_of(const ComparedSide& measured, const ComparedSide& expected,
                                     const std::filesystem::path& store);
 

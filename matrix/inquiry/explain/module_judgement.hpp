@@ -1,10 +1,9 @@
-// What a module is by itself whose operators differ between the sides, as another decomposition of it does: a GELU in
-// nine calls against one.
+// Judges a module whose operators differ between the sides, as in another decomposition: a GELU in nine calls against
+// one.
 //
-// Its bound is put together out of its operators': each call of either side is held against fp64 from what it took
-// itself. If every one stays within its bound, and the two sides ask for the same in fp64 (region's budget), nothing
-// but rounding is between what they make. A call without a bound leaves the module without one: then it is said to
-// have none, never to be within.
+// Its bound is made up of its operators' bounds: each call of either side is compared with fp64 from its own inputs. If
+// every call stays within its bound, and the two sides compute the same in fp64 (region's budget), only rounding lies
+// between their results. If one call has no bound, the module has none and is never said to be within it.
 #pragma once
 
 #include <string>
@@ -29,23 +28,24 @@ std::vector<const OperatorRecord*> module_calls(const OperatorSubgraph& subgraph
 ModuleSide judge_module_side(const OperatorSubgraph& subgraph, const CellRequest& request,
                              const std::vector<CapturedModuleCall>& captured, const std::string& not_captured);
 
-// Gives a region without a call its judgement, out of both sides' and what is known of the source.
+// Sets the judgement of a region without a call, from the calls of both sides and the findings on the source.
 void judge_module(DifferenceSource& source, ModuleSide measured, ModuleSide expected);
 
-// "h.0.attn" of calls in h.0.attn.scores and h.0.attn.mixed; of those that have nothing in common the last one's.
-// Empty: no call has one.
+// The name of the module: "h.0.attn" for calls in h.0.attn.scores and h.0.attn.mixed, or the last call's tap if they
+// have nothing in common. Empty if no call has a tap.
 std::string module_of(const OperatorRegion& region);
 
-// What differs in what the two sides ask for: types, constants of views, or what fp64 makes. Empty: nothing on record.
+// The difference between the two sides' computations: types, constants of views, or results in fp64. Empty if there is
+// none on record.
 std::string other_question(const DifferenceSource& source);
 
-// "the expected side is 33 times as far from fp64 as the measured one"; empty: they are about as far.
+// "the expected side is 33 times as far from fp64 as the measured one"; empty if both are about as far.
 std::string farther_side(const OperatorBudget& budget);
 
 bool is_beyond(const ModuleSide& side);
 bool is_within(const ModuleSide& side);
 
-// Why all calls of it are within their bounds; empty: they are not known to be.
+// Why all calls of the module are within their bounds; empty if this is not known.
 std::string within_text(const ModuleJudgement& judged);
 
 }  // namespace reprobench

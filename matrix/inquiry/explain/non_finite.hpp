@@ -11,7 +11,7 @@ namespace reprobench {
 // The step in which an attempt's loss stopped being finite; nothing if it did not.
 std::optional<std::int64_t> non_finite_step(const AttemptRecord& attempt);
 
-// `other`: the side it is compared with, which shows what is usual where `side` failed in its first step.
+// `other` is the side that it is compared with. It shows the usual values if `side` failed in its first step.
 //
 // One sentence: "aten::addmm in the forward of `fc1`, call 3 of step 12, made 32 values that are not finite out of
 // finite inputs: input 0 in [-0.1, 3.4e+38], ..." Throws ReplayFailed.

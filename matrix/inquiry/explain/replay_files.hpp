@@ -1,5 +1,5 @@
-// What replays leave beside their trace, read. A completed replay without the file it was asked for, or with a broken
-// one, shows nothing: all of this throws ReplayFailed.
+// Reads the files that replays leave beside their trace. A completed replay without the file that it was asked for, or
+// with a broken one, shows nothing, so all functions throw ReplayFailed.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace reprobench {
 
 SafetensorsFile tensors_left_in(const std::filesystem::path& folder, const std::string& file);
 
-// Whole, with calls of every step from `first` to `last`.
+// Reads operator calls, which must be whole and cover every step from `first` to `last`.
 OperatorCalls operators_left_in(const std::filesystem::path& folder, std::int64_t first, std::int64_t last);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// What the second replay of an explanation captures, and what it left of it: the tensors of each source, then each call
-// by itself of modules that take other operators on each side.
+// The captures of an explanation's second replay, requested and read: the tensors of each source, then single calls of
+// modules that take other operators on each side.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,16 @@
 
 namespace reprobench {
 
-// So many sources of a step are captured; modules' calls may be as many and as large again, on each side.
+// The most sources of a step that are captured. Calls of modules may be as many and as large again, on each side.
 inline constexpr std::size_t kMostCaptures = 32;
 inline constexpr std::int64_t kMostCaptureBytes = std::int64_t{1} << 30;
 
-// Of a subgraph at a step's end that one side alone takes, the other has no call that could be captured.
+// If only one side has a subgraph at a step's end, the other side has no call that could be captured.
 bool has_both_sides(const DifferenceSource& source);
 
-// The first source ahead, and of the others one of every operator before a second of any; none without both sides.
-// Those found on substituted inputs are captured on them, by another replay, and the rest by one without.
-// With the first look alone they are one of every operator.
+// Chooses the first source, then one of every operator before a second of any; none if a side is missing. Sources found
+// on substituted inputs are captured on these by another replay, the rest by a replay without them. In the first look
+// there is only one of every operator.
 enum class Looks { first, both };
 std::vector<DifferenceSource*> sources_to_capture(Explanation& explanation, bool on_substituted_inputs = false,
                                                   Looks looks = Looks::both);
@@ -36,10 +36,10 @@ class SideCaptures {
 
   const std::vector<OperatorSite>& sites() const { return sites_; }
 
-  // What was captured of that source is not what its records say; empty: it is. `folder` is the replay's.
+  // Why the captures of that source are not those of its records; empty if they are. `folder` is the replay's.
   std::string captured_otherwise(std::size_t source, const std::filesystem::path& folder) const;
 
-  // Of a source without a call, as a whole.
+  // The capture of a source without a call, as a whole.
   ModuleSide judged_module(std::size_t source, const CellRequest& request, const std::filesystem::path& folder) const;
 
  private:

@@ -1,5 +1,6 @@
-// What a difference is, in one word, out of all that an explanation knows. The strongest evidence comes first: what the
-// two sides were asked to compute, then what the operator made of it against fp64, then whole steps against fp64.
+// The diagnosis of a difference, in one word, from everything in an explanation. The strongest evidence comes first:
+// the computation that each side was asked for, then the operator's results against fp64, then whole steps against
+// fp64.
 #pragma once
 
 #include <string_view>
@@ -8,11 +9,11 @@
 
 namespace reprobench {
 
-// Of two operators, or two subgraphs of calls, in fp64 on equal values: what is further apart than this is not the same
-// computation. fp64 rounds seven orders below.
+// Two operators, or two subgraphs of calls, that are further apart than this in fp64 on equal values are not the same
+// computation. fp64 rounds seven orders of magnitude below.
 inline constexpr double kSameFormRel = 1e-9;
 
-// One side is called farther from fp64 than the other from this factor on: E_max of class B1.
+// From this factor on, one side is called farther from fp64 than the other: E_max of class B1.
 inline constexpr double kFartherFactor = 4;
 
 // How the sentence about any other source than the first begins.
@@ -21,22 +22,23 @@ inline constexpr std::string_view kBehindFirst = "behind the first difference, "
 // From harmless to worst: rounding, undecided, another computation, defect.
 int rank_of(ExplainedWord word);
 
-// Of one source of `explanation` by itself, beside what the steps against fp64 say.
+// The diagnosis of one source of `explanation`, together with that of the steps against fp64.
 Diagnosis source_diagnosis(const DifferenceSource& source, const Explanation& explanation);
 
-// Of the explanation and of each further source. The worst of them counts: a source behind a difference that is
-// rounding is not rounding because of that, and one within its own bound is not blamed for what the steps say. Nothing
-// where no call of the step makes a difference: then only the steps are judged. Of a replay that took another course
-// than its run nothing is called rounding.
+// Sets the diagnosis of the explanation and of each further source. The worst of them counts. A source behind a
+// difference that is rounding need not be rounding, and a source within its own bound is not blamed for the result of
+// the steps. There is nothing if no call of the step makes a difference; then only the steps are judged. If a replay
+// took another course than its run, nothing is called rounding.
 void diagnose_sources(Explanation& explanation);
 
-// The source that the diagnosis is about, the first one if none has a worse word. Its diagnoses are there.
+// The source that the diagnosis is about; the first one if none has a worse word. The sources must have their
+// diagnoses.
 const DifferenceSource& blamed_source(const Explanation& explanation);
 
-// That source is another computation or beyond its own bound: it does not take the word from the steps.
+// Whether that source is another computation or beyond its own bound, so that its diagnosis does not rest on the steps.
 bool is_shown_by_a_call(const Explanation& explanation);
 
-// Its operator. Empty: there is no source, or none that a defect of the steps can be put down to.
+// The operator of that source; empty if there is no source, or none that can explain a defect of the steps.
 std::string blamed_operator(const Explanation& explanation);
 
 }  // namespace reprobench

@@ -1,5 +1,5 @@
-// What one place where two replays diverge is by itself, out of the tensors that both captured there: the element that
-// shows it, and both sides' errors against fp64.
+// Judges one place where two replays diverge, by the tensors that both captured there: the first element that differs,
+// and both sides' errors against fp64.
 #pragma once
 
 #include <string>
@@ -15,24 +15,25 @@ namespace reprobench {
 // The call that each side has to capture, with the subgraph before it: the measured one's first.
 std::pair<OperatorSite, OperatorSite> sites_of(const DifferenceSource& source);
 
-// The one whose library is asked for: of a subgraph the call that ends it. Empty: no source.
+// The operator whose library is asked about; for a subgraph the call that ends it. Empty if there is no source.
 std::string operator_of(const DifferenceSource& source);
 
 // The memory that a capture on one side takes, about: its inputs and outputs, and both in fp64. At most 2^60.
 std::int64_t capture_bytes(const DifferenceSource& source);
 
-// The first element that differs; nothing: none does, or the tensors are not of one kind. Null: it is not there.
+// The first element that differs; nothing if none does, or if the tensors have different types or shapes. A null tensor
+// is missing.
 std::optional<ElementFinding> differing_element(const std::string& name, const TensorView* measured,
                                                 const TensorView* expected);
 
-// What a side was asked for that its bounds depend on.
+// The settings of a side that its bounds depend on.
 LocalSettings local_settings(const CellRequest& request);
 
 // The memory that the capture of one call takes, about.
 std::int64_t capture_bytes(const OperatorRecord& call);
 
-// Fills element and budget, or why there is none. `measured` and `expected` are what was asked of the sides, `notes`
-// takes what is found beside.
+// Fills element and budget, or the reason why there is none. `measured` and `expected` are the sides' settings; further
+// findings go to `notes`.
 void judge_source(DifferenceSource& source, const CellRequest& measured, const CellRequest& expected,
                   const SafetensorsFile& ours, const SafetensorsFile& theirs, std::vector<std::string>& notes);
 

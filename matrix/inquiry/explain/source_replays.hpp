@@ -29,7 +29,7 @@ class SourceReplays {
  public:
   enum class Side { measured, expected };
 
-  // What is found is added to `result`; the replays are named by `what` they are for.
+  // Findings are added to `result`; `what` names the replays.
   SourceReplays(const ComparedSide& measured, const ComparedSide& expected, Replays& replays, Explanation& result,
                 std::string what = "", Looks looks = Looks::both)
       : measured_(measured),
@@ -47,10 +47,10 @@ class SourceReplays {
   void take_further(DivergencePoint source, bool on_substituted_inputs);
   void judge_sources();
 
-  // `is_known`: no source that has to be judged again.
+  // `is_known` says whether a source need not be judged again.
   void judge_behind(const std::function<bool(const DivergencePoint&)>& is_known = {});
 
-  // By the calls on substituted inputs, if there were any: see StepDivergence.
+  // Uses the calls on substituted inputs, if there are any: see StepDivergence.
   const std::optional<std::vector<OperatorRecord>>& from_outside() const { return from_outside_; }
 
   static std::string not_captured(const FurtherSource& source);

@@ -13,13 +13,13 @@ struct JudgedSides {
   const ExplainSettings& settings;
 };
 
-// From the state after step `state`, which lies in the folder `states`, and from every one that the settings ask for.
-// Adds what it finds to the explanation. Throws ReplayFailed.
+// Judges from the state after step `state`, which is in the folder `states`, and from every other state that the
+// settings ask for. Adds its findings to the explanation. Throws ReplayFailed.
 void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, std::int64_t state, Replays& replays,
                  Explanation& explanation);
 
-// The gradients that replays with `hold_state` left in three attempt folders: of the measured side, the expected one
-// and its fp64 run.
+// The gradients that replays with `hold_state` left in three attempt folders: those of the measured side, of the
+// expected side, and of its fp64 run.
 Lockstep judge_lockstep_files(const std::filesystem::path& measured, const std::filesystem::path& expected,
                               const std::filesystem::path& exact, const Replay& replay, const LockstepOptions& options);
 

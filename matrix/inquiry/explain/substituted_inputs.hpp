@@ -1,6 +1,6 @@
-// What the measured side's calls of a step have to be given so that each takes what its partner on the expected side
-// took. The two sides diverge at a layer norm, say: given the expected side's layer norm, a GELU behind it takes equal
-// values on both sides, and can be judged by what it makes of them (contract/replay.hpp).
+// The values that the measured side's calls of a step must be given, so that each takes the inputs of its partner on
+// the expected side. Say the two sides diverge at a layer norm. Given the expected side's result of it, a GELU behind
+// it takes equal values on both sides, and can be judged by its results (contract/replay.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace reprobench {
 
-// More than this is not kept of a step: it is held in memory until the step has ended.
+// The most bytes that are kept of a step, since they are held in memory until the step has ended.
 inline constexpr std::int64_t kMostSubstitutedBytes = std::int64_t{1} << 30;
 
 struct SubstitutedCalls {
@@ -24,13 +24,13 @@ struct SubstitutedCalls {
   std::int64_t bytes = 0;                 // of those
 };
 
-// Pairs of calls that take or make different values, with outputs of equal types and shapes. Types that no replay reads
-// back are left as they are made.
+// The pairs of calls that take or make different values, with outputs of equal types and shapes. Outputs of types that
+// no replay reads back are not substituted.
 SubstitutedCalls calls_to_substitute(std::span<const OperatorRecord> measured,
                                      std::span<const OperatorRecord> expected);
 
-// Those of them that the explanation has not as sources already, nor as parts of one: two calls that make up for each
-// other do so on their own values, and given other ones they do not.
+// Those that are not yet sources of the explanation, or parts of one. Two calls that make up for each other do so only
+// on their own values.
 std::vector<DivergencePoint> not_known_yet(std::vector<DivergencePoint> found, const Explanation& explanation);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// In which order a side adds up, as far as its fingerprint tells: threads, vector lanes, fused products, libraries.
+// The order in which a side adds up, as far as its fingerprint tells: threads, vector lanes, fused products, libraries.
 //
 // Example: a sum of n terms by one thread is one chain of n additions, by two threads it is two chains of n / 2. One
 // side is then closer to fp64 than the other, and both are right. Where two sides add up alike their pooled errors lie
@@ -32,18 +32,18 @@ struct SummationOrder {
   bool operator==(const SummationOrder& other) const = default;
 };
 
-// What a process with this fingerprint and these knobs, as they came to be, does. What ATen dispatches to says what the
-// host has, unless a variable caps it.
+// The order of a process with this fingerprint and these resolved knobs. The instructions that ATen dispatches to are
+// those of the host, unless a variable caps them.
 SummationOrder summation_order_of(const Fingerprint& fingerprint, const KnobValues& knobs);
 
-// The same process with one knob at another value, of those that change how it adds up.
+// The order of the same process with one knob at another value; the knob must be one that changes how it adds up.
 SummationOrder summation_order_with(const std::string& knob, const std::string& value, Fingerprint fingerprint,
                                     const KnobValues& knobs);
 
 // "threads: 1; aten: 16 lanes, fused; ...".
 std::string to_text(const SummationOrder& order);
 
-// "1 against 2 threads; mkl with 16 against 4 lanes, fused against unfused". Empty where they are the same.
+// "1 against 2 threads; mkl with 16 against 4 lanes, fused against unfused". Empty if they are the same.
 std::string difference_between(const SummationOrder& a, const SummationOrder& b);
 
 }  // namespace reprobench

@@ -1,4 +1,5 @@
-// What nccl-tests wrote with -J, read as evidence of others: nothing of it is believed that the file itself can refute.
+// Reads the files that nccl-tests wrote with -J. They are other people's evidence: nothing is believed that the file
+// itself can refute.
 //
 // A row holds a time and the two bandwidths computed from it, so an edited one contradicts itself; the file's own mean
 // over all rows shows one that was taken out. Neither shows a file that was forged with care.
@@ -14,7 +15,7 @@
 
 namespace reprobench {
 
-// Half a row: nccl-tests times each size out of place and in place.
+// Half of a row, since nccl-tests times each size out of place and in place.
 struct NcclTestsTiming {
   Mark mark;
   std::int64_t size_bytes = 0;
@@ -44,8 +45,8 @@ struct NcclTestsFile {
   CheckStatus status() const;
 };
 
-// Throws SpecError: what read_json refuses, RB008 a key twice, RB018 and RB019 a field that is missing or no such
-// value, RB043 figures that contradict each other.
+// Throws SpecError for everything that read_json refuses, for a key that is there twice (RB008), for a missing or wrong
+// field (RB018, RB019), and for figures that contradict each other (RB043).
 NcclTestsFile read_nccl_tests(const std::string& text, const std::string& file);
 
 }  // namespace reprobench

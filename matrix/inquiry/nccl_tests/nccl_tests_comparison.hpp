@@ -1,8 +1,8 @@
-// Files of nccl-tests of two sides, held against each other: time and bus bandwidth of each size and placement, and a
-// startup time and a bandwidth fitted to all sizes of one kind of call.
+// Compares the nccl-tests files of two sides: time and bus bandwidth of each size and placement, and a startup time and
+// a bandwidth fitted to all sizes of one kind of call.
 //
-// A file holds one mean a size, so how far it would move on a second run cannot be seen in it. The n-th file of one
-// side and the n-th of the other are a pair; fewer pairs than an interval needs judge nothing.
+// A file holds one mean for each size, so it does not show how far that mean would move on a second run. The n-th file
+// of one side and the n-th of the other are a pair; fewer pairs than an interval needs judge nothing.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ struct NcclTestsRatio {
   CheckStatus status = CheckStatus::inconclusive;
 };
 
-// Recorded, not judged: what of a difference is of every call, and what of large ones.
+// Recorded, not judged: which part of a difference every call has, and which part only large ones have.
 struct NcclTestsFits {
   std::string name;  // "float sum root -1 in place"
   std::optional<TransferFit> measured;
@@ -37,7 +37,7 @@ struct NcclTestsFits {
 struct NcclTestsComparison {
   std::vector<NcclTestsRatio> ratios;
   std::vector<NcclTestsFits> fits;
-  std::vector<std::string> undecided;  // why the sides cannot be held against each other, in whole or part
+  std::vector<std::string> undecided;  // why the sides cannot be compared, in whole or part
 
   CheckStatus status() const;
 };

@@ -2,8 +2,8 @@
 //
 // Up to three questions to every row of the table. Class A: does a run with the fault differ from a clean one, first at
 // the step and the tensor where it was planted? Class B2: does one step from a common state, on many batches beside
-// fp64, say `defect` for a defect and `rounding` for what is merely another order of summation? And of what sits in an
-// operator: does `compare --explain` blame that operator, with the right word?
+// fp64, say `defect` for a defect and `rounding` for what is merely another order of summation? And for a fault that
+// sits in an operator: does `compare --explain` blame that operator, with the right word?
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct SelftestSettings {
 
 // One kind of fault on one workload, all its placements together.
 struct SelftestRow {
-  std::string fault;     // "weight_ulp"; of a legitimate change what it is: "threads=2", "nothing"
+  std::string fault;     // "weight_ulp"; or the legitimate change: "threads=2", "nothing"
   std::string workload;  // "gpt2/tiny"
   int planted = 0;
   int without_effect = 0;  // the planted change gave the same bits
@@ -57,8 +57,7 @@ struct SelftestRow {
   std::string problem;  // why it did not; empty if it did
 };
 
-// Throws ReplayFailed if a clean run does not end well, UsageError for a workload that the worker does not have, or a
-// fault that is none.
+// Throws ReplayFailed if a clean run does not end well, and UsageError for an unknown workload or fault.
 std::vector<SelftestRow> run_selftest(const SelftestSettings& settings, const Capability& capability, Replays& replays,
                                       const Announce& announce);
 

@@ -1,4 +1,4 @@
-// What `compare --explain` says of a planted fault, held against what it has to say.
+// Compares the answer of `compare --explain` about a planted fault with the right one.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct SelftestAnswer {
   bool is_right = false;
 };
 
-// Right is the word that the row of the table asks for, said of one of its operators.
+// An answer is right if it has the word of the table's row, for one of the row's operators.
 SelftestAnswer answer_to(const SelftestFault& fault, const Explanation& explanation);
 
 }  // namespace reprobench

@@ -1,4 +1,4 @@
-// The rows of `selftest`: what is planted and what has to come of it.
+// The rows of `selftest`: what is planted, and what has to be found.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace reprobench {
 
-// Where the first difference to a clean run has to be.
+// The place where the first difference from a clean run has to be.
 enum class PlantedAt {
   parameter,        // the tensor named, entering the step
   gradient,         // its gradient in that step
@@ -33,7 +33,7 @@ struct SelftestFault {
   std::string_view judged;  // by B2: "defect", "rounding"; "any": shown only, near what B2 can see; empty: not asked
   bool needs_transformer;   // sits in an operator that only gpt2 has
   // What `compare --explain` has to answer: "rounding", or "wrong" for a defect or another computation; empty: it is
-  // not asked. And the operators of which it has to blame one, or the subgraph that ends in one; none: any.
+  // not asked. It has to blame one of these operators, or a subgraph that ends in one; if there are none, any will do.
   std::string_view answer = {};
   std::string_view operators = {};
   std::string_view module = {};  // how the names of those end of which one is drawn to be made by other calls
