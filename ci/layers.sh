@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 allowed() {
   case "$1" in
     kernels) echo "kernels" ;;
-    models) echo "models kernels" ;;
+    models) echo "models kernels matrix/contract" ;;
     matrix/base) echo "matrix/base" ;;
     matrix/contract) echo "matrix/base matrix/contract" ;;
     matrix/orders) echo "matrix/orders matrix/base matrix/contract kernels" ;;

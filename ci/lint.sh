@@ -9,6 +9,12 @@ for tool in clang-format clang-tidy shellcheck; do
 done
 ci/layers.sh
 python3 ci/pages_check.py
+# A knob is named by its member of Settings (matrix/contract/knob.hpp), so that its row is the only place with its text.
+if git grep -nE 'knobs(_resolved)?(\.(at|find|count|contains|erase)\(|\[)"' -- 'matrix/*.[ch]pp' 'suites/*.[ch]pp' 'models/*.[ch]pp' ':!*_test.cpp' ':!*_fixture.hpp' ':!suites/worker/ranks/shared_training.hpp' ':!suites/worker/ranks/rank_checkpoints.hpp'; then
+  echo "lint: a knob is looked up by its text (above)" >&2
+  exit 1
+fi
+echo "lint: knobs are named by their members of Settings"
 mapfile -t sources < <(git ls-files '*.cpp' '*.hpp' '*.cu')
 clang-format --dry-run --Werror "${sources[@]}"
 echo "lint: formatting is clean"

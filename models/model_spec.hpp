@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "matrix/contract/settings.hpp"
 #include "models/activation_tape.hpp"
 #include "models/optimizer_settings.hpp"
 
@@ -23,6 +24,8 @@ class Tensor;
 }
 
 namespace reprobench {
+
+struct Knob;  // matrix/contract/knob.hpp
 
 struct ModelPreset {
   std::string_view name;
@@ -93,8 +96,7 @@ class StepContext {
   virtual ~StepContext() = default;
   virtual const ModelPreset& preset() const = 0;
 
-  // What a knob (matrix/contract/knob.cpp) came to. Throws std::out_of_range for an unknown name.
-  virtual std::string_view knob(std::string_view name) const = 0;
+  virtual const Settings& settings() const = 0;
 
   // Parameter by its place in Model::parameters(), buffer by its place in Model::buffers().
   virtual const at::Tensor& parameter(std::size_t index) const = 0;
@@ -137,9 +139,9 @@ class Model {
   virtual std::span<const ModelPreset> presets() const = 0;
   virtual std::string_view dataset() const = 0;  // a folder of models/data/
 
-  // Names of the knobs that change what the model computes: they are part of the workload, so the workload digest
-  // covers their values.
-  virtual std::span<const std::string_view> knobs() const { return {}; }
+  // The knobs that change what the model computes: they are part of the workload, so the workload digest covers their
+  // values.
+  virtual std::vector<const Knob*> knobs() const { return {}; }
   virtual std::vector<ParameterSpec> parameters(const ModelPreset& preset) const = 0;
   virtual std::vector<BufferSpec> buffers(const ModelPreset&) const { return {}; }
   virtual PublishedNaming published_naming() const { return {}; }

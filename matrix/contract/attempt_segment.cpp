@@ -21,11 +21,9 @@ namespace {
 void lay_out_anew(CellRequest& request, const CellRequest& attempt) {
   const auto ranks = static_cast<int>(attempt.workload.resume_world_size);
   if (ranks == 0 || ranks == attempt.world_size) return;
-  if (const auto accumulate = resumed_accumulate(attempt)) request.knobs["accumulate"] = std::to_string(*accumulate);
-  const auto threads = request.knobs.find("threads");  // of all ranks together
-  if (threads != request.knobs.end()) {
-    threads->second = std::to_string(std::stoll(knobs_of_rank(attempt).at("threads")) * ranks);
-  }
+  if (const auto accumulate = resumed_accumulate(attempt)) set<&Settings::accumulate>(request.knobs, *accumulate);
+  const std::int64_t of_rank = setting_in<&Settings::threads>(knobs_of_rank(attempt));
+  set<&Settings::threads>(request.knobs, of_rank * ranks);  // of all ranks together
   request.world_size = ranks;
 }
 

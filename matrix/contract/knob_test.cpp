@@ -134,5 +134,94 @@ TEST_CASE("a knob that sets what another sets has the last word, or leaves it al
         ":16:8");
 }
 
+TEST_CASE("the settings of nobody's choice are the defaults of all knobs, and each has a member of its own",
+          "[contract]") {
+  CHECK(settings_of({}) == Settings());
+  CHECK(settings_of(with_defaults({})) == Settings());
+  const Settings defaults;
+  for (const Knob& knob : knobs()) {
+    INFO(knob.name);
+    CHECK(knob.setting.text(knob, defaults) == knob.default_value);
+    CHECK(&detail::knob_read_by(knob.setting.read) == &knob);
+  }
+}
+
+TEST_CASE("every value of a knob is read into its member alone and written as the same text", "[contract]") {
+  for (const Knob& knob : knobs()) {
+    std::vector<std::string_view> values = knob.values;
+    if (values.empty()) values = {"7", "123456789"};
+    if (knob.numbers == KnobNumbers::amounts) values = {"0", "0.25", "7"};
+    for (const std::string_view value : values) {
+      INFO(knob.name << "=" << value);
+      Settings settings = settings_of({{std::string(knob.name), std::string(value)}});
+      CHECK(knob.setting.text(knob, settings) == value);
+      CHECK((settings == Settings()) == (value == knob.default_value));
+      knob.setting.read(knob, knob.default_value, settings);
+      CHECK(settings == Settings());
+    }
+  }
+}
+
+TEST_CASE("names of knobs are in order, which is how they are found", "[contract]") {
+  CHECK(std::ranges::is_sorted(knobs(), {}, &Knob::name));
+  for (const Knob& knob : knobs()) CHECK(find_knob(knob.name) == &knob);
+}
+
+TEST_CASE("one setting is asked for by its member", "[contract]") {
+  CHECK(setting_in<&Settings::accumulate>({{"accumulate", "4"}}) == 4);
+  CHECK(setting_in<&Settings::accumulate>({}) == 1);
+  CHECK(setting_in<&Settings::precision>({{"precision", "fp64"}}) == Precision::fp64);
+  CHECK(setting_in<&Settings::onednn>({{"onednn", "off"}}) == false);
+  CHECK(said_of<&Settings::zero_stage>({{"zero_stage", "3"}}) == 3);
+  CHECK_FALSE(said_of<&Settings::zero_stage>({}));
+  CHECK_FALSE(said_of<&Settings::zero_stage>({{"zero_stage", "4"}}));
+  KnobValues values;
+  set<&Settings::precision>(values, Precision::bf16);
+  set<&Settings::threads>(values, 12);
+  set<&Settings::tf32>(values, true);
+  CHECK(text_of(values) == "precision=bf16 tf32=on threads=12");
+  CHECK(words_of<&Settings::offload>(Settings()) == "offload=none");
+  CHECK(knob_for<&Settings::max_grad_norm>().name == "max_grad_norm");
+}
+
+TEST_CASE("a name or a value that no knob has is refused by name", "[contract]") {
+  CHECK_THROWS_WITH(settings_of({{"no_knob", "1"}}), "there is no knob `no_knob`");
+  CHECK_THROWS_WITH(settings_of({{"threads", "0"}}), "knob `threads` does not take `0`");
+  CHECK_THROWS_WITH((setting_in<&Settings::gelu>({{"gelu", "1"}})), "knob `gelu` does not take `1`");
+}
+
+template <class Property>
+std::string names_with(Property property) {
+  std::string names;
+  for (const Knob& knob : knobs()) {
+    if (property(knob)) names += (names.empty() ? "" : " ") + std::string(knob.name);
+  }
+  return names;
+}
+
+// Held against lists written out by hand: a new knob says here what it does to each.
+TEST_CASE("what a row says of resuming, comparing, sharing out, memory and sums", "[contract]") {
+  CHECK(names_with([](const Knob& knob) { return knob.keeps_bits; }) ==
+        "accumulate allocator cuda_allocator cuda_module_loading gathered_weights loader_prefetch loader_threads "
+        "overlap rendezvous replicas zero_stage");
+  CHECK(names_with([](const Knob& knob) { return knob.must_agree; }) == "precision seed");
+  CHECK(names_with([](const Knob& knob) { return knob.shares_out == SharesOut::batch; }) == "accumulate replicas");
+  CHECK(names_with([](const Knob& knob) { return knob.shares_out == SharesOut::state; }) ==
+        "offload overlap zero_stage");
+  CHECK(names_with([](const Knob& knob) { return knob.memory == MemoryEffect::none; }) ==
+        "cpu_isa flush_denormals gelu mkl_cbwr onednn_isa optimizer_layout precision seed sequence_lengths threads");
+  CHECK(names_with([](const Knob& knob) { return knob.memory == MemoryEffect::counted; }) ==
+        "accumulate allocator gradient_checkpointing");
+  CHECK(names_with([](const Knob& knob) { return knob.acts_by == ActsBy::model; }) == "gelu");
+  std::string orders;
+  for (const Knob& knob : knobs()) {
+    for (const std::string_view value : knob.other_orders) {
+      CHECK(accepts(knob, value));
+      orders += std::string(knob.name) + "=" + std::string(value) + " ";
+    }
+  }
+  CHECK(orders == "cpu_isa=avx2 cpu_isa=default mkl_cbwr=compatible onednn=off threads=2 threads=4 ");
+}
+
 }  // namespace
 }  // namespace reprobench

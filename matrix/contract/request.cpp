@@ -4,7 +4,6 @@
 
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/probe.hpp"
-#include "matrix/contract/replicas.hpp"
 
 namespace reprobench {
 
@@ -88,11 +87,14 @@ bool is_of_resuming(const Injection& injection) {
 
 KnobValues knobs_of_rank(const CellRequest& request) {
   KnobValues knobs = request.knobs;
-  const auto threads = knobs.find("threads");
-  const std::int64_t sharers = request.world_size * replicas_of(knobs);
-  if (sharers <= 1 || threads == knobs.end()) return knobs;
-  threads->second = std::to_string(std::max<std::int64_t>(1, std::stoll(threads->second) / sharers));
+  const std::int64_t sharers = request.world_size * setting_in<&Settings::replicas>(knobs);
+  const std::int64_t threads = setting_in<&Settings::threads>(knobs);
+  if (sharers > 1) set<&Settings::threads>(knobs, std::max<std::int64_t>(1, threads / sharers));
   return knobs;
+}
+
+std::string precision_text(const CellRequest& request) {
+  return text_of<&Settings::precision>(setting_in<&Settings::precision>(request.knobs));
 }
 
 std::int64_t first_step_of(const CellRequest& request) {
@@ -107,14 +109,13 @@ std::int64_t last_step_of(const CellRequest& request) {
 }
 
 std::int64_t micro_batches_of(const CellRequest& request) {
-  const auto accumulate = request.knobs.find("accumulate");
-  return request.world_size * replicas_of(request.knobs) *
-         (accumulate == request.knobs.end() ? 1 : std::stoll(accumulate->second));
+  return request.world_size * setting_in<&Settings::replicas>(request.knobs) *
+         setting_in<&Settings::accumulate>(request.knobs);
 }
 
 bool measures_gemm_peak(const CellRequest& request) {
   return request.gemm_peak_samples > 0 && !request.workload.is_probe() && !request.replay && request.world_size == 1 &&
-         replicas_of(request.knobs) == 1;
+         setting_in<&Settings::replicas>(request.knobs) == 1;
 }
 
 int gpus_of_rank(const CellRequest& request) {

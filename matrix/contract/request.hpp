@@ -268,6 +268,9 @@ struct Description<CellRequest> {
 // What holds inside one rank: `threads` are the whole attempt's; its ranks, or replicas, share them, each with one.
 KnobValues knobs_of_rank(const CellRequest& request);
 
+// "bf16"
+std::string precision_text(const CellRequest& request);
+
 // How many GPUs one of its processes sees: of a cell of the CPU none.
 int gpus_of_rank(const CellRequest& request);
 

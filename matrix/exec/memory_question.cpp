@@ -53,9 +53,6 @@ AttemptMemory unanswered(std::string why) {
   return need;
 }
 
-// Other random numbers are as many.
-constexpr const char* kSeedKnob = "seed";
-
 // A question with those knobs alone that are not at their default.
 CellRequest lean_question(const CellRequest& request) {
   CellRequest question;
@@ -63,7 +60,7 @@ CellRequest lean_question(const CellRequest& request) {
   question.device = request.device;
   question.world_size = request.world_size;
   question.knobs = without_defaults(request.knobs);
-  question.knobs.erase(kSeedKnob);
+  question.knobs.erase(std::string(knob_for<&Settings::seed>().name));  // other random numbers are as many
   question.trace = request.trace;
   question.workload = request.workload;
   question.workload.steps = 1;  // nor does it matter where it is stopped and resumed

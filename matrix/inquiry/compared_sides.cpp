@@ -107,7 +107,7 @@ LossEquivalence equivalence_of_stacks(const SidePair& sides, int seeds, Replays&
   for (int seed = 1; seed <= seeds; ++seed) {
     for (const ComparedSide* side : {&sides.first, &sides.second}) {
       ReplayTask task{fmt::format("{}-seed-{}", side == &sides.first ? "a" : "b", seed), side->request};
-      task.request.knobs["seed"] = std::to_string(seed);
+      set<&Settings::seed>(task.request.knobs, static_cast<std::uint64_t>(seed));
       task.request.trace = TraceLevel::step;
       tasks.push_back(std::move(task));
     }

@@ -24,7 +24,7 @@ std::string own_file_text(const WorkloadRequest& workload, const OwnFileField& o
 std::string workload_text(const CellRequest& request) {
   const WorkloadRequest& workload = request.workload;
   std::string text = fmt::format("{}/{}, {} steps of {}, {}", workload.model, workload.preset, workload.steps,
-                                 workload.batch_size, request.knobs.at("precision"));
+                                 workload.batch_size, precision_text(request));
   for (const OwnFileField& own : kOwnFiles) {
     if (!(workload.*own.sha256).empty()) text += fmt::format(", {} {}", own.name, short_digest(workload.*own.sha256));
   }
@@ -47,7 +47,11 @@ std::string not_comparable_because(const ComparedSide& measured, const ComparedS
     differ(own.name, own_file_text(a.workload, own), own_file_text(b.workload, own));
   }
   differ("world_size", a.world_size, b.world_size);
-  for (const char* knob : {"precision", "seed"}) differ(knob, a.knobs.at(knob), b.knobs.at(knob));
+  for (const Knob& knob : knobs()) {
+    if (!knob.must_agree) continue;
+    const std::string name(knob.name);
+    differ(name, a.knobs.at(name), b.knobs.at(name));
+  }
   if (!fields.empty()) return fmt::format("the workloads differ: {}", fmt::join(fields, ", "));
   if (a.world_size > 1) return fmt::format("only attempts of one rank are compared yet, these have {}", a.world_size);
   if (digests_tensors(a.trace) != digests_tensors(b.trace)) {
@@ -185,7 +189,7 @@ void describe_difference(CellComparison& comparison, const ComparedSide& measure
   if (!strip.rows.empty()) comparison.strip = std::move(strip);
   comparison.events = event_flips(ours, theirs);
   comparison.split = loss_split(ours, theirs);
-  comparison.over_bound = first_over_bound(ours, theirs, measured.request.knobs.at("precision"));
+  comparison.over_bound = first_over_bound(ours, theirs, precision_text(measured.request));
 }
 
 // The one that fails first; of both in one step the measured one.

@@ -70,8 +70,8 @@ class ScriptedReplays : public Replays {
   void train(const CellRequest& request, ReplayOutcome& outcome) {
     std::vector<Deviation> deviations = stacks[request.stack];
     for (const Deviation& deviation : planted(request)) deviations.push_back(deviation);
-    const Rounding round{request.knobs.at("precision") != "fp64"};
-    SyntheticNetwork network(round, std::stoull(request.knobs.at("seed")), std::move(deviations));
+    const Rounding round{setting_in<&Settings::precision>(request.knobs) != Precision::fp64};
+    SyntheticNetwork network(round, setting_in<&Settings::seed>(request.knobs), std::move(deviations));
     const Replay replay = request.replay.value_or(Replay{});
     load(replay.from_state, network);
 
@@ -79,7 +79,7 @@ class ScriptedReplays : public Replays {
     attempt.end = AttemptEnd::completed;
     const Digest workload = DigestBuilder()
                                 .append(request.workload.model)
-                                .append(request.knobs.at("seed"))
+                                .append(std::to_string(setting_in<&Settings::seed>(request.knobs)))
                                 .append(request.workload.preset)
                                 .finish();
     attempt.lead().trace = Trace{};

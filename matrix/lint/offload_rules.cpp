@@ -36,18 +36,18 @@ void optimizer_offload_stage(const LintSubject& subject, LintFindings& findings)
   }
 }
 
-struct Offload {
+struct OffloadBlock {
   std::string section;
   const std::optional<std::string>& device;
 };
 
-std::array<Offload, 2> offloads(const LintSubject& subject) {
-  return {Offload{std::string(kOffloadOptimizer), subject.settings.offload_optimizer},
-          Offload{std::string(kOffloadParam), subject.settings.offload_param}};
+std::array<OffloadBlock, 2> offloads(const LintSubject& subject) {
+  return {OffloadBlock{std::string(kOffloadOptimizer), subject.settings.offload_optimizer},
+          OffloadBlock{std::string(kOffloadParam), subject.settings.offload_param}};
 }
 
 void no_nvme_path(const LintSubject& subject, LintFindings& findings) {
-  for (const Offload& offload : offloads(subject)) {
+  for (const OffloadBlock& offload : offloads(subject)) {
     if (offload.device != "nvme" || subject.config.has(offload.section + ".nvme_path")) continue;
     findings.add(subject.config.mark(offload.section + ".device"),
                  fmt::format("`{}` offloads to nvme and names no nvme_path", offload.section));
@@ -57,7 +57,7 @@ void no_nvme_path(const LintSubject& subject, LintFindings& findings) {
 // Calls `visit` with every folder that is really offloaded to.
 template <class Visit>
 void for_offload_folders(const LintSubject& subject, Visit visit) {
-  for (const Offload& offload : offloads(subject)) {
+  for (const OffloadBlock& offload : offloads(subject)) {
     const std::string key = offload.section + ".nvme_path";
     const auto path = subject.config.text(key);
     if (offload.device == "nvme" && path) visit(subject.config.mark(key), *path);
@@ -124,7 +124,7 @@ constexpr DeviceKey kDeviceKeys[] = {{"nvme_path", "nvme"},  {"buffer_count", "n
                                      {"fast_init", "nvme"}};
 
 void unused_device_key(const LintSubject& subject, LintFindings& findings) {
-  for (const Offload& offload : offloads(subject)) {
+  for (const OffloadBlock& offload : offloads(subject)) {
     if (!offload.device || *offload.device == "nvme") continue;
     std::vector<std::string_view> names;
     for (const DeviceKey& key : kDeviceKeys) {
@@ -149,7 +149,7 @@ void partial_offload(const LintSubject& subject, LintFindings& findings) {
 }
 
 void unpinned(const LintSubject& subject, LintFindings& findings) {
-  for (const Offload& offload : offloads(subject)) {
+  for (const OffloadBlock& offload : offloads(subject)) {
     const std::string path = offload.section + ".pin_memory";
     if (!offload.device || *offload.device == "none" || subject.config.flag(path) != false) continue;
     findings.add(subject.config.mark(path),

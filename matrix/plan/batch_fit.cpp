@@ -12,11 +12,7 @@ namespace {
 
 constexpr std::int64_t kProbesOfRound = 32;
 
-std::string value_of(const KnobValues& knobs, const std::string& name) {
-  const auto found = knobs.find(name);
-  return found != knobs.end() ? found->second : std::string(find_knob(name)->default_value);
-}
-std::int64_t micro_batches_of(const KnobValues& knobs) { return std::stoll(value_of(knobs, "accumulate")); }
+std::int64_t micro_batches_of(const KnobValues& knobs) { return setting_in<&Settings::accumulate>(knobs); }
 
 BatchNeed batch_need(std::int64_t batch_size, const KnobValues& knobs, const AttemptMemory& need) {
   return {batch_size, batch_size / micro_batches_of(knobs), at_most_bytes(need, knobs), need};
@@ -83,10 +79,10 @@ class Search {
 std::vector<KnobValues> leaner(const KnobValues& asked) {
   std::vector<KnobValues> choices;
   KnobValues mapped = asked;
-  mapped["allocator"] = "mapped";
+  set<&Settings::allocator>(mapped, Allocator::mapped);
   if (mapped != asked) choices.push_back(mapped);
-  mapped["gradient_checkpointing"] = "on";
-  if (value_of(asked, "gradient_checkpointing") != "on") choices.push_back(mapped);
+  set<&Settings::gradient_checkpointing>(mapped, true);
+  if (!setting_in<&Settings::gradient_checkpointing>(asked)) choices.push_back(mapped);
   return choices;
 }
 
@@ -100,30 +96,30 @@ std::vector<BatchWay> ways_to(const BatchFit& fit, const AskMemory& ask) {
     for (std::int64_t count = asked_micro_batches; count <= fit.wished_batch; count += asked_micro_batches) {
       if (fit.wished_batch % count != 0) continue;
       BatchQuestion question{fit.wished_batch, knobs};
-      if (count > 1) question.knobs["accumulate"] = std::to_string(count);
+      if (count > 1) set<&Settings::accumulate>(question.knobs, count);
       questions.push_back(std::move(question));
     }
   }
   const std::vector<AttemptMemory> needs = ask(questions);
   std::vector<BatchWay> ways;
-  std::string last_choice;
+  KnobValues last_choice;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     KnobValues choice = questions[i].knobs;
-    choice.erase("accumulate");
-    const std::string name =
-        fmt::format("{}", choice.size()) + value_of(choice, "allocator") + value_of(choice, "gradient_checkpointing");
-    if (name == last_choice || !needs.at(i).is_predicted()) continue;
+    set<&Settings::accumulate>(choice, 1);
+    if (choice == last_choice || !needs.at(i).is_predicted()) continue;
     const BatchNeed batch = batch_need(fit.wished_batch, questions[i].knobs, needs[i]);
     if (batch.at_most_bytes > fit.available_bytes) continue;
     ways.push_back({questions[i].knobs, batch});
-    last_choice = name;
+    last_choice = std::move(choice);
   }
   return ways;
 }
 
 }  // namespace
 
-double largest_excess(const KnobValues& knobs) { return value_of(knobs, "allocator") == "mapped" ? 0.1 : 0.5; }
+double largest_excess(const KnobValues& knobs) {
+  return setting_in<&Settings::allocator>(knobs) == Allocator::mapped ? 0.1 : 0.5;
+}
 
 std::int64_t at_most_bytes(const AttemptMemory& need, const KnobValues& knobs) {
   return std::llround(static_cast<double>(need.total()) * (1 + largest_excess(knobs)));

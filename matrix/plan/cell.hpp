@@ -62,7 +62,7 @@ struct Description<Gap> {
 struct Cell {
   // The cell_id is set; nonce, repeat, attempt and inject are left for the executor. A cell that was planned in this
   // process holds only knobs that are off their default (all 24 of 100,000 cells would be 290 MB). plan.json has every
-  // knob, and so does a cell that was read from it. Ask knob_of().
+  // knob, and so does a cell that was read from it. Ask setting_in().
   CellRequest request;
   std::string slug;  // "determinism-mlp-torch-2.9.0-cu128-cpu-fp32": readable part of the id, unique within a plan
   Coordinates coordinates;                       // suite, workload, stack, device, world_size and the axes' knobs
@@ -78,9 +78,6 @@ struct Cell {
   SharedList<CellThreshold> thresholds;
   std::map<int, Injection> injections;  // by repeat
 };
-
-// A knob's value, default or not. Valid as long as the cell.
-std::string_view knob_of(const Cell& cell, const std::string& name);
 
 // The same as with_defaults(), for the few knobs of a planned cell, in half the time.
 KnobValues every_knob(const KnobValues& chosen);

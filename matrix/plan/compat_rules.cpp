@@ -8,8 +8,8 @@
 #include "matrix/contract/attempt_segment.hpp"
 #include "matrix/contract/device/device_class.hpp"
 #include "matrix/contract/device/device_facts.hpp"
+#include "matrix/contract/exclusion.hpp"
 #include "matrix/contract/probe.hpp"
-#include "matrix/contract/replicas.hpp"
 #include "matrix/plan/coverage.hpp"
 #include "matrix/plan/dotted_version.hpp"
 
@@ -114,7 +114,7 @@ Finding knob_needs_gpu(const Situation& s) {
 }
 
 Finding tf32_needs_sm80(const Situation& s) {
-  if (on_cpu(s) || knob_of(s.cell, "tf32") != "on") return std::nullopt;
+  if (on_cpu(s) || !s.settings.tf32) return std::nullopt;
   if (device_of(s) >= kSm80) return std::nullopt;
   return fmt::format("knob tf32=on needs a GPU of class sm_80 or later, and this cell asks for {}",
                      s.cell.request.device);
@@ -122,7 +122,7 @@ Finding tf32_needs_sm80(const Situation& s) {
 
 // The floor of a precision's arithmetic: CUDA C++ Programming Guide, feature support per compute capability.
 Finding bf16_needs_sm80(const Situation& s) {
-  if (on_cpu(s) || knob_of(s.cell, "precision") != "bf16") return std::nullopt;
+  if (on_cpu(s) || s.settings.precision != Precision::bf16) return std::nullopt;
   if (device_of(s) >= kSm80) return std::nullopt;
   return fmt::format("knob precision=bf16 needs a GPU of class sm_80 or later, and this cell asks for {}",
                      s.cell.request.device);
@@ -130,32 +130,20 @@ Finding bf16_needs_sm80(const Situation& s) {
 
 // LibTorch throws "No available kernel" where the one backend that is allowed cannot do it.
 Finding fused_attention(const Situation& s) {
-  const std::string_view backend = knob_of(s.cell, "attention");
-  if (on_cpu(s) || (backend != "flash" && backend != "cudnn")) return std::nullopt;
-  const std::string_view precision = knob_of(s.cell, "precision");
-  if (precision != "bf16" && precision != "fp16") {
-    return fmt::format("knob attention={} is for 16-bit numbers on a GPU, and precision is {}", backend, precision);
+  const AttentionBackend backend = s.settings.attention;
+  if (on_cpu(s) || (backend != AttentionBackend::flash && backend != AttentionBackend::cudnn)) return std::nullopt;
+  if (s.settings.precision != Precision::bf16 && s.settings.precision != Precision::fp16) {
+    return fmt::format("knob {} is for 16-bit numbers on a GPU, and precision is {}",
+                       words_of<&Settings::attention>(s.settings), precision_text(s.cell.request));
   }
   if (device_of(s) < kSm80) {
-    return fmt::format("knob attention={} needs a GPU of class sm_80 or later, and this cell asks for {}", backend,
-                       s.cell.request.device);
+    return fmt::format("knob {} needs a GPU of class sm_80 or later, and this cell asks for {}",
+                       words_of<&Settings::attention>(s.settings), s.cell.request.device);
   }
-  if (backend == "cudnn" && knob_of(s.cell, "determinism") == "strict") {
+  if (backend == AttentionBackend::cudnn && s.settings.determinism == Determinism::strict) {
     return "knob attention=cudnn is not deterministic in backward, and determinism=strict refuses it";
   }
   return std::nullopt;
-}
-
-// A capture allows no allocation of managed memory.
-Finding graph_needs_device_memory(const Situation& s) {
-  if (knob_of(s.cell, "cuda_graph") != "on" || knob_of(s.cell, "cuda_allocator") != "unified") return std::nullopt;
-  return "knob cuda_graph=on cannot be captured with cuda_allocator=unified";
-}
-
-// A captured step hands out no tensors while it runs.
-Finding graph_needs_step_trace(const Situation& s) {
-  if (knob_of(s.cell, "cuda_graph") != "on" || s.cell.request.trace == TraceLevel::step) return std::nullopt;
-  return "knob cuda_graph=on shows no tensors inside a step, and this suite traces every tensor";
 }
 
 Finding no_package(const Situation& s) {
@@ -166,8 +154,8 @@ Finding no_package(const Situation& s) {
 }
 
 Finding cpu_isa(const Situation& s) {
-  const std::string_view wanted = knob_of(s.cell, "cpu_isa");
-  if (wanted != "avx2" && wanted != "avx512") return std::nullopt;
+  if (s.settings.cpu_isa != CpuIsa::avx2 && s.settings.cpu_isa != CpuIsa::avx512) return std::nullopt;
+  const std::string wanted = text_of<&Settings::cpu_isa>(s.settings.cpu_isa);
   const auto& has = s.host.cpu_isa;
   if (std::find(has.begin(), has.end(), wanted) != has.end()) return std::nullopt;
   return fmt::format("knob cpu_isa={} needs instructions this CPU lacks; {} has {}", wanted, s.host.cpu_model,
@@ -175,7 +163,7 @@ Finding cpu_isa(const Situation& s) {
 }
 
 Finding more_threads_than_cores(const Situation& s) {
-  const int wanted = std::stoi(std::string(knob_of(s.cell, "threads")));
+  const std::int64_t wanted = s.settings.threads;
   if (wanted <= s.host.cores) return std::nullopt;
   return fmt::format("{} threads on {} cores", wanted, s.host.cores);
 }
@@ -261,18 +249,25 @@ Finding world_size(const Situation& s) {
   return std::nullopt;
 }
 
-// What one process with several models cannot have beside them.
-Finding replicas(const Situation& s) { return why_no_replicas(s.cell.request, most_ranks_of(s.cell.request)); }
+// Settings that the worker would refuse together, on the ranks that begin or on those that resume.
+Finding excluded_settings(const Situation& s) {
+  const CellRequest& request = s.cell.request;
+  auto exclusion = exclusion_of(request, request.world_size);
+  if (!exclusion && request.workload.resume_world_size > 0) {
+    exclusion = exclusion_of(request, static_cast<int>(request.workload.resume_world_size));
+  }
+  return exclusion ? Finding(exclusion->sentence) : std::nullopt;
+}
 
 // Ranks or replicas, and accumulation, cut a batch into equal micro-batches.
 Finding micro_batches(const Situation& s) {
   const CellRequest& request = s.cell.request;
   const std::int64_t count = micro_batches_of(request);
   if (request.workload.is_probe() || request.workload.batch_size % count == 0) return std::nullopt;
-  const std::int64_t replicas = replicas_of(request.knobs);
   return fmt::format("a batch of {} makes no {} equal micro-batches (world_size {}, {}accumulate {})",
                      request.workload.batch_size, count, request.world_size,
-                     replicas == 1 ? "" : fmt::format("replicas {}, ", replicas), knob_of(s.cell, "accumulate"));
+                     s.settings.replicas == 1 ? "" : fmt::format("replicas {}, ", s.settings.replicas),
+                     s.settings.accumulate);
 }
 
 // A training that goes on with other ranks does the same micro-batches.
@@ -360,15 +355,13 @@ constexpr CompatRule kRules[] = {
     {"tf32-needs-sm80", &tf32_needs_sm80},
     {"bf16-needs-sm80", &bf16_needs_sm80},
     {"fused-attention", &fused_attention},
-    {"graph-needs-step-trace", &graph_needs_step_trace},
-    {"graph-needs-device-memory", &graph_needs_device_memory},
     {"no-peer", &no_peer},
     {"no-package", &no_package},
     {"device-class", &device_class_missing},
     {"device-class", &gpu_inside_image},
     {"device-count", &too_few_devices},
     {"world-size", &world_size},
-    {"replicas", &replicas},
+    {"excluded-settings", &excluded_settings},
     {"micro-batches", &micro_batches},
     {"resumed-micro-batches", &resumed_micro_batches},
     {"driver-floor", &driver_floor},

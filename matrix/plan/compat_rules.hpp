@@ -15,6 +15,7 @@ namespace reprobench {
 // Everything that a rule may look at.
 struct Situation {
   const Cell& cell;
+  const Settings& settings;  // the cell's
   const StackSpec& stack;
   const StackAvailability& availability;
   const WheelFacts* wheel;  // the stack's row; null for system stacks and for wheels the facts do not know

@@ -9,6 +9,11 @@
 
 namespace reprobench {
 
+// A knob's value, default or not, as text.
+inline std::string knob_of(const Cell& cell, const std::string& name) {
+  return every_knob(cell.request.knobs).at(name);
+}
+
 inline Vocabulary test_vocabulary() {
   constexpr double kAny = std::numeric_limits<double>::infinity();
   static constexpr MetricInfo kMetrics[] = {

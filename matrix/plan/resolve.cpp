@@ -108,7 +108,8 @@ void resolve(std::vector<PlannedCell>& cells, const StackCatalog& catalog, const
   const auto situations = stack_situations(catalog, facts);
   for (PlannedCell& planned : cells) {
     const StackSituation& of_stack = situations.at(planned.cell.request.stack);
-    apply_rules({planned.cell, of_stack.stack, of_stack.availability, of_stack.wheel, facts, host}, planned);
+    const Settings settings = settings_of(planned.cell.request.knobs);
+    apply_rules({planned.cell, settings, of_stack.stack, of_stack.availability, of_stack.wheel, facts, host}, planned);
     ask_for_what_is_judged(planned.cell);
     attach_peaks(planned.cell, facts, host);
   }

@@ -39,25 +39,29 @@ TEST_CASE("replicas of one process are skipped beside what is not built for them
   CHECK(outcome({{"accumulate", "4"}, {"precision", "bf16"}, {"max_grad_norm", "1.0"}}) == "runs");
   CHECK(outcome({{"zero_stage", "0"}, {"overlap", "off"}}) == "runs");  // as the knobs are when nobody asks
   CHECK(outcome({}, 2) ==
-        "replicas: replicas=2 with world_size=2: a step's batch is shared out among ranks or among replicas of one "
+        "excluded-settings: replicas=2 with world_size=2: a step's batch is shared out among ranks or among replicas "
+        "of one "
         "process, not both");
   CHECK(outcome({{"zero_stage", "1"}}) ==
-        "replicas: replicas=2 with zero_stage=1: the optimizer's states are shared out among ranks, and replicas have "
+        "excluded-settings: replicas=2 with zero_stage=1: the optimizer's states are shared out among ranks, and "
+        "replicas have "
         "none: replica 0 updates");
   CHECK(outcome({{"offload", "optimizer"}}) ==
-        "replicas: replicas=2 with offload=optimizer: what goes to the host is one model's state, and replicas have "
+        "excluded-settings: replicas=2 with offload=optimizer: what goes to the host is one model's state, and "
+        "replicas have "
         "weights of their own beside it");
   CHECK(outcome({{"overlap", "on"}}) ==
-        "replicas: replicas=2 with overlap=on: gradients are exchanged among ranks, and those of replicas are added up "
+        "excluded-settings: replicas=2 with overlap=on: gradients are exchanged among ranks, and those of replicas are "
+        "added up "
         "where they lie");
-  CHECK(
-      outcome({{"optimizer_layout", "flat"}}) ==
-      "replicas: replicas=2 with optimizer_layout=flat: the weights of one replica would be pieces of a buffer, those "
-      "of the others tensors");
-  CHECK(
-      outcome({{"gradient_checkpointing", "on"}}) ==
-      "replicas: replicas=2 with gradient_checkpointing=on: blocks are computed again by one thread of a process, and "
-      "each replica has its own");
+  CHECK(outcome({{"optimizer_layout", "flat"}}) ==
+        "excluded-settings: replicas=2 with optimizer_layout=flat: the weights of one replica would be pieces of a "
+        "buffer, those "
+        "of the others tensors");
+  CHECK(outcome({{"gradient_checkpointing", "on"}}) ==
+        "excluded-settings: replicas=2 with gradient_checkpointing=on: blocks are computed again by one thread of a "
+        "process, and "
+        "each replica has its own");
 }
 
 TEST_CASE("replicas are of a training on the CPU that goes on with no other ranks", "[plan]") {
@@ -67,19 +71,21 @@ TEST_CASE("replicas are of a training on the CPU that goes on with no other rank
   CHECK(outcome_of(c) == "runs");
   c.workload.resume_world_size = 2;
   CHECK(outcome_of(c) ==
-        "replicas: replicas=2 with world_size=2: a step's batch is shared out among ranks or among replicas of one "
+        "excluded-settings: replicas=2 with world_size=2: a step's batch is shared out among ranks or among replicas "
+        "of one "
         "process, not both");
   c.workload.resume_after = c.workload.resume_world_size = 0;
   c.device = "sm_90";
   c.host = gpu_host(kH100, "9.0", "570.124.06", 2);
   CHECK(outcome_of(c) ==
-        "replicas: replicas=2 with device=sm_90: replicas are threads on the CPU; digests and times of several GPUs of "
+        "excluded-settings: replicas=2 with device=sm_90: replicas are threads on the CPU; digests and times of "
+        "several GPUs of "
         "one process are not taken");
   c = {};
   c.knobs = {{"replicas", "2"}};
   c.workload.probe = "device_smoke";
   CHECK(outcome_of(c) ==
-        "replicas: replicas=2 with probe=device_smoke: a probe has no model of which there could be several");
+        "excluded-settings: replicas=2 with probe=device_smoke: a probe has no model of which there could be several");
 }
 
 TEST_CASE("a batch that replicas cannot cut evenly is skipped, with the numbers", "[plan]") {

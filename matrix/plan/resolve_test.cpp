@@ -188,7 +188,7 @@ TEST_CASE("a step cannot be captured in unified memory", "[plan]") {
   c.knobs = {{"cuda_allocator", "unified"}};
   CHECK(outcome_of(c) == "runs");
   c.knobs["cuda_graph"] = "on";
-  CHECK(outcome_of(c).find("graph-needs-device-memory: knob cuda_graph=on") == 0);
+  CHECK(outcome_of(c).find("excluded-settings: cuda_graph=on with cuda_allocator=unified: ") == 0);
 }
 
 TEST_CASE("every knob of the GPU is refused on the CPU, and its default is not", "[plan]") {
@@ -211,7 +211,7 @@ TEST_CASE("a captured step cannot be traced tensor by tensor", "[plan]") {
   c.knobs = {{"cuda_graph", "on"}};
   CHECK(outcome_of(c) == "runs");
   c.trace = TraceLevel::tensor;
-  CHECK(outcome_of(c).find("graph-needs-step-trace: knob cuda_graph=on") == 0);
+  CHECK(outcome_of(c).find("excluded-settings: cuda_graph=on with trace=tensor: ") == 0);
 }
 
 TEST_CASE("a host the wheels are not built for is refused", "[plan]") {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "matrix/contract/device/device_class.hpp"
+#include "matrix/contract/knob.hpp"
 #include "matrix/contract/reason.hpp"
-#include "matrix/contract/replicas.hpp"
 
 namespace reprobench {
 
@@ -21,9 +21,9 @@ CellFamilies::CellFamilies(const Plan& plan) {
 }
 
 bool CellFamilies::is_another_layout(const Cell& cell) {
-  const auto offload = cell.request.knobs.find("offload");
-  return cell.request.world_size != 1 || replicas_of(cell.request.knobs) != 1 ||
-         (offload != cell.request.knobs.end() && offload->second != "none");
+  const KnobValues& knobs = cell.request.knobs;
+  return cell.request.world_size != 1 || setting_in<&Settings::replicas>(knobs) != 1 ||
+         setting_in<&Settings::offload>(knobs) != Offload::none;
 }
 
 bool CellFamilies::is_cpu(const Cell& cell) { return DeviceClass::parse(cell.request.device) == kCpu; }
@@ -39,17 +39,19 @@ CellFamilies::Key CellFamilies::key_of(const Cell& cell) {
 
 CellFamilies::Key CellFamilies::apart_from_seed(const Cell& cell) {
   Key key = key_of(cell);
-  key.first.erase("seed");
-  key.second.erase("seed");
+  const std::string seed(knob_for<&Settings::seed>().name);
+  key.first.erase(seed);
+  key.second.erase(seed);
   return key;
 }
 
 CellFamilies::Key CellFamilies::apart_from_layout(const Cell& cell) {
   Key key = key_of(cell);
   key.first.erase("world_size");
-  for (const char* layout : {"accumulate", "offload", "overlap", "replicas", "zero_stage"}) {
-    key.first.erase(layout);
-    key.second.erase(layout);
+  for (const Knob& knob : knobs()) {
+    if (knob.shares_out == SharesOut::nothing) continue;
+    key.first.erase(std::string(knob.name));
+    key.second.erase(std::string(knob.name));
   }
   key.second["micro batches"] = std::to_string(micro_batches_of(cell.request));  // no knob's name
   return key;
@@ -65,8 +67,12 @@ CellFamilies::Key CellFamilies::apart_from_device(const Cell& cell) {
 // A workload's name has its batch where a suite has the model twice, so what it is called by is left out.
 CellFamilies::Key CellFamilies::of_share(const Cell& cell) {
   Key key = key_of(cell);
-  for (const char* name : {"world_size", "workload", "offload", "overlap", "zero_stage"}) key.first.erase(name);
-  for (const char* layout : {"offload", "overlap", "zero_stage"}) key.second.erase(layout);
+  for (const char* name : {"world_size", "workload"}) key.first.erase(name);
+  for (const Knob& knob : knobs()) {
+    if (knob.shares_out != SharesOut::state) continue;
+    key.first.erase(std::string(knob.name));
+    key.second.erase(std::string(knob.name));
+  }
   const WorkloadRequest& workload = cell.request.workload;
   const int ranks = cell.request.world_size;
   key.second["share of a rank"] =  // no knob's name; a batch that cannot be shared out has a remainder no one rank has

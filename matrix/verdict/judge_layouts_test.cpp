@@ -26,8 +26,9 @@ TEST_CASE("a layout is held against the cell that does its micro-batches on one 
   other.request.knobs["precision"] = "bf16";
   CHECK(candidate(judge(run)).checks.at(0).reason == "no_reference");
   other.request.knobs.erase("precision");
-  for (const char* layout : {"zero_stage", "offload"}) {  // what it shares out is part of the layout
-    shared.request.knobs[layout] = shared.coordinates[layout] = "2";
+  const KnobValues layouts{{"zero_stage", "2"}, {"offload", "optimizer"}};
+  for (const auto& [layout, value] : layouts) {  // what it shares out is part of the layout
+    shared.request.knobs[layout] = shared.coordinates[layout] = value;
     CHECK(candidate(judge(run)).checks.at(0).reason == "missing_metric");
   }
   run.plan.cells[0].skip = Skip{"no-wheel", ""};

@@ -8,6 +8,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 
+#include "matrix/contract/knob.hpp"
 #include "models/layers/encoder.hpp"
 #include "models/layers/layered_model.hpp"
 
@@ -58,7 +59,6 @@ constexpr Preset kPresetTable[] = {{{"tiny", 236'289, 16, kTinyAdamW, 48, Warmup
                                     text_of(24, 1024, 16, Activation::gelu, 0.0313F),
                                     kPublishedVocabulary,
                                     1024}};
-constexpr std::string_view kKnobs[] = {"gelu"};
 
 template <class Layers>
 class Clip {
@@ -126,7 +126,7 @@ class ClipModel final : public LayeredModel<kPresetTable, Clip> {
   }
   std::string_view dataset() const override { return "captions"; }
   PublishedNaming published_naming() const override { return kNaming; }
-  std::span<const std::string_view> knobs() const override { return kKnobs; }
+  std::vector<const Knob*> knobs() const override { return {&knob_for<&Settings::gelu>()}; }
 
   at::Tensor loss(const Outputs& outputs, const Batch& batch) const override {
     const at::Tensor& logits = outputs.front();

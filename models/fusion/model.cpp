@@ -6,6 +6,7 @@
 // B: batch, F: frames, N: squares of an image, T: tokens, C: width, V: vocabulary.
 #include <ATen/core/Tensor.h>
 
+#include "matrix/contract/knob.hpp"
 #include "models/layers/encoder.hpp"
 #include "models/layers/layered_model.hpp"
 
@@ -44,7 +45,6 @@ constexpr Preset kPresetTable[] = {{{"tiny", 321'088, 8, kTinyAdamW, 40, WarmupC
                                     layers_of(6, 768),
                                     16,
                                     30'522}};
-constexpr std::string_view kKnobs[] = {"gelu"};
 
 template <class Layers>
 class Fusion {
@@ -116,7 +116,7 @@ class FusionModel final : public LayeredModel<kPresetTable, Fusion> {
            "from drawn scenes and clips";
   }
   std::string_view dataset() const override { return "clips"; }
-  std::span<const std::string_view> knobs() const override { return kKnobs; }
+  std::vector<const Knob*> knobs() const override { return {&knob_for<&Settings::gelu>()}; }
 };
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 
+#include "matrix/contract/knob.hpp"
 #include "models/layers/attention.hpp"
 #include "models/layers/declaration.hpp"
 #include "models/layers/planted_forms.hpp"
@@ -49,7 +50,6 @@ constexpr Decoder k124m{
     12,
     50257};
 constexpr ModelPreset kDecoderPresets[] = {kTiny.preset, k124m.preset};
-constexpr std::string_view kDecoderKnobs[] = {"gelu"};
 
 const Decoder& decoder_of(const ModelPreset& preset) { return preset.name == k124m.preset.name ? k124m : kTiny; }
 
@@ -165,7 +165,7 @@ class Gpt2 final : public Model {
   }
   std::span<const ModelPreset> presets() const override { return kDecoderPresets; }
   std::string_view dataset() const override { return "text"; }
-  std::span<const std::string_view> knobs() const override { return kDecoderKnobs; }
+  std::vector<const Knob*> knobs() const override { return {&knob_for<&Settings::gelu>()}; }
 
   // Scales as published: 0.02, and what is added to the residual stream divided by the root of how often that happens.
   std::vector<ParameterSpec> parameters(const ModelPreset& preset) const override {

@@ -49,7 +49,8 @@ class Tokens final : public Batch {
 // A step without a train loop: initial parameters, and every tap kept.
 class OneStep final : public StepContext {
  public:
-  OneStep(const ModelPreset& preset, std::string_view gelu) : preset_(preset), gelu_(gelu) {
+  OneStep(const ModelPreset& preset, Gelu gelu) : preset_(preset) {
+    settings_.gelu = gelu;
     for (const ParameterSpec& spec : gpt2_model().parameters(preset)) {
       auto values =
           initial_values(1, spec.name, static_cast<std::size_t>(elements_of(spec)), spec.init_scale, spec.init_mean);
@@ -58,7 +59,7 @@ class OneStep final : public StepContext {
   }
 
   const ModelPreset& preset() const override { return preset_; }
-  std::string_view knob(std::string_view name) const override { return name == "gelu" ? gelu_ : "written_out"; }
+  const Settings& settings() const override { return settings_; }
   const at::Tensor& parameter(std::size_t index) const override { return parameters_[index]; }
   const at::Tensor& buffer(std::size_t index) const override { return parameters_.at(index); }  // there is none
   void tap(const at::Tensor& value, std::string_view name) override {
@@ -75,7 +76,7 @@ class OneStep final : public StepContext {
 
  private:
   const ModelPreset& preset_;
-  std::string_view gelu_;
+  Settings settings_;
   std::vector<at::Tensor> parameters_;
 };
 
@@ -124,11 +125,11 @@ TEST_CASE("the FLOPs of a gpt2 step are 6 N + 12 L H Q T a token", "[models]") {
 TEST_CASE("a position's logits depend on no later token", "[models]") {
   const ModelPreset& preset = preset_called("tiny");
   at::Tensor tokens = some_tokens(preset);
-  OneStep before(preset, "tanh");
+  OneStep before(preset, Gelu::tanh);
   const at::Tensor logits = logits_of(tokens, before);
   CHECK(logits.sizes().vec() == std::vector<std::int64_t>{2, 64, 256});
   tokens.select(1, 40).fill_(5);
-  OneStep after(preset, "tanh");
+  OneStep after(preset, Gelu::tanh);
   const at::Tensor changed = logits_of(tokens, after);
   CHECK(changed.narrow(1, 0, 40).equal(logits.narrow(1, 0, 40)));
   CHECK_FALSE(changed.select(1, 40).equal(logits.select(1, 40)));
@@ -137,7 +138,7 @@ TEST_CASE("a position's logits depend on no later token", "[models]") {
 
 TEST_CASE("attention weights are a distribution over the past", "[models]") {
   const ModelPreset& preset = preset_called("tiny");
-  OneStep step(preset, "tanh");
+  OneStep step(preset, Gelu::tanh);
   logits_of(some_tokens(preset), step);
   for (const char* layer : {"h.0", "h.3"}) {
     const at::Tensor weights = step.taps.at(std::string(layer) + ".attn.softmax");
@@ -149,8 +150,8 @@ TEST_CASE("attention weights are a distribution over the past", "[models]") {
 
 TEST_CASE("both forms of GELU are themselves: equal at zero, close, and not the same", "[models]") {
   const ModelPreset& preset = preset_called("tiny");
-  OneStep by_tanh(preset, "tanh");
-  OneStep by_erf(preset, "erf");
+  OneStep by_tanh(preset, Gelu::tanh);
+  OneStep by_erf(preset, Gelu::erf);
   logits_of(some_tokens(preset), by_tanh);
   logits_of(some_tokens(preset), by_erf);
   const at::Tensor input = by_tanh.taps.at("h.0.mlp.c_fc");
@@ -165,7 +166,7 @@ TEST_CASE("both forms of GELU are themselves: equal at zero, close, and not the 
 TEST_CASE("an untrained decoder is as unsure as a guess over its vocabulary", "[models]") {
   const ModelPreset& preset = preset_called("tiny");
   const at::Tensor tokens = some_tokens(preset);
-  OneStep step(preset, "tanh");
+  OneStep step(preset, Gelu::tanh);
   const at::Tensor loss = gpt2_model().loss({logits_of(tokens, step)}, Tokens(tokens.roll(-1, 1)));
   CHECK(loss.item<double>() == Approx(std::log(256.0)).margin(0.1));
 }

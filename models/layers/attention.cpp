@@ -48,7 +48,8 @@ at::Tensor future_of(std::int64_t context, const at::Tensor& like) {
 
 at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const at::Tensor& future,
                   const std::string& name, StepContext& step) {
-  const bool is_fused = step.knob("attention") != "written_out" || step.plants("attention_fused", name + ".mixed");
+  const bool is_fused =
+      step.settings().attention != AttentionBackend::written_out || step.plants("attention_fused", name + ".mixed");
   const at::Tensor heads = is_fused ? fused(query, key, value, future.defined())
                                     : written_out(query, key, value, future, name, step);  // (B, H, T, D)
   const at::Tensor mixed = heads.transpose(1, 2).reshape({query.size(0), query.size(2), -1});

@@ -29,7 +29,7 @@ at::Tensor by_erf(const at::Tensor& x, double one) { return x * 0.5 * (at::erf(x
 }  // namespace
 
 at::Tensor gelu_of(const at::Tensor& x, const std::string& name, StepContext& step) {
-  const bool is_tanh = step.knob("gelu") == "tanh";
+  const bool is_tanh = step.settings().gelu == Gelu::tanh;
   const auto written_out = [&](double one) { return is_tanh ? by_tanh(x, kCubic, one) : by_erf(x, one); };
   if (is_tanh && step.plants("gelu_constant", name)) return by_tanh(x, kWrongCubic, 1);
   if (step.plants("gelu_bias", name)) return written_out(kWrongOne);

@@ -6,6 +6,7 @@
 // B: batch, N: slices, P: squares of a slice, Q: queries, T: tokens, C: width, V: vocabulary.
 #include <ATen/core/Tensor.h>
 
+#include "matrix/contract/knob.hpp"
 #include "models/layers/encoder.hpp"
 #include "models/layers/layered_model.hpp"
 #include "models/llama/decoder.hpp"
@@ -46,7 +47,6 @@ constexpr Preset kPresetTable[] = {
       .hidden = 14'336,
       .vocabulary = 128'256,
       .rotary_base = 500'000}}};
-constexpr std::string_view kKnobs[] = {"gelu"};
 
 template <class Layers>
 class Vlm {
@@ -107,7 +107,7 @@ class VlmModel final : public LayeredModel<kPresetTable, Vlm> {
            "questions about drawn scenes in slices";
   }
   std::string_view dataset() const override { return "questions"; }
-  std::span<const std::string_view> knobs() const override { return kKnobs; }
+  std::vector<const Knob*> knobs() const override { return {&knob_for<&Settings::gelu>()}; }
 };
 
 }  // namespace

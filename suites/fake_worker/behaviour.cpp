@@ -121,10 +121,8 @@ double Behaviour::value(const std::string& word, double otherwise) const {
 Behaviour behaviour_from_script(const std::string& script, const CellRequest& request) {
   const auto entries = nlohmann::ordered_json::parse(script, nullptr, /*allow_exceptions=*/false);
   if (!entries.is_object()) throw ContractError("script: not a JSON object");
-  const auto precision = request.knobs.find("precision");
   const std::string subject = request.cell_id + " " + request.suite + "-" + request.workload.name() + "-" +
-                              request.stack + "-" + request.device + "-" +
-                              (precision == request.knobs.end() ? "" : precision->second);
+                              request.stack + "-" + request.device + "-" + precision_text(request);
   for (const auto& [key, behaviour] : entries.items()) {
     const std::size_t slash = key.rfind('/');
     if (subject.find(key.substr(0, slash)) == std::string::npos) continue;

@@ -34,15 +34,10 @@ std::string digest_of(std::uint64_t bits) { return hex64(mix(bits)) + hex64(mix(
 // In [-1, 1).
 double signed_unit(std::uint64_t bits) { return static_cast<double>(static_cast<std::int64_t>(mix(bits))) * 0x1p-63; }
 
-std::string knob(const CellRequest& request, const char* name) {
-  const auto found = request.knobs.find(name);
-  return found == request.knobs.end() ? "" : found->second;
-}
-
 std::uint64_t workload_bits(const CellRequest& request, const Behaviour& behaviour) {
   std::uint64_t bits = mix_text(0, request.workload.model);
   bits = mix_text(bits, request.workload.preset);
-  bits = mix_text(bits, knob(request, "seed"));
+  bits = mix_text(bits, std::to_string(setting_in<&Settings::seed>(request.knobs)));
   bits = mix(bits ^ static_cast<std::uint64_t>(request.workload.batch_size));
   bits = mix(bits ^ static_cast<std::uint64_t>(request.workload.steps));
   return behaviour.does("different_workload") ? mix_text(bits, request.stack) : bits;
@@ -72,7 +67,7 @@ SyntheticTraining::SyntheticTraining(const CellRequest& request, const Behaviour
 // Everything that gives a tensor its bits: the workload, the precision, and whatever the behaviour or a planted fault
 // adds.
 std::uint64_t SyntheticTraining::bits_of(const std::string& name, std::int64_t step, bool by_construction) const {
-  std::uint64_t bits = mix_text(mix_text(workload_bits(request_, behaviour_), knob(request_, "precision")), name);
+  std::uint64_t bits = mix_text(mix_text(workload_bits(request_, behaviour_), precision_text(request_)), name);
   bits = mix(bits ^ static_cast<std::uint64_t>(step));
   if (behaviour_.does(by_construction ? "other_initial_bits" : "ok_other_bits")) bits = mix_text(bits, request_.stack);
   if (!by_construction && behaviour_.does("bits")) {

@@ -118,14 +118,8 @@ std::optional<DeviceFacts> fingerprint_of(const ComputeDevice& device) {
 
 std::unique_ptr<ComputeDevice> open_cpu() { return std::make_unique<Cpu>(); }
 
-DeviceOptions device_options_of(const KnobValues& resolved) {
-  const DeviceOptions options{resolved.at("cuda_graph") == "on", resolved.at("cuda_allocator") == "unified"};
-  if (options.records_steps && options.unified_memory) {
-    throw RunFailure("unsupported",
-                     "cuda_graph=on needs memory that can be taken during a capture, which "
-                     "cuda_allocator=unified cannot give");
-  }
-  return options;
+DeviceOptions device_options_of(const Settings& settings) {
+  return {settings.cuda_graph, settings.cuda_allocator == CudaAllocator::unified};
 }
 
 std::unique_ptr<ComputeDevice> open_device(const std::string& name, const DeviceOptions& options) {

@@ -137,7 +137,7 @@ struct DeviceOptions {
 };
 
 // Throws RunFailure "unsupported" where both are asked for: a capture allows no allocation of managed memory.
-DeviceOptions device_options_of(const KnobValues& resolved);
+DeviceOptions device_options_of(const Settings& settings);
 
 // "cpu", or a class of GPU such as "sm_90", of which this process must see one. Throws RunFailure: "unsupported" where
 // this worker was built without CUDA, and the causes of suites/worker/cuda/cuda_failure.hpp.

@@ -18,10 +18,8 @@ constexpr std::int64_t kBytesAnElement = 64;  // operands and result in fp32, fp
 
 // What products are done in: the autocast type where there is one.
 std::string product_dtype_of(const TrainingRun& run) {
-  const std::string& precision = run.result.knobs_resolved.at("precision");
-  const bool is_tf32 =
-      precision == "fp32" && run.request.device != "cpu" && run.result.knobs_resolved.at("tf32") == "on";
-  return is_tf32 ? "tf32" : precision;
+  const bool is_tf32 = run.settings.precision == Precision::fp32 && run.request.device != "cpu" && run.settings.tf32;
+  return is_tf32 ? "tf32" : text_of<&Settings::precision>(run.settings.precision);
 }
 
 // How long a product of this side would take at the best rate so far; 0 before the first.
@@ -40,7 +38,7 @@ ModelFlops model_flops_of(const TrainingRun& run) {
   flops.samples = run.batches.micro_batch_size() * run.layout().micro_batches();
   flops.convention = kFlopConvention;
   flops.dtype = product_dtype_of(run);
-  if (run.result.knobs_resolved.at("sequence_lengths") != "fixed") {
+  if (run.settings.sequence_lengths != SampleLengths::fixed) {
     flops.missing = "the length of sequences changes with the step, and the operations with it";
     return flops;
   }
@@ -50,12 +48,12 @@ ModelFlops model_flops_of(const TrainingRun& run) {
   return flops;
 }
 
-void measure_gemm_peak(const TrainingRun& run, const std::filesystem::path& folder, std::uint64_t seed) {
+void measure_gemm_peak(const TrainingRun& run, const std::filesystem::path& folder) {
   const auto dtypes = product_dtypes();
   const auto dtype = std::ranges::find(dtypes, run.result.model_flops.value().dtype, &ProductDtype::name);
   CellRequest request = run.request;
   request.workload.samples = request.gemm_peak_samples;
-  ProbeRun probe(request, folder, seed, run.device, run.trace, run.result);
+  ProbeRun probe(request, folder, run.device, run.trace, run.result);
   const auto sides = probe.on_cpu() ? std::span<const std::int64_t>(kSidesOnCpu) : kSidesOnGpu;
   for (const std::int64_t side : sides) {
     const ProductShape shape{side, side, side};

@@ -18,6 +18,6 @@ ModelFlops model_flops_of(const TrainingRun& run);
 // Times square products, larger and larger ones, until one would take longer than 20 ms or memory is short; to be
 // called once the steps are over. Adds measurements `gemm` to trace and result, which an unsupported type or a wrong
 // product has too. What the training's memory came to must have been noted before. `folder`: the rank's.
-void measure_gemm_peak(const TrainingRun& run, const std::filesystem::path& folder, std::uint64_t seed);
+void measure_gemm_peak(const TrainingRun& run, const std::filesystem::path& folder);
 
 }  // namespace reprobench

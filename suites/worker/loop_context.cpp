@@ -26,7 +26,7 @@ class LoopContext::Within {
 LoopContext::LoopContext(const TrainingRun& run, int replica)
     : run_(run),
       replica_(replica),
-      checkpoints_blocks_(run.result.knobs_resolved.at("gradient_checkpointing") == "on"),
+      checkpoints_blocks_(run.settings.gradient_checkpointing),
       micro_batch_(run.layout().number(replica, 0)) {}
 
 const at::Tensor& LoopContext::parameter(std::size_t index) const {
@@ -35,10 +35,6 @@ const at::Tensor& LoopContext::parameter(std::size_t index) const {
 
 const at::Tensor& LoopContext::buffer(std::size_t index) const {
   return replica_ == 0 ? run_.state.buffer(index) : run_.replicas->buffer(replica_, index);
-}
-
-std::string_view LoopContext::knob(std::string_view name) const {
-  return run_.result.knobs_resolved.at(std::string(name));
 }
 
 void LoopContext::tap(const at::Tensor& value, std::string_view name) {
@@ -62,7 +58,7 @@ at::Tensor LoopContext::block(const std::vector<at::Tensor>& inputs, const Block
   const Within within(in_block_, InBlock::first_time);
   const auto again = [this, compute](const std::vector<at::Tensor>& given) {
     const OperatorPause pause;
-    const AutocastScope autocast(run_.precision, run_.device.where());
+    const AutocastScope autocast(run_.settings.precision, run_.device.where());
     const Within within_again(in_block_, InBlock::again);
     return compute(given);
   };

@@ -19,7 +19,7 @@ class LoopContext final : public StepContext {
   explicit LoopContext(const TrainingRun& run, int replica = 0);
 
   const ModelPreset& preset() const override { return run_.preset; }
-  std::string_view knob(std::string_view name) const override;
+  const Settings& settings() const override { return run_.settings; }
   const at::Tensor& parameter(std::size_t index) const override;
   const at::Tensor& buffer(std::size_t index) const override;
   void tap(const at::Tensor& value, std::string_view name) override;

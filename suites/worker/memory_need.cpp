@@ -1,7 +1,6 @@
 #include "suites/worker/memory_need.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <fstream>
 #include <utility>
@@ -14,26 +13,17 @@
 namespace reprobench {
 namespace {
 
-// Knobs whose every value leaves memory as the tape has it; another knob, or another value, is not predicted.
-constexpr std::array<std::string_view, 10> kNeutralKnobs = {
-    "seed", "threads",   "cpu_isa",          "mkl_cbwr",        "onednn_isa", "flush_denormals",
-    "gelu", "precision", "optimizer_layout", "sequence_lengths"};  // of changing lengths the longest
-
-// Knobs that change it as is counted below, where every tensor is mapped by itself. With a heap, peaks were 1.3 to 2.2
-// times (blocks computed again) and 1.1 to 1.7 times (micro-batches) what the shares above say, so nobody is told one.
-constexpr std::array<std::string_view, 2> kCountedKnobs = {"accumulate", "gradient_checkpointing"};
-
 // Tensors of a step die in another order than they were made in, so holes remain in a heap that is never given back
 // (`allocator=retain`). Measured, ADR 27: after five steps it was 1.4 to 1.8 times what is alive, with LoRA and
 // convolutions 2 and more, and 1.2 to 1.5 times where a trace keeps most tensors until the step is over.
 constexpr double kHolesOfStepTrace = 0.62;
 constexpr double kHolesOfTensorTrace = 0.27;
 
+// The first knob whose chosen value does to memory what nobody has measured.
 std::string unknown_knob(const KnobValues& knobs) {
   for (const auto& [name, value] : without_defaults(knobs)) {
-    if (name == "allocator" && value == "mapped") continue;  // no holes
-    if (std::ranges::find(kCountedKnobs, name) != kCountedKnobs.end()) continue;
-    if (std::ranges::find(kNeutralKnobs, name) == kNeutralKnobs.end()) return name + "=" + value;
+    const Knob* knob = find_knob(name);
+    if (knob == nullptr || knob->memory == MemoryEffect::unknown) return name + "=" + value;
   }
   return "";
 }
@@ -64,9 +54,10 @@ std::vector<std::string> weights_problems_of(const WorkloadRequest& workload) {
                                  : problems_of_weights(workload, **model, *preset, models());
 }
 
-StepShape step_shape(const CellRequest& request, const KnobValues& knobs) {
-  return {digests_tensors(request.trace), knobs.at("gradient_checkpointing") == "on",
-          std::stoll(knobs.at("accumulate"))};
+// Blocks computed again and micro-batches are predicted only where every tensor is mapped by itself. With a heap, peaks
+// were 1.3 to 2.2 times (blocks) and 1.1 to 1.7 times (micro-batches) what is counted here.
+StepShape step_shape(const CellRequest& request, const Settings& settings) {
+  return {digests_tensors(request.trace), settings.gradient_checkpointing, settings.accumulate};
 }
 
 }  // namespace
@@ -76,24 +67,27 @@ AttemptMemory memory_need(const CellRequest& request, std::span<const Model* con
   if (workload.is_probe()) return not_predicted("a probe");
   if (request.device != "cpu") return not_predicted("a GPU");
   if (request.world_size > 1) return not_predicted("several ranks");
-  const KnobValues knobs = with_defaults(request.knobs);
-  if (const std::string knob = unknown_knob(knobs); !knob.empty()) return not_predicted(knob);
-  const std::string& precision = knobs.at("precision");
-  if (precision != "fp32" && precision != "fp64") return not_predicted("precision=" + precision);
+  if (const std::string knob = unknown_knob(request.knobs); !knob.empty()) return not_predicted(knob);
+  const Settings settings = settings_of(request.knobs);
+  if (settings.allocator == Allocator::system) return not_predicted(words_of<&Settings::allocator>(settings));
+  const Precision precision = settings.precision;
+  if (precision != Precision::fp32 && precision != Precision::fp64) {
+    return not_predicted(words_of<&Settings::precision>(settings));
+  }
 
   const auto model = std::ranges::find(all, workload.model, &Model::name);
   if (model == all.end()) return not_predicted("model " + workload.model);
   const auto presets = (*model)->presets();
   const auto preset = std::ranges::find(presets, workload.preset, &ModelPreset::name);
   if (preset == presets.end()) return not_predicted("preset " + workload.preset);
-  const StepShape shape = step_shape(request, knobs);
+  const StepShape shape = step_shape(request, settings);
   if (workload.batch_size % shape.micro_batches != 0) {
     return not_predicted("a batch of " + std::to_string(workload.batch_size) + " in " +
                          std::to_string(shape.micro_batches) + " micro-batches");
   }
   if (shape.micro_batches > 1 && shape.traces_tensors)
     return not_predicted("micro-batches with every tensor on record");
-  const bool has_heap = knobs.at("allocator") != "mapped";
+  const bool has_heap = settings.allocator != Allocator::mapped;
   if (has_heap && shape.computes_blocks_again)
     return not_predicted("gradient_checkpointing=on without allocator=mapped");
   if (has_heap && shape.micro_batches > 1) return not_predicted("accumulate without allocator=mapped");
@@ -103,13 +97,13 @@ AttemptMemory memory_need(const CellRequest& request, std::span<const Model* con
     return not_predicted("gradient_checkpointing=on, and " + workload.model + " has no blocks");
   }
 
-  const std::int64_t element_bytes = precision == "fp64" ? 8 : 4;
+  const std::int64_t element_bytes = precision == Precision::fp64 ? 8 : 4;
   const StateBytes state = state_bytes(**model, *preset, element_bytes);
   const LiveElements peak = tape.peak(shape);
   AttemptMemory need;
   need.parameter_bytes = state.parameters;
   need.optimizer_bytes = state.optimizer;
-  need.scratch_bytes = knobs.at("optimizer_layout") == "flat" ? 0 : state.scratch;
+  need.scratch_bytes = settings.optimizer_layout == OptimizerLayout::flat ? 0 : state.scratch;
   need.buffer_bytes = state.buffers;
   need.gradient_bytes = peak.gradients * element_bytes + waiting_sums(shape.micro_batches) * state.gradients;
   need.activation_bytes = peak.activations * element_bytes;

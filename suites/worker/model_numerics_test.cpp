@@ -50,7 +50,6 @@ class FirstStep final : public StepContext {
   FirstStep(const Model& model, const ModelPreset& preset, std::int64_t batch_size, OwnWeights* weights = nullptr)
       : model_(model),
         preset_(preset),
-        knobs_(with_defaults({})),
         state_(model, preset, /*steps=*/1, kSeed, Precision::fp64, at::kCPU, {}, weights),
         batches_(model, preset, data_sets(), kRoot / "models" / "data", kSeed, batch_size, Precision::fp64, at::kCPU) {
     const c10::NoGradGuard no_grad;
@@ -61,7 +60,7 @@ class FirstStep final : public StepContext {
   }
 
   const ModelPreset& preset() const override { return preset_; }
-  std::string_view knob(std::string_view name) const override { return knobs_.at(std::string(name)); }
+  const Settings& settings() const override { return settings_; }
   const at::Tensor& parameter(std::size_t index) const override { return state_.parameter(index); }
   const at::Tensor& buffer(std::size_t index) const override { return state_.buffer(index); }
   at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) override {
@@ -90,7 +89,7 @@ class FirstStep final : public StepContext {
  private:
   const Model& model_;
   const ModelPreset& preset_;
-  KnobValues knobs_;
+  Settings settings_;
   TrainState state_;
   BatchSource batches_;
   std::shared_ptr<const void> network_;

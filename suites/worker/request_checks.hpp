@@ -17,25 +17,12 @@ namespace reprobench {
 const Model& model_named(std::span<const Model* const> all, std::string_view name);
 const ModelPreset& preset_named(const Model& model, const std::string& name);
 
+// Settings that cannot be had together (contract/exclusion.hpp), which a plan skips before anything starts, and what a
+// replay or a drill asks for beside them.
 void check_request(const CellRequest& request);
 
-// What shows or launches a step as one piece: it knows a single forward and backward pass, and waits for nothing
-// inside.
-void check_whole_steps(const CellRequest& request, const Layout& layout, const ComputeDevice& device,
-                       const KnobValues& resolved);
-
-// What `optimizer_layout` asks for. A flat state is updated by loops of this program's own, on the CPU and all of it.
-OptimizerLayout optimizer_layout_of(const KnobValues& resolved, const Layout& layout, const c10::Device& where,
-                                    bool records_steps);
-
-// What `offload` asks for: parameters lie on the host only where ranks share them out, and what a flat state or a
-// recorded step is made of never leaves the device.
-Offload offload_of(const KnobValues& resolved, const Layout& layout, OptimizerLayout optimizer_layout,
-                   bool records_steps);
-
-// Whether `overlap` has gradients exchanged while they come: data-parallel ranks of one micro-batch each can. One rank
-// has nobody to exchange with.
-bool overlaps(const KnobValues& resolved, const Layout& layout);
+// The same for a device that launches a step as one piece, as `cuda_graph=on` opens it.
+void check_recorded_steps(CellRequest request);
 
 // A state that cannot fit, with the weights and gradients of that many replicas, is refused before any of it is
 // allocated: the kernel would kill the process, or swap.

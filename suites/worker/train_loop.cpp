@@ -149,37 +149,31 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                   const WorkloadTables& tables) {
   result.knobs_resolved = apply_knobs(knobs_of_rank(request));
   check_request(request);
-  const Layout layout = layout_of(request, result.knobs_resolved);
+  const Settings settings = settings_of(knobs_of_rank(request));
+  const Layout layout = layout_of(request, settings);
   const Model& model = model_named(tables.models, request.workload.model);
-  const ModelPreset preset = with_schedule(preset_named(model, request.workload.preset), result.knobs_resolved);
-  const Precision precision = precision_of(result.knobs_resolved);
-  const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
-  const std::unique_ptr<ComputeDevice> device = open(request.device, device_options_of(result.knobs_resolved));
-  const double max_grad_norm = std::stod(result.knobs_resolved.at("max_grad_norm"));
-  check_whole_steps(request, layout, *device, result.knobs_resolved);
+  const ModelPreset preset = with_schedule(preset_named(model, request.workload.preset), settings);
+  const std::unique_ptr<ComputeDevice> device = open(request.device, device_options_of(settings));
+  if (device->records_steps()) check_recorded_steps(request);
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
-  const OptimizerLayout optimizer_layout =
-      optimizer_layout_of(result.knobs_resolved, layout, device->where(), device->records_steps());
-  const Offload offload = offload_of(result.knobs_resolved, layout, optimizer_layout, device->records_steps());
-  const bool is_overlapped = overlaps(result.knobs_resolved, layout);  // refused before the ranks meet
-  check_memory(model, preset, precision, *device, layout.replicas);
+  check_memory(model, preset, settings.precision, *device, layout.replicas);
   const std::optional<std::string> own_data = own_data_of(request.workload);
   std::optional<OwnWeights> own_weights = own_weights_of(request.workload, model, preset, tables.models);
   if (own_weights) result.weights = own_weights->use();
-  TrainState state(model, preset, request.workload.steps, seed, precision, device->where(),
-                   sharding_of(layout, result.knobs_resolved), own_weights ? &*own_weights : nullptr, optimizer_layout,
-                   offload);
+  TrainState state(model, preset, request.workload.steps, settings.seed, settings.precision, device->where(),
+                   sharding_of(layout, settings), own_weights ? &*own_weights : nullptr, settings.optimizer_layout,
+                   settings.offload);
   if (device->records_steps()) state.keep_step_numbers_on_device();
-  LossScaler scaler(request, result.knobs_resolved, precision, state);
-  BatchSource batches(model, preset, tables.data_sets, data_folder, seed, request.workload.batch_size, precision,
-                      device->where(), layout, loader_settings_of(result.knobs_resolved, last_step_of(request)),
+  LossScaler scaler(settings, state);
+  BatchSource batches(model, preset, tables.data_sets, data_folder, settings.seed, request.workload.batch_size,
+                      settings.precision, device->where(), layout, loader_settings_of(settings, last_step_of(request)),
                       own_data);
   if (own_data) result.data = data_use_of(batches);
   std::optional<Fault> fault;
   if (request.inject && !is_of_resuming(*request.inject)) fault.emplace(*request.inject, request, state, batches);
 
-  const Digest workload = workload_digest(model, preset, request.workload, result.knobs_resolved, state, batches);
+  const Digest workload = workload_digest(model, preset, request.workload, settings, state, batches);
   result.workload_digest = to_hex(workload);
   std::optional<RankGroup> ranks;
   if (layout.ranks > 1) ranks.emplace(request, folder);
@@ -192,9 +186,9 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   trace.begin({request.cell_id, request.nonce, result.workload_digest, request.trace, trace.monotonic_us(),
                request.rank, loaded_torch_version(), checkpoints.resumed()});
   trace.write();
-  ReplayRecorder replay(request, folder, seed, workload, state, fault ? fault->in_operators() : nullptr);
+  ReplayRecorder replay(request, folder, settings.seed, workload, state, fault ? fault->in_operators() : nullptr);
   std::optional<OverlappedExchange> overlapped;
-  if (is_overlapped) overlapped.emplace(*ranks, state, request.inject);
+  if (settings.overlap && ranks) overlapped.emplace(*ranks, state, request.inject);
   std::optional<Replicas> replicas;  // of what a checkpoint may have put back
   if (layout.replicas > 1) replicas.emplace(layout.replicas, state, request.inject);
   GradientSum gradients(batches.layout(), ranks ? &*ranks : nullptr, replicas ? &*replicas : nullptr,
@@ -210,11 +204,11 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
       recorder.micro_batch_gradient(i, 0);
     });
   }
-  const TensorGuard guard(state, device->where(), result.knobs_resolved);
+  const TensorGuard guard(state, device->where(), settings);
   TrainingRun run{request,
                   model,
                   preset,
-                  precision,
+                  settings,
                   state,
                   batches,
                   *device,
@@ -229,7 +223,6 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
                   replicas ? &*replicas : nullptr,
                   scaler,
                   guard,
-                  max_grad_norm,
                   fault ? &*fault : nullptr,
                   trace,
                   result};
@@ -237,8 +230,9 @@ void run_training(const CellRequest& request, const std::filesystem::path& folde
   try {
     run_steps(run, telemetry);
     note_peak_memory(*device, result);
-    if (request.weight_change && !own_weights) result.weight_change_rel = weight_change_rel(model, preset, seed, state);
-    if (measures_gemm_peak(request)) measure_gemm_peak(run, folder, seed);
+    if (request.weight_change && !own_weights)
+      result.weight_change_rel = weight_change_rel(model, preset, settings.seed, state);
+    if (measures_gemm_peak(request)) measure_gemm_peak(run, folder);
     // Last of all. Further repeats would say the same, and of a replay, or where the cost of recording is weighed,
     // nobody asks.
     if (request.repeat == 0 && !request.replay && telemetry == Telemetry::on) {

@@ -26,7 +26,7 @@ struct TrainingRun {
   const CellRequest& request;
   const Model& model;
   const ModelPreset& preset;
-  Precision precision;
+  const Settings& settings;
   TrainState& state;
   BatchSource& batches;
   ComputeDevice& device;
@@ -41,8 +41,7 @@ struct TrainingRun {
   Replicas* replicas;              // null: the state is the only one
   LossScaler& scaler;
   const TensorGuard& guard;
-  double max_grad_norm;  // 0: any
-  Fault* fault;          // null: none planted
+  Fault* fault;  // null: none planted
   TraceWriter& trace;
   CellResult& result;
 

@@ -69,7 +69,7 @@ void TrainingSteps::forward(StepOutcome& outcome) {
 void TrainingSteps::forward_of(LoopContext& context, Outputs& outputs, at::Tensor& loss) {
   run_.pass([&] {
     const auto casts = others_.empty() ? AutocastScope::Casts::dropped : AutocastScope::Casts::kept;
-    const AutocastScope autocast(run_.precision, run_.device.where(), casts);
+    const AutocastScope autocast(run_.settings.precision, run_.device.where(), casts);
     outputs = run_.model.forward(context.batch(), context);
   });
   loss = run_.model.loss(widened(outputs), context.batch());
@@ -116,10 +116,11 @@ void TrainingSteps::update(std::int64_t step, StepOutcome& outcome) {
   run_.replay.enter_pass("optimizer");
   run_.fault_acts(FaultPhase::before_update, step);
   judge_gradients(outcome);
-  if (run_.max_grad_norm > 0) {
+  if (run_.settings.max_grad_norm > 0) {
     run_.guard.around(StatePhase::clip, [&] {
       outcome.grad_norm = gradient_norm(run_.state, run_.shards);
-      outcome.is_clipped = !outcome.is_skipped && clip_gradients(run_.state, *outcome.grad_norm, run_.max_grad_norm);
+      outcome.is_clipped =
+          !outcome.is_skipped && clip_gradients(run_.state, *outcome.grad_norm, run_.settings.max_grad_norm);
     });
   }
   run_.guard.around(StatePhase::optimizer, [&] {

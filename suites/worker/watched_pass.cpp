@@ -31,9 +31,7 @@ class WatchedContext final : public StepContext {
   }
 
   const ModelPreset& preset() const override { return run_.preset; }
-  std::string_view knob(std::string_view name) const override {
-    return run_.result.knobs_resolved.at(std::string(name));
-  }
+  const Settings& settings() const override { return run_.settings; }
   const at::Tensor& parameter(std::size_t index) const override { return parameters_.at(index); }
   const at::Tensor& buffer(std::size_t index) const override {
     const auto [found, is_new] = buffers_.try_emplace(index);
@@ -45,9 +43,9 @@ class WatchedContext final : public StepContext {
   void choice(const at::Tensor&, std::string_view) override {}
   // As in a step, whose memory a training that computes blocks again may need; what is computed twice is seen twice.
   at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) override {
-    if (knob("gradient_checkpointing") != "on" || std::exchange(in_block_, true)) return compute(inputs);
+    if (!run_.settings.gradient_checkpointing || std::exchange(in_block_, true)) return compute(inputs);
     const auto again = [this, compute](const std::vector<at::Tensor>& given) {
-      const AutocastScope autocast(run_.precision, run_.device.where());
+      const AutocastScope autocast(run_.settings.precision, run_.device.where());
       in_block_ = true;
       at::Tensor output = compute(given);
       in_block_ = false;
@@ -75,7 +73,7 @@ void pass(const TrainingRun& run) {
   const Batch& batch = run.batches.micro_batch(run.layout().number(0, 0));
   Outputs outputs;
   {
-    const AutocastScope autocast(run.precision, run.device.where());
+    const AutocastScope autocast(run.settings.precision, run.device.where());
     outputs = run.model.forward(batch, context);
   }
   const at::Tensor loss = run.model.loss(widened(std::move(outputs)), batch);

@@ -19,11 +19,24 @@ namespace {
 // Settings that change in which order numbers are added up, or by which vector instructions, and nothing else. One that
 // a stack or a workload does not react to gives equal bits, which teach nothing and cost little.
 struct OtherOrder {
-  const char* knob;
-  const char* value;
+  std::string knob;
+  std::string value;
 };
-constexpr OtherOrder kOtherOrders[] = {{"threads", "2"},       {"threads", "4"},  {"cpu_isa", "avx2"},
-                                       {"cpu_isa", "default"}, {"onednn", "off"}, {"mkl_cbwr", "compatible"}};
+
+// Threads first: every host can have other ones.
+const std::vector<OtherOrder>& other_orders() {
+  static const std::vector<OtherOrder> kAll = [] {
+    std::vector<OtherOrder> all;
+    const auto rows = knobs();
+    for (auto knob = rows.rbegin(); knob != rows.rend(); ++knob) {
+      for (const std::string_view value : knob->other_orders) {
+        all.push_back({std::string(knob->name), std::string(value)});
+      }
+    }
+    return all;
+  }();
+  return kAll;
+}
 
 std::string words_of(const OtherOrder& other) { return fmt::format("{}={}", other.knob, other.value); }
 
@@ -41,9 +54,7 @@ SummationOrder order_of(const ComparedSide& side, const OtherOrder& other) {
 std::map<std::string, std::int64_t> terms_of(const ComparedSide& side) {
   const auto& trace = side.attempt.lead().trace;
   if (!trace || trace->tensors.empty()) return {};
-  const auto micro_batches = side.request.knobs.find("accumulate");
-  return summed_terms(trace->tensors.front().tensors,
-                      micro_batches == side.request.knobs.end() ? 1 : std::stoll(micro_batches->second));
+  return summed_terms(trace->tensors.front().tensors, setting_in<&Settings::accumulate>(side.request.knobs));
 }
 
 BoundsBasis basis_of(const ComparedSide& side) {
@@ -66,7 +77,7 @@ std::vector<Variant> variants_of(const ComparedSide& base, const ComparedSide* a
     variants.front().pair.what = against->request.stack;
     return variants;
   }
-  for (const OtherOrder& other : kOtherOrders) {
+  for (const OtherOrder& other : other_orders()) {
     const auto knob = base.request.knobs.find(other.knob);
     if (knob == base.request.knobs.end() || knob->second == other.value) continue;
     Variant& variant = variants.emplace_back();
@@ -115,7 +126,7 @@ LockstepBounds not_measured_yet(const ComparedSide& base, const ComparedSide* ag
   LockstepBounds bounds;
   bounds.model = base.request.workload.model;
   bounds.preset = base.request.workload.preset;
-  bounds.precision = base.request.knobs.at("precision");
+  bounds.precision = precision_text(base.request);
   if (bounds.precision == "fp64") throw UsageError("--lockstep judges by fp64, and these runs are fp64 themselves");
   bounds.basis = basis_of(base);
   if (against != nullptr) bounds.against = basis_of(*against);
@@ -136,7 +147,7 @@ void judge_from(const std::filesystem::path& states, std::int64_t state, const C
   held.last_step = state + bounds.batches;
   held.hold_state = true;
   std::vector<ReplayTask> tasks = {{"base", base.request}, {"fp64", base.request}};
-  tasks[1].request.knobs["precision"] = "fp64";
+  set<&Settings::precision>(tasks[1].request.knobs, Precision::fp64);
   for (std::size_t i = 0; i < variants.size(); ++i) {
     tasks.push_back({fmt::format("other-{}", i), variants[i].request});
   }
@@ -160,7 +171,7 @@ std::filesystem::path file_for(const std::string& stack, const std::string& agai
   const std::string other = against.empty() ? "" : "-" + against;
   return store / "baselines" /
          fmt::format("lockstep-{}{}-{}-{}-{}.json", stack, other, request.workload.model, request.workload.preset,
-                     request.knobs.at("precision"));
+                     precision_text(request));
 }
 
 // Bounds on file, and the sides they are asked for.
@@ -224,9 +235,9 @@ struct Kept {
   }
 
   static const OtherOrder* setting_of(const CleanPair& pair) {
-    const auto* found =
-        std::ranges::find_if(kOtherOrders, [&](const OtherOrder& other) { return words_of(other) == pair.what; });
-    return found == std::end(kOtherOrders) ? nullptr : found;
+    const auto found =
+        std::ranges::find_if(other_orders(), [&](const OtherOrder& other) { return words_of(other) == pair.what; });
+    return found == other_orders().end() ? nullptr : &*found;
   }
 };
 
@@ -298,7 +309,7 @@ std::filesystem::path lockstep_bounds_file(const LockstepBounds& bounds, const s
   CellRequest request;
   request.workload.model = bounds.model;
   request.workload.preset = bounds.preset;
-  request.knobs["precision"] = bounds.precision;
+  request.knobs[std::string(knob_for<&Settings::precision>().name)] = bounds.precision;
   return file_for(bounds.basis.stack, bounds.against ? bounds.against->stack : "", request, store);
 }
 
@@ -315,7 +326,7 @@ LegitimateRatio legitimate_ratio_of(const ComparedSide& measured, const Compared
         "the two sides add up in other orders ({}): an error that such an order may leave is called no defect",
         difference_between(ours, theirs)));
   }
-  const auto precision = [](const ComparedSide& side) { return side.request.knobs.at("precision"); };
+  const auto precision = [](const ComparedSide& side) { return precision_text(side.request); };
   if (!store.empty() && precision(measured) == precision(expected)) {
     std::string unused;  // of two that are not used one is told: it may be one file, looked at from either side
     for (const auto& kept : on_file(measured, expected, store)) {
@@ -337,7 +348,7 @@ LegitimateRatio legitimate_ratio_of(const ComparedSide& measured, const Compared
 
 LockstepOptions lockstep_options(const CellRequest& measured, const LegitimateRatio& legitimate) {
   LockstepOptions options;
-  options.precision = measured.knobs.at("precision");
+  options.precision = precision_text(measured);
   options.legitimate_ratio = legitimate.ratio;
   options.legitimate_ratios = legitimate.of_tensors;
   options.summed_terms = legitimate.summed_terms;

@@ -33,17 +33,6 @@ OperatorSite site_of(const OperatorRecord& call, const std::vector<OperatorRecor
   return site;
 }
 
-bool is_knob(const CellRequest& request, const char* knob, const char* value) {
-  const auto found = request.knobs.find(knob);
-  return found != request.knobs.end() && found->second == value;
-}
-
-std::int64_t threads_of_rank(const CellRequest& request) {
-  const KnobValues knobs = knobs_of_rank(request);
-  const auto found = knobs.find("threads");
-  return found == knobs.end() ? 1 : std::stoll(found->second);
-}
-
 // Both sides' values of one tensor, and what each asks for in fp64.
 struct Weighed {
   const TensorView* ours;
@@ -150,7 +139,7 @@ class SourceJudge {
       inputs.push_back(*input);
     }
     const auto side = [](const CellRequest& request) {
-      return ProductSide{request.device, request.knobs.at("tf32") == "on"};
+      return ProductSide{request.device, setting_in<&Settings::tf32>(request.knobs)};
     };
     const auto fit =
         explain_by_accumulator(source_.call->measured.name, inputs, a, side(measured_), b, side(expected_));
@@ -236,12 +225,12 @@ std::string operator_of(const DifferenceSource& source) {
 
 LocalSettings local_settings(const CellRequest& request) {
   const bool is_gpu = request.device != "cpu";
+  const Settings settings = settings_of(knobs_of_rank(request));
   const bool keeps_parts_in_fp32 =
-      is_knob(request, "reduced_reduction", "off") ||
-      (is_knob(request, "reduced_reduction", "preset") && is_knob(request, "determinism", "strict"));
-  return {is_gpu && is_knob(request, "tf32", "on"), is_gpu || !is_knob(request, "onednn", "on"),
-          is_gpu && !(keeps_parts_in_fp32 && is_knob(request, "fp16_accumulation", "off")),
-          is_gpu ? 0 : threads_of_rank(request)};
+      settings.reduced_reduction == PresetSwitch::off ||
+      (settings.reduced_reduction == PresetSwitch::of_preset && settings.determinism == Determinism::strict);
+  return {is_gpu && settings.tf32, is_gpu || !settings.onednn,
+          is_gpu && !(keeps_parts_in_fp32 && !settings.fp16_accumulation), is_gpu ? 0 : settings.threads};
 }
 
 std::int64_t capture_bytes(const OperatorRecord& call) {

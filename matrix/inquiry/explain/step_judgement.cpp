@@ -18,7 +18,7 @@ Lockstep judge_from(const JudgedSides& sides, const LegitimateRatio& legitimate,
   replay.last_step = state + sides.settings.lockstep_batches;
   replay.hold_state = true;
   ReplayTask exact{"c-fp64", sides.expected.replayed(replay)};
-  exact.request.knobs["precision"] = "fp64";
+  set<&Settings::precision>(exact.request.knobs, Precision::fp64);
   exact.request.inject.reset();
   const auto outcomes = replays.run(
       {{"a-lockstep", sides.measured.replayed(replay)}, {"b-lockstep", sides.expected.replayed(replay)}, exact});
@@ -30,7 +30,7 @@ Lockstep judge_from(const JudgedSides& sides, const LegitimateRatio& legitimate,
 
 void judge_steps(const JudgedSides& sides, const std::filesystem::path& states, std::int64_t state, Replays& replays,
                  Explanation& explanation) {
-  if (sides.measured.request.knobs.at("precision") == "fp64") {
+  if (setting_in<&Settings::precision>(sides.measured.request.knobs) == Precision::fp64) {
     explanation.notes.push_back("no fp64 judgement: the runs are fp64 themselves");
     return;
   }

@@ -62,16 +62,19 @@ SummationOrder summation_order_of(const Fingerprint& fingerprint, const KnobValu
   order.onednn = has_onednn ? capped_by({of_host, variable("ONEDNN_MAX_CPU_ISA")}, {"onednn"}) : order.aten;
   order.products = capped_by({of_host, variable("MKL_CBWR"), variable("MKL_ENABLE_INSTRUCTIONS")},
                              {fingerprint.blas_provider + variable("OPENBLAS_CORETYPE")});
-  if (const auto attention = knobs.find("attention"); attention != knobs.end()) order.attention = attention->second;
+  if (const auto attention = said_of<&Settings::attention>(knobs)) {
+    order.attention = text_of<&Settings::attention>(*attention);
+  }
   return order;
 }
 
 SummationOrder summation_order_with(const std::string& knob, const std::string& value, Fingerprint fingerprint,
                                     const KnobValues& knobs) {
   for (const auto& [name, set] : knob_environment({{knob, value}})) fingerprint.environment[name] = set;
-  if (knob == "threads") fingerprint.threads = std::stoi(value);
-  if (knob == "cpu_isa") fingerprint.cpu_capability = value;
-  if (knob == "onednn") fingerprint.flags["onednn"] = value;
+  const KnobValues chosen{{knob, value}};
+  if (const auto threads = said_of<&Settings::threads>(chosen)) fingerprint.threads = static_cast<int>(*threads);
+  if (said_of<&Settings::cpu_isa>(chosen)) fingerprint.cpu_capability = value;
+  if (said_of<&Settings::onednn>(chosen)) fingerprint.flags["onednn"] = value;
   return summation_order_of(fingerprint, knobs);
 }
 

@@ -81,7 +81,7 @@ class WorkloadTest {
     }
     if (settings_.batches == 0) return;
     ReplayTask exact{"fp64", held(clean_)};
-    exact.request.knobs["precision"] = "fp64";
+    set<&Settings::precision>(exact.request.knobs, Precision::fp64);
     const auto held_outcomes = replays_.run({{"reference", held(clean_)}, exact});
     reference_folder_ = held_outcomes[0].folder;
     exact_folder_ = held_outcomes[1].folder;

@@ -74,7 +74,11 @@ std::string not_comparable_because(const AtlasSource& ours, const AtlasSource& t
   differ("world_size", a.world_size, b.world_size);
   const KnobValues our_knobs = with_defaults(a.knobs);
   const KnobValues their_knobs = with_defaults(b.knobs);
-  for (const char* knob : {"precision", "seed"}) differ(knob, our_knobs.at(knob), their_knobs.at(knob));
+  for (const Knob& knob : knobs()) {
+    if (!knob.must_agree) continue;
+    const std::string name(knob.name);
+    differ(name.c_str(), our_knobs.at(name), their_knobs.at(name));
+  }
   if (!fields.empty()) return fmt::format("the workloads differ: {}", fmt::join(fields, ", "));
   return is_same_work(*ours.cell, *theirs.cell) ? other_digest(ours, theirs) : "";
 }

@@ -171,7 +171,10 @@ std::string agreement_of(const AttemptRecord& attempt, std::size_t steps) {
 }
 
 // Of one rank: products of matrices may add up in another order with more of them.
-std::string threads_of(const AttemptRecord& attempt) { return knob_of(attempt.lead(), "threads"); }
+std::string threads_of(const AttemptRecord& attempt) {
+  const auto threads = said_of<&Settings::threads>(attempt.lead().result->knobs_resolved);
+  return threads ? std::to_string(*threads) : "";
+}
 
 // Running statistics are each rank's own; what other replicas hold is replica_metrics.hpp's.
 bool has_counterpart(const TensorRecord& tensor) {
@@ -306,7 +309,7 @@ Measurement differing_from_one_rank(const CellEvidence& cell, const CellEvidence
   }
   if (!adds_up_a_subtree(ours.lead())) {
     return no_value(fmt::format("accumulate is `{}`: equal bits are promised for 1, 2, 4 and further powers of two",
-                                knob_of(ours.lead(), "accumulate")));
+                                accumulate_of(ours.lead())));
   }
   for (const AttemptRecord* attempt : {&ours, &theirs}) {
     if (const std::string why = incomplete(*attempt); !why.empty()) return no_value(why);

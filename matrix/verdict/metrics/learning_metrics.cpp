@@ -54,9 +54,8 @@ struct SeedEnds {
 };
 
 std::string seed_of(const AttemptRecord& attempt) {
-  const KnobValues& knobs = attempt.lead().result->knobs_resolved;
-  const auto seed = knobs.find("seed");
-  return seed == knobs.end() ? "?" : seed->second;
+  const auto seed = said_of<&Settings::seed>(attempt.lead().result->knobs_resolved);
+  return seed ? std::to_string(*seed) : "?";
 }
 
 SeedEnds ends_of_seeds(const CellEvidence& seeds) {

@@ -1,7 +1,8 @@
 #include "matrix/verdict/metrics/rank_tensors.hpp"
 
 #include <algorithm>
-#include <array>
+#include <bit>
+#include <cstdint>
 
 #include <fmt/format.h>
 
@@ -28,21 +29,18 @@ bool is_shared_out(const TensorRecord& tensor, int zero_stage) {
          (zero_stage >= 3 && tensor.role == TensorRole::parameter);
 }
 
-std::string knob_of(const RankRecord& rank, const char* name) {
-  const KnobValues& knobs = rank.result->knobs_resolved;
-  const auto value = knobs.find(name);
-  return value == knobs.end() ? "" : value->second;
+int zero_stage_of(const RankRecord& rank) {
+  return said_of<&Settings::zero_stage>(rank.result->knobs_resolved).value_or(0);
 }
 
-int zero_stage_of(const RankRecord& rank) {
-  const std::string stage = knob_of(rank, "zero_stage");
-  return stage.empty() ? 0 : stage.front() - '0';
+std::string accumulate_of(const RankRecord& rank) {
+  const auto count = said_of<&Settings::accumulate>(rank.result->knobs_resolved);
+  return count ? std::to_string(*count) : "";
 }
 
 bool adds_up_a_subtree(const RankRecord& rank) {
-  const std::string accumulate = knob_of(rank, "accumulate");
-  return std::ranges::any_of(std::array{"1", "2", "4", "8", "16", "32", "64", "128", "256", "512"},
-                             [&](const char* power) { return accumulate == power; });
+  const auto count = said_of<&Settings::accumulate>(rank.result->knobs_resolved);
+  return count && std::has_single_bit(static_cast<std::uint64_t>(*count));
 }
 
 std::string incomplete(const AttemptRecord& attempt) {

@@ -27,9 +27,10 @@ bool is_shared(const TensorRecord& tensor);
 // Whether ranks share this tensor out at a stage of ZeRO. Only ranks that hold some of it record it, put together.
 bool is_shared_out(const TensorRecord& tensor, int zero_stage);
 
-// The knob's value as the rank resolved it; empty if it has no such knob.
-std::string knob_of(const RankRecord& rank, const char* name);
 int zero_stage_of(const RankRecord& rank);
+
+// How many micro-batches the rank does one after the other, "4"; empty where it does not say.
+std::string accumulate_of(const RankRecord& rank);
 
 // Whether the sum that a rank makes alone is a subtree of the sum over all micro-batches (ADR 23). It is one if the
 // rank does one, two, four ... of them.

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "matrix/contract/replicas.hpp"
+#include "matrix/contract/knob.hpp"
 #include "matrix/verdict/metrics/rank_tensors.hpp"
 
 namespace reprobench {
@@ -70,7 +70,7 @@ Measurement differing_replicas(const CellEvidence& cell, const CellEvidence*) {
     const auto cannot = [&](const std::string& why) {
       return no_value(fmt::format("repeat {}: {}", attempt.repeat, why));
     };
-    const std::int64_t replicas = replicas_of(attempt.lead().result->knobs_resolved);
+    const std::int64_t replicas = said_of<&Settings::replicas>(attempt.lead().result->knobs_resolved).value_or(1);
     if (replicas == 1) return cannot("needs several replicas, the process had 1");
     if (const std::string why = incomplete(attempt); !why.empty()) return cannot(why);
     const Trace& trace = *attempt.lead().trace;

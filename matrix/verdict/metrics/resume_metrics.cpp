@@ -88,7 +88,7 @@ std::string other_sums(const ResumedSegments& of) {
   for (const Ranks* ranks : {&of.whole, &of.resumed}) {
     if (adds_up_a_subtree(ranks->front())) continue;
     return fmt::format("accumulate is `{}` on {} ranks: equal bits are promised for 1, 2, 4 and further powers of two",
-                       knob_of(ranks->front(), "accumulate"), ranks->size());
+                       accumulate_of(ranks->front()), ranks->size());
   }
   return "";
 }

@@ -105,8 +105,7 @@ std::optional<double> communication_share(const AttemptRecord& attempt) {
 
 Measurement overlap_share(const AttemptRecord& attempt, const MeasurementSelection&) {
   const auto none = [&](const std::string& why) { return no_value(fmt::format("repeat {} {}", attempt.repeat, why)); };
-  const KnobValues& knobs = attempt.lead().result->knobs_resolved;
-  if (const auto overlap = knobs.find("overlap"); overlap == knobs.end() || overlap->second != "on") {
+  if (said_of<&Settings::overlap>(attempt.lead().result->knobs_resolved) != true) {
     return none("exchanged its gradients after the backward pass (overlap=off)");
   }
   Measurement least;

@@ -17,8 +17,7 @@ std::optional<bool> is_skipped(const StepRecord& step) {
 }
 
 bool has_dynamic_scale(const RankRecord& rank) {
-  const auto knob = rank.result->knobs_resolved.find("loss_scale");
-  if (knob != rank.result->knobs_resolved.end() && knob->second == "dynamic") return true;
+  if (said_of<&Settings::loss_scale>(rank.result->knobs_resolved) == LossScale::dynamic) return true;
   return std::ranges::any_of(rank.trace->steps, [](const StepRecord& step) { return step.loss_scale.has_value(); });
 }
 

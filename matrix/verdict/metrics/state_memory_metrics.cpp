@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "matrix/base/safetensors.hpp"
-#include "matrix/contract/replicas.hpp"
+#include "matrix/contract/knob.hpp"
 
 namespace reprobench {
 namespace {
@@ -31,7 +31,7 @@ struct ModelBytes {
 // What the settings of a cell declare.
 struct DeclaredLayout {
   int zero_stage = 0;
-  std::string offload;
+  Offload offload = Offload::none;
   bool adds_up = false;  // micro-batches of its own
   std::int64_t ranks = 1;
   std::int64_t replicas = 1;
@@ -84,23 +84,19 @@ ModelBytes model_bytes(const CellEvidence& alone) {
 
 DeclaredLayout declared_layout(const AttemptRecord& attempt) {
   const KnobValues& knobs = attempt.lead().result->knobs_resolved;
-  const auto value = [&](const char* name, const char* otherwise) {
-    const auto found = knobs.find(name);
-    return found == knobs.end() || found->second.empty() ? std::string(otherwise) : found->second;
-  };
   DeclaredLayout layout;
-  layout.offload = value("offload", "none");
-  layout.adds_up = value("accumulate", "1") != "1";
-  layout.replicas = replicas_of(knobs);
+  layout.offload = said_of<&Settings::offload>(knobs).value_or(Offload::none);
+  layout.adds_up = said_of<&Settings::accumulate>(knobs).value_or(1) > 1;
+  layout.replicas = said_of<&Settings::replicas>(knobs).value_or(1);
   layout.ranks = static_cast<std::int64_t>(attempt.ranks.size());
-  layout.zero_stage = layout.ranks > 1 ? value("zero_stage", "0").front() - '0' : 0;
+  if (layout.ranks > 1) layout.zero_stage = said_of<&Settings::zero_stage>(knobs).value_or(0);
   return layout;
 }
 
 std::int64_t nth_of(std::int64_t bytes, std::int64_t ranks) { return (bytes + ranks - 1) / ranks; }
 
 std::int64_t copies_of(const ModelBytes& model, const DeclaredLayout& layout) {
-  return layout.offload == "optimizer" ? model.trained : 0;
+  return layout.offload == Offload::optimizer ? model.trained : 0;
 }
 
 // Of every kind of tensor a block, and of the frozen parameters one more.
@@ -113,7 +109,7 @@ std::int64_t late_cut_bytes(const ModelBytes& model, const DeclaredLayout& layou
 
 // state_memory_metrics.hpp; `on_device` leaves out what offload keeps on the host.
 std::int64_t declared_bytes(const ModelBytes& model, const DeclaredLayout& layout, bool on_device) {
-  const bool offloads = layout.offload != "none";
+  const bool offloads = layout.offload != Offload::none;
   const std::int64_t states = on_device && offloads ? 0 : model.optimizer + copies_of(model, layout);
   const std::int64_t blocks = layout.zero_stage > 0 ? late_cut_bytes(model, layout) : 0;
   const std::int64_t on_its_way = offloads && !on_device ? model.largest_module : 0;
@@ -126,7 +122,7 @@ std::int64_t declared_bytes(const ModelBytes& model, const DeclaredLayout& layou
     case 2:
       return model.parameters + model.gradients + nth_of(model.gradients + states, n) + blocks + on_its_way;
     default: {
-      const bool on_host = on_device && layout.offload == "optimizer_and_param";
+      const bool on_host = on_device && layout.offload == Offload::optimizer_and_param;
       const std::int64_t parameters = on_host ? 0 : model.parameters;
       const std::int64_t own = layout.adds_up ? model.gradients : 0;
       return nth_of(parameters + model.gradients + states, n) + blocks + model.largest_module + own;
@@ -153,12 +149,14 @@ std::string unproven_bytes(const CellEvidence& cell, const ModelBytes& model) {
       return fmt::format("the ranks of repeat {} say that they held {} B together, the model has {} B", attempt.repeat,
                          together_bytes, model.all());
     }
-    const bool parameters_too = layout.offload == "optimizer_and_param";
+    const bool parameters_too = layout.offload == Offload::optimizer_and_param;
     const std::int64_t sent_bytes =
-        layout.offload == "none" ? 0 : model.optimizer + (parameters_too ? model.parameters : copies_of(model, layout));
+        layout.offload == Offload::none
+            ? 0
+            : model.optimizer + (parameters_too ? model.parameters : copies_of(model, layout));
     if (on_host_bytes < sent_bytes) {
       return fmt::format("the ranks of repeat {} say that they held {} B on the host, `offload: {}` sends {} B there",
-                         attempt.repeat, on_host_bytes, layout.offload, sent_bytes);
+                         attempt.repeat, on_host_bytes, text_of<&Settings::offload>(layout.offload), sent_bytes);
     }
   }
   return "";
@@ -179,9 +177,10 @@ Measurement fullest_rank(const CellEvidence& cell, const CellEvidence& alone, st
       if (worst.value && share <= *worst.value) continue;
       worst = {share, std::nullopt, ""};
       worst.repeat = attempt.repeat;
-      worst.statement = fmt::format(
-          "rank {} of {} held {} B of model state{}, `zero_stage: {}` and `offload: {}` allow {} B", rank,
-          attempt.ranks.size(), bytes, on_device ? " on the device" : "", layout.zero_stage, layout.offload, declared);
+      worst.statement =
+          fmt::format("rank {} of {} held {} B of model state{}, `zero_stage: {}` and `offload: {}` allow {} B", rank,
+                      attempt.ranks.size(), bytes, on_device ? " on the device" : "", layout.zero_stage,
+                      text_of<&Settings::offload>(layout.offload), declared);
     }
   }
   return worst;

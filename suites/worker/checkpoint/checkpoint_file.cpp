@@ -22,13 +22,6 @@ constexpr const char* kCheckpointFormat = "reprobench/checkpoint 2";
 constexpr const char* kChecksumKey = "checksum";
 constexpr std::string_view kNumberPrefix = "optimizer.";
 
-// Where memory comes from, when kernels are loaded, who makes batches, what is written beside and how ranks or replicas
-// share the work out: the same bits whatever they are (of `accumulate` and `replicas` given as many micro-batches of
-// all ranks, which the workload's digest covers). Every other knob may change them.
-constexpr std::array<std::string_view, 11> kKnobsOfNoBit = {
-    "accumulate",     "allocator", "cuda_allocator", "cuda_module_loading", "gathered_weights", "loader_prefetch",
-    "loader_threads", "overlap",   "replicas",       "rendezvous",          "zero_stage"};
-
 std::string contract_text() {
   return std::to_string(kContractVersion.major) + "." + std::to_string(kContractVersion.minor);
 }
@@ -41,7 +34,8 @@ SafetensorsMetadata owner_metadata(const CheckpointOwner& owner) {
                                {"preset", owner.preset},
                                {"workload_digest", owner.workload_digest}};
   for (const auto& [name, value] : owner.knobs) {
-    if (std::ranges::find(kKnobsOfNoBit, name) == kKnobsOfNoBit.end()) metadata["knob." + name] = value;
+    const Knob* knob = find_knob(name);
+    if (knob == nullptr || !knob->keeps_bits) metadata["knob." + name] = value;
   }
   return metadata;
 }

@@ -124,12 +124,9 @@ Checkpoints::Checkpoints(const CellRequest& request, const Digest& workload, con
       ranks_(run.ranks),
       shards_(run.shards),
       device_(run.device),
-      gathered_(gathered_type_of(run.model, run.preset, result.knobs_resolved.at("gathered_weights"))),
+      gathered_(gathered_type_of(run.model, run.preset, setting_in<&Settings::gathered_weights>(request.knobs))),
       result_(result),
       chain_before_(workload) {
-  if (gathered_ && !asked_ && request.workload.resume_after == 0) {
-    throw RunFailure("bad_request", "`gathered_weights` are written beside checkpoints, and this run writes none");
-  }
   if (asked_) open_folder(request);
   if (request.inject && is_of_resuming(*request.inject) && !resumed_) {
     throw RunFailure("bad_request", "inject: this process goes on from no checkpoint");

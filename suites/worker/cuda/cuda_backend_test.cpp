@@ -136,12 +136,13 @@ TEST_CASE("a tensor's digest and sketch on the GPU are those of its copy on the 
 TEST_CASE("random numbers that the GPU draws for a probe are the host's, bit for bit", "[.gpu]") {
   const auto gpu = first_gpu();
   const TemporaryFolder folder;
-  const CellRequest request;
+  CellRequest request;
+  set<&Settings::seed>(request.knobs, 7);
   CellResult result;
   TraceWriter trace(folder.path() / "trace.jsonl");
-  const ProbeRun run(request, folder.path(), /*seed=*/7, *gpu, trace, result);
+  const ProbeRun run(request, folder.path(), *gpu, trace, result);
   const auto cpu = open_cpu();
-  const ProbeRun on_host(request, folder.path(), /*seed=*/7, *cpu, trace, result);
+  const ProbeRun on_host(request, folder.path(), *cpu, trace, result);
   for (const std::int64_t count : {1000, 3'000'001}) {  // few on the host, many on the device
     CAPTURE(count);
     const at::Tensor drawn = run.random_normal("a", {count});

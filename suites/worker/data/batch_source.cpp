@@ -19,11 +19,10 @@ namespace {
 constexpr int kMostThreads = 256;
 constexpr int kMostPrefetched = 1024;
 
-int bounded(const KnobValues& resolved, const char* name, int most) {
-  const long long value = std::stoll(resolved.at(name));
-  if (value <= most) return static_cast<int>(value);
-  throw RunFailure("bad_request",
-                   std::string("`") + name + ": " + resolved.at(name) + "` is more than " + std::to_string(most));
+template <auto Member>
+int bounded(const Settings& settings, int most) {
+  if (settings.*Member <= most) return static_cast<int>(settings.*Member);
+  throw RunFailure("bad_request", words_of<Member>(settings) + " is more than " + std::to_string(most));
 }
 
 std::int64_t nanoseconds_since(std::chrono::steady_clock::time_point moment) {
@@ -32,14 +31,10 @@ std::int64_t nanoseconds_since(std::chrono::steady_clock::time_point moment) {
 
 }  // namespace
 
-LoaderSettings loader_settings_of(const KnobValues& resolved, std::int64_t last_step) {
-  const int threads = bounded(resolved, "loader_threads", kMostThreads);
-  const int prefetched = bounded(resolved, "loader_prefetch", kMostPrefetched);
-  if (threads == 0 && resolved.at("loader_prefetch") != find_knob("loader_prefetch")->default_value) {
-    throw RunFailure("bad_request", "`loader_prefetch: " + resolved.at("loader_prefetch") +
-                                        "` is of threads that load ahead, and `loader_threads` is 0");
-  }
-  return {threads, threads * prefetched, last_step, resolved.at("sequence_lengths") == "bucketed"};
+LoaderSettings loader_settings_of(const Settings& settings, std::int64_t last_step) {
+  const int threads = bounded<&Settings::loader_threads>(settings, kMostThreads);
+  const int prefetched = bounded<&Settings::loader_prefetch>(settings, kMostPrefetched);
+  return {threads, threads * prefetched, last_step, settings.sequence_lengths == SampleLengths::bucketed};
 }
 
 // The tensor of one field of a batch. Samples are written in the data set's type and widened where the run computes in

@@ -29,7 +29,7 @@ struct LoaderSettings {
 };
 
 // By the knobs `loader_threads`, `loader_prefetch` and `sequence_lengths`. Throws RunFailure "bad_request".
-LoaderSettings loader_settings_of(const KnobValues& resolved, std::int64_t last_step);
+LoaderSettings loader_settings_of(const Settings& settings, std::int64_t last_step);
 
 class BatchSource {
  public:

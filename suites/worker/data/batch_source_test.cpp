@@ -148,9 +148,9 @@ TEST_CASE("settings of the loader that make no sense are refused", "[batch]") {
     return std::string(failure.what());
   };
   CHECK(words({{"loader_prefetch", "3"}}) ==
-        "`loader_prefetch: 3` is of threads that load ahead, and `loader_threads` is 0");
-  CHECK(words({{"loader_threads", "257"}}) == "`loader_threads: 257` is more than 256");
-  CHECK(words({{"loader_threads", "1"}, {"loader_prefetch", "1025"}}) == "`loader_prefetch: 1025` is more than 1024");
+        "loader_prefetch=3 with loader_threads=0: batches are made ahead by loader threads, and there are none");
+  CHECK(words({{"loader_threads", "257"}}) == "loader_threads=257 is more than 256");
+  CHECK(words({{"loader_threads", "1"}, {"loader_prefetch", "1025"}}) == "loader_prefetch=1025 is more than 1024");
 }
 
 // The digits, of which one cannot be read.

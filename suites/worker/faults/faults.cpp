@@ -315,8 +315,7 @@ void check_settings(const FaultKind& kind, const FaultSite& site, const CellRequ
   if (is_form && !state.updates_by_operators()) {
     refuse("only an update by operators, tensor by tensor where the training runs, can be written otherwise");
   }
-  const auto overlap = request.knobs.find("overlap");
-  if (kind.apply == &in_exchange && (overlap == request.knobs.end() || overlap->second != "on")) {
+  if (kind.apply == &in_exchange && !setting_in<&Settings::overlap>(request.knobs)) {
     refuse("only with `overlap: on` are gradients exchanged in buckets while the backward pass goes on");
   }
   if (kind.apply == &in_replicas && site.batches.layout().replicas == 1) {

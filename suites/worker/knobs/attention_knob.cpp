@@ -23,7 +23,7 @@ constexpr bool has_cudnn_attention = requires(Context& context) {
   context.setSDPUseCuDNN(true);
 };
 
-std::string apply_attention(const std::string& value, const KnobValues&) {
+std::string apply_attention(const std::string& value, const Settings&) {
   if (value != "written_out") allow_only(at::globalContext(), value);
   return value;
 }
@@ -44,7 +44,7 @@ KnobSupport support_attention(const Knob& knob) {
 #endif
 }
 
-constexpr KnobRow kAttentionRows[] = {{"attention", &apply_attention, &support_attention}};
+constexpr KnobRow kAttentionRows[] = {{&knob_for<&Settings::attention>, &apply_attention, &support_attention}};
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // Knobs of the CPU: threads, allocator, vector instructions and the libraries beneath LibTorch. Most are environment
-// variables that the coordinator set before the process began (contract/knob.cpp); what is returned here is what the
-// library itself says they came to, where it can be asked.
+// variables that the coordinator set before the process began (contract/knob_table.cpp); what is returned here is what
+// the library itself says they came to, where it can be asked.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -15,9 +15,12 @@
 namespace reprobench {
 namespace {
 
-// True if the variables that `value` of knob `name` needs were set before the process began.
-bool environment_is_set(const std::string& name, const std::string& value) {
-  const auto variables = knob_environment({{name, value}});
+// True if the variables that this value needs were set before the process began.
+template <auto Member>
+bool environment_is_set(const SettingType<Member>& value) {
+  KnobValues chosen;
+  set<Member>(chosen, value);
+  const auto variables = knob_environment(chosen);
   return std::all_of(variables.begin(), variables.end(), [](const auto& variable) {
     const char* set = std::getenv(variable.first.c_str());
     return set != nullptr && variable.second == set;
@@ -30,13 +33,13 @@ Function* exported(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
 }
 
-std::string apply_allocator(const std::string&, const KnobValues&) {
-  if (environment_is_set("allocator", "retain")) return "retain";
-  return environment_is_set("allocator", "mapped") ? "mapped" : "system";
+std::string apply_allocator(const std::string&, const Settings&) {
+  if (environment_is_set<&Settings::allocator>(Allocator::retain)) return "retain";
+  return environment_is_set<&Settings::allocator>(Allocator::mapped) ? "mapped" : "system";
 }
 
 // The knob's word for what is mapped; "mkl" where LibTorch holds it.
-std::string apply_blas(const std::string&, const KnobValues&) {
+std::string apply_blas(const std::string&, const Settings&) {
   const std::string provider = loaded_blas();
   return provider == "netlib" ? "reference" : provider;
 }
@@ -59,7 +62,7 @@ KnobSupport support_blas(const Knob& knob) {
 }
 
 // ATen's name for the vector instructions it dispatches to, as the value of `cpu_isa` that asks for them.
-std::string apply_cpu_isa(const std::string& value, const KnobValues&) {
+std::string apply_cpu_isa(const std::string& value, const Settings&) {
   if (value == "native") return value;
   const std::string capability = cpu_capability();
   if (capability == "AVX512") return "avx512";
@@ -90,7 +93,7 @@ KnobSupport support_of_cpu(const Knob& knob) {
 }
 
 // MKL's own answer. Asked for the branch alone it gives one of the MKL_CBWR_ constants of mkl_types.h.
-std::string apply_mkl_cbwr(const std::string& value, const KnobValues&) {
+std::string apply_mkl_cbwr(const std::string& value, const Settings&) {
   const auto cbwr_get = exported<int(int)>("mkl_serv_cbwr_get");
   if (value == "native" || cbwr_get == nullptr) return "native";
   constexpr int kAskBranch = 1;
@@ -121,7 +124,7 @@ KnobSupport support_mkl_cbwr(const Knob& knob) {
   return {std::string(knob.name), {"native", "compatible"}, "MKL has the other paths on Intel CPUs only"};
 }
 
-std::string apply_onednn(const std::string& value, const KnobValues&) {
+std::string apply_onednn(const std::string& value, const Settings&) {
   const bool on = value == "on" && at::hasMKLDNN();
   at::globalContext().setUserEnabledMkldnn(on);
   return on ? "on" : "off";
@@ -134,32 +137,35 @@ KnobSupport support_onednn(const Knob& knob) {
 
 // A oneDNN in a library of its own says which instructions it uses (dnnl_cpu_isa_t); one inside LibTorch exports
 // nothing, and the variable it reads at its first call is all there is.
-std::string apply_onednn_isa(const std::string& value, const KnobValues& all) {
-  if (value == "cpu_isa") return all.at("cpu_isa");
+std::string apply_onednn_isa(const std::string& value, const Settings& all) {
+  if (value == "cpu_isa") return text_of<&Settings::cpu_isa>(all.cpu_isa);
   if (const auto effective = exported<int()>("dnnl_get_effective_cpu_isa")) {
     constexpr int kAvx2 = 0x7;
     constexpr int kAvx512Core = 0x27;
     const int isa = effective();
     return (isa & kAvx512Core) == kAvx512Core ? "avx512" : (isa & kAvx2) == kAvx2 ? "avx2" : "sse41";
   }
-  return environment_is_set("onednn_isa", value) ? value : all.at("cpu_isa");
+  return environment_is_set<&Settings::onednn_isa>(all.onednn_isa) ? value : text_of<&Settings::cpu_isa>(all.cpu_isa);
 }
 
 KnobSupport support_onednn_isa(const Knob& knob) {
   return at::hasMKLDNN() ? support_of_cpu(knob) : support_default_only(knob, "this LibTorch was built without oneDNN");
 }
 
-std::string apply_threads(const std::string& value, const KnobValues&) {
+std::string apply_threads(const std::string& value, const Settings&) {
   at::set_num_threads(std::stoi(value));
   if (at::get_num_interop_threads() != 1) at::set_num_interop_threads(1);
   return std::to_string(at::get_num_threads());
 }
 
 constexpr KnobRow kCpuRows[] = {
-    {"allocator", &apply_allocator, &support_everything}, {"blas", &apply_blas, &support_blas},
-    {"cpu_isa", &apply_cpu_isa, &support_of_cpu},         {"mkl_cbwr", &apply_mkl_cbwr, &support_mkl_cbwr},
-    {"onednn", &apply_onednn, &support_onednn},           {"onednn_isa", &apply_onednn_isa, &support_onednn_isa},
-    {"threads", &apply_threads, &support_everything},
+    {&knob_for<&Settings::allocator>, &apply_allocator, &support_everything},
+    {&knob_for<&Settings::blas>, &apply_blas, &support_blas},
+    {&knob_for<&Settings::cpu_isa>, &apply_cpu_isa, &support_of_cpu},
+    {&knob_for<&Settings::mkl_cbwr>, &apply_mkl_cbwr, &support_mkl_cbwr},
+    {&knob_for<&Settings::onednn>, &apply_onednn, &support_onednn},
+    {&knob_for<&Settings::onednn_isa>, &apply_onednn_isa, &support_onednn_isa},
+    {&knob_for<&Settings::threads>, &apply_threads, &support_everything},
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ void set_deterministic_onednn(Context& context, bool on) {
 }
 
 // `fast` and `default` differ in the knobs that follow this one.
-std::string apply_determinism(const std::string& value, const KnobValues&) {
+std::string apply_determinism(const std::string& value, const Settings&) {
   const bool strict = value == "strict";
   at::Context& context = at::globalContext();
   context.setDeterministicAlgorithms(strict, /*warn_only=*/false);
@@ -40,8 +40,8 @@ void set_deterministic_fill(Context& context, bool on) {
 }
 
 // LibTorch fills in deterministic mode only, so elsewhere the knob comes to `off` whatever was asked.
-std::string apply_deterministic_fill(const std::string& value, const KnobValues& all) {
-  const bool strict = all.at("determinism") == "strict";
+std::string apply_deterministic_fill(const std::string& value, const Settings& all) {
+  const bool strict = all.determinism == Determinism::strict;
   const bool on = has_deterministic_fill<at::Context> && is_on(value, strict);
   set_deterministic_fill(at::globalContext(), on);
   return word(on && strict);
@@ -53,13 +53,13 @@ KnobSupport support_deterministic_fill(const Knob& knob) {
 }
 
 // The mode belongs to the thread. Threads that start later inherit it, and this runs before LibTorch starts any.
-std::string apply_flush_denormals(const std::string& value, const KnobValues& all) {
-  const bool on = is_on(value, all.at("determinism") == "fast");
+std::string apply_flush_denormals(const std::string& value, const Settings& all) {
+  const bool on = is_on(value, all.determinism == Determinism::fast);
   return word(at::globalContext().setFlushDenormal(on) && on);
 }
 
-std::string apply_cudnn_benchmark(const std::string& value, const KnobValues& all) {
-  at::globalContext().setBenchmarkCuDNN(is_on(value, all.at("determinism") == "fast"));
+std::string apply_cudnn_benchmark(const std::string& value, const Settings& all) {
+  at::globalContext().setBenchmarkCuDNN(is_on(value, all.determinism == Determinism::fast));
   return word(at::globalContext().benchmarkCuDNN());
 }
 
@@ -72,24 +72,24 @@ void set_reduced_reduction(Context& context, bool on) {
   if constexpr (requires { context.setAllowBF16ReductionCuBLAS(on); }) context.setAllowBF16ReductionCuBLAS(on);
 }
 
-std::string apply_reduced_reduction(const std::string& value, const KnobValues& all) {
-  const bool on = is_on(value, all.at("determinism") != "strict");
+std::string apply_reduced_reduction(const std::string& value, const Settings& all) {
+  const bool on = is_on(value, all.determinism != Determinism::strict);
   set_reduced_reduction(at::globalContext(), on);
   return word(on);
 }
 
-std::string apply_tf32(const std::string& value, const KnobValues&) {
+std::string apply_tf32(const std::string& value, const Settings&) {
   set_tf32(value == "on");
   return value;
 }
 
 constexpr KnobRow kDeterminismRows[] = {
-    {"cudnn_benchmark", &apply_cudnn_benchmark, &support_gpu_only},
-    {"determinism", &apply_determinism, &support_everything},
-    {"deterministic_fill", &apply_deterministic_fill, &support_deterministic_fill},
-    {"flush_denormals", &apply_flush_denormals, &support_everything},
-    {"reduced_reduction", &apply_reduced_reduction, &support_gpu_only},
-    {"tf32", &apply_tf32, &support_gpu_only},
+    {&knob_for<&Settings::cudnn_benchmark>, &apply_cudnn_benchmark, &support_gpu_only},
+    {&knob_for<&Settings::determinism>, &apply_determinism, &support_everything},
+    {&knob_for<&Settings::deterministic_fill>, &apply_deterministic_fill, &support_deterministic_fill},
+    {&knob_for<&Settings::flush_denormals>, &apply_flush_denormals, &support_everything},
+    {&knob_for<&Settings::reduced_reduction>, &apply_reduced_reduction, &support_gpu_only},
+    {&knob_for<&Settings::tf32>, &apply_tf32, &support_gpu_only},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The worker's side of a knob: a row for every knob of contract/knob.cpp that is more than an environment variable or
-// what models read (Model::knobs()), in the file of its kind.
+// The worker's side of a knob: a row for every knob that a library acts on by more than environment variables
+// (ActsBy::library), in the file of its kind. Knobs of the train loop and of models have none.
 #pragma once
 
 #include <span>
@@ -12,9 +12,9 @@
 namespace reprobench {
 
 struct KnobRow {
-  std::string_view name;
-  // Sets `value` and returns what it came to. `all` are the values of every knob, for those that follow another.
-  std::string (*apply)(const std::string& value, const KnobValues& all);
+  const Knob& (*knob)();
+  // Sets `value` and returns what it came to. `all` are the settings of every knob, for those that follow another.
+  std::string (*apply)(const std::string& value, const Settings& all);
   KnobSupport (*support)(const Knob& knob);  // of this stack on this host
 };
 

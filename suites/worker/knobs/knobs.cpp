@@ -14,71 +14,51 @@
 namespace reprobench {
 namespace {
 
-// Layout, TrainState, BatchSource, AutocastScope, RankGroup and the train loop act on it.
-std::string take_as_is(const std::string& value, const KnobValues&) { return value; }
-
-constexpr KnobRow kWorkloadRows[] = {
-    {"accumulate", &take_as_is, &support_everything},
-    {"gathered_weights", &take_as_is, &support_everything},
-    {"gradient_checkpointing", &take_as_is, &support_everything},
-    {"loader_prefetch", &take_as_is, &support_everything},
-    {"loader_threads", &take_as_is, &support_everything},
-    {"loss_scale", &take_as_is, &support_everything},
-    {"loss_scale_growth_interval", &take_as_is, &support_everything},
-    {"lr_schedule", &take_as_is, &support_everything},
-    {"max_grad_norm", &take_as_is, &support_everything},
-    {"offload", &take_as_is, &support_everything},
-    {"optimizer_layout", &take_as_is, &support_everything},
-    {"overlap", &take_as_is, &support_everything},
-    {"precision", &take_as_is, &support_everything},
-    {"rendezvous", &take_as_is, &support_everything},
-    {"replicas", &take_as_is, &support_everything},
-    {"seed", &take_as_is, &support_everything},
-    {"sequence_lengths", &take_as_is, &support_everything},
-    {"warmup_steps", &take_as_is, &support_everything},
-    {"zero_stage", &take_as_is, &support_everything},
-};
-
-const KnobRow* find_row(std::string_view name) {
-  const std::span<const KnobRow> kinds[] = {kWorkloadRows, attention_knob_rows(), cpu_knob_rows(), cuda_knob_rows(),
+const KnobRow* find_row(const Knob& knob) {
+  const std::span<const KnobRow> kinds[] = {attention_knob_rows(), cpu_knob_rows(), cuda_knob_rows(),
                                             determinism_knob_rows()};
   for (const auto& rows : kinds) {
-    const auto found = std::find_if(rows.begin(), rows.end(), [&](const KnobRow& row) { return row.name == name; });
+    const auto found = std::ranges::find_if(rows, [&](const KnobRow& row) { return &row.knob() == &knob; });
     if (found != rows.end()) return &*found;
   }
   return nullptr;
 }
 
-bool some_model_reads(std::string_view knob) {
-  return std::ranges::any_of(
-      models(), [&](const Model* model) { return std::ranges::find(model->knobs(), knob) != model->knobs().end(); });
+bool some_model_reads(const Knob& knob) {
+  return std::ranges::any_of(models(), [&](const Model* model) {
+    const auto read = model->knobs();
+    return std::ranges::find(read, &knob) != read.end();
+  });
 }
 
-// A knob without a row is all in what models make of it, or in its environment variables, which must then be there.
-std::string take_without_row(const Knob& knob, const std::string& value, const KnobValues& all) {
+[[noreturn]] void does_nothing(const Knob& knob, const char* why) {
+  throw std::logic_error("knob `" + std::string(knob.name) + "` does nothing: " + why);
+}
+
+// All that it does is in its environment variables, which must be there by now.
+void check_environment(const Knob& knob, const std::string& value, const KnobValues& all) {
+  if (knob.environment == nullptr) does_nothing(knob, "no variable, and no row in suites/worker/knobs");
   std::map<std::string, std::string> variables;
   knob.environment(value, variables);
   for (const std::string_view any : knob.values) knob.environment(any, variables);
-  if (variables.empty() && !some_model_reads(knob.name)) {
-    throw std::logic_error("knob `" + std::string(knob.name) +
-                           "` does nothing: no variable, no model that reads it, no row in suites/worker");
-  }
   for (const auto& [name, wanted] : knob_environment(all)) {
     const char* found = std::getenv(name.c_str());
     if (variables.count(name) != 0 && (found == nullptr || found != wanted)) {
       throw RunFailure("bad_request", "knob `" + std::string(knob.name) + "` wants " + name + "=" + wanted);
     }
   }
+}
+
+std::string take(const Knob& knob, const std::string& value, const KnobValues& all, const Settings& settings) {
+  if (knob.acts_by == ActsBy::model && !some_model_reads(knob)) does_nothing(knob, "no model reads it");
+  if (knob.acts_by != ActsBy::library) return value;
+  if (const KnobRow* row = find_row(knob)) return row->apply(value, settings);
+  check_environment(knob, value, all);
   return value;
 }
 
-std::string take(const Knob& knob, const std::string& value, const KnobValues& all) {
-  const KnobRow* row = find_row(knob.name);
-  return row == nullptr ? take_without_row(knob, value, all) : row->apply(value, all);
-}
-
 KnobSupport support_of(const Knob& knob) {
-  const KnobRow* row = find_row(knob.name);
+  const KnobRow* row = find_row(knob);
   return row == nullptr ? support_everything(knob) : row->support(knob);
 }
 
@@ -136,8 +116,9 @@ KnobValues apply_knobs(const KnobValues& requested) {
     check_choice(*knob, value);
   }
   const KnobValues all = with_defaults(requested);
+  const Settings settings = settings_of(all);
   KnobValues resolved;
-  for (const auto& [name, value] : all) resolved[name] = take(*find_knob(name), value, all);
+  for (const auto& [name, value] : all) resolved[name] = take(*find_knob(name), value, all, settings);
   return resolved;
 }
 
@@ -147,26 +128,12 @@ std::vector<KnobSupport> knob_support() {
   return result;
 }
 
-Precision precision_of(const KnobValues& values) {
-  const std::string& value = values.at("precision");
-  if (value == "bf16") return Precision::bf16;
-  if (value == "fp16") return Precision::fp16;
-  return value == "fp64" ? Precision::fp64 : Precision::fp32;
-}
-
-ModelPreset with_schedule(ModelPreset preset, const KnobValues& values) {
+ModelPreset with_schedule(ModelPreset preset, const Settings& settings) {
   constexpr double kFinalShare = 0.1;
-  const std::string& schedule = values.at("lr_schedule");
-  const std::string& warmup = values.at("warmup_steps");
-  if (schedule == "warmup_cosine") {
-    preset.schedule = WarmupCosine{std::stoll(warmup), kFinalShare};
-    return preset;
+  if (settings.lr_schedule == LrSchedule::constant) preset.schedule = ConstantRate{};
+  if (settings.lr_schedule == LrSchedule::warmup_cosine) {
+    preset.schedule = WarmupCosine{settings.warmup_steps, kFinalShare};
   }
-  if (warmup != find_knob("warmup_steps")->default_value) {
-    throw RunFailure("bad_request",
-                     "`warmup_steps: " + warmup + "` is of `lr_schedule: warmup_cosine`, and that is " + schedule);
-  }
-  if (schedule == "constant") preset.schedule = ConstantRate{};
   return preset;
 }
 

@@ -18,10 +18,8 @@ KnobValues apply_knobs(const KnobValues& requested);
 // Values of each knob that this stack honours on this host.
 std::vector<KnobSupport> knob_support();
 
-Precision precision_of(const KnobValues& values);
-
-// `preset` with the schedule that `lr_schedule` asks for. Throws RunFailure "bad_request" for a warm-up without one.
-ModelPreset with_schedule(ModelPreset preset, const KnobValues& values);
+// `preset` with the schedule that `lr_schedule` asks for.
+ModelPreset with_schedule(ModelPreset preset, const Settings& settings);
 
 // While it lives, the thread's operations on the device run in bf16 or fp16 over fp32 weights; nothing for other
 // precisions. Throws RunFailure "unsupported" where the stack cannot.

@@ -89,14 +89,13 @@ TEST_CASE("TF32 is on or off for the old settings and the new ones alike", "[wor
   }
 }
 
-TEST_CASE("unified memory and a CUDA graph refuse each other", "[worker]") {
-  CHECK(device_options_of(apply_knobs(with_defaults({}))).unified_memory == false);
-  KnobValues both = with_defaults({{"cuda_graph", "on"}, {"cuda_allocator", "unified"}});
-  CHECK_THROWS_WITH(
-      device_options_of(both),
-      "cuda_graph=on needs memory that can be taken during a capture, which cuda_allocator=unified cannot give");
-  both["cuda_graph"] = "off";
-  CHECK(device_options_of(both).unified_memory);
+TEST_CASE("unified memory and a CUDA graph are asked of the device", "[worker]") {
+  const auto options = [](const KnobValues& chosen) { return device_options_of(settings_of(chosen)); };
+  CHECK_FALSE(options({}).unified_memory);
+  CHECK_FALSE(options({}).records_steps);
+  CHECK(options({{"cuda_allocator", "unified"}}).unified_memory);
+  CHECK_FALSE(options({{"cuda_allocator", "malloc_async"}}).unified_memory);
+  CHECK(options({{"cuda_graph", "on"}}).records_steps);
 }
 
 TEST_CASE("a knob follows the determinism preset until it is set itself", "[worker]") {

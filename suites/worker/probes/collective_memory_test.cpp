@@ -36,7 +36,7 @@ std::vector<ProbeMeasurement> measured_with(const CollectiveCase& one, const std
                                   [&](const CellRequest& own, const std::filesystem::path& folder, CellResult& result) {
                                     CpuWithLeft device(left_bytes[static_cast<std::size_t>(own.rank)]);
                                     TraceWriter trace(folder / "trace.jsonl");
-                                    ProbeRun run(own, folder, 1, device, trace, result);
+                                    ProbeRun run(own, folder, device, trace, result);
                                     RankGroup ranks(own, folder);
                                     measure_collective(run, ranks, one);
                                   });

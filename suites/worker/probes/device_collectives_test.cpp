@@ -102,7 +102,7 @@ std::vector<CellResult> results_on_played_device(const CellRequest& request, Joi
   return results_of(of_device, [&](const CellRequest& own, const std::filesystem::path& folder, CellResult& result) {
     const auto device = open_cpu();
     TraceWriter trace(folder / "trace.jsonl");
-    ProbeRun run(own, folder, 1, *device, trace, result);
+    ProbeRun run(own, folder, *device, trace, result);
     RankGroup ranks(own, folder, join);
     measure_collectives(run, ranks);
   });

@@ -49,7 +49,7 @@ std::vector<ProbeMeasurement> measured_over(PeerLink& link, const CellRequest& r
   const auto device = open_cpu();
   CellResult result;
   TraceWriter trace(folder.path() / "trace.jsonl");
-  ProbeRun run(request, folder.path(), 1, *device, trace, result);
+  ProbeRun run(request, folder.path(), *device, trace, result);
   measure_peer_link(run, link);
   return result.measurements;
 }

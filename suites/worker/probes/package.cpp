@@ -35,13 +35,13 @@ class EagerForward final : public StepContext {
  public:
   EagerForward(const ProbeRun& run, const PackagedWork& work, Precision precision)
       : work_(work),
-        knobs_(run.knobs()),
+        settings_(run.settings()),
         state_(work.model, work.preset, /*steps=*/1, run.seed(), precision, run.device()),
         batches_(work.model, work.preset, data_sets(), run.data_folder(), run.seed(), work.batch_size, precision,
                  run.device()) {}
 
   const ModelPreset& preset() const override { return work_.preset; }
-  std::string_view knob(std::string_view name) const override { return knobs_.at(std::string(name)); }
+  const Settings& settings() const override { return settings_; }
   const at::Tensor& parameter(std::size_t index) const override { return state_.parameter(index); }
   const at::Tensor& buffer(std::size_t index) const override { return state_.buffer(index); }
   at::Tensor block(const std::vector<at::Tensor>& inputs, const BlockFunction& compute) override {
@@ -86,16 +86,16 @@ class EagerForward final : public StepContext {
 
  private:
   const PackagedWork& work_;
-  const KnobValues& knobs_;
+  const Settings& settings_;
   TrainState state_;
   BatchSource batches_;
   std::shared_ptr<const void> network_;
 };
 
 void check_is_possible(const ProbeRun& run) {
-  const std::string precision = run.knobs().at("precision");
-  if (precision != "fp32") {
-    throw RunFailure("unsupported", "a package is held against eager in fp32, and `precision` is " + precision);
+  if (run.settings().precision != Precision::fp32) {
+    throw RunFailure("unsupported", "a package is held against eager in fp32, and `precision` is " +
+                                        text_of<&Settings::precision>(run.settings().precision));
   }
   if (const std::string why = why_no_packages(); !why.empty()) throw RunFailure("unsupported", why);
   if (run.request().workload.package_file.empty()) {

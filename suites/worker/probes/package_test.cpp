@@ -78,7 +78,7 @@ std::vector<ProbeMeasurement> measured_of(ForwardPackage& package, const CellReq
   CellResult result;
   result.knobs_resolved = request.knobs;
   TraceWriter trace(folder.path() / "trace.jsonl");
-  ProbeRun run(request, folder.path(), 1, *device, trace, result, kTestData);
+  ProbeRun run(request, folder.path(), *device, trace, result, kTestData);
   measure_package(run, package);
   return result.measurements;
 }

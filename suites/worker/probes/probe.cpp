@@ -61,8 +61,10 @@ void check_probe_request(const CellRequest& request) {
 // LibTorch fills new memory in deterministic mode, which would be timed as part of every operation that returns a new
 // tensor. Filling makes no result more deterministic, so without a choice it is off.
 KnobValues probe_knobs(const CellRequest& request) {
-  KnobValues knobs = with_defaults(knobs_of_rank(request));
-  if (knobs.at("deterministic_fill") == "preset") knobs["deterministic_fill"] = "off";
+  KnobValues knobs = knobs_of_rank(request);
+  if (setting_in<&Settings::deterministic_fill>(knobs) == PresetSwitch::of_preset) {
+    set<&Settings::deterministic_fill>(knobs, PresetSwitch::off);
+  }
   return knobs;
 }
 
@@ -101,10 +103,10 @@ void run_probe(const CellRequest& request, const std::filesystem::path& folder, 
   result.knobs_resolved = apply_knobs(probe_knobs(request));
   check_probe_request(request);
   const ProbeRow& row = probe_named(request.workload);
-  const auto seed = static_cast<std::uint64_t>(std::stoull(result.knobs_resolved.at("seed")));
-  result.workload_digest = to_hex(probe_digest(request, seed));
+  const Settings settings = settings_of(request.knobs);
+  result.workload_digest = to_hex(probe_digest(request, settings.seed));
   result.chain = result.workload_digest;
-  const std::unique_ptr<ComputeDevice> device = open_device(request.device, device_options_of(result.knobs_resolved));
+  const std::unique_ptr<ComputeDevice> device = open_device(request.device, device_options_of(settings));
   result.fingerprint.device = fingerprint_of(*device);
   if (result.fingerprint.device) result.fingerprint.device_name = result.fingerprint.device->name;
   TraceWriter trace(folder / "trace.jsonl");
@@ -119,7 +121,7 @@ void run_probe(const CellRequest& request, const std::filesystem::path& folder, 
     result.peak_reserved_bytes = memory.peak_reserved_bytes;
   };
   try {
-    ProbeRun run(request, folder, seed, *device, trace, result, data_folder);
+    ProbeRun run(request, folder, *device, trace, result, data_folder);
     row.run(run);
     trace.add(to_json(TensorsRecord{0, true, {}}));
     result.chain = chain_of(result);

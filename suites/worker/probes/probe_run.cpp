@@ -158,12 +158,12 @@ void hold_to_algorithm(const Operation& operation, ProbeMeasurement& measurement
   measurement.timed_to_ns.reset();
 }
 
-ProbeRun::ProbeRun(const CellRequest& request, std::filesystem::path folder, std::uint64_t seed, ComputeDevice& device,
-                   TraceWriter& trace, CellResult& result, std::filesystem::path data_folder)
+ProbeRun::ProbeRun(const CellRequest& request, std::filesystem::path folder, ComputeDevice& device, TraceWriter& trace,
+                   CellResult& result, std::filesystem::path data_folder)
     : request_(request),
       folder_(std::move(folder)),
       data_folder_(std::move(data_folder)),
-      seed_(seed),
+      settings_(settings_of(request.knobs)),
       device_(device),
       trace_(trace),
       result_(result) {
@@ -178,18 +178,19 @@ at::Tensor ProbeRun::random_normal(const std::string& name, const std::vector<st
   for (const std::int64_t extent : shape) count *= extent;
   DeviceKernels* const kernels = device_.kernels();
   if (kernels != nullptr && count > kMostDrawnOnHost) {
-    return normal_on(device_, *kernels, {seed_, tensor_id(name), 0}, shape);
+    return normal_on(device_, *kernels, {settings_.seed, tensor_id(name), 0}, shape);
   }
-  return tensor_of(initial_values(seed_, name, static_cast<std::size_t>(count), 1.0f), shape, device());
+  return tensor_of(initial_values(settings_.seed, name, static_cast<std::size_t>(count), 1.0f), shape, device());
 }
 
 at::Tensor ProbeRun::random_whole(const std::string& name, std::int64_t count) const {
   const std::uint32_t tensor = tensor_id(name);
   DeviceKernels* const kernels = device_.kernels();
-  if (kernels != nullptr && count > kMostDrawnOnHost) return whole_on(device_, *kernels, {seed_, tensor, 0}, count);
+  if (kernels != nullptr && count > kMostDrawnOnHost)
+    return whole_on(device_, *kernels, {settings_.seed, tensor, 0}, count);
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); i += 4) {
-    const PhiloxBlock block = keyed_block(seed_, tensor, 0, i / 4);
+    const PhiloxBlock block = keyed_block(settings_.seed, tensor, 0, i / 4);
     for (std::size_t lane = 0; lane < std::min<std::size_t>(4, values.size() - i); ++lane) {
       values[i + lane] = static_cast<float>(block.word[lane] % kWholeNumbers) - static_cast<float>(kWholeNumbers / 2);
     }

@@ -69,18 +69,18 @@ void hold_to_algorithm(const Operation& operation, ProbeMeasurement& measurement
 class ProbeRun {
  public:
   // All references must outlive it. `folder`: the rank's; `data_folder`: of probes that read a model's data.
-  ProbeRun(const CellRequest& request, std::filesystem::path folder, std::uint64_t seed, ComputeDevice& device,
-           TraceWriter& trace, CellResult& result, std::filesystem::path data_folder = {});
+  ProbeRun(const CellRequest& request, std::filesystem::path folder, ComputeDevice& device, TraceWriter& trace,
+           CellResult& result, std::filesystem::path data_folder = {});
   ProbeRun(const ProbeRun&) = delete;
   ProbeRun& operator=(const ProbeRun&) = delete;
 
   const CellRequest& request() const { return request_; }
   const std::filesystem::path& folder() const { return folder_; }
   const std::filesystem::path& data_folder() const { return data_folder_; }
-  const KnobValues& knobs() const { return result_.knobs_resolved; }
+  const Settings& settings() const { return settings_; }
   ComputeDevice& compute() const { return device_; }
   c10::Device device() const;
-  std::uint64_t seed() const { return seed_; }
+  std::uint64_t seed() const { return settings_.seed; }
   bool on_cpu() const { return request_.device == "cpu"; }
 
   // Random numbers that are the same on every stack: of variance 1, or whole and within +-8, whose sums and small
@@ -151,7 +151,7 @@ class ProbeRun {
   const CellRequest& request_;
   std::filesystem::path folder_;
   std::filesystem::path data_folder_;
-  std::uint64_t seed_;
+  Settings settings_;
   ComputeDevice& device_;
   std::optional<DevicePeaks> peaks_;
   TraceWriter& trace_;

@@ -173,7 +173,7 @@ ProbeMeasurement watched_on(WatchedWork seen, bool is_watched = true) {
   CellResult result;
   ScriptedCpu device(std::move(seen));
   TraceWriter trace(folder.path() / "trace.jsonl");
-  ProbeRun run(request, folder.path(), 1, device, trace, result);
+  ProbeRun run(request, folder.path(), device, trace, result);
   const at::Tensor a = run.random_whole("a", 16);
   const Operation operation{"gemm",
                             {},
@@ -213,7 +213,7 @@ ProbeMeasurement convolved_by(std::vector<std::string> kernels, double error_rel
   CellResult result;
   ScriptedCpu device({std::move(kernels), ""});
   TraceWriter trace(folder.path() / "trace.jsonl");
-  ProbeRun run(request, folder.path(), 1, device, trace, result);
+  ProbeRun run(request, folder.path(), device, trace, result);
   const at::Tensor a = run.random_whole("a", 16);
   Operation operation{"conv", {}, 1, [&] { return a.mul(2); }, {}, /*shows_algorithm=*/true};
   operation.bound_of = [](std::string_view algorithm) {
@@ -263,7 +263,7 @@ TEST_CASE("a probe that ends before it watched says so of all that it timed", "[
   CellResult result;
   ScriptedCpu device({{"aten::mm"}, ""});
   TraceWriter trace(folder.path() / "trace.jsonl");
-  ProbeRun run(request, folder.path(), 1, device, trace, result);
+  ProbeRun run(request, folder.path(), device, trace, result);
   const at::Tensor a = run.random_whole("a", 16);
   const auto measure = [&] {
     run.measure({"gemm", {}, 1, [&] { return a.mul(2); }, [](const at::Tensor&) { return Correctness{true}; }, true});

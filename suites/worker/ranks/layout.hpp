@@ -32,9 +32,9 @@ struct Layout {
 };
 
 // Throws RunFailure "bad_request" if the batch makes no such micro-batches.
-Layout layout_of(const CellRequest& request, const KnobValues& resolved);
+Layout layout_of(const CellRequest& request, const Settings& settings);
 
 // What the layout's ranks share out, by the knob `zero_stage`; one rank has nobody to share with.
-Sharding sharding_of(const Layout& layout, const KnobValues& resolved);
+Sharding sharding_of(const Layout& layout, const Settings& settings);
 
 }  // namespace reprobench

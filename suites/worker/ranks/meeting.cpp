@@ -40,8 +40,7 @@ Meeting meeting_of(const CellRequest& request, const std::filesystem::path& atte
   meeting.timeout = asked.count() > 0 ? asked : kUsualTimeout;
   meeting.prefix = "reprobench." + request.nonce;
   const bool is_lost = request.inject && request.inject->kind == "rendezvous_lost";
-  const auto knob = request.knobs.find("rendezvous");
-  if (knob != request.knobs.end() && knob->second == "tcp") {
+  if (setting_in<&Settings::rendezvous>(request.knobs) == Rendezvous::tcp) {
     meeting.address = variable("MASTER_ADDR");
     meeting.port = port_of(variable("MASTER_PORT"));
     const char* held = std::getenv("TORCHELASTIC_USE_AGENT_STORE");

@@ -83,9 +83,9 @@ TEST_CASE("overlap where gradients become one in another way is refused before t
     return "";
   };
   CHECK(why_not({{"accumulate", "2"}}) ==
-        "unsupported: `overlap: on`: with `accumulate` a rank's own gradients are added up first");
+        "unsupported: overlap=on with accumulate=2: a rank adds up the gradients of its own micro-batches first");
   CHECK(why_not({{"zero_stage", "1"}}) ==
-        "unsupported: `overlap: on`: with `zero_stage` gradients and parameters pass in other ways");
+        "unsupported: overlap=on with zero_stage=1: with ZeRO, gradients and parameters are exchanged in other ways");
   CHECK_NOTHROW(train_on(1, 2, kSharedMlp, {}, kOverlap));  // one rank has nobody to exchange with
 }
 

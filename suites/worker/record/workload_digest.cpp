@@ -66,20 +66,21 @@ void append_state(DigestBuilder& builder, const TrainState& state) {
 }  // namespace
 
 Digest workload_digest(const Model& model, const ModelPreset& preset, const WorkloadRequest& request,
-                       const KnobValues& knobs, const TrainState& state, BatchSource& batches) {
+                       const Settings& settings, const TrainState& state, BatchSource& batches) {
   DigestBuilder builder;
   builder.append(kLoopShape).append(model.name()).append(preset.name).append(model.dataset());
   builder.append(static_cast<std::uint64_t>(request.steps)).append(static_cast<std::uint64_t>(request.batch_size));
-  builder.append(static_cast<std::uint64_t>(preset.context_length)).append(knobs.at("precision"));
-  for (const std::string_view knob : model.knobs()) builder.append(knob).append(knobs.at(std::string(knob)));
+  builder.append(static_cast<std::uint64_t>(preset.context_length))
+      .append(text_of<&Settings::precision>(settings.precision));
+  for (const Knob* knob : model.knobs()) builder.append(knob->name).append(knob->setting.text(*knob, settings));
   std::visit(AppendSettings{builder}, preset.optimizer);
   std::visit(AppendSettings{builder}, preset.schedule);
-  if (const double norm = std::stod(knobs.at("max_grad_norm")); norm > 0) {
+  if (settings.max_grad_norm > 0) {
     builder.append("max_grad_norm");
-    append(builder, {norm});
+    append(builder, {settings.max_grad_norm});
   }
-  if (knobs.at("loss_scale") == "dynamic") {
-    builder.append("loss_scale dynamic").append(knobs.at("loss_scale_growth_interval"));
+  if (settings.loss_scale == LossScale::dynamic) {
+    builder.append("loss_scale dynamic").append(std::to_string(settings.loss_scale_growth_interval));
   }
   append_state(builder, state);
   append_fields(builder, batches.fields());

@@ -10,9 +10,9 @@ namespace reprobench {
 
 // Covers names, shapes, dtypes and initial bits of parameters and buffers, which parameters are frozen and which decay,
 // the data, its fields, how it is cut into samples and the order they are seen in, optimizer and learning rates, the
-// knobs that change what this model computes and the shape of the loop. `knobs` are the resolved ones. Call before the
+// knobs that change what this model computes and the shape of the loop. Call before the
 // first step.
 Digest workload_digest(const Model& model, const ModelPreset& preset, const WorkloadRequest& request,
-                       const KnobValues& knobs, const TrainState& state, BatchSource& batches);
+                       const Settings& settings, const TrainState& state, BatchSource& batches);
 
 }  // namespace reprobench

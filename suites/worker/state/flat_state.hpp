@@ -12,13 +12,11 @@
 #include <span>
 #include <vector>
 
+#include "matrix/contract/settings.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/state/optimizer.hpp"
 
 namespace reprobench {
-
-// Where parameters and the optimizer's state lie.
-enum class OptimizerLayout { per_tensor, flat };
 
 class FlatState {
  public:

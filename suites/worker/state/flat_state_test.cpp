@@ -482,29 +482,5 @@ TEST_CASE("a parameter that a fault holds keeps its values while the others are 
   }
 }
 
-TEST_CASE("a flat layout is refused, with the reason, where there is no such state", "[worker][flat]") {
-  const auto refusal = [](KnobValues knobs, int ranks, const c10::Device& where, bool records) -> std::string {
-    knobs["optimizer_layout"] = "flat";
-    try {
-      const auto layout = optimizer_layout_of(with_defaults(knobs), Layout{0, ranks, 1}, where, records);
-      CHECK(layout == OptimizerLayout::flat);
-    } catch (const RunFailure& failure) {
-      CHECK(failure.cause() == "unsupported");
-      return failure.what();
-    }
-    return "";
-  };
-  CHECK(refusal({}, 1, kCpu, false).empty());
-  CHECK(refusal({}, 2, kCpu, false).empty());
-  CHECK(refusal({{"zero_stage", "1"}}, 1, kCpu, false).empty());  // nobody to share with
-  CHECK(refusal({{"zero_stage", "1"}}, 2, kCpu, false) ==
-        "`optimizer_layout: flat`: with `zero_stage` no rank has a buffer of all parameters");
-  CHECK(refusal({}, 1, c10::Device(c10::DeviceType::CUDA, 0), false) ==
-        "`optimizer_layout: flat`: its update is a loop on the CPU, and the parameters are on a GPU");
-  CHECK(refusal({}, 1, kCpu, true) ==
-        "`optimizer_layout: flat`: its update is no operator of LibTorch, which a recorded step is made of");
-  CHECK(optimizer_layout_of(with_defaults({}), Layout{0, 2, 1}, kCpu, true) == OptimizerLayout::per_tensor);
-}
-
 }  // namespace
 }  // namespace reprobench

@@ -19,20 +19,6 @@ namespace {
 constexpr float kGrowth = 2;
 constexpr float kBackoff = 0.5;
 
-bool asks_for_dynamic_scale(const KnobValues& resolved) { return resolved.at("loss_scale") == "dynamic"; }
-
-void check_scale_knobs(const CellRequest& request, const KnobValues& resolved, Precision precision) {
-  const std::string& interval = resolved.at("loss_scale_growth_interval");
-  if (!asks_for_dynamic_scale(resolved)) {
-    if (interval == find_knob("loss_scale_growth_interval")->default_value) return;
-    throw RunFailure("bad_request", "`loss_scale_growth_interval: " + interval +
-                                        "` is of `loss_scale: dynamic`, and that is " + resolved.at("loss_scale"));
-  }
-  if (precision == Precision::fp16 || request.replay) return;
-  throw RunFailure("bad_request", "`loss_scale: dynamic` is of `precision: fp16`: gradients of " +
-                                      resolved.at("precision") + " reach as far down as its weights do");
-}
-
 // A float whose exponent is all ones is infinite or no number. Without branches, so that it keeps up with memory.
 template <class Bits>
 bool has_all_finite(const void* data, std::int64_t count, Bits exponent) {
@@ -66,11 +52,9 @@ struct LossScaler::Kept {
   at::Tensor growth_tracker;
 };
 
-LossScaler::LossScaler(const CellRequest& request, const KnobValues& resolved, Precision precision, TrainState& state)
-    : scales_(precision == Precision::fp16) {
-  check_scale_knobs(request, resolved, precision);
-  if (!asks_for_dynamic_scale(resolved)) return;
-  growth_interval_ = std::stoll(resolved.at("loss_scale_growth_interval"));
+LossScaler::LossScaler(const Settings& settings, TrainState& state)
+    : scales_(settings.precision == Precision::fp16), growth_interval_(settings.loss_scale_growth_interval) {
+  if (settings.loss_scale != LossScale::dynamic) return;
   const ScaleState first;
   kept_ = std::make_unique<Kept>(
       Kept{at::full({1}, first.scale, at::kFloat), at::full({1}, first.growth_tracker, at::kLong)});

@@ -37,8 +37,8 @@ ScaleState after_step(ScaleState before, bool is_skipped, std::int64_t growth_in
 class LossScaler {
  public:
   // Adds what it keeps to `state`, which must outlive this. A replay in another precision keeps the state of the run
-  // and scales nothing. Throws RunFailure "bad_request" where nothing is to be scaled.
-  LossScaler(const CellRequest& request, const KnobValues& resolved, Precision precision, TrainState& state);
+  // and scales nothing.
+  LossScaler(const Settings& settings, TrainState& state);
   ~LossScaler();
   LossScaler(const LossScaler&) = delete;
   LossScaler& operator=(const LossScaler&) = delete;

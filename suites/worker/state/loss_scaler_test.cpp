@@ -93,13 +93,14 @@ TEST_CASE("a dynamic scale of what is not fp16 is refused, and so is its interva
     const RunFailure failure =
         failure_of_scaled(scaled_training(2, {{"precision", precision}, {"loss_scale", "dynamic"}}));
     CHECK(failure.cause() == "bad_request");
-    CHECK(std::string(failure.what()) == std::string("`loss_scale: dynamic` is of `precision: fp16`: gradients of ") +
-                                             precision + " reach as far down as its weights do");
+    CHECK(std::string(failure.what()) ==
+          std::string("loss_scale=dynamic with precision=") + precision +
+              ": gradients of any other precision than fp16 reach as far down as its weights do");
   }
   const RunFailure failure = failure_of_scaled(scaled_training(2, {{"loss_scale_growth_interval", "5"}}));
   CHECK(failure.cause() == "bad_request");
   CHECK(std::string(failure.what()) ==
-        "`loss_scale_growth_interval: 5` is of `loss_scale: dynamic`, and that is constant");
+        "loss_scale_growth_interval=5 with loss_scale=constant: a loss scale grows with `loss_scale: dynamic` alone");
 }
 
 // An older LibTorch has no fp16 on a CPU.

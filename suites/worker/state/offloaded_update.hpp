@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "matrix/contract/settings.hpp"
 #include "suites/worker/state/optimizer.hpp"
 
 namespace c10 {
@@ -26,8 +27,6 @@ struct Device;
 }
 
 namespace reprobench {
-
-enum class Offload { none, optimizer, optimizer_and_param };
 
 // What a training has of a parameter, and its optimizer of that on the host.
 struct OffloadedTensors {

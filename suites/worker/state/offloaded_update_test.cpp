@@ -200,10 +200,10 @@ TEST_CASE("a training goes on from a checkpoint with what the host updates", "[w
 
 TEST_CASE("offload that could not be what it says is refused", "[worker]") {
   CHECK(why_not({{"offload", "optimizer_and_param"}}) ==
-        "unsupported: `offload: optimizer_and_param`: parameters are gathered from the host with `zero_stage: 3` on "
-        "several ranks alone");
+        "unsupported: offload=optimizer_and_param with zero_stage=0: parameters are gathered from the host with "
+        "`zero_stage: 3` on several ranks alone");
   CHECK(why_not({{"offload", "optimizer"}, {"optimizer_layout", "flat"}}) ==
-        "unsupported: `offload: optimizer`: `optimizer_layout: flat` updates its buffers where they lie");
+        "unsupported: offload=optimizer with optimizer_layout=flat: a flat layout updates its buffers where they lie");
   CHECK(why_not({{"offload", "optimizer"}}).empty());
   CHECK(why_not({}, Injection{"offload_stale_parameter", 1, "fc2.weight", 0}) ==
         "bad_request: inject: only with `offload: optimizer` are updated parameters brought back");

@@ -28,8 +28,9 @@ std::string text_of(PhaseSide side, StatePhase phase) {
          kPhases[static_cast<std::size_t>(phase)] + "`";
 }
 
-std::string setting(const char* name, const KnobValues& resolved) {
-  return std::string("`") + name + ": " + resolved.at(name) + "`";
+template <auto Member>
+std::string quoted(const Settings& settings) {
+  return "`" + std::string(knob_for<Member>().name) + ": " + text_of<Member>(settings.*Member) + "`";
 }
 
 std::string type_word(at::ScalarType type) { return at::toString(type); }
@@ -61,20 +62,20 @@ struct TensorGuard::Declarations {
   TensorPlacement scalars;
 };
 
-TensorGuard::TensorGuard(const TrainState& state, const c10::Device& where, const KnobValues& resolved,
+TensorGuard::TensorGuard(const TrainState& state, const c10::Device& where, const Settings& settings,
                          std::optional<bool> is_pinned)
     : state_(state) {
-  const at::ScalarType type = precision_of(resolved) == Precision::fp64 ? at::kDouble : at::kFloat;
-  const std::string precision = setting("precision", resolved);
-  const std::string offload = setting("offload", resolved);
+  const at::ScalarType type = settings.precision == Precision::fp64 ? at::kDouble : at::kFloat;
+  const std::string precision = quoted<&Settings::precision>(settings);
+  const std::string offload = quoted<&Settings::offload>(settings);
   const c10::Device host(c10::DeviceType::CPU);
   const TensorPlacement here{where, "`device: " + where.str() + "`", type, precision};
   const TensorPlacement kept_here{where, offload, type, precision};
   const TensorPlacement on_host{host, offload, type, precision, is_pinned.value_or(where.is_cuda())};
-  const bool offloads = resolved.at("offload") != "none";
-  declared_ = std::make_unique<Declarations>(
-      Declarations{here, resolved.at("offload") == "optimizer_and_param" ? on_host : here,
-                   offloads ? on_host : kept_here, TensorPlacement{host, setting("loss_scale", resolved), {}, ""}});
+  const bool offloads = settings.offload != Offload::none;
+  declared_ = std::make_unique<Declarations>(Declarations{
+      here, settings.offload == Offload::optimizer_and_param ? on_host : here, offloads ? on_host : kept_here,
+      TensorPlacement{host, quoted<&Settings::loss_scale>(settings), {}, ""}});
 }
 
 TensorGuard::~TensorGuard() = default;

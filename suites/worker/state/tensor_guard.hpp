@@ -20,7 +20,7 @@ class TensorGuard {
  public:
   // Of tensors on `where`; `state` must outlive this. What offload keeps on the host has to be pinned where a GPU
   // trains; `is_pinned` says otherwise.
-  TensorGuard(const TrainState& state, const c10::Device& where, const KnobValues& resolved,
+  TensorGuard(const TrainState& state, const c10::Device& where, const Settings& settings,
               std::optional<bool> is_pinned = {});
   ~TensorGuard();
 

@@ -27,7 +27,7 @@ struct Guarded {
   std::string said(const KnobValues& knobs = {}, const c10::Device& where = kGuardedDevice,
                    StatePhase phase = StatePhase::optimizer) const {
     try {
-      TensorGuard(state, where, with_defaults(knobs)).check(PhaseSide::before, phase);
+      TensorGuard(state, where, settings_of(knobs)).check(PhaseSide::before, phase);
     } catch (const RunFailure& failure) {
       CHECK(failure.cause() == "device_consistency");
       return failure.what();
@@ -103,12 +103,12 @@ Guarded offloaded_state() {
 
 TEST_CASE("host memory that has to be pinned and is not is named with the setting", "[worker]") {
   const Guarded guarded = offloaded_state();
-  const KnobValues knobs = with_defaults({{"offload", "optimizer"}});
-  const TensorGuard guard(guarded.state, kGuardedDevice, knobs, true);  // as where a GPU trains
+  const Settings settings = settings_of({{"offload", "optimizer"}});
+  const TensorGuard guard(guarded.state, kGuardedDevice, settings, true);  // as where a GPU trains
   CHECK_THROWS_WITH(guard.check(PhaseSide::before, StatePhase::optimizer),
                     "before the phase `optimizer`: `fc1.weight (copy on the host)` (parameter) is in pageable memory, "
                     "expected pinned by `offload: optimizer`");
-  TensorGuard(guarded.state, kGuardedDevice, knobs, false).check(PhaseSide::before, StatePhase::optimizer);
+  TensorGuard(guarded.state, kGuardedDevice, settings, false).check(PhaseSide::before, StatePhase::optimizer);
 }
 
 TEST_CASE("the copy that the host updates, and numbers of the loss scale, have a place too", "[worker]") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/digest/digest.hpp"
+#include "matrix/contract/settings.hpp"
 #include "matrix/contract/trace.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/ranks/partition.hpp"
@@ -31,8 +32,6 @@ struct ModelStateBytes {
   std::int64_t on_device = -1;  // where the training runs
   std::int64_t on_host = -1;    // what offload keeps there
 };
-
-enum class Precision { fp32, bf16, fp16, fp64 };
 
 // One tensor of the state; role parameter, optimizer_state, buffer or scaler_state. It lives as long as its TrainState.
 struct StateTensor {

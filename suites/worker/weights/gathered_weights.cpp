@@ -14,8 +14,6 @@
 namespace reprobench {
 namespace {
 
-constexpr const char* kNone = "none";
-
 // LibTorch rounds to the nearest, ties to even; what is beyond the range becomes infinite.
 at::Tensor rounded(const WeightTarget& target, const at::Tensor& whole, HalfType type) {
   const at::Tensor half = whole.to(type == HalfType::bf16 ? at::kBFloat16 : at::kHalf);
@@ -28,8 +26,8 @@ at::Tensor rounded(const WeightTarget& target, const at::Tensor& whole, HalfType
 
 }  // namespace
 
-std::optional<HalfType> gathered_type_of(const Model& model, const ModelPreset& preset, const std::string& value) {
-  if (value == kNone) return std::nullopt;
+std::optional<HalfType> gathered_type_of(const Model& model, const ModelPreset& preset, GatheredWeights asked) {
+  if (asked == GatheredWeights::none) return std::nullopt;
   std::int64_t adapters = 0;
   published_weights(model, preset, adapters);
   if (adapters > 0) {
@@ -37,7 +35,7 @@ std::optional<HalfType> gathered_type_of(const Model& model, const ModelPreset& 
                                         std::string(model.name()) + "/" + std::string(preset.name) +
                                         " have no place in a file of published weights");
   }
-  return value == "bf16" ? HalfType::bf16 : HalfType::fp16;
+  return asked == GatheredWeights::bf16 ? HalfType::bf16 : HalfType::fp16;
 }
 
 std::string write_gathered_weights(const std::filesystem::path& path, const NamedTensors& whole, HalfType type,

@@ -18,7 +18,7 @@ enum class HalfType { bf16, fp16 };
 
 // By the knob `gathered_weights`; nothing for "none". Throws RunFailure "unsupported" for a model with adapters, which
 // no published file has a place for.
-std::optional<HalfType> gathered_type_of(const Model& model, const ModelPreset& preset, const std::string& value);
+std::optional<HalfType> gathered_type_of(const Model& model, const ModelPreset& preset, GatheredWeights asked);
 
 // `whole`: the state's tensors by our names, on the host, with all parameters and buffers among them. Each element is
 // the nearest of that type, ties to even. Returns the file's SHA-256. Throws RunFailure "unsupported" for an element
