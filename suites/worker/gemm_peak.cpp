@@ -17,9 +17,10 @@ constexpr double kLongestCallNs = 2e7;
 constexpr std::int64_t kBytesAnElement = 64;  // operands and result in fp32, fp64 and the type, and what checks need
 
 // What products are done in: the autocast type where there is one.
-std::string product_dtype_of(const TrainingRun& run) {
-  const bool is_tf32 = run.settings.precision == Precision::fp32 && run.request.device != "cpu" && run.settings.tf32;
-  return is_tf32 ? "tf32" : text_of<&Settings::precision>(run.settings.precision);
+std::string product_dtype_of(const Training& run) {
+  const Settings& settings = run.plan.settings;
+  const bool is_tf32 = settings.precision == Precision::fp32 && run.request.device != "cpu" && settings.tf32;
+  return is_tf32 ? "tf32" : text_of<&Settings::precision>(settings.precision);
 }
 
 // How long a product of this side would take at the best rate so far; 0 before the first.
@@ -33,32 +34,32 @@ double expected_ns(const CellResult& result, const ProductShape& shape) {
 
 }  // namespace
 
-ModelFlops model_flops_of(const TrainingRun& run) {
+ModelFlops model_flops_of(const Training& run) {
   ModelFlops flops;
   flops.samples = run.batches.micro_batch_size() * run.layout().micro_batches();
   flops.convention = kFlopConvention;
   flops.dtype = product_dtype_of(run);
-  if (run.settings.sequence_lengths != SampleLengths::fixed) {
+  if (run.plan.settings.sequence_lengths != SampleLengths::fixed) {
     flops.missing = "the length of sequences changes with the step, and the operations with it";
     return flops;
   }
   flops.flops_per_step =
-      run.layout().micro_batches() * run.model.flops_per_step(run.preset, run.batches.micro_batch_size());
+      run.layout().micro_batches() * run.plan.model.flops_per_step(run.plan.preset, run.batches.micro_batch_size());
   if (flops.flops_per_step == 0) flops.missing = "the model has no formula for its operations";
   return flops;
 }
 
-void measure_gemm_peak(const TrainingRun& run, const std::filesystem::path& folder) {
+void measure_gemm_peak(Training& run) {
   const auto dtypes = product_dtypes();
   const auto dtype = std::ranges::find(dtypes, run.result.model_flops.value().dtype, &ProductDtype::name);
   CellRequest request = run.request;
   request.workload.samples = request.gemm_peak_samples;
-  ProbeRun probe(request, folder, run.device, run.trace, run.result);
+  ProbeRun probe(request, run.folder, *run.plan.device, run.trace, run.result);
   const auto sides = probe.on_cpu() ? std::span<const std::int64_t>(kSidesOnCpu) : kSidesOnGpu;
   for (const std::int64_t side : sides) {
     const ProductShape shape{side, side, side};
     if (expected_ns(run.result, shape) > kLongestCallNs) return;
-    if (run.device.free_bytes() < side * side * kBytesAnElement) return;
+    if (run.plan.device->free_bytes() < side * side * kBytesAnElement) return;
     measure_products(probe, shape, {dtype, 1}, /*through_libraries=*/false);
   }
 }

@@ -23,19 +23,11 @@ class LoopContext::Within {
   InBlock before_;
 };
 
-LoopContext::LoopContext(const TrainingRun& run, int replica)
+LoopContext::LoopContext(Training& run, int replica)
     : run_(run),
       replica_(replica),
-      checkpoints_blocks_(run.settings.gradient_checkpointing),
+      checkpoints_blocks_(run.plan.settings.gradient_checkpointing),
       micro_batch_(run.layout().number(replica, 0)) {}
-
-const at::Tensor& LoopContext::parameter(std::size_t index) const {
-  return replica_ == 0 ? run_.state.parameter(index) : run_.replicas->parameter(replica_, index);
-}
-
-const at::Tensor& LoopContext::buffer(std::size_t index) const {
-  return replica_ == 0 ? run_.state.buffer(index) : run_.replicas->buffer(replica_, index);
-}
 
 void LoopContext::tap(const at::Tensor& value, std::string_view name) {
   if (in_block_ == InBlock::again) return;
@@ -58,7 +50,7 @@ at::Tensor LoopContext::block(const std::vector<at::Tensor>& inputs, const Block
   const Within within(in_block_, InBlock::first_time);
   const auto again = [this, compute](const std::vector<at::Tensor>& given) {
     const OperatorPause pause;
-    const AutocastScope autocast(run_.settings.precision, run_.device.where());
+    const AutocastScope autocast(run_.plan.settings.precision, run_.plan.device->where());
     const Within within_again(in_block_, InBlock::again);
     return compute(given);
   };
@@ -66,12 +58,12 @@ at::Tensor LoopContext::block(const std::vector<at::Tensor>& inputs, const Block
 }
 
 bool LoopContext::plants(std::string_view kind, std::string_view module) {
-  return replica_ == 0 && run_.fault != nullptr && run_.fault->changes(kind, module);
+  return replica_ == 0 && run_.fault.changes(kind, module);
 }
 
 void LoopContext::check_blocks() const {
   if (!checkpoints_blocks_ || has_blocks_) return;
-  throw RunFailure("unsupported", "`gradient_checkpointing`: " + std::string(run_.model.name()) +
+  throw RunFailure("unsupported", "`gradient_checkpointing`: " + std::string(run_.plan.model.name()) +
                                       " is no stack of blocks that could be computed again");
 }
 

@@ -9,19 +9,19 @@
 #include <vector>
 
 #include "models/model_spec.hpp"
-#include "suites/worker/training_run.hpp"
+#include "suites/worker/training.hpp"
 
 namespace reprobench {
 
 class LoopContext final : public StepContext {
  public:
   // Of that replica; one context serves one thread.
-  explicit LoopContext(const TrainingRun& run, int replica = 0);
+  explicit LoopContext(Training& run, int replica = 0);
 
-  const ModelPreset& preset() const override { return run_.preset; }
-  const Settings& settings() const override { return run_.settings; }
-  const at::Tensor& parameter(std::size_t index) const override;
-  const at::Tensor& buffer(std::size_t index) const override;
+  const ModelPreset& preset() const override { return run_.plan.preset; }
+  const Settings& settings() const override { return run_.plan.settings; }
+  const at::Tensor& parameter(std::size_t index) const override { return run_.parallelism->parameter(replica_, index); }
+  const at::Tensor& buffer(std::size_t index) const override { return run_.parallelism->buffer(replica_, index); }
   void tap(const at::Tensor& value, std::string_view name) override;
   void mask(const at::Tensor& mask, std::string_view event) override;
   void choice(const at::Tensor& scores, std::string_view event) override;
@@ -41,7 +41,7 @@ class LoopContext final : public StepContext {
 
   std::string named(std::string_view name) const { return run_.layout().named(name, micro_batch_); }
 
-  const TrainingRun& run_;
+  Training& run_;
   int replica_;
   bool checkpoints_blocks_;
   bool has_blocks_ = false;

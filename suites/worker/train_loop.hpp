@@ -9,6 +9,7 @@
 #include "models/data_set.hpp"
 #include "models/model_spec.hpp"
 #include "suites/worker/device.hpp"
+#include "suites/worker/parallelism/parallelism.hpp"
 
 namespace reprobench {
 
@@ -16,10 +17,11 @@ namespace reprobench {
 // the pass behind the last step (watched_pass.hpp) leaves as it is: all but that pass.
 enum class Telemetry { on, unwatched, off };
 
-// Where models and data sets are found by name: among those CMake found, or a test's own.
+// Where models and data sets are found by name: among those CMake found, or a test's own; and who knows the layouts.
 struct WorkloadTables {
   std::span<const Model* const> models = reprobench::models();
   std::span<const DataSetRow> data_sets = reprobench::data_sets();
+  MakeParallelism make_parallelism = &reprobench::make_parallelism;
 };
 
 using OpenDevice = std::unique_ptr<ComputeDevice> (*)(const std::string& name, const DeviceOptions& options);

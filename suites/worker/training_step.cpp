@@ -28,85 +28,94 @@ StepOutcome::StepOutcome() : loss(std::make_unique<at::Tensor>()) {}
 StepOutcome::~StepOutcome() = default;
 StepOutcome::StepOutcome(StepOutcome&& from) noexcept = default;
 
-// What a replica works with and makes; of the first that is context_ and the step's outcome.
-struct TrainingSteps::OtherReplica {
+// What a replica works with and makes.
+struct TrainingSteps::Replica {
   LoopContext context;
-  Outputs outputs = {};
-  at::Tensor loss = {};
+  Outputs outputs = {};  // of its last micro-batch
 };
 
-TrainingSteps::TrainingSteps(const TrainingRun& run, std::int64_t first_step)
-    : run_(run), first_step_(first_step), context_(run) {
-  for (int replica = 1; replica < run.layout().replicas; ++replica) {
-    others_.push_back(std::unique_ptr<OtherReplica>(new OtherReplica{LoopContext(run, replica)}));
+// The step in hand, as the layout works through it.
+class TrainingSteps::Passes final : public StepPasses {
+ public:
+  Passes(TrainingSteps& steps, std::int64_t step, StepTimer& timer) : steps_(steps), step_(step), timer_(timer) {}
+
+  void forward(std::int64_t round) override {
+    steps_.forward(round);
+    timer_.mark(StepMark::forwarded);
+  }
+  void backward(std::int64_t round) override {
+    steps_.run_.replay.enter_pass("backward");
+    steps_.backward(round);
+    if (round == 0) steps_.run_.fault.act(FaultPhase::after_backward, step_);
+    timer_.mark(StepMark::differentiated);
+  }
+  at::Tensor take_loss(int replica, std::int64_t round) override {
+    return std::exchange(steps_.loss(replica, round), at::Tensor());
+  }
+  void show_gradients(std::int64_t round) override { steps_.run_.recorder.micro_batch_gradients(round); }
+  void show_gradient(std::size_t parameter) override { steps_.run_.recorder.micro_batch_gradient(parameter, 0); }
+  void end_exchange() override { timer_.mark(StepMark::reduced); }
+
+ private:
+  TrainingSteps& steps_;
+  std::int64_t step_;
+  StepTimer& timer_;
+};
+
+TrainingSteps::TrainingSteps(Training& run, std::int64_t first_step)
+    : run_(run), first_step_(first_step), losses_(static_cast<std::size_t>(run.layout().of_rank())) {
+  for (int replica = 0; replica < run.layout().replicas; ++replica) {
+    replicas_.push_back(std::unique_ptr<Replica>(new Replica{LoopContext(run, replica)}));
   }
 }
 TrainingSteps::~TrainingSteps() = default;
 
+at::Tensor& TrainingSteps::loss(int replica, std::int64_t round) {
+  return losses_[static_cast<std::size_t>(run_.layout().number(replica, round))];
+}
+
 StepOutcome TrainingSteps::run(std::int64_t step) {
-  const bool is_recorded = run_.device.records_steps() && step - first_step_ >= kStepsBeforeRecording;
+  const bool is_recorded = run_.plan.device->records_steps() && step - first_step_ >= kStepsBeforeRecording;
   return is_recorded ? launch_recorded(step) : run_operators(step);
 }
 
-void TrainingSteps::enter_round(std::int64_t round) {
-  context_.enter_round(round);
-  for (const auto& other : others_) other->context.enter_round(round);
-}
-
-// Forward pass and loss.
-void TrainingSteps::forward(StepOutcome& outcome) {
+// Forward pass and loss of every replica's micro-batch of the round.
+void TrainingSteps::forward(std::int64_t round) {
+  for (const auto& replica : replicas_) replica->context.enter_round(round);
   run_.replay.enter_pass("forward");
-  run_.at_once([&](int replica) {
-    if (replica == 0) return forward_of(context_, outcome.outputs, *outcome.loss);
-    OtherReplica& other = *others_[static_cast<std::size_t>(replica - 1)];
-    forward_of(other.context, other.outputs, other.loss);
-  });
-  context_.check_blocks();
-  if (run_.fault != nullptr) run_.fault->check_forward();
-  if (!others_.empty()) outcome.outputs = std::move(others_.back()->outputs);  // of the last micro-batch
+  run_.parallelism->forward([&](int replica) { forward_of(replica, round); });
+  replicas_.front()->context.check_blocks();
+  run_.fault.check_forward();
 }
 
-void TrainingSteps::forward_of(LoopContext& context, Outputs& outputs, at::Tensor& loss) {
-  run_.pass([&] {
-    const auto casts = others_.empty() ? AutocastScope::Casts::dropped : AutocastScope::Casts::kept;
-    const AutocastScope autocast(run_.settings.precision, run_.device.where(), casts);
-    outputs = run_.model.forward(context.batch(), context);
-  });
-  loss = run_.model.loss(widened(outputs), context.batch());
+void TrainingSteps::forward_of(int replica, std::int64_t round) {
+  Replica& own = *replicas_[static_cast<std::size_t>(replica)];
+  const Batch& batch = own.context.batch();
+  {
+    const auto casts = replicas_.size() == 1 ? AutocastScope::Casts::dropped : AutocastScope::Casts::kept;
+    const AutocastScope autocast(run_.plan.settings.precision, run_.plan.device->where(), casts);
+    own.outputs = run_.plan.model.forward(batch, own.context);
+  }
+  loss(replica, round) = run_.plan.model.loss(widened(own.outputs), batch);
 }
 
-void TrainingSteps::backward(std::int64_t step, StepOutcome& outcome) {
-  const double scale = run_.scaler.scales() ? run_.scaler.scale() : 1;
-  run_.backward_pass(step, 1 / scale, [&] {
-    run_.at_once([&](int replica) {
-      if (replica == 0) return backward_of(*outcome.loss);
-      backward_of(others_[static_cast<std::size_t>(replica - 1)]->loss);
-    });
-  });
+void TrainingSteps::backward(std::int64_t round) {
+  const double unscale = run_.scaler.scales() ? 1 / run_.scaler.scale() : 1;
+  run_.parallelism->backward(unscale, [&](int replica) { backward_of(loss(replica, round)); });
   if (!run_.scaler.scales()) return;
-  const bool was_unscaled = run_.gathered != nullptr && run_.gathered->reduces_at_once();
-  if (!was_unscaled) run_.guard.around(StatePhase::unscale, [&] { run_.state.scale_gradients(1 / scale); });
-  if (run_.replicas != nullptr) run_.replicas->scale_gradients(1 / scale);
+  run_.guard.around(StatePhase::unscale, [&] { run_.parallelism->unscale_gradients(unscale); });
 }
 
 void TrainingSteps::backward_of(const at::Tensor& loss) const {
-  if (!others_.empty()) AutocastScope::drop_casts();  // every replica has left its scope
+  if (replicas_.size() > 1) AutocastScope::drop_casts();  // every replica has left its scope
   run_.scaler.scales() ? loss.mul(run_.scaler.scale()).backward() : loss.backward();
-}
-
-// Of the micro-batches that have just been differentiated.
-void TrainingSteps::add_gradients(const StepOutcome& outcome) {
-  run_.gradients.add(*outcome.loss);
-  for (std::size_t i = 0; i < others_.size(); ++i) {
-    run_.gradients.add(std::exchange(others_[i]->loss, at::Tensor()), static_cast<int>(i) + 1);
-  }
 }
 
 // All ranks come to the same, so that they go on from equal parameters.
 void TrainingSteps::judge_gradients(StepOutcome& outcome) {
   if (!run_.scaler.is_dynamic()) return;
   outcome.loss_scale = run_.scaler.scale();
-  outcome.is_skipped = some_rank_says(!are_gradients_finite(run_.state), run_.ranks);
+  outcome.is_skipped = run_.parallelism->some_rank_says(!are_gradients_finite(run_.state));
   if (run_.replay.updates()) run_.scaler.update(outcome.is_skipped);
 }
 
@@ -114,68 +123,40 @@ void TrainingSteps::judge_gradients(StepOutcome& outcome) {
 void TrainingSteps::update(std::int64_t step, StepOutcome& outcome) {
   run_.guard.check(PhaseSide::after, StatePhase::gradients);
   run_.replay.enter_pass("optimizer");
-  run_.fault_acts(FaultPhase::before_update, step);
+  run_.fault.act(FaultPhase::before_update, step);
   judge_gradients(outcome);
-  if (run_.settings.max_grad_norm > 0) {
+  if (const double most = run_.plan.settings.max_grad_norm; most > 0) {
     run_.guard.around(StatePhase::clip, [&] {
-      outcome.grad_norm = gradient_norm(run_.state, run_.shards);
-      outcome.is_clipped =
-          !outcome.is_skipped && clip_gradients(run_.state, *outcome.grad_norm, run_.settings.max_grad_norm);
+      outcome.grad_norm = run_.parallelism->gradient_norm();
+      outcome.is_clipped = !outcome.is_skipped && clip_gradients(run_.state, *outcome.grad_norm, most);
     });
   }
   run_.guard.around(StatePhase::optimizer, [&] {
     const bool updates = run_.replay.updates() && !outcome.is_skipped;
-    if (updates && !run_.fault_acts(FaultPhase::instead_of_update, step)) run_.state.update(step);
+    if (updates && !run_.fault.act(FaultPhase::instead_of_update, step)) run_.state.update(step);
   });
-  run_.fault_acts(FaultPhase::after_update, step);
+  run_.fault.act(FaultPhase::after_update, step);
   outcome.timer->mark(StepMark::updated);
-  if (run_.replicas != nullptr) {
-    run_.replicas->take_weights();
-    outcome.timer->mark(StepMark::reduced);
-  }
-  if (run_.shards == nullptr || run_.gathered != nullptr) return;
-  run_.guard.around(StatePhase::gather, [&] { run_.shards->gather_parameters(); });
-  outcome.timer->mark(StepMark::reduced);
-}
-
-void TrainingSteps::clear_gradients() {
-  run_.state.clear_gradients();
-  if (run_.replicas != nullptr) run_.replicas->clear_gradients();
+  if (run_.parallelism->spread_update(run_.guard)) outcome.timer->mark(StepMark::reduced);
 }
 
 // Gradients of the step before are dropped in the data phase.
 StepOutcome TrainingSteps::run_operators(std::int64_t step) {
   StepOutcome outcome;
-  outcome.timer = run_.device.start_step();
+  outcome.timer = run_.plan.device->start_step();
   StepTimer& timer = *outcome.timer;
   timer.mark(StepMark::begin);
-  clear_gradients();
+  run_.parallelism->clear_gradients();
   run_.guard.check(PhaseSide::before, StatePhase::gradients);
   run_.batches.load(run_.checkpoints.data_step(step));
   outcome.data_wait_ns = run_.batches.waited_ns();
-  run_.fault_acts(FaultPhase::after_load, step);
+  run_.fault.act(FaultPhase::after_load, step);
   timer.mark(StepMark::loaded);
-  if (run_.replicas != nullptr) run_.replicas->begin_step(step);
-  for (std::int64_t round = 0; round < run_.layout().accumulated; ++round) {
-    if (round > 0) clear_gradients();
-    enter_round(round);
-    forward(outcome);
-    timer.mark(StepMark::forwarded);
-    run_.replay.enter_pass("backward");
-    backward(step, outcome);
-    if (round == 0) run_.fault_acts(FaultPhase::after_backward, step);
-    timer.mark(StepMark::differentiated);
-    if (run_.layout().is_whole()) break;
-    run_.state.note_model_state(run_.replicas == nullptr ? 0 : run_.replicas->bytes());
-    run_.recorder.micro_batch_gradients(round);
-    add_gradients(outcome);
-    timer.mark(StepMark::reduced);
-  }
-  if (!run_.layout().is_whole()) {
-    *outcome.loss = run_.gradients.finish();
-    outcome.exchanged = run_.gradients.overlapped();
-    timer.mark(StepMark::reduced);
-  }
+  run_.parallelism->begin_step(step);
+  Passes passes(*this, step, timer);
+  *outcome.loss = run_.parallelism->run(passes);
+  outcome.exchanged = run_.parallelism->exchange_times();
+  outcome.outputs = std::move(replicas_.back()->outputs);  // of the last micro-batch
   update(step, outcome);
   return outcome;
 }
@@ -183,17 +164,17 @@ StepOutcome TrainingSteps::run_operators(std::int64_t step) {
 // A step recorded once and launched whole. It has no phases inside: all of its time is `forward`.
 StepOutcome TrainingSteps::launch_recorded(std::int64_t step) {
   StepOutcome outcome;
-  outcome.timer = run_.device.start_step();
+  outcome.timer = run_.plan.device->start_step();
   outcome.timer->mark(StepMark::begin);
   run_.batches.load(run_.checkpoints.data_step(step));
   outcome.data_wait_ns = run_.batches.waited_ns();
   run_.state.begin_update(step);
   outcome.timer->mark(StepMark::loaded);
   if (work_ == nullptr) {
-    work_ = run_.device.record([this, step] {
+    work_ = run_.plan.device->record([this] {
       run_.state.clear_gradients();
-      forward(recorded_);
-      backward(step, recorded_);
+      forward(0);
+      backward(0);
       run_.state.apply_update();
     });
   }
@@ -201,8 +182,8 @@ StepOutcome TrainingSteps::launch_recorded(std::int64_t step) {
   for (const StepMark mark : {StepMark::forwarded, StepMark::differentiated, StepMark::updated}) {
     outcome.timer->mark(mark);
   }
-  outcome.outputs = recorded_.outputs;
-  *outcome.loss = *recorded_.loss;
+  outcome.outputs = replicas_.front()->outputs;
+  *outcome.loss = loss(0, 0);
   return outcome;
 }
 

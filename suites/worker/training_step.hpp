@@ -1,7 +1,7 @@
 // One step of a training: forward and backward pass of each micro-batch, one gradient out of all of them, whether it is
-// finite, clipping, the update. Replicas of the model do as many micro-batches at the same time as there are replicas,
-// all forward passes and then all backward passes. Phases are timed as they end. On a device that records, the fourth
-// step is recorded and later ones launch it.
+// finite, clipping, the update. In which order the passes are done, and by whom, the training's layout says
+// (parallelism/parallelism.hpp). Phases are timed as they end. On a device that records, the fourth step is recorded
+// and later ones launch it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "suites/worker/loop_context.hpp"
-#include "suites/worker/training_run.hpp"
+#include "suites/worker/training.hpp"
 
 namespace reprobench {
 
@@ -36,32 +36,30 @@ Outputs widened(Outputs outputs);
 class TrainingSteps {
  public:
   // Of a run that begins with `first_step`; `run` must outlive this.
-  TrainingSteps(const TrainingRun& run, std::int64_t first_step);
+  TrainingSteps(Training& run, std::int64_t first_step);
   ~TrainingSteps();
 
   // Gradients stay until the next step, so that they can be recorded.
   StepOutcome run(std::int64_t step);
 
  private:
+  struct Replica;
+  class Passes;
+
   StepOutcome run_operators(std::int64_t step);
   StepOutcome launch_recorded(std::int64_t step);
-  struct OtherReplica;
-
-  void clear_gradients();
-  void enter_round(std::int64_t round);
-  void forward(StepOutcome& outcome);
-  void forward_of(LoopContext& context, Outputs& outputs, at::Tensor& loss);
-  void backward(std::int64_t step, StepOutcome& outcome);
+  void forward(std::int64_t round);
+  void forward_of(int replica, std::int64_t round);
+  void backward(std::int64_t round);
   void backward_of(const at::Tensor& loss) const;
-  void add_gradients(const StepOutcome& outcome);
   void judge_gradients(StepOutcome& outcome);
   void update(std::int64_t step, StepOutcome& outcome);
+  at::Tensor& loss(int replica, std::int64_t round);
 
-  const TrainingRun& run_;
+  Training& run_;
   std::int64_t first_step_;
-  LoopContext context_;
-  std::vector<std::unique_ptr<OtherReplica>> others_;  // of replica 1 and so on
-  StepOutcome recorded_;                               // what a recording writes into
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::vector<at::Tensor> losses_;  // of each of this rank's micro-batches, from its forward pass on
   std::unique_ptr<RecordedWork> work_;
 };
 

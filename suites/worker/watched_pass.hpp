@@ -2,7 +2,7 @@
 #pragma once
 
 #include "matrix/contract/step_implementations.hpp"
-#include "suites/worker/training_run.hpp"
+#include "suites/worker/training.hpp"
 
 namespace reprobench {
 
@@ -10,6 +10,6 @@ namespace reprobench {
 // everything else is done, with what memory and model state came to noted: gradients are dropped. It takes the memory
 // of a step. Parameters, buffers and traces are left as they are. Throws nothing: what stops the pass is why the
 // operations are not known.
-StepImplementations implementations_of_last_step(const TrainingRun& run);
+StepImplementations implementations_of_last_step(Training& run);
 
 }  // namespace reprobench

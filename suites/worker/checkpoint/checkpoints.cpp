@@ -9,8 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include "suites/worker/device.hpp"
-#include "suites/worker/ranks/exchange.hpp"
-#include "suites/worker/ranks/rank_group.hpp"
+#include "suites/worker/parallelism/parallelism.hpp"
 #include "suites/worker/record/host_tensor.hpp"
 #include "suites/worker/run_failure.hpp"
 
@@ -121,8 +120,7 @@ Checkpoints::Checkpoints(const CellRequest& request, const Digest& workload, con
       model_(run.model),
       preset_(run.preset),
       state_(run.state),
-      ranks_(run.ranks),
-      shards_(run.shards),
+      parallelism_(run.parallelism),
       device_(run.device),
       gathered_(gathered_type_of(run.model, run.preset, setting_in<&Settings::gathered_weights>(request.knobs))),
       result_(result),
@@ -133,7 +131,7 @@ Checkpoints::Checkpoints(const CellRequest& request, const Digest& workload, con
   }
 }
 
-bool Checkpoints::writes() const { return ranks_ == nullptr || ranks_->rank() == 0; }
+bool Checkpoints::writes() const { return parallelism_.layout().rank == 0; }
 
 void Checkpoints::open_folder(const CellRequest& request) {
   folder_ = asked_->folder;
@@ -146,7 +144,7 @@ void Checkpoints::open_folder(const CellRequest& request) {
 // The candidates are those that rank 0 sees; the first that every rank takes is gone on from by all.
 void Checkpoints::resume(const CellRequest& request) {
   std::map<std::int64_t, std::string> files = checkpoints_in(folder_);
-  for (const std::int64_t step : said_by_first(steps_of(files), ranks_)) {
+  for (const std::int64_t step : parallelism_.said_by_first(steps_of(files))) {
     const std::string file = files.contains(step) ? files.at(step) : checkpoint_name(step);
     std::unique_ptr<Checkpoint> checkpoint;
     std::string reason;
@@ -182,7 +180,7 @@ std::string Checkpoints::refused_elsewhere(const Checkpoint* checkpoint) const {
     own = numbers_of(checkpoint->checksum());
     own.push_back(1);
   }
-  const std::vector<WholeNumbers> all = said_by_all(own, ranks_);
+  const std::vector<WholeNumbers> all = parallelism_.said_by_all(own);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank] == own) continue;
     const bool takes_it = all[rank].back() != 0;
@@ -207,7 +205,7 @@ void Checkpoints::take_from(const Checkpoint& checkpoint, const std::string& fil
 // From memory, so that what was left out shows, in the order that ResumedFrom::state has.
 std::string Checkpoints::state_digest(const Checkpoint& checkpoint) const {
   std::vector<WholeTensor> tensors = whole_tensors(state_);
-  const bool is_of_one_rank = ranks_ == nullptr && checkpoint.position().ranks == 1;
+  const bool is_of_one_rank = parallelism_.layout().ranks == 1 && checkpoint.position().ranks == 1;
   std::ranges::stable_sort(tensors, [&](const WholeTensor& a, const WholeTensor& b) {
     if (a.role != b.role) return a.role < b.role;
     return !is_of_one_rank && a.name < b.name;
@@ -227,21 +225,23 @@ bool Checkpoints::is_due(std::int64_t step) const {
 
 bool Checkpoints::stops_if(bool is_asked) const {
   if (!asked_) return is_asked;
-  const std::vector<WholeNumbers> all = said_by_all({is_asked ? 1 : 0}, ranks_);
+  const std::vector<WholeNumbers> all = parallelism_.said_by_all({is_asked ? 1 : 0});
   return std::ranges::any_of(all, [](const WholeNumbers& said) { return said.front() != 0; });
 }
 
 Digest Checkpoints::chain_of_all(const Digest& chain) const {
   std::vector<Digest> chains;
-  for (const WholeNumbers& said : said_by_all(numbers_of(chain), ranks_)) chains.push_back(digest_of_numbers(said));
+  for (const WholeNumbers& said : parallelism_.said_by_all(numbers_of(chain)))
+    chains.push_back(digest_of_numbers(said));
   return chain_of_ranks(chains);
 }
 
 // Running statistics are each rank's own, of its micro-batches: there is no one state that all could go on from.
 void Checkpoints::check_buffers(std::int64_t step) const {
+  if (parallelism_.layout().ranks == 1) return;
   for (const StateTensor& tensor : state_.tensors()) {
-    if (ranks_ == nullptr || tensor.role != TensorRole::buffer) continue;
-    const std::vector<WholeNumbers> all = said_by_all(numbers_of(device_.digest(*tensor.value)), ranks_);
+    if (tensor.role != TensorRole::buffer) continue;
+    const std::vector<WholeNumbers> all = parallelism_.said_by_all(numbers_of(device_.digest(*tensor.value)));
     if (std::ranges::all_of(all, [&](const WholeNumbers& said) { return said == all.front(); })) continue;
     throw RunFailure("unsupported", "a checkpoint of several ranks: each has a `" + tensor.name +
                                         "` of its own after step " + std::to_string(step));
@@ -254,7 +254,7 @@ void Checkpoints::write(std::int64_t step, const Digest& chain) {
   check_buffers(step);
   NamedTensors tensors;
   for (const WholeTensor& tensor : whole_tensors(state_)) {
-    const at::Tensor whole = put_together(tensor, shards_);
+    const at::Tensor whole = put_together(tensor, parallelism_);
     if (writes()) tensors.emplace_back(tensor.name, on_host(whole));
   }
   if (writes()) write_files(step, chain_of_ranks, tensors);
@@ -269,7 +269,7 @@ void Checkpoints::write_files(std::int64_t step, const Digest& chain_of_ranks, c
     result_.checkpoints->weights.push_back({step, name, sha256});
   }
   const std::string file = checkpoint_name(step);
-  const CheckpointPosition position{step, chain_of_ranks, nonce_, ranks_ == nullptr ? 1 : ranks_->size()};
+  const CheckpointPosition position{step, chain_of_ranks, nonce_, parallelism_.layout().ranks};
   const Digest checksum = write_checkpoint(folder_ / file, tensors, state_.optimizer().numbers(), owner_, position);
   refused_.erase(file);  // it was just replaced
   auto& written = result_.checkpoints->written;

@@ -25,16 +25,14 @@
 namespace reprobench {
 
 class ComputeDevice;
-class RankGroup;
-class ZeroShards;
+class Parallelism;
 
 // Of a run, all of which must outlive its checkpoints.
 struct CheckpointedRun {
   const Model& model;
   const ModelPreset& preset;
   TrainState& state;
-  RankGroup* ranks;    // null: there is one
-  ZeroShards* shards;  // null: nothing is shared out
+  Parallelism& parallelism;
   ComputeDevice& device;
 };
 
@@ -83,8 +81,7 @@ class Checkpoints {
   const Model& model_;
   const ModelPreset& preset_;
   TrainState& state_;
-  RankGroup* ranks_;
-  ZeroShards* shards_;
+  Parallelism& parallelism_;
   ComputeDevice& device_;
   std::optional<HalfType> gathered_;  // of the weights that are written beside each
   CellResult& result_;

@@ -128,7 +128,7 @@ void parameters_kept_whole(const FaultSite& site) { site.state.keep_whole(); }
 // Planted in ranks/overlapped_exchange.hpp, which asks the request.
 void in_exchange(const FaultSite&) {}
 
-// Planted in replicas.hpp, which asks the request.
+// Planted in parallelism/replicas.hpp, which asks the request.
 void in_replicas(const FaultSite&) {}
 
 // What a product that overflows leaves behind. Of ZeRO 3 a gradient may be in shards already.
@@ -361,43 +361,47 @@ void check_target(const FaultKind& kind, const FaultSite& site) {
 
 }  // namespace
 
-Fault::Fault(const Injection& injection, const CellRequest& request, TrainState& state, BatchSource& batches)
-    : injection_(injection), state_(state), batches_(batches) {
-  if (injection.step < 1 || injection.step > request.workload.steps) {
-    refuse("step " + std::to_string(injection.step) + " is not one of the " + std::to_string(request.workload.steps) +
+Fault::Fault(const CellRequest& request, TrainState& state, BatchSource& batches)
+    : injection_(request.inject && !is_of_resuming(*request.inject) ? request.inject : std::nullopt),
+      state_(state),
+      batches_(batches) {
+  if (!injection_) return;
+  if (injection_->step < 1 || injection_->step > request.workload.steps) {
+    refuse("step " + std::to_string(injection_->step) + " is not one of the " + std::to_string(request.workload.steps) +
            " steps");
   }
-  if (const FaultKind* kind = find_kind(injection.kind)) {
-    check_settings(*kind, {injection_, state_, batches_}, request);
-    check_target(*kind, {injection_, state_, batches_});
+  if (const FaultKind* kind = find_kind(injection_->kind)) {
+    check_settings(*kind, {*injection_, state_, batches_}, request);
+    check_target(*kind, {*injection_, state_, batches_});
   } else {
-    is_in_model_ = std::ranges::find(kInModels, injection.kind) != std::end(kInModels);
-    if (!is_in_model_) in_operators_ = OperatorFault::create(injection);
-    if (!is_in_model_ && !in_operators_) refuse("there is no kind `" + injection.kind + "`");
+    is_in_model_ = std::ranges::find(kInModels, injection_->kind) != std::end(kInModels);
+    if (!is_in_model_) in_operators_ = OperatorFault::create(*injection_);
+    if (!is_in_model_ && !in_operators_) refuse("there is no kind `" + injection_->kind + "`");
   }
 }
 
 bool Fault::changes(std::string_view kind, std::string_view module) {
-  const bool is_meant = injection_.tensor.empty() || injection_.tensor == module;
-  if (!is_in_model_ || injection_.kind != kind || !is_meant || step_ < injection_.step) return false;
-  is_met_ = true;
-  return true;
+  if (!is_in_model_ || injection_->kind != kind || step_ < injection_->step) return false;
+  const bool is_meant = injection_->tensor.empty() || injection_->tensor == module;
+  is_met_ = is_met_ || is_meant;
+  return is_meant;
 }
 
 void Fault::check_forward() const {
-  if (!is_in_model_ || is_met_ || step_ < injection_.step) return;
-  refuse(injection_.tensor.empty()
-             ? "as it is asked for, the model has no module that `" + injection_.kind + "` changes"
-             : "`" + injection_.tensor + "` is no module of the model that `" + injection_.kind + "` changes");
+  if (!is_in_model_ || is_met_ || step_ < injection_->step) return;
+  refuse(injection_->tensor.empty()
+             ? "as it is asked for, the model has no module that `" + injection_->kind + "` changes"
+             : "`" + injection_->tensor + "` is no module of the model that `" + injection_->kind + "` changes");
 }
 
 bool Fault::act(FaultPhase phase, std::int64_t step) {
+  if (!injection_) return false;
   step_ = step;
   if (phase == FaultPhase::before_step && in_operators_) in_operators_->begin_step(step);
-  const FaultKind* kind = find_kind(injection_.kind);
+  const FaultKind* kind = find_kind(injection_->kind);
   if (kind == nullptr || kind->phase != phase) return false;
-  if (kind->lasts ? step < injection_.step : step != injection_.step) return false;
-  kind->apply({injection_, state_, batches_});
+  if (kind->lasts ? step < injection_->step : step != injection_->step) return false;
+  kind->apply({*injection_, state_, batches_});
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "matrix/contract/request.hpp"
@@ -20,9 +21,10 @@ enum class FaultPhase { before_step, after_load, after_backward, before_update, 
 
 class Fault {
  public:
-  // Throws RunFailure "bad_request" for an unknown kind, a step outside the run, or a tensor or element that is not
-  // there. All references must outlive the fault.
-  Fault(const Injection& injection, const CellRequest& request, TrainState& state, BatchSource& batches);
+  // The request's, unless it has none or one that the checkpoints plant (is_of_resuming): then every member does
+  // nothing. Throws RunFailure "bad_request" for an unknown kind, a step outside the run, or a tensor or element that
+  // is not there. All references must outlive the fault.
+  Fault(const CellRequest& request, TrainState& state, BatchSource& batches);
 
   // Acts if this is its step, of a kind that lasts or a later one, and its phase; true if it did.
   bool act(FaultPhase phase, std::int64_t step);
@@ -38,7 +40,7 @@ class Fault {
   OperatorFault* in_operators() { return in_operators_.get(); }
 
  private:
-  const Injection injection_;
+  const std::optional<Injection> injection_;
   TrainState& state_;
   BatchSource& batches_;
   std::unique_ptr<OperatorFault> in_operators_;

@@ -114,7 +114,7 @@ class MeasuredCollective {
     if (need_bytes < kWorthAskingAgain) return "";
     malloc_trim(0);    // what smaller sizes left in the heap, in holes that a larger one does not fit into
     ranks_.barrier();  // until all have, what is left looks less than it is
-    const auto said = said_by_all({run_.compute().free_bytes()}, &ranks_);
+    const auto said = said_by_all({run_.compute().free_bytes()}, ranks_);
     const std::int64_t least_bytes = std::ranges::min_element(said)->front();
     const std::int64_t left_bytes = run_.on_cpu() ? least_bytes : least_bytes * ranks_.size();
     if (static_cast<double>(need_bytes) <= kLargestShareOfMemory * static_cast<double>(left_bytes)) return "";

@@ -8,14 +8,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <optional>
-#include <utility>
 #include <vector>
-
-#include "suites/worker/ranks/layout.hpp"
-#include "suites/worker/ranks/overlapped_exchange.hpp"
-#include "suites/worker/state/train_state.hpp"
 
 namespace at {
 class Tensor;
@@ -24,8 +17,6 @@ class Tensor;
 namespace reprobench {
 
 class RankGroup;
-class Replicas;
-class ZeroShards;
 
 // Lists of tensors, added element by element.
 class PairwiseSum {
@@ -42,37 +33,7 @@ class PairwiseSum {
   std::vector<Partial> partials_;  // of ever fewer terms
 };
 
-class GradientSum {
- public:
-  // `ranks` may be null: then there is one; `replicas`: one; `shards`: every rank has all of the state; `overlapped`:
-  // gradients are exchanged here. All must outlive this.
-  GradientSum(const Layout& layout, RankGroup* ranks, const Replicas* replicas, ZeroShards* shards,
-              OverlappedExchange* overlapped, TrainState& state);
-
-  // Takes in the gradients of the micro-batch that the replica has just differentiated.
-  void add(const at::Tensor& loss, int replica = 0);
-
-  // The mean over all micro-batches of all ranks, or of all replicas: gradients into the state, the loss comes back.
-  // Every rank has the same bits, or (ZeRO 2) its shard of them.
-  at::Tensor finish();
-
-  // Of the last finish(); nothing where gradients were exchanged here.
-  const std::optional<ExchangeTimes>& overlapped() const { return times_; }
-
- private:
-  const at::Tensor& gradient(int replica, std::size_t parameter) const;
-  at::Tensor finish_shards(std::vector<at::Tensor> sums, double share);
-  void add_over_ranks(std::vector<at::Tensor>& terms) const;
-  std::vector<at::Tensor> gathered(const std::vector<at::Tensor>& bucket) const;
-
-  const Layout& layout_;
-  RankGroup* ranks_;
-  const Replicas* replicas_;
-  ZeroShards* shards_;
-  OverlappedExchange* overlapped_;
-  TrainState& state_;
-  std::deque<PairwiseSum> own_;  // of each replica
-  std::optional<ExchangeTimes> times_;
-};
+// Every rank's terms, added up: the same bits on all of them.
+std::vector<at::Tensor> sum_over_ranks(std::vector<at::Tensor> terms, RankGroup& ranks);
 
 }  // namespace reprobench

@@ -19,16 +19,12 @@
 #include <vector>
 
 #include "matrix/contract/request.hpp"
+#include "suites/worker/ranks/exchange.hpp"
 #include "suites/worker/state/train_state.hpp"
 
 namespace reprobench {
 
 class RankGroup;
-
-struct ExchangeTimes {
-  std::int64_t exchange_ns = 0;  // in which exchanges ran, waits for other ranks included
-  std::int64_t hidden_ns = 0;    // of it before the backward pass had ended
-};
 
 // Parameters by bucket, in the order they are sent: `elements` of each, 0 of a frozen one, which is in none. A bucket
 // ends before it would pass `bucket_elements`; a larger parameter has one of its own.

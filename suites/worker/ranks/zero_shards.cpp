@@ -1,6 +1,8 @@
 #include "suites/worker/ranks/zero_shards.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
@@ -10,6 +12,7 @@
 
 #include "suites/worker/ranks/gradient_sum.hpp"
 #include "suites/worker/ranks/rank_group.hpp"
+#include "suites/worker/state/gradient_norm.hpp"
 
 namespace reprobench {
 namespace {
@@ -24,6 +27,8 @@ std::int64_t window_elements(const at::Tensor& like) {
 at::Tensor part_of(const at::Tensor& flat, std::int64_t begin, std::int64_t size) {
   return flat.narrow(0, begin, size);
 }
+
+std::int64_t blocks_of(const Shard& shard) { return (shard.size() + kBlockElements - 1) / kBlockElements; }
 
 }  // namespace
 
@@ -119,6 +124,28 @@ at::Tensor ZeroShards::whole(std::size_t parameter, const at::Tensor& piece) {
     part_of(flat, shard.begin, shard.size()).copy_(part_of(all, rank * longest, shard.size()));
   }
   return flat.view(like.sizes());
+}
+
+// Every rank's sums, this one's first found. A shard without a gradient adds zeros, as it does nothing elsewhere.
+double ZeroShards::gradient_norm() {
+  std::vector<double> own;
+  std::vector<std::int64_t> counts;
+  for (int rank = 0; rank < sharding().ranks; ++rank) {
+    std::int64_t blocks = 0;
+    for (const Shard& shard : state_.partition().of(rank)) blocks += blocks_of(shard);
+    counts.push_back(blocks);
+  }
+  for (std::size_t i = 0; i < state_.size(); ++i) {
+    const Shard shard = state_.partition().of(sharding().rank, i);
+    if (shard.size() == 0) continue;
+    const at::Tensor& gradient = state_.shard_gradient(i);
+    const std::vector<double> sums = gradient.defined()
+                                         ? block_squares(gradient)
+                                         : std::vector<double>(static_cast<std::size_t>(blocks_of(shard)), 0);
+    own.insert(own.end(), sums.begin(), sums.end());
+  }
+  const std::vector<double> all = all_numbers(own, counts);
+  return std::sqrt(std::accumulate(all.begin(), all.end(), 0.0));
 }
 
 std::vector<double> ZeroShards::all_numbers(const std::vector<double>& own, const std::vector<std::int64_t>& counts) {

@@ -43,10 +43,12 @@ class ZeroShards {
   // this rank's, undefined where it holds none. For the record, not for the training.
   at::Tensor whole(std::size_t parameter, const at::Tensor& piece);
 
-  // Numbers of every rank, of each as many as `counts` says, in the order of ranks.
-  std::vector<double> all_numbers(const std::vector<double>& own, const std::vector<std::int64_t>& counts);
+  // Of stages 2 and 3, over the gradients of all shards, added up in the order of state/gradient_norm.hpp.
+  double gradient_norm();
 
  private:
+  // Numbers of every rank, of each as many as `counts` says, in the order of ranks.
+  std::vector<double> all_numbers(const std::vector<double>& own, const std::vector<std::int64_t>& counts);
   void gather(const Partition& parameters);
   at::Tensor gathered(const at::Tensor& own);
 

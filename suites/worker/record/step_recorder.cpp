@@ -12,7 +12,7 @@
 #include "suites/worker/record/host_tensor.hpp"
 #include "suites/worker/record/operator_hook.hpp"
 #include "suites/worker/record/tensor_record.hpp"
-#include "suites/worker/state/gradient_norm.hpp"
+#include "suites/worker/state/whole_state.hpp"
 
 namespace reprobench {
 
@@ -56,13 +56,12 @@ std::vector<std::int64_t> positions_of_ones(const at::Tensor& mask) {
 }  // namespace
 
 StepRecorder::StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
-                           ZeroShards* shards, const Replicas* replicas, const BatchSource& batches,
-                           ComputeDevice& device, TraceWriter& trace)
+                           Parallelism& parallelism, const BatchSource& batches, ComputeDevice& device,
+                           TraceWriter& trace)
     : level_(level),
       steps_(steps),
       state_(state),
-      shards_(shards),
-      replicas_(replicas),
+      parallelism_(parallelism),
       batches_(batches),
       device_(device),
       trace_(trace),
@@ -108,12 +107,9 @@ void StepRecorder::choice(const at::Tensor& scores, std::string_view event, int 
 void StepRecorder::micro_batch_gradients(std::int64_t round) {
   if (!digests_tensors(level_)) return;
   const Layout& layout = batches_.layout();
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    if (state_.gradient(i).defined()) micro_batch_gradient(i, layout.number(0, round));
-  }
-  for (int replica = 1; replica < layout.replicas; ++replica) {
+  for (int replica = 0; replica < layout.replicas; ++replica) {
     for (std::size_t i = 0; i < state_.size(); ++i) {
-      const at::Tensor& gradient = replicas_->gradient(replica, i);
+      const at::Tensor& gradient = parallelism_.gradient(replica, i);
       if (!gradient.defined()) continue;
       of_micro_batches_.push_back({layout.named(state_.name(i), layout.number(replica, round)), gradient});
     }
@@ -134,7 +130,7 @@ bool StepRecorder::is_sketched(std::int64_t step) const { return is_log_spaced(s
 void StepRecorder::capture(StepMeasurement measured, std::unique_ptr<StepTimer> timer,
                            std::span<const at::Tensor> outputs, const at::Tensor& loss) {
   if (measures_state(measured.step)) {
-    if (!measured.grad_norm) measured.grad_norm = gradient_norm(state_, shards_);
+    if (!measured.grad_norm) measured.grad_norm = parallelism_.gradient_norm();
     const ResidentMemory resident = resident_memory();
     measured.rss_bytes = resident.all_bytes;
     measured.anonymous_bytes = resident.anonymous_bytes;
@@ -278,40 +274,19 @@ void StepRecorder::add_gradients() {
     at::Tensor gradient = state_.gradient(i);
     if (state_.sharding().shares_gradients() && !state_.is_frozen(i)) {
       const at::Tensor& piece = state_.shard_gradient(i);
-      const at::Tensor whole = shards_->whole(i, piece);  // by all ranks, also those that have nothing of it
+      const at::Tensor whole = parallelism_.whole(i, piece);  // by all ranks, also those that have nothing of it
       if (piece.defined()) gradient = whole;
     }
     if (gradient.defined()) add_tensor(state_.name(i), TensorRole::parameter_gradient, gradient);
   }
 }
 
-// By all ranks, also those that have nothing of a parameter.
-void StepRecorder::add_shared_parameters() {
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    const at::Tensor& piece = state_.shard(i);
-    const at::Tensor whole = shards_->whole(i, piece);
-    if (piece.defined()) add_tensor(state_.name(i), TensorRole::parameter, whole);
-  }
-}
-
-void StepRecorder::add_shared_optimizer_state() {
-  const auto keeps = state_.optimizer().keeps();
-  for (std::size_t i = 0; i < state_.size(); ++i) {
-    if (state_.is_frozen(i)) continue;
-    const std::span<const at::Tensor> kept = state_.kept(i);
-    for (std::size_t k = 0; k < keeps.size(); ++k) {
-      const at::Tensor whole = shards_->whole(i, kept.empty() ? at::Tensor() : kept[k]);
-      if (kept.empty()) continue;
-      add_tensor(state_.name(i) + "." + std::string(keeps[k]), TensorRole::optimizer_state, whole);
-    }
-  }
-}
-
+// By all ranks, also those that have nothing of a tensor.
 void StepRecorder::add_state(TensorRole role) {
-  if (role == TensorRole::optimizer_state && shards_ != nullptr) return add_shared_optimizer_state();
-  if (role == TensorRole::parameter && state_.sharding().shares_parameters()) return add_shared_parameters();
-  for (const StateTensor& tensor : state_.tensors()) {
-    if (tensor.role == role) add_tensor(tensor.name, role, *tensor.value);
+  for (const WholeTensor& tensor : whole_tensors(state_)) {
+    if (tensor.role != role) continue;
+    const at::Tensor whole = put_together(tensor, parallelism_);
+    if (tensor.here != nullptr) add_tensor(tensor.name, role, whole);
   }
 }
 
@@ -319,7 +294,8 @@ void StepRecorder::add_state(TensorRole role) {
 void StepRecorder::add_replicas() {
   for (int replica = 1; replica < batches_.layout().replicas; ++replica) {
     for (std::size_t i = 0; i < state_.size(); ++i) {
-      add_tensor(name_in_replica(state_.name(i), replica), TensorRole::parameter, replicas_->parameter(replica, i));
+      add_tensor(state_.name(i) + "@" + std::to_string(replica), TensorRole::parameter,
+                 parallelism_.parameter(replica, i));
     }
   }
 }

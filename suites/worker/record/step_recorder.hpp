@@ -11,7 +11,7 @@
 // without sketches only the last ones stay on record (contract/recent_tensors.hpp). What belongs to one of several
 // micro-batches has its number in its name (Layout::named); losses and gradients without are the means over all of
 // them, on every rank the same. Of several replicas in one process the first one's state is recorded, and beside its
-// parameters each other's, whose names say whose they are (replicas.hpp).
+// parameters each other's, whose names say whose they are: replica 2's is `fc1.weight@2`.
 //
 // What ranks share out (ZeRO) is put together for a trace of every tensor and recorded whole, so that layouts can
 // be compared, by those ranks alone that hold some of it.
@@ -28,20 +28,17 @@
 #include "matrix/contract/trace.hpp"
 #include "suites/worker/data/batch_source.hpp"
 #include "suites/worker/device.hpp"
-#include "suites/worker/ranks/zero_shards.hpp"
+#include "suites/worker/parallelism/parallelism.hpp"
 #include "suites/worker/record/trace_writer.hpp"
-#include "suites/worker/state/replicas.hpp"
 #include "suites/worker/state/train_state.hpp"
 
 namespace reprobench {
 
 class StepRecorder {
  public:
-  // The chain starts from the workload's digest; `shards` is null unless the state is sharded, `replicas` unless there
-  // are several. All references must outlive the recorder.
+  // The chain starts from the workload's digest. All references must outlive the recorder.
   StepRecorder(TraceLevel level, std::int64_t steps, const Digest& workload, const TrainState& state,
-               ZeroShards* shards, const Replicas* replicas, const BatchSource& batches, ComputeDevice& device,
-               TraceWriter& trace);
+               Parallelism& parallelism, const BatchSource& batches, ComputeDevice& device, TraceWriter& trace);
   ~StepRecorder();
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;
@@ -86,8 +83,6 @@ class StepRecorder {
   void add_event(const Tapped& event, StepMeasurement& measured);
   void add_state(TensorRole role);
   void add_gradients();
-  void add_shared_parameters();
-  void add_shared_optimizer_state();
   void add_replicas();
   bool measures_state(std::int64_t step) const;
   bool is_sketched(std::int64_t step) const;
@@ -100,8 +95,7 @@ class StepRecorder {
   std::int64_t steps_;  // of the workload; a replay may do fewer
   std::int64_t steps_done_ = 0;
   const TrainState& state_;
-  ZeroShards* shards_;
-  const Replicas* replicas_;
+  Parallelism& parallelism_;
   const BatchSource& batches_;
   ComputeDevice& device_;
   TraceWriter& trace_;

@@ -23,6 +23,14 @@ TraceWriter::TraceWriter(const std::filesystem::path& path)
   if (file_ < 0) throw std::system_error(errno, std::generic_category(), path.string());
 }
 
+TraceWriter::TraceWriter(const std::filesystem::path& path, TraceHeader header) : TraceWriter(path) {
+  header.monotonic_us = monotonic_us();
+  const nlohmann::json body = to_json(header);
+  if (header.level == TraceLevel::recent) recent_.emplace(folder_, body);
+  add(body);
+  write();
+}
+
 TraceWriter::~TraceWriter() { close(file_); }
 
 std::int64_t TraceWriter::monotonic_us() const {
@@ -31,12 +39,6 @@ std::int64_t TraceWriter::monotonic_us() const {
 
 std::int64_t TraceWriter::age_ns(std::chrono::steady_clock::time_point moment) const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(moment - began_).count();
-}
-
-void TraceWriter::begin(const TraceHeader& header) {
-  const nlohmann::json body = to_json(header);
-  if (header.level == TraceLevel::recent) recent_.emplace(folder_, body);
-  add(body);
 }
 
 void TraceWriter::add(const nlohmann::json& body) { waiting_ += trace_line(body, seq_++); }

@@ -19,11 +19,12 @@ class TraceWriter {
  public:
   // Starts the file anew. Throws std::system_error if it cannot be opened.
   explicit TraceWriter(const std::filesystem::path& path);
+  // And writes that header, whose moment is the writer's own.
+  TraceWriter(const std::filesystem::path& path, TraceHeader header);
   ~TraceWriter();
   TraceWriter(const TraceWriter&) = delete;
   TraceWriter& operator=(const TraceWriter&) = delete;
 
-  void begin(const TraceHeader& header);
   void add(const nlohmann::json& body);
   void add(const TensorsRecord& tensors);
   void add(const StepMeasurement& step);

@@ -9,7 +9,6 @@
 #include <c10/core/GradMode.h>
 
 #include "suites/worker/ranks/partition.hpp"
-#include "suites/worker/ranks/zero_shards.hpp"
 #include "suites/worker/state/train_state.hpp"
 
 namespace reprobench {
@@ -69,36 +68,6 @@ std::vector<double> squares_by_block(const at::Tensor& tensor) {
   return sums;
 }
 
-double sum_of(const std::vector<double>& numbers) {
-  double sum = 0;
-  for (const double number : numbers) sum += number;
-  return sum;
-}
-
-std::int64_t blocks_of(const Shard& shard) { return (shard.size() + kBlockElements - 1) / kBlockElements; }
-
-// Every rank's sums, this one's first found. A shard without a gradient adds zeros, as it does nothing elsewhere.
-std::vector<double> shared_squares(const TrainState& state, ZeroShards& shards) {
-  std::vector<double> own;
-  std::vector<std::int64_t> counts;
-  const Sharding& shared = state.sharding();
-  for (int rank = 0; rank < shared.ranks; ++rank) {
-    std::int64_t blocks = 0;
-    for (const Shard& shard : state.partition().of(rank)) blocks += blocks_of(shard);
-    counts.push_back(blocks);
-  }
-  for (std::size_t i = 0; i < state.size(); ++i) {
-    const Shard shard = state.partition().of(shared.rank, i);
-    if (shard.size() == 0) continue;
-    const at::Tensor& gradient = state.shard_gradient(i);
-    const std::vector<double> sums = gradient.defined()
-                                         ? block_squares(gradient)
-                                         : std::vector<double>(static_cast<std::size_t>(blocks_of(shard)), 0);
-    own.insert(own.end(), sums.begin(), sums.end());
-  }
-  return shards.all_numbers(own, counts);
-}
-
 }  // namespace
 
 std::vector<double> block_squares(const at::Tensor& tensor) {
@@ -106,9 +75,7 @@ std::vector<double> block_squares(const at::Tensor& tensor) {
   return dense.scalar_type() == at::kDouble ? squares_by_block<double>(dense) : squares_by_block<float>(dense);
 }
 
-double gradient_norm(const TrainState& state, ZeroShards* shards) {
-  if (shards != nullptr && state.sharding().shares_gradients())
-    return std::sqrt(sum_of(shared_squares(state, *shards)));
+double gradient_norm(const TrainState& state) {
   double sum = 0;
   for (std::size_t i = 0; i < state.size(); ++i) {
     const at::Tensor& gradient = state.gradient(i);

@@ -13,13 +13,12 @@ class Tensor;
 namespace reprobench {
 
 class TrainState;
-class ZeroShards;
 
 // Of a dense tensor on the CPU, fp32 or fp64: one sum of squares a block.
 std::vector<double> block_squares(const at::Tensor& tensor);
 
-// `shards`: null where every rank has all gradients.
-double gradient_norm(const TrainState& state, ZeroShards* shards);
+// Where every rank has all gradients; of shared ones it is ZeroShards::gradient_norm().
+double gradient_norm(const TrainState& state);
 
 // As torch.nn.utils.clip_grad_norm_: every gradient times max_norm / (norm + 1e-6) where that is less than one. Into
 // new tensors: a trace may still hold the old ones. Returns whether it was.

@@ -1,6 +1,5 @@
 #include "suites/worker/state/loss_scaler.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -10,7 +9,6 @@
 #include <ATen/ops/isfinite.h>
 #include <c10/core/GradMode.h>
 
-#include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/run_failure.hpp"
 
 namespace reprobench {
@@ -85,12 +83,6 @@ bool are_gradients_finite(const TrainState& state) {
     }
   }
   return true;
-}
-
-bool some_rank_says(bool here, RankGroup* ranks) {
-  if (ranks == nullptr) return here;
-  const std::vector<double> votes = ranks->all_numbers({here ? 1.0 : 0.0});
-  return std::ranges::any_of(votes, [](double vote) { return vote != 0; });
 }
 
 }  // namespace reprobench

@@ -19,8 +19,6 @@
 
 namespace reprobench {
 
-class RankGroup;
-
 inline constexpr double kConstantLossScale = 1024;
 inline constexpr float kFirstLossScale = 65536;
 inline constexpr std::string_view kLossScaleTensor = "loss_scale";
@@ -60,8 +58,5 @@ class LossScaler {
 
 // Every gradient that this rank has, also of shards.
 bool are_gradients_finite(const TrainState& state);
-
-// Whether it holds on any rank, the same answer on all of them; `ranks` may be null: then there is one.
-bool some_rank_says(bool here, RankGroup* ranks);
 
 }  // namespace reprobench

@@ -9,7 +9,6 @@
 
 #include "ci/catch.hpp"
 #include "matrix/base/number.hpp"
-#include "suites/worker/ranks/rank_group.hpp"
 #include "suites/worker/ranks/shared_training.hpp"
 #include "suites/worker/record/tensor_file.hpp"
 #include "suites/worker/run_failure.hpp"
@@ -305,26 +304,6 @@ TEST_CASE("a scaled loss makes the same bits in every layout", "[loss_scale][ran
   }
 }
 #endif
-
-TEST_CASE("what one rank says all of them hear", "[loss_scale][ranks]") {
-  for (const int speaker : {-1, 0, 1, 2}) {
-    const TemporaryFolder attempt;
-    for (int rank = 0; rank < 3; ++rank) {
-      std::filesystem::create_directory(attempt.path() / ("rank-" + std::to_string(rank)));
-    }
-    std::vector<int> heard(3, -1);
-    in_threads(3, [&](int rank) {
-      CellRequest request = scaled_training(1, {});
-      request.rank = rank;
-      request.world_size = 3;
-      RankGroup group(request, attempt.path() / ("rank-" + std::to_string(rank)));
-      heard[static_cast<std::size_t>(rank)] = some_rank_says(rank == speaker, &group) ? 1 : 0;
-    });
-    CHECK(heard == std::vector<int>(3, speaker >= 0 ? 1 : 0));
-  }
-  CHECK(some_rank_says(true, nullptr));
-  CHECK_FALSE(some_rank_says(false, nullptr));
-}
 
 }  // namespace
 }  // namespace reprobench

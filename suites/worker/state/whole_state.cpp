@@ -3,7 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 
-#include "suites/worker/ranks/zero_shards.hpp"
+#include "suites/worker/parallelism/parallelism.hpp"
 #include "suites/worker/state/train_state.hpp"
 
 namespace reprobench {
@@ -51,9 +51,9 @@ std::vector<WholeTensor> whole_tensors(const TrainState& state) {
   return tensors;
 }
 
-at::Tensor put_together(const WholeTensor& tensor, ZeroShards* shards) {
+at::Tensor put_together(const WholeTensor& tensor, Parallelism& parallelism) {
   if (!tensor.is_shared_out) return tensor.here->detach();
-  return shards->whole(tensor.parameter, tensor.here == nullptr ? at::Tensor() : *tensor.here);
+  return parallelism.whole(tensor.parameter, tensor.here == nullptr ? at::Tensor() : *tensor.here);
 }
 
 at::Tensor own_part(const WholeTensor& tensor, const at::Tensor& whole) {

@@ -19,8 +19,8 @@ class Tensor;
 
 namespace reprobench {
 
+class Parallelism;
 class TrainState;
-class ZeroShards;
 
 // One of its tensors. It refers to the state, which must outlive it.
 struct WholeTensor {
@@ -38,8 +38,8 @@ struct WholeTensor {
 // In the order of TrainState::tensors(), the same on every rank.
 std::vector<WholeTensor> whole_tensors(const TrainState& state);
 
-// All of it on every rank: a collective if it is shared out. `shards` may be null where nothing is.
-at::Tensor put_together(const WholeTensor& tensor, ZeroShards* shards);
+// All of it on every rank: a collective if it is shared out.
+at::Tensor put_together(const WholeTensor& tensor, Parallelism& parallelism);
 
 // What this rank has of `whole`, in the shape of `here`, as a view. `tensor.here` is not null.
 at::Tensor own_part(const WholeTensor& tensor, const at::Tensor& whole);

@@ -1,6 +1,6 @@
 // Several replicas of the model in one process: the bits of as many ranks, whatever thread is first, and a replica that
 // is left behind.
-#include "suites/worker/state/replicas.hpp"
+#include "suites/worker/parallelism/replicas.hpp"
 
 #include <algorithm>
 #include <set>
