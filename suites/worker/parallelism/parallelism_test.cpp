@@ -100,7 +100,7 @@ TEST_CASE("replicas leave the mean of all of them in the first, and get its weig
   CHECK_FALSE(layout->gradient(1, 0).defined());
   layout->parameter(0, 0).variable_data().fill_(7);
   CHECK(layout->parameter(1, 0)[0][0].item<float>() != 7);
-  CHECK(layout->spread_update(TensorGuard(state, c10::Device(c10::DeviceType::CPU), with_defaults({}))));
+  CHECK(layout->spread_update(TensorGuard(state, c10::Device(c10::DeviceType::CPU), settings_of({}))));
   CHECK(layout->parameter(1, 0)[0][0].item<float>() == 7);
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("one rank has everything whole, passes nothing on and hears itself alo
   TrainState state = small_perceptron();
   const auto alone = layout_of_one({0, 1, 2}, state);
   CHECK(alone->whole(0, state.parameter(0)).is_same(state.parameter(0)));
-  CHECK_FALSE(alone->spread_update(TensorGuard(state, c10::Device(c10::DeviceType::CPU), with_defaults({}))));
+  CHECK_FALSE(alone->spread_update(TensorGuard(state, c10::Device(c10::DeviceType::CPU), settings_of({}))));
   CHECK_FALSE(alone->exchange_times());
   CHECK(alone->said_by_all({3, 4}) == std::vector<WholeNumbers>{{3, 4}});
   CHECK(alone->said_by_first({5}) == WholeNumbers{5});
