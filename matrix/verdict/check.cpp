@@ -29,21 +29,13 @@ struct Values {
   std::string missing;                // sentence, if an attempt has no value
 };
 
-Measurement value_of(const Metric& metric, const AttemptRecord& attempt, const MeasurementSelection& of) {
-  if (metric.of_measurements != nullptr) return metric.of_measurements(attempt, of);
-  const auto value = metric.of_attempt(attempt);
-  return value ? Measurement{value, std::nullopt, ""} : Measurement{std::nullopt, std::nullopt, "did not record it"};
-}
-
 // Of the first `count` repeats.
 Values values_of(const Metric& metric, const CellEvidence& cell, const MeasurementSelection& of, std::size_t count) {
   Values values;
   for (const AttemptRecord& attempt : std::span(cell.repeats).first(count)) {
-    const Measurement measurement = value_of(metric, attempt, of);
+    const Measurement measurement = metric.of_attempt(cell, attempt, of);
     if (!measurement.value) {
-      values.missing = metric.of_attempt != nullptr
-                           ? fmt::format("repeat {} of {} {}", attempt.repeat, cell.slug, measurement.missing)
-                           : measurement.missing;
+      values.missing = measurement.missing;
       return values;
     }
     values.of_attempts.push_back(*measurement.value);
@@ -387,10 +379,10 @@ void follow_into_phases(CheckResult& check, const CellEvidence& cell, const Cell
 // A ratio has two sides, and what compares already has none; empty where the bound fits the metric.
 std::string wrong_sort_of_bound(const Metric& metric, const Bound& bound) {
   const bool is_ratio = bound.kind == Bound::Kind::max_regression;
-  if (metric.of_cell != nullptr && is_ratio) {
+  if (metric.function.of_cell && is_ratio) {
     return fmt::format("{} compares already: it takes `max`, `min` or `equal`, no `max_regression`", metric.info.name);
   }
-  if (metric.of_cell == nullptr && bound.vs_reference && !is_ratio) {
+  if (!metric.function.of_cell && bound.vs_reference && !is_ratio) {
     return fmt::format("{} against the reference is a ratio: it takes `max_regression`, not a limit", metric.info.name);
   }
   return "";
@@ -458,10 +450,10 @@ CheckResult evaluate(const CellThreshold& threshold, const CellEvidence& cell, c
       return undecided(threshold, doubt->reason, doubt->sentence);
   }
   CheckResult check = described(threshold);
-  if (metric->of_cell == nullptr) {
-    evaluate_of_attempts(check, *metric, threshold, cell, expected);
-  } else {
+  if (metric->function.of_cell) {
     evaluate_of_cell(check, *metric, threshold.bound, cell, expected);
+  } else {
+    evaluate_of_attempts(check, *metric, threshold, cell, expected);
   }
   if (metric->has_phases) follow_into_phases(check, cell, expected);
   if (metric->counts_disturbed && check.status == CheckStatus::failed) follow_into_stalls(check, cell);

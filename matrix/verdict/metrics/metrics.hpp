@@ -65,20 +65,35 @@ enum class Against {
   construction,  // the cell of the run that stands for its workload, on whatever stack, device and host it ran
 };
 
+// Everything that a metric may look at.
+struct MetricInput {
+  const CellEvidence& cell;
+  const AttemptRecord* attempt = nullptr;    // the one that is measured, where a metric is of one attempt
+  const CellEvidence* other = nullptr;       // the cell that Metric::against names
+  const MeasurementSelection* of = nullptr;  // the measurements of a probe that the threshold is about; null: all
+};
+
 struct Metric {
   MetricInfo info;
-  // Exactly one of the three is set. They give a value of one attempt; a value that needs several attempts or the
-  // reference; or a value of one attempt that can say why it is missing, for a probe over the measurements that a
-  // threshold is about.
-  std::optional<double> (*of_attempt)(const AttemptRecord& attempt) = nullptr;
-  Measurement (*of_cell)(const CellEvidence& cell, const CellEvidence* reference) = nullptr;
+  // How it is measured, and whether that takes the whole cell or one attempt after the other.
+  struct Function {
+    Measurement (*measure)(const MetricInput& input) = nullptr;
+    bool of_cell = false;
+  } function;
   Aggregate aggregate = Aggregate::worst;
-  Against against = Against::nothing;  // whose evidence of_cell is called with, whatever the bound says
+  Against against = Against::nothing;  // whose evidence is MetricInput::other, whatever the bound says
   bool compares_bits = false;          // class A: across devices and hosts only equal fingerprints promise them
-  Measurement (*of_measurements)(const AttemptRecord& attempt, const MeasurementSelection& of) = nullptr;
-  bool is_of_steps = false;       // over the times of steps, of which telemetry may leave some out
-  bool counts_disturbed = false;  // of all steps: those that telemetry leaves out of other times count
-  bool has_phases = false;        // it is the time of a step, which has phases
+  bool is_of_steps = false;            // over the times of steps, of which telemetry may leave some out
+  bool counts_disturbed = false;       // of all steps: those that telemetry leaves out of other times count
+  bool has_phases = false;             // it is the time of a step, which has phases
+
+  Measurement of_attempt(const CellEvidence& cell, const AttemptRecord& attempt,
+                         const MeasurementSelection& of = {}) const {
+    return function.measure({cell, &attempt, nullptr, &of});
+  }
+  Measurement of_cell(const CellEvidence& cell, const CellEvidence* other) const {
+    return function.measure({cell, nullptr, other, nullptr});
+  }
 };
 
 std::span<const Metric> metrics();

@@ -120,14 +120,14 @@ TEST_CASE("a run without steps, or whose steps take no time, has no times and no
     step.step_time_ns = 0;
     step.phases.data_wait_ns = 0;
   }
-  CHECK_FALSE(find_metric("data.wait_share")->of_attempt(attempt));
-  CHECK_FALSE(find_metric("throughput.samples")->of_attempt(attempt));
+  CHECK_FALSE(find_metric("data.wait_share")->of_attempt({}, attempt).value);
+  CHECK_FALSE(find_metric("throughput.samples")->of_attempt({}, attempt).value);
   for (StepRecord& step : attempt.lead().trace->steps) step.step_time_ns = 1;
-  CHECK(find_metric("data.wait_share")->of_attempt(attempt) == 0);
+  CHECK(find_metric("data.wait_share")->of_attempt({}, attempt).value == 0);
   attempt.lead().trace->steps.clear();
   for (const char* metric : {"throughput.step_time", "throughput.mean_step_time", "throughput.step_time_p99",
                              "throughput.samples", "data.wait_share"}) {
-    CHECK_FALSE(find_metric(metric)->of_attempt(attempt));
+    CHECK_FALSE(find_metric(metric)->of_attempt({}, attempt).value);
   }
 }
 
@@ -136,9 +136,9 @@ TEST_CASE("utilisation of a GPU that nobody named is that of one GPU", "[verdict
   attempt.telemetry = TelemetrySummary{};
   attempt.telemetry->ranges[static_cast<std::size_t>(Quantity::utilisation_percent)] = TelemetryRange{0, 45, 100};
   attempt.telemetry->training_samples = 8;
-  CHECK(find_metric("device.utilisation")->of_measurements(attempt, {}).value == 0.45);
+  CHECK(find_metric("device.utilisation")->of_attempt({}, attempt).value == 0.45);
   attempt.telemetry->training_samples = 7;
-  CHECK_FALSE(find_metric("device.utilisation")->of_measurements(attempt, {}).value);
+  CHECK_FALSE(find_metric("device.utilisation")->of_attempt({}, attempt).value);
 }
 
 ProbeMeasurement rate_of(const std::string& operation, const std::string& unit, const std::string& size, double value) {
@@ -191,12 +191,12 @@ TEST_CASE("a step's energy is the telemetry's, and where it has none the reason 
   CHECK(energy->info.better == Better::lower);
   AttemptRecord attempt;
   attempt.repeat = 2;
-  CHECK(energy->of_measurements(attempt, {}).missing == "repeat 2: it had no GPU to read");
+  CHECK(energy->of_attempt({}, attempt).missing == "repeat 2: it had no GPU to read");
   attempt.telemetry = TelemetrySummary{};
   attempt.telemetry->step_energy_missing = "the energy counter of GPU-a went backwards";
-  CHECK(energy->of_measurements(attempt, {}).missing == "repeat 2: the energy counter of GPU-a went backwards");
+  CHECK(energy->of_attempt({}, attempt).missing == "repeat 2: the energy counter of GPU-a went backwards");
   attempt.telemetry->step_energy_j = 3.5;
-  CHECK(energy->of_measurements(attempt, {}).value == 3.5);
+  CHECK(energy->of_attempt({}, attempt).value == 3.5);
 }
 
 }  // namespace

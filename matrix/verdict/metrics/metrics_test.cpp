@@ -29,7 +29,7 @@ TEST_CASE("every metric's range leaves room on its bad side, and shares of a who
 }
 
 std::optional<double> metric_of(const char* metric, const AttemptRecord& attempt) {
-  return find_metric(metric)->of_attempt(attempt);
+  return find_metric(metric)->of_attempt({}, attempt).value;
 }
 
 Measurement of_cell(const char* metric, const CellEvidence& cell, const CellEvidence* reference = nullptr) {
@@ -291,7 +291,7 @@ TEST_CASE("another class of device chooses its algorithms anew", "[verdict]") {
 
 TEST_CASE("utilisation needs enough readings of every GPU", "[verdict]") {
   AttemptRecord attempt = sample::attempt(3, 1);
-  const auto utilisation = [&] { return find_metric("device.utilisation")->of_measurements(attempt, {}); };
+  const auto utilisation = [&] { return find_metric("device.utilisation")->of_attempt({}, attempt); };
   CHECK(utilisation().missing == "repeat 3 had no GPU to read");
   attempt.telemetry = TelemetrySummary{};
   CHECK(utilisation().missing == "repeat 3 has no reading of its GPU's utilisation");

@@ -19,7 +19,7 @@ AttemptRecord of_two_ranks() {
 }
 
 double value_of(const char* metric, const AttemptRecord& attempt) {
-  return find_metric(metric)->of_attempt(attempt).value();
+  return find_metric(metric)->of_attempt({}, attempt).value.value();
 }
 
 CellEvidence evidence_of(const AttemptRecord& attempt) { return {"a", "cpu", "", {attempt}}; }
@@ -51,9 +51,9 @@ TEST_CASE("memory of the host adds up over ranks, that of devices is the fullest
   attempt.ranks[1].result->peak_rss_bytes = 0;
   attempt.ranks[0].result->peak_allocated_bytes = -1;
   attempt.ranks[1].result->peak_anonymous_bytes = -1;
-  CHECK_FALSE(find_metric("memory.peak_rss")->of_attempt(attempt));
-  CHECK_FALSE(find_metric("memory.peak_anonymous")->of_attempt(attempt));
-  CHECK_FALSE(find_metric("memory.device_peak")->of_attempt(attempt));
+  CHECK_FALSE(find_metric("memory.peak_rss")->of_attempt({}, attempt).value);
+  CHECK_FALSE(find_metric("memory.peak_anonymous")->of_attempt({}, attempt).value);
+  CHECK_FALSE(find_metric("memory.device_peak")->of_attempt({}, attempt).value);
 }
 
 TEST_CASE("the worst rank's loss is the attempt's", "[verdict][ranks]") {
