@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "matrix/cli/declared_hybrids.hpp"
 #include "matrix/spec/files/own_files.hpp"
 #include "matrix/verdict/metrics/metrics.hpp"
 
@@ -106,6 +107,11 @@ StackFiles Project::stack_files() const {
     StackFiles of_images = read_stack_files(images);
     files.stacks.merge(of_images.stacks);
     files.broken.merge(of_images.broken);
+  }
+  if (const fs::path hybrids = hybrids_folder(stacks_home()); fs::is_directory(hybrids)) {
+    StackFiles of_hybrids = read_stack_files(hybrids);
+    files.stacks.merge(of_hybrids.stacks);
+    files.broken.merge(of_hybrids.broken);
   }
   // Whose lock cannot be read, nobody can tell whether it is installed; the others are not its affair.
   for (auto& [name, spec] : files.stacks) {

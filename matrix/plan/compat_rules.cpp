@@ -71,12 +71,12 @@ Finding gpu_inside_image(const Situation& s) {
 }
 
 Finding wheel_architecture(const Situation& s) {
-  if (s.stack.source != StackSource::wheel || s.host.architecture == "x86_64") return std::nullopt;
+  if (!s.stack.is_of_wheels() || s.host.architecture == "x86_64") return std::nullopt;
   return fmt::format("the wheels of {} are built for x86_64; this host is {}", s.stack.name, s.host.architecture);
 }
 
 Finding no_wheel(const Situation& s) {
-  if (s.stack.source != StackSource::wheel || s.wheel != nullptr) return std::nullopt;
+  if (!s.stack.is_of_wheels() || s.wheel != nullptr) return std::nullopt;
   const TorchBuild build = torch_build(s.stack);
   if (!names_cuda(build.variant)) return std::nullopt;
   std::vector<std::string> existing;
@@ -87,7 +87,7 @@ Finding no_wheel(const Situation& s) {
 }
 
 Finding unknown_release(const Situation& s) {
-  if (s.stack.source != StackSource::wheel || s.wheel != nullptr) return std::nullopt;
+  if (!s.stack.is_of_wheels() || s.wheel != nullptr) return std::nullopt;
   const TorchBuild build = torch_build(s.stack);
   if (!s.facts.variants_of(build.line).empty()) return std::nullopt;
   return fmt::format("no compat facts about torch {}: its CUDA, driver and GPU requirements are not checked",

@@ -59,7 +59,7 @@ DeviceCoverage coverage_on(const std::string& device, const StackSpec& stack, co
 
 std::vector<DeviceCoverage> coverage_of_stack(const StackSpec& stack, const CompatFacts& facts) {
   const TorchBuild build = torch_build(stack);
-  const WheelFacts* wheel = stack.source == StackSource::wheel ? facts.find_wheel(build.line, build.variant) : nullptr;
+  const WheelFacts* wheel = stack.is_of_wheels() ? facts.find_wheel(build.line, build.variant) : nullptr;
   std::vector<DeviceCoverage> all;
   for (const char* device : kDeviceClasses) all.push_back(coverage_on(device, stack, wheel, facts));
   return all;

@@ -81,7 +81,7 @@ std::map<std::string, StackSituation> stack_situations(const StackCatalog& catal
     situations.emplace(
         name,
         StackSituation{stack, availability == catalog.availability.end() ? kNothingKnown : availability->second,
-                       stack.source == StackSource::wheel ? facts.find_wheel(build.line, build.variant) : nullptr});
+                       stack.is_of_wheels() ? facts.find_wheel(build.line, build.variant) : nullptr});
   }
   return situations;
 }

@@ -4,24 +4,19 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "matrix/provision/torch_release.hpp"
+#include "matrix/provision/yaml_text.hpp"
 
 namespace reprobench {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A double-quoted scalar of YAML, which takes every string of JSON.
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 template <class Texts>
 std::string quoted_list(const Texts& texts) {
   std::vector<std::string> items;
-  for (const std::string& text : texts) items.push_back(quoted(text));
+  for (const std::string& text : texts) items.push_back(quoted_scalar(text));
   return fmt::format("[{}]", fmt::join(items, ", "));
 }
 
@@ -29,7 +24,8 @@ std::string quoted_list(const Texts& texts) {
 std::string head_of_file(const std::string& name, const std::string& source, const std::string& summary,
                          const EnvironmentSurvey& survey) {
   std::vector<std::string> components;
-  for (const auto& [component, version] : survey.components) components.push_back(component + ": " + quoted(version));
+  for (const auto& [component, version] : survey.components)
+    components.push_back(component + ": " + quoted_scalar(version));
   return fmt::format(
       "schema: 1\n"
       "name: {}\n"
@@ -39,7 +35,7 @@ std::string head_of_file(const std::string& name, const std::string& source, con
       "cxx11_abi: {}\n"
       "cxx_standard: {}\n"
       "{}:\n",
-      name, quoted(summary), source, fmt::join(components, ", "), survey.cxx11_abi, survey.cxx_standard, source);
+      name, quoted_scalar(summary), source, fmt::join(components, ", "), survey.cxx11_abi, survey.cxx_standard, source);
 }
 
 std::string folders_and_libraries(const EnvironmentSurvey& survey) {
@@ -49,7 +45,7 @@ std::string folders_and_libraries(const EnvironmentSurvey& survey) {
       "  libraries:\n",
       quoted_list(survey.include_dirs), quoted_list(survey.library_dirs));
   for (const auto& [library, identity] : survey.libraries)
-    text += fmt::format("    {}: {}\n", library, quoted(identity));
+    text += fmt::format("    {}: {}\n", library, quoted_scalar(identity));
   return text;
 }
 
@@ -68,8 +64,8 @@ std::string image_stack_file(const std::string& name, const ImagePlace& image, c
       fmt::format("PyTorch {} in {} of the image {}", survey.components.at("torch"), place.lib, image.name);
   return "# Written by `reprobench qualify`: the PyTorch of an image, as its own programs see it.\n" +
          head_of_file(name, "image", summary, survey) +
-         fmt::format("  name: {}\n  digest: {}\n  root: {}\n", quoted(image.name), quoted(image.digest),
-                     quoted(image.root)) +
+         fmt::format("  name: {}\n  digest: {}\n  root: {}\n", quoted_scalar(image.name), quoted_scalar(image.digest),
+                     quoted_scalar(image.root)) +
          folders_and_libraries(survey);
 }
 

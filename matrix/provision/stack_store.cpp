@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include "matrix/contract/version.hpp"
 #include "matrix/exec/driver_path.hpp"
 #include "matrix/exec/subprocess.hpp"
+#include "matrix/provision/hybrid_stack.hpp"
 #include "matrix/provision/image_stack.hpp"
 #include "matrix/provision/lock_file.hpp"
 #include "matrix/provision/sha256.hpp"
@@ -26,6 +28,7 @@
 #include "matrix/provision/wheel_fetch.hpp"
 #include "matrix/provision/wheel_unpack.hpp"
 #include "matrix/provision/worker_build.hpp"
+#include "matrix/provision/worker_relink.hpp"
 #include "matrix/spec/checkout.hpp"
 
 namespace reprobench {
@@ -187,6 +190,19 @@ StackManifest unpack_wheels(const StackSpec& spec, bool with_gpu, const std::fil
   return manifest;
 }
 
+// While its files are taken, nobody replaces a stack that a hybrid is of.
+StackManifest linked_hybrid(const StackSpec& spec, bool with_gpu, const std::filesystem::path& home,
+                            const std::filesystem::path& site, const PhaseSink& progress) {
+  std::set<std::string> folders{spec.base};
+  for (const auto& [component, folder] : spec.parts) folders.insert(folder);
+  std::vector<std::unique_ptr<StackLock>> locks;
+  for (const std::string& folder : folders) locks.push_back(std::make_unique<StackLock>(home, folder, progress));
+  progress("link the files of its stacks", -1);
+  StackManifest manifest = make_hybrid_site(home, spec, site);
+  if (!with_gpu || manifest.with_gpu) return manifest;
+  throw ProvisionError(fmt::format("{}: the stacks that it is of were installed without their GPU part", spec.name));
+}
+
 // Folders called `name` of the stack's CUDA packages, in the order of their names.
 std::vector<std::string> cuda_dirs(const InstalledStack& stack, const char* name) {
   std::vector<std::string> folders;
@@ -259,7 +275,7 @@ InstalledStack StackStore::find(const StackSpec& spec) const {
   if (!std::filesystem::exists(folder / kDescriptionName)) return stack;
   // It would load the libraries of the place that it was linked for, which may be another's by now.
   const std::filesystem::path linked =
-      spec.source == StackSource::wheel ? linked_site(folder / kWorkerName) : std::filesystem::path();
+      spec.is_of_wheels() ? linked_site(folder / kWorkerName) : std::filesystem::path();
   std::error_code is_gone;
   if (!linked.empty() && !std::filesystem::equivalent(linked, stack.folder / "site/torch/lib", is_gone)) {
     stack.moved_from = linked.parent_path().parent_path().parent_path();
@@ -270,10 +286,14 @@ InstalledStack StackStore::find(const StackSpec& spec) const {
   return stack;
 }
 
-std::filesystem::path StackStore::worker_folder(const InstalledStack& stack) const {
+std::filesystem::path StackStore::worker_folder(const std::filesystem::path& folder, const std::string& digest) const {
   if (sources_digest_->empty()) *sources_digest_ = worker_sources_digest(source_root_);
-  const std::string key = sha256_of_text(fmt::format("{}\n{}\n", stack.digest, *sources_digest_));
-  return stack.folder / "workers" / key.substr(0, kDigestDigits);
+  const std::string key = sha256_of_text(fmt::format("{}\n{}\n", digest, *sources_digest_));
+  return folder / "workers" / key.substr(0, kDigestDigits);
+}
+
+std::filesystem::path StackStore::worker_folder(const InstalledStack& stack) const {
+  return worker_folder(stack.folder, stack.digest);
 }
 
 std::string StackStore::system_problem(const StackSpec& spec) const {
@@ -314,6 +334,10 @@ void StackStore::install_files(const InstalledStack& present, bool with_gpu, con
   std::filesystem::create_directories(made);
   if (present.spec.source == StackSource::wheel) {
     manifest = unpack_wheels(present.spec, with_gpu, home_, staging, made / "site", shepherd_, progress);
+    manifest.with_gpu = with_gpu;
+  } else if (present.spec.source == StackSource::hybrid) {
+    manifest = linked_hybrid(present.spec, with_gpu, home_, made / "site", progress);
+    with_gpu = manifest.with_gpu;
   }
   manifest.name = present.spec.name;
   manifest.digest = present.digest;
@@ -334,14 +358,42 @@ Capability StackStore::described(const InstalledStack& built, const Compiler& co
   try {
     return describe(built);
   } catch (const ProvisionError& error) {
-    const std::string problem = find_runtime_problem(built.worker, compiler);
+    const std::string problem = compiler.path.empty() ? "" : find_runtime_problem(built.worker, compiler);
     if (problem.empty()) throw;
     throw ProvisionError(fmt::format("{}\n{}", error.what(), problem));
   }
 }
 
+std::filesystem::path StackStore::taken_worker(const InstalledStack& stack,
+                                               const std::filesystem::path& staging) const {
+  std::filesystem::path folder;
+  if (!stack.moved_from.empty()) folder = worker_folder(stack);
+  if (stack.spec.source == StackSource::hybrid && folder.empty()) {
+    const std::string of_torch = folder_of_torch(stack.spec);
+    folder = worker_folder(home_ / of_torch, of_torch.substr(of_torch.rfind('-') + 1));
+  }
+  if (folder.empty() || !std::filesystem::exists(folder / kDescriptionName)) return {};
+  const std::filesystem::path taken = staging / "taken" / kWorkerName;
+  std::filesystem::create_directories(taken.parent_path());
+  std::filesystem::copy_file(folder / kWorkerName, taken);
+  try {
+    link_for_own_site(taken, staging / "relink", shepherd_);
+    return taken;
+  } catch (const ProvisionError&) {
+    return {};  // it is built
+  }
+}
+
 void StackStore::install_worker(const InstalledStack& stack, bool with_gpu, const std::filesystem::path& staging,
                                 const PhaseSink& progress) const {
+  if (const std::filesystem::path taken = taken_worker(stack, staging); !taken.empty()) {
+    try {
+      place_worker(stack, taken, {}, progress);
+      return;
+    } catch (const ProvisionError&) {
+      progress("its torch's worker does not start here", -1);
+    }
+  }
   const WorkerBuild build{
       .stack = stack.spec.name,
       .source_root = source_root_,
@@ -354,23 +406,26 @@ void StackStore::install_worker(const InstalledStack& stack, bool with_gpu, cons
       .with_cuda = with_gpu && stack.spec.components.contains("cuda"),
       .compiler = find_compiler(),
       .shepherd = shepherd_};
-  // Named before it is built: sources that change meanwhile ask for another worker.
-  ScopedFolder folder(worker_folder(stack));
+  worker_folder(stack);  // named before it is built: sources that change meanwhile ask for another worker
   const std::filesystem::path program = build_worker(build, progress);
-
   if (stack.spec.source == StackSource::image) {
     if (const std::string lack = find_runtime_lack(stack.spec, program); !lack.empty()) throw ProvisionError(lack);
   }
+  place_worker(stack, program, build.compiler, progress);
+}
 
+// The description is the proof that the worker finds its libraries; without it the worker does not count as built.
+void StackStore::place_worker(const InstalledStack& stack, const std::filesystem::path& program,
+                              const Compiler& compiler, const PhaseSink& progress) const {
+  ScopedFolder folder(worker_folder(stack));
   std::filesystem::remove_all(folder.path());
   std::filesystem::create_directories(folder.path());
   std::filesystem::rename(program, folder.path() / kWorkerName);
 
-  // The description is the proof that the worker finds its libraries; without it the worker does not count as built.
   progress("ask worker what it loaded", -1);
   InstalledStack built = stack;
   built.worker = folder.path() / kWorkerName;
-  const std::string description = to_json(described(built, build.compiler)).dump(2) + "\n";
+  const std::string description = to_json(described(built, compiler)).dump(2) + "\n";
   std::ofstream file(folder.path() / kDescriptionName, std::ios::binary);
   file << description << std::flush;
   if (!file) throw ProvisionError(fmt::format("{}: cannot be written", (folder.path() / kDescriptionName).string()));
@@ -420,7 +475,7 @@ std::optional<Capability> StackStore::description(const InstalledStack& stack) c
 
 LibraryCheck StackStore::check(const InstalledStack& stack) const {
   LibraryCheck check = check_libraries(stack.folder, read_manifest(stack.folder));
-  if (stack.spec.source == StackSource::wheel) return check;
+  if (stack.spec.is_of_wheels()) return check;
   check.installed.folders = stack.spec.library_dirs;
   for (const auto& [name, identity] : stack.spec.libraries) {
     const bool is_hash = identity.starts_with(kHashed);
@@ -476,7 +531,7 @@ std::optional<Enclosure> StackStore::enclosure(const InstalledStack& stack) cons
 
 std::map<std::string, std::string> StackStore::environment(const InstalledStack& stack) const {
   // Wheels find each other by their own DT_RPATH, and the worker finds torch by its.
-  if (stack.spec.source == StackSource::wheel) return {};
+  if (stack.spec.is_of_wheels()) return {};
   return {{"LD_LIBRARY_PATH", fmt::format("{}", fmt::join(stack.spec.library_dirs, ":"))}};
 }
 

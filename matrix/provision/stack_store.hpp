@@ -8,6 +8,7 @@
 //     workers/KEY/reprobench-worker, describe.json    KEY: digest of stack and worker sources. Which
 //                                compiler built it is part of its description, and nothing but a build needs one
 //     workers/KEY/predictions.json    what it said of memory so far (exec/kept_predictions.hpp); may be deleted
+//   HOME/hybrids/NAME.yaml       stack files of hybrids, whose site/ is links to files of other stacks here
 //   HOME/downloads/              wheels by file name, hash-checked before every use; may be deleted at any time
 //   HOME/staging/NAME-DIGEST.*/  what an installation is making; left over only by a killed one, and then cleaned up by
 //                                the next
@@ -93,6 +94,16 @@ class StackStore {
                      const PhaseSink& progress) const;
   void install_worker(const InstalledStack& stack, bool with_gpu, const std::filesystem::path& staging,
                       const PhaseSink& progress) const;
+
+  void place_worker(const InstalledStack& stack, const std::filesystem::path& program, const Compiler& compiler,
+                    const PhaseSink& progress) const;
+
+  // A copy of a worker of the present sources that was built for the same torch, linked for this stack: of a hybrid the
+  // one of the stack that it has its torch of, of a store that was moved its own. Empty: there is none.
+  std::filesystem::path taken_worker(const InstalledStack& stack, const std::filesystem::path& staging) const;
+
+  // Where a worker of the present sources is, or would be, of a stack in this folder with that digest.
+  std::filesystem::path worker_folder(const std::filesystem::path& folder, const std::string& digest) const;
 
   // Where a worker of the present sources is, or would be.
   std::filesystem::path worker_folder(const InstalledStack& stack) const;

@@ -22,6 +22,16 @@ bool lies_in_stack(const std::string& path, const StackSpec& spec, const std::fi
                      [&](const std::string& directory) { return lies_in(path, directory); });
 }
 
+// The torch of a hybrid was compiled against a component that is not the hybrid's: that is what it was made for. What
+// is loaded, if anything is, has to be the declared one all the same.
+bool was_exchanged(const StackSpec& spec, const VersionDisagreement& disagreement, const Fingerprint& fingerprint) {
+  if (spec.source != StackSource::hybrid || disagreement.component == "torch") return false;
+  const auto component = std::ranges::find(fingerprint.components, disagreement.component, &ComponentVersion::name);
+  const auto declared = spec.components.find(disagreement.component);
+  if (component == fingerprint.components.end() || declared == spec.components.end()) return false;
+  return component->loaded.empty() || agrees_with(declared->second, component->loaded);
+}
+
 }  // namespace
 
 std::vector<StackFinding> find_disagreements(const StackSpec& spec, const Capability& capability,
@@ -30,9 +40,8 @@ std::vector<StackFinding> find_disagreements(const StackSpec& spec, const Capabi
   const auto disagreements = find_version_disagreements(spec.components, capability.fingerprint);
   for (const VersionDisagreement& disagreement : disagreements) {
     // find_system_problem has asked the package, which knows better than headers that misstate a patch number.
-    const bool is_misstated =
-        spec.source != StackSource::wheel && disagreement.component == "torch" && disagreement.is_patch_only;
-    findings.push_back({disagreement.text, is_misstated});
+    const bool is_misstated = !spec.is_of_wheels() && disagreement.component == "torch" && disagreement.is_patch_only;
+    findings.push_back({disagreement.text, is_misstated || was_exchanged(spec, disagreement, capability.fingerprint)});
   }
   const bool torch_is_named = std::any_of(disagreements.begin(), disagreements.end(),
                                           [](const auto& disagreement) { return disagreement.component == "torch"; });

@@ -20,7 +20,7 @@ struct StackFinding {
 // What disagrees between what the stack file declares, what the worker or torch was built against and what the worker
 // loaded (spec/version_agreement.hpp, as in the verdict of a run), and every mapped library of torch or NVIDIA that
 // lies outside the stack's own folders. Settled: the patch number of a system stack's torch, which its package vouches
-// for (find_system_problem).
+// for (find_system_problem), and what a hybrid's torch was compiled against where it loads what the hybrid declares.
 std::vector<StackFinding> find_disagreements(const StackSpec& spec, const Capability& capability,
                                              const std::filesystem::path& folder);
 

@@ -13,7 +13,7 @@
 namespace reprobench {
 namespace {
 
-constexpr std::int64_t kLargestFileBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kLargestFileBytes = std::int64_t{4} << 30;
 constexpr int kMostEntries = 65'536;
 
 // A whole ELF file of this machine's kind, whose parts are read where they really lie.
@@ -57,7 +57,32 @@ class ElfBytes {
   std::vector<Elf64_Shdr> sections_;
 };
 
+// Names of the dynamic symbols that `wanted` accepts.
+template <class Wanted>
+std::set<std::string> symbol_names(const std::filesystem::path& library, Wanted wanted) {
+  const ElfBytes elf(library);
+  std::set<std::string> names;
+  const Elf64_Shdr* section = elf.section(SHT_DYNSYM);
+  if (section == nullptr) return names;
+  for (std::uint64_t at = sizeof(Elf64_Sym); at + sizeof(Elf64_Sym) <= section->sh_size; at += sizeof(Elf64_Sym)) {
+    const auto symbol = elf.at<Elf64_Sym>(section->sh_offset + at);
+    if (!symbol) break;
+    if (symbol->st_name != 0 && wanted(*symbol)) names.insert(elf.text(*section, symbol->st_name));
+  }
+  return names;
+}
+
 }  // namespace
+
+std::set<std::string> undefined_symbols(const std::filesystem::path& library) {
+  return symbol_names(library, [](const Elf64_Sym& symbol) {
+    return symbol.st_shndx == SHN_UNDEF && ELF64_ST_BIND(symbol.st_info) != STB_WEAK;
+  });
+}
+
+std::set<std::string> defined_symbols(const std::filesystem::path& library) {
+  return symbol_names(library, [](const Elf64_Sym& symbol) { return symbol.st_shndx != SHN_UNDEF; });
+}
 
 std::map<std::string, std::set<std::string>> needed_symbol_versions(const std::filesystem::path& program) {
   const ElfBytes elf(program);

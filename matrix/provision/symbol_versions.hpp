@@ -15,6 +15,11 @@ std::map<std::string, std::set<std::string>> needed_symbol_versions(const std::f
 
 std::set<std::string> defined_symbol_versions(const std::filesystem::path& library);
 
+// Names of the symbols that a library takes of others, weak ones left out, and of those that it gives. Empty if the
+// file is no ELF library.
+std::set<std::string> undefined_symbols(const std::filesystem::path& library);
+std::set<std::string> defined_symbols(const std::filesystem::path& library);
+
 // One sentence for every version in `needed` that the first file of the library's name below the folders of `search`
 // lacks, and for every library that is in none of them; a line each, empty: the program starts there.
 std::string missing_symbol_versions(const std::map<std::string, std::set<std::string>>& needed,

@@ -33,10 +33,6 @@ constexpr std::array<std::string_view, 10> kGpuLibraries = {
     "libnccl",       "libcublas",   "libcufft",        "libcusparse",      "libcusolver"};
 constexpr std::array<std::string_view, 2> kPythonLibraries = {"libtorch_python", "libshm"};
 
-bool is_shared_library(std::string_view name) {
-  return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
-}
-
 // The zip reader of libarchive on one wheel.
 class WheelReader {
  public:
@@ -140,7 +136,6 @@ std::string take_csv_field(std::string_view& line) {
   return field;
 }
 
-// Hash by entry name, as RECORD has it: "sha256=<base64url>".
 std::map<std::string, std::string> read_record(const std::filesystem::path& wheel) {
   WheelReader reader(wheel);
   std::string text;
@@ -152,14 +147,7 @@ std::map<std::string, std::string> read_record(const std::filesystem::path& whee
     reader.read(name, [&](std::string_view bytes) { text += bytes; });
   }
   if (!found) reader.fail("RB076", "it has no RECORD; nothing was extracted");
-  std::map<std::string, std::string> hashes;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::string_view rest = line;
-    const std::string name = take_csv_field(rest);
-    hashes[name] = take_csv_field(rest);
-  }
-  return hashes;
+  return hashes_of_record(text);
 }
 
 // RECORD and its signatures cannot hold their own hash.
@@ -204,6 +192,21 @@ UnpackedFile unpack_entry(WheelReader& reader, const ZipEntry& entry, const std:
 }
 
 }  // namespace
+
+std::map<std::string, std::string> hashes_of_record(const std::string& text) {
+  std::map<std::string, std::string> hashes;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::string_view rest = line;
+    const std::string name = take_csv_field(rest);
+    hashes[name] = take_csv_field(rest);
+  }
+  return hashes;
+}
+
+bool is_shared_library(std::string_view name) {
+  return name.ends_with(".so") || name.find(".so.") != std::string_view::npos;
+}
 
 bool is_wanted(std::string_view name, bool with_gpu) {
   const std::size_t slash = name.find('/');

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct UnpackedFile {
 // Which files of a wheel a stack is made of. Never the Python part; without a GPU also none of what only a GPU needs,
 // which for torch is two thirds of the wheel. Wheel metadata (licences, RECORD) always come along.
 bool is_wanted(std::string_view entry_name, bool with_gpu);
+
+bool is_shared_library(std::string_view name);
+
+// File to its hash as a RECORD has it, "sha256=<base64url>"; empty for RECORD itself.
+std::map<std::string, std::string> hashes_of_record(const std::string& text);
 
 using UnpackProgress = std::function<void(std::int64_t done_bytes, std::int64_t total_bytes)>;
 

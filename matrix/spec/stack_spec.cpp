@@ -98,6 +98,22 @@ constexpr Field<StackSpec> kImageFields[] = {
     {"libraries", kRequired, "Each library with the identity it had.", &read_libraries},
 };
 
+void read_parts(StackSpec& stack, const Entry& entry, Scope& scope) {
+  if (!is_map_or_reported(entry.key, entry.value, scope)) return;
+  for (const YamlEntry& part : entry.value.entries) {
+    if (part.value.refused) continue;
+    if (auto folder = read_text(part.key, part.value, scope)) stack.parts[part.key] = std::move(*folder);
+  }
+  if (entry.value.entries.empty()) {
+    scope.diagnostics.error(entry.value.mark, "RB019", fmt::format("`{}` names none", entry.key));
+  }
+}
+
+constexpr Field<StackSpec> kHybridFields[] = {
+    {"base", kRequired, "Folder of a stack in the store, whose wheels are taken.", &read_text_into<&StackSpec::base>},
+    {"parts", kRequired, "Components that are taken of other stacks, each with that stack's folder.", &read_parts},
+};
+
 template <const auto& fields>
 void read_section(StackSpec& stack, const Entry& entry, Scope& scope) {
   if (is_map_or_reported(entry.key, entry.value, scope)) read_fields<StackSpec>(stack, entry.value, fields, scope);
@@ -118,9 +134,9 @@ constexpr Field<StackSpec> kStackFields[] = {
      }},
     {"source", kRequired,
      "`wheel`: from a lock; `system`: a package of the distribution, or a PyTorch that `stack adopt` found; `image`: "
-     "of an image, written by `qualify`.",
+     "of an image, written by `qualify`; `hybrid`: of several stacks, written by `stack swap`.",
      [](StackSpec& stack, const Entry& entry, Scope& scope) {
-       const auto word = read_word(entry.key, entry.value, scope, {"wheel", "system", "image"});
+       const auto word = read_word(entry.key, entry.value, scope, {"wheel", "system", "image", "hybrid"});
        if (word) stack.source = *from_word<StackSource>(*word);
      }},
     {"summary", kOptional, "One sentence for people.",
@@ -134,6 +150,7 @@ constexpr Field<StackSpec> kStackFields[] = {
     {"wheel", kOptional, "Of `source: wheel`.", &read_section<kWheelFields>},
     {"system", kOptional, "Of `source: system`.", &read_section<kSystemFields>},
     {"image", kOptional, "Of `source: image`.", &read_section<kImageFields>},
+    {"hybrid", kOptional, "Of `source: hybrid`.", &read_section<kHybridFields>},
 };
 
 // Every stack has the section of its source and no other's.
@@ -239,8 +256,8 @@ std::map<std::string, StackSpec> load_stacks(const std::string& folder) {
 
 std::vector<KeyTable> stack_keys() {
   return {key_table<StackSpec>("Stack files", kStackFields), key_table<StackSpec>("`components`", kComponentFields),
-          key_table<StackSpec>("`wheel`", kWheelFields), key_table<StackSpec>("`system`", kSystemFields),
-          key_table<StackSpec>("`image`", kImageFields)};
+          key_table<StackSpec>("`wheel`", kWheelFields),     key_table<StackSpec>("`system`", kSystemFields),
+          key_table<StackSpec>("`image`", kImageFields),     key_table<StackSpec>("`hybrid`", kHybridFields)};
 }
 
 }  // namespace reprobench

@@ -13,6 +13,10 @@
 // A stack of `source: system` is a distribution's package, or an environment that `reprobench stack adopt` found:
 //   system: {include_dirs: [...], library_dirs: [...], libraries: {libtorch_cpu.so: "build id"}}
 //
+// One of `source: hybrid` has the wheels of one stack, and of others those that bring the components named here. Each
+// is named by its folder in the store, so that a stack that was changed since is another one:
+//   hybrid: {base: torch-2.8.0-cu128-95f6e28033da, parts: {cudnn: torch-2.9.0-cu128-a8a832a0cf3c}}
+//
 // One of `source: image` lies in an unpacked root, and runs inside it; its folders are those that a program there sees:
 //   image: {name: "team/pytorch:2.9", digest: "sha256:...", root: /store/images/.../root, include_dirs: [...], ...}
 #pragma once
@@ -26,10 +30,10 @@
 
 namespace reprobench {
 
-enum class StackSource { wheel, system, image };
+enum class StackSource { wheel, system, image, hybrid };
 template <>
 struct Words<StackSource> {
-  static constexpr std::array<std::string_view, 3> table = {"wheel", "system", "image"};
+  static constexpr std::array<std::string_view, 4> table = {"wheel", "system", "image", "hybrid"};
 };
 
 struct StackSpec {
@@ -54,10 +58,14 @@ struct StackSpec {
   std::vector<std::string> include_dirs;  // of an image as its programs see them
   std::vector<std::string> library_dirs;
   std::map<std::string, std::string> libraries;  // of an adopted stack: name to build id, or `sha256:` and digest
-  std::string text;                              // the file as read: part of the stack digest
+  // source: hybrid
+  std::string base;                          // folder of a stack in the store
+  std::map<std::string, std::string> parts;  // component to the folder of the stack that it is taken from
+  std::string text;                          // the file as read: part of the stack digest
   Mark mark;
 
   bool is_adopted() const { return source == StackSource::system && !libraries.empty(); }
+  bool is_of_wheels() const { return source == StackSource::wheel || source == StackSource::hybrid; }
 };
 
 // Throws SpecError.

@@ -8,12 +8,14 @@
 #include <fmt/ranges.h>
 
 #include "matrix/base/plain_text.hpp"
+#include "matrix/cli/declared_hybrids.hpp"
 #include "matrix/cli/text/install_progress.hpp"
 #include "matrix/cli/text/printed_documents.hpp"
 #include "matrix/cli/text/progress.hpp"
 #include "matrix/cli/text/stack_text.hpp"
 #include "matrix/cli/verbs/selection.hpp"
 #include "matrix/cli/verbs/stack_adopt.hpp"
+#include "matrix/cli/verbs/stack_swap.hpp"
 #include "matrix/cli/verbs/verb.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/host/detect_host.hpp"
@@ -144,6 +146,7 @@ ExitCode list(const StackOptions& options, const Context& context) {
     std::string components;
     for (const auto& [component, version] : stack.components) components += fmt::format(" {} {}", component, version);
     context.terminal.out(fmt::format("{:<24} {:<16}{}\n", stack.name, stack.state, components));
+    if (stack.source == StackSource::hybrid) context.terminal.out(fmt::format("{:<24} = {}\n", "", stack.summary));
     if (!stack.problem.empty()) context.terminal.out(fmt::format("{:<24} {}\n", "", stack.problem));
   }
   return ExitCode::passed;
@@ -175,7 +178,8 @@ ExitCode verify(const StackOptions& options, const Context& context) {
     const std::vector<StackFinding> findings = store.verify(store.find(spec));
     context.terminal.out(findings_text(spec, findings));
     clean = clean && all_settled(findings);
-    if (findings.empty()) context.terminal.out(fmt::format("{}: OK\n", spec.name));
+    const std::string what = spec.source == StackSource::hybrid ? " as " + spec.summary : "";
+    if (findings.empty()) context.terminal.out(fmt::format("{}: OK{}\n", spec.name, what));
   }
   return clean ? ExitCode::passed : ExitCode::failed;
 }
@@ -184,7 +188,11 @@ ExitCode remove(const StackOptions& options, const Context& context) {
   const Project project(context.store);
   const StackStore store = project.stack_store();
   for (const StackSpec& spec : chosen_specs(options, project)) {
-    store.remove(store.find(spec));
+    if (spec.source == StackSource::hybrid) {
+      remove_hybrid(project, spec);
+    } else {
+      store.remove(store.find(spec));
+    }
     context.terminal.out(fmt::format("{}: removed\n", spec.name));
   }
   return ExitCode::passed;
@@ -231,9 +239,21 @@ std::function<ExitCode()> declare_stack(CLI::App& app, Context& context) {
   below->type_name("DIR")->excludes(in_folder);
   in_folder->type_name("DIR");
   adopt->add_flag("--with-gpu", adopted->with_gpu, "Its GPU part must be usable, on a host without a GPU too");
-  return [options, adopted, &app, &context] {
+  auto swapped = std::make_shared<SwapOptions>();
+  CLI::App* swap =
+      app.add_subcommand("swap", "A stack of wheels with components of others: a hybrid, a stack of its own");
+  swap->add_option("base", swapped->base, "The stack whose files it has otherwise")->type_name("STACK")->required();
+  swap->add_option("--with", swapped->with,
+                   "A component and the stack that it is taken from: torch, openmp, cudart, cupti, cudnn, nccl, cublas "
+                   "and each other package of NVIDIA's; may be repeated")
+      ->type_name("COMPONENT=STACK")
+      ->required();
+  swap->add_option("--name", swapped->name, "What to call it; default: a name that says what it is of")
+      ->type_name("NAME");
+  return [options, adopted, swapped, &app, &context] {
     const std::string chosen = app.get_subcommands().front()->get_name();
     if (chosen == "adopt") return adopt_stack(*adopted, context);
+    if (chosen == "swap") return swap_components(*swapped, context);
     for (const Action& action : kActions) {
       if (chosen == action.name) return action.run(*options, context);
     }

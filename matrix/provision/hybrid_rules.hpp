@@ -1,0 +1,24 @@
+// May the libraries of a hybrid meet in one process? Asked of the files before anything is written; each answer says
+// which library of which stack, and what it lacks.
+//
+//   soname     a component that torch opens by name (cuDNN's parts, NVRTC, CUPTI) has every name, with its number, that
+//              torch's own stack has: cuDNN 8 is no cuDNN 9
+//   needed     what a library needs, and its own stack has, is in the hybrid too
+//   versions   the versions of symbols that it needs of a library are defined by the one that it meets
+//   symbols    so is every symbol that it takes of the one of its own stack: an older NCCL or cuDNN lacks functions
+//   that
+//              a newer torch calls
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "matrix/provision/hybrid_site.hpp"
+
+namespace reprobench {
+
+// One sentence each; none: they may. What is read are names and versions: whether a function still does the same, no
+// file says.
+std::vector<std::string> find_abi_problems(const HybridSite& hybrid);
+
+}  // namespace reprobench
