@@ -30,6 +30,15 @@ double time_of(const CellRequest& request, const AttemptRecord& attempt) {
   return median(times_ns);
 }
 
+// Those that are a stack's own, by name: build id.
+std::map<std::string, std::string> stack_libraries(const Fingerprint& fingerprint) {
+  std::map<std::string, std::string> libraries;
+  for (const MappedLibrary& library : fingerprint.libraries) {
+    if (!is_of_the_host(library.path)) libraries[library.path.substr(library.path.rfind('/') + 1)] = library.build_id;
+  }
+  return libraries;
+}
+
 std::string ratio_text(const RatioInterval& interval) {
   return fmt::format("{:.3f} of the good end's time ({:.3f} to {:.3f}, {} pairs)", interval.ratio, interval.low,
                      interval.high, interval.pairs);
@@ -44,7 +53,8 @@ BitsQuestion::Observed BitsQuestion::observe(const std::string& stack) {
   const BisectedStack& here = scene_.stacks.at(stack);
   if (!here.why_not.empty()) return fail(here.why_not);
   StackObservation observation;
-  if (const StackObservation* known = scene_.journal.find(stack, here.identity)) {
+  const StackObservation* known = forgotten_.contains(stack) ? nullptr : scene_.journal.find(stack, here.identity);
+  if (known != nullptr) {
     scene_.announce(fmt::format("{} is known from an earlier call", stack));
     observation = *known;
   } else {
@@ -64,9 +74,11 @@ BitsQuestion::Observed BitsQuestion::observe(const std::string& stack) {
   return {&(seen_[stack] = std::move(observation)), ""};
 }
 
-// Two stacks that run one torch are one point, whatever they are called.
+// Two stacks that run one torch, with all the rest of it the same, are one point, whatever they are called.
 std::string BitsQuestion::same_torch(const StackObservation& observation) const {
+  if (scene_.is_of_components) return "";
   for (const auto& [stack, other] : seen_) {
+    if (stack_libraries(observation.fingerprint) != stack_libraries(other.fingerprint)) continue;
     const std::string same = same_libraries(observation.fingerprint, other.fingerprint, /*declare_one_torch=*/false);
     if (!same.empty()) return fmt::format("{} (the other is {})", same, stack);
   }
@@ -80,10 +92,17 @@ ObservedBits BitsQuestion::bits(const std::string& subject, const std::string& s
                                             : bits_of_training(*observed.observation);
 }
 
-PointAnswer BitsQuestion::answer(const std::string& subject, std::size_t point) {
-  const ObservedBits here = bits(subject, scene_.axis[point]);
-  const ObservedBits good = point == 0 ? here : bits(subject, scene_.axis.front());
-  if (point == 0) return answer_of(here, good, {});
+void BitsQuestion::forget(const std::string& stack) {
+  seen_.erase(stack);
+  failed_.erase(stack);
+  forgotten_.insert(stack);
+}
+
+PointAnswer BitsQuestion::answer_of_stack(const std::string& subject, const std::string& stack) {
+  const bool is_good_end = stack == scene_.axis.front();
+  const ObservedBits here = bits(subject, stack);
+  const ObservedBits good = is_good_end ? here : bits(subject, scene_.axis.front());
+  if (is_good_end) return answer_of(here, good, {});
   return answer_of(here, good, bits(subject, scene_.axis.back()));
 }
 
@@ -139,14 +158,14 @@ std::pair<double, double> SpeedQuestion::pair(const PairKey& key, int index) {
   return {taken.measured_ns, taken.reference_ns};
 }
 
-PointAnswer SpeedQuestion::answer(std::size_t point, bool is_confirmation) {
-  const BisectedStack& here = scene_.stacks.at(scene_.axis[point]);
+PointAnswer SpeedQuestion::answer_of_stack(const std::string& name, bool is_confirmation) {
+  const BisectedStack& here = scene_.stacks.at(name);
   const BisectedStack& reference = scene_.stacks.at(scene_.axis.front());
   for (const BisectedStack* stack : {&here, &reference}) {
     if (!stack->why_not.empty()) return {PointState::untestable, stack->why_not, ""};
   }
-  scene_.announce(fmt::format("timing {} against {}", scene_.axis[point], scene_.axis.front()));
-  const PairKey key{scene_.axis[point], here.identity, scene_.axis.front(), reference.identity, is_confirmation};
+  scene_.announce(fmt::format("timing {} against {}", name, scene_.axis.front()));
+  const PairKey key{name, here.identity, scene_.axis.front(), reference.identity, is_confirmation};
   try {
     const RatioDecision decision = decide_ratio(plan_, [&](int index) { return pair(key, index); });
     const std::string ratio = ratio_text(decision.interval);

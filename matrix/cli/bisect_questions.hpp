@@ -21,6 +21,7 @@ struct BisectScene {
   BisectedStacks& stacks;
   BisectJournal& journal;
   Announce announce;
+  bool is_of_components = false;  // the stacks between the ends are hybrids of them: several run one torch
 };
 
 class BitsQuestion {
@@ -28,7 +29,13 @@ class BitsQuestion {
   explicit BitsQuestion(const BisectScene& scene) : scene_(scene) {}
 
   // `subject`: one of the request's calls; of a training anything. Throws ReplayInterrupted and StoreError.
-  PointAnswer answer(const std::string& subject, std::size_t point);
+  PointAnswer answer(const std::string& subject, std::size_t point) {
+    return answer_of_stack(subject, scene_.axis[point]);
+  }
+  PointAnswer answer_of_stack(const std::string& subject, const std::string& stack);
+
+  // What was seen of the stack, now or earlier, counts no more: it is run again when it is asked about.
+  void forget(const std::string& stack);
 
   // Completes what is said of a change between two stacks that were seen.
   void describe(const std::string& subject, StackChange& change);
@@ -50,6 +57,7 @@ class BitsQuestion {
   BisectScene scene_;
   std::map<std::string, StackObservation> seen_;
   std::map<std::string, std::string> failed_;  // stack to the reason
+  std::set<std::string> forgotten_;
   std::set<std::string> run_;
 };
 
@@ -57,7 +65,10 @@ class SpeedQuestion {
  public:
   SpeedQuestion(const BisectScene& scene, SequentialPlan plan) : scene_(scene), plan_(std::move(plan)) {}
 
-  PointAnswer answer(std::size_t point, bool is_confirmation);
+  PointAnswer answer(std::size_t point, bool is_confirmation) {
+    return answer_of_stack(scene_.axis[point], is_confirmation);
+  }
+  PointAnswer answer_of_stack(const std::string& stack, bool is_confirmation);
 
   int stacks_run() const { return static_cast<int>(run_.size()); }
 

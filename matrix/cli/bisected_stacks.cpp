@@ -27,6 +27,23 @@ std::string identity_of(const InstalledStack& stack, const InstalledLibraries& i
   return sha256_of_text(text);
 }
 
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Of stacks of wheels, which have all their libraries below their own folder: one that was loaded in place of theirs. A
+// hybrid would show the host's then, and not what it was made for.
+std::string library_of_another(const InstalledLibraries& installed, const Fingerprint& loaded) {
+  if (!installed.folders.empty()) return "";
+  for (const MappedLibrary& library : loaded.libraries) {
+    if (!library.path.starts_with('/')) continue;
+    for (const InstalledLibrary& own : installed.libraries) {
+      if (name_of(own.path) == name_of(library.path)) {
+        return fmt::format("{} was loaded in place of {}", library.path, own.path);
+      }
+    }
+  }
+  return "";
+}
+
 BisectedStack untestable(std::string why) {
   BisectedStack stack;
   stack.why_not = std::move(why);
@@ -53,7 +70,8 @@ InstalledStack BisectedStacks::present(const StackSpec& spec) {
   StackStore store = project_.stack_store();
   InstalledStack stack = store.find(spec);
   // A stack of the system brings libraries of any folder into a process: that is for `stack install` to ask about.
-  if (!installs_ || spec.source != StackSource::wheel || (stack.complete && !stack.worker.empty())) return stack;
+  const bool may_install = spec.source == StackSource::hybrid || (installs_ && spec.source == StackSource::wheel);
+  if (!may_install || (stack.complete && !stack.worker.empty())) return stack;
   InstallProgress progress(terminal_);
   stack =
       store.install(spec, /*with_gpu=*/false, [&](const std::string& name, const std::string& phase, double fraction) {
@@ -105,6 +123,8 @@ BisectedAttempts BisectedStacks::run(const std::vector<CellRequest>& requests) {
     if (!installed) continue;
     const auto wrong = wrong_libraries(*installed, made.attempts[i].lead().result->fingerprint);
     if (!wrong.empty()) made.why_not = fmt::format("{}: {}", requests[i].stack, wrong.front());
+    const std::string other = library_of_another(*installed, made.attempts[i].lead().result->fingerprint);
+    if (!other.empty()) made.why_not = fmt::format("{}: {}", requests[i].stack, other);
   }
   return made;
 }

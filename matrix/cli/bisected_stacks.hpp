@@ -33,6 +33,9 @@ class BisectedStacks {
   BisectedStacks(const Project& project, const Terminal& terminal, std::map<std::string, WorkerCommand> given,
                  bool installs);
 
+  // A hybrid that was made since: it is linked, and has its worker, when it is asked about.
+  void add(const StackSpec& hybrid) { files_.stacks[hybrid.name] = hybrid; }
+
   // Found out once. A stack that cannot be had is untestable, and never an error of the others.
   const BisectedStack& at(const std::string& stack);
 

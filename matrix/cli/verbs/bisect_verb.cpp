@@ -8,7 +8,9 @@
 
 #include "matrix/cli/bisect_axis.hpp"
 #include "matrix/cli/bisect_questions.hpp"
+#include "matrix/cli/component_bisect.hpp"
 #include "matrix/cli/text/bisect_text.hpp"
+#include "matrix/cli/text/component_bisect_text.hpp"
 #include "matrix/cli/verbs/knob_options.hpp"
 #include "matrix/cli/verbs/selection.hpp"
 #include "matrix/cli/verbs/verb.hpp"
@@ -35,6 +37,7 @@ struct BisectOptions {
   double slower_percent = 0;       // 0: bits are asked
   std::vector<std::string> knobs;  // NAME=VALUE
   std::vector<std::string> workers;
+  bool components = false;
   bool install = false;
   bool again = false;
   bool json = false;
@@ -98,6 +101,7 @@ class Bisector {
         journal_(project_.store(), question_text(request_), options.again) {}
 
   ExitCode run() {
+    if (is_of_components()) return run_over_components();
     terminal_.log(fmt::format("axis: {}\n", fmt::join(axis_, ", ")));
     BisectDocument document;
     document.axis = axis_;
@@ -121,6 +125,62 @@ class Bisector {
 
  private:
   bool is_of_speed() const { return options_.slower_percent > 0; }
+
+  // Between neighbours there is nothing to search but their components.
+  bool is_of_components() const {
+    if (options_.components) return true;
+    return options_.axis.empty() && axis_.size() == 2 && options_.workers.empty() &&
+           are_of_components(project_, options_.good, options_.bad);
+  }
+
+  ExitCode run_over_components() {
+    axis_ = {options_.good, options_.bad};
+    const BisectScene scene{axis_,
+                            request_,
+                            stacks_,
+                            journal_,
+                            [this](const std::string& line) { terminal_.log("  " + line + "\n"); },
+                            /*is_of_components=*/true};
+    ComponentBisect bisect(project_, scene, [this](const std::string& line) { terminal_.log(line); });
+    ComponentBisectDocument document;
+    document.good = options_.good;
+    document.bad = options_.bad;
+    document.asked = is_of_speed() ? "speed" : "bits";
+    document.components = bisect.components();
+    const auto command = [this](const std::string& subject, const StackChange& change) {
+      return command_for(subject, change);
+    };
+    BitsQuestion bits(scene);
+    if (is_of_speed()) {
+      const auto most = static_cast<int>(most_component_evaluations(document.components.size()));
+      const SequentialPlan plan = sequential_plan(options_.slower_percent / 100, most);
+      document.margin = plan.margin;
+      document.confidence = plan.confidence;
+      SpeedQuestion speed(scene, plan);
+      document.answers.push_back(bisect.ask_for_speed(speed, bits, subjects().front(), command));
+    } else {
+      for (const std::string& subject : subjects()) {
+        document.answers.push_back(bisect.ask_for_bits(bits, subject, command));
+      }
+    }
+    bisect.remove_needless(document.answers);
+    if (options_.json) {
+      terminal_.out_document(written(document));
+    } else {
+      terminal_.out(component_bisect_text(document));
+    }
+    return exit_code(document);
+  }
+
+  // As of an axis: one call at least has an answer, and none is unclear. A hidden variable is no answer.
+  static ExitCode exit_code(const ComponentBisectDocument& document) {
+    const auto has = [&](ComponentWord word) {
+      return std::ranges::any_of(document.answers, [&](const ComponentAnswer& answer) { return answer.word == word; });
+    };
+    const bool has_found = has(ComponentWord::found) || has(ComponentWord::together);
+    return has_found && !has(ComponentWord::unclear) && !has(ComponentWord::hidden) ? ExitCode::passed
+                                                                                    : ExitCode::undecided;
+  }
 
   std::map<std::string, WorkerCommand> workers() const {
     auto given = given_workers(options_.workers);
@@ -263,6 +323,10 @@ class Bisector {
 
 ExitCode run_bisect(const BisectOptions& options, Context& context) {
   if (options.call.empty() == options.workload.empty()) throw UsageError("say either --call or --workload");
+  if (options.components && !options.axis.empty()) throw UsageError("--components has no axis");
+  if (options.components && !options.workers.empty()) {
+    throw UsageError("--components exchanges files of installed stacks; a --worker brings none");
+  }
   if (!options.calls_file.empty() && options.call.empty()) throw UsageError("--calls is the list of --call");
   return Bisector(options, context).run();
 }
@@ -284,6 +348,9 @@ std::function<ExitCode()> declare_bisect(CLI::App& app, Context& context) {
                  "The stacks to search, from good to bad; default: all whose torch lies between, by version")
       ->delimiter(',')
       ->type_name("STACK,...");
+  app.add_flag("--components", options->components,
+               "Which component makes the difference? Of two stacks of wheels, by hybrids of both; so it is also asked "
+               "where no stack lies between them and no --axis is given");
   app.add_option("--call", options->call,
                  "Where do its bits change? A call as operators.yaml has it, or an operator: all its calls of the list")
       ->type_name("CALL");
