@@ -108,6 +108,28 @@ TEST_CASE("a system stack's patch number is said and settled by its package, its
   CHECK_FALSE(finding_of("1.13.0").is_settled);
 }
 
+TEST_CASE("a hybrid's torch may be compiled against what was exchanged, and loads what the hybrid declares",
+          "[provision]") {
+  StackSpec spec;
+  spec.source = StackSource::hybrid;
+  spec.components = {{"torch", "2.9.0+cu128"}, {"cuda", "12.6"}};
+  Capability capability;
+  capability.torch_version = "2.9.0";
+  capability.fingerprint.cxx11_abi = spec.cxx11_abi;
+  const auto finding_of = [&](const std::string& compiled, const std::string& loaded) {
+    capability.fingerprint.components = {{"torch", "2.9.0", "2.9.0", "site/torch/lib/libtorch_cpu.so"},
+                                         {"cuda", compiled, loaded, "site/nvidia/lib/libcudart.so.12"}};
+    const auto findings = find_disagreements(spec, capability, "/stacks/s");
+    REQUIRE(findings.size() == 1);
+    return findings[0];
+  };
+  CHECK(finding_of("12.8", "12.6.77").is_settled);
+  CHECK(finding_of("12.8", "").is_settled);
+  CHECK_FALSE(finding_of("12.8", "12.8.90").is_settled);
+  spec.source = StackSource::wheel;
+  CHECK_FALSE(finding_of("12.8", "12.6.77").is_settled);
+}
+
 TEST_CASE("a library that was changed or removed after the installation is found", "[provision]") {
   const TemporaryFolder folder;
   write_file(folder.path() / "torch/lib/libc10.so", "bytes");
