@@ -103,6 +103,57 @@ TEST_CASE("a stack is installed with its CPU part and a worker that describes it
   CHECK(names_below(small.home() / "staging").empty());
 }
 
+TEST_CASE("a hybrid is installed of two stacks, with the worker of the one that it has its torch of",
+          "[provision][process]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  const InstalledStack base = store.install(small.spec(), false, kNoProgress);
+  StackSpec other = small.spec();
+  other.name = "other";
+  other.text = "name: other";
+  const InstalledStack of_torch = store.install(other, false, kNoProgress);
+  StackSpec spec = small.spec();
+  spec.name = "mixed";
+  spec.text = "name: mixed";
+  spec.source = StackSource::hybrid;
+  spec.base = base.folder.filename();
+  spec.parts = {{"torch", of_torch.folder.filename()}};
+  const InstalledStack mixed = store.install(spec, false, kNoProgress);
+  CHECK(mixed.complete);
+  CHECK(mixed.worker.parent_path().parent_path().parent_path() == mixed.folder);
+  CHECK_FALSE(std::filesystem::exists(small.home() / "logs/mixed-worker.log"));  // nothing was compiled
+  CHECK(linked_site(mixed.worker) == mixed.folder / "site/torch/lib");
+  CHECK(linked_site(of_torch.worker) == of_torch.folder / "site/torch/lib");  // it kept its own
+  CHECK(std::filesystem::equivalent(mixed.folder / "site/torch/lib/libtorch_cpu.so",
+                                    of_torch.folder / "site/torch/lib/libtorch_cpu.so"));
+  CHECK(store.describe(mixed).torch_version == "9.9.9");
+  CHECK(store.verify(mixed).empty());
+  CHECK(store.check(mixed).installed.libraries.size() == 1);
+  CHECK(store.environment(mixed).empty());
+  // A hybrid outlives the stacks that it was made of.
+  store.remove(of_torch);
+  CHECK(store.verify(mixed).empty());
+  store.remove(mixed);
+  CHECK_THROWS_WITH(store.install(spec, false, kNoProgress), ContainsSubstring("no stack is installed in"));
+  CHECK_FALSE(store.find(spec).complete);
+}
+
+TEST_CASE("a hybrid whose torch has no worker gets one that is built", "[provision][process]") {
+  const SmallStack small;
+  StackStore store = small.store();
+  const InstalledStack base = store.install(small.spec(), false, kNoProgress);
+  std::filesystem::remove_all(base.folder / "workers");
+  StackSpec spec = small.spec();
+  spec.name = "mixed";
+  spec.text = "name: mixed";
+  spec.source = StackSource::hybrid;
+  spec.base = base.folder.filename();
+  spec.parts = {{"torch", base.folder.filename()}};
+  CHECK_FALSE(store.install(spec, false, kNoProgress).worker.empty());
+  CHECK(std::filesystem::exists(small.home() / "logs/mixed-worker.log"));
+  CHECK_THROWS_WITH(store.install(spec, /*with_gpu=*/true, kNoProgress), ContainsSubstring("without their GPU part"));
+}
+
 TEST_CASE("a lock that cannot be written or held is named with the reason", "[provision]") {
   const SmallStack small;
   const std::string digest = small.store().find(small.spec()).digest;

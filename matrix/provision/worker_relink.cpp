@@ -35,16 +35,17 @@ std::string relative_to_worker(const std::vector<std::string>& folders, const st
 void link_for_own_site(const fs::path& worker, const fs::path& build_folder, const fs::path& shepherd) {
   const fs::path linked = linked_site(worker);
   const auto elf = read_elf_library(worker);
-  if (linked.empty() || !elf || elf->rpath.empty()) {
+  if (linked.empty() || !elf) {
     throw ProvisionError(fmt::format("{} names no folder of a stack", worker.string()));
   }
   const std::string site = linked.parent_path().parent_path().string();
+  const std::vector<std::string>& folders = elf->rpath.empty() ? elf->runpath : elf->rpath;
   fs::create_directories(build_folder);
   // What CMake does to every program that it installs.
   const fs::path script = build_folder / "relink.cmake";
   std::ofstream(script) << fmt::format("file(RPATH_CHANGE FILE [==[{}]==] OLD_RPATH [==[{}]==] NEW_RPATH [==[{}]==])\n",
-                                       worker.string(), fmt::join(elf->rpath, ":"),
-                                       relative_to_worker(elf->rpath, site));
+                                       worker.string(), fmt::join(folders, ":"),
+                                       relative_to_worker(folders, site));
   SubprocessOptions options;
   options.command = {find_in_path("cmake"), "-P", script.string()};
   if (options.command.front().empty()) throw ProvisionError("cmake was not found, the worker cannot be linked anew");
