@@ -118,6 +118,11 @@ void BitsQuestion::describe(const std::string& subject, StackChange& change) {
   change.judgement = fmt::format("{}: {}", to_string(compared.word), compared.why);
 }
 
+const Fingerprint* BitsQuestion::fingerprint(const std::string& stack) {
+  const Observed here = observe(stack);
+  return here.observation == nullptr ? nullptr : &here.observation->fingerprint;
+}
+
 std::vector<SideDifference> BitsQuestion::components_between(const std::string& before, const std::string& after) {
   const Observed here = observe(after);
   const Observed there = observe(before);

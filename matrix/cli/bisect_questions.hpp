@@ -43,6 +43,9 @@ class BitsQuestion {
   // What the workers of two stacks had loaded that is not the same; runs them if they were not seen yet.
   std::vector<SideDifference> components_between(const std::string& before, const std::string& after);
 
+  // What its worker had loaded; null: it cannot be run.
+  const Fingerprint* fingerprint(const std::string& stack);
+
   int stacks_run() const { return static_cast<int>(run_.size()); }
 
  private:

@@ -1,4 +1,5 @@
-// A bisect over the components in which two stacks of wheels differ: mixes are hybrids, made when they are asked about.
+// A bisect over the components in which two ends differ: mixes are made when they are asked about
+// (component_mixes.hpp).
 #pragma once
 
 #include <functional>
@@ -8,51 +9,41 @@
 #include <vector>
 
 #include "matrix/cli/bisect_questions.hpp"
-#include "matrix/cli/project.hpp"
+#include "matrix/cli/component_mixes.hpp"
 #include "matrix/inquiry/bisect/component_document.hpp"
 
 namespace reprobench {
 
-// Whether a bisect of these two can be one of components: both are of wheels, and installed.
-bool are_of_components(const Project& project, const std::string& good, const std::string& bad);
-
 class ComponentBisect {
  public:
-  // `log`: a line for people. `command`: the words of a bisect or comparison that shows the good end and a hybrid.
-  // Throws UsageError where an end is not of wheels or not installed.
-  ComponentBisect(const Project& project, BisectScene scene, std::function<void(const std::string&)> log);
+  // `log`: a line for people. All of it outlives this.
+  ComponentBisect(const BisectScene& scene, ComponentMixes& mixes, std::function<void(const std::string&)> log)
+      : scene_(scene), mixes_(mixes), log_(std::move(log)), names_(mixes.names()) {}
 
-  // Those that differ, by name.
-  std::vector<DifferingComponent> components() const;
-
+  // A command that shows what lies between the good end and a mix.
   using CommandFor = std::function<std::string(const std::string& subject, const StackChange& change)>;
 
-  // Each throws ReplayInterrupted and StoreError.
+  // Of each subject: by its bits, or where `slower_rel` is given by its time, becoming slower by more than that. What
+  // no answer names is not kept. The ends' names are the caller's. Throws ReplayInterrupted and StoreError.
+  ComponentBisectDocument answered(BitsQuestion& bits, const std::vector<std::string>& subjects,
+                                   std::optional<double> slower_rel, const CommandFor& command);
+
+ private:
   ComponentAnswer ask_for_bits(BitsQuestion& bits, const std::string& subject, const CommandFor& command);
   ComponentAnswer ask_for_speed(SpeedQuestion& speed, BitsQuestion& bits, const std::string& subject,
                                 const CommandFor& command);
-
-  // Hybrids that no answer names are gone; those that are named stay, for the commands that show them.
-  void remove_needless(const std::vector<ComponentAnswer>& answers);
-
- private:
-  struct Mixed {
-    std::string stack;    // empty: it cannot be made
-    std::string why_not;  // and why
-  };
-  const Mixed& mixed(const std::vector<std::size_t>& from_bad);
+  const MixedStack& mixed(const std::vector<std::size_t>& from_bad);
   std::vector<std::string> names_of(const std::vector<std::size_t>& set) const;
   ComponentSearch searched(const std::string& subject,
                            const std::function<PointAnswer(const std::string& stack, bool is_confirmation)>& evaluate);
   void complete(ComponentAnswer& answer, const ComponentSearch& search, BitsQuestion& bits, bool is_of_bits,
                 const CommandFor& command);
 
-  const Project& project_;
-  BisectScene scene_;
+  const BisectScene& scene_;
+  ComponentMixes& mixes_;
   std::function<void(const std::string&)> log_;
   std::vector<std::string> names_;  // of the components that differ
-  std::map<std::vector<std::size_t>, Mixed> mixes_;
-  std::vector<std::string> made_;  // hybrids that were not there before
+  std::map<std::vector<std::size_t>, MixedStack> made_;
 };
 
 }  // namespace reprobench

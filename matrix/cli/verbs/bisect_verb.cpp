@@ -9,6 +9,10 @@
 #include "matrix/cli/bisect_axis.hpp"
 #include "matrix/cli/bisect_questions.hpp"
 #include "matrix/cli/component_bisect.hpp"
+#include "matrix/cli/hybrid_mixes.hpp"
+#include "matrix/cli/image_mixes.hpp"
+#include "matrix/cli/image_stacks.hpp"
+#include "matrix/cli/runnable_stack.hpp"
 #include "matrix/cli/text/bisect_text.hpp"
 #include "matrix/cli/text/component_bisect_text.hpp"
 #include "matrix/cli/verbs/knob_options.hpp"
@@ -26,8 +30,11 @@ namespace reprobench {
 namespace {
 
 struct BisectOptions {
-  std::string good;
+  std::string given_good;  // a stack, or an image
+  std::string given_bad;
+  std::string good;  // of images the names of their stacks
   std::string bad;
+  bool images = false;
   std::vector<std::string> axis;
   std::string call;
   std::string calls_file;
@@ -128,9 +135,9 @@ class Bisector {
 
   // Between neighbours there is nothing to search but their components.
   bool is_of_components() const {
-    if (options_.components) return true;
+    if (options_.components || options_.images) return true;
     return options_.axis.empty() && axis_.size() == 2 && options_.workers.empty() &&
-           are_of_components(project_, options_.good, options_.bad);
+           have_hybrids(project_, options_.good, options_.bad);
   }
 
   ExitCode run_over_components() {
@@ -141,35 +148,29 @@ class Bisector {
                             journal_,
                             [this](const std::string& line) { terminal_.log("  " + line + "\n"); },
                             /*is_of_components=*/true};
-    ComponentBisect bisect(project_, scene, [this](const std::string& line) { terminal_.log(line); });
-    ComponentBisectDocument document;
-    document.good = options_.good;
-    document.bad = options_.bad;
-    document.asked = is_of_speed() ? "speed" : "bits";
-    document.components = bisect.components();
+    BitsQuestion bits(scene);
+    const std::unique_ptr<ComponentMixes> mixes = component_mixes(bits);
+    ComponentBisect bisect(scene, *mixes, [this](const std::string& line) { terminal_.log(line); });
     const auto command = [this](const std::string& subject, const StackChange& change) {
       return command_for(subject, change);
     };
-    BitsQuestion bits(scene);
-    if (is_of_speed()) {
-      const auto most = static_cast<int>(most_component_evaluations(document.components.size()));
-      const SequentialPlan plan = sequential_plan(options_.slower_percent / 100, most);
-      document.margin = plan.margin;
-      document.confidence = plan.confidence;
-      SpeedQuestion speed(scene, plan);
-      document.answers.push_back(bisect.ask_for_speed(speed, bits, subjects().front(), command));
-    } else {
-      for (const std::string& subject : subjects()) {
-        document.answers.push_back(bisect.ask_for_bits(bits, subject, command));
-      }
-    }
-    bisect.remove_needless(document.answers);
+    ComponentBisectDocument document = bisect.answered(
+        bits, subjects(), is_of_speed() ? std::optional(options_.slower_percent / 100) : std::nullopt, command);
+    document.good = options_.given_good;
+    document.bad = options_.given_bad;
     if (options_.json) {
       terminal_.out_document(written(document));
     } else {
       terminal_.out(component_bisect_text(document));
     }
     return exit_code(document);
+  }
+
+  std::unique_ptr<ComponentMixes> component_mixes(BitsQuestion& bits) {
+    const std::map<std::string, StackSpec> stacks = project_.stacks();
+    const auto end = [&](const std::string& name) { return ImageEnd{stacks.at(name), bits.fingerprint(name)}; };
+    if (!options_.images) return std::make_unique<HybridMixes>(project_, stacks_, options_.good, options_.bad);
+    return std::make_unique<ImageMixes>(end(options_.good), end(options_.bad));
   }
 
   // As of an axis: one call at least has an answer, and none is unclear. A hidden variable is no answer.
@@ -282,8 +283,8 @@ class Bisector {
       if (!options_.calls_file.empty()) work += fmt::format(" --calls {}", shell_word(options_.calls_file));
     } else {
       const WorkloadRequest& workload = request_.workload;
-      work = is_of_speed() ? fmt::format(" --workload {}/{}", workload.model, workload.preset)
-                           : fmt::format(" --model {} --preset {}", workload.model, workload.preset);
+      work = is_of_speed() || options_.images ? fmt::format(" --workload {}/{}", workload.model, workload.preset)
+                                              : fmt::format(" --model {} --preset {}", workload.model, workload.preset);
       work += fmt::format(" --steps {} --batch {}", workload.steps, workload.batch_size);
     }
     if (is_of_speed()) work += fmt::format(" --slower {}", options_.slower_percent);
@@ -292,6 +293,10 @@ class Bisector {
       if (is_worker_of(worker, change.before) || is_worker_of(worker, change.after)) {
         work += " --worker " + shell_word(worker);
       }
+    }
+    if (options_.images) {
+      return fmt::format("reprobench bisect --good {} --bad {}{}", shell_word(options_.given_good),
+                         shell_word(options_.given_bad), work);
     }
     if (!request_.workload.is_probe() && !is_of_speed()) {
       return fmt::format("reprobench compare {} {}{} --explain", change.after, change.before, work);
@@ -321,13 +326,48 @@ class Bisector {
   BisectJournal journal_;
 };
 
-ExitCode run_bisect(const BisectOptions& options, Context& context) {
+// Stacks have no slash in their names.
+bool is_image(const std::string& name) { return name.find('/') != std::string::npos || name.starts_with("podman:"); }
+
+// Images are the stacks `good` and `bad` of the store, as those of `qualify` are `candidate` and `reference`, with a
+// worker each.
+void make_stacks(ImageStacks& images, const Project& project, const Terminal& terminal, BisectOptions& options) {
+  std::vector<ImageStack> stacks;
+  for (const NamedImage& named :
+       {NamedImage{"good", options.given_good, ""}, NamedImage{"bad", options.given_bad, ""}}) {
+    const InspectedImage image = images.inspect(named, {});
+    terminal.log(fmt::format("{} {}: {}\n", named.role, image.digest, image.inspection.summary));
+    if (image.inspection.word == InspectionWord::refused) {
+      throw UsageError(fmt::format("{} is not what it says, and nothing of it was run", named.name));
+    }
+    stacks.push_back(images.make_stack(image));
+  }
+  for (const ImageStack& stack : stacks) {
+    if (made_runnable(stack.spec, project, terminal)) continue;
+    throw UsageError(stack.spec.name + " does not load what it declares, and nothing was run");
+  }
+  options.good = "good";
+  options.bad = "bad";
+  options.images = true;
+}
+
+ExitCode run_bisect(BisectOptions& options, Context& context) {
   if (options.call.empty() == options.workload.empty()) throw UsageError("say either --call or --workload");
   if (options.components && !options.axis.empty()) throw UsageError("--components has no axis");
   if (options.components && !options.workers.empty()) {
     throw UsageError("--components exchanges files of installed stacks; a --worker brings none");
   }
   if (!options.calls_file.empty() && options.call.empty()) throw UsageError("--calls is the list of --call");
+  options.good = options.given_good;
+  options.bad = options.given_bad;
+  if (is_image(options.good) != is_image(options.bad)) {
+    throw UsageError(fmt::format("{} and {}: an image is held against another image", options.good, options.bad));
+  }
+  if (!is_image(options.good)) return Bisector(options, context).run();
+  if (!options.axis.empty() || !options.workers.empty()) throw UsageError("images have no --axis and no --worker");
+  const Project project(context.store);
+  ImageStacks images(project);  // nobody else changes them meanwhile
+  make_stacks(images, project, context.terminal, options);
   return Bisector(options, context).run();
 }
 
@@ -342,8 +382,10 @@ std::function<ExitCode()> declare_bisect(CLI::App& app, Context& context) {
       "not\n"
       "what it was said to be, or noise leaves an end open. 2 nothing was run. What was seen is kept in the store\n"
       "(bisects/): the same command goes on where it was stopped.");
-  app.add_option("--good", options->good, "The stack that does not show it")->required()->type_name("STACK");
-  app.add_option("--bad", options->bad, "The stack that shows it")->required()->type_name("STACK");
+  app.add_option("--good", options->given_good, "The stack that does not show it, or the image")
+      ->required()
+      ->type_name("STACK");
+  app.add_option("--bad", options->given_bad, "The stack that shows it, or the image")->required()->type_name("STACK");
   app.add_option("--axis", options->axis,
                  "The stacks to search, from good to bad; default: all whose torch lies between, by version")
       ->delimiter(',')

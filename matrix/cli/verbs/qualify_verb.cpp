@@ -6,9 +6,8 @@
 
 #include "matrix/base/plain_text.hpp"
 #include "matrix/cli/image_stacks.hpp"
+#include "matrix/cli/runnable_stack.hpp"
 #include "matrix/cli/text/inspection_text.hpp"
-#include "matrix/cli/text/install_progress.hpp"
-#include "matrix/cli/text/stack_text.hpp"
 #include "matrix/cli/verbs/run_options.hpp"
 #include "matrix/contract/document/writer.hpp"
 #include "matrix/provision/sha256.hpp"
@@ -31,21 +30,6 @@ RunImage run_image(const InspectedImage& image) {
            .summary = image.inspection.summary,
            .inspection_sha256 = sha256_of_text(document)},
           document};
-}
-
-// Builds its worker unless one is there, and asks inside the image what that loads. False: not what the image declares.
-bool made_runnable(const StackSpec& spec, const Project& project, const Context& context) {
-  StackStore store = project.stack_store();
-  InstallProgress progress(context.terminal);
-  constexpr bool kWithGpu = false;
-  const InstalledStack stack =
-      store.install(spec, kWithGpu, [&](const std::string& name, const std::string& phase, double fraction) {
-        progress.show(name, phase, fraction);
-      });
-  progress.finish(spec.name, "");
-  const std::vector<StackFinding> findings = store.verify(stack);
-  context.terminal.log(findings_text(spec, findings));
-  return all_settled(findings);
 }
 
 ExitCode qualify(QualifyOptions& options, Context& context) {
@@ -76,7 +60,7 @@ ExitCode qualify(QualifyOptions& options, Context& context) {
     options.run.images.emplace(image->named.role, run_image(*image));
   }
   for (const ImageStack& stack : stacks) {
-    if (made_runnable(stack.spec, project, context)) continue;
+    if (made_runnable(stack.spec, project, terminal)) continue;
     terminal.error(fmt::format("{} does not load what it declares, and nothing was run\n", stack.spec.name));
     return stack.spec.name == "candidate" ? ExitCode::failed : ExitCode::undecided;
   }
