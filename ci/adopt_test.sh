@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # PyTorch that somebody else installed, taken as a stack and judged in one matrix beside stacks that are installed by lock: a virtual
 # environment made with pip, and Debian's libtorch. Their cells pass and have the bits of the same version by lock; a change of the
-# environment is noticed before anything runs on it.
+# environment is noticed before anything runs on it. Between two stacks components are exchanged, and a planted one is found.
 #
 #   ci/adopt_test.sh PROGRAM [STACK [ROOT]]    # PROGRAM: build-ci/bin/reprobench; STACK: torch-2.9.0-cu128
 #
@@ -20,7 +20,12 @@ python=$(command -v /usr/bin/python3 || command -v python3)
 work=$(mktemp -d)
 environment=${root:-$PWD/build-ci}/adopted
 names=(adopted)
-trap 'rm -rf "$work" "$environment" matrix/stacks/adopted.yaml matrix/stacks/adopted-debian.yaml' EXIT
+clean_up() {
+  local made
+  for made in exchanged "$stack-with-cupti-of-planted" planted; do "$reprobench" stack remove "$made" >/dev/null 2>&1 || true; done
+  rm -rf "$work" "$environment" matrix/stacks/adopted.yaml matrix/stacks/adopted-debian.yaml
+}
+trap clean_up EXIT
 
 fail() { echo "adopt: $1" >&2; exit 1; }
 field() { "$python" -c 'import json, sys; print(eval(sys.argv[2], {"v": json.load(open(sys.argv[1]))}))' "$1" "$2"; }
@@ -117,9 +122,9 @@ if [ "${#names[@]}" -eq 2 ] && "$python" "$work/same.py" "$work/run/verdict.json
   fail "2.9.0 and 1.13.1 are taken for the same"
 fi
 
+norm='native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)'
 # Which of two releases changed a layer norm: the shortest axis on real stacks. The adopted one is no other release.
 if [ "${#names[@]}" -eq 2 ]; then
-  norm='native_layer_norm(f32[256, 768], [768], f32[768], f32[768], 1e-5)'
   run bisect --good "$debian" --bad "$stack" --axis "$debian,$stack" --call "$norm" --json >"$work/bisect.json" 2>"$work/bisect.txt" ||
     { cat "$work/bisect.txt" >&2; fail "bisect of $debian and $stack gives no answer"; }
   [ "$(field "$work/bisect.json" '[(a["culprit"]["before"], a["culprit"]["after"]) for a in v["answers"]]')" = "[('$debian', '$stack')]" ] ||
@@ -130,6 +135,53 @@ if [ "${#names[@]}" -eq 2 ]; then
   run bisect --good adopted --bad "$stack" --axis "adopted,$stack" --call "$norm" >"$work/same.txt" 2>&1 || status=$?
   [ "$status" -eq 3 ] || fail "bisect of one PyTorch ends with $status: $(cat "$work/same.txt")"
 fi
+
+# A component that nobody suspects: a hybrid of the stack and itself, in which three libraries are not the release's. Two have other
+# build ids alone; the third, which nothing on a CPU calls, takes the vector instructions away. Exchanged by hand, and found by a bisect.
+run stack swap "$stack" --with cupti="$stack" --name planted >/dev/null
+of_planted=$(dirname "$(newest "$REPROBENCH_STACKS" -maxdepth 2 -path '*/planted-*/stack.json')")/site
+nm -D --undefined-only "$of_planted/torch/lib/libtorch_cpu.so" | sed -n 's/.* \(cupti[A-Za-z0-9_]*\).*/void \1() {}/p' >"$work/cupti.c"
+echo '#include <stdlib.h>
+__attribute__((constructor)) static void cap() { setenv("ATEN_CPU_CAPABILITY", "default", 1); }' >>"$work/cupti.c"
+cupti=$(find "$of_planted/nvidia" -name 'libcupti.so.*') cudart=$(find "$of_planted/nvidia" -name 'libcudart.so.*') openmp=$(find "$of_planted/torch/lib" -name 'libgomp*')
+echo "$(basename "$cupti") { global: *; };" >"$work/cupti.map"
+rm "$cupti"
+cc -w -shared -fPIC -Wl,-soname,"$(basename "$cupti")" -Wl,--build-id -Wl,--version-script="$work/cupti.map" -o "$cupti" "$work/cupti.c"
+"$python" - "$of_planted" "$cudart" "$openmp" "$cupti" <<'PYTHON'
+import hashlib, json, os, pathlib, sys
+site, *libraries = map(pathlib.Path, sys.argv[1:])
+manifest = json.loads((site / "../stack.json").read_text())
+for library in libraries:
+    content = bytearray(library.read_bytes())
+    if library != libraries[-1]:
+        content[content.index(b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0") + 16] ^= 255  # its build id
+    library.unlink()
+    library.write_bytes(content)
+    for file in manifest["files"]:
+        if file["path"] == str(library.relative_to(site)):
+            file |= {"sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
+(site / "../stack.json").write_text(json.dumps(manifest))
+PYTHON
+run stack swap "$stack" --with openmp=planted --with cudart=planted --name exchanged >"$work/swap.txt" ||
+  { cat "$work/swap.txt" >&2; fail "OpenMP and the CUDA runtime are not exchanged"; }
+build_id() { readelf -n "$1" | sed -n 's/.*Build ID: //p'; }
+for library in "$openmp" "$cudart"; do
+  grep -q "$(basename "$library") .* mapped: $(build_id "$library")$" "$work/swap.txt" || fail "it is not proven that $library is loaded: $(cat "$work/swap.txt")"
+done
+run stack list | grep -q "= $stack with cudart, openmp of planted" || fail "a hybrid is not listed as one"
+run stack verify exchanged | grep -q "exchanged: OK as $stack with" || fail "a hybrid does not verify"
+status=0
+run stack swap "$stack" --with cudnn=planted >/dev/null 2>"$work/refused.txt" || status=$?
+if [ "$status" -ne 5 ] || ! grep -q 'has no library of .cudnn' "$work/refused.txt"; then fail "a component that is not there is exchanged"; fi
+run bisect --good "$stack" --bad planted --call "$norm" --json >"$work/component.json" 2>"$work/component.txt" ||
+  { cat "$work/component.txt" >&2; fail "a bisect of components gives no answer"; }
+[ "$(field "$work/component.json" '([c["name"] for c in v["components"]], [(a["word"], a["rest"], [[e["component"] for e in c["components"]] for c in a["culprits"]]) for a in v["answers"]])')" = \
+  "(['cudart', 'cupti', 'openmp'], [('found', 'as the good end', [['cupti']])])" ] || fail "a bisect of components names others: $(cat "$work/component.json")"
+# Neither of the two that it cleared.
+status=0
+run bisect --good "$stack" --bad exchanged --call "$norm" --json >"$work/cleared.json" 2>/dev/null || status=$?
+[ "$status" -eq 3 ] || fail "a bisect of what changes nothing ends with $status"
+[ "$(field "$work/cleared.json" 'v["answers"][0]["word"]')" = equal ] || fail "a component that changes nothing is blamed"
 
 # Another library under the same name: not the linked file itself, which is the installed stack's too.
 c10=$site/torch/lib/libc10.so
@@ -154,4 +206,4 @@ run stack adopt "${place[@]}" adopted >/dev/null 2>"$work/broken.txt" || status=
 [ "$status" -eq 5 ] || fail "an environment without libc10.so ends with $status"
 grep -Eq 'libc10.so (is nowhere|would be taken from another PyTorch)' "$work/broken.txt" || fail "the missing libc10.so is not named"
 
-echo "adopt: ${names[*]} give the bits of $stack${names[1]:+ and $debian}; a pip environment in $seconds s of CPU without the build; a change of it is noticed"
+echo "adopt: ${names[*]} give the bits of $stack${names[1]:+ and $debian}; a pip environment in $seconds s of CPU without the build; a change of it is noticed; a component that was planted is found by hybrids"

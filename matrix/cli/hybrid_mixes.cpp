@@ -69,7 +69,7 @@ std::vector<DifferingComponent> HybridMixes::components() const {
   const SiteSource bad = installed_source(project_, bad_);
   std::vector<DifferingComponent> components;
   for (const std::string& name : differing_components(good, bad)) {
-    components.push_back({name, libraries_of(good, name), libraries_of(bad, name)});
+    components.push_back(differing_component(name, libraries_of(good, name), libraries_of(bad, name)));
   }
   return components;
 }

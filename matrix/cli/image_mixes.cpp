@@ -51,12 +51,6 @@ LibrariesOfEnd libraries_of(const ImageEnd& end) {
   return libraries;
 }
 
-bool are_equal(const std::vector<ComponentLibrary>& a, const std::vector<ComponentLibrary>& b) {
-  return std::ranges::equal(a, b, [](const ComponentLibrary& x, const ComponentLibrary& y) {
-    return x.name == y.name && x.identity == y.identity;
-  });
-}
-
 // Variables of a worker's environment that are not the same, as if they were libraries.
 DifferingComponent environment_between(const ImageEnd& good, const ImageEnd& bad) {
   DifferingComponent environment{"environment", {}, {}};
@@ -80,7 +74,8 @@ ImageMixes::ImageMixes(const ImageEnd& good, const ImageEnd& bad) : bad_(bad.spe
     for (const auto& [component, list] : *libraries) names.insert(component);
   }
   for (const std::string& name : names) {
-    if (!are_equal(of_good[name], of_bad[name])) components_.push_back({name, of_good[name], of_bad[name]});
+    if (of_good[name] == of_bad[name]) continue;
+    components_.push_back(differing_component(name, of_good[name], of_bad[name]));
   }
   DifferingComponent environment = environment_between(good, bad);
   if (!environment.good.empty()) components_.push_back(std::move(environment));

@@ -12,6 +12,7 @@
 #include "matrix/contract/document/reader.hpp"
 #include "matrix/contract/trace.hpp"
 #include "matrix/contract/turns.hpp"
+#include "matrix/inquiry/bisect/component_document.hpp"
 #include "matrix/inquiry/explain/lockstep_bounds.hpp"
 #include "matrix/inquiry/selftest/selftest.hpp"
 #include "matrix/numerics/steps/lockstep.hpp"
@@ -65,6 +66,19 @@ TEST_CASE("documents that need a stack, written for the schemas", "[.documents]"
   row.pooled_ratio = std::numeric_limits<double>::infinity();
   write("selftest.json", written(SelftestDocument{settings, {row}}).dump());
   write("attestation.json", written(test::attested()).dump());
+  ComponentAnswer answer;
+  answer.subject = "relu(f32[4])";
+  answer.word = ComponentWord::together;
+  answer.culprits = {
+      {{{"torch", PointState::untestable, false}, {"cudart", PointState::as_good, true}}, "a-with-torch-of-b"}};
+  answer.evaluations = {{MixKind::mix, {"torch"}, PointState::untestable, "it does not start", false}};
+  ComponentBisectDocument components;
+  components.good = "a";
+  components.bad = "b";
+  components.asked = "bits";
+  components.components = {{"torch", {{"libc10.so", "d388"}}, {}}};
+  components.answers = {answer};
+  write("component_bisect.json", written(components).dump());
   Envelope envelope;
   envelope.members = 4;
   envelope.points = {{1, 1e-9}, {2, std::numeric_limits<double>::quiet_NaN()}};

@@ -27,6 +27,17 @@ ComponentWord word_of(const ComponentSearch& search) {
 
 }  // namespace
 
+DifferingComponent differing_component(const std::string& name, std::vector<ComponentLibrary> good,
+                                       std::vector<ComponentLibrary> bad) {
+  DifferingComponent component{name, good, bad};
+  const auto is_in = [](const std::vector<ComponentLibrary>& side) {
+    return [&side](const ComponentLibrary& library) { return std::ranges::find(side, library) != side.end(); };
+  };
+  std::erase_if(component.good, is_in(bad));
+  std::erase_if(component.bad, is_in(good));
+  return component;
+}
+
 ComponentAnswer answer_of_components(const std::string& subject, const ComponentSearch& search,
                                      const std::vector<std::string>& components) {
   ComponentAnswer answer;

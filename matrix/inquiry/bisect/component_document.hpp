@@ -30,6 +30,8 @@ struct Words<ComponentWord> {
 struct ComponentLibrary {
   std::string name;
   std::string identity;  // build id, or `sha256:` and digest
+
+  bool operator==(const ComponentLibrary&) const = default;
 };
 template <>
 struct Description<ComponentLibrary> {
@@ -42,7 +44,7 @@ struct Description<ComponentLibrary> {
 
 struct DifferingComponent {
   std::string name;
-  std::vector<ComponentLibrary> good;  // empty: the good end has no such component
+  std::vector<ComponentLibrary> good;  // those that the bad end has not; empty: it has all of them
   std::vector<ComponentLibrary> bad;
 };
 template <>
@@ -160,6 +162,10 @@ struct Description<ComponentBisectDocument> {
     field("answers", document.answers);
   }
 };
+
+// Without the libraries that are the same on both sides.
+DifferingComponent differing_component(const std::string& name, std::vector<ComponentLibrary> good,
+                                       std::vector<ComponentLibrary> bad);
 
 // The answer of a search over these components, without what only the stacks can tell: of a culprit its `stack`,
 // `differing`, `judgement`, `loaded` and `commands`, of a hidden variable the `differences`.
