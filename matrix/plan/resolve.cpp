@@ -79,9 +79,8 @@ std::map<std::string, StackSituation> stack_situations(const StackCatalog& catal
     const auto availability = catalog.availability.find(name);
     const TorchBuild build = torch_build(stack);
     situations.emplace(
-        name,
-        StackSituation{stack, availability == catalog.availability.end() ? kNothingKnown : availability->second,
-                       stack.is_of_wheels() ? facts.find_wheel(build.line, build.variant) : nullptr});
+        name, StackSituation{stack, availability == catalog.availability.end() ? kNothingKnown : availability->second,
+                             stack.is_of_wheels() ? facts.find_wheel(build.line, build.variant) : nullptr});
   }
   return situations;
 }

@@ -44,8 +44,7 @@ void link_for_own_site(const fs::path& worker, const fs::path& build_folder, con
   // What CMake does to every program that it installs.
   const fs::path script = build_folder / "relink.cmake";
   std::ofstream(script) << fmt::format("file(RPATH_CHANGE FILE [==[{}]==] OLD_RPATH [==[{}]==] NEW_RPATH [==[{}]==])\n",
-                                       worker.string(), fmt::join(folders, ":"),
-                                       relative_to_worker(folders, site));
+                                       worker.string(), fmt::join(folders, ":"), relative_to_worker(folders, site));
   SubprocessOptions options;
   options.command = {find_in_path("cmake"), "-P", script.string()};
   if (options.command.front().empty()) throw ProvisionError("cmake was not found, the worker cannot be linked anew");
