@@ -53,7 +53,13 @@ bool have_hybrids(const Project& project, const std::string& good, const std::st
   const StackFiles files = project.stack_files();
   return std::ranges::all_of(std::vector{good, bad}, [&](const std::string& name) {
     const StackSpec* spec = wheels_named(files, name);
-    return spec != nullptr && project.stack_store().find(*spec).complete;
+    if (spec == nullptr) return false;
+    try {
+      site_source(project.stack_store().find(*spec).folder);
+      return true;
+    } catch (const ProvisionError&) {
+      return false;
+    }
   });
 }
 

@@ -10,7 +10,7 @@
 
 namespace reprobench {
 
-// Whether these two have mixes: both are of wheels, and installed.
+// Whether these two have mixes: both are of wheels, installed, and every file is of a package.
 bool have_hybrids(const Project& project, const std::string& good, const std::string& bad);
 
 class HybridMixes : public ComponentMixes {
